@@ -1,0 +1,1 @@
+"""Controlled feature selection with knockoffs."""

@@ -1,0 +1,37 @@
+"""The one error for input that cannot be used, and the warning for input that was changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class InputError(ValueError):
+    """Input that the procedure cannot use: says what was got and what to do."""
+
+
+class KnockoffWarning(UserWarning):
+    """Something validity or power rests on was changed, or looks wrong."""
+
+
+def unknown_option(argument: str, got: object, allowed: Iterable[str]) -> InputError:
+    """Error for an option that does not exist, with the nearest one that does.
+
+    >>> print(unknown_option("importance", "swop", ["swap", "permutation"]))
+    importance='swop' is not known. Did you mean 'swap'? Known: 'swap', 'permutation'.
+    """
+    names = list(allowed)
+    near = get_close_matches(str(got), names, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return InputError(f"{argument}={got!r} is not known.{hint} Known: {', '.join(map(repr, names))}.")
+
+
+def name_some(names: Iterable[object], most: int = 5) -> str:
+    """Write a few names of a long list.
+
+    >>> name_some("abcdefg", most=3)
+    "'a', 'b', 'c' and 4 more"
+    """
+    listed = [repr(str(name)) for name in names]
+    more = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return ", ".join(listed[:most]) + more

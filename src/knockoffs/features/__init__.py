@@ -1,0 +1,26 @@
+"""P^X: one file per family, each with its parameters, its fit and ``as_network``."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from knockoffs.sampling.network import BayesianNetwork
+
+
+class FeatureModel(Protocol):
+    """A fitted P^X: a value that can be written down as a Bayesian network."""
+
+    def as_network(self) -> BayesianNetwork:
+        """Return the network whose observed leaves are the columns of X; built once and kept."""
+        ...
+
+
+class FitFeatureModel(Protocol):
+    """How a family is fitted to a table. Options are bound beforehand with functools.partial."""
+
+    def __call__(self, X: NDArray, *, rng: Generator, n_jobs: int | None = None) -> FeatureModel:
+        """Fit the family to X, shape (n, n_columns)."""
+        ...

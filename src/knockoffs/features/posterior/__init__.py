@@ -1,0 +1,1 @@
+"""X_H given X_O: samplers of the hidden nodes."""

@@ -1,0 +1,1 @@
+"""Z: one file per importance score."""

@@ -1,0 +1,60 @@
+"""Scores: the importance of every feature, Z, and of its knockoff, Z_tilde."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Importance scores of the features and of their knockoffs, shape (n_features,) each."""
+
+    Z: NDArray
+    Z_tilde: NDArray
+
+    def swap(self, S: NDArray[np.bool_]) -> Scores:
+        """Exchange Z and Z_tilde where S is true."""
+        return Scores(np.where(S, self.Z_tilde, self.Z), np.where(S, self.Z, self.Z_tilde))
+
+
+class Importance(Protocol):
+    """An importance score: how much a fitted model of y uses each column of [X, X_tilde].
+
+    Valid if swapping features of (X, X_tilde), for the fit and for the score, swaps their Z and Z_tilde
+    (in distribution if the fit is random): the flip-sign property of W.
+    """
+
+    def __call__(
+        self,
+        model: Any,
+        X: NDArray,
+        X_tilde: NDArray,
+        y: NDArray,
+        *,
+        feature_of: NDArray[np.intp],
+        rng: Generator,
+        sample_weight: NDArray | None = None,
+    ) -> Scores:
+        """Score a model that was fitted on ``np.hstack([X, X_tilde])`` (perhaps on other rows)."""
+        ...
+
+
+def mean_of(scores: list[Scores], weights: NDArray | None = None) -> Scores:
+    """Average scores over folds or fits."""
+    Z = np.average([score.Z for score in scores], axis=0, weights=weights)
+    Z_tilde = np.average([score.Z_tilde for score in scores], axis=0, weights=weights)
+    return Scores(Z, Z_tilde)
+
+
+def sum_by_feature(values: NDArray, feature_of: NDArray[np.intp]) -> NDArray:
+    """Sum a value per column over the columns of each feature.
+
+    >>> sum_by_feature(np.array([1.0, 2.0, 4.0]), np.array([0, 0, 1]))
+    array([3., 4.])
+    """
+    return np.bincount(feature_of, weights=values, minlength=int(feature_of.max()) + 1)

@@ -1,0 +1,1 @@
+"""Y given [X, X_tilde]: models of the target."""

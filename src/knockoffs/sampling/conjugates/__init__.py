@@ -1,0 +1,1 @@
+"""Exchangeable conjugates, one file each."""

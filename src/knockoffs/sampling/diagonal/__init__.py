@@ -1,0 +1,1 @@
+"""The matrix D of Gaussian knockoffs."""

@@ -1,0 +1,232 @@
+"""Node and BayesianNetwork: a directed acyclic graph whose leaves are the columns of X."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+from typing import Protocol
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from knockoffs.errors import InputError
+from knockoffs.sampling.swap import check_features
+
+Blanket = Mapping[str, NDArray]
+
+
+class Conjugate(Protocol):
+    """An exchangeable conjugate Q(u_tilde | u, v) of P(u | v) (Definition 3.1).
+
+    ``u`` holds one draw a row: shape (n, k) for an observed node, (n,) or (n, k) for a hidden one. ``v`` is the
+    Markov blanket, and nothing else is handed over. ``log_conditional`` and ``log_kernel`` return shape (n,); they
+    exist so that the Definition can be checked exactly: their sum is unchanged when u and u_tilde change places, for
+    a hidden node as a whole, for an observed node in every feature.
+    """
+
+    def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:
+        """Draw u_tilde from Q(. | u, v), one for each row."""
+        ...
+
+    def log_conditional(self, u: NDArray, blanket: Blanket) -> NDArray:
+        """Log P(u | v)."""
+        ...
+
+    def log_kernel(self, u_tilde: NDArray, u: NDArray, blanket: Blanket) -> NDArray:
+        """Log Q(u_tilde | u, v)."""
+        ...
+
+
+SampleHidden = Callable[[NDArray, Generator], Mapping[str, NDArray]]
+
+
+@dataclass(frozen=True)
+class Node:
+    """One variable of the network, possibly multi-dimensional.
+
+    Parameters
+    ----------
+    name : str
+    parents : tuple of str
+    conjugate : Conjugate
+        How the node moves given its Markov blanket.
+    columns : sequence of int, optional
+        Columns of X that an observed node owns; None for a hidden node.
+    """
+
+    name: str
+    parents: tuple[str, ...]
+    conjugate: Conjugate
+    columns: Sequence[int] | None = None
+
+    @property
+    def observed(self) -> bool:
+        """Whether the node is read from X."""
+        return self.columns is not None
+
+
+@dataclass(frozen=True)
+class BayesianNetwork:
+    """Nodes in topological order, and a sampler of the hidden ones given the observed ones.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        In any order; they are kept in a topological one.
+    sample_hidden : callable, optional
+        ``(X, rng) -> {name: values}``, a draw from P(H | O) for every row. Needed when a node is hidden.
+    feature_of : array of int, shape (n_columns,), optional
+        The feature that owns each column. One column a feature if left out.
+
+    Raises
+    ------
+    InputError
+        For a cycle, an unknown parent, an observed node with descendants, a column claimed twice or by nobody, a
+        missing conjugate, a feature spread over two nodes, or hidden nodes without a sampler.
+    """
+
+    nodes: tuple[Node, ...]
+    sample_hidden: SampleHidden | None = None
+    feature_of: NDArray[np.intp] = None  # type: ignore[assignment]
+    n_columns: int = field(init=False)
+    blanket_of: dict[str, tuple[str, ...]] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        nodes = _topological_order(tuple(self.nodes))
+        for node in nodes:
+            _check_conjugate(node)
+        _check_leaves(nodes)
+        n_columns = _count_columns(nodes)
+        if self.sample_hidden is None and any(not node.observed for node in nodes):
+            names = ", ".join(repr(node.name) for node in nodes if not node.observed)
+            raise InputError(f"nodes {names} are hidden, but sample_hidden is missing: pass a sampler of P(H | O).")
+        feature_of = check_features(self.feature_of, n_columns)
+        _check_features_stay_in_one_node(nodes, feature_of)
+        for name, value in (("nodes", nodes), ("n_columns", n_columns), ("feature_of", feature_of)):
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "blanket_of", {node.name: _markov_blanket(node, nodes) for node in nodes})
+
+    @property
+    def hidden(self) -> tuple[Node, ...]:
+        """The nodes that are not in X."""
+        return tuple(node for node in self.nodes if not node.observed)
+
+    @property
+    def observed(self) -> tuple[Node, ...]:
+        """The nodes that own columns of X."""
+        return tuple(node for node in self.nodes if node.observed)
+
+    def read(self, X: NDArray) -> dict[str, NDArray]:
+        """X_O: the values of the observed nodes, shape (n, k) each."""
+        if X.ndim != 2 or X.shape[1] != self.n_columns:
+            raise InputError(f"X has shape {X.shape}: the network has {self.n_columns} columns.")
+        return {node.name: X[:, _as_slice(node.columns)] for node in self.observed}
+
+    def draw_hidden(self, X: NDArray, rng: Generator) -> dict[str, NDArray]:
+        """X_H drawn from P(H | O), checked to hold every hidden node with one value a row."""
+        if self.sample_hidden is None:
+            return {}
+        values = dict(self.sample_hidden(X, rng))
+        for node in self.hidden:
+            if node.name not in values:
+                raise InputError(f"sample_hidden returned no value for the hidden node {node.name!r}.")
+            if len(values[node.name]) != len(X):
+                raise InputError(
+                    f"sample_hidden returned {len(values[node.name])} values for node {node.name!r}, expected {len(X)}."
+                )
+        return {node.name: values[node.name] for node in self.hidden}
+
+    def blanket(self, node: Node, values: Mapping[str, NDArray]) -> dict[str, NDArray]:
+        """Values of the node's parents, children and children's other parents."""
+        return {name: values[name] for name in self.blanket_of[node.name]}
+
+    def write(self, values: Mapping[str, NDArray], dtype: np.dtype) -> NDArray:
+        """Observed nodes as one array of shape (n, n_columns)."""
+        first = self.observed[0]
+        X = np.empty((len(values[first.name]), self.n_columns), dtype=dtype)
+        for node in self.observed:
+            X[:, _as_slice(node.columns)] = values[node.name]
+        return X
+
+
+def _as_slice(columns: Sequence[int] | None) -> slice | list[int]:
+    """Columns as a slice where they are contiguous, so that reading them copies nothing."""
+    listed = list(columns or ())
+    if listed == list(range(listed[0], listed[0] + len(listed))):
+        return slice(listed[0], listed[0] + len(listed))
+    return listed
+
+
+def _topological_order(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+    by_name = {node.name: node for node in nodes}
+    if len(by_name) < len(nodes):
+        twice = next(node.name for node in nodes if sum(other.name == node.name for other in nodes) > 1)
+        raise InputError(f"two nodes are called {twice!r}: give every node its own name.")
+    for node in nodes:
+        for parent in node.parents:
+            if parent not in by_name:
+                raise InputError(f"node {node.name!r} has the parent {parent!r}, which is not a node.")
+    sorter = TopologicalSorter({node.name: node.parents for node in nodes})
+    try:
+        return tuple(by_name[name] for name in sorter.static_order())
+    except CycleError as error:
+        path = " -> ".join(repr(name) for name in reversed(error.args[1]))
+        raise InputError(f"the network has a cycle: {path}. A Bayesian network must be acyclic.") from None
+
+
+def _check_conjugate(node: Node) -> None:
+    needed = ("sample", "log_conditional", "log_kernel")
+    missing = [method for method in needed if not callable(getattr(node.conjugate, method, None))]
+    if node.conjugate is None or len(missing) == len(needed):
+        raise InputError(f"node {node.name!r} has no conjugate. Identity() is always valid, if without power.")
+    if missing:
+        raise InputError(f"the conjugate of node {node.name!r} lacks {', '.join(missing)}.")
+
+
+def _check_leaves(nodes: tuple[Node, ...]) -> None:
+    for node in nodes:
+        children = [other.name for other in nodes if node.name in other.parents]
+        if node.observed and children:
+            raise InputError(
+                f"the observed node {node.name!r} has the child {children[0]!r}: Algorithm 1 holds for observed nodes "
+                "without descendants. Merge the two into one multi-dimensional node, or hide one of them."
+            )
+
+
+def _count_columns(nodes: tuple[Node, ...]) -> int:
+    owner: dict[int, str] = {}
+    for node in nodes:
+        if node.observed and not len(node.columns or ()):
+            raise InputError(f"the observed node {node.name!r} owns no column: columns=None makes a node hidden.")
+        for column in node.columns or ():
+            if column in owner:
+                raise InputError(f"column {column} is claimed by node {owner[column]!r} and by node {node.name!r}.")
+            owner[int(column)] = node.name
+    if not owner:
+        raise InputError("no node is observed: give at least one node its columns of X.")
+    unclaimed = sorted(set(range(max(owner) + 1)) - set(owner))
+    if unclaimed or min(owner) < 0:
+        raise InputError(
+            f"columns {unclaimed or min(owner)} belong to no node: columns are numbered from 0 without a gap."
+        )
+    return len(owner)
+
+
+def _check_features_stay_in_one_node(nodes: tuple[Node, ...], feature_of: NDArray[np.intp]) -> None:
+    home: dict[int, str] = {}
+    for node in nodes:
+        for feature in {int(feature_of[column]) for column in node.columns or ()}:
+            if feature in home:
+                raise InputError(
+                    f"feature {feature} has columns in node {home[feature]!r} and in node {node.name!r}: "
+                    "a feature's columns must belong to one node."
+                )
+            home[feature] = node.name
+
+
+def _markov_blanket(node: Node, nodes: tuple[Node, ...]) -> tuple[str, ...]:
+    children = [other for other in nodes if node.name in other.parents]
+    names = set(node.parents) | {child.name for child in children} | {p for child in children for p in child.parents}
+    return tuple(other.name for other in nodes if other.name in names - {node.name})

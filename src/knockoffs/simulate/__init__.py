@@ -1,0 +1,1 @@
+"""Features and labels with known non-nulls."""
