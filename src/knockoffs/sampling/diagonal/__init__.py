@@ -49,13 +49,14 @@ def solve_diagonal(
     array([[1., 0.],
            [0., 4.]])
     """
-    from knockoffs.sampling.covariance import check_covariance, check_feature_of
+    from knockoffs.sampling.covariance import check_covariance
     from knockoffs.sampling.diagonal.newton import MARGIN, factor
+    from knockoffs.sampling.swap import check_features
 
     if method not in DIAGONALS:
         raise unknown_option("method", method, DIAGONALS)
     Sigma = check_covariance(Sigma)
-    owners = check_feature_of(feature_of, len(Sigma))
+    owners = check_features(feature_of, len(Sigma))
     module, attribute = DIAGONALS[method].split(":")
     solver = getattr(import_module(module), attribute)
     R, blocks = whiten(Sigma, owners)
