@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from knockoffs.errors import InputError
-from knockoffs.sampling.covariance import check_covariance, check_feature_of
+from knockoffs.sampling.covariance import check_covariance
 
 
 @pytest.mark.parametrize(
@@ -43,17 +43,3 @@ def test_rounding_in_the_symmetry_is_averaged_out():
 
 def test_nearly_singular_but_usable():
     assert check_covariance([[1.0, 1 - 1e-9], [1 - 1e-9, 1.0]]).shape == (2, 2)
-
-
-@pytest.mark.parametrize(
-    "feature_of, message",
-    [
-        ([0, 1], r"shape \(2,\)"),
-        ([0.0, 1.0, 2.0], "type float64"),
-        ([0, -1, 1], "-1 at column 1"),
-        ([0, 3, 3], "no column for feature 1"),
-    ],
-)
-def test_feature_of_refused(feature_of, message):
-    with pytest.raises(InputError, match=message):
-        check_feature_of(feature_of, 3)

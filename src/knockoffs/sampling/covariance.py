@@ -65,33 +65,3 @@ def check_covariance(Sigma: ArrayLike, name: str = "covariance") -> NDArray[np.f
             "Drop duplicated or dependent columns, or shrink it."
         )
     return (Sigma + Sigma.T) / 2
-
-
-def check_feature_of(feature_of: ArrayLike | None, n_columns: int) -> NDArray[np.intp]:
-    """Which feature owns each column, shape (n_columns,): features are 0, ..., m - 1 and each owns a column.
-
-    >>> check_feature_of(None, 3)
-    array([0, 1, 2])
-    >>> check_feature_of([0, 2, 2], 3)
-    Traceback (most recent call last):
-    knockoffs.errors.InputError: feature_of has no column for feature 1: number the features 0, 1, 2, ... without gaps.
-    """
-    if feature_of is None:
-        return np.arange(n_columns)
-    owners = np.asarray(feature_of)
-    if owners.shape != (n_columns,):
-        raise InputError(f"feature_of has shape {owners.shape}: expected ({n_columns},), a feature for each column.")
-    if owners.dtype.kind not in "iu":
-        raise InputError(
-            f"feature_of has type {owners.dtype}: expected integers 0, 1, 2, ..., a feature for each column."
-        )
-    if owners.min() < 0:
-        raise InputError(
-            f"feature_of is {owners.min()} at column {int(owners.argmin())}: features are numbered from 0."
-        )
-    empty = np.flatnonzero(np.bincount(owners) == 0)
-    if empty.size:
-        raise InputError(
-            f"feature_of has no column for feature {empty[0]}: number the features 0, 1, 2, ... without gaps."
-        )
-    return owners.astype(np.intp)
