@@ -187,13 +187,14 @@ def upper_bound(R, s, weight):
 def test_sdp_is_optimal_by_its_dual(Sigma):
     R, feature_of = correlation(Sigma), np.arange(len(Sigma))
     s = follow_path(R, feature_of, 0.9 * inner_start(R, feature_of))
-    # the dual point wants a well-centred s: one is made here for it
-    weight = GAP * s.sum() / (3 * len(R))
-    centred = minimise(Barrier(weight), R, feature_of, s, last=1e-5)
+    # the dual point wants a centred s, which is made here for it; at condition number 1e8 rounding allows no better
+    # centre than that of a heavier barrier
+    ill = np.linalg.cond(R) > 1e6
+    weight = GAP * s.sum() / (3 * len(R)) * (1000 if ill else 1)
+    centred = minimise(Barrier(weight), R, feature_of, s if not ill else 0.99 * s, last=1e-5)
     bound = upper_bound(R, centred, weight)
     assert s.sum() <= bound * (1 + 1e-9)
-    tolerance = 5 * GAP if np.linalg.cond(R) < 1e6 else 1e-3
-    assert s.sum() >= bound * (1 - tolerance)
+    assert s.sum() >= bound * (1 - (1e-3 if ill else 5 * GAP))
     # moving inside costs at most MARGIN
     assert sdp(R, feature_of).sum() >= (1 - MARGIN) * s.sum()
 

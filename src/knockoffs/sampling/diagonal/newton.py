@@ -171,7 +171,9 @@ def line_search(
     with np.errstate(divide="ignore", invalid="ignore"):
         room = np.where(step < 0, s / -step, np.where(step > 0, (objective.upper - s) / step, np.inf))
     t = min(1.0, 0.9 * float(room.min()))
-    while t > 1e-3:  # Newton on a barrier never needs less, but for rounding
+    # a self-concordant barrier always accepts 1 / (1 + decrement): where much less is refused, it is by rounding
+    shortest = min(1e-3, 0.1 / (1 + np.sqrt(-slope)))
+    while t > shortest:
         moved = s + t * step
         A = factor(R, feature_of, moved)
         if A is not None:
