@@ -6,12 +6,11 @@ where a feature is one column), so no choice depends on the units of X; s has on
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from knockoffs.errors import InputError, unknown_option
+from knockoffs.errors import InputError
+from knockoffs.registry import load
 
 DIAGONALS: dict[str, str] = {
     "equicorrelated": "knockoffs.sampling.diagonal.equicorrelated:equicorrelated",
@@ -53,12 +52,9 @@ def solve_diagonal(
     from knockoffs.sampling.diagonal.newton import MARGIN, factor
     from knockoffs.sampling.swap import check_features
 
-    if method not in DIAGONALS:
-        raise unknown_option("method", method, DIAGONALS)
     Sigma = check_covariance(Sigma)
     owners = check_features(feature_of, len(Sigma))
-    module, attribute = DIAGONALS[method].split(":")
-    solver = getattr(import_module(module), attribute)
+    solver = load(DIAGONALS, "diagonal", method)
     R, blocks = whiten(Sigma, owners)
     s = solver(R, owners)
     # checked with half of the margin that is promised, the other half being left to rounding
