@@ -49,6 +49,18 @@ class Column:
 
 
 @dataclass(frozen=True)
+class PlainFrame:
+    """Columns by name: what a csv file is read into where neither polars nor pandas is installed."""
+
+    data: dict[str, NDArray]
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return list(self.data)
+
+
+@dataclass(frozen=True)
 class Table:
     """A checked table: every value of X is a finite float.
 
@@ -98,6 +110,8 @@ class Table:
         >>> table.decode(table.X).tolist()
         [[1.5, 'yes'], [2.5, 'no']]
         """
+        if isinstance(self.native, PlainFrame):
+            return PlainFrame({name: self.column_values(X, j) for j, name in enumerate(self.names)})
         if not _is_frame(self.native):
             if all(column.kind == "number" for column in self.columns):
                 return X
@@ -165,7 +179,8 @@ def as_table(X: Any, *, labels: bool = False, argument: str = "X", min_rows: int
             f"{argument} is a sparse matrix, and knockoffs of it would be dense. If {X.shape[0]} x {X.shape[1]} "
             f"numbers fit into memory, pass {argument}.toarray()."
         )
-    table = _read_frame(X, labels, argument) if _is_frame(X) else _read_array(X, labels, argument)
+    read = _read_plain if isinstance(X, PlainFrame) else _read_frame if _is_frame(X) else _read_array
+    table = read(X, labels, argument)
     n, p = table.X.shape
     if p == 0:
         raise InputError(f"{argument} has 0 feature(s) (shape=({n}, 0)) while a minimum of 1 is required.")
@@ -187,7 +202,7 @@ def check_finite(X: NDArray[np.float64], names: Sequence[str], argument: str = "
     if finite.all():  # only the sum was too large
         return
     i, j = (int(k) for k in np.argwhere(~finite)[0])
-    bad = [names[k] for k in np.flatnonzero(~finite.all(axis=0))]
+    bad = [names[int(k)] for k in np.flatnonzero(~finite.all(axis=0))]
     found = "NaN" if np.isnan(X[~finite]).all() else "inf" if not np.isnan(X).any() else "NaN and inf"
     raise InputError(
         f"{argument} contains {found} in {_columns(bad)}, the first in row {i}, column {names[j]!r}: "
@@ -315,6 +330,16 @@ def _read_frame(X: Any, labels: bool, argument: str) -> Table:
             levels = getattr(series.dtype, "categories", None)
             reader.add_objects(name, series.to_numpy(), kind, levels)
     return reader.table(len(frame), True, X)
+
+
+def _read_plain(X: PlainFrame, labels: bool, argument: str) -> Table:
+    reader = _ColumnReader(labels, argument)
+    for name, values in zip(_column_names(X.columns, argument), X.data.values(), strict=True):
+        if values.dtype.kind in "iuf":
+            reader.add_numbers(name, "number" if values.dtype.kind == "f" else "integer", values.astype(float))
+        else:
+            reader.add_objects(name, values, "boolean" if values.dtype.kind == "b" else "unknown")
+    return reader.table(len(next(iter(X.data.values()), ())), True, X)
 
 
 def _kind_of_dtype(dtype: Any) -> str:
