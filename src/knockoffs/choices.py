@@ -13,9 +13,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError, unknown_option
+from knockoffs.errors import ColumnsError, InputError, unknown_option
+from knockoffs.features import FeatureModel
 from knockoffs.registry import load
 from knockoffs.sampling.network import BayesianNetwork
 from knockoffs.table import Table
@@ -120,6 +122,16 @@ def feature_model_for(
     if "kinds" in accepted_options(feature_model) and "kinds" not in bound and any(c.levels for c in table.columns):
         bound["kinds"] = _kinds(table)
     return partial(feature_model, **bound) if bound else feature_model
+
+
+def fit_feature_model(feature_model: Any, table: Table, *, rng: Generator, n_jobs: int | None = None) -> FeatureModel:
+    """P^X, fitted to the table if it is not fitted yet; errors about columns get the columns' names."""
+    if hasattr(feature_model, "as_network"):
+        return feature_model
+    try:
+        return feature_model(table.X, rng=rng, n_jobs=n_jobs)
+    except ColumnsError as error:
+        raise error.named(table.names) from None
 
 
 def _is_matrix(feature_model: Any) -> bool:

@@ -59,6 +59,9 @@ def main(arguments: list[str] | None = None) -> None:
         fail(error.format_message(), 2)
     except (typer.Abort, KeyboardInterrupt):
         fail("stopped; files that were not finished are not there, older ones are as they were.", 130)
+    except BrokenPipeError:  # the reader of our output has gone
+        sys.stdout = None
+        sys.exit(1)
     except OSError as error:
         fail(f"{error.filename or 'writing'}: {error.strerror or error}.", 1)
     except MemoryError:
@@ -137,6 +140,7 @@ def rerun(
     from knockoffs.selection_file import differences, read_selection
 
     old = read_selection(selection)
+    check_call(old.parameters)
     new = run_selection(table, old.parameters, jobs)
     answer, grounds = differences(old, new)
     show(new)
@@ -165,9 +169,9 @@ def sample(
     options = parse_options(feature_model_option)
     check_feature_model(feature_model)
     from knockoffs.choices import feature_model_for, takes_labels
+    from knockoffs.choices import fit_feature_model as fit
     from knockoffs.estimator import as_generator
     from knockoffs.files import file_format, write_table_file
-    from knockoffs.procedure import fit_feature_model
     from knockoffs.sampling.sampler import sample_knockoffs
     from knockoffs.table import as_table
 
@@ -178,8 +182,8 @@ def sample(
     frame = read(table, drop)
     checked = as_table(frame, labels=takes_labels(feature_model), argument=table.name, min_rows=2)
     fit_stream, draw_stream = as_generator(seed).spawn(2)
-    how = feature_model_for(feature_model, checked, options)
-    model = fit_feature_model(how, checked.X, names=checked.names, rng=fit_stream, n_jobs=jobs)
+    say(f"fitting {feature_model} to {checked.X.shape[0]} rows of {checked.X.shape[1]} columns")
+    model = fit(feature_model_for(feature_model, checked, options), checked, rng=fit_stream, n_jobs=jobs)
     say("drawing knockoffs")
     X_tilde = sample_knockoffs(model.as_network(), checked.X, draw_stream)
     write_table_file(checked.decode(X_tilde), out)
@@ -194,6 +198,8 @@ def demo(
     jobs: Jobs = None,
 ) -> None:
     """Select the features that tell malignant from benign tumours (scikit-learn's breast cancer data)."""
+    import hashlib
+
     import numpy as np
     from sklearn.datasets import load_breast_cancer
 
@@ -204,7 +210,8 @@ def demo(
     columns["diagnosis"] = np.asarray(data.target_names, dtype=object)[data.target]
     parameters = {"target": "diagnosis", "drop": [], "fdr": fdr, "seed": seed}
     check_call(parameters)
-    record = run_on_frame(PlainFrame(columns), parameters, {"file": "breast cancer, scikit-learn"}, jobs)
+    origin = {"file": "breast cancer, scikit-learn", "sha256": hashlib.sha256(data.data.tobytes()).hexdigest()}
+    record = run_on_frame(PlainFrame(columns), parameters, origin, jobs)
     show(record)
     save(record, out)
 

@@ -18,11 +18,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError
+from knockoffs.errors import InputError, name_some
 from knockoffs.files import atomic_file, write_table_file
 from knockoffs.procedure import Selection
 
 FORMAT = 1
+PARAMETERS = frozenset(
+    "target drop seed fdr feature_model feature_model_options estimator importance loss evaluation n_folds n_fits task "
+    "offset rule".split()
+)
 ALWAYS = ("knockoffs", "numpy", "scipy", "scikit-learn", "numba", "joblib", "narwhals")
 WHERE_USED = {"torch": "torch", "xgboost": "xgboost", "lightgbm": "lightgbm", "pandas": "pandas", "polars": "polars"}
 
@@ -135,6 +139,17 @@ def read_selection(path: Path) -> SelectionRecord:
         raise InputError(f"{path}: this is not a selection.json written by knockoffs select.")
     if content.get("format") != FORMAT:
         raise InputError(f"{path}: format {content.get('format')!r}, and this version reads format {FORMAT}.")
+    unknown = sorted(content["parameters"].keys() - PARAMETERS)
+    lacking = sorted({"target", "drop", "fdr", "seed"} - content["parameters"].keys())
+    if unknown or lacking:
+        what = (
+            f"has parameters that this version does not know: {name_some(unknown)}"
+            if unknown
+            else (f"lacks the parameters {name_some(lacking)}")
+        )
+        raise InputError(
+            f"{path}: {what}. Use the version that wrote it, {content.get('versions', {}).get('knockoffs')}."
+        )
     content["threshold"] = float(content["threshold"])
     for feature in content["features"]:
         for key in ("W", "q_value", "Z", "Z_tilde"):
@@ -148,8 +163,10 @@ def read_selection(path: Path) -> SelectionRecord:
 def differences(old: SelectionRecord, new: SelectionRecord) -> tuple[list[str], list[str]]:
     """Tell what differs between two records: in the answer, and in what it rests on."""
     answer, grounds = [], []
-    if old.data["sha256"] != new.data["sha256"]:
-        grounds.append(f"the data: SHA-256 {old.data['sha256'][:12]}... then, {new.data['sha256'][:12]}... now")
+    if old.data.get("sha256") != new.data.get("sha256"):
+        grounds.append(
+            f"the data: SHA-256 {str(old.data.get('sha256'))[:12]}... then, {str(new.data.get('sha256'))[:12]}... now"
+        )
     for package in old.versions.keys() | new.versions.keys():
         then, now = old.versions.get(package), new.versions.get(package)
         if then != now and then is not None and now is not None:
