@@ -219,6 +219,8 @@ def choose(
     from knockoffs.importance.evaluation import EVALUATIONS
 
     notes: dict[str, str] = {}
+    if not (estimator is None or isinstance(estimator, str)):
+        _check_estimator(estimator)
     task = _task(y, estimator, task, notes)
     if estimator is None:
         estimator = DEFAULT_ESTIMATOR
@@ -247,9 +249,7 @@ def _task(y: NDArray, estimator: Any, task: str | None, notes: dict[str, str]) -
     numeric = y.dtype.kind in "iuf"
     asked = task
     if estimator is not None and not isinstance(estimator, str):
-        from sklearn.base import is_classifier, is_regressor
-
-        kind = "classification" if is_classifier(estimator) else "regression" if is_regressor(estimator) else None
+        kind = _made_for(estimator)
         if kind is not None and asked is not None and kind != asked:
             raise InputError(f"task={task!r}, but estimator {type(estimator).__name__} is made for {kind}.")
         asked = kind or asked
@@ -278,12 +278,25 @@ def _make_estimator(estimator: Any, task: str) -> Any:
         from knockoffs.response import make_estimator
 
         return make_estimator(estimator.replace("-", "_"), task)
+    return estimator
+
+
+def _check_estimator(estimator: Any) -> None:
     if isinstance(estimator, type):
         raise InputError(f"estimator is the class {estimator.__name__}: pass an instance, {estimator.__name__}().")
     missing = [method for method in ("fit", "predict") if not callable(getattr(estimator, method, None))]
     if missing:
         raise InputError(f"estimator {type(estimator).__name__} lacks {' and '.join(missing)}.")
-    return estimator
+
+
+def _made_for(estimator: Any) -> str | None:
+    """What an estimator is made for, if it says so."""
+    from sklearn.base import is_classifier, is_regressor
+
+    try:
+        return "classification" if is_classifier(estimator) else "regression" if is_regressor(estimator) else None
+    except AttributeError:  # scikit-learn's methods without its base class
+        return "classification" if hasattr(estimator, "predict_proba") else None
 
 
 def _is_linear(name: str | None, model: Any) -> bool:
