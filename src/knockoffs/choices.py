@@ -290,7 +290,7 @@ def _check_estimator(estimator: Any) -> None:
 
 
 def _made_for(estimator: Any) -> str | None:
-    """What an estimator is made for, if it says so."""
+    """Task that an estimator is made for, if it says so."""
     from sklearn.base import is_classifier, is_regressor
 
     try:
