@@ -1,4 +1,4 @@
-"""Bank Marketing (Moro, Cortez and Rita, 2014): does a client subscribe after a telephone call?"""
+"""Bank Marketing (Moro, Cortez and Rita, 2014), whether a client subscribes after a telephone call."""
 
 from __future__ import annotations
 

@@ -81,9 +81,9 @@ def _fetch(year: int) -> Columns:
 
 
 def parse_arff(text: str) -> Columns:
-    """Columns of the source's arff files: numbers and "?" for missing, which becomes an empty cell.
+    r"""Columns of the source's arff files: numbers and "?" for missing, which becomes an empty cell.
 
-    >>> parse_arff("@relation r\\n@attribute Attr1 numeric\\n@attribute class {0,1}\\n@data\\n0.5,0\\n?,1\\n")
+    >>> parse_arff("@relation r\n@attribute Attr1 numeric\n@attribute class {0,1}\n@data\n0.5,0\n?,1\n")
     {'Attr1': ['0.5', ''], 'class': ['0', '1']}
     """
     names, rows, in_data = [], [], False

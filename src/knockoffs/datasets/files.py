@@ -116,9 +116,9 @@ def _canonical(cell: str) -> str:
 
 
 def parse_csv(text: str, *, delimiter: str = ",") -> Columns:
-    """Columns of a delimited text with a header.
+    r"""Columns of a delimited text with a header.
 
-    >>> parse_csv("a;b\\n1;2\\n", delimiter=";")
+    >>> parse_csv("a;b\n1;2\n", delimiter=";")
     {'a': ['1'], 'b': ['2']}
     """
     rows = csv.reader(io.StringIO(text), delimiter=delimiter)

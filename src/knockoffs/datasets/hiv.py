@@ -1,4 +1,4 @@
-"""HIV-1 drug resistance (Rhee et al., 2006): which mutations go with resistance to a drug?"""
+"""HIV-1 drug resistance (Rhee et al., 2006), mutations of the virus and resistance to a drug."""
 
 from __future__ import annotations
 
@@ -154,12 +154,12 @@ def _fetch(group: str) -> Columns:
 
 
 def mutation_table(text: str, drugs: tuple[str, ...]) -> Columns:
-    """0/1 columns ``P<position>.<amino acid>`` from the database's text, one column a position.
+    r"""0/1 columns ``P<position>.<amino acid>`` from the database's text, one column a position.
 
     A cell is "-" (as the reference), "." (not sequenced) or the letters seen there; rows with anything else are
     flagged as faulty there and dropped.
 
-    >>> mutation_table("SeqID\\tAPV\\tP1\\tP2\\n7\\t2.5\\t-\\tAV\\n8\\tNA\\tK\\t*\\n9\\tNA\\t.\\tA\\n", ("APV",))
+    >>> mutation_table("SeqID\tAPV\tP1\tP2\n7\t2.5\t-\tAV\n8\tNA\tK\t*\n9\tNA\t.\tA\n", ("APV",))
     {'APV': ['2.5', ''], 'P2.A': ['1', '1'], 'P2.V': ['1', '0']}
     """
     source = parse_csv(text, delimiter="\t")
