@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from knockoffs.errors import InputError
-from knockoffs.simulate import draw_non_nulls, polynomial_labels, simulate_labels
+from knockoffs.simulate import draw_non_nulls, level_set_labels, polynomial_labels, simulate_labels
 from knockoffs.simulate.labels import _choose_monomials
 
 MASK = np.array([True, True, False, True, False])
@@ -68,3 +68,14 @@ def test_impossible_number_of_non_nulls(count):
 def test_one_class_is_refused():
     with pytest.raises(InputError, match="n_classes=1"):
         polynomial_labels(np.zeros((3, 1)), np.ones(1, bool), n_classes=1, rng=np.random.default_rng(0))
+
+
+def test_level_sets_follow_one_polynomial():
+    X = np.random.default_rng(0).standard_normal((90, 1))
+    options = dict(n_classes=3, noise_variance=0.0)
+    y = level_set_labels(X, np.ones(1, bool), rng=np.random.default_rng(4), **options)
+    z = (X[:, 0] - X.mean()) / X.std()
+    a, b, c = np.random.default_rng(4).standard_normal((3, 1))[:, 0]
+    values = a * z + b * z**2 + c * z**3
+    assert list(np.bincount(y)) == [30, 30, 30]
+    assert values[y == 0].max() < values[y == 1].min() and values[y == 1].max() < values[y == 2].min()

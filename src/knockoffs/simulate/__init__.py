@@ -1,6 +1,6 @@
 """Features and labels with known non-nulls: the generators of the paper."""
 
-from knockoffs.simulate.labels import draw_non_nulls, polynomial_labels, simulate_labels
+from knockoffs.simulate.labels import draw_non_nulls, level_set_labels, polynomial_labels, simulate_labels
 from knockoffs.simulate.mixtures import (
     MixtureParameters,
     draw_mixture,
@@ -17,6 +17,7 @@ __all__ = [
     "draw_mixture",
     "draw_non_nulls",
     "draw_three_components",
+    "level_set_labels",
     "mixture_moments",
     "polynomial_labels",
     "sample_mixture",

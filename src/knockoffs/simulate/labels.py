@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -65,24 +66,57 @@ def polynomial_labels(
     """
     if n_classes < 2:
         raise InputError(f"n_classes={n_classes}: labels need at least two classes.")
-    columns = X[:, non_nulls]
+    values = _polynomial_values(X[:, non_nulls], degree, n_classes, n_monomials, rng)
+    noise = np.sqrt(noise_variance) * rng.standard_normal(values.shape)
+    return np.argmax(values + noise, axis=1)
+
+
+def level_set_labels(
+    X: NDArray,
+    non_nulls: NDArray[np.bool_],
+    *,
+    n_classes: int,
+    rng: Generator,
+    degree: int = 3,
+    n_monomials: int | None = None,
+    noise_variance: float = NOISE_VARIANCE,
+) -> NDArray[np.intp]:
+    """Labels by the level sets of one random polynomial of the non-null features (Figure 1 of the paper).
+
+    The levels are quantiles of the noisy polynomial, so that all classes are equally frequent. Parameters are those
+    of `polynomial_labels`.
+
+    >>> X = np.random.default_rng(0).standard_normal((6, 3))
+    >>> y = level_set_labels(X, np.array([True, True, False]), n_classes=3, rng=np.random.default_rng(1))
+    >>> np.bincount(y)
+    array([2, 2, 2])
+    """
+    if n_classes < 2:
+        raise InputError(f"n_classes={n_classes}: labels need at least two classes.")
+    values = _polynomial_values(X[:, non_nulls], degree, 1, n_monomials, rng)[:, 0]
+    values = values + np.sqrt(noise_variance) * rng.standard_normal(values.shape)
+    return np.argsort(np.argsort(values)) * n_classes // len(values)
+
+
+def _polynomial_values(
+    columns: NDArray, degree: int, n_polynomials: int, n_monomials: int | None, rng: Generator
+) -> NDArray:
+    """Values (n, n_polynomials) of random polynomials of the columns, which are centred and scaled first."""
     scale = columns.std(axis=0)
     columns = (columns - columns.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
     n, k = columns.shape
     powers = [c for p in range(1, degree + 1) for c in combinations_with_replacement(range(k), p)]
-    coefficients = rng.standard_normal((len(powers), n_classes))
+    coefficients = rng.standard_normal((len(powers), n_polynomials))
     if n_monomials is not None:
-        coefficients *= _choose_monomials(powers, k, n_monomials, n_classes, rng)
-    noise = np.sqrt(noise_variance) * rng.standard_normal((n, n_classes))
+        coefficients *= _choose_monomials(powers, k, n_monomials, n_polynomials, rng)
     used = np.flatnonzero(coefficients.any(axis=1))
-    chosen, coefficients = [powers[m] for m in used], coefficients[used]
-    y = np.empty(n, dtype=np.intp)
-    step = max(1, CELLS // len(chosen))
+    values = np.empty((n, n_polynomials))
+    step = max(1, CELLS // len(used))
     for start in range(0, n, step):
         part = columns[start : start + step]
-        monomials = np.stack([np.prod(part[:, c], axis=1) for c in chosen], axis=1)
-        y[start : start + step] = np.argmax(monomials @ coefficients + noise[start : start + step], axis=1)
-    return y
+        monomials = np.stack([np.prod(part[:, powers[m]], axis=1) for m in used], axis=1)
+        values[start : start + step] = monomials @ coefficients[used]
+    return values
 
 
 def simulate_labels(
@@ -92,15 +126,25 @@ def simulate_labels(
     n_non_nulls: int,
     rng: Generator,
     n_monomials: int | None = None,
+    labels: Callable[..., NDArray[np.intp]] = polynomial_labels,
 ) -> Simulation:
     """Synthetic labels on given (for instance real) features, with non-nulls chosen at random.
+
+    Parameters
+    ----------
+    X : array, shape (n, d)
+    n_classes, n_non_nulls : int
+    n_monomials : int, optional
+        See `polynomial_labels`.
+    labels : callable
+        `polynomial_labels` or `level_set_labels`.
 
     >>> X = np.random.default_rng(0).standard_normal((50, 4))
     >>> simulate_labels(X, n_classes=2, n_non_nulls=2, rng=np.random.default_rng(1)).non_nulls.sum()
     np.int64(2)
     """
     non_nulls = draw_non_nulls(X.shape[1], n_non_nulls, rng=rng)
-    y = polynomial_labels(X, non_nulls, n_classes=n_classes, n_monomials=n_monomials, rng=rng)
+    y = labels(X, non_nulls, n_classes=n_classes, n_monomials=n_monomials, rng=rng)
     return Simulation(X, y, non_nulls)
 
 
