@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.special import gammaln
 
@@ -21,7 +21,10 @@ SUM_TOLERANCE = 1e-8  # rows of a table may miss one by rounding, and no more
 class Children(Protocol):
     """Columns of X that are independent given the class K."""
 
-    columns: tuple[int, ...]
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """Columns of X."""
+        ...
 
     @property
     def n_classes(self) -> int:
@@ -258,7 +261,7 @@ class Categorical:
 
     @staticmethod
     def statistics(U: NDArray) -> csr_array:
-        """Indicators of the states, whose class means are the tables."""
+        """Return indicators of the states, whose class means are the tables."""
         return _one_hot(U, _count_states(U))
 
     @staticmethod
@@ -268,7 +271,7 @@ class Categorical:
         return Categorical(columns, tuple(table / table.sum(axis=1, keepdims=True) for table in tables))
 
 
-KINDS: dict[str, type] = {
+KINDS: dict[str, Any] = {
     "categorical": Categorical,
     "bernoulli": Bernoulli,
     "gaussian": Gaussian,
@@ -324,6 +327,6 @@ def _check_shape(children: Children, name: str, values: NDArray) -> None:
         raise InputError(f"{name} has shape {values.shape}: expected (n_classes, {len(children.columns)}).")
 
 
-def _refuse(columns: tuple[int, ...], bad: NDArray[np.bool_], what: str) -> None:
-    if bad.any():
-        raise InputError(f"columns {name_some(np.asarray(columns)[bad])} have {what}.")
+def _refuse(columns: tuple[int, ...], bad: ArrayLike, what: str) -> None:
+    if np.any(bad):
+        raise InputError(f"columns {name_some(np.asarray(columns)[np.asarray(bad)])} have {what}.")

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -174,7 +175,7 @@ def fit_naive_bayes(
 
 def _em(
     X: NDArray,
-    groups: list[tuple[type, tuple[int, ...]]],
+    groups: list[tuple[Any, tuple[int, ...]]],
     n_classes: int,
     rng: Generator,
     pseudo_count: float,
@@ -207,14 +208,14 @@ def _em(
     return model, float(normalise_log_weights(model.log_weights(X))[1].sum()), False
 
 
-def _group_columns(X: NDArray, kinds: Sequence[str] | None) -> list[tuple[type, tuple[int, ...]]]:
+def _group_columns(X: NDArray, kinds: Sequence[str] | None) -> list[tuple[Any, tuple[int, ...]]]:
     if kinds is None:
         kinds = [infer_kind(column) for column in X.T]
     if len(kinds) != X.shape[1]:
         raise InputError(f"kinds has {len(kinds)} entries for {X.shape[1]} columns.")
-    for kind in kinds:
-        if kind not in KINDS:
-            raise unknown_option("kinds", kind, KINDS)
+    for name in kinds:
+        if name not in KINDS:
+            raise unknown_option("kinds", name, KINDS)
     groups = []
     for name, kind in KINDS.items():
         columns = tuple(j for j, other in enumerate(kinds) if other == name)

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from knockoffs.errors import InputError
-from knockoffs.features.posterior.categorical import normalise_log_weights, sample_categorical, sample_weights
+from knockoffs.features.posterior.categorical import normalise_log_weights, sample_categorical
+from knockoffs.sampling.inverse_cdf import sample_weights
 
 
 def test_frequencies_match_the_weights():

@@ -7,6 +7,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, name_some
+from knockoffs.sampling.inverse_cdf import sample_weights
 
 
 def normalise_log_weights(log_weights: NDArray) -> tuple[NDArray, NDArray]:
@@ -52,18 +53,6 @@ def sample_categorical(log_weights: NDArray, rng: Generator) -> NDArray[np.intp]
     """
     top = _finite_maximum(log_weights)
     return sample_weights(np.exp(log_weights - top[:, None]), rng)
-
-
-def sample_weights(weights: NDArray, rng: Generator) -> NDArray[np.intp]:
-    """Draw one class a row with probabilities proportional to non-negative weights, shape (n, K), by inverse cdf."""
-    cdf = np.cumsum(weights, axis=1)
-    total = cdf[:, -1]
-    bad = np.flatnonzero(~(total > 0))
-    if bad.size:
-        raise InputError(f"rows {name_some(bad)} are impossible under the model: every class has probability zero.")
-    # u < total even after rounding, and cdf <= u skips classes of weight zero on either side
-    u = np.minimum(rng.random(len(weights)) * total, np.nextafter(total, 0.0))
-    return (cdf <= u[:, None]).sum(axis=1)
 
 
 def _finite_maximum(log_weights: NDArray) -> NDArray:
