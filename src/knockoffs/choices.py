@@ -26,6 +26,7 @@ DEFAULT_FDR = 0.1
 DEFAULT_FEATURE_MODEL = "mixture"
 DEFAULT_ESTIMATOR = "lasso"
 TASKS = ("regression", "classification")
+READ_OFF_THE_MODEL = ("coefficients", "lasso_coefficient_difference")  # scores that look at no rows
 TAKE_LABELS = frozenset({"naive_bayes", "hmm", "network"})  # families of discrete features
 
 
@@ -328,7 +329,9 @@ def default_loss(task: str, model: Any) -> str:
 
 
 def default_evaluation(name: str | None, model: Any, importance: Any) -> str:
-    """Rows on which a fitted model is scored: cross-fitted for models that remember their training rows."""
-    if importance == "coefficients" or _is_linear(name, model):
+    """Rows on which a fitted model is scored: unseen ones for models that remember the rows they were fitted on."""
+    if importance in READ_OFF_THE_MODEL or _is_linear(name, model):
         return "in_sample"
+    if getattr(model, "bootstrap", False) and hasattr(model, "oob_score"):  # a forest
+        return "out_of_bag"
     return "cross_fitted"
