@@ -7,7 +7,7 @@ on the path is found exactly and fast for tree ensembles and linear models, by t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -160,16 +160,21 @@ def path_losses(
     resolved = resolve_loss(loss, model)
     if hasattr(model, "loss_at") and hasattr(model, "loss_integral"):
         return _OwnPath(model, moves, resolved)
-    for build in _fast_paths():
+    for build in _fast_paths(model):
         path = build(model, moves, resolved)
         if path is not None:
             return path
     return BlackBoxPath(model, moves, resolved, memory, n_jobs)
 
 
-def _fast_paths() -> Sequence[Callable[[Any, Moves, Loss], PathLosses | None]]:
+def _fast_paths(model: Any) -> Iterator[Callable[[Any, Moves, Loss], PathLosses | None]]:
     """Ways to follow the path that know the model; each answers None for a model it does not know."""
-    return ()
+    from knockoffs.importance.tree_arrays import has_trees
+
+    if has_trees(model):
+        from knockoffs.importance.tree_paths import tree_path
+
+        yield tree_path
 
 
 def move(x: NDArray, x_fake: NDArray, lam: float) -> NDArray:
@@ -236,9 +241,8 @@ class BlackBoxPath:
 
         from knockoffs.progress import track
 
-        lams = np.asarray(lams, dtype=float)
-        n_features2 = self.moves.n_features2
-        jobs = [(feature, lam) for feature in range(n_features2) for lam in lams if lam != 0.0]
+        lams, n_features2 = np.asarray(lams, dtype=float), self.moves.n_features2
+        jobs = [(feature, lam) for feature in range(n_features2) for lam in np.unique(lams) if lam != 0.0]
         unmoved = [(-1, 0.0)] if np.any(lams == 0.0) else []
         blocks = self._blocks(unmoved + jobs, effective_n_jobs(self.n_jobs))
         done = Parallel(n_jobs=self.n_jobs, return_as="generator")(
