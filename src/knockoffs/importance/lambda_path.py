@@ -1,14 +1,15 @@
 """The lambda path: a column moves from its values through its fake's and beyond, and the loss is followed.
 
 At lam, the columns of one feature (or of one knockoff) are ``XX + lam * (XX_fake - XX)`` and all others stay. The loss
-on the path is found exactly and fast for tree ensembles and linear models, by the model itself if it has the methods
-``loss_at`` and ``loss_integral`` (neural networks do), and otherwise by calling ``predict`` on few large tables.
+on the path is found exactly and fast for tree ensembles and linear models, by rank-one changes of the first layer for
+neural networks, and otherwise by calling ``predict`` on few large tables.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
@@ -158,8 +159,6 @@ def path_losses(
     """Choose how the loss along the path is computed for this model: the fastest way that is exact."""
     moves = _check_moves(model, XX, XX_fake, y, feature_of2, sample_weight)
     resolved = resolve_loss(loss, model)
-    if hasattr(model, "loss_at") and hasattr(model, "loss_integral"):
-        return _OwnPath(model, moves, resolved)
     for build in _fast_paths(model):
         path = build(model, moves, resolved)
         if path is not None:
@@ -175,6 +174,12 @@ def _fast_paths(model: Any) -> Iterator[Callable[[Any, Moves, Loss], PathLosses 
         from knockoffs.importance.tree_paths import tree_path
 
         yield tree_path
+    if hasattr(model, "coef_"):
+        from knockoffs.importance.linear_paths import linear_path
+
+        yield linear_path
+    if any(kind.__module__ == "knockoffs.response.neural" for kind in type(model).__mro__):
+        yield _neural_path
 
 
 def move(x: NDArray, x_fake: NDArray, lam: float) -> NDArray:
@@ -193,32 +198,44 @@ def unmoved_loss(model: Any, moves: Moves, loss: Loss) -> float:
 
 
 @dataclass(frozen=True)
-class _OwnPath:
-    """A model that follows the path itself."""
+class NeuralPath:
+    """A neural network of this package: its first layer changes by a rank-one term."""
 
     model: Any
     moves: Moves
     loss: Loss
 
-    def _arguments(self) -> dict[str, Any]:
-        moves = self.moves
-        return {"feature_of2": moves.feature_of2, "sample_weight": moves.weights}
-
     def unmoved(self) -> float:
         """Mean loss of the table as it is."""
-        return unmoved_loss(self.model, self.moves, self.loss)
+        return float(self.at(np.zeros(1))[0, 0])
 
     def at(self, lams: NDArray) -> NDArray:
         """Mean loss at each lam, shape (2m, n_lams)."""
         moves = self.moves
-        return self.model.loss_at(moves.XX, moves.XX_fake, moves.y, lams, self.loss, **self._arguments())
+        return import_module("knockoffs.importance.neural_paths").loss_at(
+            self.model,
+            moves.XX,
+            moves.XX_fake,
+            moves.y,
+            lams,
+            self.loss,
+            feature_of2=moves.feature_of2,
+            sample_weight=moves.weights,
+        )
 
     def integral(self, low: float, high: float, n_lams: int) -> NDArray:
-        """Integral of the mean loss over lam, shape (2m,)."""
-        moves = self.moves
-        return self.model.loss_integral(
-            moves.XX, moves.XX_fake, moves.y, low, high, self.loss, n_lams=n_lams, **self._arguments()
-        )
+        """Trapezoid rule on n_lams equidistant points."""
+        return trapezoid(self, low, high, n_lams)
+
+
+def _neural_path(model: Any, moves: Moves, loss: Loss) -> NeuralPath:
+    return NeuralPath(model, moves, loss)
+
+
+def trapezoid(path: PathLosses, low: float, high: float, n_lams: int) -> NDArray:
+    """Integral of a path by the trapezoid rule on n_lams equidistant points, shape (2m,)."""
+    lams = np.linspace(low, high, n_lams)
+    return np.trapezoid(path.at(lams), lams, axis=1)
 
 
 @dataclass(frozen=True)
@@ -258,8 +275,7 @@ class BlackBoxPath:
 
     def integral(self, low: float, high: float, n_lams: int) -> NDArray:
         """Trapezoid rule on n_lams equidistant points."""
-        lams = np.linspace(low, high, n_lams)
-        return np.trapezoid(self.at(lams), lams, axis=1)
+        return trapezoid(self, low, high, n_lams)
 
     def _blocks(self, jobs: list[tuple[int, float]], n_workers: int) -> list[tuple[list[tuple[int, float]], slice]]:
         """Cut jobs (and rows, where one move of the whole table is too large) into tables that fit the memory."""
@@ -467,8 +483,8 @@ def _check_moves(
             f"the table has shape {XX.shape} and its fake {XX_fake.shape}: they must be alike, (n, 2 columns)."
         )
     n, n_columns2 = XX.shape
-    width = getattr(model, "n_features_in_", n_columns2)
-    if width != n_columns2:
+    width = getattr(model, "n_features_in_", None)
+    if width not in (None, n_columns2):
         raise InputError(
             f"{type(model).__name__} takes {width} columns, but [X, X_tilde] has {n_columns2} "
             f"({n_columns2 // 2} and as many knockoffs). Fit it on np.hstack([X, X_tilde])."

@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from knockoffs.errors import InputError
 from knockoffs.importance.lambda_path import Moves
 from knockoffs.importance.losses import LOSSES, SMALLEST_PROBABILITY, Loss, class_codes
 from knockoffs.importance.tree_arrays import IDENTITY, LOGISTIC, PROBABILITY, TreeArrays, tree_arrays
@@ -31,6 +32,10 @@ def tree_path(model: Any, moves: Moves, loss: Loss) -> TreePath | None:
     trees = tree_arrays(model, moves.XX)
     if trees is None or not (np.all(np.isfinite(moves.XX)) and np.all(np.isfinite(moves.XX_fake))):
         return None
+    if trees.in_use is not None and len(trees.in_use) != len(moves.XX):
+        raise InputError(
+            f"an out-of-bag forest is scored on the {len(trees.in_use)} rows it was fitted on, not on {len(moves.XX)}."
+        )
     return TreePath(trees, moves, loss, getattr(model, "classes_", None))
 
 
