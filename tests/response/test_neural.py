@@ -42,7 +42,7 @@ def test_learns_a_nonlinear_function():
     XX, y = xor_rows(0)
     X_new, y_new = xor_rows(1)
     model = NeuralClassifier((100, 100, 100), random_state=0, device="cpu").fit(XX, y)
-    assert model.score(X_new, y_new) > 0.95  # guessing has 0.5; 0.975 to 0.985 over ten seeds
+    assert model.score(X_new, y_new) > 0.95  # guessing has 0.5; 0.975 to 0.988 over ten seeds
     probability = model.predict_proba(X_new)
     np.testing.assert_allclose(probability.sum(axis=1), 1)
     np.testing.assert_array_equal(model.predict(X_new), model.classes_[probability.argmax(axis=1)])
