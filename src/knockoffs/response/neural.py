@@ -569,52 +569,7 @@ def _moments(values: Tensor, axis: int = 1, keepdim: bool = True) -> tuple[Tenso
 # scikit-learn's face
 
 
-class _OnPaths:
-    """Losses along lambda paths, by rank-one changes of the first layer (importance/neural_paths.py)."""
-
-    def split(self) -> Split:
-        """First layer and the rest."""
-        raise NotImplementedError
-
-    def loss_at(
-        self,
-        XX: NDArray,
-        XX_fake: NDArray,
-        y: NDArray,
-        lams: NDArray,
-        loss: Any,
-        *,
-        feature_of2: NDArray[np.intp],
-        sample_weight: NDArray | None = None,
-    ) -> NDArray:
-        """Mean loss with each feature moved to each lam, shape (2m, L)."""
-        from knockoffs.importance.neural_paths import loss_at
-
-        return loss_at(self, XX, XX_fake, y, lams, loss, feature_of2=feature_of2, sample_weight=sample_weight)
-
-    def loss_integral(
-        self,
-        XX: NDArray,
-        XX_fake: NDArray,
-        y: NDArray,
-        low: float,
-        high: float,
-        loss: Any,
-        *,
-        n_lams: int = 21,
-        feature_of2: NDArray[np.intp],
-        sample_weight: NDArray | None = None,
-    ) -> NDArray:
-        """Integral of the mean loss over lam, trapezoid rule on n_lams points, shape (2m,)."""
-        from knockoffs.importance.neural_paths import loss_integral
-
-        return loss_integral(
-            self, XX, XX_fake, y, low, high, loss,
-            n_lams=n_lams, feature_of2=feature_of2, sample_weight=sample_weight,
-        )  # fmt: skip
-
-
-class _Neural(_OnPaths, BaseEstimator):
+class _Neural(BaseEstimator):
     """What classifier and regressor share: options, checks, forward passes."""
 
     network_: Network
@@ -838,7 +793,7 @@ def _check_width(XX: ArrayLike, width: int | None) -> NDArray:
 # A user's own module
 
 
-class TorchModel(_OnPaths):
+class TorchModel:
     """A trained module of the user's own, for scoring.
 
     The module maps a (n, n_columns) tensor to logits (n, n_classes), to one logit (n,) or (n, 1) of the second of
