@@ -71,7 +71,7 @@ class MixtureFeatures:
 
     def posterior(self, X: NDArray) -> NDArray:
         """P(K = k | X), shape (n, l), computed in log space."""
-        return normalise_log_weights(self.log_joint(X))
+        return np.exp(normalise_log_weights(self.log_joint(X))[0])
 
     def as_network(self) -> BayesianNetwork:
         """K -> X: K keeps its value, X moves by the Gaussian conjugate of its component."""
