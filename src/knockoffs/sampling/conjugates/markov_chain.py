@@ -58,7 +58,8 @@ class MarkovChain:
         K = initial.size
         if initial.ndim != 1 or transitions.ndim != 3 or transitions.shape[1:] != (K, K):
             raise InputError(
-                f"initial has shape {initial.shape} and transitions {transitions.shape}: expected (K,) and (T - 1, K, K)."
+                f"initial has shape {initial.shape} and transitions {transitions.shape}: "
+                "expected (K,) and (T - 1, K, K)."
             )
         object.__setattr__(self, "initial", check_probabilities("initial", initial))
         object.__setattr__(self, "transitions", check_probabilities("transitions", transitions))

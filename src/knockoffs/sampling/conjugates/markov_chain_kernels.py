@@ -49,7 +49,7 @@ def draw_uniforms(state: NDArray, uniform: NDArray) -> None:
 
 @njit(cache=True, nogil=True)
 def row_uniforms(key: NDArray, n_rows: int, n_draws: int) -> NDArray:
-    """The first n_draws numbers of every row's stream, (n_rows, n_draws): what the kernels below consume."""
+    """Return the first n_draws numbers of every row's stream, (n_rows, n_draws): what the kernels below consume."""
     out = np.empty((n_rows, n_draws))
     state, uniform = np.empty((4, LANES), np.uint64), np.empty(LANES)
     for start in range(0, n_rows, LANES):
@@ -98,7 +98,7 @@ def find_impossible(u: NDArray, initial: NDArray, transitions: NDArray) -> int:
 
 @njit(cache=True, nogil=True)
 def find_impossible_jump(u: NDArray, alpha: NDArray, jump: NDArray) -> int:
-    """The same for a chain that stays or jumps."""
+    """Find it for a chain that stays or jumps."""
     n, T = u.shape
     for i in range(n):
         if alpha[0, u[i, 0]] <= 0.0:
@@ -229,7 +229,7 @@ def sample_chain(
 
 @njit(cache=True, nogil=True, fastmath=contract)
 def sample_jump_chain(u: NDArray, alpha: NDArray, jump: NDArray, key: NDArray, u_tilde: NDArray, first: int) -> None:
-    """The same as sample_chain where P_j(k | l) = (1 - jump_j) [k = l] + jump_j alpha_j(k): O(K) a site, not O(K^2)."""
+    """Do as sample_chain where P_j(k | l) = (1 - jump_j) [k = l] + jump_j alpha_j(k): O(K) a site, not O(K^2)."""
     n, T = u.shape
     K = alpha.shape[1]
     here, there = np.empty((T, LANES), u.dtype), np.empty((T, LANES), u.dtype)
