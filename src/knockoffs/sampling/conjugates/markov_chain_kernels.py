@@ -131,7 +131,7 @@ def store_block(block: NDArray, start: int, rows: int, values: NDArray) -> None:
                 values[start + r, j] = block[j, r]
 
 
-@njit(cache=True, nogil=True, fastmath=contract)
+@njit(cache=True, nogil=True, fastmath=contract, error_model="numpy")
 def propagate(weight: NDArray, transition: NDArray, out: NDArray) -> None:
     """out[k] = sum_l weight[l] transition[l, k] for every row of the block, four l at a time."""
     K = len(weight)
@@ -154,7 +154,7 @@ def propagate(weight: NDArray, transition: NDArray, out: NDArray) -> None:
         l += 1  # noqa: E741
 
 
-@njit(cache=True, nogil=True, fastmath=contract)
+@njit(cache=True, nogil=True, fastmath=contract, error_model="numpy")
 def choose(cumulated: NDArray, uniform: NDArray, chosen: NDArray) -> None:
     """First k with cumulated[k] > uniform * cumulated[-1]: never a state of probability zero, for uniform < 1."""
     K = len(cumulated)
@@ -169,7 +169,7 @@ def choose(cumulated: NDArray, uniform: NDArray, chosen: NDArray) -> None:
         chosen[r] = count[r]
 
 
-@njit(cache=True, nogil=True, fastmath=contract)
+@njit(cache=True, nogil=True, fastmath=contract, error_model="numpy")
 def sample_chain(
     u: NDArray, initial: NDArray, transitions: NDArray, key: NDArray, u_tilde: NDArray, first: int
 ) -> None:
@@ -177,36 +177,32 @@ def sample_chain(
 
     With w_1 = initial and w_j(l) = P_j(l | u_{j-1}) P_j(l | u_tilde_{j-1}) / N_{j-1}(l), the normalising constants
     are N_j(k) = sum_l w_j(l) P_{j+1}(k | l), and u_tilde_j = l has weight w_j(l) P_{j+1}(u_{j+1} | l). A factor common
-    to w_j cancels in the draw, so w_j is scaled to its largest entry, and any length of chain is safe.
+    to w_j cancels in the draw, so N is divided by the sum of the w it came from, and any length of chain is safe.
     """
     n, T = u.shape
     K = len(initial)
     here, there = np.empty((T, LANES), u.dtype), np.empty((T, LANES), u.dtype)
     state, uniform = np.empty((4, LANES), np.uint64), np.empty(LANES)
     weight, normaliser, cumulated = np.empty((K, LANES)), np.empty((K, LANES)), np.empty((K, LANES))
-    largest, running = np.empty(LANES), np.empty(LANES)
+    total, running = np.empty(LANES), np.empty(LANES)
     for start in range(0, n, LANES):
         rows = load_block(u, start, here)
         seed_streams(key, first + start, state)
         for k in range(K):
             weight[k] = initial[k]
+        total[:] = 1.0
         for j in range(T):
             if j > 0:
                 transition, a, b = transitions[j - 1], here[j - 1], there[j - 1]
-                largest[:] = 0.0
+                running[:] = 0.0
                 for k in range(K):
                     w, N = weight[k], normaliser[k]
                     for r in range(LANES):
-                        p = transition[b[r], k]
-                        value = transition[a[r], k] * (p / N[r]) if p > 0.0 else 0.0  # N = 0 only where p = 0
+                        p = transition[b[r], k]  # N = 0 only where p = 0
+                        value = transition[a[r], k] * (p * total[r] / N[r]) if p > 0.0 else 0.0
                         w[r] = value
-                        largest[r] = max(largest[r], value)
-                for r in range(LANES):
-                    largest[r] = 1.0 / largest[r]
-                for k in range(K):
-                    w = weight[k]
-                    for r in range(LANES):
-                        w[r] *= largest[r]
+                        running[r] += value
+                total[:] = running
             draw_uniforms(state, uniform)
             running[:] = 0.0
             if j + 1 < T:
@@ -227,7 +223,7 @@ def sample_chain(
         store_block(there, start, rows, u_tilde)
 
 
-@njit(cache=True, nogil=True, fastmath=contract)
+@njit(cache=True, nogil=True, fastmath=contract, error_model="numpy")
 def sample_jump_chain(u: NDArray, alpha: NDArray, jump: NDArray, key: NDArray, u_tilde: NDArray, first: int) -> None:
     """Do as sample_chain where P_j(k | l) = (1 - jump_j) [k = l] + jump_j alpha_j(k): O(K) a site, not O(K^2)."""
     n, T = u.shape
@@ -235,7 +231,8 @@ def sample_jump_chain(u: NDArray, alpha: NDArray, jump: NDArray, key: NDArray, u
     here, there = np.empty((T, LANES), u.dtype), np.empty((T, LANES), u.dtype)
     state, uniform = np.empty((4, LANES), np.uint64), np.empty(LANES)
     weight, cumulated = np.empty((K, LANES)), np.empty((K, LANES))
-    total, largest, running, reach = np.empty(LANES), np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    total, kept, running, reach = np.empty(LANES), np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    a, b = np.empty(LANES, np.int64), np.empty(LANES, np.int64)
     for start in range(0, n, LANES):
         rows = load_block(u, start, here)
         seed_streams(key, first + start, state)
@@ -244,30 +241,27 @@ def sample_jump_chain(u: NDArray, alpha: NDArray, jump: NDArray, key: NDArray, u
         total[:] = 1.0
         for j in range(T):
             if j > 0:
-                stay, a, b = 1.0 - jump[j - 1], here[j - 1], there[j - 1]
-                largest[:] = 0.0
+                stay = 1.0 - jump[j - 1]
+                before, before_tilde = here[j - 1], there[j - 1]
+                for r in range(LANES):
+                    a[r], b[r] = before[r], before_tilde[r]
+                    kept[r] = stay / total[r]
+                    total[r] = 0.0
                 for k in range(K):
                     w, leap = weight[k], jump[j - 1] * alpha[j, k]
                     for r in range(LANES):
-                        N = stay * w[r] + leap * total[r]
+                        N = kept[r] * w[r] + leap  # of weights divided by their sum
                         p = leap + (stay if b[r] == k else 0.0)
                         value = leap + (stay if a[r] == k else 0.0)
                         value = value * (p / N) if p > 0.0 else 0.0
                         w[r] = value
-                        largest[r] = max(largest[r], value)
-                for r in range(LANES):
-                    largest[r] = 1.0 / largest[r]
-                total[:] = 0.0
-                for k in range(K):
-                    w = weight[k]
-                    for r in range(LANES):
-                        w[r] *= largest[r]
-                        total[r] += w[r]
+                        total[r] += value
             draw_uniforms(state, uniform)
             running[:] = 0.0
             if j + 1 < T:
-                stay, a = 1.0 - jump[j], here[j + 1]
+                stay, ahead = 1.0 - jump[j], here[j + 1]
                 for r in range(LANES):
+                    a[r] = ahead[r]
                     reach[r] = jump[j] * alpha[j + 1, a[r]]
                 for k in range(K):
                     w, level = weight[k], cumulated[k]
