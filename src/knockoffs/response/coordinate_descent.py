@@ -6,6 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+DEPTH = 5  # sweeps between two extrapolations
+
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz", "reassoc"})
 def _sweep(G: NDArray, penalty: NDArray, beta: NDArray, q: NDArray, m: int) -> float:
@@ -45,6 +47,41 @@ def _residual(G: NDArray, c: NDArray, beta: NDArray, q: NDArray, m: int) -> None
             row = G[j]
             for k in range(m):
                 q[k] -= b * row[k]
+
+
+@njit(cache=True, nogil=True)
+def _extrapolate(
+    last_beta: NDArray, last_q: NDArray, c: NDArray, penalty: NDArray, beta: NDArray, q: NDArray
+) -> None:
+    """Anderson acceleration: move to the combination of the last iterates whose steps nearly cancel, if it is better.
+
+    Between changes of sign coordinate descent is a linear iteration, whose limit such a combination finds. q is
+    affine in beta and the weights add to one, so q is combined likewise: no product with G.
+    """
+    depth = last_beta.shape[0] - 1
+    U = np.empty((depth, depth))
+    for i in range(depth):
+        for k in range(i + 1):
+            U[i, k] = np.dot(last_beta[i + 1] - last_beta[i], last_beta[k + 1] - last_beta[k])
+            U[k, i] = U[i, k]
+    ridge = 1e-10 * np.trace(U)
+    if ridge <= 0.0:
+        return
+    for i in range(depth):
+        U[i, i] += ridge
+    weights = np.linalg.solve(U, np.ones(depth))
+    weights /= weights.sum()
+    beta_new, q_new = np.zeros_like(beta), np.zeros_like(q)
+    for i in range(depth):
+        beta_new += weights[i] * last_beta[i + 1]
+        q_new += weights[i] * last_q[i + 1]
+    objective, objective_new = 0.0, 0.0
+    for j in range(beta.size):
+        objective += penalty[j] * abs(beta[j]) - 0.5 * beta[j] * (c[j] + q[j])
+        objective_new += penalty[j] * abs(beta_new[j]) - 0.5 * beta_new[j] * (c[j] + q_new[j])
+    if objective_new < objective:
+        beta[:] = beta_new
+        q[:] = q_new
 
 
 @njit(cache=True, nogil=True)
@@ -94,9 +131,16 @@ def minimise_quadratic(
             for k in range(size):
                 G_active[i, k] = row[active[k]]
             c_active[i], beta_active[i], q_active[i], penalty_active[i] = c[j], beta[j], q[j], penalty[j]
+        last_beta, last_q = np.empty((DEPTH + 1, size)), np.empty((DEPTH + 1, size))
+        held = 0
         while sweeps < max_sweeps:
             gain = _sweep(G_active, penalty_active, beta_active, q_active, size)
             sweeps += 1
+            last_beta[held], last_q[held] = beta_active, q_active
+            held += 1
+            if held == DEPTH + 1:
+                _extrapolate(last_beta, last_q, c_active, penalty_active, beta_active, q_active)
+                held = 0
             if y2 > 0.0:
                 if gain == 0.0 or (
                     gain <= inner_tol * y2

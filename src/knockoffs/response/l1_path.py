@@ -7,6 +7,7 @@ columns that violate them join and the stretch is solved again. So no answer res
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,8 +17,8 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
 
-STRETCH = 5  # penalties solved between two looks at all columns: few enough for the strong rule to be sharp
-REACH = 0.9  # gradients above this share of the stretch's last penalty let their columns in
+STRETCH = 4  # penalties solved between two looks at all columns: few enough for the strong rule to be sharp
+REACH = 1.0  # gradients above this share of the stretch's last penalty let their columns in
 KKT_SLACK = 1e-6  # relative excess of a gradient over the penalty that is put down to the solver's tolerance
 SATURATED = 0.999  # share of the null loss explained in training at which a path has nothing left to say
 
@@ -114,36 +115,58 @@ def _equal_columns(Xs: NDArray, varies: NDArray[np.bool_]) -> tuple[NDArray[np.i
     return first, sign
 
 
-class PathProblem(Protocol):
-    """One L1 problem for every fold, each without the fold's rows, on a growing set of working columns."""
+class TrainingSet(Protocol):
+    """One L1 problem on the rows with positive weight, restricted to a growing set of working columns.
 
-    def null_gradient(self) -> NDArray:
-        """Gradients of the intercept-only fits, shape (n_folds, n_outputs, d): the size of each is its penalty."""
+    Attributes
+    ----------
+    columns : array
+        The working columns, in the order in which they joined.
+    """
+
+    columns: NDArray[np.intp]
+
+    def null_residual(self) -> NDArray:
+        """Residual of the intercept-only fit, shape (n_outputs, n)."""
         ...
 
     def add(self, columns: NDArray[np.intp]) -> None:
         """Append columns to the working set."""
         ...
 
-    def save(self) -> object:
-        """Where the solutions stand now."""
-        ...
-
-    def restore(self, state: object) -> None:
-        """Go back there."""
-        ...
-
-    def solve(self, fold: int, lams: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-        """Solve one fold at penalties ``lams`` in turn.
+    def solve(self, lams: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+        """Solve at penalties ``lams`` in turn, starting from the last solution.
 
         Returns
         -------
         residuals : array, shape (len(lams), n_outputs, n)
-            Minus the derivative of the mean training loss by each row's linear predictor; 0 on held-out rows.
+            Minus the derivative of the training loss by each row's linear predictor; 0 on held-out rows.
         held_out, explained : arrays, shape (len(lams),)
-            Mean loss of the held-out rows; share of the null loss explained in training.
+            Mean loss of the held-out rows (NaN if there are none); share of the null loss explained in training.
         """
         ...
+
+    def save(self) -> object:
+        """Where the solution stands now."""
+        ...
+
+    def restore(self, state: object) -> None:
+        """Go back there; columns added since start from zero."""
+        ...
+
+    def support(self) -> NDArray[np.intp]:
+        """Columns with a nonzero coefficient in the last solution."""
+        ...
+
+
+def train_weights(design: Design) -> list[NDArray]:
+    """Row weights of every fold's training set: they add up to one and are zero on the fold itself."""
+    result = []
+    for rows in design.folds:
+        w = design.weights.copy()
+        w[rows] = 0.0
+        result.append(w / w.sum())
+    return result
 
 
 @dataclass(frozen=True)
@@ -160,41 +183,87 @@ class CrossValidation:
         return float(self.lams[self.best])
 
 
-def cross_validate(design: Design, problem: PathProblem, lams: NDArray, fold_weights: NDArray) -> CrossValidation:
+def cross_validate(
+    design: Design, training_sets: Sequence[TrainingSet], lams: NDArray
+) -> tuple[CrossValidation, NDArray[np.intp]]:
     """Walk down the path in all folds at once until the held-out loss is safely past its minimum.
 
     The walk ends where the mean held-out loss has risen for 10 penalties and by more than two standard errors of
     its paired difference to the minimum (or for 30 penalties), or where the training fits are saturated.
+
+    Returns
+    -------
+    cross_validation : CrossValidation
+    columns : array
+        Columns in use around the chosen penalty: where to start the fit to all rows.
     """
-    n_folds = len(design.folds)
-    losses = np.empty((n_folds, 0))
-    gradient = problem.null_gradient()
-    inside = np.zeros(design.X.shape[1], dtype=bool)
+    fold_weights = np.array([design.weights[rows].sum() for rows in design.folds])
+    losses = np.empty((len(training_sets), 0))
+    supports = []
+    gradients = walk_start(design, training_sets)
     previous = float(lams[0])
     for start in range(0, lams.size, STRETCH):
         stretch = lams[start : start + STRETCH]
-        size = np.abs(gradient).max(axis=(0, 1))
-        # The strong rule would ask for 2 * last - previous: over a stretch that lets in far more columns than are
-        # needed, and what is missing is found by the check below.
-        wanted = ~inside & (size >= max(2 * stretch[-1] - previous, REACH * stretch[-1]))
-        state = problem.save()
-        while True:
-            problem.add(np.flatnonzero(wanted))
-            inside |= wanted
-            problem.restore(state)
-            residuals, held_out, explained = zip(*(problem.solve(f, stretch) for f in range(n_folds)), strict=True)
-            R = np.stack(residuals)  # (n_folds, stretch, n_outputs, n)
-            all_gradients = (R.reshape(-1, R.shape[-1]) @ design.X).reshape(*R.shape[:-1], -1)
-            excess = np.abs(all_gradients) > (stretch * (1 + KKT_SLACK))[:, None, None]
-            wanted = ~inside & excess.any(axis=(0, 1, 2))
-            if not wanted.any():
-                break
-        gradient, previous = all_gradients[:, -1], float(stretch[-1])
-        losses = np.hstack([losses, np.array(held_out)])
-        if _past_minimum(losses, fold_weights) or np.mean([e[-1] for e in explained]) > SATURATED:
+        gradients, held_out, explained = _solve_stretch(design, training_sets, stretch, previous, gradients)
+        previous = float(stretch[-1])
+        losses = np.hstack([losses, held_out])
+        supports.append(np.unique(np.concatenate([t.support() for t in training_sets])))
+        if _past_minimum(losses, fold_weights) or explained[:, -1].mean() > SATURATED:
             break
     mean = np.average(losses, axis=0, weights=fold_weights)
-    return CrossValidation(lams[: mean.size], losses, int(np.argmin(mean)))
+    best = int(np.argmin(mean))
+    return CrossValidation(lams[: mean.size], losses, best), supports[best // STRETCH]
+
+
+def walk_start(design: Design, training_sets: Sequence[TrainingSet]) -> NDArray:
+    """Gradients of the intercept-only fits, shape (n_folds, n_outputs, d)."""
+    R = np.stack([t.null_residual() for t in training_sets])
+    return (R.reshape(-1, R.shape[-1]) @ design.X).reshape(*R.shape[:-1], -1)
+
+
+def _solve_stretch(
+    design: Design, training_sets: Sequence[TrainingSet], lams: NDArray, previous: float, gradients: NDArray
+) -> tuple[NDArray, NDArray, NDArray]:
+    """Solve all folds at penalties ``lams``; check every column; solve again the folds that lacked one."""
+    # The strong rule would ask for 2 * last - previous. Over a stretch that lets in far more columns than are
+    # needed, and what is missing is found by the check.
+    reach = max(2 * lams[-1] - previous, REACH * lams[-1])
+    wanted = np.abs(gradients).max(axis=1) >= reach
+    states = [t.save() for t in training_sets]
+    todo = list(range(len(training_sets)))
+    found: dict[int, tuple[NDArray, NDArray, NDArray]] = {}
+    gradients = gradients.copy()
+    while todo:
+        for f in todo:
+            t = training_sets[f]
+            wanted[f, t.columns] = False
+            t.add(np.flatnonzero(wanted[f]))
+            t.restore(states[f])
+            found[f] = t.solve(lams)
+        R = np.stack([found[f][0] for f in todo])  # (folds to do, lams, n_outputs, n)
+        every = (R.reshape(-1, R.shape[-1]) @ design.X).reshape(*R.shape[:-1], -1)
+        gradients[todo] = every[:, -1]
+        over = (np.abs(every) > (lams * (1 + KKT_SLACK))[:, None, None]).any(axis=(1, 2))
+        for i, f in enumerate(todo):
+            over[i, training_sets[f].columns] = False
+        wanted[todo] = over
+        todo = [f for f in todo if wanted[f].any()]
+    folds = range(len(training_sets))
+    return gradients, np.stack([found[f][1] for f in folds]), np.stack([found[f][2] for f in folds])
+
+
+def solve_at(design: Design, problem: TrainingSet, lam: float, columns: NDArray[np.intp]) -> None:
+    """Bring one problem to its solution at penalty ``lam``; ``columns`` is a first guess of its working set."""
+    problem.add(columns)
+    while True:
+        residual, _, _ = problem.solve(np.array([lam]))
+        size = np.abs(residual[0] @ design.X).max(axis=0)
+        size[problem.columns] = 0.0
+        joining = np.flatnonzero(size > lam * (1 + KKT_SLACK))
+        if not joining.size:
+            return
+        most = max(64, problem.columns.size)  # far from the solution nearly all columns seem to matter
+        problem.add(joining[np.argsort(-size[joining], kind="stable")[:most]])
 
 
 def _past_minimum(losses: NDArray, fold_weights: NDArray) -> bool:
@@ -244,18 +313,14 @@ def penalties(largest: float, n_lams: int, ratio: float) -> NDArray:
 
 
 class Smooth(Protocol):
-    """The loss of the full data as a function of all coefficients, the intercepts profiled or carried inside."""
+    """The loss of the full data as a function of all coefficients, minimised over the intercepts."""
 
     def gradient(self, beta: NDArray) -> NDArray:
         """Minus the gradient at beta, shape (n_outputs, d) like beta."""
         ...
 
     def newton_step(self, active: NDArray[np.bool_], right: NDArray) -> NDArray | None:
-        """Solve H step = right on the active coefficients; None where H is singular."""
-        ...
-
-    def move(self, step: float) -> None:
-        """Carry the intercepts along with a step of this length in the last Newton direction."""
+        """Solve H step = right on the active coefficients at the last beta; None where H is singular."""
         ...
 
 
@@ -297,7 +362,6 @@ def polish(smooth: Smooth, beta: NDArray, lam: float, max_steps: int = 200) -> N
             ratios = np.where(crossing, -current / np.where(crossing, step, 1.0), np.inf)
             length = float(ratios.min())
             leaving = ratios <= length
-        smooth.move(length)
         moved = current + length * step
         if crossing.any():
             moved[leaving] = 0.0
