@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 
@@ -35,3 +35,15 @@ def name_some(names: Iterable[object], most: int = 5) -> str:
     listed = [repr(str(name)) for name in names]
     more = f" and {len(listed) - most} more" if len(listed) > most else ""
     return ", ".join(listed[:most]) + more
+
+
+class ColumnsError(InputError):
+    """An error about some columns, known by number until ``named`` gives them their names."""
+
+    def __init__(self, columns: Iterable[int], before: str, after: str) -> None:
+        self.columns, self.before, self.after = tuple(int(column) for column in columns), before, after
+        super().__init__(f"{before} {name_some(self.columns)} {after}")
+
+    def named(self, names: Sequence[str]) -> InputError:
+        """Return the same error with the columns' names."""
+        return InputError(f"{self.before} {name_some(names[column] for column in self.columns)} {self.after}")

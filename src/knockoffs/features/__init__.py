@@ -24,3 +24,9 @@ class FitFeatureModel(Protocol):
     def __call__(self, X: NDArray, *, rng: Generator, n_jobs: int | None = None) -> FeatureModel:
         """Fit the family to X, shape (n, n_columns)."""
         ...
+
+
+FAMILIES: dict[str, str] = {
+    "gaussian": "knockoffs.features.gaussian:fit_gaussian",
+    "mixture": "knockoffs.features.gaussian_mixture:fit_gaussian_mixture",
+}

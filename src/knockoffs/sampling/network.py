@@ -145,6 +145,8 @@ class BayesianNetwork:
     def write(self, values: Mapping[str, NDArray], dtype: np.dtype) -> NDArray:
         """Observed nodes as one array of shape (n, n_columns)."""
         first = self.observed[0]
+        if list(first.columns or ()) == list(range(self.n_columns)):
+            return np.asarray(values[first.name], dtype=dtype)  # one node is the whole table: nothing to copy
         X = np.empty((len(values[first.name]), self.n_columns), dtype=dtype)
         for node in self.observed:
             X[:, _as_slice(node.columns)] = values[node.name]

@@ -8,31 +8,33 @@ from numpy.typing import ArrayLike, NDArray
 from knockoffs.errors import InputError
 
 
-def one_column_a_feature(n_columns: int) -> NDArray[np.intp]:
-    """Feature of each column in the common case: column j is feature j."""
-    return np.arange(n_columns)
-
-
 def check_features(feature_of: ArrayLike | None, n_columns: int) -> NDArray[np.intp]:
-    """Feature that owns each column, as an array of 0, ..., n_features - 1.
+    """Which feature owns each column, shape (n_columns,): features are 0, ..., m - 1 and each owns a column.
 
-    Parameters
-    ----------
-    feature_of : array-like of int, shape (n_columns,), optional
-        None gives every column a feature of its own.
-
-    Returns
-    -------
-    array of int, shape (n_columns,)
+    >>> check_features(None, 3)
+    array([0, 1, 2])
+    >>> check_features([0, 2, 2], 3)
+    Traceback (most recent call last):
+    knockoffs.errors.InputError: feature_of has no column for feature 1: number the features 0, 1, 2, ... without gaps.
     """
     if feature_of is None:
-        return one_column_a_feature(n_columns)
+        return np.arange(n_columns)
     owners = np.asarray(feature_of)
     if owners.shape != (n_columns,):
-        raise InputError(f"feature_of has shape {owners.shape}: expected one feature for each of {n_columns} columns.")
-    missing = np.setdiff1d(np.arange(owners.max() + 1), owners)
-    if not np.issubdtype(owners.dtype, np.integer) or owners.min() < 0 or missing.size:
-        raise InputError("feature_of must number the features 0, 1, ... without a gap.")
+        raise InputError(f"feature_of has shape {owners.shape}: expected ({n_columns},), a feature for each column.")
+    if owners.dtype.kind not in "iu":
+        raise InputError(
+            f"feature_of has type {owners.dtype}: expected integers 0, 1, 2, ..., a feature for each column."
+        )
+    if owners.min() < 0:
+        raise InputError(
+            f"feature_of is {owners.min()} at column {int(owners.argmin())}: features are numbered from 0."
+        )
+    empty = np.flatnonzero(np.bincount(owners) == 0)
+    if empty.size:
+        raise InputError(
+            f"feature_of has no column for feature {empty[0]}: number the features 0, 1, 2, ... without gaps."
+        )
     return owners.astype(np.intp)
 
 

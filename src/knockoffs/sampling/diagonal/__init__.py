@@ -1,1 +1,101 @@
-"""The matrix D of Gaussian knockoffs."""
+"""The matrix D of Gaussian knockoffs: Cov(X, X_tilde) = Sigma - D, with D and 2 Sigma - D positive definite.
+
+Each choice is a function ``(R, feature_of) -> s``. R is Sigma whitened within each feature (the correlation matrix,
+where a feature is one column), so no choice depends on the units of X; s has one number for each feature.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from knockoffs.errors import InputError
+from knockoffs.registry import load
+
+DIAGONALS: dict[str, str] = {
+    "equicorrelated": "knockoffs.sampling.diagonal.equicorrelated:equicorrelated",
+    "sdp": "knockoffs.sampling.diagonal.sdp:sdp",
+    "mvr": "knockoffs.sampling.diagonal.mvr:mvr",
+    "maximum_entropy": "knockoffs.sampling.diagonal.maximum_entropy:maximum_entropy",
+}
+DEFAULT_DIAGONAL = "maximum_entropy"
+
+
+def solve_diagonal(
+    Sigma: ArrayLike, method: str = DEFAULT_DIAGONAL, feature_of: ArrayLike | None = None
+) -> NDArray[np.float64]:
+    """D for which [[Sigma, Sigma - D], [Sigma - D, Sigma]] is positive definite, by one of ``DIAGONALS``.
+
+    With L the Cholesky factors of the features' own blocks of Sigma, R = L^-1 Sigma L^-T and D = L diag(s[feature_of])
+    L^T. The result is strictly feasible: D > 0 and 2 Sigma - D >= MARGIN Sigma, MARGIN = 1e-6 (``newton.py``). The
+    optimised methods "mvr" and "maximum_entropy" are further inside by themselves; "sdp" and "equicorrelated", whose
+    optimum makes 2 Sigma - D singular, are moved inside by that much.
+
+    Parameters
+    ----------
+    Sigma : array-like, shape (d, d)
+        Symmetric and positive definite.
+    method : {"maximum_entropy", "mvr", "sdp", "equicorrelated"}
+    feature_of : array-like of int, shape (d,), optional
+        Feature that owns each column; one column a feature by default.
+
+    Returns
+    -------
+    ndarray, shape (d, d)
+        Diagonal, or block diagonal over the features where a feature owns several columns.
+
+    >>> solve_diagonal([[1.0, 0.0], [0.0, 4.0]])
+    array([[1., 0.],
+           [0., 4.]])
+    """
+    from knockoffs.sampling.covariance import check_covariance
+    from knockoffs.sampling.diagonal.newton import MARGIN, factor
+    from knockoffs.sampling.swap import check_features
+
+    Sigma = check_covariance(Sigma)
+    owners = check_features(feature_of, len(Sigma))
+    solver = load(DIAGONALS, "diagonal", method)
+    R, blocks = whiten(Sigma, owners)
+    s = solver(R, owners)
+    # checked with half of the margin that is promised, the other half being left to rounding
+    if not (s > 0).all() or factor((1 - MARGIN / 4) * R, owners, s) is None:
+        smallest = float(np.linalg.eigvalsh(R)[0])
+        raise InputError(
+            f"no D can be found safely inside by method={method!r}: the covariance is too near to singular "
+            f"(smallest eigenvalue {smallest:.3g} as a correlation matrix). Shrink it, or drop dependent columns."
+        )
+    return unwhiten(s, owners, blocks)
+
+
+def whiten(Sigma: NDArray, feature_of: NDArray) -> tuple[NDArray, list[tuple[NDArray, NDArray]]]:
+    """R = L^-1 Sigma L^-T, and the blocks of L as pairs (columns of the feature, Cholesky factor of its block).
+
+    The features with one column come first, all in one pair whose factor is the vector of standard deviations.
+    """
+    from scipy.linalg import solve_triangular
+
+    sizes = np.bincount(feature_of)
+    single = np.flatnonzero(sizes[feature_of] == 1)
+    sd = np.sqrt(np.diagonal(Sigma))
+    R = Sigma / sd / sd[:, None]
+    blocks = [(single, sd[single])]
+    for feature in np.flatnonzero(sizes > 1):
+        columns = np.flatnonzero(feature_of == feature)
+        L = np.linalg.cholesky(R[np.ix_(columns, columns)])
+        R[columns] = solve_triangular(L, R[columns], lower=True)
+        R[:, columns] = solve_triangular(L, R[:, columns].T, lower=True).T
+        R[np.ix_(columns, columns)] = np.eye(len(columns))
+        blocks.append((columns, sd[columns, None] * L))
+    np.fill_diagonal(R, 1.0)
+    return (R + R.T) / 2, blocks
+
+
+def unwhiten(s: NDArray, feature_of: NDArray, blocks: list[tuple[NDArray, NDArray]]) -> NDArray:
+    """D = L diag(s[feature_of]) L^T."""
+    (single, sd), *others = blocks
+    D = np.zeros((len(feature_of), len(feature_of)))
+    D[single, single] = s[feature_of[single]] * sd**2
+    for columns, L in others:
+        block = s[feature_of[columns[0]]] * (L @ L.T)
+        D[np.ix_(columns, columns)] = (block + block.T) / 2
+    return D

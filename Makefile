@@ -1,0 +1,47 @@
+# Two commands do everything on a machine with Python 3.11+ and make: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+SOURCES := src tests benchmarks examples
+
+.PHONY: demo test check lint types guarantees bench clean help
+
+help:
+	@echo "make demo        set up .venv and run the procedure on an embedded table"
+	@echo "make test        set up .venv, then lint, types and all tests"
+	@echo "make guarantees  the slow tests: FDR and power by simulation"
+	@echo "make bench       measure against knockpy, hidimstat and SNPknock, each in its own environment"
+
+$(VENV)/.package: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.development: $(VENV)/.package
+	$(PIP) --editable '.[tables,plots,neural,boosting,genetics,hmm]' --requirement requirements-dev.txt
+	@touch $@
+
+demo: $(VENV)/.package
+	$(BIN)/knockoffs demo
+
+test: $(VENV)/.development check
+
+check: lint types
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --quiet --durations=10
+
+lint:
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/ruff check $(SOURCES)
+
+types:
+	$(BIN)/mypy
+
+guarantees: $(VENV)/.development
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --quiet --durations=0 -o addopts="--import-mode=importlib" tests/guarantees
+
+bench: $(VENV)/.development
+	bash benchmarks/run.sh
+
+clean:
+	rm -rf $(VENV) .benchmarks build dist

@@ -1,0 +1,229 @@
+"""Gaussian mixtures: K -> X, the paper's first example."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from knockoffs.errors import InputError, KnockoffWarning
+from knockoffs.features.gaussian import compact, constant_node, gaussian_law, in_units, varying_columns
+from knockoffs.features.order import choose_order
+from knockoffs.features.posterior.categorical import normalise_log_weights, sample_categorical
+from knockoffs.features.shrinkage import estimate_covariance
+from knockoffs.sampling.conjugates.gaussian import Gaussian, GaussianLaw
+from knockoffs.sampling.conjugates.identity import Identity
+from knockoffs.sampling.covariance import check_covariance
+from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
+from knockoffs.sampling.network import BayesianNetwork, Node
+from knockoffs.sampling.swap import check_features
+
+N_COMPONENTS = range(1, 11)
+N_STARTS = 3
+
+
+@dataclass(frozen=True)
+class MixtureFeatures:
+    """P^X = sum_k weights_k N(mean_k, S_k).
+
+    Parameters
+    ----------
+    weights : array, shape (l,)
+        Mixture proportions.
+    laws : tuple of GaussianLaw
+        Mean, covariance and D of each component, over the columns that vary.
+    n_columns : int
+    constant : array of int
+        Columns that are constant: they are their own knockoff.
+    feature_of : array of int, shape (n_columns,)
+    criterion : dict
+        Value of the criterion for each number of components tried; empty for given parameters.
+    """
+
+    weights: NDArray
+    laws: tuple[GaussianLaw, ...]
+    n_columns: int
+    constant: NDArray[np.intp]
+    feature_of: NDArray[np.intp]
+    criterion: dict[int, float]
+
+    @property
+    def n_components(self) -> int:
+        """Number of components."""
+        return len(self.weights)
+
+    @cached_property
+    def varying(self) -> NDArray[np.intp]:
+        """Columns that are not constant."""
+        return np.setdiff1d(np.arange(self.n_columns), self.constant)
+
+    def log_joint(self, X: NDArray) -> NDArray:
+        """Log weights_k N(x; mean_k, S_k), shape (n, l)."""
+        columns = X[:, self.varying]
+        return np.column_stack(
+            [np.log(weight) + law.log_density(columns) for weight, law in zip(self.weights, self.laws, strict=True)]
+        )
+
+    def posterior(self, X: NDArray) -> NDArray:
+        """P(K = k | X), shape (n, l), computed in log space."""
+        return np.exp(normalise_log_weights(self.log_joint(X))[0])
+
+    def as_network(self) -> BayesianNetwork:
+        """K -> X: K keeps its value, X moves by the Gaussian conjugate of its component."""
+        return self._network
+
+    @cached_property
+    def _network(self) -> BayesianNetwork:
+        K = Node("K", (), Identity())
+        X = Node("X", ("K",), Gaussian(self.laws, component="K"), columns=self.varying.tolist())
+        nodes = (K, X, *constant_node(self.constant))
+        return BayesianNetwork(nodes, sample_hidden=partial(sample_component, self), feature_of=self.feature_of)
+
+
+def sample_component(mixture: MixtureFeatures, X: NDArray, rng: Generator) -> dict[str, NDArray]:
+    """K ~ P(K | X) for each row."""
+    return {"K": sample_categorical(mixture.log_joint(X), rng)}
+
+
+def gaussian_mixture_features(
+    weights: ArrayLike,
+    means: ArrayLike,
+    covariances: ArrayLike,
+    *,
+    diagonal: str = DEFAULT_DIAGONAL,
+    feature_of: ArrayLike | None = None,
+) -> MixtureFeatures:
+    """P^X with given parameters.
+
+    Parameters
+    ----------
+    weights : array-like, shape (l,)
+        Mixture proportions, which add up to one.
+    means : array-like, shape (l, d)
+    covariances : array-like, shape (l, d, d)
+    diagonal : str
+        Which matrix D: see ``DIAGONALS``.
+    feature_of : array-like of int, shape (d,), optional
+        Feature of each column.
+    """
+    w, mu = np.asarray(weights, dtype=float), np.asarray(means, dtype=float)
+    Sigma = np.asarray(covariances, dtype=float)
+    _check_weights(w)
+    if mu.ndim != 2 or len(mu) != len(w):
+        raise InputError(f"means has shape {mu.shape}: expected ({len(w)}, d), one row for each component.")
+    if Sigma.shape != (len(w), mu.shape[1], mu.shape[1]):
+        raise InputError(f"covariances has shape {Sigma.shape}: expected {(len(w), mu.shape[1], mu.shape[1])}.")
+    if not np.isfinite(mu).all():
+        raise InputError(f"mean of component {np.argwhere(~np.isfinite(mu))[0, 0]} is not finite.")
+    owners = check_features(feature_of, mu.shape[1])
+    laws = tuple(
+        gaussian_law(mu[k], check_covariance(Sigma[k], f"covariance of component {k}"), diagonal, owners)
+        for k in range(len(w))
+    )
+    return MixtureFeatures(w / w.sum(), laws, mu.shape[1], np.empty(0, np.intp), owners, {})
+
+
+def _check_weights(weights: NDArray) -> None:
+    if weights.ndim != 1 or not len(weights) or not np.isfinite(weights).all():
+        raise InputError(f"weights has shape {weights.shape}: expected one finite proportion for each component.")
+    for k in np.flatnonzero(weights <= 0):
+        raise InputError(f"component {k} has weight {weights[k]:g}: it is empty. Leave it out.")
+    if abs(weights.sum() - 1) > 1e-8:
+        raise InputError(f"weights add up to {weights.sum():g}: expected 1.")
+
+
+def fit_gaussian_mixture(
+    X: NDArray,
+    *,
+    rng: Generator,
+    n_jobs: int | None = None,
+    n_components: int | Iterable[int] | None = None,
+    criterion: str = "aic",
+    n_starts: int = N_STARTS,
+    diagonal: str = DEFAULT_DIAGONAL,
+    feature_of: ArrayLike | None = None,
+) -> MixtureFeatures:
+    """Fit a Gaussian mixture by EM, with the number of components chosen by AIC as in the paper.
+
+    Parameters
+    ----------
+    X : array, shape (n, d)
+    rng : numpy.random.Generator
+    n_jobs : int, optional
+        Candidates fitted at a time; the answer does not depend on it.
+    n_components : int or iterable of int, optional
+        A number, or the numbers to choose among; 1 to 10 if left out, as far as there are rows for them.
+    criterion : {"aic", "bic", "held_out"}
+        What chooses the number of components.
+    n_starts : int
+        Starts of EM for each number of components.
+    diagonal : str
+        Which matrix D: see ``DIAGONALS``.
+    feature_of : array-like of int, shape (d,), optional
+        Feature of each column.
+    """
+    owners = check_features(feature_of, X.shape[1])
+    constant, varying, Z, centre, scale = varying_columns(X)
+    candidates = _candidates(n_components, *Z.shape)
+    fit = partial(_fit_em, n_starts=n_starts)
+    em, values = choose_order(Z, candidates, fit, criterion=criterion, rng=rng, n_jobs=n_jobs)
+    if not em.converged_:
+        warnings.warn(
+            f"EM with {em.n_components} components had not converged after {em.max_iter} steps: the fitted P^X, and "
+            "with it the FDR, is less sure. Fit fewer components.",
+            KnockoffWarning,
+            stacklevel=2,
+        )
+    weights, moments = _shrunk_components(Z, em)
+    inner = compact(owners[varying])
+    laws = tuple(in_units(gaussian_law(mean, S, diagonal, inner), centre, scale) for mean, S in moments)
+    return MixtureFeatures(weights, laws, X.shape[1], constant, owners, values)
+
+
+def _candidates(n_components: int | Iterable[int] | None, n: int, d: int) -> list[int]:
+    if n_components is None:
+        most = max(n // (2 * (d + 1)), 1)  # a component needs rows of its own: at least twice its dimension
+        return [k for k in N_COMPONENTS if k <= most]
+    listed: Sequence[int] = [n_components] if isinstance(n_components, int | np.integer) else list(n_components)
+    for k in listed:
+        if not isinstance(k, int | np.integer) or k < 1 or k > n:
+            raise InputError(f"n_components={k!r}: expected whole numbers between 1 and the number of rows, {n}.")
+    if not listed:
+        raise InputError("n_components is empty: give a number or a range, for instance range(1, 11).")
+    return sorted({int(k) for k in listed})
+
+
+def _fit_em(Z: NDArray, n_components: int, rng: Generator, *, n_starts: int) -> object:
+    """scikit-learn's EM on standardised columns, best of several starts."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.mixture import GaussianMixture
+
+    seed = int(rng.integers(2**31))
+    starts = 1 if n_components == 1 else n_starts
+    em = GaussianMixture(n_components, n_init=starts, max_iter=500, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # reported once, for the model that is chosen
+        return em.fit(Z)
+
+
+def _shrunk_components(Z: NDArray, em: object) -> tuple[NDArray, list[tuple[NDArray, NDArray]]]:
+    """Weights and moments of the components; a covariance that rests on few rows is shrunk, and says so."""
+    responsibilities = em.predict_proba(Z)  # type: ignore[attr-defined]
+    rows = responsibilities.sum(axis=0)
+    kept = rows > 1.0
+    if not kept.all():
+        warnings.warn(
+            f"{(~kept).sum()} components of the mixture are empty after EM and were left out.",
+            KnockoffWarning,
+            stacklevel=3,
+        )
+        rows, responsibilities = rows[kept], responsibilities[:, kept]
+    moments = [
+        estimate_covariance(Z, responsibilities[:, k], what=f"component {k} of the mixture") for k in range(len(rows))
+    ]
+    return rows / rows.sum(), moments

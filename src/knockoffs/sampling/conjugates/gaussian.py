@@ -1,0 +1,134 @@
+"""The conjugate of a Gaussian node: X_tilde is affine in X, plus Gaussian noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy.linalg import blas, cho_solve, cholesky, solve_triangular
+
+from knockoffs.sampling.network import Blanket
+
+ROWS_AT_ONCE = 2048  # a block of rows and its noise stay in the cache between the two matrix products
+
+
+@dataclass(frozen=True)
+class GaussianLaw:
+    """N(mean, covariance) together with the matrix D of its knockoffs.
+
+    (X, X_tilde) has covariance [[S, S - D], [S - D, S]], so that given X the knockoff is Gaussian with mean
+    X - (X - mean) S^-1 D and covariance 2D - D S^-1 D (section 3 of the paper).
+
+    Parameters
+    ----------
+    mean : array, shape (d,)
+    covariance : array, shape (d, d)
+        S, positive definite.
+    D : array, shape (d, d)
+        Symmetric, block-diagonal over the features, with D and 2S - D positive definite.
+    """
+
+    mean: NDArray
+    covariance: NDArray
+    D: NDArray
+
+    @cached_property
+    def factor(self) -> NDArray:
+        """L, lower triangular, with L L^T = S."""
+        return cholesky(self.covariance, lower=True)
+
+    @cached_property
+    def slope(self) -> NDArray:
+        """S^-1 D, so that E[X_tilde | X] = X - (X - mean) slope."""
+        return np.asfortranarray(cho_solve((self.factor, True), self.D))
+
+    @cached_property
+    def noise_factor(self) -> NDArray:
+        """C with C C^T = Cov(X_tilde | X) = 2D - D S^-1 D, lower triangular."""
+        # With D = F F^T the covariance is F (2I - F^T S^-1 F) F^T; the eigenvalues of the middle lie in (0, 2)
+        # whatever the units of X, so its Cholesky factor exists whenever D is strictly feasible.
+        F = cholesky(self.D, lower=True)
+        G = solve_triangular(self.factor, F, lower=True)
+        middle = 2 * np.eye(len(F)) - G.T @ G
+        return np.asfortranarray(F @ cholesky(middle, lower=True))
+
+    def log_density(self, X: NDArray) -> NDArray:
+        """Log N(x; mean, S) for each row."""
+        return _log_normal(X - self.mean, self.factor)
+
+    def log_knockoff_density(self, X_tilde: NDArray, X: NDArray) -> NDArray:
+        """Log density of X_tilde given X, for each row."""
+        return _log_normal(X_tilde - X + (X - self.mean) @ self.slope, self.noise_factor)
+
+    def sample(self, X: NDArray, rng: Generator) -> NDArray:
+        """Draw X_tilde given X, one for each row."""
+        X_tilde = np.empty(X.shape)
+        for start in range(0, len(X), ROWS_AT_ONCE):
+            rows = slice(start, start + ROWS_AT_ONCE)
+            self._move(X[rows], X_tilde[rows], rng)
+        return X_tilde
+
+    def _move(self, X: NDArray, out: NDArray, rng: Generator) -> None:
+        rng.standard_normal(out=out)
+        centred = X - self.mean
+        # rows are draws, so C multiplies from the right as z @ C.T; BLAS sees columns: (C z^T) - slope^T (X - mean)^T
+        noise = blas.dtrmm(1.0, self.noise_factor, out.T, lower=True, overwrite_b=True)
+        moved = blas.dgemm(-1.0, self.slope, centred.T, beta=1.0, c=noise, trans_a=True, overwrite_c=True)
+        np.add(moved.T, X, out=out)
+
+
+def _log_normal(centred: NDArray, factor: NDArray) -> NDArray:
+    """Log density of N(0, L L^T) at each row."""
+    z = solve_triangular(factor, centred.T, lower=True)
+    return -0.5 * (z**2).sum(axis=0) - np.log(np.diag(factor)).sum() - 0.5 * len(factor) * np.log(2 * np.pi)
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Gaussian knockoffs of a node, given the component that its parent names.
+
+    Parameters
+    ----------
+    laws : sequence of GaussianLaw
+        One for each value of the parent; exactly one without a parent.
+    component : str, optional
+        Name of the parent whose integer value picks the law.
+    """
+
+    laws: Sequence[GaussianLaw]
+    component: str | None = None
+
+    def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:
+        """Draw u_tilde from the Gaussian of each row's component."""
+        if self.component is None:
+            return self.laws[0].sample(u, rng)
+        u_tilde = np.empty(u.shape)
+        for k, rows in self._rows(blanket):
+            u_tilde[rows] = self.laws[k].sample(u[rows], rng)
+        return u_tilde
+
+    def log_conditional(self, u: NDArray, blanket: Blanket) -> NDArray:
+        """Log N(u; mean_k, S_k)."""
+        if self.component is None:
+            return self.laws[0].log_density(u)
+        value = np.empty(len(u))
+        for k, rows in self._rows(blanket):
+            value[rows] = self.laws[k].log_density(u[rows])
+        return value
+
+    def log_kernel(self, u_tilde: NDArray, u: NDArray, blanket: Blanket) -> NDArray:
+        """Log density of u_tilde given u and the component."""
+        if self.component is None:
+            return self.laws[0].log_knockoff_density(u_tilde, u)
+        value = np.empty(len(u))
+        for k, rows in self._rows(blanket):
+            value[rows] = self.laws[k].log_knockoff_density(u_tilde[rows], u[rows])
+        return value
+
+    def _rows(self, blanket: Blanket) -> list[tuple[int, NDArray]]:
+        K = blanket[self.component or ""]
+        return [(int(k), np.flatnonzero(K == k)) for k in np.unique(K)]

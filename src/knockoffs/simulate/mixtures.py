@@ -1,0 +1,152 @@
+"""Mixtures of Gaussians and of t distributions with random parameters (appendix C of the paper)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from knockoffs.errors import InputError
+from knockoffs.simulate.labels import polynomial_labels, simulate_labels
+from knockoffs.simulate.simulation import Simulation
+
+SPREAD = 1.0  # standard deviation of the means of the components; their variances are between 1 and 2
+CONCENTRATION = 10.0  # of the Dirichlet law of the proportions: the smallest of 20 is then about a third of the mean
+
+
+@dataclass(frozen=True)
+class MixtureParameters:
+    """A mixture of Gaussian or t distributions.
+
+    Attributes
+    ----------
+    weights : array, shape (n_components,)
+    means : array, shape (n_components, d)
+    covariances : array, shape (n_components, d, d)
+        Scale matrices; the covariance of a t component is df / (df - 2) times as large.
+    degrees_of_freedom : float
+        Infinity for Gaussian components.
+    """
+
+    weights: NDArray
+    means: NDArray
+    covariances: NDArray
+    degrees_of_freedom: float = np.inf
+
+
+def draw_mixture(
+    n_components: int,
+    d: int,
+    *,
+    rng: Generator,
+    spread: float = SPREAD,
+    concentration: float = CONCENTRATION,
+    degrees_of_freedom: float = np.inf,
+) -> MixtureParameters:
+    """Draw a mixture: Dirichlet proportions, normal means, covariances from scikit-learn's ``make_spd_matrix``.
+
+    Parameters
+    ----------
+    n_components, d : int
+    spread : float
+        Standard deviation of every coordinate of every mean.
+    concentration : float
+        Of the symmetric Dirichlet law of the proportions; large means nearly equal.
+    degrees_of_freedom : float
+        Of the components; infinity for Gaussian ones.
+
+    >>> draw_mixture(3, 4, rng=np.random.default_rng(0)).covariances.shape
+    (3, 4, 4)
+    """
+    from sklearn.datasets import make_spd_matrix
+
+    _check_positive(n_components=n_components, d=d, concentration=concentration, degrees_of_freedom=degrees_of_freedom)
+    weights = rng.dirichlet(np.full(n_components, float(concentration)))
+    means = spread * rng.standard_normal((n_components, d))
+    # make_spd_matrix takes a seed, not a Generator: the seed is drawn
+    covariances = [make_spd_matrix(d, random_state=int(rng.integers(2**31))) for _ in range(n_components)]
+    return MixtureParameters(weights, means, np.stack(covariances), float(degrees_of_freedom))
+
+
+def sample_mixture(mixture: MixtureParameters, n: int, *, rng: Generator) -> tuple[NDArray, NDArray[np.intp]]:
+    """Draw n rows and the component of each.
+
+    Returns
+    -------
+    X : array, shape (n, d)
+    K : array of int, shape (n,)
+    """
+    K = rng.choice(len(mixture.weights), size=n, p=mixture.weights)
+    noise = rng.standard_normal((n, mixture.means.shape[1]))
+    df = mixture.degrees_of_freedom
+    if np.isfinite(df):  # one chi-square for the whole row: the multivariate t distribution
+        noise *= np.sqrt(df / rng.chisquare(df, size=n))[:, None]
+    X = np.empty_like(noise)
+    for k, factor in enumerate(np.linalg.cholesky(mixture.covariances)):
+        rows = K == k
+        X[rows] = mixture.means[k] + noise[rows] @ factor.T  # rows are draws, so L multiplies from the right
+    return X, K
+
+
+def mixture_moments(mixture: MixtureParameters) -> tuple[NDArray, NDArray]:
+    """Mean and covariance of the mixture as a whole: what one Gaussian would be fitted to.
+
+    >>> one = MixtureParameters(np.ones(1), np.zeros((1, 2)), np.eye(2)[None])
+    >>> mixture_moments(one)[1]
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    df = mixture.degrees_of_freedom
+    inflation = df / (df - 2) if np.isfinite(df) else 1.0
+    mean = mixture.weights @ mixture.means
+    between = (mixture.means - mean).T @ ((mixture.means - mean) * mixture.weights[:, None])
+    within = np.einsum("k,kij->ij", mixture.weights, mixture.covariances) * inflation
+    return mean, within + between
+
+
+def simulate_mixture(
+    n: int,
+    d: int,
+    *,
+    n_components: int,
+    n_classes: int,
+    n_non_nulls: int,
+    rng: Generator,
+    spread: float = SPREAD,
+    degrees_of_freedom: float = np.inf,
+    n_monomials: int | None = None,
+    labels: Callable[..., NDArray[np.intp]] = polynomial_labels,
+) -> Simulation:
+    """Features from a random mixture and labels by random cubic polynomials: the synthetic data of the paper.
+
+    Parameters
+    ----------
+    n, d, n_components, n_classes, n_non_nulls : int
+    spread : float
+        Standard deviation of the means of the components.
+    degrees_of_freedom : float
+        Infinity for Gaussian components.
+    n_monomials : int, optional
+        See `polynomial_labels`.
+    labels : callable
+        `polynomial_labels` or `level_set_labels`.
+
+    >>> data = simulate_mixture(100, 5, n_components=2, n_classes=3, n_non_nulls=2, rng=np.random.default_rng(0))
+    >>> data.X.shape, data.y.shape, int(data.non_nulls.sum())
+    ((100, 5), (100,), 2)
+    """
+    mixture = draw_mixture(n_components, d, rng=rng, spread=spread, degrees_of_freedom=degrees_of_freedom)
+    X, _ = sample_mixture(mixture, n, rng=rng)
+    data = simulate_labels(
+        X, n_classes=n_classes, n_non_nulls=n_non_nulls, n_monomials=n_monomials, labels=labels, rng=rng
+    )
+    return Simulation(X, data.y, data.non_nulls, mixture)
+
+
+def _check_positive(**values: float) -> None:
+    for name, value in values.items():
+        if not value > 0:
+            raise InputError(f"{name}={value!r} must be positive.")

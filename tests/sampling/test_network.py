@@ -1,0 +1,110 @@
+import numpy as np
+import pytest
+
+from knockoffs.errors import InputError
+from knockoffs.sampling.conjugates.identity import Identity
+from knockoffs.sampling.conjugates.independent import Independent
+from knockoffs.sampling.network import BayesianNetwork, Node
+from knockoffs.sampling.sampler import sample_knockoffs
+
+
+def hidden_zero(X, rng):
+    return {"H": np.zeros(len(X), dtype=int)}
+
+
+def leaf(name, columns, parents=()):
+    return Node(name, parents, Identity(), columns=columns)
+
+
+def test_nodes_are_kept_in_topological_order():
+    H, A, B = Node("H", (), Identity()), leaf("A", [0], ("H",)), leaf("B", [1], ("H",))
+    network = BayesianNetwork((B, A, H), sample_hidden=hidden_zero)
+    assert network.nodes[0].name == "H"
+    assert network.blanket_of == {"H": ("B", "A"), "A": ("H",), "B": ("H",)}
+
+
+def test_blanket_holds_parents_children_and_their_other_parents():
+    G, H, C = Node("G", (), Identity()), Node("H", (), Identity()), Node("C", ("G", "H"), Identity(), columns=[0])
+    network = BayesianNetwork((G, H, C), sample_hidden=lambda X, rng: {"G": X[:, 0], "H": X[:, 0]})
+    assert set(network.blanket_of["G"]) == {"H", "C"}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ([Node("A", ("B",), Identity()), Node("B", ("A",), Identity()), leaf("X", [0])], r"cycle: '[AB]' -> '[AB]'"),
+        ([leaf("A", [0]), leaf("B", [1], ("A",))], "observed node 'A' has the child 'B'"),
+        ([leaf("A", [0, 1]), leaf("B", [1])], "column 1 is claimed by node 'A' and by node 'B'"),
+        ([leaf("A", [0]), leaf("B", [3])], r"columns \[1, 2\] belong to no node"),
+        ([Node("A", (), None, columns=[0])], "node 'A' has no conjugate"),
+        ([leaf("A", [0], ("Q",))], "node 'A' has the parent 'Q', which is not a node"),
+        ([leaf("A", [0]), leaf("A", [1])], "two nodes are called 'A'"),
+        ([leaf("A", [])], "node 'A' owns no column"),
+        ([Node("H", (), Identity())], "no node is observed"),
+        ([Node("H", (), Identity()), leaf("A", [0], ("H",))], "sample_hidden is missing"),
+    ],
+)
+def test_what_is_not_a_network_is_refused_by_name(nodes, message):
+    with pytest.raises(InputError, match=message):
+        BayesianNetwork(tuple(nodes))
+
+
+def test_conjugate_that_lacks_a_method_is_refused_with_the_method():
+    class Half:
+        def sample(self, u, blanket, rng):
+            return u
+
+    with pytest.raises(InputError, match="conjugate of node 'A' lacks log_conditional, log_kernel"):
+        BayesianNetwork((Node("A", (), Half(), columns=[0]),))
+
+
+def test_feature_spread_over_two_nodes_is_refused():
+    with pytest.raises(InputError, match="feature 0 has columns in node 'A' and in node 'B'"):
+        BayesianNetwork((leaf("A", [0]), leaf("B", [1])), feature_of=np.array([0, 0]))
+
+
+def test_wrong_width_and_missing_hidden_values_are_refused(rng):
+    network = BayesianNetwork((Node("H", (), Identity()), leaf("A", [0], ("H",))), sample_hidden=lambda X, rng: {})
+    with pytest.raises(InputError, match=r"X has shape \(3, 2\): the network has 1 columns"):
+        sample_knockoffs(network, np.zeros((3, 2)), rng)
+    with pytest.raises(InputError, match="no value for the hidden node 'H'"):
+        sample_knockoffs(network, np.zeros((3, 1)), rng)
+
+
+def test_visited_nodes_hold_their_new_values(rng):
+    """H moves to 1; its child must see H = 1, and H must have seen the child's old value."""
+    seen = {}
+
+    class Record:
+        def __init__(self, name, new):
+            self.name, self.new = name, new
+
+        def sample(self, u, blanket, rng):
+            seen[self.name] = {key: value.copy() for key, value in blanket.items()}
+            return np.full_like(u, self.new)
+
+        def log_conditional(self, u, blanket):
+            return np.zeros(len(u))
+
+        log_kernel = log_conditional
+
+    nodes = (Node("H", (), Record("H", 1)), Node("A", ("H",), Record("A", 7), columns=[0]))
+    network = BayesianNetwork(nodes, sample_hidden=hidden_zero)
+    X_tilde = sample_knockoffs(network, np.full((2, 1), 5.0), rng)
+    assert (seen["H"]["A"] == 5).all() and (seen["A"]["H"] == 1).all() and (X_tilde == 7).all()
+
+
+def test_dtype_and_order_of_columns_survive(rng):
+    network = BayesianNetwork((leaf("B", [2, 0]), leaf("A", [1])))
+    X = np.arange(6, dtype=np.float32).reshape(2, 3)
+    X_tilde = sample_knockoffs(network, X, rng)
+    assert X_tilde.dtype == np.float32 and (X_tilde == X).all()
+
+
+def test_own_conjugate_draws_anew(rng):
+    coin = Independent(
+        lambda blanket, n, rng: rng.integers(2, size=(n, 1)), lambda u, blanket: np.log(np.full(len(u), 0.5))
+    )
+    network = BayesianNetwork((Node("A", (), coin, columns=[0]),))
+    X_tilde = sample_knockoffs(network, np.zeros((200, 1)), rng)
+    assert set(np.unique(X_tilde)) == {0.0, 1.0}  # fails by chance with probability 2 * 2^-200

@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+
+from knockoffs.errors import InputError
+from knockoffs.simulate import MixtureParameters, draw_mixture, mixture_moments, sample_mixture, simulate_mixture
+
+
+@pytest.mark.parametrize("df", [np.inf, 8.0])
+def test_sample_has_the_moments_of_the_mixture(df):
+    # 5 standard errors (false failure about 1e-6 for each of 12 moments); an error of 10 standard errors is 0.02
+    # of a standard deviation for the means and 0.1 for the covariances
+    mixture = draw_mixture(3, 3, rng=np.random.default_rng(0), degrees_of_freedom=df)
+    n = 200_000
+    X, K = sample_mixture(mixture, n, rng=np.random.default_rng(1))
+    mean, covariance = mixture_moments(mixture)
+    centred = X - mean
+    assert np.all(np.abs(centred.mean(axis=0)) < 5 * X.std(axis=0) / np.sqrt(n))
+    products = np.einsum("ni,nj->nij", centred, centred)
+    assert np.all(np.abs(products.mean(axis=0) - covariance) < 5 * products.std(axis=0) / np.sqrt(n))
+    shares = np.bincount(K, minlength=3) / n
+    assert np.all(np.abs(shares - mixture.weights) < 5 * np.sqrt(0.25 / n))
+
+
+def test_moments_by_hand():
+    # two point-like components at -1 and 3 with proportions 3/4, 1/4: mean 0, variance 3 plus the variance within
+    mixture = MixtureParameters(np.array([0.75, 0.25]), np.array([[-1.0], [3.0]]), np.full((2, 1, 1), 0.5))
+    mean, covariance = mixture_moments(mixture)
+    assert mean == pytest.approx([0.0])
+    assert covariance.item() == pytest.approx(3.5)
+
+
+def test_t_components_have_heavier_tails():
+    gaussian = draw_mixture(1, 2, rng=np.random.default_rng(0))
+    heavy = MixtureParameters(gaussian.weights, gaussian.means, gaussian.covariances, 3.0)
+    ratios = []
+    for mixture in (gaussian, heavy):
+        X = np.abs(sample_mixture(mixture, 20_000, rng=np.random.default_rng(2))[0])
+        ratios.append(np.quantile(X, 0.999) / np.quantile(X, 0.5))
+    assert ratios[1] > 1.5 * ratios[0]
+
+
+def test_simulation_is_repeatable_and_knows_its_truth():
+    options = dict(n_components=2, n_classes=4, n_non_nulls=3)
+    first = simulate_mixture(300, 7, rng=np.random.default_rng(5), **options)
+    again = simulate_mixture(300, 7, rng=np.random.default_rng(5), **options)
+    np.testing.assert_array_equal(first.X, again.X)
+    np.testing.assert_array_equal(first.y, again.y)
+    assert first.non_nulls.sum() == 3
+    assert set(first.y) <= set(range(4)) and len(set(first.y)) > 1
+    assert first.parameters.covariances.shape == (2, 7, 7)
+
+
+def test_bad_sizes():
+    with pytest.raises(InputError, match="n_components=0"):
+        draw_mixture(0, 3, rng=np.random.default_rng(0))
