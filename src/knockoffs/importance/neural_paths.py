@@ -11,6 +11,7 @@ float32 unless the program has set ``torch.backends.cuda.matmul.allow_tf32`` its
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -21,12 +22,14 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from knockoffs.errors import InputError, unknown_option
+from knockoffs.errors import InputError, name_some, unknown_option
 from knockoffs.progress import track
-from knockoffs.response.neural import Network, Split, as_tensor, input_gradient, outputs, split_network
+from knockoffs.response.neural import Network, Split, as_tensor, split_network
 
 CPU_BYTES = 2**22  # about 3,500 rows of 100 units in flight: they stay in the cache, and 2^26 takes a third longer
 CUDA_BYTES = 2**30
+
+LARGEST_LOG_LOSS = -math.log(1e-15)  # as in importance/losses.py: probabilities are no smaller than 1e-15
 
 RowLoss = Callable[[Tensor, Tensor], Tensor]  # outputs (..., n_outputs), y (...) -> (...)
 
@@ -43,7 +46,7 @@ def _accuracy(output: Tensor, y: Tensor) -> Tensor:
 
 
 def _log_loss(output: Tensor, y: Tensor) -> Tensor:
-    return output.logsumexp(-1) - _of_true(output, y)
+    return (output.logsumexp(-1) - _of_true(output, y)).clamp_max(LARGEST_LOG_LOSS)
 
 
 def _brier(output: Tensor, y: Tensor) -> Tensor:
@@ -72,6 +75,7 @@ DEVICE_LOSSES: dict[str, RowLoss] = {
     "squared_error": _squared_error,
     "absolute_error": _absolute_error,
 }
+LOSSES_MODULE = "knockoffs.importance.losses"  # a loss from elsewhere may have the same name
 REGRESSION_LOSSES = ("squared_error", "absolute_error")
 
 
@@ -80,14 +84,14 @@ REGRESSION_LOSSES = ("squared_error", "absolute_error")
 
 def path_losses(
     network: Network | Split,
-    XX: ArrayLike,
-    XX_fake: ArrayLike,
-    y: ArrayLike,
+    XX: Any,
+    XX_fake: Any,
+    y: Any,
     lams: ArrayLike,
     losses: Sequence[str | RowLoss] = ("accuracy", "log_loss"),
     *,
     feature_of2: NDArray[np.intp] | None = None,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Any = None,
     memory_bytes: int | None = None,
 ) -> dict[str, NDArray]:
     """Mean loss with each feature, and each knockoff, moved to each lam; one feature at a time.
@@ -184,13 +188,14 @@ def _add_block(job: _Job, block: _Block) -> None:
     r, B = move.shape[:2]
     if job.split.weight.numel():
         W = job.split.weight[reps].index_select(1, columns).view(r, n_features, k, -1)
-        move = move.view(r, B, n_features, k).permute(0, 2, 1, 3)  # (r, F, B, k)
+        move = move.view(r, B, n_features, k).permute(0, 2, 1, 3).contiguous()  # (r, F, B, k)
         step = move * W if k == 1 else move @ W  # (r, F, B, h): the rank-one terms, added over the feature's columns
     else:  # no first layer to share: the inputs themselves move
         step = base.new_zeros(r, n_features, B, base.shape[2])
         for f in range(n_features):
             step[:, f, :, columns[f * k : (f + 1) * k]] = move[:, :, f * k : (f + 1) * k]
-    pre = torch.addcmul(base[:, None, None], block.lams[:, None, None], step[:, :, None])  # (r, F, L, B, h)
+    pre = base.new_empty(r, n_features, len(block.lams), B, base.shape[2])
+    torch.addcmul(base[:, None, None], block.lams[:, None, None], step[:, :, None], out=pre)
     output = job.split.rest(pre.view(r, -1, base.shape[2]), reps)
     output = output.view(r, n_features, len(block.lams), B, -1)
     y = job.y[reps, None, None, rows].expand(output.shape[:-1])
@@ -306,16 +311,17 @@ def loss_at(
     feature_of2 : array of int, shape (2 n_columns,)
     sample_weight : array, shape (n,), optional
     """
-    if XX.shape[1] != (model.n_features_in_ or XX.shape[1]):
-        raise InputError(f"XX has {XX.shape[1]} columns: the model was fitted on {model.n_features_in_}.")
+    width = getattr(model, "n_features_in_", XX.shape[1])
+    if XX.shape[1] != width:
+        raise InputError(f"XX has {XX.shape[1]} columns: the model takes {width}.")
     classes = getattr(model, "classes_", None)
     name = _name(loss)
     row_loss: str | RowLoss = name
     codes = y.astype(float) if classes is None else class_numbers(y, classes)
-    if name not in DEVICE_LOSSES:
-        if isinstance(loss, str):
-            raise unknown_option("loss", loss, DEVICE_LOSSES)
+    if not isinstance(loss, str) and getattr(loss.function, "__module__", "") != LOSSES_MODULE:
         row_loss = _on_host(loss, classes)
+    elif name not in DEVICE_LOSSES:
+        raise unknown_option("loss", name, DEVICE_LOSSES)
     elif (name in REGRESSION_LOSSES) != (classes is None):
         kind, fitting = ("regressor", REGRESSION_LOSSES) if classes is None else ("classifier", CLASSIFIER_LOSSES)
         raise InputError(f"loss={name!r} does not fit a {kind}: use one of {', '.join(map(repr, fitting))}.")
@@ -349,26 +355,26 @@ def loss_integral(
     return np.trapezoid(values, lams, axis=1)
 
 
-def class_numbers(y: ArrayLike, classes: NDArray) -> NDArray[np.intp]:
+def class_numbers(y: NDArray, classes: NDArray) -> NDArray[np.intp]:
     """Position of every label in classes.
 
-    >>> class_numbers(["b", "a"], np.array(["a", "b"]))
+    >>> class_numbers(np.array(["b", "a"]), np.array(["a", "b"]))
     array([1, 0])
     """
-    y = np.asarray(y)
     order = np.argsort(classes)
     place = np.searchsorted(classes, y, sorter=order).clip(0, len(classes) - 1)
     codes = order[place]
     unseen = np.flatnonzero(classes[codes] != y)
     if unseen.size:
         raise InputError(
-            f"y is {y[unseen[0]]!r} in row {unseen[0]}: the model never saw this class; it knows {list(classes)}."
+            f"y is {y[unseen[0]].item()!r} in row {unseen[0]}: the model never saw this class; "
+            f"it knows {name_some(classes.tolist())}."
         )
     return codes
 
 
 def _on_host(loss: Any, classes: NDArray | None) -> RowLoss:
-    """A `Loss` that is a function of arrays, as a function of tensors."""
+    """Turn a `Loss`, a function of arrays, into a function of tensors."""
 
     def row_loss(output: Tensor, y: Tensor) -> Tensor:
         flat = output.reshape(-1, output.shape[-1]).double()
@@ -382,7 +388,7 @@ def _on_host(loss: Any, classes: NDArray | None) -> RowLoss:
             prediction = classes[flat.argmax(-1).cpu().numpy()]
         else:
             logits = flat.cpu().numpy()
-            prediction = logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits  # as decision_function
+            prediction = logits - logits[:, :1] if logits.shape[1] == 2 else logits  # as decision_function: (0, f)
         rows = np.asarray(loss.function(labels, prediction, classes), dtype=float)
         return as_tensor(rows, output.device).view(output.shape[:-1])
 

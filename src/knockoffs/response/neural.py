@@ -6,7 +6,7 @@ stopping)::
 
     network = train_classifiers(XX, y, n_classes=10, seeds=seeds, device="cuda")  # XX (R, n, 2p), y (R, n) = 0, 1, ...
     losses = path_losses(network, XX, XX_fake, y, lams)            # importance/neural_paths.py: loss -> (R, 2m, L)
-    Z = gradient_scores(network, XX)                               # importance/neural_paths.py: (R, 2p)
+    Z = gradient_scores(network, XX)                               # importance/saliency.py: (R, 2p)
 
 `NeuralClassifier` and `NeuralRegressor` are the case R = 1 with scikit-learn's face, and `TorchModel` wraps a trained
 module of the user's own for scoring. Nothing here touches the global random state of numpy or torch: weights, splits
@@ -163,11 +163,6 @@ def split_network(network: Network) -> Split:
     return Split(pre_activation, first.to(network.dtype), rest, width)
 
 
-def standardised(network: Network, XX: Tensor) -> Tensor:
-    """(XX - center) / scale in the network's precision, shape (R, n, n_inputs)."""
-    return ((XX.double() - network.center) / network.scale).to(network.dtype)
-
-
 def forward(network: Network, inputs: Tensor) -> list[Tensor]:
     """Activations of every layer, standardised inputs first and outputs last, shape (R, n, width) each."""
     layers = [inputs]
@@ -187,7 +182,7 @@ def backward(network: Network, layers: list[Tensor], direction: Tensor) -> Itera
             delta = torch.bmm(delta, network.weights[number].mT) * (layers[number] > 0)
 
 
-def outputs(network: Network, XX: ArrayLike) -> Tensor:
+def outputs(network: Network, XX: Any) -> Tensor:
     """Logits or values of y of every repetition, shape (R, n, n_outputs).
 
     Parameters
@@ -195,13 +190,13 @@ def outputs(network: Network, XX: ArrayLike) -> Tensor:
     network : Network
     XX : array or tensor, shape (R, n, n_inputs)
     """
-    XX = as_tensor(XX, network.device)
+    split = split_network(network)
     rows = max(1, ROWS_AT_ONCE // network.n_repetitions)
-    blocks = [forward(network, standardised(network, part))[-1] for part in XX.split(rows, dim=1)]
-    return torch.cat(blocks, dim=1)
+    parts = as_tensor(XX, network.device, torch.float64).split(rows, dim=1)
+    return torch.cat([split.rest(split.first(part), slice(None)) for part in parts], dim=1)
 
 
-def input_gradient(network: Network, XX: ArrayLike, direction: Tensor) -> Tensor:
+def input_gradient(network: Network, XX: Any, direction: Tensor) -> Tensor:
     """Gradient of sum_c direction_c output_c with respect to the inputs, in their units, shape (R, n, n_inputs).
 
     Parameters
@@ -210,14 +205,18 @@ def input_gradient(network: Network, XX: ArrayLike, direction: Tensor) -> Tensor
     XX : array or tensor, shape (R, n, n_inputs)
     direction : tensor, shape (R, n, n_outputs)
     """
-    layers = forward(network, standardised(network, as_tensor(XX, network.device)))
+    split = split_network(network)
+    pre = split.first(as_tensor(XX, network.device, torch.float64))
     delta = direction.to(network.dtype)
-    for _, _, delta in backward(network, layers, delta):  # noqa: B007 - the last delta is that of the first layer
-        pass
-    return torch.bmm(delta, (network.weights[0] / network.scale.mT).to(network.dtype).mT)
+    if len(network.weights) > 1:
+        above = replace(network, weights=network.weights[1:], biases=network.biases[1:])
+        layers = forward(above, pre.relu())
+        *_, (_, _, delta) = backward(above, layers, delta)  # that of the second layer
+        delta = torch.bmm(delta, network.weights[1].mT) * (layers[0] > 0)
+    return torch.bmm(delta, split.weight.mT)
 
 
-def as_tensor(values: ArrayLike, device: Any, dtype: torch.dtype | None = None) -> Tensor:
+def as_tensor(values: Any, device: Any, dtype: torch.dtype | None = None) -> Tensor:
     """Array as a tensor on a device."""
     if not isinstance(values, Tensor):
         values = torch.from_numpy(np.ascontiguousarray(values))
@@ -245,8 +244,8 @@ def choose_device(device: Any) -> torch.device:
 
 
 def train_batched(
-    XX: ArrayLike,
-    y: ArrayLike,
+    XX: Any,
+    y: Any,
     n_outputs: int,
     *,
     classify: bool,
@@ -257,7 +256,7 @@ def train_batched(
     weight_decay: float = 1e-4,
     patience: int | None = 10,
     validation_fraction: float = 0.1,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Any = None,
     seeds: Sequence[Any],
     device: Any = "auto",
     dtype: torch.dtype = torch.float32,
@@ -300,14 +299,15 @@ def train_batched(
     Network
     """
     device = choose_device(device)
-    n_repetitions, n, n_inputs = XX.shape  # type: ignore[union-attr]
+    n_repetitions, n, n_inputs = XX.shape
     rngs = [np.random.default_rng(seed) for seed in seeds]
     if len(rngs) != n_repetitions:
         raise InputError(f"{len(rngs)} seeds for {n_repetitions} repetitions: give one seed for each.")
 
     targets = as_tensor(y, device, torch.int64 if classify else torch.float64)
-    y_center, y_scale = (None, None) if classify else _moments(targets)
-    if y_center is not None:
+    y_center = y_scale = torch.zeros(1)
+    if not classify:
+        y_center, y_scale = _moments(targets)
         targets = ((targets - y_center) / y_scale).to(dtype)
     weight_of_row = torch.ones(n_repetitions, n, dtype=dtype, device=device)
     if sample_weight is not None:
@@ -319,7 +319,7 @@ def train_batched(
     center = torch.empty(n_repetitions, 1, n_inputs, dtype=torch.float64, device=device)
     scale = torch.empty_like(center)
     for r in range(n_repetitions):
-        columns = as_tensor(XX[r], device, torch.float64)  # type: ignore[index]
+        columns = as_tensor(XX[r], device, torch.float64)
         center[r, 0], scale[r, 0] = (moment[0] for moment in _moments(columns.T[None], axis=2, keepdim=False))
         inputs[r] = (columns - center[r]) / scale[r]
     data = _Data(inputs.view(-1, n_inputs), targets.reshape(-1), weight_of_row.reshape(-1), classify)
@@ -338,7 +338,7 @@ def train_batched(
         flat, shapes, data, training, validation, shuffle_seeds, adam, epochs, batch_size, patience
     )
     weights, biases = _layers(best, shapes)
-    if y_center is not None:  # the outputs in the units of y
+    if not classify:  # the outputs in the units of y
         units, shift = (moment.to(dtype)[:, :, None] for moment in (y_scale, y_center))
         weights[-1], biases[-1] = weights[-1] * units, biases[-1] * units + shift
     return Network(
@@ -351,7 +351,7 @@ def train_batched(
     )
 
 
-def train_classifiers(XX: ArrayLike, y: ArrayLike, n_classes: int, **options: Any) -> Network:
+def train_classifiers(XX: Any, y: Any, n_classes: int, **options: Any) -> Network:
     """R classifiers trained together: `train_batched` with cross-entropy.
 
     Parameters
@@ -372,7 +372,7 @@ def train_classifiers(XX: ArrayLike, y: ArrayLike, n_classes: int, **options: An
     return train_batched(XX, y, n_classes, classify=True, **options)
 
 
-def train_regressors(XX: ArrayLike, y: ArrayLike, **options: Any) -> Network:
+def train_regressors(XX: Any, y: Any, **options: Any) -> Network:
     """R regressors trained together: `train_batched` with squared error; the outputs are in the units of y."""
     return train_batched(XX, y, 1, classify=False, **options)
 
@@ -387,13 +387,13 @@ class _Data:
     classify: bool
 
     def rows(self, index: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Inputs, targets and weights of the rows index (R, B)."""
+        """Gather inputs, targets and weights of the rows index (R, B)."""
         chosen = index.reshape(-1)
         inputs = self.inputs.index_select(0, chosen).view(*index.shape, -1)
         return inputs, self.targets[chosen].view(index.shape), self.weight[chosen].view(index.shape)
 
     def slope(self, output: Tensor, y: Tensor, weight: Tensor) -> Tensor:
-        """Derivative of the mean loss of a minibatch with respect to the outputs, (R, B, n_outputs)."""
+        """Differentiate the mean loss of a minibatch with respect to the outputs, (R, B, n_outputs)."""
         if self.classify:
             error = output.softmax(2)
             error.scatter_add_(2, y[:, :, None], error.new_full((1, 1, 1), -1.0).expand(*y.shape, 1))
@@ -515,7 +515,7 @@ def _layers(flat: Tensor, shapes: list[tuple[int, int]]) -> tuple[list[Tensor], 
 
 
 def _initial(shapes: list[tuple[int, int]], rng: np.random.Generator) -> NDArray:
-    """Initial parameters of one repetition: uniform on +- 1 / sqrt(fan_in), the layers one after the other.
+    """Draw the first parameters of one repetition: uniform on +- 1 / sqrt(fan_in), the layers one after the other.
 
     Small weights find interactions among many noise columns that He's larger ones miss: 4 x 100 units, n = 3000, the
     sign of a product of two of 60 columns is predicted with accuracy 0.77 against 0.52 (8 repetitions).
@@ -544,9 +544,9 @@ def _hold_out(y: NDArray, fraction: float, rng: np.random.Generator) -> tuple[ND
 def _hash(seeds: Tensor, epoch: int, n: int) -> Tensor:
     """Pseudo-random int64 keys (R, n), a function of seed, epoch and position alone: splitmix64 (Steele et al. 2014).
 
-    Two rounds, one for the epoch and one for the row: the same shuffles on every device, without a generator's state.
+    One round each for seed, epoch and row: the same shuffles on every device, without a generator's state.
     """
-    state = _mix(seeds + epoch)
+    state = _mix(_mix(seeds) + epoch)
     return _mix(state[:, None] + torch.arange(n, device=seeds.device) * -0x61C8864680B583EB)
 
 
@@ -569,7 +569,52 @@ def _moments(values: Tensor, axis: int = 1, keepdim: bool = True) -> tuple[Tenso
 # scikit-learn's face
 
 
-class _Neural(BaseEstimator):
+class _OnPaths:
+    """Losses along lambda paths, by rank-one changes of the first layer (importance/neural_paths.py)."""
+
+    def split(self) -> Split:
+        """First layer and the rest."""
+        raise NotImplementedError
+
+    def loss_at(
+        self,
+        XX: NDArray,
+        XX_fake: NDArray,
+        y: NDArray,
+        lams: NDArray,
+        loss: Any,
+        *,
+        feature_of2: NDArray[np.intp],
+        sample_weight: NDArray | None = None,
+    ) -> NDArray:
+        """Mean loss with each feature moved to each lam, shape (2m, L)."""
+        from knockoffs.importance.neural_paths import loss_at
+
+        return loss_at(self, XX, XX_fake, y, lams, loss, feature_of2=feature_of2, sample_weight=sample_weight)
+
+    def loss_integral(
+        self,
+        XX: NDArray,
+        XX_fake: NDArray,
+        y: NDArray,
+        low: float,
+        high: float,
+        loss: Any,
+        *,
+        n_lams: int = 21,
+        feature_of2: NDArray[np.intp],
+        sample_weight: NDArray | None = None,
+    ) -> NDArray:
+        """Integral of the mean loss over lam, trapezoid rule on n_lams points, shape (2m,)."""
+        from knockoffs.importance.neural_paths import loss_integral
+
+        return loss_integral(
+            self, XX, XX_fake, y, low, high, loss,
+            n_lams=n_lams, feature_of2=feature_of2, sample_weight=sample_weight,
+        )  # fmt: skip
+
+
+class _Neural(_OnPaths, BaseEstimator):
     """What classifier and regressor share: options, checks, forward passes."""
 
     network_: Network
@@ -619,7 +664,7 @@ class _Neural(BaseEstimator):
         self.n_iter_ = int(self.network_.best_epoch[0]) + 1
 
     def _check_options(self, XX: ArrayLike, y: ArrayLike, sample_weight: Any) -> tuple[NDArray, NDArray]:
-        """Inputs as a float array and y, checked once."""
+        """Check options, inputs and y once; inputs as floats."""
         XX, y = np.asarray(XX, dtype=float), np.asarray(y)
         if XX.ndim != 2 or y.shape != XX.shape[:1]:
             raise InputError(f"XX has shape {XX.shape} and y {y.shape}: expected (n, columns) and (n,).")
@@ -641,7 +686,7 @@ class _Neural(BaseEstimator):
         return XX, y
 
     def _outputs(self, XX: ArrayLike) -> NDArray:
-        """Outputs (n, n_outputs) as float64."""
+        """Compute the outputs (n, n_outputs), as float64."""
         return outputs(self.network_, self._inputs(XX)[None])[0].double().cpu().numpy()
 
     def _inputs(self, XX: ArrayLike) -> NDArray:
@@ -772,7 +817,7 @@ def _gradients(along: Callable, XX: NDArray, direction: Any, n_outputs: int) -> 
 
 
 def _seed(random_state: Any) -> Any:
-    """What `numpy.random.default_rng` takes, from what scikit-learn calls a random state."""
+    """Turn scikit-learn's random state into what `numpy.random.default_rng` takes."""
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))
     return random_state
@@ -793,7 +838,7 @@ def _check_width(XX: ArrayLike, width: int | None) -> NDArray:
 # A user's own module
 
 
-class TorchModel:
+class TorchModel(_OnPaths):
     """A trained module of the user's own, for scoring.
 
     The module maps a (n, n_columns) tensor to logits (n, n_classes), to one logit (n,) or (n, 1) of the second of
@@ -834,7 +879,8 @@ class TorchModel:
         example = next(module.parameters(), torch.zeros(1))
         self.torch_device, self.dtype = example.device, example.dtype
         first = _first_linear(module)
-        self.n_features_in_ = None if first is None else first.in_features
+        if first is not None:
+            self.n_features_in_ = first.in_features
 
     def fit(self, XX: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> TorchModel:
         """Refuse: the module is trained already."""
@@ -844,7 +890,7 @@ class TorchModel:
         )
 
     def _finish(self, output: Tensor) -> Tensor:
-        """Outputs as (n, n_outputs) logits or values."""
+        """Shape the outputs as (n, n_outputs) logits or values."""
         output = output.reshape(len(output), -1)
         if not hasattr(self, "classes_"):
             return output
@@ -860,13 +906,18 @@ class TorchModel:
 
     def decision(self, XX: ArrayLike) -> NDArray:
         """Logits (n, n_classes), or values (n, 1)."""
-        XX = _check_width(XX, self.n_features_in_)
+        XX = _check_width(XX, getattr(self, "n_features_in_", None))
         with torch.no_grad():
             parts = [
                 self._finish(self.module(as_tensor(XX[start : start + ROWS_AT_ONCE], self.torch_device, self.dtype)))
                 for start in range(0, max(len(XX), 1), ROWS_AT_ONCE)
             ]
         return torch.cat(parts).double().cpu().numpy()
+
+    def decision_function(self, XX: ArrayLike) -> NDArray:
+        """Logits as scikit-learn has them: (n,) for two classes, (n, n_classes) for more."""
+        logits = self.decision(XX)
+        return logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
 
     def predict_proba(self, XX: ArrayLike) -> NDArray:
         """Probabilities of the classes."""
@@ -881,7 +932,7 @@ class TorchModel:
 
     def gradient(self, XX: ArrayLike, direction: ArrayLike | None = None) -> NDArray:
         """Gradient of the outputs with respect to the inputs; as `NeuralClassifier.gradient`."""
-        XX = _check_width(XX, self.n_features_in_)
+        XX = _check_width(XX, getattr(self, "n_features_in_", None))
 
         def along(rows: NDArray, weights: NDArray) -> NDArray:
             inputs = as_tensor(rows, self.torch_device, self.dtype).requires_grad_()
@@ -895,7 +946,7 @@ class TorchModel:
         return _gradients(along, XX, direction, n_outputs)
 
     def split(self) -> Split:
-        """First layer and the rest, for scores along lambda paths; the inputs themselves where there is no such layer."""
+        """First layer and the rest, for scores along lambda paths; without such a layer, the inputs move."""
         first = _first_linear(self.module)
         if first is None:
             return Split(
@@ -919,12 +970,9 @@ class TorchModel:
 
 
 def _first_linear(module: torch.nn.Module) -> torch.nn.Linear | None:
-    """The `Linear` layer a `Sequential` begins with, or None."""
+    """Find the `Linear` layer a `Sequential` begins with, or None."""
     if isinstance(module, torch.nn.Linear):
         return None
     if isinstance(module, torch.nn.Sequential) and len(module) and isinstance(module[0], torch.nn.Linear):
         return module[0]
     return None
-
-
-PATH_MODELS = (NeuralClassifier, NeuralRegressor, TorchModel)  # what importance/neural_paths.py scores
