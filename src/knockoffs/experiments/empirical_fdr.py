@@ -25,13 +25,13 @@ QUICK = Config(power.QUICK.synthetic)
 
 
 def run(config: Config, rng: Generator, context: Context | None = None) -> Table:
-    """Rows: empirical FDR at each target for each number of components and score; is it controlled?."""
+    """Rows: empirical FDR at each target for each number of components and score, and whether it is controlled."""
     synthetic_rng, _ = rng.spawn(2)  # as in Figure 3, so that the runs are the same
     table: Table = []
-    for l, arrays in power.synthetic_scores(config.synthetic, synthetic_rng, context or Context()).items():  # noqa: E741
+    for count, arrays in power.synthetic_scores(config.synthetic, synthetic_rng, context or Context()).items():
         for score in power.SCORES:
-            columns = {"n_components": l, "score": score}
-            table += power_rows(statistics(arrays[score]), arrays["non_nulls"], **columns)
+            W = statistics(arrays[score])
+            table += power_rows(W, arrays["non_nulls"], n_components=count, score=score)
     for row in table:
         row["controlled"] = not row["fdr"] > row["target_fdr"] + 2 * row["fdr_se"]
     return table
@@ -43,13 +43,13 @@ def plot(table: Table) -> Any:
 
     figure = new_figure(10, 3.6)
     counts = values(table, "n_components")
-    for place, l in enumerate(counts):  # noqa: E741
-        rows = [row for row in table if row["n_components"] == l]
+    for place, count in enumerate(counts):
+        rows = [row for row in table if row["n_components"] == count]
         axes = figure.add_subplot(1, len(counts), place + 1)
         top = max(row["target_fdr"] for row in rows) * 1.05
         axes.plot([0, top], [0, top], color="0.4", linestyle="--", linewidth=1)
         draw_curves(axes, rows, FIVE, y="fdr", label="Empirical FDR")
         axes.set(xlim=(0, top), ylim=(0, top))
-        letter(axes, "abcdefgh"[place], f"{l} components")
+        letter(axes, "abcdefgh"[place], f"{count} components")
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=9, frameon=False)
     return figure

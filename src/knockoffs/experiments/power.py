@@ -117,20 +117,20 @@ def synthetic_scores(config: Synthetic, rng: Generator, context: Context) -> dic
     """Scores of all repetitions, for each number of components; Figure 3 and the FDR figure share them."""
     streams = rng.spawn(len(config.n_components))
     jobs = {
-        l: mixture_job(
-            f"mixture-{l}",
+        count: mixture_job(
+            f"mixture-{count}",
             n=config.n,
             d=config.d,
-            n_components=l,
+            n_components=count,
             n_non_nulls=config.n_non_nulls,
             spread=config.spread,
             training=config.training,
             rngs=stream.spawn(config.repetitions),
         )
-        for l, stream in zip(config.n_components, streams, strict=True)  # noqa: E741 - the paper's l
+        for count, stream in zip(config.n_components, streams, strict=True)
     }
     results = score_jobs(list(jobs.values()), context)
-    return {l: results[job.name] for l, job in jobs.items()}  # noqa: E741
+    return {count: results[job.name] for count, job in jobs.items()}
 
 
 def prepare_real(X: NDArray, model: MixtureFeatures, n_classes: int, n_non_nulls: int, rng: Generator) -> Prepared:
@@ -141,7 +141,7 @@ def prepare_real(X: NDArray, model: MixtureFeatures, n_classes: int, n_non_nulls
 
 
 def load_rows(name: str, n_rows: int | None, rng: Generator, context: Context) -> tuple[DataSet, NDArray[np.intp]]:
-    """A data set, and the rows of it that are used."""
+    """Load a data set, and choose the rows of it that are used."""
     data = LOADERS[name](data_folder=context.data_folder)
     rows = np.arange(len(data.y))
     if n_rows is not None and n_rows < len(rows):
@@ -162,9 +162,7 @@ def real_scores(config: RealData, rng: Generator, context: Context) -> dict[str,
         X = data.X[rows]
         model, _ = fit_once(X, config.n_components[name], name=name, rng=fit_rng, context=context)
         prepare = partial(prepare_real, X, model, config.training.n_classes, config.n_non_nulls[name])
-        # a fingerprint does not read arrays: the name and the settings stand for them
-        label = f"{name}-labels-{len(rows)}-{model.n_components}"
-        jobs[name] = Job(label, prepare, rngs, config.training, batch=25)
+        jobs[name] = Job(f"{name}-labels", prepare, rngs, config.training, batch=25)
         components[name] = model.n_components
     results = score_jobs(list(jobs.values()), context)
     return {name: (results[job.name], components[name]) for name, job in jobs.items()}
@@ -175,11 +173,9 @@ def run(config: Config, rng: Generator, context: Context | None = None) -> Table
     context = context or Context()
     synthetic_rng, real_rng = rng.spawn(2)
     table: Table = []
-    for panel, (l, arrays) in zip(
-        "abc", synthetic_scores(config.synthetic, synthetic_rng, context).items(), strict=False
-    ):
-        columns = {"panel": panel, "setting": f"{l} components", "n_components": l}
-        table += _rows(arrays, columns)
+    mixtures = synthetic_scores(config.synthetic, synthetic_rng, context)
+    for panel, (count, arrays) in zip("abc", mixtures.items(), strict=False):
+        table += _rows(arrays, {"panel": panel, "setting": f"{count} components", "n_components": count})
     panels = dict(zip(config.real.names, "def", strict=False))
     for name, (arrays, n_components) in real_scores(config.real, real_rng, context).items():
         table += _rows(arrays, {"panel": panels[name], "setting": TITLES[name], "n_components": n_components})

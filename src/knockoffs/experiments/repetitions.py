@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.errors import KnockoffWarning
+from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.experiments.runner import Arrays, Context, Row, fingerprint, mean_and_error
 from knockoffs.features.gaussian_mixture import MixtureFeatures, fit_gaussian_mixture, gaussian_mixture_features
 from knockoffs.filter import false_discovery_proportion, knockoff_filter, power
@@ -95,21 +95,34 @@ class Job:
     batch: int = 50
 
 
+TRIES = 5  # of EM
 CPU_BATCH = 5  # on a CPU, larger batches of networks only leave the cache
 
 
 # Before the model of y
 
 
+def fit_mixture(X: NDArray, n_components: int, rng: Generator, *, n_starts: int = 1) -> tuple[MixtureFeatures, int]:
+    """Fit a mixture by EM, and count the warnings; where EM ends in a component of a few rows, it starts again."""
+    streams = rng.spawn(TRIES)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", KnockoffWarning)
+        for trial, stream in enumerate(streams):
+            try:
+                model = fit_gaussian_mixture(X, rng=stream, n_components=n_components, n_starts=n_starts + trial)
+                break
+            except InputError:
+                if trial == TRIES - 1:
+                    raise
+    return model, sum(issubclass(warning.category, KnockoffWarning) for warning in caught)
+
+
 def prepare_simulation(simulate: Callable[..., Simulation], n_components: int, rng: Generator) -> Prepared:
     """Simulate, fit a mixture by EM and draw knockoffs."""
     data_rng, fit_rng, draw_rng = rng.spawn(3)
     data = simulate(rng=data_rng)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", KnockoffWarning)
-        model = fit_gaussian_mixture(data.X, rng=fit_rng, n_components=n_components, n_starts=1)
-        X_tilde = sample_knockoffs(model.as_network(), data.X, draw_rng)
-    n_warnings = sum(issubclass(w.category, KnockoffWarning) for w in caught)
+    model, n_warnings = fit_mixture(data.X, n_components, fit_rng)
+    X_tilde = sample_knockoffs(model.as_network(), data.X, draw_rng)
     return Prepared(data.X, X_tilde, data.y, data.non_nulls, n_warnings)
 
 

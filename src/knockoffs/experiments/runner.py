@@ -67,7 +67,7 @@ class Context:
         """Store a finished piece of work at once and whole, and return it."""
         path = self.path(key)
         if path is not None:
-            write_whole(path, lambda file: np.savez_compressed(file, **arrays))
+            write_whole(path, lambda file: np.savez_compressed(file, **arrays))  # type: ignore[arg-type]
         return arrays
 
     def once(self, key: str, compute: Callable[[], Arrays]) -> Arrays:
@@ -95,6 +95,8 @@ def _plain(value: Any) -> Any:
         return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple | set | range):
         return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return [list(value.shape), hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()]
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, partial):
