@@ -257,9 +257,7 @@ class LogLoss:
         return cho_solve(factor, right / scale, check_finite=False) / scale
 
 
-def l1_logistic_at(
-    design: Design, Y: NDArray, lam: float, columns: NDArray[np.intp]
-) -> tuple[NDArray, NDArray]:
+def l1_logistic_at(design: Design, Y: NDArray, lam: float, columns: NDArray[np.intp]) -> tuple[NDArray, NDArray]:
     """Exact L1-logistic coefficients of the standardised columns, (n_outputs, d), and intercepts, (n_outputs,).
 
     ``columns`` is a first guess of the working set; more join until the optimality conditions hold.
