@@ -50,9 +50,7 @@ def _residual(G: NDArray, c: NDArray, beta: NDArray, q: NDArray, m: int) -> None
 
 
 @njit(cache=True, nogil=True)
-def _extrapolate(
-    last_beta: NDArray, last_q: NDArray, c: NDArray, penalty: NDArray, beta: NDArray, q: NDArray
-) -> None:
+def _extrapolate(last_beta: NDArray, last_q: NDArray, c: NDArray, penalty: NDArray, beta: NDArray, q: NDArray) -> None:
     """Anderson acceleration: move to the combination of the last iterates whose steps nearly cancel, if it is better.
 
     Between changes of sign coordinate descent is a linear iteration, whose limit such a combination finds. q is
