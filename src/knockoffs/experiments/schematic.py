@@ -108,7 +108,7 @@ def plot(table: Table) -> Any:
 
     from knockoffs.experiments.figures import letter, new_figure
 
-    figure = new_figure(11, 4)
+    figure = new_figure(11, 5)
     grid = [row for row in table if row["kind"] == "grid"]
     size = int(round(len(grid) ** 0.5))
     decision = np.array([row["decision"] for row in grid]).reshape(size, size)
