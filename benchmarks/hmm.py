@@ -170,17 +170,16 @@ def lasso_W(X, X_tilde, y, rng):
     return np.where(flip, -W, W)
 
 
-def representatives(X, threshold):
-    """One SNP of every cluster of SNPs in linkage disequilibrium, chosen without a look at y."""
+def clusters_of(X, threshold):
+    """Cluster of every SNP, by single linkage where |r| > threshold, without a look at y."""
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
 
+    R = np.zeros((X.shape[1], X.shape[1]))
     seen = np.flatnonzero(X.std(axis=0) > 0)
-    distance = 1 - np.abs(np.corrcoef(X[:, seen].T.astype(float)))
-    np.fill_diagonal(distance, 0.0)
-    label = fcluster(linkage(squareform(distance, checks=False), "single"), 1 - threshold, "distance")
-    clusters = [seen[label == c] for c in np.unique(label)]
-    return [cluster[np.argsort(X[:, cluster].var(axis=0))[-1]] for cluster in clusters], clusters
+    R[np.ix_(seen, seen)] = np.abs(np.corrcoef(X[:, seen].T.astype(float)))
+    np.fill_diagonal(R, 1.0)
+    return fcluster(linkage(squareform(1 - R, checks=False), "single"), 1 - threshold, "distance") - 1
 
 
 def quality(data, draws, fdr=0.1):
@@ -204,30 +203,32 @@ def quality(data, draws, fdr=0.1):
             for G, m, _ in parts
         ]
         made["SNPknock"] = list(np.concatenate(peer, axis=2))
-    kept, non_nulls, start = [], [], 0
-    for G, _, causal in parts:
-        chosen, clusters = representatives(G, 0.5)
-        kept += [start + j for j in chosen]
-        non_nulls += [bool(causal[cluster].any()) for cluster in clusters]
-        start += G.shape[1]
-    print(f"{len(kept)} clusters of SNPs (single linkage, |r| > 0.5), {sum(non_nulls)} with a causal SNP; fdr {fdr}\n")
-    print("| knockoffs | mean correlation of X_j and X_tilde_j | FDP, mean (each draw) | power |\n|---|---|---|---|")
-    seen = X.std(axis=0) > 0
+    causal = np.concatenate([part[2] for part in parts])
+    first = clusters_of(parts[0][0], 0.5)
+    cluster = np.concatenate([first, first.max() + 1 + clusters_of(parts[1][0], 0.5)])
+    truth = {"SNPs": causal, "clusters": np.bincount(cluster, causal) > 0}
+    held, of = truth["clusters"].sum(), cluster.max() + 1
+    print(f"{causal.sum()} causal SNPs of {len(causal)}; {held} of {of} clusters of SNPs")
+    print(f"(|r| > 0.5) hold one. Lasso coefficient difference, fdr {fdr}, {draws} draws of the knockoffs, one y.\n")
+    print("| knockoffs | features | mean correlation of X_j and X_tilde_j | FDP, mean (each draw) | power |")
+    print("|---|---|---|---|---|")
     for name, X_tildes in made.items():
-        correlation, fdps, powers = [], [], []
-        for X_tilde in X_tildes:
-            ok = seen & (X_tilde.std(axis=0) > 0)
-            pair = [np.corrcoef(X[:, j], X_tilde[:, j])[0, 1] for j in np.flatnonzero(ok)]
-            correlation.append(np.mean(pair))
-            W = lasso_W(X[:, kept], X_tilde[:, kept], y, rng)
-            selected = knockoff_filter(W, fdr)
-            fdps.append(false_discovery_proportion(selected, non_nulls))
-            powers.append(power(selected, non_nulls))
-        each = " ".join(f"{value:.2f}" for value in fdps)
-        print(
-            f"| {name} | {np.mean(correlation):.4f} | {np.mean(fdps):.3f} ({each}) | {np.mean(powers):.3f} |",
-            flush=True,
-        )
+        correlation = np.mean([mean_correlation(X, X_tilde) for X_tilde in X_tildes])
+        Ws = [lasso_W(X, X_tilde, y, rng) for X_tilde in X_tildes]
+        for features, non_nulls in truth.items():
+            sums = Ws if features == "SNPs" else [np.bincount(cluster, W) for W in Ws]
+            selected = [knockoff_filter(W, fdr) for W in sums]
+            fdps = [false_discovery_proportion(chosen, non_nulls) for chosen in selected]
+            powers = [power(chosen, non_nulls) for chosen in selected]
+            each = " ".join(f"{value:.2f}" for value in fdps)
+            row = f"{correlation:.4f} | {np.mean(fdps):.3f} ({each}) | {np.mean(powers):.3f} |"
+            print(f"| {name} | {features} | {row}", flush=True)
+
+
+def mean_correlation(X, X_tilde):
+    both = [(x - x.mean(axis=0)) / np.maximum(x.std(axis=0), 1e-12) for x in (X, X_tilde)]
+    varies = (X.std(axis=0) > 0) & (X_tilde.std(axis=0) > 0)
+    return (both[0] * both[1]).mean(axis=0)[varies].mean()
 
 
 def main():

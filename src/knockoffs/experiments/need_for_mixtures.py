@@ -54,10 +54,12 @@ def logistic_coefficients(XX: NDArray, y: NDArray, C: float) -> NDArray:
     return np.abs(LogisticRegression(C=C, max_iter=1000).fit(standardised, y).coef_[0])
 
 
-def importance_of(X: NDArray, y: NDArray, n_components: int, C: float, rng: Generator) -> NDArray:
+def importance_of(
+    X: NDArray, y: NDArray, n_components: int, C: float, rng: Generator, *, n_starts: int = N_STARTS
+) -> NDArray:
     """Z and Z_tilde, shape (2 d,), with knockoffs from a mixture fitted by EM."""
     fit_rng, draw_rng, swap_rng = rng.spawn(3)
-    model, _ = fit_mixture(X, n_components, fit_rng, n_starts=N_STARTS)
+    model, _ = fit_mixture(X, n_components, fit_rng, n_starts=n_starts)
     X_tilde = sample_knockoffs(model.as_network(), X, draw_rng)
     d = X.shape[1]
     S = swap_rng.random(d) < 0.5  # fitted on swapped columns and swapped back

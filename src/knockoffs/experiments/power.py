@@ -149,6 +149,12 @@ def load_rows(name: str, n_rows: int | None, rng: Generator, context: Context) -
     return data, rows
 
 
+def standardised(X: NDArray) -> NDArray:
+    """Centre and scale columns; one that is constant stays at zero."""
+    scale = X.std(axis=0)
+    return (X - X.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
+
+
 def real_scores(config: RealData, rng: Generator, context: Context) -> dict[str, tuple[Arrays, int]]:
     """Scores of all repetitions for each data set that is there, and the number of components."""
     jobs, components = {}, {}
@@ -159,7 +165,7 @@ def real_scores(config: RealData, rng: Generator, context: Context) -> dict[str,
         except InputError as error:
             context.log(f"{name} is left out: {error}")
             continue
-        X = data.X[rows]
+        X = standardised(data.X[rows])
         model, _ = fit_once(X, config.n_components[name], name=name, rng=fit_rng, context=context)
         prepare = partial(prepare_real, X, model, config.training.n_classes, config.n_non_nulls[name])
         jobs[name] = Job(f"{name}-labels", prepare, rngs, config.training, batch=25)

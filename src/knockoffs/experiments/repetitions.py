@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.experiments.runner import Arrays, Context, Row, fingerprint, mean_and_error
 from knockoffs.features.gaussian_mixture import MixtureFeatures, fit_gaussian_mixture, gaussian_mixture_features
+from knockoffs.features.order import choose_order
 from knockoffs.filter import false_discovery_proportion, knockoff_filter, power
 from knockoffs.sampling.sampler import sample_knockoffs
 from knockoffs.sampling.swap import swap
@@ -95,6 +97,7 @@ class Job:
     batch: int = 50
 
 
+FLOOR = 1e-3  # of the variances in a component, in units of the whole column
 TRIES = 5  # of EM
 CPU_BATCH = 5  # on a CPU, larger batches of networks only leave the cache
 
@@ -153,26 +156,38 @@ def mixture_job(
 def fit_once(
     X: NDArray, n_components: Iterable[int], *, name: str, rng: Generator, context: Context
 ) -> tuple[MixtureFeatures, dict[int, float]]:
-    """Mixture with the number of components that AIC chooses, kept between runs; and the AIC of every candidate."""
+    """Mixture with the number of components that AIC chooses, kept between runs; and the AIC of every candidate.
+
+    X is standardised. Real columns take few values and are near copies of each other, so EM adds ``FLOOR`` to the
+    variances: without it components collapse onto a value.
+    """
     candidates = list(n_components)
-    key = f"{name}-mixture-{fingerprint(X.shape, float(X.sum()), candidates, rng)}"
+    key = f"{name}-mixture-{fingerprint(X, candidates, FLOOR, rng)}"
 
     def fit() -> Arrays:
         context.log(f"{name}: fitting mixtures of {candidates} components to {X.shape[0]} x {X.shape[1]} cells")
-        with warnings.catch_warnings():
-            # near copies among real columns are shrunk apart, and say so; the docs say it once
-            warnings.simplefilter("ignore", KnockoffWarning)
-            model = fit_gaussian_mixture(X, rng=rng, n_components=candidates, n_starts=1, n_jobs=context.n_jobs)
+        em, criterion = choose_order(X, candidates, _fit_em, criterion="aic", rng=rng, n_jobs=context.n_jobs)
+        context.log(f"{name}: AIC chose {em.n_components} components")
         return {
-            "weights": model.weights,
-            "means": np.stack([law.mean for law in model.laws]),
-            "covariances": np.stack([law.covariance for law in model.laws]),
-            "criterion": np.array([[k, value] for k, value in model.criterion.items()]).reshape(-1, 2),
+            "weights": em.weights_,
+            "means": em.means_,
+            "covariances": em.covariances_,
+            "criterion": np.array(list(criterion.items())).reshape(-1, 2),
         }
 
     found = context.once(key, fit)
     model = gaussian_mixture_features(found["weights"], found["means"], found["covariances"])
     return model, {int(k): float(value) for k, value in found["criterion"]}
+
+
+def _fit_em(X: NDArray, n_components: int, rng: Generator) -> Any:
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.mixture import GaussianMixture
+
+    seed = int(rng.integers(2**31))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # AIC compares what was reached
+        return GaussianMixture(n_components, reg_covar=FLOOR, max_iter=100, random_state=seed).fit(X)
 
 
 # The model of y and its scores, many repetitions at once

@@ -8,7 +8,6 @@ import json
 import os
 import platform
 import sys
-import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Iterable
@@ -109,9 +108,10 @@ def _plain(value: Any) -> Any:
 def write_whole(path: Path, write: Callable[[Any], Any]) -> None:
     """Write a binary file beside its place and rename it: after a kill it is there whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with open(part, "wb") as file:
         write(file)
-    os.replace(file.name, path)
+    os.replace(part, path)
 
 
 def mean_and_error(values: Iterable[float]) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 Moving a feature moves a linear model's scores on lines: ``a + lam * b``. Integrals are exact for the squared and the
 absolute error, for accuracy (the own class wins on an interval of lambda, for any number of classes), and, for two
 classes, for the margin and the log-loss (by the dilogarithm). The Brier score, and margin and log-loss of more than two
-classes, use Gauss-Legendre quadrature on 64 panels of 8 points. Points are always exact.
+classes, use Gauss-Legendre quadrature on 32 panels of 8 points. Points are always exact.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from knockoffs.importance.lambda_path import Moves
 from knockoffs.importance.losses import LOSSES, SMALLEST_PROBABILITY, Loss, class_codes
 
 LARGEST_LOG_LOSS = -np.log(SMALLEST_PROBABILITY)
-N_PANELS, N_POINTS = 64, 8  # Gauss-Legendre, where no closed form is used
+N_PANELS, N_POINTS = 32, 8  # Gauss-Legendre, where no closed form is used
 CHECKED_ROWS = 16
 CELLS = 4_000_000  # of one temporary array
 

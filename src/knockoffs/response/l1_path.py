@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.random import Generator
@@ -146,11 +146,11 @@ class TrainingSet(Protocol):
         """
         ...
 
-    def save(self) -> object:
+    def save(self) -> Any:
         """Where the solution stands now."""
         ...
 
-    def restore(self, state: object) -> None:
+    def restore(self, state: Any) -> None:
         """Go back there; columns added since start from zero."""
         ...
 

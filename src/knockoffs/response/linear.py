@@ -24,6 +24,7 @@ from knockoffs.response.l1_path import (
 )
 from knockoffs.response.log_loss import LogLossSet, indicator, l1_logistic_at, null_probabilities
 from knockoffs.response.squared_error import SquaredErrorSet, lasso_at
+from knockoffs.response.task import kind_of
 
 
 class LassoPathCV(RegressorMixin, BaseEstimator):
@@ -80,18 +81,18 @@ class LassoPathCV(RegressorMixin, BaseEstimator):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to X, shape (n, n_columns), and numeric y."""
-        X, y = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, dtype=np.float64)
-        X, y, weights, folds = drop_weightless(X, np.asarray(y, dtype=float), sample_weight, self.folds)
-        fold_of = assign_folds(folds, len(y), np.random.default_rng(self.random_state))
-        design = make_design(X, weights, fold_of)
-        y_mean, y_scale, ys = standardise(y[design.order], design.weights)
+        XX, yy = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, dtype=np.float64)
+        XX, yy, weights, folds = drop_weightless(XX, np.asarray(yy, dtype=float), sample_weight, self.folds)
+        fold_of = assign_folds(folds, len(yy), np.random.default_rng(self.random_state))
+        design = make_design(XX, weights, fold_of)
+        y_mean, y_scale, ys = standardise(yy[design.order], design.weights)
         self.cross_validation_: CrossValidation | None = None
         beta = np.zeros(design.X.shape[1])
         self.lam_ = 0.0 if self.lam is None else float(self.lam)
         if y_scale > 0 and beta.size:
             guess = np.zeros(0, dtype=np.intp)
             if self.lam is None:
-                largest = float(np.abs((design.weights * ys) @ design.X).max()) / len(y)
+                largest = float(np.abs((design.weights * ys) @ design.X).max()) / len(yy)
                 sets = [
                     SquaredErrorSet(design.X, ys, weights, rows, design.weights)
                     for weights, rows in zip(train_weights(design), design.folds, strict=True)
@@ -212,13 +213,13 @@ class LogisticPathCV(_LinearClassifier):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to X, shape (n, n_columns), and labels y."""
-        X, y = validate_data(self, X, y, ensure_min_samples=2, dtype=np.float64)
-        X, y, weights, folds = drop_weightless(X, np.asarray(y), sample_weight, self.folds)
-        codes = self._labels(y)
+        XX, yy = validate_data(self, X, y, ensure_min_samples=2, dtype=np.float64)
+        XX, yy, weights, folds = drop_weightless(XX, np.asarray(yy), sample_weight, self.folds)
+        codes = self._labels(yy)
         rng = np.random.default_rng(self.random_state)
-        fold_of = assign_folds(folds, len(y), rng, codes)
+        fold_of = assign_folds(folds, len(yy), rng, codes)
         cross_validated = self.lam is None and fold_of.max() > 0
-        design = make_design(X, weights, fold_of if cross_validated else np.zeros(len(y), dtype=np.intp))
+        design = make_design(XX, weights, fold_of if cross_validated else np.zeros(len(yy), dtype=np.intp))
         Y = indicator(codes[design.order], len(self.classes_))
         self.cross_validation_: CrossValidation | None = None
         guess = np.zeros(0, dtype=np.intp)
@@ -248,10 +249,10 @@ class PlainLinear(RegressorMixin, BaseEstimator):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to X, shape (n, n_columns), and numeric y."""
-        X, y = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, dtype=np.float64)
-        X, y, weights, _ = drop_weightless(X, np.asarray(y, dtype=float), sample_weight, 0)
-        design = make_design(X, weights, np.zeros(len(y), dtype=np.intp))
-        y_mean, y_scale, ys = standardise(y[design.order], design.weights)
+        XX, yy = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, dtype=np.float64)
+        XX, yy, weights, _ = drop_weightless(XX, np.asarray(yy, dtype=float), sample_weight, 0)
+        design = make_design(XX, weights, np.zeros(len(yy), dtype=np.intp))
+        y_mean, y_scale, ys = standardise(yy[design.order], design.weights)
         root = np.sqrt(design.weights)
         beta = np.linalg.lstsq(design.X * root[:, None], ys * root, rcond=1e-10)[0]
         self.coef_ = design.spread(beta) * y_scale
@@ -281,12 +282,12 @@ class PlainLogistic(_LinearClassifier):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to X, shape (n, n_columns), and labels y."""
-        X, y = validate_data(self, X, y, ensure_min_samples=2, dtype=np.float64)
-        X, y, weights, _ = drop_weightless(X, np.asarray(y), sample_weight, 0)
-        codes = self._labels(y)
+        XX, yy = validate_data(self, X, y, ensure_min_samples=2, dtype=np.float64)
+        XX, yy, weights, _ = drop_weightless(XX, np.asarray(yy), sample_weight, 0)
+        codes = self._labels(yy)
         if not self.ridge > 0:
             raise InputError(f"ridge={self.ridge!r}: use a positive number, for instance 1e-4.")
-        design = make_design(X, weights, np.zeros(len(y), dtype=np.intp))
+        design = make_design(XX, weights, np.zeros(len(yy), dtype=np.intp))
         n, d = design.X.shape
         basis, Z = np.eye(d), design.X
         if d > n:  # the solution is a combination of the rows: n coordinates are enough
@@ -306,3 +307,30 @@ class PlainLogistic(_LinearClassifier):
         self.coef_ = design.spread(beta)
         self.intercept_ = intercept - self.coef_ @ design.mean
         return self
+
+
+def make_lasso(
+    task: str, *, random_state: int | Generator | None = None, n_jobs: int | None = None
+) -> LassoPathCV | LogisticPathCV:
+    """Lasso for a number, L1-logistic regression for classes; one thread is all they use."""
+    model = LassoPathCV if kind_of(task) == "regression" else LogisticPathCV
+    return model(random_state=random_state)
+
+
+def make_logistic(
+    task: str, *, random_state: int | Generator | None = None, n_jobs: int | None = None
+) -> PlainLogistic:
+    """Plain logistic regression; nothing in it is drawn."""
+    if kind_of(task) == "regression":
+        raise InputError(
+            "estimator='logistic' predicts classes, and y is a number. Use 'lasso' or 'linear', or say "
+            "task='classification'."
+        )
+    return PlainLogistic()
+
+
+def make_linear(task: str, *, random_state: int | Generator | None = None, n_jobs: int | None = None) -> PlainLinear:
+    """Plain least squares; nothing in it is drawn."""
+    if kind_of(task) != "regression":
+        raise InputError("estimator='linear' predicts a number, and y has classes. Use 'lasso' or 'logistic'.")
+    return PlainLinear()

@@ -6,10 +6,12 @@ saga fits, it needs no second kernel, and summed over classes the penalty of a c
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.special import expit, log_softmax, xlogy
+from scipy.special import expit, log_softmax
 
 from knockoffs.response.coordinate_descent import minimise_quadratic
 from knockoffs.response.l1_path import Design, polish, solve_at
@@ -115,9 +117,9 @@ class LogLossSet:
         """Copy coefficients and intercepts."""
         return self.beta.copy(), self.intercept.copy()
 
-    def restore(self, state: object) -> None:
+    def restore(self, state: Any) -> None:
         """Set coefficients and intercepts back; columns added since start from zero."""
-        held, intercept = state  # type: ignore[misc]
+        held, intercept = state
         self.beta[:] = 0.0
         self.beta[:, : held.shape[1]] = held
         self.intercept = intercept.copy()
@@ -158,17 +160,17 @@ class LogLossSet:
             if error <= self.tol * lam:
                 break
             wanted = nonzero | (np.abs(g) > lam)
-            if self._chosen is None or (wanted & ~self._chosen).any() or error > 0.3 * last:
+            fresh = self._chosen is None or bool((wanted & ~self._chosen).any()) or error > 0.3 * last
+            if fresh:
                 self._chosen = wanted
                 self._H = self._hessian(P)
             last = error
             objective_new, eta_new, beta, intercept = self._step(lam, g, g0, eta, objective, error)
             if not objective_new < objective:
-                if (self._chosen != wanted).any():
-                    last = 0.0  # a stale Hessian: build it anew
-                    self._chosen = None
-                    continue
-                break
+                if fresh:
+                    break
+                self._chosen = None  # the kept Hessian is too far off
+                continue
             objective, eta, self.beta, self.intercept = objective_new, eta_new, beta, intercept
         return eta, self.weights * (self.Y - probabilities(eta))
 
@@ -276,11 +278,3 @@ def l1_logistic_at(design: Design, Y: NDArray, lam: float, columns: NDArray[np.i
         # penalty need not fix that move either: the median at zero is a choice that treats all classes alike.
         beta, intercept = beta - np.median(beta, axis=0), intercept - intercept.mean()
     return beta, intercept
-
-
-def entropy(Y: NDArray, weights: NDArray) -> float:
-    """Log-loss of the class shares."""
-    share = null_probabilities(Y, weights)[:, 0]
-    if len(Y) == 1:
-        share = np.array([share[0], 1 - share[0]])
-    return float(-xlogy(share, share).sum())

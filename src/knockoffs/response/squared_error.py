@@ -75,11 +75,10 @@ class SquaredErrorSet:
         """Copy the coefficients."""
         return self.beta.copy()
 
-    def restore(self, state: object) -> None:
+    def restore(self, state: NDArray) -> None:
         """Set the coefficients back; columns added since start from zero."""
-        held = np.asarray(state)
-        self.beta[: held.size] = held
-        self.beta[held.size :] = 0.0
+        self.beta[: state.size] = state
+        self.beta[state.size :] = 0.0
 
     def support(self) -> NDArray[np.intp]:
         """Columns with a nonzero coefficient."""
