@@ -106,7 +106,7 @@ def test_l1_logistic_is_optimal_to_rounding(n_classes, lam):
     assert violation(g, coef, lam) < 1e-11
 
 
-# ---- scikit-learn as the oracle ---------------------------------------------------------------------------------------
+# ---- scikit-learn as the oracle ------------------------------------------------------------------------------------
 
 
 def test_lasso_agrees_with_scikit_learn():
@@ -170,7 +170,7 @@ def test_plain_models_agree_with_scikit_learn():
     np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-5, atol=1e-7)
 
 
-# ---- invariances -------------------------------------------------------------------------------------------------------
+# ---- invariances ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("factor", [-1.0, 1e-12, -1e-9, 1e12])
@@ -250,7 +250,7 @@ def test_generators_and_seeds():
     assert not np.array_equal(a.cross_validation_.losses[:, 10], c.cross_validation_.losses[:, 10])
 
 
-# ---- awkward tables -----------------------------------------------------------------------------------------------------
+# ---- awkward tables ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["lasso", "binary", "multiclass", "linear", "logistic"])
@@ -325,10 +325,12 @@ def test_more_columns_than_rows():
     assert PlainLogistic().fit(X, y > 0).score(X, y > 0) == 1
 
 
-# ---- as scikit-learn estimators -----------------------------------------------------------------------------------------
+# ---- as scikit-learn estimators ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("model", [LassoPathCV(), LogisticPathCV(), PlainLinear(), PlainLogistic()], ids=repr)
+@pytest.mark.parametrize(
+    "model", [LassoPathCV(), LogisticPathCV(n_lams=15, folds=2), PlainLinear(), PlainLogistic()], ids=repr
+)
 def test_scikit_learn_checks(model):
     failed = []
     with warnings.catch_warnings():
