@@ -376,3 +376,14 @@ def test_bad_input():
         LassoPathCV().fit(X, y, sample_weight=-np.ones(len(y)))
     with pytest.raises(InputError, match="folds=1"):
         LassoPathCV(folds=1).fit(X, y)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_stopping_early_does_not_change_the_choice(seed, monkeypatch):
+    X, y = numeric(100, 40, seed=seed, noise=2.0)
+    early = LassoPathCV(random_state=0).fit(X, y)
+    monkeypatch.setattr("knockoffs.response.l1_path._past_minimum", lambda *_: False)
+    full = LassoPathCV(random_state=0).fit(X, y)
+    assert early.cross_validation_.lams.size < full.cross_validation_.lams.size
+    assert early.lam_ == full.lam_
+    np.testing.assert_array_equal(early.coef_, full.coef_)
