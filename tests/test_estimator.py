@@ -185,10 +185,12 @@ def test_fitting_twice_is_fitting_afresh(random_state):
     np.testing.assert_array_equal(selector.fit(X, y).W_, quick(random_state=5).fit(X, y).W_)
 
 
-@pytest.mark.parametrize("feature_model", ["gaussian", "mixture"])
-def test_the_answer_does_not_depend_on_the_number_of_jobs(feature_model):
-    X, y = regression_data(n=400)
-    one, two = (quick(feature_model=feature_model, n_jobs=jobs).fit(X, y) for jobs in (1, 2))
+@pytest.mark.parametrize(
+    "options", [{}, {"feature_model": "mixture", "feature_model_options": {"n_components": [1, 2]}}]
+)
+def test_the_answer_does_not_depend_on_the_number_of_jobs(options):
+    X, y = regression_data()
+    one, two = (quick(**options, n_jobs=jobs, n_fits=2).fit(X, y) for jobs in (1, 2))
     np.testing.assert_array_equal(one.W_, two.W_)
     np.testing.assert_array_equal(one.knockoffs_, two.knockoffs_)
 

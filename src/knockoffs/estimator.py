@@ -18,7 +18,8 @@ from knockoffs.choices import (
     DEFAULT_FEATURE_MODEL,
     choose,
     feature_model_for,
-    takes_labels,
+    load_feature_model,
+    read_features,
 )
 from knockoffs.errors import InputError, KnockoffWarning, unknown_option
 from knockoffs.filter import RULES, check_fdr, check_offset
@@ -149,7 +150,11 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         fdr = check_fdr(DEFAULT_FDR if self.fdr is None else self.fdr)
         n_folds, n_fits = _count(self.n_folds, "n_folds", 2), _count(self.n_fits, "n_fits", 1)
         rng = as_generator(self.random_state)
-        table = as_table(X, labels=takes_labels(self.feature_model), min_rows=MIN_ROWS)
+        if self.knockoffs is None:
+            family = load_feature_model(self.feature_model)
+            table = read_features(X, family, min_rows=MIN_ROWS)
+        else:  # any table that comes with its knockoffs will do
+            table = as_table(X, labels=True, min_rows=MIN_ROWS)
         target = check_target(y, table)
         weights = check_weights(sample_weight, len(target))
         owners = check_features(self.feature_of, len(table.columns))
@@ -166,7 +171,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         grouped = None if self.feature_of is None else owners
         feature_model = None
         if X_tilde is None:
-            feature_model = feature_model_for(self.feature_model, table, self.feature_model_options, grouped)
+            feature_model = feature_model_for(family, table, self.feature_model_options, grouped)
         validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
 
         self.selection_ = select_features(
