@@ -30,7 +30,9 @@ def lasso_scores(X, X_tilde, y, share=0.1):
 def correlation_scores(X, X_tilde, y):
     """|correlation with y|: null words of the same topic score high, and their knockoffs must as well."""
     y = (y - y.mean()) / y.std()
-    return tuple(np.abs((Y - Y.mean(axis=0)).T @ y) / np.where(Y.std(axis=0) > 0, Y.std(axis=0), 1) for Y in (X, X_tilde))
+    return tuple(
+        np.abs((Y - Y.mean(axis=0)).T @ y) / np.where(Y.std(axis=0) > 0, Y.std(axis=0), 1) for Y in (X, X_tilde)
+    )
 
 
 def run(draw_X, knockoffs_of, n_runs, n_non_nulls, amplitude, seed, scores=lasso_scores):
