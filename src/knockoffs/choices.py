@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,13 @@ from knockoffs.errors import ColumnsError, InputError, unknown_option
 from knockoffs.features import FeatureModel
 from knockoffs.registry import load
 from knockoffs.sampling.network import BayesianNetwork
-from knockoffs.table import Table
+from knockoffs.table import Table, as_table, code_whole_numbers
 
 DEFAULT_FDR = 0.1
 DEFAULT_FEATURE_MODEL = "mixture"
 DEFAULT_ESTIMATOR = "lasso"
-TASKS = ("regression", "classification")
-TAKE_LABELS = frozenset({"naive_bayes", "hmm", "network"})  # families of discrete features
+TASKS = ("regression", "classification", "binary", "multiclass", "numeric")
+READ_OFF_THE_MODEL = ("coefficients", "lasso_coefficient_difference")  # scores that look at no rows
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,7 @@ class Choice:
 
 
 def takes_labels(feature_model: Any) -> bool:
-    """Whether a family takes columns of labels, as codes: known by its name, or by its attribute ``takes_labels``."""
-    if isinstance(feature_model, str):
-        return feature_model.replace("-", "_") in TAKE_LABELS
+    """Whether a family takes columns of labels, as codes: known by its attribute ``takes_labels``, or by name."""
     if isinstance(feature_model, partial):
         return takes_labels(feature_model.func)
     known = getattr(feature_model, "takes_labels", None)
@@ -79,6 +78,46 @@ def takes_labels(feature_model: Any) -> bool:
 
 
 _LABEL_WORDS = ("naive_bayes", "naivebayes", "hidden_markov", "hiddenmarkov", "discrete")
+
+
+def load_feature_model(feature_model: Any) -> Any:
+    """Family of a name, the network of a .bif file, or what was passed in."""
+    if not isinstance(feature_model, str):
+        return feature_model
+    if feature_model.lower().endswith((".bif", ".bif.gz")):
+        from knockoffs.features.discrete_network import read_network
+
+        if not Path(feature_model).is_file():
+            raise InputError(f"feature_model={feature_model!r}: there is no such file.")
+        return read_network(feature_model)
+    from knockoffs.features import FAMILIES
+
+    return load(FAMILIES, "feature_model", feature_model)
+
+
+def read_features(X: Any, feature_model: Any, *, argument: str = "X", min_rows: int = 1) -> Table:
+    """Check a table and read it as a family wants it: labels as codes for those that take them.
+
+    A fitted network has names for its states, and the labels get its codes.
+    """
+    states = getattr(feature_model, "states", None)
+    levels = states if isinstance(states, Mapping) else None
+    table = as_table(X, labels=takes_labels(feature_model), levels=levels, argument=argument, min_rows=min_rows)
+    return code_whole_numbers(table) if _codes_numbers(feature_model) else table
+
+
+def _codes_numbers(feature_model: Any) -> bool:
+    """Whether a family that is yet to be fitted takes every column as a discrete one."""
+    function = feature_model.func if isinstance(feature_model, partial) else feature_model
+    return getattr(function, "__name__", "") == "fit_discrete_network"
+
+
+def observing(feature_model: Any, names: tuple[str, ...]) -> Any:
+    """Network with the columns of a table as its observed nodes, where its nodes have these names."""
+    nodes = getattr(feature_model, "parents", ())
+    if hasattr(feature_model, "observing") and set(names) <= set(nodes) and tuple(feature_model.observed) != names:
+        return feature_model.observing(names)
+    return feature_model
 
 
 def feature_model_for(
@@ -102,15 +141,13 @@ def feature_model_for(
     """
     if _is_matrix(feature_model):
         return _from_covariance(feature_model, table, dict(options or {}), feature_of)
-    if isinstance(feature_model, str):
-        from knockoffs.features import FAMILIES
-
-        feature_model = load(FAMILIES, "feature_model", feature_model)
+    feature_model = load_feature_model(feature_model)
     if isinstance(feature_model, BayesianNetwork):
         feature_model = GivenNetwork(feature_model)
     if hasattr(feature_model, "as_network") and not isinstance(feature_model, type):
         if options:
             raise InputError("feature_model_options are for a family that is yet to be fitted; this one is fitted.")
+        feature_model = observing(feature_model, table.names)
         _check_width(feature_model.as_network().n_columns, table)
         return feature_model
     if not callable(feature_model):
@@ -119,8 +156,11 @@ def feature_model_for(
             "as_network, a function that fits one, or a covariance matrix."
         )
     bound = check_options(feature_model, options, "feature_model_options")
-    if "kinds" in accepted_options(feature_model) and "kinds" not in bound and any(c.levels for c in table.columns):
+    accepted = accepted_options(feature_model)
+    if "kinds" in accepted and "kinds" not in bound and any(c.levels for c in table.columns):
         bound["kinds"] = _kinds(table)
+    if "names" in accepted and "names" not in bound:
+        bound["names"] = table.names
     return partial(feature_model, **bound) if bound else feature_model
 
 
@@ -244,33 +284,18 @@ def choose(
 
 
 def _task(y: NDArray, estimator: Any, task: str | None, notes: dict[str, str]) -> str:
-    if task is not None and task not in TASKS:
-        raise unknown_option("task", task, TASKS)
-    numeric = y.dtype.kind in "iuf"
-    asked = task
-    if estimator is not None and not isinstance(estimator, str):
+    from knockoffs.response.task import describe, infer_task, kind_of
+
+    asked = None if task is None else kind_of(task)
+    if not (estimator is None or isinstance(estimator, str)):
         kind = _made_for(estimator)
         if kind is not None and asked is not None and kind != asked:
             raise InputError(f"task={task!r}, but estimator {type(estimator).__name__} is made for {kind}.")
-        asked = kind or asked
-    if asked == "regression" and not numeric and not _is_numeric(y):
-        raise InputError(f"y holds labels ({y.tolist()[0]!r}), which regression cannot use: encode them or classify.")
-    if asked is not None:
-        return asked
-    from knockoffs.response.task import infer_task
-
-    found = infer_task(y)
-    task = "regression" if found == "regression" else "classification"
-    notes["task"] = f"task={found!r}, as y looks like it"
-    return task
-
-
-def _is_numeric(y: NDArray) -> bool:
-    try:
-        y.astype(float)
-    except (TypeError, ValueError):
-        return False
-    return y.dtype.kind in "biuf" or not any(isinstance(value, str) for value in y.tolist())
+        task = task or kind
+    found = infer_task(y, task)
+    if task is None:
+        notes["task"] = f"{describe(y, found)}: {found}"
+    return kind_of(found)
 
 
 def _make_estimator(estimator: Any, task: str) -> Any:
@@ -328,7 +353,9 @@ def default_loss(task: str, model: Any) -> str:
 
 
 def default_evaluation(name: str | None, model: Any, importance: Any) -> str:
-    """Rows on which a fitted model is scored: cross-fitted for models that remember their training rows."""
-    if importance == "coefficients" or _is_linear(name, model):
+    """Rows on which a fitted model is scored: unseen ones for models that remember the rows they were fitted on."""
+    if importance in READ_OFF_THE_MODEL or _is_linear(name, model):
         return "in_sample"
+    if getattr(model, "bootstrap", False) and hasattr(model, "oob_score"):  # a forest
+        return "out_of_bag"
     return "cross_fitted"

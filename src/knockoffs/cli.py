@@ -168,22 +168,22 @@ def sample(
     """Draw knockoffs of a table, and write them in the format that came in."""
     options = parse_options(feature_model_option)
     check_feature_model(feature_model)
-    from knockoffs.choices import feature_model_for, takes_labels
+    from knockoffs.choices import feature_model_for, load_feature_model, read_features
     from knockoffs.choices import fit_feature_model as fit
     from knockoffs.estimator import as_generator
     from knockoffs.files import file_format, write_table_file
     from knockoffs.sampling.sampler import sample_knockoffs
-    from knockoffs.table import as_table
 
     if out.is_dir():
         ending = file_format(table)
         out = out / f"{table.name[: -len(ending)]}.knockoffs{ending}"
     file_format(out)
     frame = read(table, drop)
-    checked = as_table(frame, labels=takes_labels(feature_model), argument=table.name, min_rows=2)
+    family = load_feature_model(feature_model)
+    checked = read_features(frame, family, argument=table.name, min_rows=2)
     fit_stream, draw_stream = as_generator(seed).spawn(2)
     say(f"fitting {feature_model} to {checked.X.shape[0]} rows of {checked.X.shape[1]} columns")
-    model = fit(feature_model_for(feature_model, checked, options), checked, rng=fit_stream, n_jobs=jobs)
+    model = fit(feature_model_for(family, checked, options), checked, rng=fit_stream, n_jobs=jobs)
     say("drawing knockoffs")
     X_tilde = sample_knockoffs(model.as_network(), checked.X, draw_stream)
     write_table_file(checked.decode(X_tilde), out)
@@ -315,7 +315,8 @@ def check_feature_model(name: str | None) -> None:
     """Refuse a family that does not exist."""
     from knockoffs.features import FAMILIES
 
-    check_name("feature-model", name, FAMILIES)
+    if name is None or not name.lower().endswith((".bif", ".bif.gz")):
+        check_name("feature-model", name, FAMILIES)
 
 
 def check_name(option: str, got: str | None, allowed: Any) -> None:
@@ -394,7 +395,7 @@ def show(record: SelectionRecord) -> None:
         console.print()
     console.print(f"threshold {record.threshold:.4g}, {len(selected)} of {len(record.features)} features selected")
     for note in record.notes.values():
-        console.print(Text(f"used {printable(note)}"))
+        console.print(Text(f"- {printable(note)}"))
     console.print()
     console.print(Text(record.explanation))
 

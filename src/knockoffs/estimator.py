@@ -18,7 +18,8 @@ from knockoffs.choices import (
     DEFAULT_FEATURE_MODEL,
     choose,
     feature_model_for,
-    takes_labels,
+    load_feature_model,
+    read_features,
 )
 from knockoffs.errors import InputError, KnockoffWarning, unknown_option
 from knockoffs.filter import RULES, check_fdr, check_offset
@@ -134,7 +135,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
         """Draw knockoffs of X, score features and knockoffs by a model of y, and select.
 
         Parameters
@@ -142,16 +143,25 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         X : array or data frame, shape (n, n_columns)
         y : array-like, shape (n,)
             Numbers, or labels of classes.
-        sample_weight : array-like, shape (n,), optional
-            Weights of the rows in the model of y. P^X and the knockoffs do not use them.
+        **fit_params
+            ``sample_weight``, array-like of shape (n,): weights of the rows in the model of y, to which it is passed on
+            as scikit-learn's own selectors do. P^X and the knockoffs do not use it, so a row of weight two is not
+            the same as the row twice: copies of a row get knockoffs of their own.
         """
+        for name in fit_params:
+            if name != "sample_weight":
+                raise unknown_option("fit parameter", name, ["sample_weight"])
         offset, rule = check_offset(self.offset), _rule(self.rule)
         fdr = check_fdr(DEFAULT_FDR if self.fdr is None else self.fdr)
         n_folds, n_fits = _count(self.n_folds, "n_folds", 2), _count(self.n_fits, "n_fits", 1)
         rng = as_generator(self.random_state)
-        table = as_table(X, labels=takes_labels(self.feature_model), min_rows=MIN_ROWS)
+        if self.knockoffs is None:
+            family = load_feature_model(self.feature_model)
+            table = read_features(X, family, min_rows=MIN_ROWS)
+        else:  # any table that comes with its knockoffs will do
+            table = as_table(X, labels=True, min_rows=MIN_ROWS)
         target = check_target(y, table)
-        weights = check_weights(sample_weight, len(target))
+        weights = check_weights(fit_params.get("sample_weight"), len(target))
         owners = check_features(self.feature_of, len(table.columns))
         self._check_level(fdr, int(owners.max()) + 1, offset)
         X_tilde = None if self.knockoffs is None else check_knockoffs(self.knockoffs, table)
@@ -166,7 +176,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         grouped = None if self.feature_of is None else owners
         feature_model = None
         if X_tilde is None:
-            feature_model = feature_model_for(self.feature_model, table, self.feature_model_options, grouped)
+            feature_model = feature_model_for(family, table, self.feature_model_options, grouped)
         validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
 
         self.selection_ = select_features(

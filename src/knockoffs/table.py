@@ -12,8 +12,8 @@ import numbers
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -92,9 +92,8 @@ class Table:
             codes = values.astype(np.intp)
             if not np.array_equal(codes, values) or codes.min() < 0 or codes.max() >= len(column.levels):
                 raise InputError(f"column {column.name!r} holds values that are codes of none of its labels.")
-            labels = np.empty(len(column.levels), dtype=bool if column.kind == "boolean" else object)
-            labels[:] = column.levels
-            return labels[codes]
+            dtype = {"boolean": bool, "integer": np.int64, "number": float}.get(column.kind, object)
+            return np.array(column.levels, dtype=dtype)[codes]
         if column.kind == "integer" and np.array_equal(np.rint(values), values):
             return values.astype(np.int64)
         return values
@@ -147,7 +146,14 @@ class Table:
         return nw.to_native(nw.from_dict(series, backend=backend))
 
 
-def as_table(X: Any, *, labels: bool = False, argument: str = "X", min_rows: int = 1) -> Table:
+def as_table(
+    X: Any,
+    *,
+    labels: bool = False,
+    levels: Mapping[str, Sequence[Any]] | None = None,
+    argument: str = "X",
+    min_rows: int = 1,
+) -> Table:
     """Check a table and read it as numbers.
 
     Parameters
@@ -156,6 +162,8 @@ def as_table(X: Any, *, labels: bool = False, argument: str = "X", min_rows: int
     labels : bool
         Whether columns of strings, booleans and categories are taken, as codes 0, 1, ... of their sorted levels.
         Families of discrete features take them; for the others they are refused by name.
+    levels : mapping of column names to labels, optional
+        Labels of some columns in the order of their codes, where a fitted family has its own.
     argument : str
         What to call the table in errors.
     min_rows : int
@@ -180,7 +188,7 @@ def as_table(X: Any, *, labels: bool = False, argument: str = "X", min_rows: int
             f"numbers fit into memory, pass {argument}.toarray()."
         )
     read = _read_plain if isinstance(X, PlainFrame) else _read_frame if _is_frame(X) else _read_array
-    table = read(X, labels, argument)
+    table = read(X, _ColumnReader(labels, argument, levels or {}))
     n, p = table.X.shape
     if p == 0:
         raise InputError(f"{argument} has 0 feature(s) (shape=({n}, 0)) while a minimum of 1 is required.")
@@ -188,6 +196,24 @@ def as_table(X: Any, *, labels: bool = False, argument: str = "X", min_rows: int
         raise InputError(f"{argument} has n_samples={n} rows: at least {min_rows} are needed.")
     check_finite(table.X, table.names, argument)
     return table
+
+
+def code_whole_numbers(table: Table, most: int = 100) -> Table:
+    """Table whose columns of whole numbers are codes of their distinct values, for families of discrete features.
+
+    >>> code_whole_numbers(as_table([[3], [7], [3]])).X.tolist()
+    [[0.0], [1.0], [0.0]]
+    """
+    X, columns = table.X.copy(), list(table.columns)
+    for j, column in enumerate(columns):
+        if column.levels is not None or not np.array_equal(np.rint(X[:, j]), X[:, j]):
+            continue
+        values, codes = np.unique(X[:, j], return_inverse=True)
+        if len(values) <= most:
+            X[:, j] = codes
+            levels = values.astype(np.int64) if column.kind == "integer" else values
+            columns[j] = replace(column, levels=tuple(levels.tolist()))
+    return replace(table, X=X, columns=tuple(columns))
 
 
 def check_finite(X: NDArray[np.float64], names: Sequence[str], argument: str = "X") -> None:
@@ -281,7 +307,8 @@ def check_level(fdr: float, n_features: int, offset: int) -> None:
 
 def check_knockoffs(knockoffs: Any, table: Table) -> NDArray[np.float64]:
     """Check knockoffs that were brought along: the shape and names of X, numbers, and not X itself."""
-    named = as_table(knockoffs, labels=any(c.levels for c in table.columns), argument="knockoffs")
+    levels = {column.name: column.levels for column in table.columns if column.levels is not None}
+    named = as_table(knockoffs, labels=bool(levels), levels=levels, argument="knockoffs")
     X_tilde = named.X
     if X_tilde.shape != table.X.shape:
         raise InputError(
@@ -309,32 +336,33 @@ def check_knockoffs(knockoffs: Any, table: Table) -> NDArray[np.float64]:
 # ---- reading frames and arrays ----------------------------------------------------------------------------------
 
 
-def _read_frame(X: Any, labels: bool, argument: str) -> Table:
+def _read_frame(X: Any, reader: _ColumnReader) -> Table:
     import narwhals as nw
 
-    names = _column_names(list(X.columns), argument)
+    if hasattr(X, "collect") and not hasattr(X, "to_numpy"):
+        raise InputError(f"{reader.argument} is a lazy frame: pass {reader.argument}.collect().")
+    if _is_pandas(X):  # narwhals refuses names given twice in its own words
+        _column_names(list(X.columns), reader.argument)
     frame = nw.from_native(X, eager_only=True)
+    names = _column_names(list(frame.columns), reader.argument)
     kinds = [_kind_of_dtype(dtype) for dtype in frame.schema.values()]
     if frame.shape[1] and all(kind in ("number", "integer") for kind in kinds):
         values = frame.to_numpy()
         if values.dtype.kind in "iuf":
             columns = tuple(Column(name, kind) for name, kind in zip(names, kinds, strict=True))
             return Table(_as_floats(values), columns, True, X)
-    reader = _ColumnReader(labels, argument)
     for name, kind, series in zip(names, kinds, frame.iter_columns(), strict=True):
         if kind == "number" or kind == "integer":
             reader.add_numbers(name, kind, np.asarray(series.to_numpy(), dtype=float))
         elif kind == "other":
             reader.refuse_kind(name, str(series.dtype))
         else:
-            levels = getattr(series.dtype, "categories", None)
-            reader.add_objects(name, series.to_numpy(), kind, levels)
+            reader.add_objects(name, series.to_numpy(), kind, getattr(series.dtype, "categories", None))
     return reader.table(len(frame), True, X)
 
 
-def _read_plain(X: PlainFrame, labels: bool, argument: str) -> Table:
-    reader = _ColumnReader(labels, argument)
-    for name, values in zip(_column_names(X.columns, argument), X.data.values(), strict=True):
+def _read_plain(X: PlainFrame, reader: _ColumnReader) -> Table:
+    for name, values in zip(_column_names(X.columns, reader.argument), X.data.values(), strict=True):
         if values.dtype.kind in "iuf":
             reader.add_numbers(name, "number" if values.dtype.kind == "f" else "integer", values.astype(float))
         else:
@@ -351,7 +379,8 @@ def _kind_of_dtype(dtype: Any) -> str:
     return kind.get(type(dtype).__name__, "unknown" if type(dtype).__name__ == "Object" else "other")
 
 
-def _read_array(X: Any, labels: bool, argument: str) -> Table:
+def _read_array(X: Any, reader: _ColumnReader) -> Table:
+    argument = reader.argument
     if isinstance(X, str | bytes | dict) or X is None or np.isscalar(X):
         raise InputError(f"{argument} is {type(X).__name__}: pass an array or a data frame, one row for each sample.")
     values = _as_array(X, argument)
@@ -372,7 +401,6 @@ def _read_array(X: Any, labels: bool, argument: str) -> Table:
         return Table(_as_floats(values), tuple(Column(name, kind) for name in names), False, X)
     if values.dtype.kind not in "bUSO":
         raise InputError(f"{argument} has dtype {values.dtype}, which is neither numbers nor labels.")
-    reader = _ColumnReader(labels, argument)
     for name, column in zip(names, values.T, strict=True):
         reader.add_objects(name, column, "boolean" if values.dtype.kind == "b" else "unknown")
     return reader.table(len(values), False, X)
@@ -400,8 +428,8 @@ def _as_floats(values: NDArray) -> NDArray[np.float64]:
 class _ColumnReader:
     """Collects columns of all kinds, and refuses what cannot be read, all offending columns in one error."""
 
-    def __init__(self, labels: bool, argument: str) -> None:
-        self.labels, self.argument = labels, argument
+    def __init__(self, labels: bool, argument: str, levels: Mapping[str, Sequence[Any]]) -> None:
+        self.labels, self.argument, self.levels = labels, argument, levels
         self.columns: list[Column] = []
         self.values: list[NDArray[np.float64]] = []
         self.text: list[tuple[str, Any]] = []
@@ -423,12 +451,23 @@ class _ColumnReader:
         if not self.labels:
             self.text.append((name, present[0] if present else None))
             return
-        ordered = _sorted_levels(present, levels)
+        ordered = self._known_levels(name, present) if name in self.levels else _sorted_levels(present, levels)
         code = {level: k for k, level in enumerate(ordered)}
         # a missing label is refused by check_finite, where the numbers are
         codes = np.array([np.nan if m else code[v] for v, m in zip(listed, missing)], dtype=float)  # noqa: B905
         self.columns.append(Column(name, kind, tuple(ordered)))
         self.values.append(codes)
+
+    def _known_levels(self, name: str, present: list[Any]) -> list[Any]:
+        known = list(self.levels[name])
+        unseen = sorted({str(value) for value in present} - {str(level) for level in known})
+        if unseen:
+            raise InputError(
+                f"column {name!r} of {self.argument} holds {name_some(unseen)}, and the feature model knows "
+                f"{name_some(known)}."
+            )
+        by_name = {str(value): value for value in present}  # True in the table may be "True" in the model
+        return [by_name.get(str(level), level) for level in known]
 
     def refuse_kind(self, name: str, dtype: str) -> None:
         raise InputError(
@@ -503,7 +542,8 @@ def _columns(names: Sequence[str]) -> str:
 
 
 def _is_frame(X: Any) -> bool:
-    return hasattr(X, "columns") and not isinstance(X, np.ndarray) and type(X).__module__.split(".")[0] in _FRAMES
+    # asked of the class: the columns of a lazy frame are work
+    return type(X).__module__.split(".")[0] in _FRAMES and hasattr(type(X), "columns")
 
 
 _FRAMES = ("pandas", "polars", "pyarrow", "modin", "cudf", "narwhals")
@@ -545,7 +585,7 @@ def _check_index(X: Any, y: Any, argument: str) -> None:
 def _target_values(y: Any, argument: str) -> NDArray:
     values = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
     if values.dtype.kind in "US" and not isinstance(y, np.ndarray):
-        values = np.asarray(y, dtype=object)
+        values = np.asarray(y, dtype=object)  # numpy would turn [1, "a"] into strings
     if values.ndim == 2 and values.shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning
 
@@ -557,12 +597,26 @@ def _target_values(y: Any, argument: str) -> NDArray:
         values = values[:, 0]
     if values.ndim != 1:
         raise InputError(f"{argument} has shape {values.shape}: y should be a 1d array, one value for each row of X.")
+    return _unboxed(values, argument) if values.dtype.kind == "O" else values
+
+
+def _unboxed(values: NDArray, argument: str) -> NDArray:
+    """Array of Python objects as an array of numbers or of booleans where it holds nothing else."""
+    present = [value for value in values.tolist() if not _is_missing(value)]
+    kinds = {bool: "booleans", numbers.Real: "numbers", str: "strings", bytes: "strings"}
+    found = {next((word for kind, word in kinds.items() if isinstance(v, kind)), type(v).__name__) for v in present}
+    if len(found) > 1:
+        raise InputError(f"{argument} mixes {' and '.join(sorted(found))}: make all of them one kind.")
+    if found & {"numbers", "booleans"} and len(present) == len(values):
+        return np.array(present)
     return values
 
 
 def _check_target_values(values: NDArray, argument: str) -> None:
     if values.dtype.kind == "c":
         raise InputError(f"{argument} is complex. Complex data not supported.")
+    if values.dtype.kind in "mM":
+        raise InputError(f"{argument} holds dates or durations ({values.dtype}): turn them into numbers or classes.")
     if values.dtype.kind == "f":
         bad = np.flatnonzero(~np.isfinite(values))
     elif values.dtype.kind == "O":

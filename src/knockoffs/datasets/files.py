@@ -7,7 +7,6 @@ import gzip
 import hashlib
 import io
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from urllib.error import URLError
@@ -135,12 +134,12 @@ def read_csv(path: Path) -> Columns:
 def write_csv(path: Path, columns: Columns) -> None:
     """Write a csv.gz file: first beside its place, then renamed, so that a killed write leaves nothing half-made."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as part:
-        with gzip.open(part, "wt", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(columns)
-            writer.writerows(zip(*columns.values(), strict=True))
-    os.replace(part.name, path)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with gzip.open(part, "wt", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+    os.replace(part, path)
 
 
 def as_numbers(columns: Columns, names: list[str] | tuple[str, ...]) -> NDArray:

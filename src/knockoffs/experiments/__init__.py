@@ -1,1 +1,110 @@
-"""One file for each figure or table of the paper."""
+"""One file for each figure or table of the paper, and the one function that runs them."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from knockoffs.errors import unknown_option
+
+# name -> module with CONFIG, QUICK, run(config, rng, context) -> table and plot(table) -> figure
+EXPERIMENTS = {
+    "fig1": "knockoffs.experiments.importance_scores",
+    "fig2": "knockoffs.experiments.need_for_mixtures",
+    "fig3": "knockoffs.experiments.power",
+    "fdr": "knockoffs.experiments.empirical_fdr",
+    "robustness": "knockoffs.experiments.robustness",
+    "discovery": "knockoffs.experiments.discovery",
+    "schematic": "knockoffs.experiments.schematic",
+}
+SEED = 2019  # the year of the paper
+
+
+def run_experiment(
+    name: str,
+    *,
+    quick: bool = False,
+    device: str = "auto",
+    out: str | os.PathLike[str] = "results",
+    seed: int = SEED,
+    n_jobs: int | None = -1,
+    data_folder: str | os.PathLike[str] | None = None,
+    archive: str | os.PathLike[str] | None = None,
+    log: Callable[[str], None] | None = None,
+) -> list[Path]:
+    """Run one experiment of the paper, or all of them, and write table, figure and record of each.
+
+    Finished work is kept under ``out/chunks`` and found again, so a run that was stopped goes on where it was.
+
+    Parameters
+    ----------
+    name : str
+        A key of ``EXPERIMENTS``, or "all".
+    quick : bool
+        Minutes on two cores instead of the full size.
+    device : str
+        For neural networks: "auto", "cpu" or "cuda".
+    out : path
+        Folder for ``NAME.csv``, ``NAME.png``, ``NAME.svg`` and ``NAME.json``.
+    seed : int
+    n_jobs : int, optional
+        Jobs at a time; -1 is all cores, None leaves it to ``joblib.parallel_config``.
+    data_folder : path, optional
+        Of the real data sets; None takes the environment variable KNOCKOFFS_DATA.
+    archive : path, optional
+        A zip file for all tables, figures and records in ``out``.
+    log : callable, optional
+        Gets a line at each step; by default they are printed to standard error with the time of day.
+
+    Returns
+    -------
+    list of Path
+        The tables that were written.
+    """
+    from knockoffs.experiments.runner import (
+        Context,
+        archive_results,
+        save_figure,
+        stamped,
+        versions,
+        write_record,
+        write_table,
+    )
+
+    if name != "all" and name not in EXPERIMENTS:
+        raise unknown_option("experiment", name, [*EXPERIMENTS, "all"])
+    log = log or stamped()
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    found = versions(device)  # before any work: a device that is not there is an error now
+    context = Context(device, n_jobs, folder / "chunks", data_folder, log)
+    tables = []
+    for key in EXPERIMENTS if name == "all" else [name]:
+        module = importlib.import_module(EXPERIMENTS[key])
+        config = module.QUICK if quick else module.CONFIG
+        log(f"{key}: started{' (quick)' if quick else ''} on {found['device']}")
+        start, cpu = time.perf_counter(), time.process_time()
+        table = module.run(config, np.random.default_rng(seed), context)
+        write_table(folder / f"{key}.csv", table)
+        save_figure(folder / key, module.plot(table))
+        seconds = {"wall": round(time.perf_counter() - start, 1), "cpu": round(time.process_time() - cpu, 1)}
+        record = {
+            "experiment": key,
+            "quick": quick,
+            "seed": seed,
+            "settings": config,
+            "seconds": seconds,
+            "finished": time.strftime("%Y-%m-%d %H:%M:%S %Z"),
+            "versions": found,
+        }
+        write_record(folder / f"{key}.json", record)
+        log(f"{key}: done in {seconds['wall']:.0f} s")
+        tables.append(folder / f"{key}.csv")
+    if archive is not None:
+        log(f"all results are in {archive_results(folder, Path(archive))}")
+    return tables

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, KnockoffWarning, name_some, unknown_option
 from knockoffs.features.children import KINDS, SUM_TOLERANCE, Children, infer_kind
+from knockoffs.features.order import choose_order
 from knockoffs.features.posterior.categorical import normalise_log_weights, sample_categorical
-from knockoffs.progress import track
 from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.conjugates.independent import Independent
 from knockoffs.sampling.network import BayesianNetwork, Blanket, Node
@@ -60,6 +60,18 @@ class NaiveBayes:
     def n_parameters(self) -> int:
         """Free parameters, for AIC and BIC."""
         return len(self.weights) - 1 + sum(group.n_parameters for group in self.children)
+
+    def score(self, X: NDArray) -> float:
+        """Mean log-likelihood of the rows."""
+        return float(normalise_log_weights(self.log_weights(X))[1].mean())
+
+    def aic(self, X: NDArray) -> float:
+        """Akaike's criterion on X: smaller is better."""
+        return 2 * self.n_parameters - 2 * len(X) * self.score(X)
+
+    def bic(self, X: NDArray) -> float:
+        """Schwarz's criterion on X: smaller is better."""
+        return float(np.log(len(X))) * self.n_parameters - 2 * len(X) * self.score(X)
 
     def log_weights(self, X: NDArray) -> NDArray:
         """Log P(K = k) + log P(x | K = k), shape (n, n_classes)."""
@@ -159,18 +171,18 @@ def fit_naive_bayes(
         raise InputError(f"n_classes={n_classes!r}: expected numbers from 1 to the number of rows, {len(X)}.")
     if n_starts < 1 or pseudo_count < 0:
         raise InputError(f"n_starts={n_starts} must be at least 1 and pseudo_count={pseudo_count:g} not negative.")
-    tasks = [k for k in numbers for _ in range(n_starts if k > 1 else 1)]
-    work = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_em)(X, groups, k, stream, pseudo_count, max_iter, tol)
-        for k, stream in zip(tasks, rng.spawn(len(tasks)), strict=True)
-    )
-    fits = list(track(work, "latent classes", total=len(tasks)))
-    charge = 2.0 if criterion == "aic" else float(np.log(len(X)))
-    best = {k: max((fit for fit, m in zip(fits, tasks, strict=True) if m == k), key=lambda f: f[1]) for k in numbers}
-    model, _, converged = min(best.values(), key=lambda f: charge * f[0].n_parameters - 2 * f[1])
-    if not converged:
-        warnings.warn(f"EM did not converge in {max_iter} steps: raise max_iter.", KnockoffWarning, stacklevel=2)
-    return model
+    jobs = n_jobs if len(numbers) == 1 else None  # the starts of one number run together, or the numbers do
+
+    def fit(table: NDArray, k: int, stream: Generator) -> NaiveBayes:
+        starts = stream.spawn(n_starts if k > 1 else 1)
+        work = (delayed(_em)(table, groups, k, start, pseudo_count, max_iter, tol) for start in starts)
+        model, _, converged = max(Parallel(n_jobs=jobs)(work), key=lambda one: one[1])
+        if not converged:
+            text = f"EM of {k} classes did not converge in {max_iter} steps: raise max_iter."
+            warnings.warn(text, KnockoffWarning, stacklevel=2)
+        return model
+
+    return choose_order(X, numbers, fit, criterion=criterion, rng=rng, n_jobs=n_jobs)[0]
 
 
 def _em(

@@ -23,6 +23,7 @@ def draw_three_components(
     wide_variance: float = WIDE_VARIANCE,
     wide_weight: float = WIDE_WEIGHT,
     correlation: tuple[float, float] = CORRELATION,
+    degrees_of_freedom: float = np.inf,
 ) -> MixtureParameters:
     """Draw the mixture of section 5.1 in 30 dimensions.
 
@@ -36,6 +37,8 @@ def draw_three_components(
         Variance of the features in the wide component (1 in the others) and its proportion.
     correlation : pair of float
         Least and largest absolute correlation in the narrow components, drawn for each pair.
+    degrees_of_freedom : float
+        Of t distributions in place of the Gaussians; infinity keeps these.
 
     >>> draw_three_components(rng=np.random.default_rng(0)).means.shape
     (3, 30)
@@ -50,7 +53,7 @@ def draw_three_components(
     weights = np.array([wide_weight, (1 - wide_weight) / 2, (1 - wide_weight) / 2])
     means = MEAN_SPREAD * rng.standard_normal((3, 3 * GROUP))
     covariances = np.stack([wide_variance * _pairs(-ratio * narrow), _pairs(narrow), _pairs(narrow)])
-    return MixtureParameters(weights, means, covariances)
+    return MixtureParameters(weights, means, covariances, degrees_of_freedom)
 
 
 def simulate_three_components(n: int, *, rng: Generator, amplitude: float = 1.0, **options: float) -> Simulation:

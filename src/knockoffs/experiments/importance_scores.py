@@ -1,0 +1,148 @@
+"""Figure 1: LASSO against Swap Integral, the integrals against Swap and Permutation, and a lambda path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from knockoffs.experiments.repetitions import (
+    LAMS,
+    Job,
+    Prepared,
+    Training,
+    mixture_job,
+    power_rows,
+    score_jobs,
+    statistics,
+)
+from knockoffs.experiments.runner import Arrays, Context, Table, fingerprint
+from knockoffs.sampling.swap import swap
+from knockoffs.simulate import level_set_labels
+
+PANEL_B = ("swap_integral", "swap", "permutation_integral", "permutation")
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings; the paper gives ten components, ten classes by level sets of a cubic, and three layers.
+
+    Parameters
+    ----------
+    n, d, n_non_nulls, n_components : int
+    spread : float
+        Standard deviation of the means; the components have variances between 1 and 2.
+    repetitions : int
+    training : Training
+    """
+
+    n: int = 3000
+    d: int = 30
+    n_non_nulls: int = 15
+    n_components: int = 10
+    spread: float = 3.0
+    repetitions: int = 100
+    training: Training = Training(n_classes=10, permutation_path=True)
+
+
+CONFIG = Config()
+QUICK = Config(repetitions=10)
+
+
+def lasso_importance(data: Prepared, rng: Generator) -> NDArray:
+    """Absolute coefficients of a cross-validated LASSO of the level on [X, X_tilde], shape (2 d,)."""
+    from sklearn.linear_model import LassoCV
+
+    d = data.X.shape[1]
+    S = rng.random(d) < 0.5
+    XX = np.hstack(swap(data.X, data.X_tilde, S))
+    XX = (XX - XX.mean(axis=0)) / XX.std(axis=0)
+    Z = np.abs(LassoCV(cv=5, precompute=True).fit(XX, data.y).coef_)
+    return np.where(np.tile(S, 2), np.roll(Z, d), Z)
+
+
+def _lasso_repetition(job: Job, rng: Generator) -> tuple[NDArray, NDArray]:
+    prepare_rng, lasso_rng = rng.spawn(2)
+    data = job.prepare(prepare_rng)
+    return lasso_importance(data, lasso_rng), data.non_nulls
+
+
+def lasso_scores(job: Job, rngs: list[Generator], context: Context) -> Arrays:
+    """Z and Z_tilde of the LASSO, shape (repetitions, 2 d), and the non-nulls."""
+    from joblib import Parallel, delayed
+
+    def compute() -> Arrays:
+        context.log(f"LASSO: {len(rngs)} repetitions on the CPU")
+        pairs = Parallel(n_jobs=context.n_jobs)(delayed(_lasso_repetition)(job, rng) for rng in rngs)
+        return {"lasso": np.stack([Z for Z, _ in pairs]), "non_nulls": np.stack([truth for _, truth in pairs])}
+
+    return context.once(f"level-sets-lasso-{fingerprint(job.prepare, rngs)}", compute)
+
+
+def run(config: Config, rng: Generator, context: Context | None = None) -> Table:
+    """Rows: power at each target for panels a and b, and W along the path for panel c."""
+    context = context or Context()
+    network_rng, lasso_rng = rng.spawn(2)
+    job = mixture_job(
+        "level-sets",
+        n=config.n,
+        d=config.d,
+        n_components=config.n_components,
+        n_non_nulls=config.n_non_nulls,
+        spread=config.spread,
+        labels=level_set_labels,
+        training=config.training,
+        rngs=network_rng.spawn(config.repetitions),
+    )
+    lasso = lasso_scores(job, lasso_rng.spawn(config.repetitions), context)
+    arrays = score_jobs([job], context)[job.name]
+    table = power_rows(statistics(lasso["lasso"]), lasso["non_nulls"], panel="a", score="lasso")
+    integral = statistics(arrays["swap_integral"])
+    table += power_rows(integral, arrays["non_nulls"], panel="a", score="swap_integral")
+    for score in PANEL_B:
+        table += power_rows(statistics(arrays[score]), arrays["non_nulls"], panel="b", score=score)
+    path = statistics(arrays["swap_path"])[0]  # (d, lams) of the first repetition
+    table += [
+        {"panel": "c", "feature": j, "non_null": bool(arrays["non_nulls"][0, j]), "lam": lam, "W": path[j, i]}
+        for j in range(config.d)
+        for i, lam in enumerate(LAMS)
+    ]
+    return table
+
+
+def plot(table: Table) -> Any:
+    """Draw power of LASSO and Swap Integral, power of four accuracy drops, and a lambda path."""
+    from matplotlib.lines import Line2D
+
+    from knockoffs.experiments.figures import NON_NULL, NULL, draw_curves, letter, new_figure, values
+
+    figure = new_figure(11, 3.6)
+    for place, (panel, title, scores) in enumerate(
+        [("a", "LASSO and Swap Integral", ("swap_integral", "lasso")), ("b", "Path integrals", PANEL_B)]
+    ):
+        axes = figure.add_subplot(1, 3, place + 1)
+        draw_curves(axes, [row for row in table if row["panel"] == panel], scores, y="power", label="Power")
+        axes.set_ylim(-0.03, 1.03)
+        axes.legend(fontsize=8)
+        letter(axes, panel, title)
+    axes = figure.add_subplot(1, 3, 3)
+    rows = [row for row in table if row["panel"] == "c"]
+    for j in values(rows, "feature"):
+        path = [row for row in rows if row["feature"] == j]
+        chosen = bool(path[0]["non_null"])
+        axes.plot(
+            [row["lam"] for row in path],
+            [row["W"] for row in path],
+            color=NON_NULL if chosen else NULL,
+            linewidth=1,
+            zorder=2 + chosen,
+        )
+    axes.axvline(1, color="0.3", linestyle=":", linewidth=1)
+    axes.set(xlabel="$\\lambda$", ylabel="W (drop in accuracy)")
+    lines = [Line2D([], [], color=NON_NULL), Line2D([], [], color=NULL)]
+    axes.legend(lines, ["non-null", "null"], fontsize=8)
+    letter(axes, "c", "Lambda path of Swap")
+    return figure

@@ -1,0 +1,203 @@
+"""Gradient saliency and integrated gradients: finite differences, completeness, linear models, flip-sign."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from knockoffs.errors import InputError, KnockoffWarning
+from knockoffs.importance.saliency import (
+    as_smooth,
+    attributions,
+    gradient_saliency,
+    gradient_scores,
+    integrated_gradient_scores,
+    integrated_gradients,
+)
+from knockoffs.sampling.swap import swap
+
+SCORES = [gradient_saliency, integrated_gradients]
+FEATURES = np.arange(4)
+
+
+def tables(n=150, seed=0, n_classes=3):
+    rng = np.random.default_rng(seed)
+    X, X_tilde = rng.normal(size=(2, n, 4)) * [1, 10, 0.1, 3] + [0, 5, 0, 1]
+    y = np.digitize(X[:, 0] * X[:, 1] + X[:, 3], [-2, 4])[:n] if n_classes == 3 else (X[:, 0] > 0).astype(int)
+    return X, X_tilde, y
+
+
+def network(X, X_tilde, y, **options):
+    neural = pytest.importorskip("knockoffs.response.neural")
+    settings = {"hidden": (16, 16), "epochs": 15, "lr": 0.01, "device": "cpu", "random_state": 0} | options
+    return neural.NeuralClassifier(**settings).fit(np.hstack([X, X_tilde]), y)
+
+
+class Swapped:
+    """A model wrapped in a swap: it sees swapped columns as they were when it was fitted."""
+
+    def __init__(self, model, S):
+        self.model, self.S = model, S
+        self.classes_ = model.classes_
+
+    def back(self, XX):
+        half = XX.shape[1] // 2
+        return np.hstack(swap(XX[:, :half], XX[:, half:], self.S))
+
+    def decision(self, XX):
+        return self.model.decision(self.back(XX))
+
+    def gradient(self, XX, direction):
+        return self.back(self.model.gradient(self.back(XX), direction))
+
+
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("output", ["logit", "log_probability"])
+@pytest.mark.parametrize("of", ["predicted", "true"])
+def test_flip_sign(score, output, of):
+    X, X_tilde, y = tables()
+    model = network(X, X_tilde, y)
+    S = np.array([True, False, True, False])
+    options = {"feature_of": FEATURES, "rng": np.random.default_rng(0), "output": output, "of": of}
+    before = score(model, X, X_tilde, y, **options).swap(S)
+    after = score(Swapped(model, S), *swap(X, X_tilde, S), y, **options)
+    np.testing.assert_allclose(after.Z, before.Z, rtol=1e-8)
+    np.testing.assert_allclose(after.Z_tilde, before.Z_tilde, rtol=1e-8)
+
+
+@pytest.mark.parametrize("output", ["logit", "log_probability"])
+def test_gradient_saliency_is_that_of_finite_differences(output):
+    torch = pytest.importorskip("torch")
+    X, X_tilde, y = tables()
+    model = network(X, X_tilde, y)
+    model.network_ = model.network_.to(dtype=torch.float64)
+    XX = np.hstack([X, X_tilde])
+    scores = gradient_saliency(
+        model, X, X_tilde, y, feature_of=FEATURES, rng=np.random.default_rng(0), output=output, of="true"
+    )
+    smooth = as_smooth(model)
+    scale = np.sqrt((X.var(axis=0) + X_tilde.var(axis=0)) / 2)
+    for j in range(8):
+        step = np.zeros(8)
+        step[j] = 1e-6 * scale[j % 4]
+        slope = (smooth.value(XX + step, y, output) - smooth.value(XX - step, y, output)) / (2e-6)
+        found = np.append(scores.Z, scores.Z_tilde)[j]
+        np.testing.assert_allclose(np.abs(slope).mean(), found, rtol=1e-6)
+
+
+@pytest.mark.parametrize("output", ["logit", "log_probability"])
+def test_integrated_gradients_are_complete(output):
+    X, X_tilde, y = tables()
+    model = network(X, X_tilde, y)
+    XX = np.hstack([X, X_tilde])
+    smooth = as_smooth(model)
+    baseline = XX.mean(axis=0)
+    change = smooth.value(XX, y, output) - smooth.value(baseline[None], y, output)
+    gaps = [
+        np.abs(attributions(model, XX, baseline, y, output, n_steps).sum(axis=1) - change).mean()
+        for n_steps in (10, 100, 1000)
+    ]
+    assert gaps[0] > 5 * gaps[1] and gaps[1] > 5 * gaps[2]  # of order 1 / n_steps at least
+    assert gaps[2] < 1e-3 * np.abs(change).mean()
+
+
+def test_too_few_steps_are_reported():
+    X, X_tilde, y = tables()
+    model = network(X, X_tilde, y)
+    options = {"feature_of": FEATURES, "rng": np.random.default_rng(0)}
+    with pytest.warns(KnockoffWarning, match=r"n_steps=1 .*use more steps"):
+        integrated_gradients(model, X, X_tilde, y, n_steps=1, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        integrated_gradients(model, X, X_tilde, y, **options)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_linear_models_in_closed_form(n_classes, scaled):
+    X, X_tilde, y = tables(n_classes=n_classes)
+    XX = np.hstack([X, X_tilde])
+    last = LogisticRegression(max_iter=5000)
+    model = (make_pipeline(StandardScaler(), last) if scaled else last).fit(XX, y)
+    smooth = as_smooth(model)
+    logits = smooth.decision(XX)
+    expected = model.decision_function(XX)
+    np.testing.assert_allclose(logits[:, 1] - logits[:, 0] if n_classes == 2 else logits, expected, atol=1e-9)
+    coef = last.coef_ / (model[0].scale_ if scaled else 1)
+    scale = np.sqrt((X.var(axis=0) + X_tilde.var(axis=0)) / 2)
+    options = {"feature_of": FEATURES, "rng": np.random.default_rng(0)}
+    gradient = gradient_saliency(model, X, X_tilde, y, **options)
+    integrated = integrated_gradients(model, X, X_tilde, y, n_steps=1, **options)  # exact with one step
+    if n_classes == 2:  # half the coefficient: the logit less the mean of both
+        np.testing.assert_allclose(np.append(gradient.Z, gradient.Z_tilde), np.abs(coef[0]) * np.tile(scale, 2) / 2)
+        deviation = np.abs(XX - XX.mean(axis=0)).mean(axis=0)
+        np.testing.assert_allclose(np.append(integrated.Z, integrated.Z_tilde), np.abs(coef[0]) * deviation / 2)
+    else:
+        slope = np.abs((coef - coef.mean(axis=0))[logits.argmax(axis=1)]).mean(axis=0)
+        np.testing.assert_allclose(np.append(gradient.Z, gradient.Z_tilde), slope * np.tile(scale, 2))
+
+
+def test_units_cancel():
+    X, X_tilde, y = tables()
+    y = y.astype(float)
+    units = np.array([1, 10, 0.1, 3])
+    for score in SCORES:
+        options = {"feature_of": FEATURES, "rng": np.random.default_rng(0)}
+        model = LinearRegression().fit(np.hstack([X, X_tilde]), y)
+        other = LinearRegression().fit(np.hstack([X * units, X_tilde * units]), y)
+        Z = score(model, X, X_tilde, y, **options).Z
+        np.testing.assert_allclose(score(other, X * units, X_tilde * units, y, **options).Z, Z, rtol=1e-6)
+
+
+def test_features_of_several_columns():
+    X, X_tilde, y = tables()
+    model = LinearRegression().fit(np.hstack([X, X_tilde]), y)
+    options = {"rng": np.random.default_rng(0)}
+    pairs = np.array([0, 0, 1, 1])
+    single = gradient_saliency(model, X, X_tilde, y, feature_of=FEATURES, **options)
+    both = gradient_saliency(model, X, X_tilde, y, feature_of=pairs, **options)
+    np.testing.assert_allclose(both.Z, single.Z.reshape(2, 2).sum(axis=1))
+    attribution = (X - X.mean(axis=0)) * model.coef_[:4]
+    both = integrated_gradients(model, X, X_tilde, y, feature_of=pairs, **options)
+    np.testing.assert_allclose(both.Z, np.abs(attribution.reshape(-1, 2, 2).sum(axis=2)).mean(axis=0))
+
+
+@pytest.mark.parametrize("output", ["logit", "log_probability"])
+@pytest.mark.parametrize("of", ["predicted", "true"])
+def test_batched_scores_are_those_of_each_network(output, of):
+    neural = pytest.importorskip("knockoffs.response.neural")
+    sets = [tables(seed=seed) for seed in range(2)]
+    XX = np.stack([np.hstack(part[:2]) for part in sets])
+    y = np.stack([part[2] for part in sets])
+    networks = neural.train_classifiers(XX, y, 3, hidden=(8, 8), epochs=5, lr=0.02, seeds=[0, 1], device="cpu")
+    gradient = gradient_scores(networks, XX, y, output=output, of=of)
+    integrated = integrated_gradient_scores(networks, XX, y, output=output, of=of)
+    for r in range(2):
+        model = neural.NeuralClassifier(device="cpu")
+        model.network_, model.classes_, model.n_features_in_ = networks.repetition(r), np.arange(3), 8
+        options = {"feature_of": FEATURES, "rng": np.random.default_rng(0), "output": output, "of": of}
+        for scores, score in ((gradient, gradient_saliency), (integrated, integrated_gradients)):
+            one = score(model, *sets[r], **options)
+            np.testing.assert_allclose(scores[r], np.append(one.Z, one.Z_tilde), rtol=1e-5)
+
+
+def test_errors_say_what_is_missing():
+    X, X_tilde, y = tables()
+    XX = np.hstack([X, X_tilde])
+    options = {"feature_of": FEATURES, "rng": np.random.default_rng(0)}
+    forest = RandomForestClassifier(5, random_state=0).fit(XX, y)
+    with pytest.raises(InputError, match=r"RandomForestClassifier has no method 'gradient'.*use 'permutation', 'swap'"):
+        gradient_saliency(forest, X, X_tilde, y, **options)
+    linear = LogisticRegression(max_iter=5000).fit(XX, y)
+    with pytest.raises(InputError, match="'logits' is not known. Did you mean 'logit'"):
+        gradient_saliency(linear, X, X_tilde, y, output="logits", **options)
+    with pytest.raises(InputError, match="n_steps=0"):
+        integrated_gradients(linear, X, X_tilde, y, n_steps=0, **options)
+    with pytest.raises(InputError, match="takes 8 columns, but .* has 6"):
+        gradient_saliency(linear, X[:, :3], X_tilde[:, :3], y, feature_of=np.arange(3), rng=options["rng"])
+    with pytest.raises(InputError, match="class '7'"):
+        gradient_saliency(linear, X, X_tilde, y * 0 + 7, of="true", **options)
