@@ -60,7 +60,7 @@ def lasso_importance(data: Prepared, rng: Generator) -> NDArray:
     S = rng.random(d) < 0.5
     XX = np.hstack(swap(data.X, data.X_tilde, S))
     XX = (XX - XX.mean(axis=0)) / XX.std(axis=0)
-    Z = np.abs(LassoCV(cv=5, precompute=True).fit(XX, data.y).coef_)
+    Z = np.abs(LassoCV(cv=5, precompute=True, max_iter=20_000).fit(XX, data.y).coef_)
     return np.where(np.tile(S, 2), np.roll(Z, d), Z)
 
 

@@ -81,7 +81,7 @@ class RealData:
 
     names: tuple[str, ...] = ("bank", "bankruptcy", "nhanes")
     n_rows: int | None = None
-    n_non_nulls: dict[str, int] = field(default_factory=lambda: {"bank": 5, "bankruptcy": 20, "nhanes": 20})
+    n_non_nulls: dict[str, int] = field(default_factory=lambda: {"bank": 6, "bankruptcy": 20, "nhanes": 20})
     n_components: dict[str, tuple[int, ...]] = field(
         default_factory=lambda: {
             "bank": (5, 10, 15, 20, 25),
