@@ -43,11 +43,16 @@ def opens(tmp_path, figure):
 
 def test_figure_1(tmp_path, context):
     training = replace(TRAINING, permutation_path=True)
-    config = importance_scores.Config(n=300, d=6, n_non_nulls=3, n_components=2, repetitions=2, training=training)
+    other = importance_scores.Setting("argmax", n=200, n_components=1, n_classes=2, epochs=1)
+    sizes = dict(n=300, d=6, n_non_nulls=3, n_components=2, repetitions=2, training=training)
+    config = importance_scores.Config(**sizes, search=(other,), search_repetitions=2)
     table = importance_scores.run(config, np.random.default_rng(0), context)
     assert {row["score"] for row in table if row["panel"] == "a"} == {"lasso", "swap_integral"}
     assert {row["score"] for row in table if row["panel"] == "b"} == set(importance_scores.PANEL_B)
     assert set(table[0]) == RATES | {"panel", "score"}
+    assert {row["setting"] for row in table if row["panel"] == "search"} == {
+        "argmax, n = 200, 1 components with spread 3, 2 classes, 1 epochs"
+    }
     path = [row for row in table if row["panel"] == "c"]
     assert len(path) == 6 * 21 and len({row["feature"] for row in path if row["non_null"]}) == 3
     assert all(row["W"] == 0 for row in path if row["lam"] == 0)

@@ -19,7 +19,7 @@ MIN_DISTINCT = 11  # a column with fewer values is a code or a short scale, whic
 
 
 def nhanes_labels(data_folder: str | os.PathLike[str] | None = None) -> dict[str, str]:
-    """What each column means, from ``nhanes/nhanes_2017_2020_codebook.csv`` in the data folder; empty if absent."""
+    """Read what each column means from ``nhanes/nhanes_2017_2020_codebook.csv`` in the data folder; empty if absent."""
     folder = data_folder or os.environ.get("KNOCKOFFS_DATA")
     path = Path(folder or ".") / "nhanes" / "nhanes_2017_2020_codebook.csv"
     if not path.is_file():
