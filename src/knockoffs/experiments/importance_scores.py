@@ -148,7 +148,11 @@ def search_rows(config: Config, rng: Generator, context: Context) -> Table:
     table: Table = []
     for setting, job in zip(config.search, jobs, strict=True):
         arrays = results[job.name]
-        columns = {"panel": "search", "setting": str(setting), "accuracy": float(arrays["accuracy"].mean())}
+        columns: dict[str, Any] = {
+            "panel": "search",
+            "setting": str(setting),
+            "accuracy": float(arrays["accuracy"].mean()),
+        }
         for score in PANEL_B:
             table += power_rows(statistics(arrays[score]), arrays["non_nulls"], score=score, **columns)
     return table

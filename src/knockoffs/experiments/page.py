@@ -168,7 +168,7 @@ def figure_1(table: Table, settings: dict[str, Any], results: Path) -> list[str]
 
 
 def _search(table: Table) -> list[str]:
-    """Settings in which Permutation Integral was looked for at its best."""
+    """Report the settings in which Permutation Integral was looked for at its best."""
     settings = list(dict.fromkeys(row["setting"] for row in table if row["panel"] == "search"))
     if not settings:
         return []
