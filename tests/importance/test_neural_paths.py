@@ -113,14 +113,14 @@ def test_models_agree_with_their_own_predictions(kind):
         module = torch.nn.Sequential(*torch_layers)
         module = module if kind == "sequential" else torch.nn.Sequential(torch.nn.Identity(), module)
         model = TorchModel(module, classes=["a", "b", "c"])
-    losses = model.loss_at(XX, XX_fake, labels, LAMS, "log_loss", feature_of2=OWNERS)
+    losses = loss_at(model, XX, XX_fake, labels, LAMS, "log_loss", feature_of2=OWNERS)
     own = Loss(
         "mine", "predict_proba", lambda y, p, classes: -np.log(p[np.arange(len(y)), np.searchsorted(classes, y)])
     )
-    mine = model.loss_at(XX, XX_fake, labels, LAMS, own, feature_of2=OWNERS)
+    mine = loss_at(model, XX, XX_fake, labels, LAMS, own, feature_of2=OWNERS)
     wrong = Loss("accuracy", "predict", lambda y, prediction, classes: (y != prediction).astype(float))
-    errors = model.loss_at(XX, XX_fake, labels, LAMS, wrong, feature_of2=OWNERS)
-    np.testing.assert_allclose(errors, model.loss_at(XX, XX_fake, labels, LAMS, "accuracy", feature_of2=OWNERS))
+    errors = loss_at(model, XX, XX_fake, labels, LAMS, wrong, feature_of2=OWNERS)
+    np.testing.assert_allclose(errors, loss_at(model, XX, XX_fake, labels, LAMS, "accuracy", feature_of2=OWNERS))
     for feature in range(6):
         for number, lam in enumerate(LAMS):
             probability = model.predict_proba(moved(XX, XX_fake, OWNERS == feature, lam))
@@ -143,7 +143,7 @@ def test_regression_and_integral():
                 for j in range(8)
             ]
         )
-        found = model.loss_at(XX, XX_fake, y, grid, loss, feature_of2=np.arange(8))
+        found = loss_at(model, XX, XX_fake, y, grid, loss, feature_of2=np.arange(8))
         np.testing.assert_allclose(found, losses, rtol=1e-4)
         integral = loss_integral(model, XX, XX_fake, y, 0, 4, loss, n_lams=9, feature_of2=np.arange(8))
         np.testing.assert_allclose(integral, np.trapezoid(losses, grid, axis=1), rtol=1e-4)

@@ -12,6 +12,7 @@ float32 unless the program has set ``torch.backends.cuda.matmul.allow_tf32`` its
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -75,7 +76,6 @@ DEVICE_LOSSES: dict[str, RowLoss] = {
     "squared_error": _squared_error,
     "absolute_error": _absolute_error,
 }
-LOSSES_MODULE = "knockoffs.importance.losses"  # a loss from elsewhere may have the same name
 REGRESSION_LOSSES = ("squared_error", "absolute_error")
 
 
@@ -318,7 +318,7 @@ def loss_at(
     name = _name(loss)
     row_loss: str | RowLoss = name
     codes = y.astype(float) if classes is None else class_numbers(y, classes)
-    if not isinstance(loss, str) and getattr(loss.function, "__module__", "") != LOSSES_MODULE:
+    if not isinstance(loss, str) and not _is_ours(loss):
         row_loss = _on_host(loss, classes)
     elif name not in DEVICE_LOSSES:
         raise unknown_option("loss", name, DEVICE_LOSSES)
@@ -371,6 +371,12 @@ def class_numbers(y: NDArray, classes: NDArray) -> NDArray[np.intp]:
             f"it knows {name_some(classes.tolist())}."
         )
     return codes
+
+
+def _is_ours(loss: Any) -> bool:
+    """Whether a `Loss` is one of importance/losses.py itself: a user's may have the same name."""
+    module = sys.modules.get("knockoffs.importance.losses")
+    return module is not None and module.LOSSES.get(loss.name) is loss
 
 
 def _on_host(loss: Any, classes: NDArray | None) -> RowLoss:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.validation import check_is_fitted
 
 from knockoffs.errors import InputError, unknown_option
@@ -219,7 +220,8 @@ def input_gradient(network: Network, XX: Any, direction: Tensor) -> Tensor:
 def as_tensor(values: Any, device: Any, dtype: torch.dtype | None = None) -> Tensor:
     """Array as a tensor on a device."""
     if not isinstance(values, Tensor):
-        values = torch.from_numpy(np.ascontiguousarray(values))
+        array = np.ascontiguousarray(values)
+        values = torch.from_numpy(array if array.flags.writeable else array.copy())  # torch has no read-only arrays
     return values.to(device=device, dtype=dtype)
 
 
@@ -569,52 +571,7 @@ def _moments(values: Tensor, axis: int = 1, keepdim: bool = True) -> tuple[Tenso
 # scikit-learn's face
 
 
-class _OnPaths:
-    """Losses along lambda paths, by rank-one changes of the first layer (importance/neural_paths.py)."""
-
-    def split(self) -> Split:
-        """First layer and the rest."""
-        raise NotImplementedError
-
-    def loss_at(
-        self,
-        XX: NDArray,
-        XX_fake: NDArray,
-        y: NDArray,
-        lams: NDArray,
-        loss: Any,
-        *,
-        feature_of2: NDArray[np.intp],
-        sample_weight: NDArray | None = None,
-    ) -> NDArray:
-        """Mean loss with each feature moved to each lam, shape (2m, L)."""
-        from knockoffs.importance.neural_paths import loss_at
-
-        return loss_at(self, XX, XX_fake, y, lams, loss, feature_of2=feature_of2, sample_weight=sample_weight)
-
-    def loss_integral(
-        self,
-        XX: NDArray,
-        XX_fake: NDArray,
-        y: NDArray,
-        low: float,
-        high: float,
-        loss: Any,
-        *,
-        n_lams: int = 21,
-        feature_of2: NDArray[np.intp],
-        sample_weight: NDArray | None = None,
-    ) -> NDArray:
-        """Integral of the mean loss over lam, trapezoid rule on n_lams points, shape (2m,)."""
-        from knockoffs.importance.neural_paths import loss_integral
-
-        return loss_integral(
-            self, XX, XX_fake, y, low, high, loss,
-            n_lams=n_lams, feature_of2=feature_of2, sample_weight=sample_weight,
-        )  # fmt: skip
-
-
-class _Neural(_OnPaths, BaseEstimator):
+class _Neural(BaseEstimator):
     """What classifier and regressor share: options, checks, forward passes."""
 
     network_: Network
@@ -838,7 +795,7 @@ def _check_width(XX: ArrayLike, width: int | None) -> NDArray:
 # A user's own module
 
 
-class TorchModel(_OnPaths):
+class TorchModel(BaseEstimator):
     """A trained module of the user's own, for scoring.
 
     The module maps a (n, n_columns) tensor to logits (n, n_classes), to one logit (n,) or (n, 1) of the second of
@@ -853,7 +810,7 @@ class TorchModel(_OnPaths):
     probabilities : bool
         The module returns probabilities instead of logits.
     device : str
-        "auto" leaves the module where it is.
+        Where to move the module; None or "auto" leaves it where it is.
     """
 
     def __init__(
@@ -869,18 +826,31 @@ class TorchModel(_OnPaths):
         if device not in (None, "auto"):
             module = module.to(choose_device(device))
         self.module = module.eval()
-        self.probabilities = probabilities
         self.classes = classes
+        self.probabilities = probabilities
+        self.device = device
         if classes is not None:
             self.classes_ = np.asarray(classes)
-            self._estimator_type = "classifier"
-        else:
-            self._estimator_type = "regressor"
-        example = next(module.parameters(), torch.zeros(1))
-        self.torch_device, self.dtype = example.device, example.dtype
         first = _first_linear(module)
         if first is not None:
             self.n_features_in_ = first.in_features
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if self.classes is None:
+            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
+        else:
+            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+        return tags
+
+    @property
+    def _like(self) -> dict[str, Any]:
+        """Device and precision of the module."""
+        example = next(self.module.parameters(), torch.zeros(1))
+        return {"device": example.device, "dtype": example.dtype}
 
     def fit(self, XX: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> TorchModel:
         """Refuse: the module is trained already."""
@@ -909,7 +879,7 @@ class TorchModel(_OnPaths):
         XX = _check_width(XX, getattr(self, "n_features_in_", None))
         with torch.no_grad():
             parts = [
-                self._finish(self.module(as_tensor(XX[start : start + ROWS_AT_ONCE], self.torch_device, self.dtype)))
+                self._finish(self.module(as_tensor(XX[start : start + ROWS_AT_ONCE], **self._like)))
                 for start in range(0, max(len(XX), 1), ROWS_AT_ONCE)
             ]
         return torch.cat(parts).double().cpu().numpy()
@@ -935,10 +905,10 @@ class TorchModel(_OnPaths):
         XX = _check_width(XX, getattr(self, "n_features_in_", None))
 
         def along(rows: NDArray, weights: NDArray) -> NDArray:
-            inputs = as_tensor(rows, self.torch_device, self.dtype).requires_grad_()
+            inputs = as_tensor(rows, **self._like).requires_grad_()
             with torch.enable_grad():
                 output = self._finish(self.module(inputs))
-                total = (output * as_tensor(weights, self.torch_device, self.dtype)).sum()
+                total = (output * as_tensor(weights, **self._like)).sum()
                 (slope,) = torch.autograd.grad(total, inputs)
             return slope.double().cpu().numpy()
 
@@ -947,25 +917,24 @@ class TorchModel(_OnPaths):
 
     def split(self) -> Split:
         """First layer and the rest, for scores along lambda paths; without such a layer, the inputs move."""
-        first = _first_linear(self.module)
+        first, like = _first_linear(self.module), self._like
+        linear = [layer.out_features for layer in self.module.modules() if isinstance(layer, torch.nn.Linear)]
+        width = max(linear, default=0)
         if first is None:
             return Split(
-                first=lambda XX: XX.to(self.dtype),
-                weight=torch.empty(1, 0, 0, device=self.torch_device, dtype=self.dtype),
+                first=lambda XX: XX.to(like["dtype"]),
+                weight=torch.empty(1, 0, 0, **like),
                 rest=lambda pre, _: self._finish(self.module(pre[0]))[None],
-                width=0,
+                width=width,
             )
         rest = torch.nn.Sequential(*list(self.module.children())[1:])
-        weight, bias = first.weight.detach().mT[None], first.bias
-        shift = 0.0 if bias is None else bias.detach().double()
+        weight = first.weight.detach().mT[None]
+        shift = 0.0 if first.bias is None else first.bias.detach().double()
         return Split(
-            first=lambda XX: (torch.matmul(XX, weight.double()) + shift).to(self.dtype),
+            first=lambda XX: (torch.matmul(XX, weight.double()) + shift).to(like["dtype"]),
             weight=weight,
             rest=lambda pre, _: self._finish(rest(pre[0]))[None],
-            width=max(
-                [layer.out_features for layer in self.module.modules() if isinstance(layer, torch.nn.Linear)],
-                default=first.out_features,
-            ),
+            width=width,
         )
 
 

@@ -1,4 +1,4 @@
-"""Exact posterior of a categorical hidden node, in log space."""
+"""The posterior of a categorical hidden node, in log space."""
 
 from __future__ import annotations
 
@@ -6,29 +6,61 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-
-def normalise_log_weights(log_weights: NDArray) -> NDArray:
-    """Probabilities proportional to exp(log_weights), each row by itself.
-
-    >>> normalise_log_weights(np.array([[-1000.0, -1000.0]]))
-    array([[0.5, 0.5]])
-    """
-    weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
-    return weights / weights.sum(axis=1, keepdims=True)
+from knockoffs.errors import InputError, name_some
+from knockoffs.sampling.inverse_cdf import sample_weights
 
 
-def sample_categorical(log_weights: NDArray, rng: Generator) -> NDArray[np.intp]:
-    """Draw k with probability proportional to exp(log_weights[i, k]) for each row i.
+def normalise_log_weights(log_weights: NDArray) -> tuple[NDArray, NDArray]:
+    """Log posterior of every class and log evidence of every row.
 
     Parameters
     ----------
     log_weights : array, shape (n, K)
-        Up to a constant in each row.
+        log P(K = k) + log P(x | K = k); -inf where impossible.
+
+    Returns
+    -------
+    log_posterior : array, shape (n, K)
+    log_evidence : array, shape (n,)
+
+    Raises
+    ------
+    InputError
+        If a row has NaN, or probability zero in every class (its rows are named).
+    """
+    top = _finite_maximum(log_weights)
+    shifted = log_weights - top[:, None]
+    log_total = np.log(np.exp(shifted).sum(axis=1))
+    return shifted - log_total[:, None], top + log_total
+
+
+def sample_categorical(log_weights: NDArray, rng: Generator) -> NDArray[np.intp]:
+    """Draw one class a row, with probabilities proportional to exp(log_weights).
+
+    A class of weight zero is never drawn, and only differences of the log weights matter.
+
+    Parameters
+    ----------
+    log_weights : array, shape (n, K)
+    rng : numpy.random.Generator
 
     Returns
     -------
     array of int, shape (n,)
+
+    >>> sample_categorical(np.array([[-np.inf, -2000.0], [-1e5, -np.inf]]), np.random.default_rng(0))
+    array([1, 0])
     """
-    cumulative = np.cumsum(normalise_log_weights(log_weights), axis=1)
-    uniform = rng.random(len(log_weights)) * cumulative[:, -1]  # the last sum may be 1 - 1e-16
-    return (cumulative <= uniform[:, None]).sum(axis=1)
+    top = _finite_maximum(log_weights)
+    return sample_weights(np.exp(log_weights - top[:, None]), rng)
+
+
+def _finite_maximum(log_weights: NDArray) -> NDArray:
+    top = log_weights.max(axis=1)
+    bad = np.flatnonzero(~np.isfinite(top))
+    if bad.size:
+        raise InputError(
+            f"rows {name_some(bad)} are impossible under the model: every class has probability zero "
+            "(or the row holds a NaN)."
+        )
+    return top

@@ -1,0 +1,361 @@
+"""What is used where nothing was asked for, and the words that say so.
+
+Strings become things here and in the registries they name: a family of P^X, a model of y, an importance score, a
+rule. What was chosen by default is noted, so that the result says it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from knockoffs.errors import ColumnsError, InputError, unknown_option
+from knockoffs.features import FeatureModel
+from knockoffs.registry import load
+from knockoffs.sampling.network import BayesianNetwork
+from knockoffs.table import Table, as_table, code_whole_numbers
+
+DEFAULT_FDR = 0.1
+DEFAULT_FEATURE_MODEL = "mixture"
+DEFAULT_ESTIMATOR = "lasso"
+TASKS = ("regression", "classification", "binary", "multiclass", "numeric")
+READ_OFF_THE_MODEL = ("coefficients", "lasso_coefficient_difference")  # scores that look at no rows
+
+
+@dataclass(frozen=True)
+class GivenNetwork:
+    """P^X that was written down as a Bayesian network."""
+
+    network: BayesianNetwork
+
+    def as_network(self) -> BayesianNetwork:
+        """Return the network itself."""
+        return self.network
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A model of y, its importance score, and how they are used.
+
+    Parameters
+    ----------
+    task : {"regression", "classification"}
+    estimator : object
+        Unfitted.
+    importance : Importance
+    evaluation : str
+    notes : dict
+        What was chosen where nothing was asked for.
+    """
+
+    task: str
+    estimator: Any
+    importance: Callable[..., Any]
+    evaluation: str
+    notes: dict[str, str] = field(default_factory=dict)
+
+
+# ---- P^X ---------------------------------------------------------------------------------------------------------
+
+
+def takes_labels(feature_model: Any) -> bool:
+    """Whether a family takes columns of labels, as codes: known by its attribute ``takes_labels``, or by name."""
+    if isinstance(feature_model, partial):
+        return takes_labels(feature_model.func)
+    known = getattr(feature_model, "takes_labels", None)
+    if known is not None:
+        return bool(known)
+    name = getattr(feature_model, "__name__", type(feature_model).__name__)
+    return isinstance(feature_model, BayesianNetwork) or any(part in name.lower() for part in _LABEL_WORDS)
+
+
+_LABEL_WORDS = ("naive_bayes", "naivebayes", "hidden_markov", "hiddenmarkov", "discrete")
+
+
+def load_feature_model(feature_model: Any) -> Any:
+    """Family of a name, the network of a .bif file, or what was passed in."""
+    if not isinstance(feature_model, str):
+        return feature_model
+    if feature_model.lower().endswith((".bif", ".bif.gz")):
+        from knockoffs.features.discrete_network import read_network
+
+        if not Path(feature_model).is_file():
+            raise InputError(f"feature_model={feature_model!r}: there is no such file.")
+        return read_network(feature_model)
+    from knockoffs.features import FAMILIES
+
+    return load(FAMILIES, "feature_model", feature_model)
+
+
+def read_features(X: Any, feature_model: Any, *, argument: str = "X", min_rows: int = 1) -> Table:
+    """Check a table and read it as a family wants it: labels as codes for those that take them.
+
+    A fitted network has names for its states, and the labels get its codes.
+    """
+    states = getattr(feature_model, "states", None)
+    levels = states if isinstance(states, Mapping) else None
+    table = as_table(X, labels=takes_labels(feature_model), levels=levels, argument=argument, min_rows=min_rows)
+    return code_whole_numbers(table) if _codes_numbers(feature_model) else table
+
+
+def _codes_numbers(feature_model: Any) -> bool:
+    """Whether a family that is yet to be fitted takes every column as a discrete one."""
+    function = feature_model.func if isinstance(feature_model, partial) else feature_model
+    return getattr(function, "__name__", "") == "fit_discrete_network"
+
+
+def observing(feature_model: Any, names: tuple[str, ...]) -> Any:
+    """Network with the columns of a table as its observed nodes, where its nodes have these names."""
+    nodes = getattr(feature_model, "parents", ())
+    if hasattr(feature_model, "observing") and set(names) <= set(nodes) and tuple(feature_model.observed) != names:
+        return feature_model.observing(names)
+    return feature_model
+
+
+def feature_model_for(
+    feature_model: Any,
+    table: Table,
+    options: Mapping[str, Any] | None = None,
+    feature_of: NDArray[np.intp] | None = None,
+) -> Any:
+    """P^X as the procedure wants it: fitted, or a function that fits it.
+
+    Parameters
+    ----------
+    feature_model : str, FeatureModel, BayesianNetwork, callable, or array of shape (n_columns, n_columns)
+        A name in ``FAMILIES``; a fitted P^X; a network; how to fit one; or a covariance, which makes the features
+        Gaussian around their means.
+    table : Table
+    options : mapping, optional
+        Options of the fit, for instance ``{"diagonal": "mvr"}``.
+    feature_of : array of int, shape (n_columns,), optional
+        Feature of each column.
+    """
+    if _is_matrix(feature_model):
+        return _from_covariance(feature_model, table, dict(options or {}), feature_of)
+    feature_model = load_feature_model(feature_model)
+    if isinstance(feature_model, BayesianNetwork):
+        feature_model = GivenNetwork(feature_model)
+    if hasattr(feature_model, "as_network") and not isinstance(feature_model, type):
+        if options:
+            raise InputError("feature_model_options are for a family that is yet to be fitted; this one is fitted.")
+        feature_model = observing(feature_model, table.names)
+        _check_width(feature_model.as_network().n_columns, table)
+        return feature_model
+    if not callable(feature_model):
+        raise InputError(
+            f"feature_model={feature_model!r} ({type(feature_model).__name__}): pass a name, a fitted P^X with "
+            "as_network, a function that fits one, or a covariance matrix."
+        )
+    bound = check_options(feature_model, options, "feature_model_options")
+    accepted = accepted_options(feature_model)
+    if "kinds" in accepted and "kinds" not in bound and any(c.levels for c in table.columns):
+        bound["kinds"] = _kinds(table)
+    if "names" in accepted and "names" not in bound:
+        bound["names"] = table.names
+    return partial(feature_model, **bound) if bound else feature_model
+
+
+def fit_feature_model(feature_model: Any, table: Table, *, rng: Generator, n_jobs: int | None = None) -> FeatureModel:
+    """P^X, fitted to the table if it is not fitted yet; errors about columns get the columns' names."""
+    if hasattr(feature_model, "as_network"):
+        return feature_model
+    try:
+        return feature_model(table.X, rng=rng, n_jobs=n_jobs)
+    except ColumnsError as error:
+        raise error.named(table.names) from None
+
+
+def _is_matrix(feature_model: Any) -> bool:
+    return isinstance(feature_model, np.ndarray | list) or hasattr(feature_model, "iloc")
+
+
+def _from_covariance(covariance: Any, table: Table, options: dict[str, Any], feature_of: Any) -> Any:
+    from knockoffs.features.gaussian import gaussian_features
+
+    names = getattr(covariance, "columns", None)
+    if names is not None and table.named and tuple(map(str, names)) != table.names:
+        raise InputError("feature_model is a covariance whose columns are not those of X, in the order of X.")
+    values = np.asarray(covariance, dtype=float)
+    if values.ndim != 2 or values.shape[0] != values.shape[1]:
+        raise InputError(f"feature_model is a covariance of shape {values.shape}: expected a square matrix.")
+    _check_width(len(values), table)
+    check_options(gaussian_features, options, "feature_model_options")
+    return gaussian_features(table.X.mean(axis=0), values, feature_of=feature_of, **options)
+
+
+def _check_width(n_columns: int, table: Table) -> None:
+    if n_columns != len(table.columns):
+        raise InputError(f"feature_model has {n_columns} columns and X has {len(table.columns)}: they must agree.")
+
+
+def _kinds(table: Table) -> list[str]:
+    """Law of each column given the class: labels are categories, numbers what they look like."""
+    from knockoffs.features.children import infer_kind
+
+    kind = {True: "bernoulli", False: "categorical"}
+    return [
+        kind[len(column.levels) <= 2] if column.levels else infer_kind(values)
+        for column, values in zip(table.columns, table.X.T, strict=True)
+    ]
+
+
+# ---- options -----------------------------------------------------------------------------------------------------
+
+
+def accepted_options(function: Callable[..., Any]) -> set[str]:
+    """Names of the options that a function takes; those bound already do not count."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return set()
+    return {p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)}
+
+
+def check_options(function: Callable[..., Any], options: Mapping[str, Any] | None, argument: str) -> dict[str, Any]:
+    """Options for a function, each of them known to it."""
+    allowed = sorted(accepted_options(function) - {"X", "y", "rng", "n_jobs", "model", "X_tilde", "sample_weight"})
+    for name in options or {}:
+        if name not in allowed:
+            raise unknown_option(argument, name, allowed)
+    return dict(options or {})
+
+
+# ---- the model of y and its score ----------------------------------------------------------------------------------
+
+
+def choose(
+    y: NDArray,
+    *,
+    estimator: Any = None,
+    importance: Any = None,
+    loss: Any = None,
+    evaluation: str | None = None,
+    task: str | None = None,
+) -> Choice:
+    """Model of y, importance score and evaluation, with defaults by task where nothing was asked for.
+
+    Parameters
+    ----------
+    y : array, shape (n,)
+    estimator : str or scikit-learn-style estimator, optional
+    importance : str or callable, optional
+    loss : str or callable, optional
+        For the scores that take one.
+    evaluation : str, optional
+        On which rows a fitted model is scored.
+    task : {"regression", "classification"}, optional
+        What y is; told from y, or by the estimator, if left out.
+    """
+    from knockoffs.importance import SCORES
+    from knockoffs.importance.evaluation import EVALUATIONS
+
+    notes: dict[str, str] = {}
+    if not (estimator is None or isinstance(estimator, str)):
+        _check_estimator(estimator)
+    task = _task(y, estimator, task, notes)
+    if estimator is None:
+        estimator = DEFAULT_ESTIMATOR
+        notes["estimator"] = f"estimator={DEFAULT_ESTIMATOR!r}, because none was asked for"
+    name = estimator.replace("-", "_") if isinstance(estimator, str) else None
+    model = _make_estimator(estimator, task)
+    if importance is None:
+        importance = "coefficients" if _is_linear(name, model) and loss is None else "swap"
+        notes["importance"] = f"importance={importance!r}, the default for {type(model).__name__}"
+    score = load(SCORES, "importance", importance) if isinstance(importance, str) else importance
+    if not callable(score):
+        raise InputError(f"importance={importance!r}: pass the name of a score or a function.")
+    score = _bind_loss(score, importance, loss, task, model, notes)
+    if evaluation is None:
+        evaluation = default_evaluation(name, model, importance)
+        notes["evaluation"] = f"evaluation={evaluation!r}, the default for {type(model).__name__}"
+    evaluation = evaluation.replace("-", "_")
+    if evaluation not in EVALUATIONS:
+        raise unknown_option("evaluation", evaluation, EVALUATIONS)
+    return Choice(task, model, score, evaluation, notes)
+
+
+def _task(y: NDArray, estimator: Any, task: str | None, notes: dict[str, str]) -> str:
+    from knockoffs.response.task import describe, infer_task, kind_of
+
+    asked = None if task is None else kind_of(task)
+    if not (estimator is None or isinstance(estimator, str)):
+        kind = _made_for(estimator)
+        if kind is not None and asked is not None and kind != asked:
+            raise InputError(f"task={task!r}, but estimator {type(estimator).__name__} is made for {kind}.")
+        task = task or kind
+    found = infer_task(y, task)
+    if task is None:
+        notes["task"] = f"{describe(y, found)}: {found}"
+    return kind_of(found)
+
+
+def _make_estimator(estimator: Any, task: str) -> Any:
+    if isinstance(estimator, str):
+        from knockoffs.response import make_estimator
+
+        return make_estimator(estimator.replace("-", "_"), task)
+    return estimator
+
+
+def _check_estimator(estimator: Any) -> None:
+    if isinstance(estimator, type):
+        raise InputError(f"estimator is the class {estimator.__name__}: pass an instance, {estimator.__name__}().")
+    missing = [method for method in ("fit", "predict") if not callable(getattr(estimator, method, None))]
+    if missing:
+        raise InputError(f"estimator {type(estimator).__name__} lacks {' and '.join(missing)}.")
+
+
+def _made_for(estimator: Any) -> str | None:
+    """Task that an estimator is made for, if it says so."""
+    from sklearn.base import is_classifier, is_regressor
+
+    try:
+        return "classification" if is_classifier(estimator) else "regression" if is_regressor(estimator) else None
+    except AttributeError:  # scikit-learn's methods without its base class
+        return "classification" if hasattr(estimator, "predict_proba") else None
+
+
+def _is_linear(name: str | None, model: Any) -> bool:
+    return name in ("lasso", "logistic", "linear", "ridge") or ".linear_model." in type(model).__module__ + "."
+
+
+def _bind_loss(score: Any, importance: Any, loss: Any, task: str, model: Any, notes: dict[str, str]) -> Any:
+    if "loss" not in accepted_options(score):
+        if loss is not None:
+            raise InputError(f"loss={loss!r} is not used by importance={importance!r}: leave it out, or use 'swap'.")
+        return score
+    if isinstance(loss, str):
+        from knockoffs.importance.losses import LOSSES
+
+        loss = loss.replace("-", "_")
+        if loss not in LOSSES:
+            raise unknown_option("loss", loss, LOSSES)
+    if loss is None and importance in ("swap", "permutation"):
+        loss = default_loss(task, model)
+        notes["loss"] = f"loss={loss!r}, the default for {task} with {type(model).__name__}"
+    return score if loss is None else partial(score, loss=loss)
+
+
+def default_loss(task: str, model: Any) -> str:
+    """Loss that does not saturate: log-loss where there are probabilities, squared error for numbers."""
+    if task == "regression":
+        return "squared_error"
+    return "log_loss" if hasattr(model, "predict_proba") else "accuracy"
+
+
+def default_evaluation(name: str | None, model: Any, importance: Any) -> str:
+    """Rows on which a fitted model is scored: unseen ones for models that remember the rows they were fitted on."""
+    if importance in READ_OFF_THE_MODEL or _is_linear(name, model):
+        return "in_sample"
+    if getattr(model, "bootstrap", False) and hasattr(model, "oob_score"):  # a forest
+        return "out_of_bag"
+    return "cross_fitted"

@@ -1,0 +1,262 @@
+"""Naive Bayes, or the latent class model: K -> X_j, with the columns independent given the class K."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from knockoffs.errors import InputError, KnockoffWarning, name_some, unknown_option
+from knockoffs.features.children import KINDS, SUM_TOLERANCE, Children, infer_kind
+from knockoffs.features.order import choose_order
+from knockoffs.features.posterior.categorical import normalise_log_weights, sample_categorical
+from knockoffs.sampling.conjugates.identity import Identity
+from knockoffs.sampling.conjugates.independent import Independent
+from knockoffs.sampling.network import BayesianNetwork, Blanket, Node
+
+
+@dataclass(frozen=True)
+class NaiveBayes:
+    """Classes K with probabilities ``weights``, and columns that are independent given K.
+
+    Parameters
+    ----------
+    weights : array, shape (n_classes,)
+    children : sequence of Children
+        ``Categorical``, ``Bernoulli``, ``Gaussian`` or ``Poisson`` columns of ``knockoffs.features.children``. Columns
+        of one kind share a node: they are independent given K, so one node or many is the same law.
+
+    Examples
+    --------
+    >>> from knockoffs.features.children import Bernoulli
+    >>> from knockoffs.sampling.sampler import sample_knockoffs
+    >>> model = NaiveBayes(np.array([0.5, 0.5]), (Bernoulli((0, 1), np.array([[0.1, 0.2], [0.9, 0.8]])),))
+    >>> X = np.array([[0, 0], [1, 1], [1, 1]])
+    >>> sample_knockoffs(model.as_network(), X, np.random.default_rng(0)).shape
+    (3, 2)
+    """
+
+    weights: NDArray
+    children: tuple[Children, ...]
+
+    def __post_init__(self) -> None:
+        weights = np.asarray(self.weights, dtype=float)
+        if weights.ndim != 1 or (weights < 0).any() or not abs(weights.sum() - 1) <= SUM_TOLERANCE:
+            raise InputError(f"weights sum to {weights.sum():.6g}: expected non-negative numbers that sum to one.")
+        for group in self.children:
+            if group.n_classes != len(weights):
+                raise InputError(
+                    f"columns {name_some(group.columns)} have {group.n_classes} classes, the weights {len(weights)}."
+                )
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters, for AIC and BIC."""
+        return len(self.weights) - 1 + sum(group.n_parameters for group in self.children)
+
+    def score(self, X: NDArray) -> float:
+        """Mean log-likelihood of the rows."""
+        return float(normalise_log_weights(self.log_weights(X))[1].mean())
+
+    def aic(self, X: NDArray) -> float:
+        """Akaike's criterion on X: smaller is better."""
+        return 2 * self.n_parameters - 2 * len(X) * self.score(X)
+
+    def bic(self, X: NDArray) -> float:
+        """Schwarz's criterion on X: smaller is better."""
+        return float(np.log(len(X))) * self.n_parameters - 2 * len(X) * self.score(X)
+
+    def log_weights(self, X: NDArray) -> NDArray:
+        """Log P(K = k) + log P(x | K = k), shape (n, n_classes)."""
+        with np.errstate(divide="ignore"):
+            out = np.tile(np.log(self.weights), (len(X), 1))
+        for group in self.children:
+            out += group.log_prob(X[:, list(group.columns)])
+        return out
+
+    def sample_hidden(self, X: NDArray, rng: Generator) -> dict[str, NDArray]:
+        """K ~ P(K | X), exactly."""
+        for group in self.children:
+            group.check(X[:, list(group.columns)])
+        return {"K": sample_categorical(self.log_weights(X), rng)}
+
+    def as_network(self) -> BayesianNetwork:
+        """K -> X_j: K keeps its value, every column is drawn again from its law given K."""
+        return self._network
+
+    @cached_property
+    def _network(self) -> BayesianNetwork:
+        K = Node("K", parents=(), conjugate=Identity())
+        leaves = [
+            Node(
+                f"X_{type(group).__name__.lower()}_{i}",
+                parents=("K",),
+                conjugate=Independent(partial(_draw, group), partial(_log_prob, group)),
+                columns=group.columns,
+            )
+            for i, group in enumerate(self.children)
+        ]
+        return BayesianNetwork((K, *leaves), sample_hidden=self.sample_hidden)
+
+    def sample(self, n: int, rng: Generator) -> NDArray:
+        """Draw n rows of X, shape (n, n_columns)."""
+        K = rng.choice(len(self.weights), size=n, p=self.weights / self.weights.sum())
+        X = np.empty((n, sum(len(group.columns) for group in self.children)))
+        for group in self.children:
+            X[:, list(group.columns)] = group.draw(K, rng)
+        return X
+
+
+def _draw(group: Children, blanket: Blanket, n: int, rng: Generator) -> NDArray:
+    return group.draw(blanket["K"], rng)
+
+
+def _log_prob(group: Children, u: NDArray, blanket: Blanket) -> NDArray:
+    return group.log_prob(u)[np.arange(len(u)), blanket["K"]]
+
+
+def fit_naive_bayes(
+    X: ArrayLike,
+    *,
+    rng: Generator,
+    n_jobs: int | None = None,
+    kinds: Sequence[str] | None = None,
+    n_classes: int | Sequence[int] = range(1, 9),
+    criterion: str = "aic",
+    n_starts: int = 5,
+    pseudo_count: float = 1.0,
+    max_iter: int = 500,
+    tol: float = 1e-6,
+) -> NaiveBayes:
+    """Fit a latent class model by EM, the number of classes by AIC or BIC.
+
+    Parameters
+    ----------
+    X : array, shape (n, n_columns)
+        Categorical columns hold the codes 0, 1, ...
+    rng : numpy.random.Generator
+    n_jobs : int, optional
+        Starts that run at the same time; the answer does not depend on it.
+    kinds : sequence of str, optional
+        "categorical", "bernoulli", "gaussian" or "poisson" for each column; left out, they are inferred
+        (see ``infer_kind``).
+    n_classes : int or sequence of int
+        The number of classes, or the numbers to choose from.
+    criterion : {"aic", "bic"}
+    n_starts : int
+        Starts of EM for each number of classes; the best likelihood is kept.
+    pseudo_count : float
+        Every class borrows this many rows with the law of the whole column (a conjugate prior), so that a small class
+        has no zero probability or variance by accident.
+    max_iter, tol : int, float
+        EM stops when a step gains less than ``tol`` per row.
+
+    Returns
+    -------
+    NaiveBayes
+    """
+    X = _check_table(X)
+    if criterion not in ("aic", "bic"):
+        raise unknown_option("criterion", criterion, ("aic", "bic"))
+    groups = _group_columns(X, kinds)
+    numbers = [n_classes] if isinstance(n_classes, int | np.integer) else list(n_classes)
+    if not numbers or min(numbers) < 1 or max(numbers) > len(X):
+        raise InputError(f"n_classes={n_classes!r}: expected numbers from 1 to the number of rows, {len(X)}.")
+    if n_starts < 1 or pseudo_count < 0:
+        raise InputError(f"n_starts={n_starts} must be at least 1 and pseudo_count={pseudo_count:g} not negative.")
+    jobs = n_jobs if len(numbers) == 1 else None  # the starts of one number run together, or the numbers do
+
+    def fit(table: NDArray, k: int, stream: Generator) -> NaiveBayes:
+        starts = stream.spawn(n_starts if k > 1 else 1)
+        work = (delayed(_em)(table, groups, k, start, pseudo_count, max_iter, tol) for start in starts)
+        model, _, converged = max(Parallel(n_jobs=jobs)(work), key=lambda one: one[1])
+        if not converged:
+            text = f"EM of {k} classes did not converge in {max_iter} steps: raise max_iter."
+            warnings.warn(text, KnockoffWarning, stacklevel=2)
+        return model
+
+    return choose_order(X, numbers, fit, criterion=criterion, rng=rng, n_jobs=n_jobs)[0]
+
+
+def _em(
+    X: NDArray,
+    groups: list[tuple[Any, tuple[int, ...]]],
+    n_classes: int,
+    rng: Generator,
+    pseudo_count: float,
+    max_iter: int,
+    tol: float,
+) -> tuple[NaiveBayes, float, bool]:
+    """One run of EM from n_classes random rows: the model, its log likelihood, and whether it converged."""
+    blocks = [X[:, list(columns)] for _, columns in groups]
+    statistics = [kind.statistics(block) for (kind, _), block in zip(groups, blocks, strict=True)]
+    overall = [np.asarray(T.mean(axis=0)) for T in statistics]
+
+    def maximise(R: NDArray, borrowed: float) -> NaiveBayes:
+        N = R.sum(axis=0)
+        children = []
+        for (kind, columns), block, T, mean in zip(groups, blocks, statistics, overall, strict=True):
+            means = ((T.T @ R).T + borrowed * mean) / (N + borrowed + 1e-300)[:, None]
+            children.append(kind.from_means(columns, block, means))
+        return NaiveBayes(N / N.sum(), tuple(children))
+
+    R = np.zeros((len(X), n_classes))
+    R[rng.choice(len(X), size=n_classes, replace=False), np.arange(n_classes)] = 1.0
+    model = maximise(R if n_classes > 1 else np.ones((len(X), 1)), max(pseudo_count, 1.0))
+    before = -np.inf
+    for _ in range(max_iter):
+        log_posterior, log_evidence = normalise_log_weights(model.log_weights(X))
+        after = float(log_evidence.sum())
+        if after - before < tol * len(X) and np.isfinite(before):
+            return model, after, True
+        model, before = maximise(np.exp(log_posterior), pseudo_count), after
+    return model, float(normalise_log_weights(model.log_weights(X))[1].sum()), False
+
+
+def _group_columns(X: NDArray, kinds: Sequence[str] | None) -> list[tuple[Any, tuple[int, ...]]]:
+    if kinds is None:
+        kinds = [infer_kind(column) for column in X.T]
+    if len(kinds) != X.shape[1]:
+        raise InputError(f"kinds has {len(kinds)} entries for {X.shape[1]} columns.")
+    for name in kinds:
+        if name not in KINDS:
+            raise unknown_option("kinds", name, KINDS)
+    groups = []
+    for name, kind in KINDS.items():
+        columns = tuple(j for j, other in enumerate(kinds) if other == name)
+        if not columns:
+            continue
+        U = X[:, list(columns)]
+        if name == "gaussian":
+            constant = np.ptp(U, axis=0) == 0
+            if constant.any():
+                raise InputError(f"columns {name_some(np.asarray(columns)[constant])} are constant: drop them.")
+        else:
+            whole = (U >= 0).all(axis=0) & (U == np.floor(U)).all(axis=0) & (name != "bernoulli" or U.max(axis=0) <= 1)
+            if not whole.all():
+                raise InputError(
+                    f"columns {name_some(np.asarray(columns)[~whole])} are not {name}: expected "
+                    f"{'zeros and ones' if name == 'bernoulli' else 'non-negative integers'}."
+                )
+        groups.append((kind, columns))
+    return groups
+
+
+def _check_table(X: ArrayLike) -> NDArray:
+    X = np.asarray(X)
+    if X.ndim != 2 or 0 in X.shape:
+        raise InputError(f"X has shape {X.shape}: expected (n, n_columns).")
+    if not np.issubdtype(X.dtype, np.number) and X.dtype != bool:
+        raise InputError(f"X has dtype {X.dtype}: code categories as 0, 1, ... first.")
+    X = X.astype(float)
+    bad = ~np.isfinite(X).all(axis=0)
+    if bad.any():
+        raise InputError(f"columns {name_some(np.flatnonzero(bad))} of X have NaN or infinite values.")
+    return X

@@ -1,0 +1,83 @@
+"""Topics of a document by collapsed Gibbs sampling, started from the variational solution."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from knockoffs.errors import InputError, name_some
+from knockoffs.features.posterior.variational import sample_dirichlet, variational_topics
+
+
+def sample_topics_gibbs(
+    counts: csr_array,
+    alpha: NDArray,
+    beta: NDArray,
+    rng: Generator,
+    *,
+    n_sweeps: int,
+    start: NDArray | None = None,
+) -> tuple[NDArray, NDArray]:
+    """Draw theta and the topics of the tokens given the words.
+
+    The topics z are swept ``n_sweeps`` times with theta integrated out, P(z_i = t | rest) proportional to
+    (alpha_t + tokens of topic t elsewhere) beta[t, w_i]; then theta ~ Dirichlet(alpha + tokens of each topic). The
+    chain starts from z drawn at the mean of the variational theta, so short documents need few sweeps.
+
+    Parameters
+    ----------
+    counts : sparse array of int, shape (n, n_words)
+    alpha : array, shape (n_topics,)
+    beta : array, shape (n_topics, n_words)
+    rng : numpy.random.Generator
+    n_sweeps : int
+    start : array, shape (n, n_topics), optional
+        Theta at which the first z are drawn, in place of the variational mean.
+
+    Returns
+    -------
+    theta : array, shape (n, n_topics)
+    z : array of int, shape (n_tokens,)
+        Topic of each token, documents one after the other and their words in the order of ``counts.indices``.
+    """
+    if start is None:
+        gamma = variational_topics(counts, alpha, beta)
+        start = gamma / gamma.sum(axis=1, keepdims=True)
+    words = np.repeat(counts.indices, counts.data.astype(np.int64))
+    starts = np.concatenate([[0], np.cumsum(counts.data, dtype=np.int64)])[counts.indptr]
+    topics, z, impossible = _sweep(words, starts, alpha, np.ascontiguousarray(beta.T), start, n_sweeps, rng)
+    if impossible.any():
+        raise InputError(f"rows {name_some(np.flatnonzero(impossible))} have words that no topic produces.")
+    return sample_dirichlet(alpha + topics, rng), z
+
+
+@njit(cache=True, nogil=True)
+def _sweep(words, starts, alpha, beta_of_word, mean, n_sweeps, rng):  # type: ignore[no-untyped-def]
+    n, n_topics = len(starts) - 1, len(alpha)
+    topics = np.zeros((n, n_topics))
+    z = np.empty(len(words), dtype=np.int64)
+    impossible = np.zeros(n, dtype=np.bool_)
+    cdf = np.empty(n_topics)
+    for d in range(n):
+        tokens = topics[d]
+        for sweep in range(n_sweeps + 1):  # the first one draws z at the variational mean of theta
+            for i in range(starts[d], starts[d + 1]):
+                if sweep > 0:
+                    tokens[z[i]] -= 1.0
+                total = 0.0
+                for t in range(n_topics):
+                    prior = mean[d, t] if sweep == 0 else alpha[t] + tokens[t]
+                    total += prior * beta_of_word[words[i], t]
+                    cdf[t] = total
+                if not total > 0.0:
+                    impossible[d] = True
+                u = rng.random() * total
+                chosen = 0
+                while chosen < n_topics - 1 and cdf[chosen] <= u:
+                    chosen += 1
+                z[i] = chosen
+                tokens[chosen] += 1.0
+    return topics, z, impossible

@@ -1,0 +1,204 @@
+"""Losses: what a model loses on each row; a score is how much the loss rises when a column is faked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from knockoffs.errors import InputError, name_some, unknown_option
+
+Needs = Literal["predict", "predict_proba", "decision"]
+Task = Literal["classification", "regression"]
+SMALLEST_PROBABILITY = 1e-15  # log-loss is bounded by -log of it, 34.5
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss for each row.
+
+    Attributes
+    ----------
+    name : str
+    needs : {"predict", "predict_proba", "decision"}
+        What it is computed from. "decision" is ``decision_function``, or ``predict_proba`` of a model without it.
+    task : {"classification", "regression"}, optional
+        What y must be; None for either.
+    function : callable
+        ``(y, prediction, classes) -> (n,)``: y as the user gave it, the prediction of shape (n,) for "predict" and
+        (n, n_classes) otherwise, and the model's ``classes_`` (None for a regressor).
+    """
+
+    name: str
+    needs: Needs
+    task: Task | None
+    function: Callable[[NDArray, NDArray, NDArray | None], NDArray]
+
+    def __call__(self, y: NDArray, prediction: NDArray, classes: NDArray | None = None) -> NDArray:
+        """Loss of each row, shape (n,)."""
+        return self.function(y, prediction, classes)
+
+
+def class_codes(y: ArrayLike, classes: ArrayLike) -> NDArray[np.intp]:
+    """Place of each label among the model's classes.
+
+    >>> class_codes(["b", "a", "b"], ["a", "b"])
+    array([1, 0, 1])
+    """
+    labels, known = np.asarray(y), np.asarray(classes)
+    order = np.argsort(known)
+    place = np.searchsorted(known, labels, sorter=order)
+    codes = order[np.minimum(place, len(known) - 1)]
+    unseen = known[codes] != labels
+    if np.any(unseen):
+        names = np.unique(labels[unseen]).tolist()
+        raise InputError(
+            f"y has classes that the model was not fitted on: {name_some(names)}; "
+            f"it knows {name_some(known.tolist())}. Fit it on rows of every class, or leave those rows out."
+        )
+    return codes
+
+
+def _accuracy(y: NDArray, prediction: NDArray, classes: NDArray | None) -> NDArray:
+    return (np.asarray(y) != prediction).astype(float)
+
+
+def _of_own_class(y: NDArray, prediction: NDArray, classes: NDArray | None) -> NDArray:
+    assert classes is not None
+    return np.take_along_axis(prediction, class_codes(y, classes)[:, None], axis=1)[:, 0]
+
+
+def _log_loss(y: NDArray, prediction: NDArray, classes: NDArray | None) -> NDArray:
+    return -np.log(np.clip(_of_own_class(y, prediction, classes), SMALLEST_PROBABILITY, 1.0))
+
+
+def _brier(y: NDArray, prediction: NDArray, classes: NDArray | None) -> NDArray:
+    # sum_k (p_k - 1{k = y})^2 = sum_k p_k^2 + 1 - 2 p_y
+    return (prediction**2).sum(axis=1) + 1.0 - 2.0 * _of_own_class(y, prediction, classes)
+
+
+def _margin(y: NDArray, prediction: NDArray, classes: NDArray | None) -> NDArray:
+    assert classes is not None
+    own = class_codes(y, classes)[:, None]
+    others = prediction.astype(float)
+    score = np.take_along_axis(others, own, axis=1)[:, 0]
+    np.put_along_axis(others, own, -np.inf, axis=1)
+    return others.max(axis=1) - score
+
+
+def _squared_error(y: NDArray, prediction: NDArray, classes: NDArray | None) -> NDArray:
+    return (y - prediction) ** 2
+
+
+def _absolute_error(y: NDArray, prediction: NDArray, classes: NDArray | None) -> NDArray:
+    return np.abs(y - prediction)
+
+
+LOSSES: dict[str, Loss] = {
+    "accuracy": Loss(
+        "accuracy", "predict", "classification", _accuracy
+    ),  # the 0-1 loss: its rise is a drop in accuracy
+    "log_loss": Loss("log_loss", "predict_proba", "classification", _log_loss),
+    "brier": Loss("brier", "predict_proba", "classification", _brier),
+    "margin": Loss("margin", "decision", "classification", _margin),
+    "squared_error": Loss("squared_error", "predict", "regression", _squared_error),
+    "absolute_error": Loss("absolute_error", "predict", "regression", _absolute_error),
+}
+
+LossLike = str | Loss | Callable[[NDArray, NDArray], NDArray] | None
+
+
+def task_of(model: Any) -> Task:
+    """Whether a fitted model predicts classes or numbers: a classifier has ``classes_``."""
+    return "classification" if hasattr(model, "classes_") else "regression"
+
+
+def resolve_loss(loss: LossLike, model: Any) -> Loss:
+    """Loss for a fitted model, checked to fit what the model predicts and the methods it has.
+
+    Parameters
+    ----------
+    loss : str, Loss, callable or None
+        A name of ``LOSSES``; a ``Loss``; a function ``(y, prediction) -> (n,)`` of what ``model.predict`` says; or
+        None, which is accuracy for a classifier and the squared error for a regressor.
+    model : object
+        A fitted classifier (it has ``classes_``) or regressor.
+    """
+    task = task_of(model)
+    if loss is None:
+        loss = "accuracy" if task == "classification" else "squared_error"
+    if isinstance(loss, str):
+        if loss not in LOSSES:
+            raise unknown_option("loss", loss, LOSSES)
+        loss = LOSSES[loss]
+    elif callable(loss) and not isinstance(loss, Loss):
+        loss = _from_function(loss)
+    elif not isinstance(loss, Loss):
+        raise InputError(f"loss={loss!r} is neither a name ({', '.join(map(repr, LOSSES))}) nor a function.")
+    if loss.task not in (None, task):
+        fitting = [name for name, known in LOSSES.items() if known.task == task]
+        kind = "classes" if task == "classification" else "numbers"
+        raise InputError(
+            f"loss={loss.name!r} is a loss for {loss.task}, and {type(model).__name__} predicts {kind}. "
+            f"Use {', '.join(map(repr, fitting))}."
+        )
+    _check_methods(loss, model, task)
+    return loss
+
+
+def _from_function(function: Callable[[NDArray, NDArray], NDArray]) -> Loss:
+    name = getattr(function, "__name__", type(function).__name__)
+
+    def by_row(y: NDArray, prediction: NDArray, classes: NDArray | None) -> NDArray:
+        losses = np.asarray(function(y, prediction), dtype=float)
+        if losses.shape != (len(y),):
+            raise InputError(
+                f"loss={name} gave shape {losses.shape} for {len(y)} rows: it must give one loss a row, not a mean."
+            )
+        return losses
+
+    return Loss(name, "predict", None, by_row)
+
+
+METHODS: dict[str, tuple[str, ...]] = {
+    "predict": ("predict",),
+    "predict_proba": ("predict_proba",),
+    "decision": ("decision_function", "predict_proba"),
+}
+
+
+def _check_methods(loss: Loss, model: Any, task: Task) -> None:
+    if any(hasattr(model, method) for method in METHODS[loss.needs]):
+        return
+    usable = [
+        name
+        for name, known in LOSSES.items()
+        if known.task == task and any(hasattr(model, method) for method in METHODS[known.needs])
+    ]
+    missing = " or ".join(METHODS[loss.needs])
+    remedy = (
+        f"With this model use loss={' or '.join(map(repr, usable))}, or a model with that method."
+        if usable
+        else f"No accuracy-drop score works without it: give the model a method {missing}."
+    )
+    raise InputError(f"{type(model).__name__} has no {missing}, which loss={loss.name!r} needs. {remedy}")
+
+
+def predict_for(loss: Loss, model: Any, XX: NDArray) -> NDArray:
+    """Predict what the loss is computed from.
+
+    Returns
+    -------
+    array, shape (n,) for "predict", (n, n_classes) otherwise
+        Two classes with one decision value f become the scores (0, f), whose margin is f.
+    """
+    method = next(method for method in METHODS[loss.needs] if hasattr(model, method))
+    prediction = np.asarray(getattr(model, method)(XX))
+    if loss.needs != "predict" and prediction.ndim == 1:
+        prediction = np.column_stack([np.zeros(len(prediction)), prediction])
+    if loss.needs == "predict" and prediction.ndim == 2 and prediction.shape[1] == 1:
+        prediction = prediction[:, 0]
+    return prediction

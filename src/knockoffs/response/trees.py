@@ -1,0 +1,113 @@
+"""Tree models of y: the forest and the boosting that a task gets by default, and a forest's out-of-bag side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knockoffs.errors import InputError, unknown_option
+
+Task = Literal["classification", "regression"]
+N_TREES = 500  # a row is out of the bag of about 180 of them
+
+
+def forest(task: Task, *, n_jobs: int | None = None, **options: Any) -> Any:
+    """Return an unfitted random forest, the estimator "forest".
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}
+    n_jobs : int, optional
+    **options
+        Of scikit-learn's RandomForestClassifier or RandomForestRegressor.
+
+    >>> forest("regression", n_estimators=10)
+    RandomForestRegressor(n_estimators=10)
+    """
+    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+    kind = _by_task(task, RandomForestClassifier, RandomForestRegressor)
+    return kind(**{"n_estimators": N_TREES, "n_jobs": n_jobs, **options})
+
+
+def boosting(task: Task, **options: Any) -> Any:
+    """Return an unfitted histogram gradient boosting, the estimator "boosting".
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}
+    **options
+        Of scikit-learn's HistGradientBoostingClassifier or HistGradientBoostingRegressor.
+
+    >>> boosting("classification", max_iter=50)
+    HistGradientBoostingClassifier(max_iter=50)
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    return _by_task(task, HistGradientBoostingClassifier, HistGradientBoostingRegressor)(**options)
+
+
+def _by_task(task: str, classifier: Any, regressor: Any) -> Any:
+    if task not in ("classification", "regression"):
+        raise unknown_option("task", task, ("classification", "regression"))
+    return classifier if task == "classification" else regressor
+
+
+@dataclass(frozen=True)
+class OutOfBagForest:
+    """A fitted forest of which, on each training row, only the trees speak that were not fitted on it.
+
+    It can be scored on its training rows by Swap, Permutation and their integrals with the built-in losses; it cannot
+    predict other tables.
+
+    Attributes
+    ----------
+    forest : object
+        A fitted forest of scikit-learn with ``bootstrap=True``.
+    in_use : array of bool, shape (n, n_trees)
+        False where a row was in the bootstrap sample of a tree.
+    """
+
+    forest: Any
+    in_use: NDArray[np.bool_]
+
+    def __getattr__(self, name: str) -> Any:
+        """Look up what the forest learned: its trees, its classes and its width."""
+        if name in ("estimators_", "n_outputs_", "n_features_in_", "classes_"):
+            return getattr(self.forest, name)
+        raise AttributeError(name)
+
+    def predict(self, XX: NDArray) -> NoReturn:
+        """Refuse: which trees may speak is known for the training rows only."""
+        raise InputError(
+            "an out-of-bag forest is scored by the built-in losses on its training rows and cannot predict a table. "
+            "Use evaluation='cross_fitted' with a loss of your own or with missing values."
+        )
+
+    predict_proba = predict
+
+
+def out_of_bag(fitted: Any, n: int) -> OutOfBagForest:
+    """Out-of-bag side of a forest fitted on n rows.
+
+    Parameters
+    ----------
+    fitted : object
+        A RandomForest or ExtraTrees of scikit-learn fitted with ``bootstrap=True``.
+    n : int
+        Number of rows it was fitted on.
+    """
+    if not getattr(fitted, "bootstrap", False) or not hasattr(fitted, "estimators_samples_"):
+        raise InputError(
+            f"evaluation='out_of_bag' needs a forest of scikit-learn with bootstrap=True, not {type(fitted).__name__}. "
+            "Use evaluation='cross_fitted'."
+        )
+    in_use = np.ones((n, len(fitted.estimators_)), dtype=bool)
+    for tree, rows in enumerate(fitted.estimators_samples_):
+        in_use[rows, tree] = False
+    if not in_use.any():
+        raise InputError("every row is in the sample of every tree: fit more trees, or use evaluation='cross_fitted'.")
+    return OutOfBagForest(fitted, in_use)

@@ -1,0 +1,106 @@
+"""Flip-sign in distribution: over refitted models, the signs of null W are fair coins.
+
+Given |W|, signs of null W are independent and fair (Lemma 3.3 of the paper's reference), so their number is binomial:
+the check fails by chance with probability 1e-6, and with 5000 signs it sees a bias of 3.5 points (50 % to 53.5 %) half
+the time, one of 6 points nearly always.
+"""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.tree import DecisionTreeRegressor
+
+from knockoffs.importance.accuracy_drop import permutation_integral, swap, swap_integral
+from knockoffs.importance.evaluation import fit_and_score
+from knockoffs.procedure import select_features
+
+N, D, N_NON_NULL = 100, 60, 5
+N_SIGNS = 5000
+
+
+class FirstHalf(RegressorMixin, BaseEstimator):
+    """A fit that minds the order of its columns as much as can be: it looks at the first half only."""
+
+    def fit(self, XX, y):
+        self.half_ = XX.shape[1] // 2
+        self.ridge_ = Ridge().fit(XX[:, : self.half_], y)
+        return self
+
+    def predict(self, XX):
+        return self.ridge_.predict(XX[:, : self.half_])
+
+
+def draw(rng, classes):
+    """Independent columns, where an independent copy is a knockoff; the first five matter."""
+    X, X_tilde = rng.normal(size=(2, N, D))
+    signal = X[:, :N_NON_NULL].sum(axis=1) + X[:, 0] * X[:, 1] + rng.normal(size=N)
+    return X, X_tilde, np.digitize(signal, [-1, 1]) if classes else signal
+
+
+def null_signs(statistics, seed, classes):
+    """Signs of the null W that are not zero, over as many refits as it takes."""
+    signs = np.empty(0)
+    for rng in np.random.default_rng(seed).spawn(2000):
+        W = statistics(*draw(rng, classes), rng)[N_NON_NULL:]
+        signs = np.append(signs, np.sign(W[W != 0]))
+        if len(signs) >= N_SIGNS:
+            return signs
+    raise AssertionError(f"only {len(signs)} statistics are not zero")
+
+
+def p_value(signs):
+    return binomtest(int((signs > 0).sum()), len(signs)).pvalue
+
+
+CASES = {
+    "forest, swap, log-loss, in sample": (RandomForestClassifier(20), partial(swap, loss="log_loss"), "in_sample"),
+    "forest, swap, accuracy, out of bag": (RandomForestClassifier(20), swap, "out_of_bag"),
+    "boosting, swap integral, cross-fitted": (
+        HistGradientBoostingClassifier(max_iter=5, max_leaf_nodes=4),
+        partial(swap_integral, loss="log_loss"),
+        "cross_fitted",
+    ),
+    "logistic, permutation integral, held out": (
+        LogisticRegression(),
+        partial(permutation_integral, loss="brier"),
+        "held_out",
+    ),
+    "one tree, swap, in sample": (DecisionTreeRegressor(), swap, "in_sample"),
+    "first half only, swap, in sample": (FirstHalf(), swap, "in_sample"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_signs_of_refitted_nulls_are_fair(name, seed):
+    estimator, importance, evaluation = CASES[name]
+
+    def statistics(X, X_tilde, y, rng):
+        return select_features(
+            X,
+            y,
+            feature_model=None,
+            knockoffs=X_tilde,
+            estimator=estimator,
+            importance=importance,
+            evaluation=evaluation,
+            n_folds=3,
+            rng=rng,
+        ).W
+
+    signs = null_signs(statistics, seed, classes=name.split(",")[0] not in ("one tree", "first half only"))
+    assert len(signs) >= N_SIGNS
+    assert p_value(signs) > 1e-6
+
+
+def test_the_check_sees_a_fit_that_minds_column_order(seed):
+    # without the random swap of the procedure the same model puts every null on the side of X
+    def statistics(X, X_tilde, y, rng):
+        scores = fit_and_score(FirstHalf(), swap, X, X_tilde, y, rng=rng)
+        return scores.Z - scores.Z_tilde
+
+    assert p_value(null_signs(statistics, seed, classes=False)) < 1e-6

@@ -1,0 +1,376 @@
+"""Linear models: optimality conditions first, then scikit-learn as the oracle, then invariances."""
+
+import warnings
+from unittest import SkipTest
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import Lasso, LassoCV, LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from knockoffs.errors import InputError
+from knockoffs.response import ESTIMATORS, make_estimator
+from knockoffs.response.coordinate_descent import lasso_gap, lasso_path
+from knockoffs.response.l1_path import assign_folds
+from knockoffs.response.linear import LassoPathCV, LogisticPathCV, PlainLinear, PlainLogistic
+
+L1_MODELS = [LassoPathCV, LogisticPathCV]
+
+
+def numeric(n=200, d=30, seed=0, noise=1.0, rho=0.5):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    for j in range(1, d):
+        X[:, j] = rho * X[:, j - 1] + np.sqrt(1 - rho**2) * X[:, j]
+    X = X * rng.uniform(0.1, 10, d) + rng.normal(0, 5, d)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    y = Z[:, : min(5, d)] @ np.array([1, -1, 0.5, 0.7, -0.3])[: min(5, d)] + noise * rng.standard_normal(n)
+    return X, y
+
+
+def classes(n_classes, n=300, d=20, seed=0):
+    rng = np.random.default_rng(seed)
+    X, _ = numeric(n, d, seed)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    utility = 1.5 * Z[:, :n_classes] + rng.gumbel(size=(n, n_classes))
+    return X, np.array(["delta", "alpha", "charlie", "bravo"])[utility.argmax(axis=1)]
+
+
+def standardised(X):
+    return (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+def violation(gradient, coef, lam):
+    """Largest violation of the optimality conditions: |g| <= lam, and g = lam sign(coef) where coef is not 0."""
+    return max(
+        np.maximum(np.abs(gradient) - lam, 0).max(),
+        np.abs(gradient - lam * np.sign(coef))[coef != 0].max(initial=0),
+    )
+
+
+# ---- exact: optimality ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "d"), [(200, 30), (60, 200), (40, 400)])
+@pytest.mark.parametrize("lam", [0.3, 0.1, 0.03])
+def test_lasso_is_optimal_to_rounding(n, d, lam):
+    X, y = numeric(n, d)
+    Z, ys = standardised(X), (y - y.mean()) / y.std()
+    coef = LassoPathCV(lam=lam).fit(X, y).coef_ * X.std(axis=0) / y.std()
+    assert violation(Z.T @ (ys - Z @ coef) / n, coef, lam) < 1e-12
+    # duality gap, written out: the residual itself is dual feasible here
+    r = ys - Z @ coef
+    r = r * min(1, lam / np.abs(Z.T @ r / n).max())
+    primal = ((ys - Z @ coef) ** 2).sum() / (2 * n) + lam * np.abs(coef).sum()
+    dual = (ys @ ys - (ys - r) @ (ys - r)) / (2 * n)
+    assert abs(primal - dual) < 1e-12
+
+
+def test_a_perturbed_lasso_is_not_optimal():  # the check above can fail
+    X, y = numeric()
+    Z, ys = standardised(X), (y - y.mean()) / y.std()
+    coef = LassoPathCV(lam=0.1).fit(X, y).coef_ * X.std(axis=0) / y.std()
+    coef[0] *= 1 + 1e-6
+    assert violation(Z.T @ (ys - Z @ coef) / len(y), coef, 0.1) > 1e-9
+
+
+def test_kernel_closes_the_duality_gap_it_is_asked_to():
+    X, y = numeric(100, 40)
+    Z, ys = standardised(X), (y - y.mean()) / y.std()
+    G, c = Z.T @ Z / 100, Z.T @ ys / 100
+    lams = np.array([0.2, 0.1, 0.02])
+    for tol in (1e-3, 1e-6, 1e-12):
+        path, beta = np.empty((3, 40)), np.zeros(40)
+        lasso_path(G, c, lams, beta, path, 40, 1.0, tol, 10_000)
+        for lam, b in zip(lams, path, strict=True):
+            gap = lasso_gap(c, lam, b, c - G @ b, 40, 1.0)
+            assert -1e-15 < gap <= tol * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+@pytest.mark.parametrize("lam", [0.1, 0.02, 0.004])
+def test_l1_logistic_is_optimal_to_rounding(n_classes, lam):
+    X, y = classes(n_classes)
+    Z = standardised(X)
+    model = LogisticPathCV(lam=lam).fit(X, y)
+    coef, P = model.coef_ * X.std(axis=0), model.predict_proba(X)
+    Y = y[:, None] == model.classes_
+    g = (Y - P).T @ Z / len(y)
+    g0 = (Y - P).mean(axis=0)
+    if n_classes == 2:
+        g, g0 = g[1:], g0[1:]
+    assert np.abs(g0).max() < 1e-13
+    assert violation(g, coef, lam) < 1e-11
+
+
+# ---- scikit-learn as the oracle ---------------------------------------------------------------------------------------
+
+
+def test_lasso_agrees_with_scikit_learn():
+    X, y = numeric()
+    Z, ys = standardised(X), (y - y.mean()) / y.std()
+    for lam in (0.2, 0.05, 0.005):
+        ours = LassoPathCV(lam=lam).fit(X, y)
+        theirs = Lasso(alpha=lam, tol=1e-14, max_iter=100_000).fit(Z, ys)
+        np.testing.assert_allclose(ours.coef_ * X.std(axis=0) / y.std(), theirs.coef_, atol=1e-9)
+        np.testing.assert_allclose(ours.predict(X), theirs.predict(Z) * y.std() + y.mean(), atol=1e-8)
+
+
+def test_cross_validation_agrees_with_scikit_learn():
+    X, y = numeric(150, 40, noise=2.0)
+    fold_of = assign_folds(5, 150, np.random.default_rng(3))
+    ours = LassoPathCV(folds=fold_of).fit(X, y)
+    walked = ours.cross_validation_
+    Z, ys = standardised(X), (y - y.mean()) / y.std()
+    splits = [(np.flatnonzero(fold_of != f), np.flatnonzero(fold_of == f)) for f in range(5)]
+    theirs = LassoCV(alphas=walked.lams, cv=splits, tol=1e-10, max_iter=100_000).fit(Z, ys)
+    # Lasso at 1e-7 of duality gap: predictions to a few 1e-4, squared errors near their minimum much closer
+    np.testing.assert_allclose(walked.losses.T, theirs.mse_path_, rtol=1e-3)
+    assert ours.lam_ == pytest.approx(theirs.alpha_)
+    np.testing.assert_allclose(ours.coef_ * X.std(axis=0) / y.std(), theirs.coef_, atol=1e-5)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+def test_l1_logistic_agrees_with_scikit_learn(n_classes):
+    X, y = classes(n_classes)
+    Z, lam = standardised(X), 0.03
+    ours = LogisticPathCV(lam=lam).fit(X, y)
+    theirs = LogisticRegression(l1_ratio=1, C=1 / (len(y) * lam), solver="saga", tol=1e-9, max_iter=100_000).fit(Z, y)
+    np.testing.assert_allclose(ours.coef_ * X.std(axis=0), theirs.coef_, atol=1e-6)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(Z), atol=1e-6)
+    assert (ours.predict(X) == theirs.predict(Z)).all()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_log_loss_of_the_folds_agrees_with_scikit_learn(n_classes):
+    X, y = classes(n_classes, n=150, d=10)
+    _, codes = np.unique(y, return_inverse=True)
+    fold_of = assign_folds(3, len(y), np.random.default_rng(0), codes)
+    walked = LogisticPathCV(folds=fold_of).fit(X, y).cross_validation_
+    Z = standardised(X)
+    for fold in range(3):
+        train, test = fold_of != fold, fold_of == fold
+        for i in (5, walked.best):
+            C = 1 / (train.sum() * walked.lams[i])
+            theirs = LogisticRegression(l1_ratio=1, C=C, solver="saga", tol=1e-8, max_iter=100_000)
+            P = theirs.fit(Z[train], y[train]).predict_proba(Z[test])
+            loss = -np.log(P[np.arange(test.sum()), codes[test]]).mean()
+            assert walked.losses[fold, i] == pytest.approx(loss, rel=1e-3)
+
+
+def test_plain_models_agree_with_scikit_learn():
+    X, y = numeric()
+    np.testing.assert_allclose(PlainLinear().fit(X, y).coef_, LinearRegression().fit(X, y).coef_, rtol=1e-9)
+    X, y = classes(2)
+    ours = PlainLogistic(ridge=1e-9).fit(X, y)
+    theirs = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-12, max_iter=200).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-5, atol=1e-7)
+
+
+# ---- invariances -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("factor", [-1.0, 1e-12, -1e-9, 1e12])
+def test_units_and_sign_of_y(factor):
+    X, y = numeric()
+    a = LassoPathCV(random_state=0).fit(X, y)
+    b = LassoPathCV(random_state=0).fit(X, factor * (y + 3))
+    np.testing.assert_allclose(b.coef_ / factor, a.coef_, rtol=1e-9, atol=1e-12)
+    assert b.intercept_ / factor == pytest.approx(a.intercept_ + 3, rel=1e-8)
+
+
+@pytest.mark.parametrize("model", L1_MODELS)
+@pytest.mark.parametrize("factor", [-1e-12, 1e12])
+def test_units_of_the_columns(model, factor):
+    X, y = numeric()
+    y = y if model is LassoPathCV else y > 0
+    a, b = (model(random_state=0).fit(XX, y).coef_ for XX in (X, X * factor))
+    np.testing.assert_allclose(b * factor, a, rtol=1e-8, atol=1e-11)
+
+
+@pytest.mark.parametrize("kind", ["lasso", "binary", "multiclass", "linear", "logistic"])
+def test_no_order_of_the_columns_matters(kind):
+    X, y = classes(3, n=120, d=60) if kind == "multiclass" else numeric(120, 60)
+    if kind in ("binary", "logistic"):
+        y = y > 0
+    model = {"linear": PlainLinear(), "logistic": PlainLogistic(), "lasso": LassoPathCV(random_state=1)}.get(
+        kind, LogisticPathCV(random_state=1)
+    )
+    order = np.random.default_rng(0).permutation(60)
+    coef = np.atleast_2d(clone(model).fit(X, y).coef_)
+    permuted = np.atleast_2d(clone(model).fit(X[:, order], y).coef_)
+    np.testing.assert_allclose(permuted, coef[:, order], atol=1e-8 * np.abs(coef).max())
+    assert ((permuted != 0) == (coef[:, order] != 0)).all()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+def test_names_of_the_classes_do_not_matter(n_classes):
+    X, y = classes(n_classes)
+    names = {name: f"{'zyxw'[i]}" for i, name in enumerate(np.unique(y))}  # reverses their order
+    a = LogisticPathCV(lam=0.02).fit(X, y)
+    b = LogisticPathCV(lam=0.02).fit(X, np.array([names[v] for v in y]))
+    sign = -1 if n_classes == 2 else 1
+    np.testing.assert_allclose(b.coef_[::-1] * sign, a.coef_, atol=1e-9)
+
+
+@pytest.mark.parametrize("y_of", [lambda y: y > 0, lambda y: np.where(y > 0, "yes", "no"), lambda y: (y > 0) + 7])
+def test_labels_of_any_kind(y_of):
+    X, y = numeric()
+    labels = y_of(y)
+    model = LogisticPathCV(lam=0.05).fit(X, labels)
+    np.testing.assert_array_equal(model.classes_, np.unique(labels))
+    assert set(model.predict(X)) <= set(labels)
+    np.testing.assert_allclose(model.coef_, LogisticPathCV(lam=0.05).fit(X, y > 0).coef_)
+
+
+@pytest.mark.parametrize("kind", ["lasso", "binary", "multiclass", "linear", "logistic"])
+def test_weights_are_repeated_rows(kind):
+    X, y = classes(3, n=80, d=8) if kind == "multiclass" else numeric(80, 8)
+    if kind in ("binary", "logistic"):
+        y = y > 0
+    counts = np.random.default_rng(0).integers(0, 4, 80)
+    rows = np.repeat(np.arange(80), counts)
+    folds = np.arange(80) % 4
+    cv = {"lasso": LassoPathCV, "linear": PlainLinear, "logistic": PlainLogistic}.get(kind, LogisticPathCV)
+    options = [{"folds": folds}, {"folds": folds[rows]}] if cv in L1_MODELS else [{}, {}]
+    weighted = cv(**options[0]).fit(X, y, sample_weight=counts)
+    repeated = cv(**options[1]).fit(X[rows], y[rows])
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-7, atol=1e-10)
+    np.testing.assert_allclose(weighted.intercept_, repeated.intercept_, rtol=1e-7, atol=1e-9)
+
+
+def test_generators_and_seeds():
+    X, y = numeric(noise=4.0)
+    a, b = (LassoPathCV(random_state=s).fit(X, y) for s in (5, np.random.default_rng(5)))
+    assert (a.cross_validation_.losses == b.cross_validation_.losses).all()
+    c = LassoPathCV(random_state=6).fit(X, y)
+    assert not np.array_equal(a.cross_validation_.losses[:, 10], c.cross_validation_.losses[:, 10])
+
+
+# ---- awkward tables -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["lasso", "binary", "multiclass", "linear", "logistic"])
+def test_constant_and_repeated_columns(kind):
+    X, y = classes(3, n=120, d=6) if kind == "multiclass" else numeric(120, 6)
+    if kind in ("binary", "logistic"):
+        y = y > 0
+    model = {"linear": PlainLinear(), "logistic": PlainLogistic(), "lasso": LassoPathCV(random_state=1)}.get(
+        kind, LogisticPathCV(random_state=1)
+    )
+    awkward = np.column_stack([np.full(120, 1e6 + 0.1), X, X[:, 0], 4 - 2 * X[:, 0]])
+    coef = np.atleast_2d(clone(model).fit(awkward, y).coef_)
+    assert (coef[:, 0] == 0).all()
+    np.testing.assert_array_equal(coef[:, 1], coef[:, 7])
+    np.testing.assert_allclose(coef[:, 1], -2 * coef[:, 8], rtol=1e-9)
+    if kind in ("lasso", "binary"):  # the whole is what one column alone would have had
+        alone = np.atleast_2d(clone(model).fit(X, y).coef_)
+        np.testing.assert_allclose(3 * coef[:, 1], alone[:, 0], rtol=1e-8)
+
+
+def test_nearly_equal_columns_still_solve():
+    X, y = numeric(100, 5)
+    X = np.column_stack([X, X + 1e-9 * np.random.default_rng(0).standard_normal(X.shape)])
+    Z, ys = standardised(X), (y - y.mean()) / y.std()
+    coef = LassoPathCV(lam=0.05).fit(X, y).coef_ * X.std(axis=0) / y.std()
+    assert violation(Z.T @ (ys - Z @ coef) / 100, coef, 0.05) < 1e-4
+
+
+def test_separated_classes_stay_finite():
+    X, y = numeric(60, 3)
+    y = X[:, 0] > np.median(X[:, 0])
+    for model in (PlainLogistic(), LogisticPathCV(random_state=0)):
+        coef = model.fit(X, y).coef_ * X.std(axis=0)
+        assert np.isfinite(coef).all()
+        assert 1 < np.abs(coef[0, 0]) < 1000
+        assert np.abs(coef[0, 0]) > 3 * np.abs(coef[0, 1:]).max()
+
+
+def test_a_class_of_one_row_stays_in_training():
+    X, y = classes(3, n=90, d=5)
+    y[0] = "rare"
+    fold_of = assign_folds(5, 90, np.random.default_rng(0), np.unique(y, return_inverse=True)[1])
+    assert fold_of[0] == -1 and (fold_of[1:] >= 0).all()
+    model = LogisticPathCV(random_state=0).fit(X, y)
+    assert np.isfinite(model.cross_validation_.losses).all()
+    assert list(model.classes_) == ["alpha", "charlie", "delta", "rare"]
+
+
+def test_folds_are_stratified():
+    codes = np.repeat([0, 1, 2], [50, 30, 7])
+    fold_of = assign_folds(5, 87, np.random.default_rng(0), codes)
+    counts = np.array([np.bincount(fold_of[codes == k], minlength=5) for k in range(3)])
+    assert (np.ptp(counts, axis=1) <= 1).all()
+    assert np.ptp(np.bincount(fold_of)) <= 1
+
+
+def test_nothing_to_find():
+    X, _ = numeric(100, 20)
+    y = np.random.default_rng(1).standard_normal(100)
+    assert (LassoPathCV(random_state=0).fit(X, y).coef_ != 0).sum() <= 10
+    constant = LassoPathCV(random_state=0).fit(X, np.full(100, 7.0))
+    assert (constant.coef_ == 0).all() and constant.intercept_ == pytest.approx(7)
+
+
+def test_more_columns_than_rows():
+    X, y = numeric(80, 1000, noise=0.3, rho=0.0)
+    model = LassoPathCV(random_state=0).fit(X, y)
+    assert (model.coef_[:4] != 0).all()
+    binary = LogisticPathCV(random_state=0).fit(X, y > 0)
+    assert binary.coef_[0, 0] > 0 > binary.coef_[0, 1]
+    assert PlainLinear().fit(X, y).score(X, y) == pytest.approx(1)
+    assert PlainLogistic().fit(X, y > 0).score(X, y > 0) == 1
+
+
+# ---- as scikit-learn estimators -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", [LassoPathCV(), LogisticPathCV(), PlainLinear(), PlainLogistic()], ids=repr)
+def test_scikit_learn_checks(model):
+    failed = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for estimator, check in estimator_checks_generator(model):
+            try:
+                check(estimator)
+            except SkipTest as skip:
+                assert "SCIPY_ARRAY_API is not set" in str(skip)
+            except Exception as error:
+                failed.append(f"{getattr(check, 'func', check).__name__}: {type(error).__name__}: {error}"[:300])
+    # weights equal rows only in the same folds, which rows removed or repeated cannot be in
+    excused = "check_sample_weight_equivalence" if hasattr(model, "folds") else "none"
+    assert [f for f in failed if not f.startswith(excused)] == []
+
+
+def test_in_a_pipeline():
+    X, y = numeric()
+    model = make_pipeline(StandardScaler(), LassoPathCV(random_state=0)).fit(X, y)
+    np.testing.assert_allclose(model.predict(X), LassoPathCV(random_state=0).fit(X, y).predict(X), rtol=1e-8)
+
+
+def test_registry():
+    for name in ESTIMATORS:
+        built = []
+        for task in ("regression", "binary"):
+            try:
+                built.append(make_estimator(name, task, random_state=0))
+            except InputError as error:
+                assert f"estimator={name!r}" in str(error)
+        assert built
+    with pytest.raises(InputError, match="Did you mean 'lasso'"):
+        make_estimator("lassso", "regression")
+
+
+def test_bad_input():
+    X, y = numeric()
+    with pytest.raises(InputError, match="one class only"):
+        LogisticPathCV().fit(X, np.ones(len(y), dtype=int))
+    with pytest.raises(InputError, match="shape \\(3,\\)"):
+        LassoPathCV().fit(X, y, sample_weight=[1, 2, 3])
+    with pytest.raises(InputError, match="not negative"):
+        LassoPathCV().fit(X, y, sample_weight=-np.ones(len(y)))
+    with pytest.raises(InputError, match="folds=1"):
+        LassoPathCV(folds=1).fit(X, y)

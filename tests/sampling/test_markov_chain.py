@@ -1,0 +1,242 @@
+"""The Markov chain conjugates: the Definition by enumeration, and the compiled draws against it."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from knockoffs.errors import InputError
+from knockoffs.sampling.conjugates import markov_chain_kernels as kernels
+from knockoffs.sampling.conjugates.markov_chain import (
+    JumpChain,
+    MarkovChain,
+    MarkovChainGiven,
+    draw_key,
+    sample_pairs,
+)
+from knockoffs.sampling.network import BayesianNetwork, Node
+from knockoffs.sampling.sampler import sample_knockoffs
+from knockoffs.sampling.swap import swap
+
+
+def random_chain(rng, T, K, zeros):
+    """A chain; with zeros, about half of the steps are impossible."""
+
+    def rows(*shape):
+        table = rng.dirichlet(np.ones(K), size=shape)
+        if zeros:
+            keep = rng.random(table.shape) < 0.5
+            keep[..., 0] |= ~keep.any(axis=-1)
+            table = np.where(keep, table, 0.0)
+        return table / table.sum(axis=-1, keepdims=True)
+
+    return MarkovChain(rows(), rows(T - 1, K))
+
+
+def random_jump_chain(rng, T, K, zeros):
+    alpha = rng.dirichlet(np.ones(K), size=T)
+    jump = rng.random(T - 1)
+    if zeros:
+        alpha[rng.random(alpha.shape) < 0.3] = 0.0
+        alpha[:, 0] += 1e-3
+        jump[rng.random(T - 1) < 0.3] = 0.0
+        jump[rng.random(T - 1) < 0.2] = 1.0
+    return JumpChain(alpha / alpha.sum(axis=1, keepdims=True), jump)
+
+
+def all_pairs(T, K):
+    """Every (u, u_tilde) in K^T x K^T, as two arrays."""
+    states = np.array(list(product(range(K), repeat=T)))
+    m = len(states)
+    return np.repeat(states, m, axis=0), np.tile(states, (m, 1))
+
+
+def largest_asymmetry(conjugate, T, K, blanket=None):
+    """Largest change of P(u) Q(u_tilde | u) under the swap of any set of coordinates; also checks sums to one."""
+    u, u_tilde = all_pairs(T, K)
+    blanket = blanket or {}
+
+    def phi(u, u_tilde):
+        return np.exp(conjugate.log_conditional(u, blanket)) * np.exp(conjugate.log_kernel(u_tilde, u, blanket))
+
+    joint = phi(u, u_tilde)
+    assert joint.sum() == pytest.approx(1.0, abs=1e-12)
+    return max(np.abs(phi(*swap(u, u_tilde, S)) - joint).max() for S in product([False, True], repeat=T))
+
+
+@pytest.mark.parametrize("zeros", [False, True])
+@pytest.mark.parametrize(("T", "K"), [(1, 3), (2, 3), (3, 2), (3, 3), (4, 2)])
+@pytest.mark.parametrize("make", [random_chain, random_jump_chain])
+def test_definition_under_every_swap(make, T, K, zeros):
+    rng = np.random.default_rng([T, K, zeros])
+    for _ in range(8):
+        assert largest_asymmetry(make(rng, T, K, zeros), T, K) < 1e-12
+
+
+def test_definition_with_a_chain_for_every_row():
+    """The law may depend on the blanket: here each row has one of three chains."""
+    rng = np.random.default_rng(0)
+    T, K = 3, 2
+    chains = [random_chain(rng, T, K, zeros) for zeros in (False, True, False)]
+
+    def law(blanket):
+        which = blanket["V"]
+        initial = np.array([chain.initial for chain in chains])[which]
+        return initial, np.array([chain.transitions for chain in chains])[which]
+
+    n = len(all_pairs(T, K)[0])
+    for v in range(3):
+        blanket = {"V": np.full(n, v)}
+        assert largest_asymmetry(MarkovChainGiven(law), T, K, blanket) < 1e-12
+        u, u_tilde = all_pairs(T, K)
+        given = MarkovChainGiven(law).log_kernel(u_tilde, u, blanket)
+        possible = np.isfinite(chains[v].log_conditional(u, {}))
+        np.testing.assert_allclose(given[possible], chains[v].log_kernel(u_tilde, u, {})[possible], atol=1e-12)
+
+
+class ForgottenHistory(MarkovChain):
+    """A planted fault: the normalising constants of the steps before are not carried along."""
+
+    def log_kernel(self, u_tilde, u, blanket):
+        total = np.zeros(len(u))
+        for j in range(u.shape[1]):
+            weights = np.tile(self.initial, (len(u), 1))
+            if j > 0:
+                weights = self.transitions[j - 1][u[:, j - 1]] * self.transitions[j - 1][u_tilde[:, j - 1]]
+            if j + 1 < u.shape[1]:
+                weights = weights * self.transitions[j][:, u[:, j + 1]].T
+            total += np.log(weights[np.arange(len(u)), u_tilde[:, j]] / weights.sum(axis=1))
+        return total
+
+
+def test_a_forgotten_history_is_seen():
+    chain = random_chain(np.random.default_rng(1), 3, 2, False)
+    assert largest_asymmetry(ForgottenHistory(chain.initial, chain.transitions), 3, 2) > 1e-3
+
+
+@pytest.mark.parametrize("make", [random_chain, random_jump_chain])
+@pytest.mark.parametrize(("T", "K"), [(1, 2), (7, 2), (5, 3), (30, 11), (3, 300)])
+def test_compiled_draws_are_the_written_out_ones(make, T, K):
+    """From the same uniform numbers the kernel and the plain formula draw the same states, zeros included."""
+    rng = np.random.default_rng([T, K])
+    chain = make(rng, T, K, K < 300)
+    dense = chain if isinstance(chain, MarkovChain) else chain.dense
+    u = draw_rows(dense, 300, rng)
+    seed = rng.bit_generator.state
+    u_tilde = chain.sample(u, {}, rng)
+    rng.bit_generator.state = seed
+    uniforms = kernels.row_uniforms(draw_key(rng), *u.shape)
+    expected = sample_pairs(u, dense.initial, dense.transitions, uniforms)
+    assert (u_tilde == expected).mean() > 0.9999  # a uniform may fall within rounding of a bound
+    assert np.isfinite(dense.log_conditional(u_tilde, {})).all()
+    assert u_tilde.dtype == u.dtype
+
+
+def draw_rows(chain, n, rng):
+    """Rows of a chain, drawn the slow way."""
+    T = len(chain.transitions) + 1
+    u = np.empty((n, T), dtype=np.int64)
+    for i in range(n):
+        p = chain.initial
+        for j in range(T):
+            u[i, j] = rng.choice(len(p), p=p)
+            p = chain.transitions[j, u[i, j]] if j + 1 < T else p
+    return u
+
+
+def test_draws_follow_the_kernel():
+    """Frequencies of u_tilde against log_kernel: 5 standard errors (false alarm 1e-5 over all cells); shows 0.006."""
+    rng = np.random.default_rng(2)
+    chain = random_chain(rng, 3, 2, False)
+    n = 200_000
+    u = np.tile([[0, 1, 1]], (n, 1))
+    codes = chain.sample(u, {}, rng) @ [4, 2, 1]
+    frequency = np.bincount(codes, minlength=8) / n
+    u_tilde = np.array(list(product(range(2), repeat=3)))
+    p = np.exp(chain.log_kernel(u_tilde, np.tile([[0, 1, 1]], (8, 1)), {}))
+    assert (np.abs(frequency - p) <= 5 * np.sqrt(p * (1 - p) / n) + 1e-12).all()
+
+
+def test_streams_are_uniform_and_apart():
+    """Mean, variance and neighbours' correlation of the streams, 5 standard errors each (false alarm 2e-6)."""
+    U = kernels.row_uniforms(draw_key(np.random.default_rng(3)), 1000, 500)
+    assert U.min() >= 0 and U.max() < 1
+    N = U.size
+    assert abs(U.mean() - 0.5) < 5 * np.sqrt(1 / 12 / N)
+    assert abs(U.var() - 1 / 12) < 5 * np.sqrt(1 / 180 / N)
+    assert abs(np.mean((U[1:] - 0.5) * (U[:-1] - 0.5))) < 5 / 12 / np.sqrt(N)
+    assert abs(np.mean((U[:, 1:] - 0.5) * (U[:, :-1] - 0.5))) < 5 / 12 / np.sqrt(N)
+
+
+@pytest.mark.parametrize("make", [random_chain, random_jump_chain])
+def test_threads_and_blocks_do_not_change_the_draw(make):
+    chain = make(np.random.default_rng(4), 6, 3, False)
+    u = draw_rows(getattr(chain, "dense", chain), 333, np.random.default_rng(5))
+    draws = [
+        type(chain)(*[getattr(chain, name) for name in chain.__dataclass_fields__][:2], n_jobs=n_jobs).sample(
+            u, {}, np.random.default_rng(6)
+        )
+        for n_jobs in (1, 2, 5)
+    ]
+    assert (draws[0] == draws[1]).all() and (draws[0] == draws[2]).all()
+    assert (chain.sample(u[:70], {}, np.random.default_rng(6)) == draws[0][:70]).all()
+    assert (chain.sample(u, {}, np.random.default_rng(7)) != draws[0]).any()
+
+
+def test_a_long_chain_survives():
+    """100,000 steps with transition probabilities down to 1e-12."""
+    rng = np.random.default_rng(8)
+    T, K = 100_000, 3
+    sticky = np.full((K, K), 1e-12) + (1 - K * 1e-12) * np.eye(K)
+    mixing = rng.dirichlet(np.ones(K), size=K)
+    transitions = np.where(rng.random((T - 1, 1, 1)) < 0.5, sticky, mixing)
+    chain = MarkovChain(np.full(K, 1 / K), transitions)
+    u = np.empty((64, T), dtype=np.int8)
+    u[:, 0] = rng.integers(K, size=64)
+    for j in range(1, T):
+        u[:, j] = (rng.random((64, 1)) > transitions[j - 1][u[:, j - 1]].cumsum(axis=1)[:, :-1]).sum(axis=1)
+    u_tilde = chain.sample(u, {}, rng)
+    assert u_tilde.dtype == np.int8
+    assert np.isfinite(chain.log_kernel(u_tilde[:2, :20_000], u[:2, :20_000], {})).all()
+    assert (u_tilde != u)[:, -1000:].mean() > 0.05  # it still moves at the far end, as far as sticky steps allow
+    jumps = JumpChain(np.full((T, K), 1 / K), np.full(T - 1, 0.01))
+    assert set(np.unique(jumps.sample(u[:, :T], {}, rng))) <= {0, 1, 2}
+
+
+def test_an_observed_chain_in_a_network():
+    """X itself a chain: one node, floats in and floats out."""
+    rng = np.random.default_rng(9)
+    chain = random_chain(rng, 4, 3, False)
+    network = BayesianNetwork((Node("X", (), chain, columns=range(4)),))
+    X = draw_rows(chain, 50, rng).astype(float)
+    X_tilde = sample_knockoffs(network, X, rng)
+    assert X_tilde.dtype == float and set(np.unique(X_tilde)) <= {0.0, 1.0, 2.0}
+
+
+def test_errors_name_the_place():
+    P = np.array([[[0.5, 0.5], [0.0, 1.0]]])
+    with pytest.raises(InputError, match=r"transitions\[0, 1\] adds up to 0.9"):
+        MarkovChain(np.array([1.0, 0.0]), np.array([[[0.5, 0.5], [0.0, 0.9]]]))
+    with pytest.raises(InputError, match="initial has a negative probability, -0.5"):
+        MarkovChain(np.array([1.5, -0.5]), P)
+    with pytest.raises(InputError, match="initial adds up to nan"):
+        MarkovChain(np.array([np.nan, 1.0]), P)
+    with pytest.raises(InputError, match=r"expected \(K,\) and \(T - 1, K, K\)"):
+        MarkovChain(np.array([1.0, 0.0, 0.0]), P)
+    chain = MarkovChain(np.array([0.5, 0.5]), P)
+    rng = np.random.default_rng(0)
+    with pytest.raises(InputError, match="row 1 has probability zero under the chain, first at step 1"):
+        chain.sample(np.array([[0, 0], [1, 0]]), {}, rng)
+    with pytest.raises(InputError, match="row 1, site 0: 2 is not a known state; known are 0, ..., 1"):
+        chain.sample(np.array([[0, 0], [2, 0]]), {}, rng)
+    with pytest.raises(InputError, match="row 0, site 1: 0.5 is not a known state"):
+        chain.sample(np.array([[0, 0.5]]), {}, rng)
+    with pytest.raises(InputError, match="row 0, site 1: nan is not a known state"):
+        chain.sample(np.array([[0, np.nan]]), {}, rng)
+    with pytest.raises(InputError, match="the chain has 2 steps"):
+        chain.sample(np.zeros((3, 5)), {}, rng)
+    with pytest.raises(InputError, match=r"jump\[0\] = 1.5 is not a probability"):
+        JumpChain(np.full((2, 2), 0.5), np.array([1.5]))
+    jumps = JumpChain(np.array([[0.5, 0.5], [0.5, 0.5]]), np.array([0.0]))
+    with pytest.raises(InputError, match="row 0 has probability zero under the chain, first at step 1"):
+        jumps.sample(np.array([[0, 1]]), {}, rng)

@@ -1,0 +1,373 @@
+"""The command line: what it prints and writes, its exit codes, and that it starts at once."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from knockoffs import cli
+from knockoffs.selection_file import read_selection
+
+SOURCE = Path(cli.__file__).resolve().parents[1]
+NAMES = [*(f"gene {j}" for j in range(12)), "[bold]x[/bold]", "two\nlines", "=SUM(A1)"]
+
+
+def write_table(folder, ending=".csv", n=200, **more):
+    """Fifteen features with odd names, of which the first six and the oddest three matter."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, len(NAMES)))
+    y = 3 * X[:, [0, 1, 2, 3, 4, 5, 12, 13, 14]].sum(axis=1) + rng.standard_normal(n)
+    frame = pl.DataFrame(X, schema=NAMES).with_columns(y=y, **more)
+    path = folder / f"table{ending}"
+    (frame.write_parquet if ending == ".parquet" else frame.write_csv)(path)
+    return path
+
+
+def run(*arguments, status=0):
+    """Run the program in this process."""
+    with pytest.raises(SystemExit) as ended:
+        cli.main([str(argument) for argument in arguments])
+    assert ended.value.code == status
+
+
+def run_apart(*arguments, **options):
+    """Run the program in a process of its own."""
+    environment = os.environ | {"PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "knockoffs.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, **options)
+
+
+SELECT = ("--target", "y", "--fdr", 0.2, "--seed", 0, "--feature-model", "gaussian")
+
+
+@pytest.fixture(scope="module")
+def selected(tmp_path_factory):
+    """A table, and the folder of its selection."""
+    folder = tmp_path_factory.mktemp("selected")
+    table = write_table(folder)
+    run("select", table, *SELECT, "--out", folder / "out")
+    return table, folder / "out"
+
+
+# ---- start-up -----------------------------------------------------------------------------------------------
+
+
+def test_the_command_line_starts_without_the_heavy_libraries():
+    heavy = ("numpy", "scipy", "sklearn", "torch", "numba", "pandas", "polars", "joblib", "narwhals")
+    code = f"import sys, knockoffs, knockoffs.cli; print([name for name in {heavy} if name in sys.modules])"
+    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+    assert result.stdout.strip() == "[]"
+
+
+def test_help_answers_at_once():
+    """CPU time, best of three: the machine may be busy."""
+    times = []
+    for _ in range(3):
+        before = os.times()
+        run_apart("--help")
+        after = os.times()
+        times.append(after.children_user + after.children_system - before.children_user - before.children_system)
+    assert min(times) < 0.5
+
+
+def test_help_names_every_command_and_exits_with_0():
+    result = run_apart("--help")
+    assert result.returncode == 0
+    for command in ("select", "rerun", "sample", "demo"):
+        assert f"  {command} " in result.stdout
+
+
+def test_no_command_shows_the_help_and_exits_with_2():
+    result = run_apart()
+    assert result.returncode == 2
+    assert "select" in result.stderr
+
+
+# ---- select -------------------------------------------------------------------------------------------------
+
+
+def test_select_prints_a_table_and_a_sentence(tmp_path, capsys):
+    run("select", write_table(tmp_path), *SELECT)
+    out, err = capsys.readouterr()
+    assert out.splitlines()[0].split() == ["feature", "W", "q-value"]
+    assert "[bold]x[/bold]" in out  # not taken for markup
+    assert "two\\nlines" in out  # does not break the table
+    assert "threshold" in out
+    assert "P^X, the model of the features, is right" in out
+    assert "reading" in err
+    assert "\x1b" not in out + err  # plain lines in a pipe
+    assert os.listdir(tmp_path) == ["table.csv"]  # nothing is written unasked
+
+
+def test_selection_json_holds_everything(selected):
+    table, folder = selected
+    content = json.loads((folder / "selection.json").read_text())
+    assert content["parameters"]["seed"] == 0
+    assert content["parameters"]["fdr"] == 0.2
+    assert content["parameters"]["feature_model"] == "gaussian"
+    assert content["data"]["file"] == "table.csv"
+    assert content["data"]["n_rows"] == 200
+    assert len(content["data"]["sha256"]) == 64
+    assert content["versions"].keys() >= {"python", "knockoffs", "numpy", "scipy", "scikit-learn", "numba"}
+    assert [feature["name"] for feature in content["features"]] == NAMES
+    for feature in content["features"]:
+        assert feature["W"] == pytest.approx(feature["Z"] - feature["Z_tilde"], abs=0)
+        assert feature["selected"] == (feature["W"] >= content["threshold"])
+    assert "false discovery rate 0.2" in content["explanation"]
+
+
+def test_selection_csv_can_be_read_by_others(selected):
+    _, folder = selected
+    frame = pd.read_csv(folder / "selection.csv")
+    assert set(frame["name"]) == set(NAMES)
+    assert frame["W"].is_monotonic_decreasing
+    record = read_selection(folder / "selection.json")
+    assert set(frame["name"][frame["selected"]]) == set(record.selected)
+
+
+@pytest.mark.parametrize("ending", [".csv.gz", ".tsv", ".parquet"])
+def test_every_format_gives_the_same_answer(selected, tmp_path, ending):
+    table, folder = selected
+    other = tmp_path / f"table{ending}"
+    frame = pl.read_csv(table)
+    if ending == ".parquet":
+        frame.write_parquet(other)
+    else:
+        frame.to_pandas().to_csv(other, sep="\t" if ending == ".tsv" else ",", index=False)
+    run("select", other, *SELECT, "--out", tmp_path)
+    old, new = (read_selection(place / "selection.json") for place in (folder, tmp_path))
+    np.testing.assert_array_equal(old.W, new.W)
+
+
+def test_the_number_of_jobs_does_not_matter(selected, tmp_path):
+    table, folder = selected
+    run("select", table, *SELECT, "--jobs", 2, "--out", tmp_path)
+    assert (tmp_path / "selection.csv").read_bytes() == (folder / "selection.csv").read_bytes()
+
+
+def test_columns_can_be_left_out(tmp_path):
+    table = write_table(tmp_path, city=pl.Series(["Bern", "Basel"] * 100), id=pl.Series(range(200)))
+    run("select", table, *SELECT, "--drop", "city", "--drop", "id", "--out", tmp_path)
+    record = read_selection(tmp_path / "selection.json")
+    assert record.names == NAMES
+    assert record.parameters["drop"] == ["city", "id"]
+
+
+def test_a_run_that_selects_nothing_says_why(tmp_path, capsys):
+    table = tmp_path / "noise.csv"
+    rng = np.random.default_rng(3)
+    pl.DataFrame(rng.standard_normal((100, 16)), schema=[*"abcdefghijklmnop"]).write_csv(table)
+    run("select", table, "--target", "p", "--fdr", 0.1, "--feature-model", "gaussian", "--out", tmp_path)
+    out = capsys.readouterr().out
+    assert "Nothing is selected" in out
+    assert json.loads((tmp_path / "selection.json").read_text())["threshold"] == "inf"
+    assert read_selection(tmp_path / "selection.json").threshold == np.inf
+
+
+# ---- rerun --------------------------------------------------------------------------------------------------
+
+
+def test_rerun_gives_the_identical_answer(selected, capsys):
+    table, folder = selected
+    run("rerun", folder / "selection.json", table)
+    assert "The answer is identical" in capsys.readouterr().out
+
+
+def test_rerun_on_other_data_says_what_differs(selected, tmp_path, capsys):
+    table, folder = selected
+    other = tmp_path / "table.csv"
+    pl.read_csv(table).with_columns(pl.col("gene 0") * 2 + pl.col("gene 11")).write_csv(other)
+    run("rerun", folder / "selection.json", other, status=1)
+    out = capsys.readouterr().out
+    assert "Different: the data: SHA-256" in out
+    assert "Different in the answer: W, the most for" in out
+
+
+def test_rerun_with_other_versions_says_so(selected, tmp_path, capsys):
+    table, folder = selected
+    content = json.loads((folder / "selection.json").read_text())
+    content["versions"]["numpy"] = "1.0"
+    (tmp_path / "selection.json").write_text(json.dumps(content))
+    run("rerun", tmp_path / "selection.json", table)
+    out = capsys.readouterr().out
+    assert "Different: the version of numpy: 1.0 then" in out
+    assert "The answer is identical" in out
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda content: "[]", "this is not a selection.json"),
+        (lambda content: "{", "cannot be read as a selection"),
+        (lambda content: json.dumps(content | {"format": 9}), "format 9, and this version reads format 1"),
+        (
+            lambda content: json.dumps(content | {"parameters": {"target": "y"}}),
+            "lacks the parameters 'drop', 'fdr', 'seed'",
+        ),
+        (
+            lambda content: json.dumps(content | {"parameters": content["parameters"] | {"magic": 1}}),
+            "parameters that this version does not know: 'magic'",
+        ),
+    ],
+)
+def test_a_file_that_is_no_selection_is_refused(selected, tmp_path, capsys, change, message):
+    table, folder = selected
+    content = json.loads((folder / "selection.json").read_text())
+    (tmp_path / "selection.json").write_text(change(content))
+    run("rerun", tmp_path / "selection.json", table, status=1)
+    assert message in capsys.readouterr().err
+
+
+# ---- sample and demo ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])
+def test_sample_writes_knockoffs_in_the_format_that_came_in(tmp_path, ending):
+    table = write_table(tmp_path)
+    out = tmp_path / f"knockoffs{ending}"
+    run("sample", table, "--feature-model", "gaussian", "--drop", "y", "--out", out)
+    frame = pl.read_parquet(out) if ending == ".parquet" else pl.read_csv(out)
+    assert frame.columns == NAMES
+    assert frame.shape == (200, 15)
+    # the features are independent, so their knockoffs can be: 5 standard errors over 200 rows are 0.35, a copy has 1
+    assert abs(np.corrcoef(frame["gene 0"], pl.read_csv(table)["gene 0"])[0, 1]) < 0.6
+
+
+def test_sample_into_a_folder_keeps_the_format(tmp_path):
+    table = write_table(tmp_path, ".parquet")
+    run("sample", table, "--feature-model", "gaussian", "--drop", "y", "--out", tmp_path)
+    assert pl.read_parquet(tmp_path / "table.knockoffs.parquet").columns == NAMES
+
+
+def test_sample_is_the_same_for_the_same_seed(tmp_path):
+    table = write_table(tmp_path)
+    for name, seed in (("a.csv", 1), ("b.csv", 1), ("c.csv", 2)):
+        run("sample", table, "--feature-model", "gaussian", "--seed", seed, "--out", tmp_path / name)
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes() != (tmp_path / "c.csv").read_bytes()
+
+
+def test_options_of_the_feature_model(tmp_path, capsys):
+    table = write_table(tmp_path)
+    options = ("sample", table, "--feature-model", "gaussian", "--out", tmp_path / "k.csv", "--feature-model-option")
+    run(*options, "diagonal=equicorrelated")
+    run(*options, "diagonl=mvr", status=1)
+    assert "Did you mean 'diagonal'?" in capsys.readouterr().err
+    run(*options, "diagonal", status=2)
+    assert cli.parse_options(["n-components=[1, 2]", "a=x", "b=true"]) == {"n_components": [1, 2], "a": "x", "b": True}
+
+
+def test_demo_selects_from_the_breast_cancer_data(capsys, tmp_path):
+    run("demo", "--out", tmp_path)
+    out = capsys.readouterr().out
+    assert "of 30 features" in out
+    assert "P^X" in out
+    assert len(read_selection(tmp_path / "selection.json").features) == 30
+
+
+# ---- bad calls and bad data ---------------------------------------------------------------------------------
+
+
+BAD_CALLS = [
+    (["--target", "z"], "--target 'z' is not a column of the table"),
+    (["--target", "gene_0"], "Did you mean 'gene 0'?"),
+    (["--target", "y", "--fdr", "20"], "fdr=20 is not between 0 and 1. Did you mean 0.2?"),
+    (["--target", "y", "--fdr", "high"], "--fdr"),
+    (["--target", "y", "--drop", "nothing"], "--drop 'nothing' is not a column"),
+    (["--target", "y", "--feature-model", "gausian"], "Did you mean 'gaussian'?"),
+    (["--target", "y", "--estimator", "laso"], "Did you mean 'lasso'?"),
+    (["--target", "y", "--importance", "swop"], "Did you mean 'swap'?"),
+    (["--target", "y", "--loss", "logloss"], "Did you mean 'log_loss'?"),
+    (["--target", "y", "--task", "regresion"], "Did you mean 'regression'?"),
+    (["--target", "y", "--rule", "max"], "--rule='max' is not known"),
+    (["--target", "y", "--offset", "3"], "offset=3"),
+    (["--target", "y", "--seed", "-1"], "--seed"),
+    (["--tagret", "y"], "No such option: --tagret"),
+    ([], "--target"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), BAD_CALLS, ids=range(len(BAD_CALLS)))
+def test_a_bad_call_exits_with_2_and_one_sentence(selected, capsys, options, message):
+    run("select", selected[0], *options, status=2)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err.splitlines()[-1]
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("nowhere.csv", None, "nowhere.csv: there is no such file"),
+        ("empty.csv", "", "empty.csv: the file is empty"),
+        ("table.xls", "a,y\n1,2\n", "the format is told by the ending"),
+        ("hole.csv", "a,y\n1,2\n,3\n" + "4,5\n" * 5, "X contains NaN in column 'a', the first in row 1"),
+        ("text.csv", "a,y\n1,2\nu,3\n" + "4,5\n" * 5, "labels, not numbers, in column 'a', for instance '1'"),
+        ("twice.csv", "a,a,y\n1,2,3\n", "two columns of the same name: 'a'"),
+        ("one.csv", "a,y\n1,2\n3,2\n4,2\n5,2\n6,2\n7,2\n", "y has the one value 2 in all 6 rows"),
+        ("narrow.csv", "a,b,y\n1,2,3\n4,1,6\n7,8,9\n2,3,1\n1,1,0\n", "fdr=0.2 can never select with 2 features"),
+        ("copy.csv", "a,b,y\n1,2,1\n4,1,4\n7,8,7\n2,3,2\n1,1,1\n", "column 'a' of X equals y in every row"),
+    ],
+)
+def test_bad_data_exit_with_1_and_one_sentence(tmp_path, capsys, name, content, message):
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    run("select", tmp_path / name, *SELECT, "--out", tmp_path / "out", status=1)
+    err = capsys.readouterr().err
+    assert message in err.splitlines()[-1]
+    assert not (tmp_path / "out").exists()
+
+
+def test_exit_codes_and_streams_of_a_real_process(selected, tmp_path):
+    table, _ = selected
+    good = run_apart("select", table, *SELECT, "--out", tmp_path)
+    assert good.returncode == 0
+    assert "threshold" in good.stdout
+    bad_data = run_apart("select", tmp_path / "nowhere.csv", *SELECT)
+    assert bad_data.returncode == 1
+    assert bad_data.stderr.count("\n") == 1 + bad_data.stderr.count("reading")
+    bad_call = run_apart("select", table, "--target", "y", "--fdr", 20)
+    assert bad_call.returncode == 2
+    assert bad_call.stderr == "knockoffs: Invalid value: fdr=20 is not between 0 and 1. Did you mean 0.2?\n"
+
+
+# ---- files are written whole or not at all ------------------------------------------------------------------
+
+
+def test_a_failed_write_leaves_the_old_selection(selected, tmp_path, capsys, monkeypatch):
+    table, _ = selected
+    (tmp_path / "selection.json").write_text("old")
+
+    def fail(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    run("select", table, *SELECT, "--out", tmp_path, status=1)
+    assert "No space left on device" in capsys.readouterr().err
+    assert (tmp_path / "selection.json").read_text() == "old"
+    assert os.listdir(tmp_path) == ["selection.json"]
+
+
+def test_a_folder_that_cannot_be_made_is_named(selected, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    run("select", selected[0], *SELECT, "--out", tmp_path / "file" / "out", status=1)
+    assert "cannot make this folder" in capsys.readouterr().err
+
+
+def test_an_interrupt_leaves_the_old_selection(selected, tmp_path, capsys, monkeypatch):
+    table, folder = selected
+    (tmp_path / "selection.json").write_text("old")
+
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupt)
+    run("select", table, *SELECT, "--out", tmp_path, status=130)
+    assert os.listdir(tmp_path) == ["selection.json"]

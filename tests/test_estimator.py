@@ -1,0 +1,451 @@
+"""The selector behaves as scikit-learn's do, gives the same answer for the same seed, and says what it did."""
+
+import pickle
+import warnings
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
+
+from knockoffs.errors import InputError, KnockoffWarning
+from knockoffs.estimator import KnockoffSelector, as_generator, feature_names
+from knockoffs.features.gaussian import fit_gaussian, gaussian_features
+
+N_COLUMNS = 15
+NON_NULLS = range(6)
+
+
+def regression_data(seed=0, n=300):
+    """Six strong features of fifteen: every one of them is found at 0.2."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, N_COLUMNS)) @ np.linalg.cholesky(0.3 + 0.7 * np.eye(N_COLUMNS)).T
+    return X, 2 * X[:, NON_NULLS].sum(axis=1) + rng.standard_normal(n)
+
+
+def as_frame(X, library=pd):
+    names = [f"gene {j}" for j in range(X.shape[1])]
+    return pd.DataFrame(X, columns=names) if library is pd else pl.DataFrame(X, schema=names)
+
+
+def quick(fdr=0.2, *, random_state=0, feature_model="gaussian", **options):
+    return KnockoffSelector(fdr, feature_model=feature_model, random_state=random_state, **options)
+
+
+# scikit-learn's only skip: it needs SCIPY_ARRAY_API in the environment before scipy is imported
+EXPLAINED_SKIPS = {"check_array_api_input"}
+
+
+@pytest.mark.parametrize("options", [{}, {"feature_model": "gaussian", "fdr": 0.5}], ids=["default", "gaussian"])
+def test_scikit_learns_own_checks_pass(options):
+    with warnings.catch_warnings():
+        # the checks fit tables of two columns and of sixteen rows, about which we warn
+        warnings.simplefilter("ignore")
+        results = check_estimator(KnockoffSelector(**options), on_fail=None, on_skip=None)
+    failed = {result["check_name"]: result["exception"] for result in results if result["status"] == "failed"}
+    skipped = {result["check_name"] for result in results if result["status"] == "skipped"}
+    assert not failed
+    assert skipped <= EXPLAINED_SKIPS
+    assert len(results) > 40
+
+
+def test_it_finds_the_features_that_matter():
+    X, y = regression_data()
+    selector = quick().fit(X, y)
+    assert set(NON_NULLS) <= set(selector.get_support(indices=True))
+    assert selector.W_.shape == selector.q_values_.shape == selector.scores_.Z.shape == (N_COLUMNS,)
+    np.testing.assert_array_equal(selector.get_support(), selector.W_ >= selector.threshold_)
+    np.testing.assert_array_equal(selector.get_support(), selector.q_values_ <= 0.2)
+    assert selector.knockoffs_.shape == X.shape
+    assert selector.feature_model_.as_network().n_columns == N_COLUMNS
+    assert selector.n_features_in_ == N_COLUMNS
+
+
+@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+def test_frames_in_names_out(library):
+    X, y = regression_data()
+    frame = as_frame(X, library)
+    selector = quick().fit(frame, y)
+    np.testing.assert_array_equal(selector.W_, quick().fit(X, y).W_)
+    names = selector.get_feature_names_out()
+    assert {f"gene {j}" for j in NON_NULLS} <= set(names)
+    assert list(selector.feature_names_in_) == list(frame.columns)
+    assert isinstance(selector.knockoffs_, library.DataFrame)
+    assert list(selector.knockoffs_.columns) == list(frame.columns)
+    selector.set_output(transform="pandas" if library is pd else "polars")
+    assert list(selector.transform(frame).columns) == list(names)
+
+
+def test_the_knockoffs_have_the_index_of_x():
+    X, y = regression_data()
+    index = np.arange(len(X))[::-1]
+    selector = quick().fit(as_frame(X).set_index(index), pd.Series(y, index=index))
+    np.testing.assert_array_equal(selector.knockoffs_.index, index)
+
+
+def test_inverse_transform_puts_the_columns_back():
+    X, y = regression_data()
+    selector = quick().fit(X, y)
+    back = selector.inverse_transform(selector.transform(X))
+    support = selector.get_support()
+    np.testing.assert_array_equal(back[:, support], X[:, support])
+    assert not back[:, ~support].any()
+
+
+def test_in_a_pipeline_and_a_grid_search():
+    X, y = regression_data()
+    pipeline = Pipeline([("select", quick()), ("model", LinearRegression())])
+    search = GridSearchCV(pipeline, {"select__fdr": [0.2, 0.3]}, cv=2, error_score="raise").fit(as_frame(X), y)
+    assert search.best_params_["select__fdr"] in (0.2, 0.3)
+    assert search.best_score_ > 0.9
+    names = make_pipeline(quick()).fit(as_frame(X), y).get_feature_names_out()
+    assert {f"gene {j}" for j in NON_NULLS} <= set(names)
+
+
+def test_a_clone_has_the_same_parameters_and_gives_the_same_answer():
+    X, y = regression_data()
+    selector = quick(offset=0, rule="signed_maximum").fit(X, y)
+    copy = clone(selector)
+    assert copy.get_params() == selector.get_params()
+    with pytest.raises(NotFittedError):
+        copy.get_support()
+    with pytest.raises(NotFittedError):
+        copy.explain()
+    np.testing.assert_array_equal(copy.fit(X, y).W_, selector.W_)
+
+
+def test_a_fitted_selector_can_be_pickled():
+    X, y = regression_data()
+    selector = quick().fit(X, y)
+    back = pickle.loads(pickle.dumps(selector))
+    np.testing.assert_array_equal(back.W_, selector.W_)
+    assert back.explain() == selector.explain()
+
+
+# ---- randomness ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [lambda: 7, lambda: np.int64(7), lambda: np.random.default_rng(7)])
+def test_the_same_seed_in_any_form_gives_the_same_answer(make):
+    X, y = regression_data()
+    expected = quick(random_state=np.random.SeedSequence(7)).fit(X, y).W_
+    np.testing.assert_array_equal(quick(random_state=make()).fit(X, y).W_, expected)
+
+
+def test_a_random_state_of_the_old_kind_is_taken():
+    X, y = regression_data()
+    first, second = (quick(random_state=np.random.RandomState(7)).fit(X, y).W_ for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_another_seed_or_none_gives_another_draw():
+    X, y = regression_data()
+    draws = [quick(random_state=seed).fit(X, y).knockoffs_[0, 0] for seed in (0, 1, None, None)]
+    assert len(set(draws)) == 4
+
+
+def test_a_generator_without_a_seed_sequence_can_be_used():
+    legacy = np.random.Generator(np.random.RandomState(3)._bit_generator)
+    assert len(as_generator(legacy).spawn(2)) == 2
+
+
+@pytest.mark.parametrize(
+    ("random_state", "message"),
+    [(-1, "random_state=-1 is negative"), ("0", "random_state='0' .str."), (True, "not a seed"), (1.5, "float")],
+)
+def test_what_is_not_a_random_state_is_refused(random_state, message):
+    with pytest.raises(InputError, match=message):
+        as_generator(random_state)
+
+
+@pytest.mark.parametrize("random_state", [5, np.random.SeedSequence(5)])
+def test_fitting_twice_is_fitting_afresh(random_state):
+    X, y = regression_data()
+    selector = quick(random_state=random_state).fit(*regression_data(seed=1, n=200))
+    np.testing.assert_array_equal(selector.fit(X, y).W_, quick(random_state=5).fit(X, y).W_)
+
+
+def test_the_answer_does_not_depend_on_the_number_of_jobs():
+    X, y = regression_data()
+    options = {"feature_model": "mixture", "feature_model_options": {"n_components": [1, 2]}, "n_fits": 2}
+    one, two = (quick(**options, n_jobs=jobs).fit(X, y) for jobs in (1, 2))
+    np.testing.assert_array_equal(one.W_, two.W_)
+    np.testing.assert_array_equal(one.knockoffs_, two.knockoffs_)
+
+
+def test_the_global_state_is_neither_read_nor_written():
+    X, y = regression_data()
+    answers = []
+    for seed in (1, 2):
+        np.random.seed(seed)  # noqa: NPY002
+        before = np.random.get_state()[1].copy()  # noqa: NPY002
+        answers.append(quick(estimator=SGDClassifier(loss="log_loss")).fit(X, y > 0).W_)
+        np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+    np.testing.assert_array_equal(*answers)
+
+
+def test_the_selection_does_not_depend_on_blas_threads():
+    from threadpoolctl import threadpool_limits
+
+    X, y = regression_data()
+    answers = []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            answers.append(quick().fit(X, y))
+    np.testing.assert_allclose(answers[0].W_, answers[1].W_, rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(answers[0].get_support(), answers[1].get_support())
+
+
+# ---- strings and objects --------------------------------------------------------------------------------------------
+
+
+def test_a_name_a_function_and_a_fitted_model_are_the_same_p_x():
+    X, y = regression_data()
+    W = quick().fit(X, y).W_
+    np.testing.assert_array_equal(quick(feature_model=fit_gaussian).fit(X, y).W_, W)
+    np.testing.assert_array_equal(quick(feature_model=fit_gaussian(X)).fit(X, y).W_, W)
+
+
+def test_options_reach_the_family():
+    X, y = regression_data()
+    named = quick(feature_model_options={"diagonal": "equicorrelated"}).fit(X, y)
+    bound = quick(feature_model=partial(fit_gaussian, diagonal="equicorrelated")).fit(X, y)
+    np.testing.assert_array_equal(named.W_, bound.W_)
+    with pytest.raises(InputError, match="feature_model_options='diagonl' is not known. Did you mean 'diagonal'"):
+        quick(feature_model_options={"diagonl": "mvr"}).fit(X, y)
+
+
+@pytest.mark.parametrize("frame", [False, True])
+def test_only_a_covariance(frame):
+    X, y = regression_data()
+    covariance = 0.3 + 0.7 * np.eye(N_COLUMNS)
+    expected = quick(feature_model=gaussian_features(X.mean(axis=0), covariance)).fit(X, y).W_
+    if frame:
+        names = as_frame(X).columns
+        covariance = pd.DataFrame(covariance, index=names, columns=names)
+    np.testing.assert_array_equal(quick(feature_model=covariance).fit(as_frame(X), y).W_, expected)
+
+
+def test_a_covariance_must_fit_the_table():
+    X, y = regression_data()
+    with pytest.raises(InputError, match="feature_model has 3 columns and X has 15"):
+        quick(feature_model=np.eye(3)).fit(X, y)
+    with pytest.raises(InputError, match=r"covariance of shape \(15, 2\): expected a square matrix"):
+        quick(feature_model=np.ones((15, 2))).fit(X, y)
+    with pytest.raises(InputError, match="symmetric"):
+        quick(feature_model=np.eye(15) + np.eye(15, k=1)).fit(X, y)
+    with pytest.raises(InputError, match="positive definite"):
+        quick(feature_model=np.ones((15, 15))).fit(X, y)
+    names = as_frame(X).columns[::-1]
+    with pytest.raises(InputError, match="not those of X, in the order of X"):
+        quick(feature_model=pd.DataFrame(np.eye(15), columns=names)).fit(as_frame(X), y)
+
+
+def test_a_bayesian_network_is_a_feature_model():
+    X, y = regression_data()
+    network = fit_gaussian(X).as_network()
+    np.testing.assert_array_equal(quick(feature_model=network).fit(X, y).W_, quick().fit(X, y).W_)
+
+
+def test_knockoffs_can_be_brought_along():
+    X, y = regression_data()
+    drawn = quick().fit(as_frame(X), y)
+    brought = quick(knockoffs=drawn.knockoffs_).fit(as_frame(X), y)
+    np.testing.assert_array_equal(brought.W_, drawn.W_)
+    assert brought.feature_model_ is None
+    with pytest.raises(InputError, match="knockoffs are equal to X"):
+        quick(knockoffs=X).fit(X, y)
+    with pytest.raises(InputError, match=r"knockoffs have shape \(300, 3\)"):
+        quick(knockoffs=X[:, :3]).fit(X, y)
+
+
+def test_any_estimator_can_be_the_model_of_y():
+    X, y = regression_data()
+    selector = quick(estimator=LogisticRegression(C=1.0)).fit(X, np.where(y > 0, "high", "low"))
+    assert set(NON_NULLS) <= set(selector.get_support(indices=True))
+
+
+@pytest.mark.parametrize("labels", [["no", "yes"], [False, True], [0, 1], [-1.0, 1.0]])
+def test_two_classes_in_any_form(labels):
+    X, y = regression_data()
+    selector = quick().fit(X, np.array(labels)[(y > 0).astype(int)])
+    np.testing.assert_array_equal(selector.W_, quick().fit(X, y > 0).W_)
+
+
+def test_more_than_two_classes_are_not_numbers():
+    X, y = regression_data()
+    classes = np.digitize(y, [-2, 2])
+    W = quick().fit(X, classes).W_
+    # a numeric reading of the labels would change when they are renamed
+    np.testing.assert_allclose(quick().fit(X, np.array(["c", "a", "b"])[classes]).W_, W, atol=1e-6)
+
+
+def test_weights_of_one_change_nothing_and_weights_of_zero_leave_rows_out():
+    X, y = regression_data()
+    plain = quick().fit(X, y)
+    weighted = quick().fit(X, y, sample_weight=np.ones(len(y)))
+    np.testing.assert_allclose(weighted.W_, plain.W_, atol=1e-8)
+    noisy = y.copy()
+    noisy[:50] = 1e6
+    left_out = quick().fit(X, noisy, sample_weight=(np.arange(len(y)) >= 50).astype(float))
+    assert set(NON_NULLS) <= set(left_out.get_support(indices=True))
+
+
+def test_weights_come_in_any_form_and_are_left_as_they_were():
+    X, y = regression_data()
+    weights = np.random.default_rng(1).random(len(y))
+    before = weights.copy()
+    expected = quick().fit(X, y, sample_weight=weights).W_
+    np.testing.assert_array_equal(weights, before)
+    for form in (weights.tolist(), pd.Series(weights), pl.Series(weights)):
+        np.testing.assert_array_equal(quick().fit(X, y, sample_weight=form).W_, expected)
+    pipeline = make_pipeline(quick()).fit(X, y, knockoffselector__sample_weight=weights)
+    np.testing.assert_array_equal(pipeline[0].W_, expected)
+    with pytest.raises(InputError, match="sample_weight is nan in row 3"):
+        quick().fit(X, y, sample_weight=np.where(np.arange(len(y)) == 3, np.nan, weights))
+    with pytest.raises(InputError, match="fit parameter='weights' is not known"):
+        quick().fit(X, y, weights=weights)
+
+
+def test_a_feature_may_own_several_columns():
+    X, y = regression_data()
+    feature_of = np.repeat(np.arange(5), 3)
+    selector = KnockoffSelector(0.2, feature_model="gaussian", feature_of=feature_of, offset=0, random_state=0).fit(
+        X, y
+    )
+    assert selector.W_.shape == (5,)
+    support = selector.get_support()
+    assert support.shape == (15,)
+    assert support[:6].all()
+    assert feature_names(("a", "b", "c", "d", "e"), np.array([0, 0, 0, 0, 1])) == ["a, b, c and 1 more", "e"]
+
+
+# ---- what it says ---------------------------------------------------------------------------------------------------
+
+
+def test_it_says_what_was_selected_at_which_level():
+    X, y = regression_data()
+    selector = quick().fit(X, y)
+    text = selector.explain()
+    assert f"{selector.get_support().sum()} of 15 features" in text
+    assert "0.2" in text
+    assert "P^X" in text
+
+
+def test_it_says_why_nothing_was_selected():
+    X, _ = regression_data()
+    y = np.random.default_rng(5).standard_normal(len(X))
+    selector = quick(0.1).fit(X, y)
+    assert not selector.get_support().any()
+    assert selector.threshold_ == np.inf
+    text = selector.explain()
+    assert "Nothing is selected" in text
+    assert "at least 10 features" in text
+    with pytest.warns(UserWarning, match="No features were selected"):
+        assert selector.transform(X).shape == (300, 0)
+
+
+def test_what_was_chosen_by_default_is_noted():
+    X, y = regression_data()
+    notes = quick().fit(X, y).selection_.notes
+    assert "regression" in notes["task"]
+    assert "lasso" in notes["estimator"]
+    assert "estimator" not in quick(estimator="lasso").fit(X, y).selection_.notes
+
+
+# ---- bad input -------------------------------------------------------------------------------------------------------
+
+
+BAD_OPTIONS = [
+    ({"fdr": 20}, "fdr=20 is not between 0 and 1. Did you mean 0.2?"),
+    ({"fdr": 0}, "fdr=0 is not between 0 and 1"),
+    ({"fdr": "0.1"}, "fdr='0.1' is not a number"),
+    (
+        {"fdr": 0.05},
+        "fdr=0.05 can never select with 15 features: .* 1/fdr = 20 selections. Use fdr >= 0.0667 or offset=0",
+    ),
+    ({"offset": 2}, "offset=2"),
+    ({"rule": "diference"}, "rule='diference' is not known. Did you mean 'difference'?"),
+    ({"feature_model": "gausian"}, "feature_model='gausian' is not known. Did you mean 'gaussian'?"),
+    ({"feature_model": 3}, "feature_model=3 .int.: pass a name"),
+    ({"estimator": "laso"}, "estimator='laso' is not known. Did you mean 'lasso'?"),
+    ({"estimator": LogisticRegression}, "estimator is the class LogisticRegression: pass an instance"),
+    ({"estimator": 3}, "estimator int lacks fit and predict"),
+    ({"importance": "coeficients"}, "importance='coeficients' is not known. Did you mean 'coefficients'?"),
+    ({"importance": "coefficients", "loss": "log_loss"}, "loss='log_loss' is not used by importance='coefficients'"),
+    ({"importance": "swap", "loss": "log_los"}, "loss='log_los' is not known. Did you mean 'log_loss'?"),
+    ({"evaluation": "in_sampel"}, "evaluation='in_sampel' is not known. Did you mean 'in_sample'?"),
+    ({"task": "regresion"}, "task='regresion' is not known. Did you mean 'regression'?"),
+    ({"task": "classification", "estimator": LinearRegression()}, "LinearRegression is made for regression"),
+    ({"n_fits": 0}, "n_fits=0: expected a whole number of at least 1"),
+    ({"n_folds": 1}, "n_folds=1: expected a whole number of at least 2"),
+    ({"feature_of": [0, 1]}, r"feature_of has shape \(2,\): expected \(15,\)"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), BAD_OPTIONS, ids=range(len(BAD_OPTIONS)))
+def test_options_that_cannot_be_used_are_refused_before_anything_is_computed(options, message, monkeypatch):
+    monkeypatch.setattr("knockoffs.estimator.select_features", lambda *args, **kwargs: pytest.fail("it ran"))
+    X, y = regression_data()
+    with pytest.raises(InputError, match=message):
+        KnockoffSelector(**{"feature_model": "gaussian", "random_state": 0, **options}).fit(X, y)
+
+
+def bad_tables():
+    X, y = regression_data()
+    frame = as_frame(X)
+    hole = frame.copy()
+    hole.iloc[17, 3] = np.nan
+    text = frame.assign(city="Bern")
+    twice = frame.rename(columns={"gene 4": "gene 5"})
+    leak = frame.assign(leak=y)
+    few = frame.iloc[:3]
+    return [
+        (hole, y, "X contains NaN in column 'gene 3', the first in row 17"),
+        (text, y, "labels, not numbers, in column 'city', for instance 'Bern'"),
+        (twice, y, "two columns of the same name: 'gene 5'"),
+        (leak, y, "column 'leak' of X equals y in every row"),
+        (frame, pd.Series(y, name="gene 2"), "y is called 'gene 2'"),
+        (
+            frame,
+            pd.Series(y, index=np.arange(1, 301)),
+            "indexes of X and y disagree, first in row 0: 0 in X and 1 in y",
+        ),
+        (frame, y[:-1], "y has 299 values and X has 300 rows"),
+        (frame, np.where(y > 0, np.inf, y), "y is infinity in"),
+        (frame, np.ones(300), "y has the one value 1.0 in all 300 rows"),
+        (few, y[:3], "X has n_samples=3 rows: at least 5 are needed"),
+    ]
+
+
+@pytest.mark.parametrize(("X", "y", "message"), bad_tables(), ids=range(10))
+def test_data_that_cannot_be_used_are_refused_before_anything_is_computed(X, y, message, monkeypatch):
+    monkeypatch.setattr("knockoffs.estimator.select_features", lambda *args, **kwargs: pytest.fail("it ran"))
+    with pytest.raises(InputError, match=message):
+        quick(0.2).fit(X, y)
+
+
+def test_labels_cannot_be_regressed():
+    X, y = regression_data()
+    with pytest.raises(InputError, match="task='regression', but y holds labels .'lower'."):
+        quick(task="regression").fit(X, np.where(y > 1e9, "high", "low").astype(object) + np.where(y > 0, "er", ""))
+
+
+def test_a_default_level_that_is_too_small_warns_and_an_asked_one_is_refused():
+    X, y = regression_data()
+    with pytest.warns(KnockoffWarning, match="fdr=0.1 can never select with 4 features: .* Use fdr >= 0.25"):
+        KnockoffSelector(feature_model="gaussian", random_state=0).fit(X[:, :4], y)
+    with pytest.raises(InputError, match="fdr=0.1 can never select with 4 features"):
+        KnockoffSelector(0.1, feature_model="gaussian").fit(X[:, :4], y)
+
+
+def test_an_unknown_parameter_is_refused_by_scikit_learn():
+    with pytest.raises(TypeError, match="feature_modle"):
+        KnockoffSelector(feature_modle="gaussian")

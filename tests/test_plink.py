@@ -1,0 +1,120 @@
+"""PLINK in and out: names survive, missing calls stay missing, and a stopped run ends as one that was not."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("bed_reader")
+from bed_reader import open_bed, to_bed
+
+from knockoffs import plink
+from knockoffs.errors import InputError
+from knockoffs.features.fastphase import GenotypeModel, Mosaic
+from knockoffs.sampling import sampler
+
+
+def mosaic(rng, p, K=3):
+    return Mosaic(rng.exponential(0.1, size=p), rng.dirichlet(np.ones(K), size=p), rng.uniform(0.05, 0.95, (p, K)))
+
+
+@pytest.fixture
+def genotypes(tmp_path):
+    """150 people, 7 SNPs on chromosome 1 and 5 on chromosome 2, a tenth of the calls missing."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(3, size=(150, 12)).astype(np.int8)
+    X[rng.random(X.shape) < 0.1] = plink.MISSING
+    properties = {
+        "fid": [f"family{i}" for i in range(150)],
+        "iid": [f"person{i}" for i in range(150)],
+        "chromosome": ["1"] * 7 + ["2"] * 5,
+        "sid": [f"rs{j}" for j in range(12)],
+        "cm_position": [0.1 * j for j in range(12)],
+        "bp_position": list(range(100, 112)),
+        "allele_1": list("ACGTACGTACGT"),
+        "allele_2": list("CCCCCCCCCCCA"),
+    }
+    to_bed(tmp_path / "in.bed", X, properties=properties)
+    models = {"1": GenotypeModel(mosaic(rng, 7)), "2": GenotypeModel(mosaic(rng, 5))}
+    return tmp_path / "in.bed", X, models
+
+
+def run(genotypes, out, seed=1, **options):
+    bed, _, models = genotypes
+    return plink.sample_knockoffs_bed(
+        bed, out, models, rng=np.random.default_rng(seed), **({"rows_at_once": 40} | options)
+    )
+
+
+def test_names_and_missing_calls_survive(genotypes, tmp_path):
+    bed, X, _ = genotypes
+    out = run(genotypes, tmp_path / "out.bed")
+    for ending in (".bim", ".fam"):
+        assert out.with_suffix(ending).read_bytes() == bed.with_suffix(ending).read_bytes()
+    X_tilde, names = plink.read_bed(out)
+    assert ((X_tilde == plink.MISSING) == (X == plink.MISSING)).all()
+    assert set(np.unique(X_tilde)) == {plink.MISSING, 0, 1, 2}
+    assert (X_tilde != X).any() and names[3] == "rs3"
+    with open_bed(out) as file:
+        assert file.iid[7] == "person7" and file.allele_1[1] == "C"
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        f"{stem}{ending}" for stem in ("in", "out") for ending in (".bed", ".bim", ".fam")
+    )
+
+
+def test_a_stopped_run_goes_on(genotypes, tmp_path, monkeypatch):
+    whole, _ = plink.read_bed(run(genotypes, tmp_path / "whole.bed"))
+    draw, calls = sampler.sample_knockoffs, []
+
+    def dies(*arguments):
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        calls.append(1)
+        return draw(*arguments)
+
+    monkeypatch.setattr(sampler, "sample_knockoffs", dies)
+    with pytest.raises(KeyboardInterrupt):
+        run(genotypes, tmp_path / "out.bed")
+    assert not (tmp_path / "out.bed").exists()
+    assert len(list((tmp_path / "out.parts").glob("*.npy"))) == 5
+    calls.clear()
+    resumed, _ = plink.read_bed(run(genotypes, tmp_path / "out.bed"))
+    assert len(calls) == 3  # 2 chromosomes x 4 blocks, 5 were there
+    assert (resumed == whole).all()
+
+
+def test_another_run_does_not_go_on_with_these_blocks(genotypes, tmp_path, monkeypatch):
+    monkeypatch.setattr(plink, "_assemble", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        run(genotypes, tmp_path / "out.bed")
+    monkeypatch.undo()
+    with pytest.raises(InputError, match="from another run, with other 'random'"):
+        run(genotypes, tmp_path / "out.bed", seed=2)
+    with pytest.raises(InputError, match="with other 'rows_at_once'"):
+        run(genotypes, tmp_path / "out.bed", rows_at_once=50)
+    run(genotypes, tmp_path / "out.bed", seed=2, resume=False)
+
+
+def test_one_model_for_all_snps(genotypes, tmp_path):
+    bed, X, _ = genotypes
+    model = GenotypeModel(mosaic(np.random.default_rng(3), 12))
+    out = plink.sample_knockoffs_bed(bed, tmp_path / "out.bed", model, rng=np.random.default_rng(0))
+    assert plink.read_bed(out)[0].shape == X.shape
+    part, names = plink.read_bed(out, rows=slice(10, 20), columns=slice(2, 4))
+    assert part.shape == (10, 2) and list(names) == ["rs2", "rs3"]
+
+
+def test_errors(genotypes, tmp_path):
+    bed, _, models = genotypes
+    rng = np.random.default_rng(0)
+    with pytest.raises(InputError, match="no model for chromosomes '2'"):
+        plink.sample_knockoffs_bed(bed, tmp_path / "o.bed", {"1": models["1"]}, rng=rng)
+    with pytest.raises(InputError, match="chromosome 2 has 5 SNPs, and its model 7"):
+        plink.sample_knockoffs_bed(bed, tmp_path / "o.bed", {"1": models["1"], "2": models["1"]}, rng=rng)
+    with pytest.raises(InputError, match="must end in .bed"):
+        plink.sample_knockoffs_bed(bed, tmp_path / "o.txt", models, rng=rng)
+    with pytest.raises(InputError, match="missing: .bed, .bim, .fam"):
+        plink.read_bed(tmp_path / "nothing.bed")
+    certain = Mosaic(np.zeros(5), np.full((5, 2), 0.5), np.zeros((5, 2)))
+    with pytest.raises(InputError, match="chromosome 2, rows counted from person 0: row .* is impossible"):
+        plink.sample_knockoffs_bed(bed, tmp_path / "o.bed", models | {"2": GenotypeModel(certain)}, rng=rng)
+    with pytest.raises(InputError, match="chromosome 1 do not lie together"):
+        plink._chromosomes(np.array(["1", "2", "1"]))

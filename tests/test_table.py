@@ -1,0 +1,249 @@
+"""What comes in is read as numbers with its names and kinds, goes back as it came, and is refused with reasons."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+
+from knockoffs.errors import InputError, KnockoffWarning
+from knockoffs.table import as_table, check_knockoffs, check_level, check_target, check_weights
+
+VALUES = np.array([[1.5, -2.0, 3.0], [0.0, 4.0, 5.5], [7.0, 8.0, 9.0]])
+MIXED = {
+    "size": [1.5, 2.5, 0.5],
+    "count": [3, 1, 2],
+    "colour": ["red", "blue", "red"],
+    "sick": [True, False, True],
+}
+
+
+def mixed_frames():
+    frame = pd.DataFrame(MIXED, index=["a", "b", "c"])
+    frame["grade"] = pd.Categorical(["low", "high", "low"], categories=["low", "mid", "high"])
+    table = pl.DataFrame(MIXED).with_columns(grade=pl.Series(["low", "high", "low"], dtype=pl.Categorical))
+    return [frame, table]
+
+
+@pytest.mark.parametrize("make", [np.array, np.asfortranarray, list, pd.DataFrame, pl.DataFrame, pl.from_numpy])
+def test_numbers_are_read_as_they_are(make):
+    table = as_table(make(VALUES))
+    np.testing.assert_array_equal(table.X, VALUES)
+    assert table.X.dtype == np.float64
+
+
+def test_arrow_tables_are_read_and_lazy_frames_are_to_be_collected():
+    frame = pl.DataFrame(VALUES, schema=["a", "b", "c"])
+    table = as_table(frame.to_arrow())
+    assert table.names == ("a", "b", "c")
+    assert table.decode(table.X).equals(frame.to_arrow())
+    with pytest.raises(InputError, match="X is a lazy frame: pass X.collect()"):
+        as_table(frame.lazy())
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint16, object])
+def test_every_type_of_number_is_taken(dtype):
+    values = np.array([[1, 2], [3, 4]], dtype=dtype)
+    np.testing.assert_array_equal(as_table(values).X, [[1, 2], [3, 4]])
+
+
+def test_names_come_from_the_frame_or_are_numbered():
+    assert as_table(VALUES).names == ("x0", "x1", "x2")
+    assert as_table(pd.DataFrame(VALUES, columns=list("abc"))).names == ("a", "b", "c")
+    assert as_table(pl.DataFrame(VALUES, schema=["a", "b", "c"])).names == ("a", "b", "c")
+    assert as_table(pd.DataFrame(VALUES, columns=[7, 8, 9])).names == ("7", "8", "9")
+
+
+@pytest.mark.parametrize("frame", mixed_frames(), ids=["pandas", "polars"])
+def test_labels_become_codes_and_come_back(frame):
+    table = as_table(frame, labels=True)
+    np.testing.assert_array_equal(table.X[:, 2], [1, 0, 1])  # blue, red
+    np.testing.assert_array_equal(table.X[:, 3], [1, 0, 1])  # False, True
+    assert table.columns[2].levels == ("blue", "red")
+    assert [column.kind for column in table.columns] == ["number", "integer", "string", "boolean", "category"]
+    back = table.decode(table.X)
+    assert type(back) is type(frame)
+    assert back.equals(frame)
+    assert list(back.dtypes) == list(frame.dtypes)
+
+
+def test_integers_become_floats_only_when_they_must():
+    table = as_table(pl.DataFrame({"count": pl.Series([1, 2], dtype=pl.Int8)}))
+    assert table.decode(np.array([[2.0], [1.0]]))["count"].dtype == pl.Int8
+    assert table.decode(np.array([[2.5], [1.0]]))["count"].to_list() == [2.5, 1.0]
+
+
+def test_float32_frames_go_back_to_float32():
+    table = as_table(pd.DataFrame({"a": np.array([1, 2], dtype=np.float32)}))
+    assert table.decode(table.X)["a"].dtype == np.float32
+
+
+def test_a_code_without_a_label_is_refused():
+    table = as_table([["a"], ["b"]], labels=True)
+    with pytest.raises(InputError, match="codes of none of its labels"):
+        table.decode(np.array([[2.0], [0.0]]))
+
+
+def test_a_pandas_frame_with_extension_types_is_read():
+    frame = pd.DataFrame({"a": pd.array([1, 2], dtype="Int64"), "b": pd.array([0.5, 1.5], dtype="Float64")})
+    np.testing.assert_array_equal(as_table(frame).X, [[1, 0.5], [2, 1.5]])
+
+
+REFUSED_TABLES = [
+    ([[1.0, np.nan], [2.0, 3.0]], "X contains NaN in column 'x1', the first in row 0, column 'x1'"),
+    ([[1.0, 2.0], [np.inf, np.nan]], r"X contains NaN and inf in 2 columns \('x0', 'x1'\), the first in row 1"),
+    ([[1.0, 2.0], [-np.inf, 0.0]], "X contains inf in column 'x0'"),
+    (pd.DataFrame({"a": pd.array([1, None], dtype="Int64"), "b": [1, 2]}), "NaN in column 'a', the first in row 1"),
+    (pl.DataFrame({"a": [1.0, None]}), "NaN in column 'a', the first in row 1"),
+    (pd.DataFrame({"b": ["u", "v"], "a": [1, 2]}), "labels, not numbers, in column 'b', for instance 'u'"),
+    (pd.DataFrame({"b": [True, False]}), "labels, not numbers, in column 'b', for instance True"),
+    (np.array([[True, False]]), r"labels, not numbers, in 2 columns \('x0', 'x1'\)"),
+    ([["1.5", "2"], ["3", "4"]], r"labels, not numbers, in 2 columns \('x0', 'x1'\), for instance '1.5'"),
+    ([[1, "a"], [2, "b"]], "labels, not numbers, in column 'x1', for instance 'a'"),
+    (pd.DataFrame([[1, 2, 3]], columns=["a", "b", "a"]), "two columns of the same name: 'a'"),
+    (pd.DataFrame([[1, 2]], columns=["a", 1]), "column names of X mix int and str"),
+    (pd.DataFrame({"d": pd.to_datetime(["2020-01-01"])}), "column 'd' of X has dtype Datetime"),
+    ([[1, 2], [3]], "row 0 has 2 values, row 1 has 1"),
+    ([1.0, 2.0], "X has 1 dimensions"),
+    (np.zeros((2, 2, 2)), "X has 3 dimensions"),
+    (np.zeros((3, 0)), r"0 feature\(s\) \(shape=\(3, 0\)\)"),
+    (np.array([[1j]]), "Complex data not supported"),
+    (scipy.sparse.csr_array(np.eye(3)), "X is a sparse matrix.*3 x 3.*toarray"),
+    (pd.Series([1.0, 2.0]), "X has 1 dimensions"),
+    ("table.csv", "X is str"),
+    (None, "X is NoneType"),
+    ([[1.0, {"a": 1}]], r"X holds \{'a': 1\} \(dict\) in row 0, column 'x1'"),
+    (np.zeros(2, dtype=[("a", float)]), "structured array"),
+    (np.array([["2020-01-01"]], dtype="datetime64[D]"), "neither numbers nor labels"),
+]
+
+
+@pytest.mark.parametrize(("X", "message"), REFUSED_TABLES, ids=range(len(REFUSED_TABLES)))
+def test_a_table_that_cannot_be_used_is_refused_by_name(X, message):
+    with pytest.raises(InputError, match=message):
+        as_table(X)
+
+
+def test_missing_labels_are_refused_like_missing_numbers():
+    with pytest.raises(InputError, match="NaN in column 'c', the first in row 1"):
+        as_table(pl.DataFrame({"c": ["u", None]}), labels=True)
+    with pytest.raises(InputError, match="mixes strings with 1"):
+        as_table([["u"], [1]], labels=True)
+
+
+def test_huge_numbers_are_not_taken_for_infinity():
+    huge = np.full((3, 2), 1e308)
+    np.testing.assert_array_equal(as_table(huge).X, huge)
+
+
+def test_too_few_rows_are_counted():
+    with pytest.raises(InputError, match="X has n_samples=3 rows: at least 5 are needed"):
+        as_table(VALUES, min_rows=5)
+
+
+REFUSED_TARGETS = [
+    ([1.0, 2.0], "y has 2 values and X has 3 rows"),
+    ([1.0, np.nan, 2.0], "y is missing .* in 1 rows, the first is row 1"),
+    ([1.0, 2.0, np.inf], "y is infinity in 1 rows, the first is row 2"),
+    (["a", None, "b"], "y is missing .* row 1"),
+    (pl.Series([1, None, 2]), "y is missing .* row 1"),
+    (["a", "a", "a"], "y has the one value 'a' in all 3 rows"),
+    ([2, 2, 2], "y has the one value 2 in all 3 rows"),
+    (None, "y is None"),
+    (np.zeros((3, 2)), r"y has shape \(3, 2\)"),
+    (["a", 1, "b"], "y mixes numbers and strings"),
+    (pd.Series(pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-03"])), "y holds dates"),
+    ([-2.0, 4.0, 8.0], "column 'x1' of X equals y in every row"),
+]
+
+
+@pytest.mark.parametrize(("y", "message"), REFUSED_TARGETS, ids=range(len(REFUSED_TARGETS)))
+def test_a_target_that_cannot_be_used_is_refused(y, message):
+    with pytest.raises(InputError, match=message):
+        check_target(y, as_table(VALUES))
+
+
+def test_indexes_that_disagree_are_refused():
+    frame = pd.DataFrame(VALUES, index=[10, 11, 12])
+    with pytest.raises(InputError, match="first in row 1: 11 in X and 12 in y. They hold the same labels"):
+        check_target(pd.Series([1, 2, 3], index=[10, 12, 11]), as_table(frame))
+    with pytest.raises(InputError, match="first in row 0: 10 in X and 0 in y. Align"):
+        check_target(pd.Series([1, 2, 3]), as_table(frame))
+    check_target(pd.Series([1, 2, 3], index=[10, 11, 12]), as_table(frame))
+    check_target(np.array([1, 2, 3]), as_table(frame))
+
+
+def test_a_target_with_the_name_of_a_column_is_refused():
+    frame = pd.DataFrame(VALUES, columns=["a", "b", "c"])
+    with pytest.raises(InputError, match="y is called 'b', and X has a column 'b' too"):
+        check_target(pd.Series([1.0, 2.0, 3.0], name="b"), as_table(frame))
+    with pytest.raises(InputError, match="y is called 'b'"):
+        check_target(pl.Series("b", [1.0, 2.0, 3.0]), as_table(pl.from_pandas(frame)))
+
+
+def test_a_copy_of_the_target_is_found_among_many_columns(seed=0):
+    X = np.random.default_rng(seed).integers(0, 2, (500, 300)).astype(float)
+    y = X[:, 217].copy()
+    with pytest.raises(InputError, match="column 'x217' of X equals y"):
+        check_target(y, as_table(X))
+    y[499] = 1 - y[499]  # equal in all rows but the last
+    check_target(y, as_table(X))
+
+
+def test_targets_keep_their_labels():
+    table = as_table(VALUES)
+    assert check_target(["u", "v", "u"], table).tolist() == ["u", "v", "u"]
+    assert check_target(pd.Series([True, False, True]), table).tolist() == [True, False, True]
+    assert check_target(pl.Series(["u", "v", "u"]), table).tolist() == ["u", "v", "u"]
+    assert check_target(pd.Series(["u", "v", "u"], dtype="category"), table).tolist() == ["u", "v", "u"]
+
+
+@pytest.mark.parametrize("y", [pd.Series([1, 2, 4], dtype="Int64"), np.array([1, 2, 4], dtype=object), [1, 2, 4]])
+def test_numbers_in_boxes_are_numbers(y):
+    assert check_target(y, as_table(VALUES)).dtype.kind == "i"
+
+
+@pytest.mark.parametrize(
+    ("fdr", "n_features", "message"),
+    [
+        (0.05, 10, "fdr=0.05 can never select with 10 features: .* 1/fdr = 20 selections. Use fdr >= 0.1 or offset=0."),
+        (0.1, 7, "1/fdr = 10 selections. Use fdr >= 0.1429 or"),
+        (0.03, 30, "1/fdr = 34 selections. Use fdr >= 0.0334 or"),
+        (0.9, 1, "Use offset=0, or more features"),
+    ],
+)
+def test_a_level_that_can_never_select_is_refused(fdr, n_features, message):
+    with pytest.raises(InputError, match=message):
+        check_level(fdr, n_features, offset=1)
+    check_level(fdr, n_features, offset=0)
+
+
+@pytest.mark.parametrize(("fdr", "n_features"), [(0.1, 10), (0.05, 20), (1 / 3, 3), (0.0334, 30), (0.01, 100)])
+def test_a_level_that_can_just_select_is_taken(fdr, n_features):
+    check_level(fdr, n_features, offset=1)
+
+
+def test_weights_are_checked():
+    assert check_weights(None, 3) is None
+    np.testing.assert_array_equal(check_weights([1, 0, 2], 3), [1.0, 0.0, 2.0])
+    with pytest.raises(InputError, match=r"shape \(2,\): expected one weight for each of 3"):
+        check_weights([1, 2], 3)
+    with pytest.raises(InputError, match="-1.0 in row 1"):
+        check_weights([1, -1, 2], 3)
+    with pytest.raises(InputError, match="zero in every row"):
+        check_weights([0, 0, 0], 3)
+
+
+def test_knockoffs_that_are_brought_along_are_checked():
+    table = as_table(pd.DataFrame(VALUES, columns=list("abc")))
+    np.testing.assert_array_equal(check_knockoffs(VALUES + 1, table), VALUES + 1)
+    with pytest.raises(InputError, match=r"shape \(2, 3\) and X has shape \(3, 3\)"):
+        check_knockoffs(VALUES[:2], table)
+    with pytest.raises(InputError, match="knockoffs are equal to X"):
+        check_knockoffs(VALUES, table)
+    with pytest.raises(InputError, match="column 0 is called 'b' in knockoffs and 'a' in X"):
+        check_knockoffs(pd.DataFrame(VALUES + 1, columns=list("bac")), table)
+    with pytest.raises(InputError, match="knockoffs contains NaN"):
+        check_knockoffs(np.full((3, 3), np.nan), table)
+    with pytest.warns(KnockoffWarning, match=r"equal X in 1 columns \('b'\)"):
+        check_knockoffs(VALUES + np.array([1, 0, 1]), table)
