@@ -12,7 +12,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from knockoffs.importance.lambda_path import BlackBoxPath, loss_at, loss_integral, path_losses
 from knockoffs.importance.losses import LOSSES, predict_for
@@ -138,18 +138,18 @@ def jump_by_jump(model, x, fake, columns, low, high):
 def test_integral_is_exact_to_rounding():
     # one deep tree, few rows: bisection finds the jumps to 1e-12 without the kernel's help
     XX, XX_fake, y, _ = tables(n=12)
-    model = RandomForestRegressor(1, max_depth=2, random_state=1).fit(XX, y)
-    identity = loss_integral(model, XX[:3], XX_fake[:3], y[:3] * 0, 0, 4, "absolute_error")
+    model = DecisionTreeRegressor(max_depth=3, random_state=1).fit(XX, y)
+    identity = loss_integral(model, XX[:2], XX_fake[:2], y[:2] * 0, 0, 4, "absolute_error")
     expected = np.zeros(12)
-    sign = np.sign(model.predict(XX[:3]))
-    leaves = model.estimators_[0].tree_.value[:, 0, 0]
+    sign = np.sign(model.predict(XX[:2]))
+    leaves = model.tree_.value[:, 0, 0]
 
     class Absolute:
         def predict(self, rows):
             return np.abs(model.predict(rows))
 
     for column in range(12):
-        expected[column] = np.mean([jump_by_jump(Absolute(), XX[i], XX_fake[i], [column], 0.0, 4.0) for i in range(3)])
+        expected[column] = np.mean([jump_by_jump(Absolute(), XX[i], XX_fake[i], [column], 0.0, 4.0) for i in range(2)])
     assert len(np.unique(leaves)) > 2 and np.all(sign != 0)
     np.testing.assert_allclose(identity, expected, atol=1e-9)
 
