@@ -85,6 +85,9 @@ class LinearPath:
         losses = np.empty((self.moves.n_features2, len(lams)))
         for feature in range(len(losses)):
             slope = self._slope(feature)
+            if not slope.any():  # a coefficient of 0, as a lasso has many
+                losses[feature] = self.unmoved()
+                continue
             for block in _blocks(len(lams), rest.size):
                 scores = rest + lams[block, None, None] * slope
                 losses[feature, block] = self._row_losses(scores) @ self.moves.weights
