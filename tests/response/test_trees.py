@@ -12,7 +12,7 @@ def test_defaults_fit_their_task(make, task):
     X = rng.normal(size=(60, 4))
     y = (X[:, 0] > 0) if task == "classification" else X[:, 0]
     options = {"n_estimators": 10} if make is make_forest else {"max_iter": 10}
-    model = make(task, **options).fit(X, y)
+    model = make(task, random_state=np.random.default_rng(1), n_jobs=1, **options).fit(X, y)
     assert hasattr(model, "classes_") == (task == "classification")
 
 

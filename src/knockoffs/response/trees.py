@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
@@ -14,13 +15,17 @@ from knockoffs.response.task import kind_of
 N_TREES = 500  # a row is out of the bag of about 180 of them
 
 
-def make_forest(task: str, *, random_state: Any = None, n_jobs: int | None = None, **options: Any) -> Any:
-    """Return an unfitted random forest, the estimator "forest".
+def make_forest(
+    task: str, *, random_state: int | Generator | None = None, n_jobs: int | None = None, **options: Any
+) -> Any:
+    """Random forest, unfitted: the estimator "forest".
 
     Parameters
     ----------
     task : str
         "classification" ("binary", "multiclass") or "regression" ("numeric").
+    random_state : int or Generator, optional
+    n_jobs : int, optional
     **options
         Of scikit-learn's RandomForestClassifier or RandomForestRegressor.
 
@@ -30,28 +35,36 @@ def make_forest(task: str, *, random_state: Any = None, n_jobs: int | None = Non
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
     kind = RandomForestRegressor if kind_of(task) == "regression" else RandomForestClassifier
-    return kind(**{"n_estimators": N_TREES, "n_jobs": n_jobs, "random_state": random_state, **options})
+    return kind(**{"n_estimators": N_TREES, "random_state": _whole(random_state), "n_jobs": n_jobs, **options})
 
 
-def make_boosting(task: str, *, random_state: Any = None, n_jobs: int | None = None, **options: Any) -> Any:
-    """Return an unfitted histogram gradient boosting, the estimator "boosting".
+def make_boosting(
+    task: str, *, random_state: int | Generator | None = None, n_jobs: int | None = None, **options: Any
+) -> Any:
+    """Histogram gradient boosting, unfitted: the estimator "boosting". It takes its threads from OpenMP.
 
     Parameters
     ----------
     task : str
         "classification" ("binary", "multiclass") or "regression" ("numeric").
+    random_state : int or Generator, optional
     n_jobs : int, optional
-        Not used: its threads are OpenMP's.
+        Not used.
     **options
         Of scikit-learn's HistGradientBoostingClassifier or HistGradientBoostingRegressor.
 
-    >>> make_boosting("classification", max_iter=50)
+    >>> make_boosting("binary", max_iter=50)
     HistGradientBoostingClassifier(max_iter=50)
     """
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
     kind = HistGradientBoostingRegressor if kind_of(task) == "regression" else HistGradientBoostingClassifier
-    return kind(random_state=random_state, **options)
+    return kind(random_state=_whole(random_state), **options)
+
+
+def _whole(random_state: int | Generator | None) -> int | None:
+    """Seed for scikit-learn, which knows no generators."""
+    return int(random_state.integers(2**31 - 1)) if isinstance(random_state, Generator) else random_state
 
 
 @dataclass(frozen=True)
