@@ -32,6 +32,15 @@ def test_numbers_are_read_as_they_are(make):
     assert table.X.dtype == np.float64
 
 
+def test_arrow_tables_are_read_and_lazy_frames_are_to_be_collected():
+    frame = pl.DataFrame(VALUES, schema=["a", "b", "c"])
+    table = as_table(frame.to_arrow())
+    assert table.names == ("a", "b", "c")
+    assert table.decode(table.X).equals(frame.to_arrow())
+    with pytest.raises(InputError, match="X is a lazy frame: pass X.collect()"):
+        as_table(frame.lazy())
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint16, object])
 def test_every_type_of_number_is_taken(dtype):
     values = np.array([[1, 2], [3, 4]], dtype=dtype)
@@ -100,6 +109,7 @@ REFUSED_TABLES = [
     (np.zeros((3, 0)), r"0 feature\(s\) \(shape=\(3, 0\)\)"),
     (np.array([[1j]]), "Complex data not supported"),
     (scipy.sparse.csr_array(np.eye(3)), "X is a sparse matrix.*3 x 3.*toarray"),
+    (pd.Series([1.0, 2.0]), "X has 1 dimensions"),
     ("table.csv", "X is str"),
     (None, "X is NoneType"),
     ([[1.0, {"a": 1}]], r"X holds \{'a': 1\} \(dict\) in row 0, column 'x1'"),
@@ -141,6 +151,8 @@ REFUSED_TARGETS = [
     ([2, 2, 2], "y has the one value 2 in all 3 rows"),
     (None, "y is None"),
     (np.zeros((3, 2)), r"y has shape \(3, 2\)"),
+    (["a", 1, "b"], "y mixes numbers and strings"),
+    (pd.Series(pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-03"])), "y holds dates"),
     ([-2.0, 4.0, 8.0], "column 'x1' of X equals y in every row"),
 ]
 
@@ -183,6 +195,12 @@ def test_targets_keep_their_labels():
     assert check_target(["u", "v", "u"], table).tolist() == ["u", "v", "u"]
     assert check_target(pd.Series([True, False, True]), table).tolist() == [True, False, True]
     assert check_target(pl.Series(["u", "v", "u"]), table).tolist() == ["u", "v", "u"]
+    assert check_target(pd.Series(["u", "v", "u"], dtype="category"), table).tolist() == ["u", "v", "u"]
+
+
+@pytest.mark.parametrize("y", [pd.Series([1, 2, 4], dtype="Int64"), np.array([1, 2, 4], dtype=object), [1, 2, 4]])
+def test_numbers_in_boxes_are_numbers(y):
+    assert check_target(y, as_table(VALUES)).dtype.kind == "i"
 
 
 @pytest.mark.parametrize(

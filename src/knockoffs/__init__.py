@@ -19,6 +19,11 @@ _PUBLIC = {
     "gaussian_features": "features.gaussian",
     "fit_gaussian_mixture": "features.gaussian_mixture",
     "gaussian_mixture_features": "features.gaussian_mixture",
+    "NaiveBayes": "features.naive_bayes",
+    "fit_naive_bayes": "features.naive_bayes",
+    "DiscreteNetwork": "features.discrete_network",
+    "fit_discrete_network": "features.discrete_network",
+    "read_network": "features.discrete_network",
     # knockoffs
     "BayesianNetwork": "sampling.network",
     "Node": "sampling.network",

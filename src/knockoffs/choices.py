@@ -26,7 +26,7 @@ from knockoffs.table import Table, as_table, code_whole_numbers
 DEFAULT_FDR = 0.1
 DEFAULT_FEATURE_MODEL = "mixture"
 DEFAULT_ESTIMATOR = "lasso"
-TASKS = ("regression", "classification")
+TASKS = ("regression", "classification", "binary", "multiclass", "numeric")
 READ_OFF_THE_MODEL = ("coefficients", "lasso_coefficient_difference")  # scores that look at no rows
 
 
@@ -284,33 +284,18 @@ def choose(
 
 
 def _task(y: NDArray, estimator: Any, task: str | None, notes: dict[str, str]) -> str:
-    if task is not None and task not in TASKS:
-        raise unknown_option("task", task, TASKS)
-    numeric = y.dtype.kind in "iuf"
-    asked = task
-    if estimator is not None and not isinstance(estimator, str):
+    from knockoffs.response.task import describe, infer_task, kind_of
+
+    asked = None if task is None else kind_of(task)
+    if not (estimator is None or isinstance(estimator, str)):
         kind = _made_for(estimator)
         if kind is not None and asked is not None and kind != asked:
             raise InputError(f"task={task!r}, but estimator {type(estimator).__name__} is made for {kind}.")
-        asked = kind or asked
-    if asked == "regression" and not numeric and not _is_numeric(y):
-        raise InputError(f"y holds labels ({y.tolist()[0]!r}), which regression cannot use: encode them or classify.")
-    if asked is not None:
-        return asked
-    from knockoffs.response.task import infer_task
-
-    found = infer_task(y)
-    task = "regression" if found == "regression" else "classification"
-    notes["task"] = f"task={found!r}, as y looks like it"
-    return task
-
-
-def _is_numeric(y: NDArray) -> bool:
-    try:
-        y.astype(float)
-    except (TypeError, ValueError):
-        return False
-    return y.dtype.kind in "biuf" or not any(isinstance(value, str) for value in y.tolist())
+        task = task or kind
+    found = infer_task(y, task)
+    if task is None:
+        notes["task"] = f"{describe(y, found)}: {found}"
+    return kind_of(found)
 
 
 def _make_estimator(estimator: Any, task: str) -> Any:

@@ -395,7 +395,7 @@ def show(record: SelectionRecord) -> None:
         console.print()
     console.print(f"threshold {record.threshold:.4g}, {len(selected)} of {len(record.features)} features selected")
     for note in record.notes.values():
-        console.print(Text(f"used {printable(note)}"))
+        console.print(Text(f"- {printable(note)}"))
     console.print()
     console.print(Text(record.explanation))
 

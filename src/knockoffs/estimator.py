@@ -135,7 +135,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
         """Draw knockoffs of X, score features and knockoffs by a model of y, and select.
 
         Parameters
@@ -143,9 +143,14 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         X : array or data frame, shape (n, n_columns)
         y : array-like, shape (n,)
             Numbers, or labels of classes.
-        sample_weight : array-like, shape (n,), optional
-            Weights of the rows in the model of y. P^X and the knockoffs do not use them.
+        **fit_params
+            ``sample_weight``, array-like of shape (n,): weights of the rows in the model of y, to which it is passed on
+            as scikit-learn's own selectors do. P^X and the knockoffs do not use it, so a row of weight two is not
+            the same as the row twice: copies of a row get knockoffs of their own.
         """
+        for name in fit_params:
+            if name != "sample_weight":
+                raise unknown_option("fit parameter", name, ["sample_weight"])
         offset, rule = check_offset(self.offset), _rule(self.rule)
         fdr = check_fdr(DEFAULT_FDR if self.fdr is None else self.fdr)
         n_folds, n_fits = _count(self.n_folds, "n_folds", 2), _count(self.n_fits, "n_fits", 1)
@@ -156,7 +161,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         else:  # any table that comes with its knockoffs will do
             table = as_table(X, labels=True, min_rows=MIN_ROWS)
         target = check_target(y, table)
-        weights = check_weights(sample_weight, len(target))
+        weights = check_weights(fit_params.get("sample_weight"), len(target))
         owners = check_features(self.feature_of, len(table.columns))
         self._check_level(fdr, int(owners.max()) + 1, offset)
         X_tilde = None if self.knockoffs is None else check_knockoffs(self.knockoffs, table)

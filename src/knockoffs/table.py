@@ -339,8 +339,12 @@ def check_knockoffs(knockoffs: Any, table: Table) -> NDArray[np.float64]:
 def _read_frame(X: Any, reader: _ColumnReader) -> Table:
     import narwhals as nw
 
-    names = _column_names(list(X.columns), reader.argument)
+    if hasattr(X, "collect") and not hasattr(X, "to_numpy"):
+        raise InputError(f"{reader.argument} is a lazy frame: pass {reader.argument}.collect().")
+    if _is_pandas(X):  # narwhals refuses names given twice in its own words
+        _column_names(list(X.columns), reader.argument)
     frame = nw.from_native(X, eager_only=True)
+    names = _column_names(list(frame.columns), reader.argument)
     kinds = [_kind_of_dtype(dtype) for dtype in frame.schema.values()]
     if frame.shape[1] and all(kind in ("number", "integer") for kind in kinds):
         values = frame.to_numpy()
@@ -538,7 +542,8 @@ def _columns(names: Sequence[str]) -> str:
 
 
 def _is_frame(X: Any) -> bool:
-    return hasattr(X, "columns") and not isinstance(X, np.ndarray) and type(X).__module__.split(".")[0] in _FRAMES
+    # asked of the class: the columns of a lazy frame are work
+    return type(X).__module__.split(".")[0] in _FRAMES and hasattr(type(X), "columns")
 
 
 _FRAMES = ("pandas", "polars", "pyarrow", "modin", "cudf", "narwhals")
@@ -580,7 +585,7 @@ def _check_index(X: Any, y: Any, argument: str) -> None:
 def _target_values(y: Any, argument: str) -> NDArray:
     values = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
     if values.dtype.kind in "US" and not isinstance(y, np.ndarray):
-        values = np.asarray(y, dtype=object)
+        values = np.asarray(y, dtype=object)  # numpy would turn [1, "a"] into strings
     if values.ndim == 2 and values.shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning
 
@@ -592,12 +597,26 @@ def _target_values(y: Any, argument: str) -> NDArray:
         values = values[:, 0]
     if values.ndim != 1:
         raise InputError(f"{argument} has shape {values.shape}: y should be a 1d array, one value for each row of X.")
+    return _unboxed(values, argument) if values.dtype.kind == "O" else values
+
+
+def _unboxed(values: NDArray, argument: str) -> NDArray:
+    """Array of Python objects as an array of numbers or of booleans where it holds nothing else."""
+    present = [value for value in values.tolist() if not _is_missing(value)]
+    kinds = {bool: "booleans", numbers.Real: "numbers", str: "strings", bytes: "strings"}
+    found = {next((word for kind, word in kinds.items() if isinstance(v, kind)), type(v).__name__) for v in present}
+    if len(found) > 1:
+        raise InputError(f"{argument} mixes {' and '.join(sorted(found))}: make all of them one kind.")
+    if found & {"numbers", "booleans"} and len(present) == len(values):
+        return np.array(present)
     return values
 
 
 def _check_target_values(values: NDArray, argument: str) -> None:
     if values.dtype.kind == "c":
         raise InputError(f"{argument} is complex. Complex data not supported.")
+    if values.dtype.kind in "mM":
+        raise InputError(f"{argument} holds dates or durations ({values.dtype}): turn them into numbers or classes.")
     if values.dtype.kind == "f":
         bad = np.flatnonzero(~np.isfinite(values))
     elif values.dtype.kind == "O":

@@ -8,6 +8,7 @@ import pytest
 
 from knockoffs.datasets import bank, bankruptcy, files, hiv, load_bank, load_bankruptcy, load_hiv, load_nhanes
 from knockoffs.datasets.dataset import fill_median, normal_scores
+from knockoffs.datasets.nhanes import nhanes_labels
 from knockoffs.errors import InputError
 
 DATA = Path(os.environ.get("KNOCKOFFS_DATA") or Path(__file__).parents[3] / "shared" / "data")
@@ -49,6 +50,8 @@ def test_nhanes():
     assert data.X.shape[1] == 74 and len(data.y) == data.X.shape[0] <= 9_228
     assert not np.isnan(data.X).any() and "RIDAGEYR" in data.feature_names
     assert set(np.unique(data.y)) == {0, 1}
+    assert nhanes_labels(DATA)["RIDAGEYR"] == "Age in years at screening"
+    assert set(data.feature_names) <= set(nhanes_labels(DATA))
 
 
 def test_absent_data_give_one_sentence(tmp_path, monkeypatch):

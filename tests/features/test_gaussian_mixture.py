@@ -174,3 +174,13 @@ def test_one_gaussian_is_the_mixture_of_one(rng):
 def test_given_gaussian_checks_its_mean():
     with pytest.raises(InputError, match=r"mean has shape \(3,\): expected 2"):
         gaussian_features([0, 0, 0], np.eye(2))
+
+
+def test_components_do_not_collapse_onto_a_shared_value(rng):
+    """A quarter of the rows are exactly 0 in column 1: likelihood would put a component there, without spread."""
+    X = draw(800, rng)
+    X[:200, 1] = 0.0
+    model = fit_gaussian_mixture(X, rng=rng, n_components=range(1, 7))
+    assert all(np.diag(law.covariance)[1] > 1e-4 * X[:, 1].var() for law in model.laws)
+    with pytest.raises(ColumnsError, match="component . of the mixture collapsed onto a single value of column '1'"):
+        fit_gaussian_mixture(X, rng=rng, n_components=6)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import os
+from pathlib import Path
 
 import numpy as np
 
@@ -14,6 +16,16 @@ SOURCE = "the P_*.xpt files of https://wwwn.cdc.gov/nchs/nhanes, joined by SEQN 
 NOT_FEATURES = ("SEQN", "breast_cancer")
 MOST_MISSING = 1 / 3  # share of a row's cells; a row with more belongs to someone who was not examined
 MIN_DISTINCT = 11  # a column with fewer values is a code or a short scale, which no Gaussian describes
+
+
+def nhanes_labels(data_folder: str | os.PathLike[str] | None = None) -> dict[str, str]:
+    """Read what each column means from ``nhanes/nhanes_2017_2020_codebook.csv`` in the data folder; empty if absent."""
+    folder = data_folder or os.environ.get("KNOCKOFFS_DATA")
+    path = Path(folder or ".") / "nhanes" / "nhanes_2017_2020_codebook.csv"
+    if not path.is_file():
+        return {}
+    with open(path, encoding="utf-8", newline="") as file:
+        return {row["variable"]: row["label"] for row in csv.DictReader(file)}
 
 
 def load_nhanes(

@@ -11,6 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.datasets.bankruptcy import LABELS as BANKRUPTCY_LABELS
+from knockoffs.datasets.nhanes import nhanes_labels
 from knockoffs.errors import InputError
 from knockoffs.experiments.power import TITLES, load_rows, standardised
 from knockoffs.experiments.repetitions import Job, Prepared, Training, fit_once, score_jobs, statistics
@@ -104,12 +105,13 @@ def run(config: Config, rng: Generator, context: Context | None = None) -> Table
         W = statistics(results[job.name]["swap_integral"])
         selected = np.stack([knockoff_filter(w, config.target_fdr) for w in W])
         q = q_values(W[0])
+        meanings = {"bankruptcy": BANKRUPTCY_LABELS, "nhanes": nhanes_labels(context.data_folder)}.get(name, {})
         for j, feature in enumerate(data.feature_names):
             table.append(
                 {
                     "data": name,
                     "feature": feature,
-                    "meaning": BANKRUPTCY_LABELS.get(feature, "") if name == "bankruptcy" else "",
+                    "meaning": meanings.get(feature, ""),
                     "W": W[0, j],
                     "q_value": q[j],
                     "selected": bool(selected[0, j]),

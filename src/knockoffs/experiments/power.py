@@ -52,7 +52,7 @@ class Synthetic:
     training : Training
     """
 
-    n: int = 6000
+    n: int = 5000
     d: int = 30
     n_non_nulls: int = 15
     n_components: tuple[int, ...] = (5, 10, 20)
@@ -81,7 +81,7 @@ class RealData:
 
     names: tuple[str, ...] = ("bank", "bankruptcy", "nhanes")
     n_rows: int | None = None
-    n_non_nulls: dict[str, int] = field(default_factory=lambda: {"bank": 5, "bankruptcy": 20, "nhanes": 20})
+    n_non_nulls: dict[str, int] = field(default_factory=lambda: {"bank": 6, "bankruptcy": 20, "nhanes": 20})
     n_components: dict[str, tuple[int, ...]] = field(
         default_factory=lambda: {
             "bank": (5, 10, 15, 20, 25),

@@ -105,7 +105,7 @@ CPU_BATCH = 5  # on a CPU, larger batches of networks only leave the cache
 # Before the model of y
 
 
-def fit_mixture(X: NDArray, n_components: int, rng: Generator, *, n_starts: int = 1) -> tuple[MixtureFeatures, int]:
+def fit_mixture(X: NDArray, n_components: int, rng: Generator, *, n_starts: int = 3) -> tuple[MixtureFeatures, int]:
     """Fit a mixture by EM, and count the warnings; where EM ends in a component of a few rows, it starts again."""
     streams = rng.spawn(TRIES)
     with warnings.catch_warnings(record=True) as caught:

@@ -97,7 +97,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return [list(value.shape), hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()]
     if isinstance(value, np.generic):
-        return value.item()
+        return _plain(value.item())
+    if isinstance(value, float) and not np.isfinite(value):
+        return str(value)  # json has no infinity
     if isinstance(value, partial):
         return [_plain(value.func), _plain(value.args), _plain(value.keywords)]
     if callable(value):
