@@ -44,7 +44,7 @@ def load_newswire(*, n_words: int = 500, data_folder: str | os.PathLike[str] | N
         raise InputError(f"n_words={n_words}: expected a number from 1 to {counts.shape[1]}.")
     stories = np.bincount(counts.indices, minlength=counts.shape[1])
     frequent = np.sort(np.argsort(-stories, kind="stable")[:n_words])
-    X = counts[:, frequent].toarray().astype(np.int32)
+    X = counts[:, frequent].astype(np.int32).toarray()
     full = X.sum(axis=1) > 0
     notes = (f"the {n_words} words in most stories", f"{(~full).sum()} stories without any of them dropped")
     return DataSet("newswire", X[full], label[full], tuple(str(word) for word in words[frequent]), notes)
