@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.experiments.runner import Arrays, Context, Row, fingerprint, mean_and_error
@@ -166,7 +168,10 @@ def fit_once(
 
     def fit() -> Arrays:
         context.log(f"{name}: fitting mixtures of {candidates} components to {X.shape[0]} x {X.shape[1]} cells")
-        em, criterion = choose_order(X, candidates, _fit_em, criterion="aic", rng=rng, n_jobs=context.n_jobs)
+        # the candidates run in threads: together they should not ask for more cores than there are
+        threads = max(1, (os.cpu_count() or 1) // len(candidates))
+        with threadpool_limits(limits=threads):
+            em, criterion = choose_order(X, candidates, _fit_em, criterion="aic", rng=rng, n_jobs=context.n_jobs)
         context.log(f"{name}: AIC chose {em.n_components} components")
         return {
             "weights": em.weights_,
