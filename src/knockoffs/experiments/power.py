@@ -152,7 +152,7 @@ def load_rows(name: str, n_rows: int | None, rng: Generator, context: Context) -
 def fit_real(
     name: str, n_rows: int | None, n_components: tuple[int, ...], rng: Generator, context: Context
 ) -> tuple[DataSet, NDArray, NDArray, MixtureFeatures] | None:
-    """Data set, standardised X and y of the rows used, and the mixture fitted to X; None if the data are not there."""
+    """Load a data set: X (standardised) and y of the rows used, and the mixture fitted to X; None if it is absent."""
     row_rng, fit_rng = rng.spawn(2)
     try:
         data, rows = load_rows(name, n_rows, row_rng, context)
