@@ -158,14 +158,12 @@ def toy(data):
 
 
 def lasso_W(X, X_tilde, y, rng):
-    """Lasso coefficient difference, on columns of unit scale in a random order of each pair."""
-    from sklearn.linear_model import LassoCV
+    """Lasso coefficient difference in units of the column's own scale; each pair in a random order."""
+    from knockoffs.response.linear import LassoPathCV
 
     flip = rng.random(X.shape[1]) < 0.5
     both = np.hstack([np.where(flip, X_tilde, X), np.where(flip, X, X_tilde)]).astype(float)
-    scale = both.std(axis=0)
-    both = (both - both.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
-    size = np.abs(LassoCV(alphas=20, eps=0.03, cv=3, tol=1e-2, precompute=False).fit(both, y).coef_)
+    size = np.abs(LassoPathCV(random_state=rng).fit(both, y).coef_) * both.std(axis=0)
     W = size[: X.shape[1]] - size[X.shape[1] :]
     return np.where(flip, -W, W)
 
@@ -182,7 +180,7 @@ def clusters_of(X, threshold):
     return fcluster(linkage(squareform(1 - R, checks=False), "single"), 1 - threshold, "distance") - 1
 
 
-def quality(data, draws, fdr=0.1):
+def quality(data, draws, fdr):
     from knockoffs.features.fastphase import GenotypeModel
     from knockoffs.filter import false_discovery_proportion, knockoff_filter, power
     from knockoffs.sampling.sampler import sample_knockoffs
@@ -238,13 +236,14 @@ def main():
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--quality", metavar="DATA", help="folder of the real data")
     parser.add_argument("--draws", type=int, default=10)
+    parser.add_argument("--fdr", type=float, default=0.2)
     arguments = parser.parse_args()
     if not PEER.exists():
         print(
             f"SNPknock is not there: run {Path(__file__).with_name('setup_snpknock.sh').name} first.", file=sys.stderr
         )
     if arguments.quality:
-        quality(arguments.quality, arguments.draws)
+        quality(arguments.quality, arguments.draws, arguments.fdr)
     else:
         times(arguments.rows, arguments.sites, arguments.repeats)
 

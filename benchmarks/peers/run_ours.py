@@ -53,7 +53,7 @@ def lasso_statistic(options):
 
 def pipeline(options):
     from knockoffs.features.gaussian import fit_gaussian
-    from knockoffs.importance.coefficients import absolute_coefficients
+    from knockoffs.importance.coefficients import coefficient_magnitude
     from knockoffs.procedure import select_features
     from knockoffs.response.linear import LassoPathCV
 
@@ -64,7 +64,7 @@ def pipeline(options):
         rng = np.random.default_rng(0)
         estimator = LassoPathCV(random_state=0)
         return select_features(
-            X, y, feature_model=fit, estimator=estimator, importance=absolute_coefficients, fdr=0.1, rng=rng
+            X, y, feature_model=fit, estimator=estimator, importance=coefficient_magnitude, fdr=0.1, rng=rng
         ).selected
 
     return select

@@ -31,8 +31,9 @@ def in_grid(values):
     return np.array([np.flatnonzero((theta == GRID).all(axis=1))[0] for theta in values])
 
 
-def test_token_view_is_exchangeable_exactly():
-    model = LatentDirichlet(ALPHA, BETA, view="tokens", n_positions=2)
+@pytest.mark.parametrize("hidden_knockoff", ["copy", "posterior"])
+def test_token_view_is_exchangeable_exactly(hidden_knockoff):
+    model = LatentDirichlet(ALPHA, BETA, view="tokens", n_positions=2, hidden_knockoff=hidden_knockoff)
     network = model.as_network()
 
     def log_joint(values):
@@ -147,6 +148,36 @@ def test_knockoffs_have_the_second_moments_of_X(view):
         # dropping empty documents is no part of the model: 4 % of the rows at most
         slack = 0.02 * x.mean() if view == "counts" else 0.0
         assert (np.abs(gap.mean(axis=0)) < 5 * gap.std(axis=0) / np.sqrt(len(x)) + slack).all()
+
+
+def test_the_copy_of_z_depends_less_on_the_words():
+    rng = np.random.default_rng(6)
+    beta = np.kron(np.eye(3), np.full((1, 4), 0.25))  # a word tells its topic
+    agree = []
+    for hidden_knockoff in ("copy", "posterior"):
+        model = LatentDirichlet(np.ones(3), beta, view="tokens", n_positions=8, hidden_knockoff=hidden_knockoff)
+        X = model.sample(5000, rng)
+        agree.append((sample_knockoffs(model.as_network(), X, rng) == X).mean())
+    assert agree[1] == pytest.approx(0.25, abs=0.01)  # the topic stays, the word is one of four
+    assert agree[0] < 0.19
+
+
+def test_the_rate_and_the_topics_are_calibrated():
+    # Simulation-based calibration of the whole of P(theta, rate | X): ranks of the values that made X among 9 draws.
+    # Chi-squared with 9 degrees of freedom, refused beyond its 1 - 1e-6 quantile, 45.1.
+    rng = np.random.default_rng(7)
+    beta = rng.dirichlet(np.full(6, 0.5), size=3)
+    model = LatentDirichlet(np.array([0.5, 1.0, 2.0]), beta, 8.0, 2.0, n_sweeps=20)
+    n = 3000
+    theta, rate = rng.dirichlet(model.alpha, size=n), rng.gamma(8.0, 2.0, size=n)
+    X = latent_dirichlet._draw_counts(beta, {"theta": theta, "rate": rate}, n, rng)
+    full = X.sum(axis=1) > 0  # an empty document has probability below 1e-3
+    draws = [model.sample_hidden_of_counts(X[full], rng) for _ in range(9)]
+    ranks = [sum(draw["rate"] < rate[full] for draw in draws)]
+    ranks += [sum(draw["theta"][:, t] < theta[full, t] for draw in draws) for t in range(3)]
+    for rank in ranks:
+        expected = full.sum() / 10
+        assert ((np.bincount(rank, minlength=10) - expected) ** 2 / expected).sum() < 45.1
 
 
 def test_fit_recovers_topics_alpha_and_lengths():

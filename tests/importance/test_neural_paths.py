@@ -145,6 +145,8 @@ def test_regression_and_integral():
         )
         found = loss_at(model, XX, XX_fake, y, grid, loss, feature_of2=np.arange(8))
         np.testing.assert_allclose(found, losses, rtol=1e-4)
+        mine = Loss("mine", "predict", lambda y, prediction, _, power=power: np.abs(y - prediction) ** power)
+        np.testing.assert_allclose(loss_at(model, XX, XX_fake, y, grid, mine, feature_of2=np.arange(8)), found)
         integral = loss_integral(model, XX, XX_fake, y, 0, 4, loss, n_lams=9, feature_of2=np.arange(8))
         np.testing.assert_allclose(integral, np.trapezoid(losses, grid, axis=1), rtol=1e-4)
 
@@ -185,5 +187,5 @@ def test_errors_say_what_to_do():
         loss_at(model, *arguments, "squared_error", feature_of2=np.arange(8))
     with pytest.raises(InputError, match="8"):
         loss_at(model, XX[0, :, :6], XX_fake[0, :, :6], y[0], LAMS, "accuracy", feature_of2=np.arange(6))
-    with pytest.raises(InputError, match="9 in row 0: the model never saw"):
+    with pytest.raises(InputError, match="not fitted on: '9'"):
         loss_at(model, XX[0], XX_fake[0], y[0] * 0 + 9, LAMS, "accuracy", feature_of2=np.arange(8))

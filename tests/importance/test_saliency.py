@@ -199,5 +199,5 @@ def test_errors_say_what_is_missing():
         integrated_gradients(linear, X, X_tilde, y, n_steps=0, **options)
     with pytest.raises(InputError, match="takes 8 columns, but .* has 6"):
         gradient_saliency(linear, X[:, :3], X_tilde[:, :3], y, feature_of=np.arange(3), rng=options["rng"])
-    with pytest.raises(InputError, match="class '7'"):
+    with pytest.raises(InputError, match="not fitted on: '7'"):
         gradient_saliency(linear, X, X_tilde, y * 0 + 7, of="true", **options)

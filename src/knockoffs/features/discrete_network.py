@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from graphlib import CycleError, TopologicalSorter
@@ -22,12 +22,15 @@ from knockoffs.features.posterior.variable_elimination import (
 )
 from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.conjugates.joint_table import JointTable
-from knockoffs.sampling.factors import Factor, elimination_order, restrict
+from knockoffs.sampling.factors import Factor, elimination_order, restrict, sum_out
 from knockoffs.sampling.inverse_cdf import sample_weights
 from knockoffs.sampling.network import BayesianNetwork, Blanket, Node
 
 SUM_TOLERANCE = 1e-8  # rows of a table may miss one by rounding, and no more
 MAX_TABLE = 2**20  # entries for one row: 8 MiB
+KEPT, MOVED = "(hidden, kept)", "(hidden, moved)"  # names of the hidden nodes of the network
+
+_Law = tuple[tuple[int, ...], NDArray]  # scope and table
 
 
 @dataclass(frozen=True)
@@ -36,14 +39,16 @@ class DiscreteNetwork:
 
     Algorithm 1 asks that observed nodes have no descendants. Any choice of observed nodes is brought into that
     form, exactly: hidden nodes without observed descendants are dropped; the other hidden nodes that touch an observed
-    one become one hidden node H, drawn from P(H | X); and given H the observed nodes fall into blocks (those linked by
-    an edge, or by a common child) that are independent of each other. A block is a leaf below H, its law given H the
-    product of the tables it stands in, and it moves by sequential conditional independent pairs (``JointTable``),
-    which for a single node is a new draw. A hidden node below an observed one needs nothing more: its table is one
-    of that product.
+    one, H, are drawn from P(H | X); and given H the observed nodes fall into blocks (those linked by an edge, or by a
+    common child) that are independent of each other. A block is a leaf below H, its law given H the product of the
+    tables it stands in, and it moves by sequential conditional independent pairs (``JointTable``), which for a single
+    node is a new draw. A hidden node below an observed one needs nothing more: its table is one of that product.
 
-    H keeps its value. Drawing it again from P(H | X) would give knockoffs of the very same law, because no observed
-    node has moved by then: (X, H_tilde) has the law of (X, H).
+    Two knockoffs of H are valid. ``"posterior"``: H keeps its value. (Drawing it again from P(H | X) would give
+    knockoffs of the very same law, because no observed node has moved by then: (X, H_tilde) has the law of (X, H).)
+    ``"copy"``: the hidden nodes that belong to a single observed node move as well, by an exchangeable copy under their
+    own law given the other hidden nodes, as Sesia et al. do for Markov chains: (h, x) and (h_tilde, x_tilde) can then
+    be exchanged together. The knockoffs depend less on X, so this is the default where its tables are small enough.
 
     Parameters
     ----------
@@ -57,6 +62,8 @@ class DiscreteNetwork:
     posterior : {"exact", "gibbs"}
         How H is drawn given X: by variable elimination, or approximately by ``n_sweeps`` sweeps of Gibbs sampling.
     n_sweeps : int
+    hidden_knockoff : {"auto", "copy", "posterior"}
+        See above; "auto" is "copy" unless that needs too large a table.
     max_table : int
         Entries of the largest table that may be needed for one row; a network that needs more is refused.
 
@@ -79,6 +86,7 @@ class DiscreteNetwork:
     states: Mapping[str, Sequence[str]] | None = None
     posterior: str = "exact"
     n_sweeps: int = 200
+    hidden_knockoff: str = "auto"
     max_table: int = MAX_TABLE
     order: tuple[str, ...] = field(init=False, repr=False)
 
@@ -94,6 +102,8 @@ class DiscreteNetwork:
             raise InputError("observe must name at least one node, and none twice.")
         if self.posterior not in ("exact", "gibbs"):
             raise unknown_option("posterior", self.posterior, ("exact", "gibbs"))
+        if self.hidden_knockoff not in ("auto", "copy", "posterior"):
+            raise unknown_option("hidden_knockoff", self.hidden_knockoff, ("auto", "copy", "posterior"))
         states = self.states or {name: tuple(map(str, range(tables[name].shape[-1]))) for name in order}
         for name in order:
             if len(states[name]) != tables[name].shape[-1]:
@@ -111,38 +121,42 @@ class DiscreteNetwork:
         return replace(self, observe=tuple(observe), **options)  # type: ignore[arg-type]
 
     def as_network(self) -> BayesianNetwork:
-        """H -> blocks of observed nodes: H keeps its value, every block moves given H."""
+        """Hidden nodes above blocks of observed nodes: some hidden ones stay, the others move, and so do the blocks."""
         return self._network
 
     @cached_property
     def _network(self) -> BayesianNetwork:
         self._check_posterior()
+        home = {v: (MOVED if v in self._moved else KEPT) for v in self._hidden}
         nodes = [
             Node(
                 "+".join(self.observed[column] for column in block.columns),
-                parents=("H",) if block.above else (),
+                parents=tuple(sorted({home[variable] for variable in block.above})),
                 conjugate=JointTable(
-                    tuple(self._n_states[self._index[self.observed[column]]] for column in block.columns),
-                    partial(_block_factors, block, self._kept),
+                    self._shape(block.place), partial(_factors_given, block.laws, block.place, self._at)
                 ),
                 columns=block.columns,
             )
             for block in self._blocks
         ]
-        if not self._kept:
-            return BayesianNetwork(tuple(nodes))
-        H = Node("H", parents=(), conjugate=Identity())
-        return BayesianNetwork((H, *nodes), sample_hidden=self.sample_hidden)
+        if KEPT in home.values():
+            nodes.append(Node(KEPT, parents=(), conjugate=Identity()))
+        if self._moved:
+            place = {variable: i for i, variable in enumerate(self._moved)}
+            copy = JointTable(self._shape(place), partial(_factors_given, self._hidden_laws, place, self._at))
+            nodes.append(Node(MOVED, parents=(KEPT,) if KEPT in home.values() else (), conjugate=copy))
+        return BayesianNetwork(tuple(nodes), sample_hidden=self.sample_hidden if home else None)
 
     def sample_hidden(self, X: NDArray, rng: Generator) -> dict[str, NDArray]:
-        """H ~ P(H | X): the hidden nodes that touch an observed one, shape (n, k)."""
-        codes = self._evidence(X)
-        factors = self._factors(codes, len(X))
+        """H ~ P(H | X): the hidden nodes that touch an observed one, those that stay and those that move."""
+        factors = self._factors(self._evidence(X), len(X))
         if self.posterior == "gibbs":
             values = sample_by_gibbs(factors, self._hidden_states, len(X), rng, n_sweeps=self.n_sweeps)
         else:
             values = sample_by_elimination(factors, self._hidden_states, len(X), rng)
-        return {"H": np.stack([values[variable] for variable in self._kept], axis=1)}
+        kept = [v for v in self._hidden if v not in self._moved]
+        parts = {KEPT: kept, MOVED: self._moved}
+        return {name: np.stack([values[v] for v in part], axis=1) for name, part in parts.items() if part}
 
     def log_prob(self, X: NDArray) -> NDArray:
         """Log P(x) of the observed nodes, shape (n,), by variable elimination."""
@@ -182,7 +196,7 @@ class DiscreteNetwork:
         return {i: np.shape(self.tables[name])[-1] for name, i in self._index.items()}
 
     @cached_property
-    def _laws(self) -> list[tuple[tuple[int, ...], NDArray]]:
+    def _laws(self) -> list[_Law]:
         """Scopes and tables of the nodes that are observed or have observed descendants."""
         used = {self._index[name] for name in self.observed}
         for name in reversed(self.order):
@@ -220,8 +234,62 @@ class DiscreteNetwork:
         return blocks
 
     @cached_property
-    def _kept(self) -> tuple[int, ...]:
+    def _hidden(self) -> tuple[int, ...]:
+        """The hidden variables that touch an observed one."""
         return tuple(sorted({variable for block in self._blocks for variable in block.above}))
+
+    @cached_property
+    def _moved(self) -> tuple[int, ...]:
+        """The hidden variables that move: those above one block only, and that a single node."""
+        if self.hidden_knockoff == "posterior":
+            return ()
+        blocks = {v: [block for block in self._blocks if v in block.above] for v in self._hidden}
+        moved = tuple(v for v in self._hidden if len(blocks[v]) == 1 and len(blocks[v][0].columns) == 1)
+        largest = self._largest_of_copy(moved)
+        if largest <= self.max_table:
+            return moved
+        if self.hidden_knockoff == "auto":
+            return ()
+        raise InputError(
+            f"hidden_knockoff='copy' needs a table of {_entries(largest)} entries; the limit is max_table="
+            f"{self.max_table:,}. Use hidden_knockoff='posterior', or raise max_table."
+        )
+
+    def _largest_of_copy(self, moved: tuple[int, ...]) -> int:
+        if not moved:
+            return 0
+        laws, rest, largest = self._laws_above_hidden
+        if largest > self.max_table:
+            return largest
+        factors = sum_out((restrict(scope, table, {}, 1) for scope, table in laws), rest)
+        return elimination_order((f.scope for f in factors), {v: self._n_states[v] for v in moved})[1]
+
+    @cached_property
+    def _laws_above_hidden(self) -> tuple[list[_Law], list[int], int]:
+        """Tables of the touching hidden variables and their ancestors; how to sum out the others, order and size."""
+        used = set(self._hidden)
+        for scope, _ in reversed(self._laws):
+            if scope[-1] in used:
+                used.update(scope)
+        laws = [law for law in self._laws if law[0][-1] in used]
+        sizes = {variable: self._n_states[variable] for variable in used}
+        return laws, *elimination_order((scope for scope, _ in laws), sizes, keep=self._hidden)
+
+    @cached_property
+    def _hidden_laws(self) -> tuple[_Law, ...]:
+        """P(H) as a product of tables, all else summed out; only those with a variable that moves."""
+        laws, rest, _ = self._laws_above_hidden
+        factors = sum_out((restrict(scope, table, {}, 1) for scope, table in laws), rest)
+        return tuple((f.scope, f.table[0]) for f in factors if set(f.scope) & set(self._moved))
+
+    @cached_property
+    def _at(self) -> dict[int, tuple[str, int]]:
+        """Node and coordinate that hold each hidden variable."""
+        kept = [v for v in self._hidden if v not in self._moved]
+        return {v: (KEPT, i) for i, v in enumerate(kept)} | {v: (MOVED, i) for i, v in enumerate(self._moved)}
+
+    def _shape(self, variables: Iterable[int]) -> tuple[int, ...]:
+        return tuple(self._n_states[variable] for variable in variables)
 
     def _evidence(self, X: NDArray) -> dict[int, NDArray]:
         X = np.asarray(X)
@@ -261,7 +329,7 @@ class DiscreteNetwork:
                 f"entries; the limit is max_table={self.max_table:,}. Pass posterior='gibbs' (approximate), observe "
                 "more nodes, or raise max_table."
             )
-        if self.posterior == "gibbs" and not always and self._kept:
+        if self.posterior == "gibbs" and not always and self._hidden:
             zeros = [self.order[scope[-1]] for scope, table in self._laws if (table == 0).any()]
             if zeros:
                 warnings.warn(
@@ -278,14 +346,22 @@ class _Block:
 
     columns: tuple[int, ...]
     above: tuple[int, ...]  # hidden variables in its Markov blanket
-    laws: tuple[tuple[tuple[int, ...], NDArray], ...]
+    laws: tuple[_Law, ...]
     place: Mapping[int, int]  # coordinate of each variable of the block
 
 
-def _block_factors(block: _Block, kept: tuple[int, ...], blanket: Blanket, n: int) -> list[Factor]:
-    above = {variable: blanket["H"][:, kept.index(variable)] for variable in block.above}
-    factors = (restrict(scope, table, above, n) for scope, table in block.laws)
-    return [Factor(tuple(block.place[v] for v in factor.scope), factor.table, factor.group) for factor in factors]
+def _factors_given(
+    laws: Sequence[_Law],
+    place: Mapping[int, int],
+    at: Mapping[int, tuple[str, int]],
+    blanket: Blanket,
+    n: int,
+) -> list[Factor]:
+    """Tables over the coordinates in ``place``, at the blanket's values of the hidden variables that are not."""
+    others = {v for scope, _ in laws for v in scope if v not in place}
+    values = {v: blanket[at[v][0]][:, at[v][1]] for v in others}
+    factors = (restrict(scope, table, values, n) for scope, table in laws)
+    return [Factor(tuple(place[v] for v in factor.scope), factor.table, factor.group) for factor in factors]
 
 
 def read_network(path: str | Path, *, observe: Sequence[str] | None = None, **options: object) -> DiscreteNetwork:

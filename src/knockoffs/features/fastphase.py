@@ -99,7 +99,7 @@ class HaplotypeModel:
     @cached_property
     def _network(self) -> BayesianNetwork:
         theta = self.mosaic.theta
-        emissions = DiscreteEmissions(np.stack([1 - theta, theta], axis=2))
+        emissions = DiscreteEmissions(np.stack([1 - theta, theta], axis=2), nine_is_missing=True)
         H = Node("H", (), _moves(self.mosaic, self.hidden_knockoff, self.n_jobs))
         X = Node("X", ("H",), EmissionConjugate(emissions, self.n_jobs), columns=range(len(theta)))
         return BayesianNetwork((H, X), sample_hidden=self._sample_hidden)
@@ -109,7 +109,7 @@ class HaplotypeModel:
 
         chain, theta = self.mosaic.chain, self.mosaic.theta
         X = check_sites(X, len(theta))
-        codes = encode_states(X, 2, missing=True, name="allele")
+        codes = encode_states(X, 2, missing=True, nine=True, name="allele")
         likelihood = np.stack([1 - theta, theta, np.ones_like(theta)], axis=1)
         H, key = np.empty(X.shape, np.uint8 if theta.shape[1] <= 256 else np.int32), draw_key(rng)
         segment = forward_backward.segment_length(*theta.shape)
@@ -165,7 +165,7 @@ class GenotypeModel:
 
         chain, theta = self.mosaic.chain, self.mosaic.theta
         X = check_sites(X, len(theta))
-        codes = encode_states(X, 3, missing=True, name="genotype")
+        codes = encode_states(X, 3, missing=True, nine=True, name="genotype")
         K = theta.shape[1]
         A, key = np.empty(X.shape, np.uint8 if K <= 256 else np.int32), draw_key(rng)
         B = np.empty_like(A)
@@ -201,20 +201,22 @@ class GenotypeConjugate:
             forward_backward.draw_genotypes(A[rows], B[rows], self.theta, key, rows.start, drawn[rows])
 
         over_rows(work, len(A), self.n_jobs)
-        return keep_missing(u, drawn.astype(u.dtype), encode_states(u, 3, missing=True, name="genotype") == 3)
+        return keep_missing(
+            u, drawn.astype(u.dtype), encode_states(u, 3, missing=True, nine=True, name="genotype") == 3
+        )
 
     def log_conditional(self, u: NDArray, blanket: Blanket) -> NDArray:
         """Log P(X | A, B) of the cells that are not missing."""
         sites = np.arange(u.shape[1])
         a, b = self.theta[sites, blanket["A"]], self.theta[sites, blanket["B"]]
         table = np.stack([(1 - a) * (1 - b), a * (1 - b) + (1 - a) * b, a * b, np.ones_like(a)], axis=2)
-        codes = encode_states(u, 3, missing=True, name="genotype").astype(np.intp)
+        codes = encode_states(u, 3, missing=True, nine=True, name="genotype").astype(np.intp)
         with np.errstate(divide="ignore"):
             return np.log(np.take_along_axis(table, codes[..., None], axis=2)[..., 0]).sum(axis=1)
 
     def log_kernel(self, u_tilde: NDArray, u: NDArray, blanket: Blanket) -> NDArray:
         """Log P(X_tilde | A_tilde, B_tilde) if u_tilde is missing where u is, else -inf."""
-        codes = [encode_states(value, 3, missing=True, name="genotype") for value in (u_tilde, u)]
+        codes = [encode_states(value, 3, missing=True, nine=True, name="genotype") for value in (u_tilde, u)]
         same = ((codes[0] == 3) == (codes[1] == 3)).all(axis=1)
         return np.where(same, self.log_conditional(u_tilde, blanket), -np.inf)
 

@@ -8,8 +8,10 @@ Two knockoffs of the hidden chain are valid:
   it. Every such kernel leaves H_tilde given X with the law P(H | X), and X_tilde depends on X through H_tilde alone:
   all of them, sequential pairs included, give X_tilde the same law given X as H_tilde = H. So H keeps its value.
 
-The first is the default: its knockoffs are less like X (see ``benchmarks/hmm.py``), because H_tilde moves away from H,
-where the second emits X_tilde from states that X itself has chosen.
+The first is the default: its knockoffs are less like X, because H_tilde moves away from H, where the second emits
+X_tilde from states that X itself has chosen. Measured: mean correlation with X 0.942 against 0.949 on strongly linked
+genotypes (``benchmarks/hmm.py --quality``), power 0.70 against 0.63 and 0.88 against 0.86 at an FDR of 0.2 on simulated
+genotypes and numbers (``tests/guarantees/test_hmm_fdr.py``).
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ class HiddenMarkov:
 
     Notes
     -----
-    Missing cells (NaN, or a negative number or 9 for symbols) are skipped in P(H | X) and stay missing in X_tilde.
+    Missing cells (NaN, or a negative number for symbols) are skipped in P(H | X) and stay missing in X_tilde.
 
     >>> sticky = np.array([[0.9, 0.1], [0.1, 0.9]])
     >>> coins = np.array([[0.8, 0.2], [0.3, 0.7]])
@@ -182,9 +184,8 @@ def log_likelihoods(emissions: Emissions, X: NDArray) -> Iterator[tuple[slice, N
     p, K = emissions.shape
     size = max(1, BLOCK_BYTES // (p * K * 8))
     for start in range(0, len(X), size):
-        rows = X[start : start + size]
-        E = [emissions.log_prob(rows, np.full(rows.shape, k)).T for k in range(K)]
-        yield slice(start, start + len(rows)), np.stack(E, axis=2)
+        rows = slice(start, min(start + size, len(X)))
+        yield rows, emissions.log_likelihood(X[rows])
 
 
 def filter_states(model: HiddenMarkov, E: NDArray) -> tuple[NDArray, NDArray]:

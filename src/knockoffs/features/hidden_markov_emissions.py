@@ -21,10 +21,11 @@ BLOCK_BYTES = 1 << 26  # likelihoods held at once where every cell has its own
 class DiscreteEmissions:
     """Symbols 0, ..., M - 1: ``table[j, k, m]`` is P(X_j = m | H_j = k), shape (p, K, M).
 
-    Missing cells are NaN or negative (9 too, where there are at most nine symbols).
+    Missing cells are NaN or negative; with ``nine_is_missing`` also 9, as in many files of genotypes.
     """
 
     table: NDArray
+    nine_is_missing: bool = False
 
     def __post_init__(self) -> None:
         table = np.asarray(self.table, dtype=float)
@@ -49,7 +50,7 @@ class DiscreteEmissions:
 
     def encode(self, X: NDArray) -> NDArray:
         """Symbols as small integers, M where missing."""
-        return encode_states(X, self.table.shape[2], missing=True, name="symbol")
+        return encode_states(X, self.table.shape[2], missing=True, nine=self.nine_is_missing, name="symbol")
 
     def missing(self, X: NDArray) -> NDArray[np.bool_]:
         """Where X is missing."""
@@ -70,6 +71,11 @@ class DiscreteEmissions:
 
         over_rows(work, len(H), n_jobs)
         return X
+
+    def log_likelihood(self, X: NDArray) -> NDArray:
+        """Log P(X_j | H_j = k) of every cell, shape (p, n, K), 0 where missing."""
+        with np.errstate(divide="ignore"):
+            return np.log(self._likelihood)[np.arange(X.shape[1])[:, None], self.encode(X).T]
 
     def log_prob(self, X: NDArray, H: NDArray) -> NDArray:
         """Log P(X_j | H_j) of every cell, 0 where missing, shape (n, p)."""
@@ -115,8 +121,7 @@ class GaussianEmissions:
         size = max(1, BLOCK_BYTES // (p * K * LANES * 8)) * LANES
         for start in range(0, len(X), size):
             rows = X[start : start + size]
-            z = (rows.T[:, :, None] - self.means[:, None, :]) / self.sds[:, None, :]
-            log_likelihood = np.nan_to_num(-0.5 * z * z - np.log(self.sds)[:, None, :], nan=0.0)
+            log_likelihood = self.log_likelihood(rows)
             log_likelihood -= log_likelihood.max(axis=2, keepdims=True)  # an outlier must not underflow in every state
             codes = np.tile(np.arange(len(rows), dtype=np.int32)[:, None], (1, p))
             yield start, codes, np.exp(log_likelihood)
@@ -125,6 +130,11 @@ class GaussianEmissions:
         """X given H, shape (n, p)."""
         sites = np.arange(H.shape[1])
         return self.means[sites, H] + self.sds[sites, H] * rng.standard_normal(H.shape)
+
+    def log_likelihood(self, X: NDArray) -> NDArray:
+        """Log density of every cell given H_j = k, shape (p, n, K), 0 where missing."""
+        z = (X.T[:, :, None] - self.means[:, None, :]) / self.sds[:, None, :]
+        return np.nan_to_num(-0.5 * z * z - np.log(self.sds * np.sqrt(2 * np.pi))[:, None, :], nan=0.0)
 
     def log_prob(self, X: NDArray, H: NDArray) -> NDArray:
         """Log density of every cell given H_j, 0 where missing, shape (n, p)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -128,20 +128,27 @@ class _Data:
         chain = K - 1 + K * (K - 1) * (p - 1 if self.shared == "none" else 1)
         return chain + (1 if self.shared == "all" else p) * K * (self.n_symbols - 1 if self.n_symbols else 2)
 
+    def parts(self) -> Iterator[NDArray]:
+        """Yield what is summed in each state: an indicator for each symbol, or 1, x and x^2; 0 where missing."""
+        if self.n_symbols:
+            yield from ((self.X == m).astype(float) for m in range(self.n_symbols))
+        else:
+            filled = np.nan_to_num(self.X)
+            yield from ((~np.isnan(self.X)).astype(float), filled, filled**2)
+
     def moments(self, weight: NDArray) -> NDArray:
-        """Weighted counts of the symbols, or of 1, x and x^2, at every site: (p, K, M) from weight (p, n, K)."""
-        return np.stack([np.einsum("jnk,nj->jk", weight, part) for part in self.parts], axis=2)
+        """Sum the parts at every site, shape (p, K, M), with weights (p, n, K), or (n, K) at all sites alike."""
+        subscripts = "jnk,nj->jk" if weight.ndim == 3 else "nk,nj->jk"
+        return np.stack([np.einsum(subscripts, weight, part, optimize=True) for part in self.parts()], axis=2)
 
     @cached_property
-    def parts(self) -> list[NDArray]:
-        if self.n_symbols:
-            return [(self.X == m).astype(float) for m in range(self.n_symbols)]
-        filled = np.nan_to_num(self.X)
-        return [(~np.isnan(self.X)).astype(float), filled, filled**2]
+    def columns(self) -> NDArray:
+        """Sums of the parts over all rows, shape (p, 1, M)."""
+        return np.stack([part.sum(axis=0) for part in self.parts()], axis=1)[:, None, :]
 
     def emissions(self, moments: NDArray) -> Emissions:
         """Emissions with the largest posterior given moments (p, K, M), the column's own law as the prior."""
-        columns = np.stack([part.sum(axis=0) for part in self.parts], axis=1)[:, None, :]  # (p, 1, M)
+        columns = self.columns
         if self.shared == "all":
             moments, columns = moments.sum(axis=0, keepdims=True), columns.sum(axis=0, keepdims=True)
         mass = columns.sum(axis=2, keepdims=True) if self.n_symbols else columns[..., :1]
@@ -173,15 +180,18 @@ def _fit_once(data: _Data, K: int, max_iter: int, tol: float, rng: Generator) ->
 
 
 def _start(data: _Data, K: int, rng: Generator) -> HiddenMarkov:
-    """States around K rows of X, and a chain that mostly stays."""
+    """States around K rows of X, or around K cells where all sites are alike, and a chain that mostly stays."""
     n, p = data.X.shape
-    centres = rng.choice(n, size=K, replace=n < K)
-    weight = np.full((p, n, K), 0.2 / n) + rng.random((1, n, K)) / n
-    weight[:, centres, np.arange(K)] += 1.0
+    weight = (0.2 + rng.random((n, K))) / n
+    if data.shared == "all":
+        seen = rng.choice(data.X[~np.isnan(data.X)], size=K)
+        cell = _Data(seen[:, None], data.n_symbols, "none", 0.0)
+        moments = data.moments(weight) / p + cell.moments(np.eye(K))
+    else:
+        weight[rng.choice(n, size=K, replace=n < K), np.arange(K)] += 1.0
+        moments = data.moments(weight)
     stay = 0.8 * np.eye(K) + 0.2 / K
-    if data.shared == "all":  # rows have no places to differ in: single cells are the centres
-        weight = rng.random((p, n, K)) ** 8
-    return HiddenMarkov(np.full(K, 1 / K), np.tile(stay, (p - 1, 1, 1)), data.emissions(data.moments(weight)))
+    return HiddenMarkov(np.full(K, 1 / K), np.tile(stay, (p - 1, 1, 1)), data.emissions(moments))
 
 
 def _expect(data: _Data, model: HiddenMarkov) -> tuple[NDArray, NDArray, NDArray, float]:

@@ -36,7 +36,12 @@ class LatentDirichlet:
     theta @ beta), and are drawn again; theta and the rate are hidden and keep the values drawn from P(theta, rate | X).
 
     ``view="tokens"``: X[i, p] is the word at position p (the paper's example), -1 behind the end of a shorter document.
-    theta keeps its value, z is drawn again given theta and w, then w given z.
+    theta keeps its value, z is drawn again, then w given z. z is drawn from P(z | theta), as if its word were not known
+    (``hidden_knockoff="copy"``: (z, w) and (z_tilde, w_tilde) have one law given theta and can be exchanged), or from
+    P(z | theta, w) as in the paper (``"posterior"``: the new word is then nearer to the old one).
+
+    Real texts repeat a word more often than topics alone explain, so their counts vary more than the model says;
+    more topics help.
 
     Parameters
     ----------
@@ -52,6 +57,8 @@ class LatentDirichlet:
         How (theta, z) is drawn given the words: ``n_sweeps`` sweeps of collapsed Gibbs sampling from the variational
         solution, or the variational solution itself (fast, as in the paper, and further from exact).
     n_sweeps : int
+    hidden_knockoff : {"copy", "posterior"}
+        How z moves, for ``view="tokens"``.
     """
 
     alpha: NDArray
@@ -62,6 +69,7 @@ class LatentDirichlet:
     n_positions: int = 0
     posterior: str = "gibbs"
     n_sweeps: int = N_SWEEPS
+    hidden_knockoff: str = "copy"
 
     def __post_init__(self) -> None:
         alpha, beta = np.asarray(self.alpha, dtype=float), np.asarray(self.beta, dtype=float)
@@ -80,6 +88,8 @@ class LatentDirichlet:
             raise InputError("view='tokens' needs n_positions, the number of columns of X.")
         if self.posterior not in ("gibbs", "variational"):
             raise unknown_option("posterior", self.posterior, ("gibbs", "variational"))
+        if self.hidden_knockoff not in ("copy", "posterior"):
+            raise unknown_option("hidden_knockoff", self.hidden_knockoff, ("copy", "posterior"))
         object.__setattr__(self, "alpha", alpha)
         object.__setattr__(self, "beta", beta)
 
@@ -98,7 +108,8 @@ class LatentDirichlet:
     @cached_property
     def _tokens_network(self) -> BayesianNetwork:
         theta = Node("theta", parents=(), conjugate=Identity())
-        topics = Independent(partial(_draw_topics, self.beta), partial(_log_prob_topics, self.beta))
+        likelihood = self.beta if self.hidden_knockoff == "posterior" else np.ones_like(self.beta)
+        topics = Independent(partial(_draw_topics, likelihood), partial(_log_prob_topics, likelihood))
         z = Node("z", parents=("theta",), conjugate=topics)
         words = Independent(partial(_draw_words, self.beta), partial(_log_prob_words, self.beta))
         X = Node("X", parents=("z",), conjugate=words, columns=range(self.n_positions))

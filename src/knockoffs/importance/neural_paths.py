@@ -12,7 +12,6 @@ float32 unless the program has set ``torch.backends.cuda.matmul.allow_tf32`` its
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -23,14 +22,15 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from knockoffs.errors import InputError, name_some, unknown_option
+from knockoffs.errors import InputError, unknown_option
+from knockoffs.importance.losses import LOSSES, SMALLEST_PROBABILITY, class_codes
 from knockoffs.progress import track
 from knockoffs.response.neural import Network, Split, as_tensor, split_network
 
 CPU_BYTES = 2**22  # about 3,500 rows of 100 units in flight: they stay in the cache, and 2^26 takes a third longer
 CUDA_BYTES = 2**30
 
-LARGEST_LOG_LOSS = -math.log(1e-15)  # as in importance/losses.py: probabilities are no smaller than 1e-15
+LARGEST_LOG_LOSS = -math.log(SMALLEST_PROBABILITY)
 
 RowLoss = Callable[[Tensor, Tensor], Tensor]  # outputs (..., n_outputs), y (...) -> (...)
 
@@ -61,11 +61,11 @@ def _margin(output: Tensor, y: Tensor) -> Tensor:
 
 
 def _squared_error(output: Tensor, y: Tensor) -> Tensor:
-    return (output[..., 0] - y).square()
+    return (output[..., 0].double() - y).square()
 
 
 def _absolute_error(output: Tensor, y: Tensor) -> Tensor:
-    return (output[..., 0] - y).abs()
+    return (output[..., 0].double() - y).abs()
 
 
 DEVICE_LOSSES: dict[str, RowLoss] = {
@@ -127,8 +127,8 @@ def path_losses(
         XX = as_tensor(XX, device, torch.float64)
         delta = (as_tensor(XX_fake, device, torch.float64) - XX).to(dtype)
         base = split.first(XX)
-        regression = any(name in REGRESSION_LOSSES for name in functions)
-        y = as_tensor(y, device, dtype if regression else torch.int64)
+        y = as_tensor(y, device)
+        y = y.double() if y.is_floating_point() or set(functions) & set(REGRESSION_LOSSES) else y.long()
         R, n, n_inputs = XX.shape
         weight = torch.full((R, n), 1 / n, dtype=torch.float64, device=device)
         if sample_weight is not None:
@@ -317,11 +317,12 @@ def loss_at(
     classes = getattr(model, "classes_", None)
     name = _name(loss)
     row_loss: str | RowLoss = name
-    codes = y.astype(float) if classes is None else class_numbers(y, classes)
-    if not isinstance(loss, str) and not _is_ours(loss):
-        row_loss = _on_host(loss, classes)
-    elif name not in DEVICE_LOSSES:
-        raise unknown_option("loss", name, DEVICE_LOSSES)
+    codes = y.astype(float) if classes is None else class_codes(y, classes)
+    if isinstance(loss, str) and name not in LOSSES:
+        raise unknown_option("loss", name, LOSSES)
+    known = LOSSES[name] if isinstance(loss, str) else loss
+    if name not in DEVICE_LOSSES or LOSSES[name] is not known:  # a user's may have the same name as one of ours
+        row_loss = _on_host(known, classes)
     elif (name in REGRESSION_LOSSES) != (classes is None):
         kind, fitting = ("regressor", REGRESSION_LOSSES) if classes is None else ("classifier", CLASSIFIER_LOSSES)
         raise InputError(f"loss={name!r} does not fit a {kind}: use one of {', '.join(map(repr, fitting))}.")
@@ -353,30 +354,6 @@ def loss_integral(
     lams = np.linspace(low, high, n_lams)
     values = loss_at(model, XX, XX_fake, y, lams, loss, feature_of2=feature_of2, sample_weight=sample_weight)
     return np.trapezoid(values, lams, axis=1)
-
-
-def class_numbers(y: NDArray, classes: NDArray) -> NDArray[np.intp]:
-    """Position of every label in classes.
-
-    >>> class_numbers(np.array(["b", "a"]), np.array(["a", "b"]))
-    array([1, 0])
-    """
-    order = np.argsort(classes)
-    place = np.searchsorted(classes, y, sorter=order).clip(0, len(classes) - 1)
-    codes = order[place]
-    unseen = np.flatnonzero(classes[codes] != y)
-    if unseen.size:
-        raise InputError(
-            f"y is {y[unseen[0]].item()!r} in row {unseen[0]}: the model never saw this class; "
-            f"it knows {name_some(classes.tolist())}."
-        )
-    return codes
-
-
-def _is_ours(loss: Any) -> bool:
-    """Whether a `Loss` is one of importance/losses.py itself: a user's may have the same name."""
-    module = sys.modules.get("knockoffs.importance.losses")
-    return module is not None and module.LOSSES.get(loss.name) is loss
 
 
 def _on_host(loss: Any, classes: NDArray | None) -> RowLoss:

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError, KnockoffWarning, name_some, unknown_option
+from knockoffs.errors import InputError, KnockoffWarning, unknown_option
+from knockoffs.importance.losses import class_codes
 from knockoffs.importance.scores import Scores, sum_by_feature
 from knockoffs.progress import track
 
@@ -174,16 +175,7 @@ class Smooth:
             return np.zeros(len(logits), dtype=np.intp)
         if of == "predicted":
             return logits.argmax(axis=1)
-        order = np.argsort(self.classes)
-        place = np.searchsorted(self.classes, y, sorter=order).clip(0, len(self.classes) - 1)
-        codes = order[place]
-        unseen = np.flatnonzero(self.classes[codes] != y)
-        if unseen.size:
-            raise InputError(
-                f"y has the class {str(y[unseen[0]])!r}, which the model was not fitted on; "
-                f"it knows {name_some(self.classes.tolist())}. Use of='predicted', or leave those rows out."
-            )
-        return codes
+        return class_codes(y, self.classes)
 
     def direction(self, logits: NDArray, explained: NDArray[np.intp], output: str) -> NDArray:
         """Differentiate the explained output with respect to the logits, (n, n_outputs)."""
@@ -220,7 +212,7 @@ def as_smooth(model: Any) -> Smooth:
     missing = "decision" if hasattr(model, "gradient") else "gradient"
     raise InputError(
         f"{type(model).__name__} has no method {missing!r} (nor is it linear, with coef_), which the scores "
-        "'gradient_saliency' and 'integrated_gradients' need: gradient(XX, direction) -> (n, n_columns) and "
+        "'gradient' and 'integrated_gradients' need: gradient(XX, direction) -> (n, n_columns) and "
         "decision(XX) -> (n, n_outputs). "
         + (
             "With this model use 'permutation', 'swap', 'permutation_integral' or 'swap_integral'."

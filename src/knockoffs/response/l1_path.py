@@ -188,8 +188,8 @@ def cross_validate(
 ) -> tuple[CrossValidation, NDArray[np.intp]]:
     """Walk down the path in all folds at once until the held-out loss is safely past its minimum.
 
-    The walk ends where the mean held-out loss has risen for 10 penalties and by more than two standard errors of
-    its paired difference to the minimum (or for 30 penalties), or where the training fits are saturated.
+    The walk ends where the mean held-out loss is 5 penalties past its minimum and above it by more than two standard
+    errors of their paired difference (or is 30 penalties past it), or where the training fits are saturated.
 
     Returns
     -------
@@ -270,7 +270,7 @@ def _past_minimum(losses: NDArray, fold_weights: NDArray) -> bool:
     mean = np.average(losses, axis=0, weights=fold_weights)
     best = int(np.argmin(mean))
     since = mean.size - 1 - best
-    if since < 10:
+    if since < 5:
         return False
     difference = losses[:, -1] - losses[:, best]
     error = difference.std(ddof=1) / np.sqrt(len(difference)) if len(difference) > 1 else 0.0

@@ -163,6 +163,7 @@ class _LinearClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: ArrayLike) -> NDArray:
         """Most probable class of each row."""
+        check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def _labels(self, y: NDArray) -> NDArray[np.intp]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.special import expit, log_softmax
+from scipy.special import expit
 
 from knockoffs.response.coordinate_descent import minimise_quadratic
 from knockoffs.response.l1_path import Design, polish, solve_at
@@ -31,16 +31,22 @@ def indicator(codes: NDArray[np.intp], n_classes: int) -> NDArray:
     return (codes == np.arange(n_classes)[:, None]).astype(float)
 
 
+def log_softmax(eta: NDArray) -> NDArray:
+    """Log-probabilities of the classes along the first axis (scipy's is slow on small arrays)."""
+    eta = eta - eta.max(axis=0)
+    return eta - np.log(np.exp(eta).sum(axis=0))
+
+
 def probabilities(eta: NDArray) -> NDArray:
     """Probabilities of the outputs from their linear predictors, shape (n_outputs, n)."""
-    return expit(eta) if len(eta) == 1 else np.exp(log_softmax(eta, axis=0))
+    return expit(eta) if len(eta) == 1 else np.exp(log_softmax(eta))
 
 
 def row_loss(Y: NDArray, eta: NDArray) -> NDArray:
     """Log-loss of every row, shape (n,)."""
     if len(eta) == 1:
         return np.logaddexp(0.0, eta[0]) - Y[0] * eta[0]
-    return -(Y * log_softmax(eta, axis=0)).sum(axis=0)
+    return -(Y * log_softmax(eta)).sum(axis=0)
 
 
 def null_probabilities(Y: NDArray, weights: NDArray) -> NDArray:

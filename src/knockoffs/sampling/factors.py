@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,6 +79,16 @@ def multiply(factors: Sequence[Factor], last: int) -> Factor:
     return Factor(scope, table, group)
 
 
+def sum_out(factors: Iterable[Factor], order: Sequence[int]) -> list[Factor]:
+    """Sum some variables out of a product of factors: the factors of what is left."""
+    pool = list(factors)
+    for variable in order:
+        product = multiply([factor for factor in pool if variable in factor.scope], variable)
+        pool = [factor for factor in pool if variable not in factor.scope]
+        pool.append(Factor(product.scope[:-1], product.table.sum(axis=-1), product.group))
+    return pool
+
+
 def eliminate(factors: Iterable[Factor], order: Sequence[int], n: int) -> tuple[list[Factor], NDArray]:
     """Sum the variables out of a product of factors, one after the other.
 
@@ -112,7 +122,9 @@ def rescale(table: NDArray) -> tuple[NDArray, NDArray]:
     return table / np.where(top > 0, top, 1.0).reshape(-1, *[1] * (table.ndim - 1)), log_top
 
 
-def elimination_order(scopes: Iterable[Sequence[int]], n_states: Mapping[int, int]) -> tuple[list[int], int]:
+def elimination_order(
+    scopes: Iterable[Sequence[int]], n_states: Mapping[int, int], keep: Collection[int] = ()
+) -> tuple[list[int], int]:
     """Order to eliminate the variables in, by fewest fill-in edges, and the entries of the largest table it makes.
 
     Parameters
@@ -120,6 +132,8 @@ def elimination_order(scopes: Iterable[Sequence[int]], n_states: Mapping[int, in
     scopes : iterable of sequences of int
     n_states : mapping of variable to its number of states
         The variables to eliminate; others in the scopes are taken as fixed.
+    keep : collection of int
+        Variables of ``n_states`` that stay: they count in the size of the tables.
 
     >>> elimination_order([(0, 1), (1, 2), (2, 3)], {0: 2, 1: 2, 2: 2, 3: 2})
     ([0, 1, 2, 3], 4)
@@ -130,8 +144,8 @@ def elimination_order(scopes: Iterable[Sequence[int]], n_states: Mapping[int, in
         for variable in inside:
             neighbours[variable].update(other for other in inside if other != variable)
     order, largest = [], 1
-    fill = {variable: _fill_in(variable, neighbours) for variable in neighbours}
-    while neighbours:
+    fill = {variable: _fill_in(variable, neighbours) for variable in neighbours if variable not in keep}
+    while fill:
         variable = min(fill, key=lambda v: (fill[v], len(neighbours[v]), v))
         around = neighbours.pop(variable)
         filled = fill.pop(variable)
@@ -142,7 +156,8 @@ def elimination_order(scopes: Iterable[Sequence[int]], n_states: Mapping[int, in
             neighbours[other].discard(variable)
         # without new edges, only the neighbours' counts change: they lose the variable
         for other in around | {far for near in around if filled for far in neighbours[near]}:
-            fill[other] = _fill_in(other, neighbours)
+            if other in fill:
+                fill[other] = _fill_in(other, neighbours)
         largest = max(largest, size)
         order.append(variable)
     return order, largest

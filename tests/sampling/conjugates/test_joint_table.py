@@ -6,6 +6,7 @@ import pytest
 from knockoffs.errors import InputError
 from knockoffs.sampling.conjugates import joint_table
 from knockoffs.sampling.conjugates.joint_table import JointTable
+from knockoffs.sampling.conjugates.markov_chain import MarkovChain
 from knockoffs.sampling.enumeration import enumerate_knockoffs, worst_swap
 from knockoffs.sampling.factors import Factor, restrict
 from knockoffs.sampling.network import BayesianNetwork, Node
@@ -73,6 +74,8 @@ def test_a_chain_is_exact_and_is_that_of_its_joint_table(zeros):
     X, law = law_of(chain(first, steps), table)
     assert worst_swap(X, law, np.arange(4)) < 1e-12
     assert np.abs(law - law_of(one_table(table), table)[1]).max() < 1e-12  # the same order of coordinates
+    markov = BayesianNetwork((Node("X", (), MarkovChain(first, np.array(steps)), columns=range(4)),))
+    assert np.abs(law - law_of(markov, table)[1]).max() < 1e-12  # and written down by others
 
 
 def test_log_conditional_is_the_table():

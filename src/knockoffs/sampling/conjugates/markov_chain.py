@@ -23,7 +23,7 @@ from knockoffs.errors import InputError
 from knockoffs.sampling.network import Blanket
 
 Law = Callable[[Blanket], tuple[NDArray, NDArray]]
-SUM_TOLERANCE = 1e-8  # a row of probabilities may miss one by this much; it is then divided by its sum
+SUM_TOLERANCE = 1e-6  # a row of probabilities may miss one by this much (float32); it is then divided by its sum
 
 
 @dataclass(frozen=True)
@@ -273,11 +273,11 @@ def check_probabilities(name: str, table: NDArray) -> NDArray:
         where = f"{name}[{', '.join(map(str, row))}]" if row else name
         if (table[row] < 0).any():
             raise InputError(f"{where} has a negative probability, {table[row].min():g}.")
-        raise InputError(f"{where} adds up to {sums[row]:g}, not to 1.")
+        raise InputError(f"{where} adds up to {sums[row]:.9g}, not to 1.")
     return np.ascontiguousarray(table / sums[..., None])
 
 
-def encode_states(u: NDArray, K: int, *, missing: bool = False, name: str = "state") -> NDArray:
+def encode_states(u: NDArray, K: int, *, missing: bool = False, nine: bool = False, name: str = "state") -> NDArray:
     """Write states as small integers, uint8 where they fit; missing ones (NaN, negative, 9) become K if allowed."""
     from knockoffs.sampling.conjugates import markov_chain_kernels as kernels
 
@@ -285,7 +285,7 @@ def encode_states(u: NDArray, K: int, *, missing: bool = False, name: str = "sta
     if u.ndim != 2:
         raise InputError(f"{name}s have shape {u.shape}: expected one row a sample and one column a site.")
     codes = np.empty(u.shape, np.uint8 if K < 256 else np.int32)
-    place = kernels.encode(u, K, K if missing else -1, codes)
+    place = kernels.encode(u, K, K if missing else -1, nine, codes)
     if place >= 0:
         row, site = divmod(place, u.shape[1])
         raise InputError(f"row {row}, site {site}: {u[row, site]} is not a known {name}; known are 0, ..., {K - 1}.")

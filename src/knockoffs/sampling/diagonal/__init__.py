@@ -18,6 +18,11 @@ DIAGONALS: dict[str, str] = {
     "mvr": "knockoffs.sampling.diagonal.mvr:mvr",
     "maximum_entropy": "knockoffs.sampling.diagonal.maximum_entropy:maximum_entropy",
 }
+# Power of the lasso difference at FDR 0.1 (0.2), n = 500, 150 columns, 30 signals, 40 to 80 draws of four designs:
+# AR(1) 0.5, equal correlations 0.5, factors, blocks of correlation 0.7. The standard error of a difference to MVR is
+# 0.009 (0.004) or less.  maximum entropy .751 .534 .280 .325 (.873 .758 .493 .549)
+#                          MVR             .747 .534 .276 .317 (.861 .760 .495 .546)
+#                          SDP             .762 .000 .007 .081 (.877 .000 .169 .250)
 DEFAULT_DIAGONAL = "maximum_entropy"
 
 
