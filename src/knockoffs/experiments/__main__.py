@@ -1,4 +1,4 @@
-"""``python -m knockoffs.experiments NAME``: as ``knockoffs reproduce NAME``, with nothing but the experiments loaded."""
+"""``python -m knockoffs.experiments NAME``: ``knockoffs reproduce NAME`` without the rest of the command line."""
 
 from __future__ import annotations
 
