@@ -52,7 +52,7 @@ class Synthetic:
     training : Training
     """
 
-    n: int = 5000
+    n: int = 4000
     d: int = 30
     n_non_nulls: int = 15
     n_components: tuple[int, ...] = (5, 10, 20)
