@@ -180,6 +180,14 @@ def test_mixture_is_fitted_again_after_a_failure(monkeypatch):
     assert model.n_components == 1 and calls == [3, 4] and n_warnings == 0
 
 
+def test_far_rows_get_a_component_with_a_floor():
+    # two pairs of equal far rows: EM gives each pair a component, whose covariance is singular
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.standard_normal((200, 3)), np.full((2, 3), 1e4), np.full((2, 3), -1e4)])
+    model, _ = repetitions.fit_mixture(X, 3, np.random.default_rng(1))
+    assert model.n_components == 3 and all(np.linalg.eigvalsh(law.covariance)[0] > 0 for law in model.laws)
+
+
 @needs_data
 def test_discovery_uses_the_mixture_of_figure_3(context):
     options = dict(names=("bank",), n_rows=200, n_components={"bank": (1, 2)})
