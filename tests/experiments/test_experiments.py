@@ -178,3 +178,22 @@ def test_mixture_is_fitted_again_after_a_failure(monkeypatch):
     X = np.random.default_rng(0).standard_normal((100, 2))
     model, n_warnings = repetitions.fit_mixture(X, 1, np.random.default_rng(1))
     assert model.n_components == 1 and calls == [3, 4] and n_warnings == 0
+
+
+def test_far_rows_get_a_component_with_a_floor():
+    # two pairs of equal far rows: EM gives each pair a component, whose covariance is singular
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.standard_normal((200, 3)), np.full((2, 3), 1e4), np.full((2, 3), -1e4)])
+    model, _ = repetitions.fit_mixture(X, 3, np.random.default_rng(1))
+    assert model.n_components == 3 and all(np.linalg.eigvalsh(law.covariance)[0] > 0 for law in model.laws)
+
+
+@needs_data
+def test_discovery_uses_the_mixture_of_figure_3(context):
+    options = dict(names=("bank",), n_rows=200, n_components={"bank": (1, 2)})
+    real = power.RealData(**options, n_non_nulls={"bank": 3}, repetitions=1, training=TRAINING)
+    power.real_scores(real, np.random.default_rng(0).spawn(2)[1], context)
+    kept = [path.name for path in context.chunks.iterdir() if "mixture" in path.name]
+    config = discovery.Config(**options, draws=1, training=replace(TRAINING, n_classes=2))
+    discovery.run(config, np.random.default_rng(0), context)
+    assert [path.name for path in context.chunks.iterdir() if "mixture" in path.name] == kept and len(kept) == 1

@@ -94,3 +94,11 @@ def test_an_experiment_writes_table_figure_record_and_archive(tmp_path, monkeypa
     run_experiment("fig2", **options)
     assert (tmp_path / "fig2.csv").read_bytes() == before
     assert sum("repetitions on the CPU" in line for line in lines) == 1
+
+
+def test_command_line_of_the_module(tmp_path, monkeypatch, capsys):
+    from knockoffs.experiments import __main__, schematic
+
+    monkeypatch.setattr(schematic, "QUICK", schematic.Config(n=60, hidden=(8,), epochs=1, grid=5))
+    __main__.main(["schematic", "--quick", "--device", "cpu", "--out", str(tmp_path), "--n-jobs", "1"])
+    assert (tmp_path / "schematic.csv").is_file() and "schematic: done" in capsys.readouterr().err

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from knockoffs.datasets.bankruptcy import LABELS as BANKRUPTCY_LABELS
 from knockoffs.datasets.nhanes import nhanes_labels
-from knockoffs.errors import InputError
-from knockoffs.experiments.power import TITLES, load_rows, standardised
-from knockoffs.experiments.repetitions import Job, Prepared, Training, fit_once, score_jobs, statistics
+from knockoffs.experiments.power import TITLES, fit_real
+from knockoffs.experiments.repetitions import Job, Prepared, Training, score_jobs, statistics
 from knockoffs.experiments.runner import Context, Table
 from knockoffs.features.gaussian_mixture import MixtureFeatures
 from knockoffs.filter import knockoff_filter, q_values
@@ -87,17 +86,16 @@ def run(config: Config, rng: Generator, context: Context | None = None) -> Table
     """Rows: every feature with W, q-value and selection of the first draw, and how often it is selected."""
     context = context or Context()
     jobs, known = {}, {}
-    for name, stream in zip(config.names, rng.spawn(len(config.names)), strict=True):
-        row_rng, fit_rng, *rngs = stream.spawn(2 + config.draws)
-        try:
-            data, rows = load_rows(name, config.n_rows, row_rng, context)
-        except InputError as error:
-            context.log(f"{name} is left out: {error}")
+    _, real_rng = rng.spawn(2)  # as in Figure 3, so that the mixtures fitted there are found again
+    for name, stream in zip(config.names, real_rng.spawn(len(config.names)), strict=True):
+        _, feature_rng, draw_rng = stream.spawn(3)
+        fitted = fit_real(name, config.n_rows, config.n_components[name], feature_rng, context)
+        if fitted is None:
             continue
-        X, y = standardised(data.X[rows]), data.y[rows]
-        model, _ = fit_once(X, config.n_components[name], name=name, rng=fit_rng, context=context)
-        jobs[name] = Job(f"{name}-discovery", partial(prepare, X, y, model), rngs, config.training, batch=25)
-        known[name] = (data, len(rows), float(max(y.mean(), 1 - y.mean())), model.n_components)
+        data, X, y, model = fitted
+        job = Job(f"{name}-discovery", partial(prepare, X, y, model), draw_rng.spawn(config.draws), config.training)
+        jobs[name] = job
+        known[name] = (data, len(y), float(max(y.mean(), 1 - y.mean())), model.n_components)
     results = score_jobs(list(jobs.values()), context)
     table: Table = []
     for name, job in jobs.items():

@@ -261,7 +261,7 @@ def figure_3(table: Table, settings: dict[str, Any], results: Path) -> list[str]
         f"Left open by the paper: (a-c) n = {synthetic['n']}, d = {synthetic['d']}, {synthetic['n_non_nulls']} non-nulls,",
         f"{synthetic['training']['n_classes']} classes, means with standard deviation {synthetic['spread']:g}, all monomials up",
         f'to degree 3, three layers of 100, {synthetic["training"]["epochs"]} epochs, no early stopping. "Five importance score',
-        'methods" are taken to be Swap Integral, Swap, Permutation, Gradient and Integrated Gradients. Fewer rows or nearer',
+        'methods" are taken to be Swap Integral, Swap, Permutation, Gradient and Integrated Gradients. More rows or nearer',
         "means make the scores alike; these sizes tell them apart.",
         f"(d-f) non-nulls: {', '.join(f'{k} {v}' for k, v in real['n_non_nulls'].items())}; AIC chose",
         chosen,

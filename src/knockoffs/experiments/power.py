@@ -52,7 +52,7 @@ class Synthetic:
     training : Training
     """
 
-    n: int = 5000
+    n: int = 4000
     d: int = 30
     n_non_nulls: int = 15
     n_components: tuple[int, ...] = (5, 10, 20)
@@ -149,6 +149,21 @@ def load_rows(name: str, n_rows: int | None, rng: Generator, context: Context) -
     return data, rows
 
 
+def fit_real(
+    name: str, n_rows: int | None, n_components: tuple[int, ...], rng: Generator, context: Context
+) -> tuple[DataSet, NDArray, NDArray, MixtureFeatures] | None:
+    """Load a data set: X (standardised) and y of the rows used, and the mixture fitted to X; None if it is absent."""
+    row_rng, fit_rng = rng.spawn(2)
+    try:
+        data, rows = load_rows(name, n_rows, row_rng, context)
+    except InputError as error:
+        context.log(f"{name} is left out: {error}")
+        return None
+    X = standardised(data.X[rows])
+    model, _ = fit_once(X, n_components, name=name, rng=fit_rng, context=context)
+    return data, X, data.y[rows], model
+
+
 def standardised(X: NDArray) -> NDArray:
     """Centre and scale columns; one that is constant stays at zero."""
     scale = X.std(axis=0)
@@ -159,16 +174,13 @@ def real_scores(config: RealData, rng: Generator, context: Context) -> dict[str,
     """Scores of all repetitions for each data set that is there, and the number of components."""
     jobs, components = {}, {}
     for name, stream in zip(config.names, rng.spawn(len(config.names)), strict=True):
-        row_rng, fit_rng, *rngs = stream.spawn(2 + config.repetitions)
-        try:
-            data, rows = load_rows(name, config.n_rows, row_rng, context)
-        except InputError as error:
-            context.log(f"{name} is left out: {error}")
+        label_rng, feature_rng = stream.spawn(2)
+        fitted = fit_real(name, config.n_rows, config.n_components[name], feature_rng, context)
+        if fitted is None:
             continue
-        X = standardised(data.X[rows])
-        model, _ = fit_once(X, config.n_components[name], name=name, rng=fit_rng, context=context)
+        _, X, _, model = fitted
         prepare = partial(prepare_real, X, model, config.training.n_classes, config.n_non_nulls[name])
-        jobs[name] = Job(f"{name}-labels", prepare, rngs, config.training, batch=25)
+        jobs[name] = Job(f"{name}-labels", prepare, label_rng.spawn(config.repetitions), config.training)
         components[name] = model.n_components
     results = score_jobs(list(jobs.values()), context)
     return {name: (results[job.name], components[name]) for name, job in jobs.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.experiments.runner import Arrays, Context, Row, fingerprint, mean_and_error
@@ -98,7 +100,7 @@ class Job:
 
 
 FLOOR = 1e-3  # of the variances in a component, in units of the whole column
-TRIES = 5  # of EM
+TRIES = 2  # of EM
 CPU_BATCH = 5  # on a CPU, larger batches of networks only leave the cache
 
 
@@ -106,8 +108,12 @@ CPU_BATCH = 5  # on a CPU, larger batches of networks only leave the cache
 
 
 def fit_mixture(X: NDArray, n_components: int, rng: Generator, *, n_starts: int = 3) -> tuple[MixtureFeatures, int]:
-    """Fit a mixture by EM, and count the warnings; where EM ends in a component of a few rows, it starts again."""
-    streams = rng.spawn(TRIES)
+    """Fit a mixture by EM, and count the warnings.
+
+    Where EM ends in a component of so few rows that its covariance is singular (t distributions have such far rows),
+    it starts again; if that is no help, a floor is put under the variances.
+    """
+    *streams, last = rng.spawn(TRIES + 1)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", KnockoffWarning)
         for trial, stream in enumerate(streams):
@@ -115,8 +121,12 @@ def fit_mixture(X: NDArray, n_components: int, rng: Generator, *, n_starts: int 
                 model = fit_gaussian_mixture(X, rng=stream, n_components=n_components, n_starts=n_starts + trial)
                 break
             except InputError:
-                if trial == TRIES - 1:
-                    raise
+                continue
+        else:
+            centre, scale = X.mean(axis=0), X.std(axis=0)
+            em = _fit_em((X - centre) / scale, n_components, last)
+            covariances = em.covariances_ * np.outer(scale, scale)
+            model = gaussian_mixture_features(em.weights_, centre + em.means_ * scale, covariances)
     return model, sum(issubclass(warning.category, KnockoffWarning) for warning in caught)
 
 
@@ -166,7 +176,10 @@ def fit_once(
 
     def fit() -> Arrays:
         context.log(f"{name}: fitting mixtures of {candidates} components to {X.shape[0]} x {X.shape[1]} cells")
-        em, criterion = choose_order(X, candidates, _fit_em, criterion="aic", rng=rng, n_jobs=context.n_jobs)
+        # the candidates run in threads: together they should not ask for more cores than there are
+        threads = max(1, (os.cpu_count() or 1) // len(candidates))
+        with threadpool_limits(limits=threads):
+            em, criterion = choose_order(X, candidates, _fit_em, criterion="aic", rng=rng, n_jobs=context.n_jobs)
         context.log(f"{name}: AIC chose {em.n_components} components")
         return {
             "weights": em.weights_,
