@@ -346,3 +346,79 @@ def test_errors_name_the_place():
         fit_hidden_markov(np.array([[0, 1], [0.5, 1]]), rng=rng, emissions="discrete")
     with pytest.raises(InputError, match="shared='transition' is not known. Did you mean 'transitions'"):
         fit_hidden_markov(np.zeros((3, 3)), rng=rng, shared="transition")
+
+
+def gaussian_model(rng, p, K, zeros):
+    emissions = GaussianEmissions(rng.normal(0, 2, (p, K)), rng.uniform(0.5, 2, (p, K)))
+    return HiddenMarkov(random_rows(rng, zeros, K), random_rows(rng, zeros, p - 1, K, K), emissions)
+
+
+def log_joint_of_paths(model, x):
+    """All h, and log P(h, x) written out, for one row."""
+    p, K = model.emissions.shape
+    h = everything(K, p)
+    with np.errstate(divide="ignore"):
+        chain = np.log(model.initial)[h[:, 0]] + sum(
+            np.log(model.transitions[j])[h[:, j], h[:, j + 1]] for j in range(p - 1)
+        )
+    mean, sd = model.emissions.means[np.arange(p), h], model.emissions.sds[np.arange(p), h]
+    return h, chain + (-0.5 * ((x - mean) / sd) ** 2 - np.log(sd) - 0.5 * np.log(2 * np.pi)).sum(axis=1)
+
+
+def test_logs_and_scaled_arithmetic_draw_the_same_states(monkeypatch):
+    """Rows worked in logs read their own random streams in the same order: the same draws, missing cells included."""
+    rng = np.random.default_rng(3)
+    model = gaussian_model(rng, 7, 4, zeros=True)
+    X = rng.normal(0, 2, (150, 7))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    scaled = sample_states(model, X, np.random.default_rng(0))
+    evidence = log_likelihood(model, X)
+    some = np.flatnonzero(rng.random(150) < 0.5)
+    monkeypatch.setattr("knockoffs.features.hidden_markov.far_rows", lambda model, X: some)
+    assert (sample_states(model, X, np.random.default_rng(0)) == scaled).all()
+    np.testing.assert_allclose(log_likelihood(model, X), evidence, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("row", "states"),
+    [
+        ([0.0, 60.0, 0.0], [0, 0, 0]),  # 60 sd from the only state that can be reached, and on the mean of another
+        ([10.0, 100.0, 30.0], [1, 1, 1]),  # the first cell makes state 1 a matter of exp(-750), the second needs it
+        ([1e5, 1e5, 1e5], [1, 1, 1]),
+    ],
+)
+def test_cells_far_from_every_state_that_can_be_reached(row, states):
+    """Two states that never change, or one that the chain cannot start in: what is improbable is not impossible."""
+    initial = np.array([1.0, 0.0]) if states[0] == 0 else np.array([0.5, 0.5])
+    emissions = GaussianEmissions(np.tile([0.0, 60.0], (3, 1)), np.tile([1.0, 1.25], (3, 1)))
+    model = HiddenMarkov(initial, np.tile(np.eye(2), (2, 1, 1)), emissions)
+    X = np.array([[0.5, np.nan, 0.0], row, [-0.5, 0.0, 1.0]])
+    h, log_joint = log_joint_of_paths(model, X[1])
+    assert h[log_joint.argmax()].tolist() == states
+    assert np.exp(np.sort(log_joint)[-2] - log_joint.max()) < 1e-20
+    H = sample_states(model, X, np.random.default_rng(0))
+    assert H.tolist() == [[0, 0, 0], states, [0, 0, 0]]
+    assert log_likelihood(model, X)[1] == pytest.approx(np.logaddexp.reduce(log_joint), rel=1e-12)
+    start, steps = posterior_chain(model, X[1:2])
+    assert start[0, states[0]] == pytest.approx(1.0)
+    assert steps[0, 0, states[0], states[1]] == pytest.approx(1.0)
+    assert np.isfinite(sample_knockoffs(model.as_network(), X[1:2], np.random.default_rng(0))).all()
+
+
+def test_an_outlier_where_every_step_is_possible_keeps_its_posterior():
+    """100 sd from all states: the posterior is still the enumerated one, to sampling error (5 standard errors)."""
+    rng = np.random.default_rng(5)
+    model = gaussian_model(rng, 3, 2, zeros=False)
+    x = np.array([0.3, 150.0, -0.2])
+    h, log_joint = log_joint_of_paths(model, x)
+    P = np.exp(log_joint - np.logaddexp.reduce(log_joint))
+    n = 40_000
+    H = sample_states(model, np.tile(x, (n, 1)), rng)
+    share = np.array([(H == one).all(axis=1).mean() for one in h])
+    assert (np.abs(share - P) <= 5 * np.sqrt(P * (1 - P) / n) + 1e-12).all()
+
+
+def test_whole_numbers_with_a_gaussian_law_are_refused():
+    model = gaussian_model(np.random.default_rng(0), 3, 2, zeros=False)
+    with pytest.raises(InputError, match="dtype int64.*cut to whole numbers"):
+        sample_knockoffs(model.as_network(), np.array([[1, 2, 3]]), np.random.default_rng(0))

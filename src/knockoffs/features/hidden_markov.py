@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from knockoffs.errors import InputError, unknown_option
 from knockoffs.features.hidden_markov_emissions import (
@@ -42,6 +43,8 @@ from knockoffs.sampling.conjugates.markov_chain import (
 from knockoffs.sampling.network import BayesianNetwork, Conjugate, Node
 
 HIDDEN_KNOCKOFFS = ("chain", "posterior")
+LARGEST_SPREAD = 500.0  # exp(-745) is the smallest double; the rest is room for the scaled sums
+TINY = 1e-60  # a step as improbable as this is one that scaled arithmetic may not count on
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,10 @@ def sample_states(model: HiddenMarkov, X: NDArray, rng: Generator) -> NDArray:
     K = len(model.initial)
     H, key = np.empty(X.shape, np.uint8 if K <= 256 else np.int32), draw_key(rng)
     segment = forward_backward.segment_length(X.shape[1], K)
+    far = far_rows(model, X)
     for start, codes, likelihood in model.emissions.blocks(X):
+        if far.size:
+            likelihood[:, far[(far >= start) & (far < start + len(codes))] - start] = 1.0  # drawn below
         law = (model.initial, model.transitions, likelihood)
 
         def work(rows: slice, start: int = start, codes: NDArray = codes, law: tuple = law) -> None:
@@ -127,7 +133,30 @@ def sample_states(model: HiddenMarkov, X: NDArray, rng: Generator) -> NDArray:
             refuse_impossible(place, first, X)
 
         over_rows(work, len(codes), model.n_jobs)
+    log_law = _log(model.initial), _log(model.transitions)
+    for rows, E in log_likelihoods(model.emissions, X[far]):
+        drawn = np.empty((E.shape[1], E.shape[0]), H.dtype)
+        place = forward_backward.sample_states_in_logs(E, *log_law, key, far[rows], drawn)
+        refuse_impossible(place, 0, X[far[rows]])
+        H[far[rows]] = drawn
     return H
+
+
+def far_rows(model: HiddenMarkov, X: NDArray) -> NDArray[np.intp]:
+    """Rows in which scaled arithmetic could lose a state that explains a later site, to be worked in logs.
+
+    The likelihoods of the sites to come differ between two states by no more than ``spread``. What scaling loses is
+    below exp(-700) of the largest state, so it can matter where the spread is about that, and there only if some state
+    cannot be reached from some other: else a lost state is reached again in the next step.
+    """
+    if not isinstance(model.emissions, GaussianEmissions) or min(model.initial.min(), model.transitions.min()) > TINY:
+        return np.empty(0, np.intp)
+    return np.flatnonzero(model.emissions.spread(X) > LARGEST_SPREAD)
+
+
+def _log(probabilities: NDArray) -> NDArray:
+    with np.errstate(divide="ignore"):
+        return np.log(probabilities)
 
 
 def refuse_impossible(place: int, first: int, X: NDArray) -> None:
@@ -152,8 +181,17 @@ def log_likelihood(model: HiddenMarkov, X: NDArray) -> NDArray:
     """Log P(X) of every row, shape (n,); missing cells are summed out."""
     X = check_sites(X, model.emissions.shape[0])
     total = np.empty(len(X))
-    for rows, E in log_likelihoods(model.emissions, X):
-        total[rows] = filter_states(model, E)[1]
+    far = far_rows(model, X)
+    near = np.setdiff1d(np.arange(len(X)), far)
+    for rows, E in log_likelihoods(model.emissions, X[near]):
+        total[near[rows]] = filter_states(model, E)[1]
+    if far.size:
+        from knockoffs.features.posterior import forward_backward
+
+        for rows, E in log_likelihoods(model.emissions, X[far]):
+            evidence = np.empty(E.shape[1])
+            forward_backward.log_evidence_in_logs(E, _log(model.initial), _log(model.transitions), evidence)
+            total[far[rows]] = evidence
     return total
 
 
@@ -166,16 +204,16 @@ def posterior_chain(model: HiddenMarkov, X: NDArray) -> tuple[NDArray, NDArray]:
     K = len(model.initial)
     initial, transitions = np.empty((n, K)), np.empty((n, p - 1, K, K))
     for rows, E in log_likelihoods(model.emissions, X):
-        beta = np.ones(E.shape[1:])
+        beta = np.zeros(E.shape[1:])  # log likelihood of the later sites
         for j in range(p - 1, 0, -1):
-            step = model.transitions[j - 1] * (np.exp(E[j]) * beta)[:, None, :]
-            beta = step.sum(axis=2)
+            step = _log(model.transitions[j - 1]) + (E[j] + beta)[:, None, :]
+            beta = logsumexp(step, axis=2)
             # from a state that the later sites exclude no step is ever taken: any law will do
-            reached = beta[..., None]
-            transitions[rows, j - 1] = np.divide(step, reached, out=np.full_like(step, 1 / K), where=reached > 0)
-            beta = beta / np.maximum(beta.max(axis=1, keepdims=True), np.finfo(float).tiny)
-        start = model.initial * np.exp(E[0]) * beta
-        initial[rows] = start / start.sum(axis=1, keepdims=True)
+            reached = beta[..., None] > -np.inf
+            law = np.exp(step - np.where(reached, beta[..., None], 0.0))
+            transitions[rows, j - 1] = np.where(reached, law, 1 / K)
+        start = _log(model.initial) + E[0] + beta
+        initial[rows] = np.exp(start - logsumexp(start, axis=1, keepdims=True))
     return initial, transitions
 
 

@@ -114,6 +114,10 @@ class GaussianEmissions:
         """First row, codes and likelihood of the codes, a block at a time: every row of it has a code of its own."""
         from knockoffs.sampling.conjugates.markov_chain_kernels import LANES
 
+        if X.dtype.kind != "f":
+            raise InputError(
+                f"X has dtype {X.dtype}, but its law is Gaussian: knockoffs would be cut to whole numbers. Pass floats."
+            )
         infinite = np.argwhere(np.isinf(X))
         if len(infinite):
             raise InputError(f"row {infinite[0][0]}, site {infinite[0][1]}: X is infinite.")
@@ -125,6 +129,15 @@ class GaussianEmissions:
             log_likelihood -= log_likelihood.max(axis=2, keepdims=True)  # an outlier must not underflow in every state
             codes = np.tile(np.arange(len(rows), dtype=np.int32)[:, None], (1, p))
             yield start, codes, np.exp(log_likelihood)
+
+    def spread(self, X: NDArray) -> NDArray:
+        """Largest difference of log likelihoods between two states, added up over the sites, shape (n,)."""
+        total = np.zeros(len(X))
+        for j, (means, sds) in enumerate(zip(self.means, self.sds, strict=True)):
+            with np.errstate(over="ignore", invalid="ignore"):
+                E = -0.5 * ((X[:, j, None] - means) / sds) ** 2 - np.log(sds)
+                total += np.nan_to_num(np.ptp(E, axis=1), posinf=1e300)
+        return total
 
     def draw(self, H: NDArray, rng: Generator, n_jobs: int = 1) -> NDArray:
         """X given H, shape (n, p)."""

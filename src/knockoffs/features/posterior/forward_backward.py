@@ -121,6 +121,73 @@ def sample_states(
     return -1
 
 
+@njit(cache=True, nogil=True)
+def _filter_in_logs(
+    log_likelihood: NDArray, log_initial: NDArray, log_transitions: NDArray, laws: NDArray, total: NDArray
+) -> None:
+    """Fill laws with log P(H_j = k, X_1, ..., X_j) of one row, likelihoods (T, K), and total with its sum at the end."""
+    T, K = log_likelihood.shape
+    for j in range(T):
+        for k in range(K):
+            if j == 0:
+                laws[j, k] = log_initial[k] + log_likelihood[j, k]
+                continue
+            top = -np.inf
+            for l in range(K):  # noqa: E741
+                top = max(top, laws[j - 1, l] + log_transitions[j - 1, l, k])
+            ways = 0.0
+            if top > -np.inf:
+                for l in range(K):  # noqa: E741
+                    ways += np.exp(laws[j - 1, l] + log_transitions[j - 1, l, k] - top)
+            laws[j, k] = (top + np.log(ways) if ways > 0.0 else -np.inf) + log_likelihood[j, k]
+    top = laws[T - 1].max()
+    total[0] = top + np.log(np.exp(laws[T - 1] - top).sum()) if top > -np.inf else -np.inf
+
+
+@njit(cache=True, nogil=True)
+def log_evidence_in_logs(
+    log_likelihood: NDArray, log_initial: NDArray, log_transitions: NDArray, evidence: NDArray
+) -> None:
+    """Log P(X) of every row from log likelihoods (T, n, K), where scaled arithmetic would lose a state."""
+    T, n, K = log_likelihood.shape
+    laws = np.empty((T, K))
+    for i in range(n):
+        _filter_in_logs(log_likelihood[:, i], log_initial, log_transitions, laws, evidence[i : i + 1])
+
+
+@njit(cache=True, nogil=True)
+def sample_states_in_logs(
+    log_likelihood: NDArray,
+    log_initial: NDArray,
+    log_transitions: NDArray,
+    key: NDArray,
+    row_numbers: NDArray,
+    states: NDArray,
+) -> int:
+    """Do as sample_states, from log likelihoods (T, n, K) of the rows numbered so, where that would lose a state."""
+    T, n, K = log_likelihood.shape
+    laws, cumulated, total = np.empty((T, K)), np.empty(K), np.empty(1)
+    state, uniform = np.empty((4, LANES), np.uint64), np.empty(LANES)
+    for i in range(n):
+        _filter_in_logs(log_likelihood[:, i], log_initial, log_transitions, laws, total)
+        if not total[0] > -np.inf:
+            return i * T
+        seed_streams(key, row_numbers[i], state)  # the row's own stream is the first of the block
+        for j in range(T - 1, -1, -1):
+            draw_uniforms(state, uniform)
+            if j < T - 1:
+                laws[j] += log_transitions[j, :, states[i, j + 1]]
+            top, running = laws[j].max(), 0.0
+            for k in range(K):
+                running += np.exp(laws[j, k] - top)
+                cumulated[k] = running
+            chosen = 0
+            while chosen < K - 1 and cumulated[chosen] <= uniform[0] * running:
+                chosen += 1
+            states[i, j] = chosen
+    return -1
+
+
 @njit(cache=True, nogil=True, fastmath=contract, error_model="numpy")
 def _filter_jump(
     before: NDArray,
