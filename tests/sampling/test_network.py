@@ -108,3 +108,22 @@ def test_own_conjugate_draws_anew(rng):
     network = BayesianNetwork((Node("A", (), coin, columns=[0]),))
     X_tilde = sample_knockoffs(network, np.zeros((200, 1)), rng)
     assert set(np.unique(X_tilde)) == {0.0, 1.0}  # fails by chance with probability 2 * 2^-200
+
+
+@pytest.mark.parametrize(
+    ("drawn", "dtype", "message"),
+    [
+        (np.array([[0.5]]), np.int64, "dtype int64, which cannot hold 0.5, drawn for node 'X'"),
+        (np.array([[300]]), np.uint8, "dtype uint8, which cannot hold 300"),
+        (np.array([[2]]), np.bool_, "dtype bool, which cannot hold 2"),
+        (np.array([[-1]]), np.uint16, "cannot hold -1"),
+    ],
+)
+@pytest.mark.parametrize("n_columns", [1, 2])
+def test_knockoffs_are_never_cut_to_the_type_of_X(drawn, dtype, message, n_columns):
+    nodes = [
+        Node(name, (), Independent(lambda b, n, rng: drawn, lambda u, b: np.zeros(len(u))), columns=(j,))
+        for j, name in enumerate(["X", "Y"][:n_columns])
+    ]
+    with pytest.raises(InputError, match=message):
+        sample_knockoffs(BayesianNetwork(tuple(nodes)), np.ones((1, n_columns), dtype), np.random.default_rng(0))

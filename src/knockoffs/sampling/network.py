@@ -146,11 +146,27 @@ class BayesianNetwork:
         """Observed nodes as one array of shape (n, n_columns)."""
         first = self.observed[0]
         if list(first.columns or ()) == list(range(self.n_columns)):
-            return np.asarray(values[first.name], dtype=dtype)  # one node is the whole table: nothing to copy
+            return _cast(first, values[first.name], dtype)  # one node is the whole table: nothing to copy
         X = np.empty((len(values[first.name]), self.n_columns), dtype=dtype)
         for node in self.observed:
-            X[:, _as_slice(node.columns)] = values[node.name]
+            X[:, _as_slice(node.columns)] = _cast(node, values[node.name], dtype)
         return X
+
+
+def _cast(node: Node, values: NDArray, dtype: np.dtype) -> NDArray:
+    """Values in the type of X, which must hold them: whole numbers cut or wrapped would not be knockoffs."""
+    values = np.asarray(values)
+    if dtype.kind not in "iub" or values.dtype == dtype:
+        return values.astype(dtype, copy=False)
+    with np.errstate(invalid="ignore"):
+        cast = values.astype(dtype)
+    if (cast != values).any():
+        lost = values[cast != values][0]
+        raise InputError(
+            f"X has dtype {dtype}, which cannot hold {lost:g}, drawn for node {node.name!r}: pass X as floats, or as "
+            "wider integers for a discrete law."
+        )
+    return cast
 
 
 def _as_slice(columns: Sequence[int] | None) -> slice | list[int]:
