@@ -7,8 +7,11 @@ import pytest
 from scipy.linalg import blas
 from scipy.stats import ortho_group
 
+from knockoffs.errors import InputError
+from knockoffs.features.gaussian import gaussian_features
 from knockoffs.sampling.conjugates.gaussian import Gaussian, GaussianLaw
 from knockoffs.sampling.diagonal import DIAGONALS, solve_diagonal
+from knockoffs.sampling.sampler import sample_knockoffs
 
 
 class GivenNoise:
@@ -161,3 +164,9 @@ def test_blocks_of_rows_are_seamless(rng):
     X = rng.normal(size=(5000, 2))
     X_tilde = law.sample(X, GivenNoise(0.0))
     np.testing.assert_allclose(X_tilde, 0.5 * X, rtol=1e-14)
+
+
+def test_missing_values_are_refused_and_not_passed_on(rng):
+    model = gaussian_features([0, 0], [[1, 0.5], [0.5, 1]])
+    with pytest.raises(InputError, match="row 1, column 0 of a Gaussian node is nan"):
+        sample_knockoffs(model.as_network(), np.array([[0.0, 1.0], [np.nan, 0.0]]), rng)

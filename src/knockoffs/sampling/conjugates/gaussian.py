@@ -11,6 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.linalg import blas, cho_solve, cholesky, solve_triangular
 
+from knockoffs.errors import InputError
 from knockoffs.sampling.network import Blanket
 
 ROWS_AT_ONCE = 2048  # a block of rows and its noise stay in the cache between the two matrix products
@@ -104,6 +105,12 @@ class Gaussian:
 
     def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:
         """Draw u_tilde from the Gaussian of each row's component."""
+        if not np.isfinite(u).all():
+            row, column = np.argwhere(~np.isfinite(u))[0]
+            raise InputError(
+                f"row {row}, column {column} of a Gaussian node is {u[row, column]}: it has no knockoff. Fill or drop "
+                "missing values first."
+            )
         if self.component is None:
             return self.laws[0].sample(u, rng)
         u_tilde = np.empty(u.shape)
