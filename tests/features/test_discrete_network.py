@@ -299,3 +299,11 @@ def test_encode_and_bad_input():
         fit_discrete_network(np.array([[0], [10**15 - 1]]), rng=rng, parents={})
     with pytest.raises(InputError, match=r"X has shape \(2, 2\): expected one column for each of 1"):
         model.log_prob(np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize("value", [-1, 0.5, 2, np.nan])
+def test_codes_that_are_no_states_are_refused_without_hidden_nodes_too(value):
+    """A negative code would count from the end, and a fraction be cut."""
+    network = DiscreteNetwork({"a": (), "b": ("a",)}, {"a": [0.5, 0.5], "b": [[0.9, 0.1], [0.2, 0.8]]})
+    with pytest.raises(InputError, match=f"row 1: {value:.1f} is no state of coordinate 1.*0, ..., 1"):
+        sample_knockoffs(network.as_network(), np.array([[0, 1.0], [1, value]]), np.random.default_rng(0))

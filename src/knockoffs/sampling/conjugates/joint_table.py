@@ -9,6 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from knockoffs.errors import InputError
 from knockoffs.sampling.factors import Factor, eliminate, elimination_order, multiply, rescale, row_blocks
 from knockoffs.sampling.inverse_cdf import sample_weights
 from knockoffs.sampling.network import Blanket
@@ -40,7 +41,7 @@ class JointTable:
 
     def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:
         """Draw u_tilde, a coordinate at a time."""
-        codes = _as_codes(u)
+        codes = self._check(u)
         u_tilde = np.empty_like(codes)
         for factors, order, rows in self._blocks(codes, blanket):
             _pairs(factors, order, codes[rows], u_tilde[rows], rng, rows.start)
@@ -62,6 +63,18 @@ class JointTable:
         for factors, order, rows in self._blocks(codes, blanket):
             out[rows] = _pairs(factors, order, codes[rows], codes_tilde[rows], None, rows.start)
         return out
+
+    def _check(self, u: NDArray) -> NDArray[np.intp]:
+        """Codes of u, which must be states: a fraction would be cut, and a negative number count from the end."""
+        values = np.asarray(u).reshape(len(u), -1)
+        bad = np.argwhere(~((values >= 0) & (values < np.array(self.n_states)) & (values == np.floor(values))))
+        if len(bad):
+            row, j = bad[0]
+            raise InputError(
+                f"row {row}: {values[row, j]} is no state of coordinate {j}, whose states are coded "
+                f"0, ..., {self.n_states[j] - 1}."
+            )
+        return _as_codes(values)
 
     def _blocks(self, codes: NDArray, blanket: Blanket) -> list[tuple[list[Factor], list[int], slice]]:
         factors = self.factors(blanket, len(codes))
