@@ -73,6 +73,9 @@ def test_rules_are_antisymmetric_and_follow_the_sign(rule, rng):
     W = rule(Z, Z_tilde)
     assert (rule(Z_tilde, Z) == -W).all()
     assert (np.sign(W) == np.sign(Z - Z_tilde)).all()
+    W = rule(Z - 1, Z_tilde - 1)  # scores of accuracy drops can be negative
+    assert (rule(Z_tilde - 1, Z - 1) == -W).all()
+    assert (W * np.sign(Z - Z_tilde) >= 0).all()
 
 
 def test_signed_maximum_negates():

@@ -20,12 +20,13 @@ def difference(Z: NDArray, Z_tilde: NDArray) -> NDArray:
 
 
 def signed_maximum(Z: NDArray, Z_tilde: NDArray) -> NDArray:
-    """W = max(Z, Z_tilde) with the sign of Z - Z_tilde.
+    """W = max(Z, Z_tilde) with the sign of Z - Z_tilde, and 0 where both are below 0.
 
-    >>> signed_maximum(np.array([3.0, 1.0, 2.0]), np.array([1.0, 2.0, 2.0]))
-    array([ 3., -2.,  0.])
+    >>> signed_maximum(np.array([3.0, 1.0, 2.0, -1.0]), np.array([1.0, 2.0, 2.0, -3.0]))
+    array([ 3., -2.,  0.,  0.])
     """
-    return np.maximum(Z, Z_tilde) * np.sign(Z - Z_tilde)
+    # a score below 0 says that faking the feature did no harm: as a size it would turn the sign around
+    return np.maximum(np.maximum(Z, Z_tilde), 0.0) * np.sign(Z - Z_tilde)
 
 
 RULES: dict[str, Callable[[NDArray, NDArray], NDArray]] = {
