@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -128,12 +129,14 @@ def select_features(
     Selection
     """
     fdr, offset = check_fdr(fdr), check_offset(offset)
+    _check_shapes(X, y, knockoffs, sample_weight)
     owners = check_features(feature_of, X.shape[1])
     names = _check_names(feature_names, int(owners.max()) + 1)
     fit_stream, draw_stream, swap_stream, score_stream = rng.spawn(4)
 
     if knockoffs is None:
         model = _fit_feature_model(feature_model, X, owners, names, fit_stream, n_jobs)
+        _check_swaps(model.as_network().feature_of, owners)
         X_tilde = sample_knockoffs(model.as_network(), X, draw_stream)
     else:
         model, X_tilde = None, knockoffs
@@ -196,11 +199,38 @@ def _fit_feature_model(
             KnockoffWarning,
             stacklevel=3,
         )
-    grouped = {} if len(names) == len(owners) else {"feature_of": owners}
+    grouped = {"feature_of": owners} if len(names) < len(owners) and _takes_features(feature_model) else {}
     try:
         return feature_model(X, rng=rng, n_jobs=n_jobs, **grouped)
     except ColumnsError as error:
         raise error.named(column_names) from None
+
+
+def _takes_features(fit: Callable[..., Any]) -> bool:
+    """Whether a fit asks which columns go together; knockoffs of a family that does not are valid column by column."""
+    parameters = signature(fit).parameters
+    return "feature_of" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+
+
+def _check_shapes(X: NDArray, y: NDArray, knockoffs: NDArray | None, sample_weight: NDArray | None) -> None:
+    """Refuse tables that numpy would stretch or cut to fit each other."""
+    if np.ndim(X) != 2 or np.shape(y) != (len(X),):
+        raise InputError(f"X has shape {np.shape(X)} and y {np.shape(y)}: expected (n, n_columns) and (n,).")
+    if knockoffs is not None and np.shape(knockoffs) != np.shape(X):
+        raise InputError(f"knockoffs have shape {np.shape(knockoffs)} and X {np.shape(X)}: they must be the same.")
+    if sample_weight is not None and np.shape(sample_weight) != (len(X),):
+        raise InputError(f"sample_weight has shape {np.shape(sample_weight)}: expected ({len(X)},), a weight a row.")
+
+
+def _check_swaps(exchangeable: NDArray[np.intp], owners: NDArray[np.intp]) -> None:
+    """Refuse a P^X whose knockoffs can be swapped in groups of columns only, where a feature is less than a group."""
+    first = np.unique(exchangeable, return_index=True)[1][exchangeable]
+    bad = np.flatnonzero(owners != owners[first])
+    if bad.size:
+        raise InputError(
+            f"columns {first[bad[0]]} and {bad[0]} are one feature of P^X and two of feature_of: their knockoffs "
+            "cannot be swapped one by one. Pass the same feature_of to both."
+        )
 
 
 def _check_names(feature_names: Sequence[str] | None, n_features: int) -> tuple[str, ...]:

@@ -125,7 +125,7 @@ def sample_states(
 def _filter_in_logs(
     log_likelihood: NDArray, log_initial: NDArray, log_transitions: NDArray, laws: NDArray, total: NDArray
 ) -> None:
-    """Fill laws with log P(H_j = k, X_1, ..., X_j) of one row, likelihoods (T, K), and total with its sum at the end."""
+    """Fill laws with log P(H_j = k, X_1, ..., X_j) of one row, and total with log P(X)."""
     T, K = log_likelihood.shape
     for j in range(T):
         for k in range(K):
