@@ -307,3 +307,29 @@ def test_codes_that_are_no_states_are_refused_without_hidden_nodes_too(value):
     network = DiscreteNetwork({"a": (), "b": ("a",)}, {"a": [0.5, 0.5], "b": [[0.9, 0.1], [0.2, 0.8]]})
     with pytest.raises(InputError, match=f"row 1: {value:.1f} is no state of coordinate 1.*0, ..., 1"):
         sample_knockoffs(network.as_network(), np.array([[0, 1.0], [1, value]]), np.random.default_rng(0))
+
+
+def test_blocks_of_rows_change_nothing_where_every_row_has_tables_of_its_own(monkeypatch):
+    """Hidden values differ from row to row, so that a block that reads the tables of other rows is seen."""
+    rng = np.random.default_rng(12)
+    model = random_network(5, [(0, 2), (0, 3), (1, 3), (2, 3), (3, 4)], (2, 3, 4), rng, most_states=3)
+    network, X = model.as_network(), model.sample(60, rng)
+    values = network.read(X) | network.draw_hidden(X, rng)
+    X_tilde = model.sample(60, rng)
+
+    def everything():
+        new = network.read(X_tilde)
+        kernels = [
+            node.conjugate.log_kernel(new[node.name], values[node.name], network.blanket(node, values))
+            for node in network.observed
+        ]
+        laws = [
+            node.conjugate.log_conditional(values[node.name], network.blanket(node, values))
+            for node in network.observed
+        ]
+        return [model.log_prob(X), *kernels, *laws]
+
+    whole = everything()
+    monkeypatch.setattr("knockoffs.sampling.factors.ENTRIES_AT_ONCE", 64)
+    for one, other in zip(whole, everything(), strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-12)

@@ -422,3 +422,40 @@ def test_whole_numbers_with_a_gaussian_law_are_refused():
     model = gaussian_model(np.random.default_rng(0), 3, 2, zeros=False)
     with pytest.raises(InputError, match="dtype int64.*cut to whole numbers"):
         sample_knockoffs(model.as_network(), np.array([[1, 2, 3]]), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("kind", ["discrete", "gaussian"])
+def test_the_emission_conjugate_is_the_law_of_each_knockoff_cell(kind):
+    """Q(x_tilde | x, h) = P(x_tilde | h): a kernel that scores x would be symmetric in swaps as well."""
+    rng = np.random.default_rng(15)
+    model = random_model(rng, 4, 2, 3, False) if kind == "discrete" else gaussian_model(rng, 4, 2, False)
+    H = rng.integers(2, size=(30, 4))
+    u, u_tilde = (model.emissions.draw(H.astype(np.uint8), rng).astype(float) for _ in range(2))
+    conjugate = model.as_network().nodes[1].conjugate
+    if kind == "discrete":
+        table = model.emissions.table
+        expected = np.log([[table[j, h[j], int(x[j])] for j in range(4)] for h, x in zip(H, u_tilde, strict=True)])
+    else:
+        mean, sd = model.emissions.means[np.arange(4), H], model.emissions.sds[np.arange(4), H]
+        expected = -0.5 * ((u_tilde - mean) / sd) ** 2 - np.log(sd) - 0.5 * np.log(2 * np.pi)
+    np.testing.assert_allclose(conjugate.log_kernel(u_tilde, u, {"H": H}), expected.sum(axis=1), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("criterion", "gain", "chosen"), [("aic", 1.1, 2), ("aic", 0.9, 1), ("bic", 1.1, 2), ("bic", 0.9, 1)]
+)
+def test_a_state_more_must_gain_its_price(criterion, gain, chosen, monkeypatch):
+    """-2 log likelihood + 2 or log n for each parameter: one more state is taken if it gains just more than that."""
+    from knockoffs.features import hidden_markov_fit as module
+
+    X = np.random.default_rng(16).integers(3, size=(50, 4)).astype(float)
+    parameters = {K: K - 1 + K * (K - 1) + 4 * K * 2 for K in (1, 2)}  # start, one matrix, 4 sites of 3 symbols
+    price = {"aic": 2.0, "bic": np.log(50)}[criterion]
+    fits = {
+        K: module._start(module._Data.read(X, "discrete", "transitions", 0.1), K, np.random.default_rng(0))
+        for K in (1, 2)
+    }
+    value = {1: -100.0, 2: -100.0 + gain * price / 2 * (parameters[2] - parameters[1])}
+    monkeypatch.setattr(module, "_fit_once", lambda data, K, *rest: (fits[K], value[K]))
+    model = fit_hidden_markov(X, rng=np.random.default_rng(0), n_states=(1, 2), criterion=criterion)
+    assert len(model.initial) == chosen

@@ -221,3 +221,16 @@ def test_bad_input():
     impossible = NaiveBayes(np.array([1.0]), (Bernoulli((0,), np.array([[0.0]])),))
     with pytest.raises(InputError, match="rows '1' are impossible"):
         sample_knockoffs(impossible.as_network(), np.array([[0], [1]]), rng)
+
+
+def test_codes_at_the_ends_of_the_unit_interval():
+    """A state of probability zero is not drawn, whatever the uniform number."""
+
+    class Ends:
+        def random(self, shape):
+            return np.broadcast_to([[0.0], [1.0 - 2.0**-53]], shape)
+
+    table = np.array([[0.0, 0.25, 0.75, 0.0]])
+    assert Categorical((0,), (table,)).draw(np.zeros(2, int), Ends()).ravel().tolist() == [1, 2]
+    assert Bernoulli((0,), np.array([[0.0]])).draw(np.zeros(2, int), Ends()).ravel().tolist() == [0, 0]
+    assert Bernoulli((0,), np.array([[1.0]])).draw(np.zeros(2, int), Ends()).ravel().tolist() == [1, 1]

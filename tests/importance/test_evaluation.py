@@ -85,12 +85,12 @@ def test_folds_are_weighted_by_their_rows():
     X, X_tilde, y = numbered(10)
 
     def score(model, X, X_tilde, y, **options):
-        return Scores(np.array([X[:, 0].mean()]), np.zeros(1))
+        return Scores(np.array([X[:, 0].mean(), (X[:, 0] ** 2).mean()]), np.zeros(2))
 
     scores = fit_and_score(
         Remembering(), score, X, X_tilde, y, evaluation="cross_fitted", n_folds=3, rng=np.random.default_rng(0)
     )
-    assert scores.Z[0] == pytest.approx(4.5)
+    assert scores.Z == pytest.approx([4.5, 28.5])
 
 
 @pytest.mark.parametrize("evaluation", EVALUATIONS)
@@ -236,3 +236,48 @@ def test_what_predicts_classes():
     assert predicts_classes(LogisticRegression()) and predicts_classes(Remembering())
     assert not predicts_classes(LinearRegression())
     assert predicts_classes(make_pipeline(StandardScaler(), LogisticRegression()))
+
+
+def test_an_estimator_is_copied_for_every_fit_and_left_as_it_was(data):
+    """What a fit left behind must not reach the next fold, whether or not scikit-learn can clone the model."""
+    X, X_tilde, y = data
+
+    class Once(Remembering):
+        def fit(self, XX, y):
+            assert not hasattr(self, "rows")
+            return super().fit(XX, y)
+
+    def nothing(model, X, X_tilde, y, **options):
+        return Scores(np.zeros(4), np.zeros(4))
+
+    for estimator in (Once(), KNeighborsClassifier(3)):
+        before = dict(vars(estimator))
+        for evaluation in ("in_sample", "cross_fitted"):
+            fit_and_score(
+                estimator, nothing, X, X_tilde, y, evaluation=evaluation, n_fits=2, rng=np.random.default_rng(0)
+            )
+        assert vars(estimator) == before
+
+
+def test_every_score_draws_from_a_stream_of_its_own(data):
+    X, X_tilde, y = data
+    drawn = []
+
+    def draws(model, X, X_tilde, y, *, rng, **options):
+        drawn.append(rng.random())
+        return Scores(np.zeros(4), np.zeros(4))
+
+    for seed in (0, 0, 1):
+        fit_and_score(
+            KNeighborsClassifier(3),
+            draws,
+            X,
+            X_tilde,
+            y,
+            evaluation="cross_fitted",
+            n_folds=3,
+            n_fits=2,
+            rng=np.random.default_rng(seed),
+        )
+    assert drawn[:6] == drawn[6:12]
+    assert len(set(drawn)) == 12
