@@ -333,3 +333,8 @@ def test_blocks_of_rows_change_nothing_where_every_row_has_tables_of_its_own(mon
     monkeypatch.setattr("knockoffs.sampling.factors.ENTRIES_AT_ONCE", 64)
     for one, other in zip(whole, everything(), strict=True):
         np.testing.assert_allclose(other, one, rtol=1e-12)
+
+
+def test_gibbs_without_a_sweep_is_refused():
+    with pytest.raises(InputError, match="n_sweeps=0"):
+        DiscreteNetwork({"a": ()}, {"a": [0.5, 0.5]}, posterior="gibbs", n_sweeps=0)

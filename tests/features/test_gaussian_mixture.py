@@ -198,3 +198,12 @@ def test_components_do_not_collapse_onto_a_shared_value(rng):
     assert all(np.diag(law.covariance)[1] > 1e-4 * X[:, 1].var() for law in model.laws)
     with pytest.raises(ColumnsError, match="component . of the mixture collapsed onto a single value of column '1'"):
         fit_gaussian_mixture(X, rng=rng, n_components=6)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_missing_values_are_refused_by_column(value):
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    X[4, 1] = value
+    for fit in (fit_gaussian, fit_gaussian_mixture):
+        with pytest.raises(InputError, match="columns '1' have missing or infinite values"):
+            fit(X, rng=np.random.default_rng(0))

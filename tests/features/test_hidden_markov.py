@@ -459,3 +459,20 @@ def test_a_state_more_must_gain_its_price(criterion, gain, chosen, monkeypatch):
     monkeypatch.setattr(module, "_fit_once", lambda data, K, *rest: (fits[K], value[K]))
     model = fit_hidden_markov(X, rng=np.random.default_rng(0), n_states=(1, 2), criterion=criterion)
     assert len(model.initial) == chosen
+
+
+@pytest.mark.parametrize(
+    "options", [{"n_starts": 0}, {"max_iter": 0}, {"pseudocount": -0.5}, {"pseudocount": np.nan}, {"n_states": 2.5}]
+)
+def test_options_that_leave_nothing_to_fit_are_refused(options):
+    X = np.random.default_rng(0).integers(3, size=(20, 4))
+    with pytest.raises(InputError, match=f"{next(iter(options))}="):
+        fit_hidden_markov(X, rng=np.random.default_rng(0), **({"n_states": 2} | options))
+
+
+def test_one_negative_number_is_a_code_for_missing_and_several_are_numbers():
+    rng = np.random.default_rng(0)
+    X = rng.integers(-1, 3, size=(40, 4))
+    symbols = fit_hidden_markov(X, rng=rng, n_states=1, n_starts=1).emissions
+    assert isinstance(symbols, DiscreteEmissions) and symbols.table.shape == (4, 1, 3)
+    assert isinstance(fit_hidden_markov(X - 1, rng=rng, n_states=1, n_starts=1).emissions, GaussianEmissions)

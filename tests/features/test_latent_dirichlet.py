@@ -270,3 +270,9 @@ def test_bad_input():
         sample_knockoffs(tokens, np.array([[0, 1], [3, 0]]), rng)
     with pytest.raises(InputError, match="-1 behind the end"):
         sample_knockoffs(tokens, np.array([[0, -2]]), rng)
+
+
+@pytest.mark.parametrize("n_sweeps", [0, -1])
+def test_a_posterior_without_a_sweep_is_refused(n_sweeps):
+    with pytest.raises(InputError, match=f"n_sweeps={n_sweeps}"):
+        LatentDirichlet(np.ones(2), np.full((2, 3), 1 / 3), n_sweeps=n_sweeps)

@@ -131,3 +131,14 @@ def test_input_that_cannot_be_used(data):
         loss_at(model, XX, XX_fake[:, 1:], y, [1.0])
     with pytest.raises(InputError, match="non_nulls has shape"):
         lambda_path(model, X, X_tilde, y, rng=np.random.default_rng(0), non_nulls=[True])
+
+
+def test_blocks_of_rows_keep_their_weights(data):
+    """A table too large for one call is cut into rows, and every row keeps its own weight."""
+    X, X_tilde, y = data
+    XX, XX_fake = np.hstack([X, X_tilde]), np.hstack([X_tilde, X])
+    model = KNeighborsRegressor(4).fit(XX, y)
+    weight = np.random.default_rng(0).uniform(0, 2, len(y))
+    whole = loss_at(model, XX, XX_fake, y, [0.0, 0.5, 1.0], sample_weight=weight)
+    cut = loss_at(model, XX, XX_fake, y, [0.0, 0.5, 1.0], sample_weight=weight, memory=8.0 * XX.shape[1] * 7)
+    np.testing.assert_allclose(cut, whole, rtol=1e-12)

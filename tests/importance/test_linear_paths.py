@@ -101,11 +101,17 @@ def test_log_loss_far_away_and_for_small_moves():
 def test_ties_go_to_the_first_class():
     model = LogisticRegression().fit([[0.0, 0.0], [1.0, 1.0]], [0, 1])
     model.coef_, model.intercept_ = np.zeros((1, 2)), np.zeros(1)
-    XX = np.array([[0.0, 1.0], [2.0, 3.0]])
-    path = path_losses(model, XX, XX[::-1], np.array([0, 1]), "accuracy")
+    XX = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0], [6.0, 7.0]])
+    y = np.array([0, 1, 1, 1])  # not as many of each, so that the wrong winner is seen
+    path = path_losses(model, XX, XX[::-1], y, "accuracy")
     assert isinstance(path, LinearPath)
-    np.testing.assert_array_equal(path.integral(0.0, 2.0, 2), [1.0, 1.0])
-    np.testing.assert_array_equal(path.at(np.array([1.0]))[:, 0], [0.5, 0.5])
+    np.testing.assert_array_equal(path.integral(0.0, 2.0, 2), [1.5, 1.5])
+    np.testing.assert_array_equal(path.at(np.array([1.0]))[:, 0], [0.75, 0.75])
+    model = LogisticRegression().fit([[0.0, 0.0], [1.0, 1.0], [2.0, 0.0]], [0, 1, 2])
+    model.coef_, model.intercept_ = np.zeros((3, 2)), np.zeros(3)
+    path = path_losses(model, XX, XX[::-1], np.array([0, 1, 2, 2]), "accuracy")
+    assert isinstance(path, LinearPath)
+    np.testing.assert_array_equal(path.integral(0.0, 2.0, 2), [1.5, 1.5])
 
 
 def test_coefficients_that_do_not_speak_for_the_model_fall_back():

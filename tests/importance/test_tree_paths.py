@@ -253,3 +253,28 @@ def test_base_loss_is_the_models_own():
     model = RandomForestClassifier(20, random_state=0).fit(XX[:60], labels[:60])
     own = LOSSES["brier"](labels, predict_for(LOSSES["brier"], model, XX), model.classes_).mean()
     np.testing.assert_allclose(loss_at(model, XX, XX_fake, labels, [0.0], "brier"), own, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RandomForestClassifier(2, random_state=0),
+        GradientBoostingClassifier(n_estimators=2, random_state=0),
+        HistGradientBoostingClassifier(max_iter=2),
+    ],
+)
+def test_a_tie_of_two_classes_goes_where_the_library_lets_it_go(model):
+    """Two trees that disagree, and boosting without a split from as many rows of both classes: ties everywhere."""
+    XX, XX_fake, _, labels = tables(n_classes=2)
+    if isinstance(model, RandomForestClassifier):
+        model.fit(XX, labels)
+    else:
+        model.fit(np.zeros((40, XX.shape[1])), np.repeat(np.unique(labels), 20))
+    tied = np.isclose(model.predict_proba(XX)[:, 0], 0.5)
+    y = np.where(np.arange(len(XX)) % 4 == 0, *model.classes_)
+    assert tied.sum() >= 5
+    path = path_losses(model, XX, XX_fake, y, "accuracy")
+    assert isinstance(path, TreePath)
+    assert path.unmoved() == pytest.approx((model.predict(XX) != y).mean(), abs=1e-12)
+    lams = np.array([0.0, 0.5, 2.0])
+    np.testing.assert_allclose(path.at(lams), BlackBoxPath(model, path.moves, path.loss).at(lams), atol=1e-12)

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from knockoffs.errors import InputError
 from knockoffs.response import ESTIMATORS, make_estimator
 from knockoffs.response.coordinate_descent import lasso_gap, lasso_path
-from knockoffs.response.l1_path import assign_folds
+from knockoffs.response.l1_path import assign_folds, make_design
 from knockoffs.response.linear import LassoPathCV, LogisticPathCV, PlainLinear, PlainLogistic
 
 L1_MODELS = [LassoPathCV, LogisticPathCV]
@@ -387,3 +387,58 @@ def test_stopping_early_does_not_change_the_choice(seed, monkeypatch):
     assert early.cross_validation_.lams.size < full.cross_validation_.lams.size
     assert early.lam_ == full.lam_
     np.testing.assert_array_equal(early.coef_, full.coef_)
+
+
+@pytest.mark.parametrize("kind", [LassoPathCV, LogisticPathCV])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"lam": -1.0},
+        {"lam": np.nan},  # a lasso would leave every column out and say nothing
+        {"lam": np.inf},
+        {"n_lams": 1},
+        {"n_lams": 2.5},
+        {"lam_ratio": 0.0},
+        {"lam_ratio": 2.0},
+    ],
+)
+def test_penalties_that_are_none_are_refused(kind, options):
+    X = np.random.default_rng(0).standard_normal((20, 2))
+    with pytest.raises(InputError, match=f"{next(iter(options))}="):
+        kind(**options).fit(X, (X[:, 0] > 0).astype(float))
+
+
+def test_logistic_regression_without_a_penalty_is_another_model():
+    X = np.random.default_rng(0).standard_normal((20, 2))
+    with pytest.raises(InputError, match="lam=0.0: use a positive number"):
+        LogisticPathCV(lam=0.0).fit(X, X[:, 0] > 0)
+
+
+@pytest.mark.parametrize("kind", [LassoPathCV, LogisticPathCV])
+def test_the_penalty_has_the_smallest_loss_over_all_held_out_weight(kind):
+    """Folds of unequal weight: each counts by it, so that a row counts the same wherever it was held out."""
+    differs = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((60, 5))
+        y = X[:, 0] + 2 * rng.standard_normal(60)
+        y = y if kind is LassoPathCV else y > 0
+        folds, weights = np.repeat([0, 1, 2], [8, 12, 40]), rng.uniform(0.2, 3.0, 60)
+        model = kind(folds=folds, n_lams=40).fit(X, y, sample_weight=weights)
+        total = np.bincount(folds, weights)
+        mean = np.average(model.cross_validation_.losses, axis=0, weights=total)
+        assert model.lam_ == model.cross_validation_.lams[np.argmin(mean)]
+        differs += np.argmin(mean) != np.argmin(model.cross_validation_.losses.mean(axis=0))
+    assert differs > 0  # else the weights of the folds were not tested
+
+
+def test_copies_have_the_sign_of_the_column_that_stands_for_them():
+    """Copies in other units and signs round differently, so any of them may be the first that is compared."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        a = rng.standard_normal(30)
+        units = rng.choice([-1.0, 1.0], 4) * rng.uniform(0.1, 10, 4)
+        X = np.column_stack([*(a[:, None] * units + rng.standard_normal(4)).T, rng.standard_normal(30)])
+        design = make_design(X, None, np.zeros(30, dtype=np.intp))
+        assert design.X.shape[1] == 2
+        np.testing.assert_allclose((X - design.mean) / design.scale, design.X[:, design.column_of] * design.sign_of)

@@ -103,6 +103,8 @@ class DiscreteNetwork:
             raise InputError("observe must name at least one node, and none twice.")
         if self.posterior not in ("exact", "gibbs"):
             raise unknown_option("posterior", self.posterior, ("exact", "gibbs"))
+        if self.n_sweeps < 1:
+            raise InputError(f"n_sweeps={self.n_sweeps}: without a sweep the draw does not look at X. Use 1 or more.")
         if self.hidden_knockoff not in ("auto", "copy", "posterior"):
             raise unknown_option("hidden_knockoff", self.hidden_knockoff, ("auto", "copy", "posterior"))
         states = self.states or {name: tuple(map(str, range(tables[name].shape[-1]))) for name in order}

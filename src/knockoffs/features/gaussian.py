@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from knockoffs.errors import InputError
+from knockoffs.errors import ColumnsError, InputError
 from knockoffs.features.columns import check_independent, constant_columns, standardise
 from knockoffs.features.shrinkage import estimate_covariance
 from knockoffs.sampling.conjugates.gaussian import Gaussian, GaussianLaw
@@ -117,6 +117,9 @@ def varying_columns(X: NDArray) -> tuple[NDArray[np.intp], NDArray[np.intp], NDA
     """Constant and varying columns, and the varying ones standardised with their centre and scale."""
     if len(X) < 3:
         raise InputError(f"X has {len(X)} rows: a covariance needs at least 3.")
+    missing = np.flatnonzero(~np.isfinite(X).all(axis=0))
+    if missing.size:
+        raise ColumnsError(missing, "columns", "have missing or infinite values: fill them or drop the rows first.")
     constant = constant_columns(X)
     varying = np.setdiff1d(np.arange(X.shape[1]), constant)
     if not varying.size:

@@ -45,7 +45,8 @@ def fit_hidden_markov(
     n_states : int or sequence of int
         K, or the numbers to choose from.
     emissions : {"auto", "discrete", "gaussian"}
-        "auto" takes whole numbers 0, ..., at most 19, as symbols and everything else as Gaussian.
+        "auto" takes whole numbers 0, ..., at most 19, and at most one negative number for missing, as symbols and
+        everything else as Gaussian.
     shared : {"transitions", "all", "none"}
         What all sites have in common: the transition matrix, that and the emissions, or nothing.
     criterion : {"aic", "bic"}
@@ -81,8 +82,11 @@ def fit_hidden_markov(
     if empty.size:
         raise InputError(f"site {empty[0]} is missing in every row: leave the column out.")
     sizes = [int(n_states)] if np.ndim(n_states) == 0 else [int(K) for K in n_states]  # type: ignore[arg-type,union-attr]
-    if not sizes or min(sizes) < 1:
-        raise InputError(f"n_states={n_states!r}: expected at least one state.")
+    if not sizes or min(sizes) < 1 or sizes != [float(K) for K in np.ravel(n_states)]:
+        raise InputError(f"n_states={n_states!r}: expected whole numbers of at least one state.")
+    for name, number, least in (("n_starts", n_starts, 1), ("max_iter", max_iter, 1), ("pseudocount", pseudocount, 0)):
+        if not number >= least:
+            raise InputError(f"{name}={number!r}: expected at least {least}.")
     data = _Data.read(X, emissions, shared, pseudocount)
     if not data.n_symbols:
         centre, scale = _scale(X, shared)
@@ -134,7 +138,8 @@ class _Data:
     @staticmethod
     def read(X: NDArray, emissions: str, shared: str, pseudocount: float) -> _Data:
         seen = X[~np.isnan(X)]
-        whole = bool((seen == np.round(seen)).all()) and seen.max() < 20
+        # one negative number is the code of a missing symbol; several are numbers
+        whole = bool((seen == np.round(seen)).all()) and seen.max() < 20 and len(np.unique(seen[seen < 0])) <= 1
         discrete = emissions == "discrete" or (emissions == "auto" and whole)
         if discrete and not (seen == np.round(seen)).all():
             row, site = np.argwhere((X != np.round(X)) & ~np.isnan(X))[0]

@@ -88,6 +88,8 @@ class LatentDirichlet:
             raise InputError("view='tokens' needs n_positions, the number of columns of X.")
         if self.posterior not in ("gibbs", "variational"):
             raise unknown_option("posterior", self.posterior, ("gibbs", "variational"))
+        if self.n_sweeps < 1:
+            raise InputError(f"n_sweeps={self.n_sweeps}: without a sweep the draw does not look at X. Use 1 or more.")
         if self.hidden_knockoff not in ("copy", "posterior"):
             raise unknown_option("hidden_knockoff", self.hidden_knockoff, ("copy", "posterior"))
         object.__setattr__(self, "alpha", alpha)

@@ -307,6 +307,18 @@ def assign_folds(
     return fold_of
 
 
+def check_path(lam: float | None, n_lams: int, lam_ratio: float, *, positive: bool = False) -> None:
+    """Refuse penalties that are none, before anything is computed."""
+    if lam is not None and not (np.isfinite(lam) and (lam > 0 if positive else lam >= 0)):
+        raise InputError(
+            f"lam={lam!r}: use a {'positive' if positive else 'non-negative'} number, or None to cross-validate."
+        )
+    if int(n_lams) != n_lams or n_lams < 2:
+        raise InputError(f"n_lams={n_lams!r}: a path has at least 2 penalties; 100 is the default.")
+    if not 0 < lam_ratio < 1:
+        raise InputError(f"lam_ratio={lam_ratio!r}: use a share between 0 and 1, for instance 1e-3.")
+
+
 def penalties(largest: float, n_lams: int, ratio: float) -> NDArray:
     """Penalties from the smallest that leaves every coefficient at zero down to ``ratio`` of it, evenly in log."""
     return largest * ratio ** (np.arange(n_lams) / max(n_lams - 1, 1))

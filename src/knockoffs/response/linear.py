@@ -17,6 +17,7 @@ from knockoffs.errors import InputError
 from knockoffs.response.l1_path import (
     CrossValidation,
     assign_folds,
+    check_path,
     cross_validate,
     make_design,
     penalties,
@@ -81,6 +82,7 @@ class LassoPathCV(RegressorMixin, BaseEstimator):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to X, shape (n, n_columns), and numeric y."""
+        check_path(self.lam, self.n_lams, self.lam_ratio)
         XX, yy = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, dtype=np.float64)
         XX, yy, weights, folds = drop_weightless(XX, np.asarray(yy, dtype=float), sample_weight, self.folds)
         fold_of = assign_folds(folds, len(yy), np.random.default_rng(self.random_state))
@@ -214,6 +216,7 @@ class LogisticPathCV(_LinearClassifier):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to X, shape (n, n_columns), and labels y."""
+        check_path(self.lam, self.n_lams, self.lam_ratio, positive=True)
         XX, yy = validate_data(self, X, y, ensure_min_samples=2, dtype=np.float64)
         XX, yy, weights, folds = drop_weightless(XX, np.asarray(yy), sample_weight, self.folds)
         codes = self._labels(yy)
