@@ -11,9 +11,10 @@ from knockoffs.features.gaussian import fit_gaussian, gaussian_features
 from knockoffs.features.naive_bayes import fit_naive_bayes
 from knockoffs.filter import difference
 from knockoffs.importance.coefficients import coefficient_magnitude
+from knockoffs.importance.saliency import gradient_saliency
 from knockoffs.importance.scores import Scores, sum_by_feature
 from knockoffs.procedure import select_features
-from knockoffs.response.linear import PlainLinear
+from knockoffs.response.linear import PlainLinear, PlainLogistic
 
 
 class Sees:
@@ -117,3 +118,21 @@ def test_families_without_groups_serve_features_of_several_columns(data):
     X, _, y = data
     for fit in (fit_naive_bayes, partial(fit_naive_bayes, n_classes=1)):
         assert len(run(X, y, feature_model=fit, feature_of=np.array([0, 0, 1, 1, 2, 2])).W) == 3
+
+
+@pytest.mark.parametrize("score", [coefficient_magnitude, gradient_saliency])
+@pytest.mark.parametrize("model", [PlainLinear(), PlainLogistic()])
+def test_a_feature_that_is_its_own_knockoff_has_W_zero_exactly(score, model):
+    """Matrix products round by the place of a column: without care W is 1e-17 here, and of either sign."""
+    rng = np.random.default_rng(0)
+    X, X_tilde = rng.standard_normal((2, 120, 5)) * rng.uniform(0.1, 10, 5)
+    X_tilde[:, [1, 2, 4]] = X[:, [1, 2, 4]]
+    y = X[:, 0] + X[:, 1] - X[:, 2] + X[:, 4] + rng.standard_normal(120)
+    y = y if isinstance(model, PlainLinear) else y > 0
+    for seed in range(10):
+        options = dict(estimator=model, importance=score, sample_weight=rng.uniform(0.1, 2, 120))
+        found = run(X, y, knockoffs=X_tilde, rng=np.random.default_rng(seed), **options)
+        assert_array_equal(found.W[[1, 2, 4]], 0.0)
+        assert (found.W[[0, 3]] != 0).all()
+        grouped = run(X, y, knockoffs=X_tilde, feature_of=np.array([0, 1, 1, 2, 2]), **options)
+        assert grouped.W[1] == 0.0 and (grouped.W[[0, 2]] != 0).all()  # half a copy is none

@@ -159,6 +159,7 @@ def select_features(
         rng=score_stream,
         n_jobs=n_jobs,
     ).swap(S)
+    scores = _tie_copies(scores, X, X_tilde, owners)
 
     W = rule(scores.Z, scores.Z_tilde)
     warn_if_saturated(W, importance)
@@ -204,6 +205,13 @@ def _fit_feature_model(
         return feature_model(X, rng=rng, n_jobs=n_jobs, **grouped)
     except ColumnsError as error:
         raise error.named(column_names) from None
+
+
+def _tie_copies(scores: Scores, X: NDArray, X_tilde: NDArray, owners: NDArray[np.intp]) -> Scores:
+    """Equal scores for a feature that is its own knockoff, which rounding may set apart by where a column stands."""
+    copied = np.bincount(owners, weights=(X != X_tilde).any(axis=0)) == 0
+    both = (scores.Z + scores.Z_tilde) / 2
+    return Scores(np.where(copied, both, scores.Z), np.where(copied, both, scores.Z_tilde))
 
 
 def _takes_features(fit: Callable[..., Any]) -> bool:

@@ -476,3 +476,14 @@ def test_one_negative_number_is_a_code_for_missing_and_several_are_numbers():
     symbols = fit_hidden_markov(X, rng=rng, n_states=1, n_starts=1).emissions
     assert isinstance(symbols, DiscreteEmissions) and symbols.table.shape == (4, 1, 3)
     assert isinstance(fit_hidden_markov(X - 1, rng=rng, n_states=1, n_starts=1).emissions, GaussianEmissions)
+
+
+def test_many_cells_that_are_a_little_far_add_up():
+    """Ten cells make state 1 a matter of exp(-1000), the twelve after them make it the only likely one."""
+    emissions = GaussianEmissions(np.tile([0.0, 14.0], (22, 1)), np.ones((22, 2)))
+    model = HiddenMarkov(np.array([0.5, 0.5]), np.tile(np.eye(2), (21, 1, 1)), emissions)
+    X = np.array([[0.0] * 10 + [14.0] * 12, [0.0] * 12 + [14.0] * 10])
+    H = sample_states(model, X, np.random.default_rng(0))
+    assert H.tolist() == [[1] * 22, [0] * 22]
+    each = 22 * -0.5 * np.log(2 * np.pi) + np.log(0.5)
+    np.testing.assert_allclose(log_likelihood(model, X), each - 10 * 14.0**2 / 2, rtol=1e-12)
