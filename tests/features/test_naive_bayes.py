@@ -234,3 +234,21 @@ def test_codes_at_the_ends_of_the_unit_interval():
     assert Categorical((0,), (table,)).draw(np.zeros(2, int), Ends()).ravel().tolist() == [1, 2]
     assert Bernoulli((0,), np.array([[0.0]])).draw(np.zeros(2, int), Ends()).ravel().tolist() == [0, 0]
     assert Bernoulli((0,), np.array([[1.0]])).draw(np.zeros(2, int), Ends()).ravel().tolist() == [1, 1]
+
+
+def test_parameters_are_counted_and_priced():
+    """One for the weights; (3 - 1) + (2 - 1), 1, 2 and 1 + 1 for the columns of each of two classes."""
+    rng = np.random.default_rng(0)
+    tables = tuple(rng.dirichlet(np.ones(m), size=2) for m in (3, 2))
+    children = (
+        Categorical((0, 1), tables),
+        Bernoulli((2,), rng.random((2, 1))),
+        Gaussian((3,), rng.standard_normal((2, 1)), np.ones((2, 1))),
+        Poisson((4, 5), rng.uniform(1, 2, (2, 2))),
+    )
+    model = NaiveBayes(np.array([0.4, 0.6]), children)
+    assert model.n_parameters == 1 + 2 * (3 + 1 + 2 + 2)
+    X = model.sample(50, rng)
+    log_likelihood = normalise_log_weights(model.log_weights(X))[1].sum()
+    assert model.aic(X) == pytest.approx(2 * 17 - 2 * log_likelihood)
+    assert model.bic(X) == pytest.approx(np.log(50) * 17 - 2 * log_likelihood)
