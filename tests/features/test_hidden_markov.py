@@ -487,3 +487,42 @@ def test_many_cells_that_are_a_little_far_add_up():
     assert H.tolist() == [[1] * 22, [0] * 22]
     each = 22 * -0.5 * np.log(2 * np.pi) + np.log(0.5)
     np.testing.assert_allclose(log_likelihood(model, X), each - 10 * 14.0**2 / 2, rtol=1e-12)
+
+
+def test_expected_starts_steps_and_moments_against_enumeration():
+    """What a round of the fit adds up, written out over all paths of every row; and the round with its prior."""
+    from knockoffs.features import hidden_markov_fit as module
+
+    rng = np.random.default_rng(17)
+    model = random_model(rng, 4, 2, 3, False)
+    X = rng.integers(3, size=(12, 4)).astype(float)
+    X[0, 1] = X[3, 3] = np.nan
+    h, table = everything(2, 4), model.emissions.table
+    P_h = np.exp(MarkovChain(model.initial, model.transitions).log_conditional(h, {}))
+    starts, steps, moments, value = np.zeros(2), np.zeros((3, 2, 2)), np.zeros((4, 2, 3)), 0.0
+    for x in X:
+        cells = [np.ones(len(h)) if np.isnan(x[j]) else table[j, h[:, j], int(x[j])] for j in range(4)]
+        joint = P_h * np.prod(cells, axis=0)
+        value += np.log(joint.sum())
+        for path, p in zip(h, joint / joint.sum(), strict=True):
+            starts[path[0]] += p
+            for j in range(3):
+                steps[j, path[j], path[j + 1]] += p
+            for j in np.flatnonzero(~np.isnan(x)):
+                moments[j, path[j], int(x[j])] += p
+    for shared in ("none", "transitions"):
+        data = module._Data(X, 3, shared, 0.3)
+        found = module._expect(data, model)
+        for got, expected in zip(found, (starts, steps, moments, value), strict=True):
+            np.testing.assert_allclose(got, expected, rtol=1e-10)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "_start", lambda data, K, rng: model)
+            after, _ = module._fit_once(data, 2, 1, 1e-4, rng)
+        counted = steps if shared == "none" else np.broadcast_to(steps.sum(axis=0), steps.shape)
+        np.testing.assert_allclose(after.initial, (starts + 0.3) / (starts + 0.3).sum(), rtol=1e-10)
+        np.testing.assert_allclose(
+            after.transitions, (counted + 0.3) / (counted + 0.3).sum(axis=2, keepdims=True), rtol=1e-10
+        )
+        column = np.stack([(X == m).sum(axis=0) for m in range(3)], axis=1) / (~np.isnan(X)).sum(axis=0)[:, None]
+        cells = moments + 0.3 * column[:, None, :]
+        np.testing.assert_allclose(after.emissions.table, cells / cells.sum(axis=2, keepdims=True), rtol=1e-10)

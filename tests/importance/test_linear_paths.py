@@ -131,3 +131,25 @@ def test_cross_validated_models_are_linear_too():
         XX, y > 0
     )
     assert isinstance(path_losses(model, XX, XX_fake, y > 0, "log_loss"), LinearPath)
+
+
+class Cautious(LogisticRegression):
+    """A linear model with a threshold of its own: its scores are those of its coefficients, its classes are not."""
+
+    def predict(self, X):
+        return self.classes_[(self.predict_proba(X)[:, 1] > 0.9).astype(int)]
+
+
+def test_a_model_with_a_threshold_of_its_own_is_asked_for_its_classes():
+    XX, XX_fake, signal = tables()
+    y = (signal > 0).astype(int)
+    model = Cautious().fit(XX, y)
+    assert (model.predict(XX) != LogisticRegression().fit(XX, y).predict(XX)).any()
+    path = path_losses(model, XX, XX_fake, y, "accuracy", feature_of2=FEATURE_OF2)
+    assert not isinstance(path, LinearPath)
+    assert path.unmoved() == pytest.approx((model.predict(XX) != y).mean())
+    assert isinstance(path_losses(model, XX, XX_fake, y, "log_loss", feature_of2=FEATURE_OF2), LinearPath)
+    differ = model.predict(XX) != LogisticRegression().fit(XX, y).predict(XX)
+    last = np.argsort(differ, kind="stable")  # where it shows in the last rows only
+    path = path_losses(model, XX[last], XX[last], y[last], "accuracy", feature_of2=FEATURE_OF2)
+    assert path.unmoved() == pytest.approx((model.predict(XX) != y).mean())
