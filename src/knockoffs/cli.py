@@ -382,13 +382,16 @@ def show(record: SelectionRecord) -> None:
 
     terminal = sys.stdout.isatty()
     console = Console(width=None if terminal else 10_000, highlight=False)
-    selected = sorted((f for f in record.features if f["selected"]), key=lambda feature: -feature["W"])
-    if selected:
+    by_W = sorted(record.features, key=lambda feature: -feature["W"])
+    selected = [feature for feature in by_W if feature["selected"]]
+    # where nothing was selected, the nearest ones, and that they were not
+    shown = selected or [feature for feature in by_W[:10] if feature["W"] > 0]
+    if shown:
         grid = Table(box=None, pad_edge=False, header_style="bold")
-        grid.add_column("feature", overflow="fold")
+        grid.add_column("feature" if selected else "feature (not selected)", overflow="fold")
         for heading in ("W", "q-value"):
             grid.add_column(heading, justify="right", no_wrap=True)
-        for feature in selected:
+        for feature in shown:
             # Text, not a string: brackets in a name are not markup
             grid.add_row(Text(printable(feature["name"])), f"{feature['W']:.4g}", f"{feature['q_value']:.3g}")
         console.print(grid)

@@ -15,7 +15,7 @@ from knockoffs.errors import ColumnsError, InputError, KnockoffWarning, name_som
 from knockoffs.features import FeatureModel, FitFeatureModel
 from knockoffs.features.columns import constant_columns
 from knockoffs.filter import check_fdr, check_offset, difference, knockoff_filter, knockoff_threshold, q_values
-from knockoffs.importance.evaluation import fit_and_score
+from knockoffs.importance.evaluation import fit_and_score, warn_if_saturated
 from knockoffs.importance.scores import Importance, Scores
 from knockoffs.sampling.sampler import sample_knockoffs
 from knockoffs.sampling.swap import check_features, swap
@@ -158,6 +158,7 @@ def select_features(
     ).swap(S)
 
     W = rule(scores.Z, scores.Z_tilde)
+    warn_if_saturated(W, importance)
     return Selection(
         feature_names=names,
         scores=scores,

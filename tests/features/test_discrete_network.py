@@ -293,5 +293,9 @@ def test_encode_and_bad_input():
         DiscreteNetwork(parents, tables, posterior="gibs")
     with pytest.raises(InputError, match="codes 0, 1"):
         fit_discrete_network(np.array([[0.5]]), rng=rng)
+    with pytest.raises(InputError, match="1,000,001 states together .column 0 has 1,000,000."):
+        fit_discrete_network(np.array([[0, 0], [999_999, 0]]), rng=rng)
+    with pytest.raises(InputError, match=r"table of '0' has 1.0e\+15 entries, more than 1,048,576"):
+        fit_discrete_network(np.array([[0], [10**15 - 1]]), rng=rng, parents={})
     with pytest.raises(InputError, match=r"X has shape \(2, 2\): expected one column for each of 1"):
         model.log_prob(np.zeros((2, 2)))

@@ -278,6 +278,20 @@ def test_fit_is_the_same_whatever_n_jobs():
     assert (fits[0].emissions.table == fits[1].emissions.table).all()
 
 
+@pytest.mark.parametrize("shared", ["transitions", "all"])
+def test_the_fit_does_not_mind_units(shared):
+    """Columns times 1e-9 or 1e9, and far from zero: the same model in those units."""
+    rng = np.random.default_rng(13)
+    _, _, H = simulate(rng, 200, 4, 2, 2)
+    X = 2.0 * H + rng.standard_normal(H.shape)
+    options = {"n_states": 2, "n_starts": 1, "shared": shared, "max_iter": 20}
+    base = fit_hidden_markov(X, rng=np.random.default_rng(0), **options)
+    for unit, offset in [(1e-9, 0.0), (1e9, 0.0), (1.0, 1e6)]:
+        other = fit_hidden_markov(unit * X + offset, rng=np.random.default_rng(0), **options)
+        np.testing.assert_allclose((other.emissions.means - offset) / unit, base.emissions.means, atol=1e-6)
+        np.testing.assert_allclose(other.emissions.sds / unit, base.emissions.sds, atol=1e-6)
+
+
 @pytest.mark.filterwarnings("default")
 def test_hmmlearn_models():
     hmm = pytest.importorskip("hmmlearn.hmm")
@@ -322,6 +336,10 @@ def test_errors_name_the_place():
     gaussian = HiddenMarkov(initial, transitions, GaussianEmissions(np.zeros((3, 2)), np.ones((3, 2))))
     with pytest.raises(InputError, match="row 0, site 1: X is infinite"):
         sample_knockoffs(gaussian.as_network(), np.array([[0, np.inf, 0]]), rng)
+    with pytest.raises(InputError, match="columns '1' are constant"):
+        fit_hidden_markov(np.array([[0.3, 0.5], [1.2, 0.5]]), rng=rng)
+    with pytest.raises(InputError, match="row 1, site 0: X is infinite"):
+        fit_hidden_markov(np.array([[0.3, 0.5], [np.inf, 0.5]]), rng=rng)
     with pytest.raises(InputError, match="site 1 is missing in every row"):
         fit_hidden_markov(np.array([[0, np.nan], [1, np.nan]]), rng=rng)
     with pytest.raises(InputError, match="row 1, site 0: 0.5 is not a symbol"):

@@ -112,6 +112,21 @@ def test_draws_follow_the_model_and_keep_the_dtype_of_X():
         assert abs(gap.mean()) < 5 * gap.std() / np.sqrt(len(X))
 
 
+def test_the_posterior_of_the_class_is_calibrated():
+    # K drawn given X and the K that made X are exchangeable: both orders are equally frequent. 5 standard errors.
+    rng = np.random.default_rng(8)
+    model = mixed_model()
+    K = rng.choice(2, size=100_000, p=model.weights)
+    X = np.empty((len(K), 5))
+    for group in model.children:
+        X[:, list(group.columns)] = group.draw(K, rng)
+    drawn = model.sample_hidden(X, rng)["K"]
+    assert 0.01 < (drawn != K).mean() < 0.3
+    for rows in (slice(None), X[:, 3] > 3, X[:, 2] > 1.5):  # also given parts of X
+        gap = drawn[rows] - K[rows]
+        assert abs(gap.mean()) < 5 * gap.std() / np.sqrt(len(gap))
+
+
 def test_fit_finds_the_classes_and_their_parameters():
     rng = np.random.default_rng(4)
     truth = mixed_model()

@@ -60,12 +60,14 @@ def test_points_and_integrals(model, n_classes, loss):
     np.testing.assert_allclose(path.at(lams), brute.at(lams), rtol=1e-10, atol=1e-10)
     assert path.unmoved() == pytest.approx(brute.unmoved(), abs=1e-12)
     exact = path.integral(0.5, 4.0, 2)
-    # midpoint rule of 35,000 cells: errors of 1e-8 of the second derivative, a cell for each jump of accuracy (up to
-    # 40 jumps of 1/40), and the kinks of a margin of three classes cut the order of the quadrature itself
-    middle = np.linspace(0.5, 4.0, 35001)[:-1] + 5e-5
-    losses = np.hstack([path.at(part) for part in np.array_split(middle, 10)])
+    # midpoint rule of 7,000 cells: errors of 1e-8 of the second derivative, a cell for each jump of accuracy (up to
+    # 40 jumps of 1/40); kinks (margin) and the bound (log-loss) cut the order of the quadrature for three classes
+    middle = np.linspace(0.5, 4.0, 7001)[:-1] + 2.5e-4
+    losses = np.hstack([path.at(part) for part in np.array_split(middle, 5)])
     assert losses.std() > 0.005
-    tolerance = {"accuracy": 1e-4, "margin": 1e-4 if n_classes == 3 else 1e-9}.get(loss, 1e-7)
+    tolerance = {"accuracy": 5e-4, "margin": 1e-4 if n_classes == 3 else 1e-9}.get(
+        loss, 1e-5 if n_classes == 3 else 1e-6
+    )
     np.testing.assert_allclose(exact, losses.mean(axis=1) * 3.5, rtol=tolerance, atol=tolerance)
 
 
@@ -86,10 +88,9 @@ def test_log_loss_far_away_and_for_small_moves():
     steep.fit(XX, labels)
     steep.coef_ = steep.coef_ * 40  # scores beyond the bound of the log-loss
     path = path_losses(steep, XX, XX_fake, labels, "log_loss")
-    lams = np.linspace(0, 10, 200_001)
-    for feature in (0, 2):
-        losses = np.concatenate([path.at(part)[feature] for part in np.array_split(lams, 20)])
-        assert path.integral(0.0, 10.0, 2)[feature] == pytest.approx(np.trapezoid(losses, lams), rel=1e-6)
+    lams = np.linspace(0, 10, 20_001)
+    losses = path.at(lams)
+    np.testing.assert_allclose(path.integral(0.0, 10.0, 2), np.trapezoid(losses, lams, axis=1), rtol=1e-5)
     assert losses.max() > 15
     near = XX + 1e-9 * (XX_fake - XX)
     gentle = LogisticRegression().fit(XX, labels)

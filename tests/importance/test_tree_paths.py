@@ -1,5 +1,7 @@
 """Tree ensembles: the exact path against brute-force prediction at many lambdas, and its integral against a sum."""
 
+import json
+
 import numpy as np
 import pytest
 from sklearn.ensemble import (
@@ -12,7 +14,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from knockoffs.importance.lambda_path import BlackBoxPath, loss_at, loss_integral, path_losses
 from knockoffs.importance.losses import LOSSES, predict_for
@@ -115,6 +117,32 @@ def test_regressors_against_brute_force(name, loss):
     agrees(model, XX, XX_fake, y, loss, 1e-5 if "xgboost" in name else 1e-10)
 
 
+class InDouble:
+    """XGBoost's own way down every tree, with the leaves it ends in added in double precision."""
+
+    def __init__(self, model):
+        self.model, self.classes_ = model, model.classes_
+        learner = json.loads(bytes(model.get_booster().save_raw("json")))["learner"]
+        trees = learner["gradient_booster"]["model"]["trees"]
+        self.leaves = [np.array(tree["split_conditions"], dtype=np.float32).astype(float) for tree in trees]
+        p = float(learner["learner_model_param"]["base_score"].strip("[]"))
+        self.base = np.log(p / (1 - p))
+
+    def predict_proba(self, XX):
+        ends = self.model.apply(XX).astype(int)
+        f = self.base + sum(leaves[end] for leaves, end in zip(self.leaves, ends.T, strict=True))
+        return np.column_stack([1 / (1 + np.exp(f)), 1 / (1 + np.exp(-f))])
+
+
+def test_xgboost_agrees_to_ten_digits_in_double_precision():
+    XX, XX_fake, _, labels = tables()
+    model = xgboost("XGBClassifier").fit(XX, labels)
+    path = path_losses(model, XX, XX_fake, labels, "log_loss", feature_of2=FEATURE_OF2)
+    lams = random_lams(np.random.default_rng(1))
+    brute = BlackBoxPath(InDouble(model), path.moves, path.loss).at(lams)
+    np.testing.assert_allclose(path.at(lams), brute, rtol=0, atol=1e-10)
+
+
 def jump_by_jump(model, x, fake, columns, low, high):
     """Integral of one row's prediction by bisection down to every jump: no thresholds are known here."""
 
@@ -138,18 +166,18 @@ def jump_by_jump(model, x, fake, columns, low, high):
 def test_integral_is_exact_to_rounding():
     # one deep tree, few rows: bisection finds the jumps to 1e-12 without the kernel's help
     XX, XX_fake, y, _ = tables(n=12)
-    model = RandomForestRegressor(1, max_depth=2, random_state=1).fit(XX, y)
-    identity = loss_integral(model, XX[:3], XX_fake[:3], y[:3] * 0, 0, 4, "absolute_error")
+    model = DecisionTreeRegressor(max_depth=3, random_state=1).fit(XX, y)
+    identity = loss_integral(model, XX[:2], XX_fake[:2], y[:2] * 0, 0, 4, "absolute_error")
     expected = np.zeros(12)
-    sign = np.sign(model.predict(XX[:3]))
-    leaves = model.estimators_[0].tree_.value[:, 0, 0]
+    sign = np.sign(model.predict(XX[:2]))
+    leaves = model.tree_.value[:, 0, 0]
 
     class Absolute:
         def predict(self, rows):
             return np.abs(model.predict(rows))
 
     for column in range(12):
-        expected[column] = np.mean([jump_by_jump(Absolute(), XX[i], XX_fake[i], [column], 0.0, 4.0) for i in range(3)])
+        expected[column] = np.mean([jump_by_jump(Absolute(), XX[i], XX_fake[i], [column], 0.0, 4.0) for i in range(2)])
     assert len(np.unique(leaves)) > 2 and np.all(sign != 0)
     np.testing.assert_allclose(identity, expected, atol=1e-9)
 

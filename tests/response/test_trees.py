@@ -2,30 +2,30 @@ import numpy as np
 import pytest
 
 from knockoffs.errors import InputError
-from knockoffs.response.trees import boosting, forest, out_of_bag
+from knockoffs.response.trees import make_boosting, make_forest, out_of_bag
 
 
-@pytest.mark.parametrize("make", [forest, boosting])
+@pytest.mark.parametrize("make", [make_forest, make_boosting])
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_defaults_fit_their_task(make, task):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 4))
     y = (X[:, 0] > 0) if task == "classification" else X[:, 0]
-    options = {"n_estimators": 10} if make is forest else {"max_iter": 10}
-    model = make(task, **options).fit(X, y)
+    options = {"n_estimators": 10} if make is make_forest else {"max_iter": 10}
+    model = make(task, random_state=np.random.default_rng(1), n_jobs=1, **options).fit(X, y)
     assert hasattr(model, "classes_") == (task == "classification")
 
 
 def test_unknown_task():
     with pytest.raises(InputError, match="task='clasification' is not known. Did you mean 'classification'"):
-        forest("clasification")
+        make_forest("clasification")
 
 
 def test_out_of_bag_needs_a_bootstrap():
     X = np.random.default_rng(0).normal(size=(30, 3))
     with pytest.raises(InputError, match="bootstrap=True"):
-        out_of_bag(forest("regression", n_estimators=3, bootstrap=False).fit(X, X[:, 0]), 30)
-    side = out_of_bag(forest("regression", n_estimators=50).fit(X, X[:, 0]), 30)
+        out_of_bag(make_forest("regression", n_estimators=3, bootstrap=False).fit(X, X[:, 0]), 30)
+    side = out_of_bag(make_forest("regression", n_estimators=50).fit(X, X[:, 0]), 30)
     assert side.in_use.shape == (30, 50)
     assert 0.2 < side.in_use.mean() < 0.5  # (1 - 1/30)^30 = 0.36
     assert not hasattr(side, "classes_") and side.n_features_in_ == 3

@@ -199,6 +199,17 @@ def test_sdp_is_optimal_by_its_dual(Sigma):
     assert sdp(R, feature_of).sum() >= (1 - MARGIN) * s.sum()
 
 
+def test_sdp_of_a_sample_covariance():
+    """Many constraints are active at once here; a line search that ends on the boundary creeps along it for ever."""
+    rng = np.random.default_rng(0)
+    R = np.corrcoef(rng.standard_normal((600, 300)) @ np.linalg.cholesky(ar1(300, 0.5)).T, rowvar=False)
+    feature_of = np.arange(300)
+    s = sdp(R, feature_of)
+    weight = GAP * s.sum() / 900
+    centred = minimise(Barrier(weight), R, feature_of, s, last=1e-5)
+    assert s.sum() == pytest.approx(upper_bound(R, centred, weight), rel=5 * GAP)
+
+
 def test_sdp_closed_forms():
     # equal correlations rho: s = min(1, 2 (1 - rho)); pairs: the same; a block design: block by block
     for d, rho in [(2, 0.8), (2, -0.8), (10, 0.7), (10, 0.3)]:

@@ -28,6 +28,7 @@ from knockoffs.sampling.network import BayesianNetwork, Blanket, Node
 
 SUM_TOLERANCE = 1e-8  # rows of a table may miss one by rounding, and no more
 MAX_TABLE = 2**20  # entries for one row: 8 MiB
+MOST_STATES = 2**14  # of all columns together, in the search for a tree: a table of 1 GiB
 KEPT, MOVED = "(hidden, kept)", "(hidden, moved)"  # names of the hidden nodes of the network
 
 _Law = tuple[tuple[int, ...], NDArray]  # scope and table
@@ -422,7 +423,7 @@ def fit_discrete_network(
                 raise unknown_option(f"parents[{name!r}]", parent, labels)
     column = {name: codes[:, j] for j, name in enumerate(labels)}
     size = {name: int(values.max()) + 1 for name, values in column.items()}
-    tables = {}
+    tables: dict[str, ArrayLike] = {}
     for name in labels:
         shape = [size[other] for other in (*graph[name], name)]
         if math.prod(shape) > max_table:
@@ -439,28 +440,42 @@ def fit_discrete_network(
 
 def _chow_liu(codes: NDArray, labels: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     """Parents of the tree that maximises the sum of mutual informations (Prim's algorithm, from the first column)."""
-    d = codes.shape[1]
-    n_states = codes.max(axis=0) + 1
-    starts = np.concatenate([[0], np.cumsum(n_states)])
-    one_hot = np.zeros((len(codes), starts[-1]), dtype=np.float32)
-    for j in range(d):
-        one_hot[np.arange(len(codes)), starts[j] + codes[:, j]] = 1.0
-    marginal = one_hot.mean(axis=0, dtype=float)
-    best, link = np.full(d, -np.inf), np.zeros(d, dtype=int)
+    information = _mutual_information(codes)
     parents: dict[str, tuple[str, ...]] = {labels[0]: ()}
-    current, left = 0, set(range(1, d))
+    best, link, left = information[0].copy(), np.zeros(len(labels), dtype=int), set(range(1, len(labels)))
     while left:
-        block = slice(starts[current], starts[current + 1])
-        joint = one_hot[:, block].T @ one_hot / len(codes)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            terms = np.where(joint > 0, joint * np.log(joint / (marginal[block][:, None] * marginal)), 0.0)
-        gain = np.add.reduceat(terms.sum(axis=0), starts[:-1])
-        better = gain > best
-        best[better], link[better] = gain[better], current
         current = max(left, key=lambda j: best[j])
         left.remove(current)
         parents[labels[current]] = (labels[link[current]],)
+        better = information[current] > best
+        best[better], link[better] = information[current][better], current
     return parents
+
+
+def _mutual_information(codes: NDArray) -> NDArray:
+    """Mutual information of every two columns, shape (n_columns, n_columns), from one table of all pairs of states."""
+    n_states = codes.max(axis=0) + 1
+    starts = np.concatenate([[0], np.cumsum(n_states)])
+    if starts[-1] > MOST_STATES:
+        raise InputError(
+            f"the columns have {starts[-1]:,} states together (column {n_states.argmax()} has {n_states.max():,}), "
+            f"too many to search for a tree (the limit is {MOST_STATES:,}): pass parents, or join rare states."
+        )
+    pairs = np.zeros((starts[-1], starts[-1]), dtype=np.float32)  # counts below 2^24 are exact
+    for first in range(0, len(codes), 4096):
+        block = codes[first : first + 4096] + starts[:-1]
+        one_hot = np.zeros((len(block), starts[-1]), dtype=np.float32)
+        np.put_along_axis(one_hot, block, 1.0, axis=1)
+        pairs += one_hot.T @ one_hot
+    p = np.diag(pairs).astype(float) / len(codes)
+    out = np.empty((codes.shape[1], codes.shape[1]))
+    for j in range(codes.shape[1]):
+        rows = slice(starts[j], starts[j + 1])
+        joint = pairs[rows].astype(float) / len(codes)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            terms = np.where(joint > 0, joint * np.log(joint / (p[rows, None] * p)), 0.0)
+        out[j] = np.add.reduceat(terms.sum(axis=0), starts[:-1])
+    return out
 
 
 def _topological_order(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...]:

@@ -10,8 +10,8 @@ Two knockoffs of the hidden chain are valid:
 
 The first is the default: its knockoffs are less like X, because H_tilde moves away from H, where the second emits
 X_tilde from states that X itself has chosen. Measured: mean correlation with X 0.942 against 0.949 on strongly linked
-genotypes (``benchmarks/hmm.py --quality``), power 0.70 against 0.63 and 0.88 against 0.86 at an FDR of 0.2 on simulated
-genotypes and numbers (``tests/guarantees/test_hmm_fdr.py``).
+genotypes (``benchmarks/hmm.py --quality``), where the powers cannot be told apart; on simulated genotypes and numbers
+power 0.70 against 0.63 and 0.88 against 0.86 at an FDR of 0.2 (``tests/guarantees/test_hmm_fdr.py``).
 """
 
 from __future__ import annotations

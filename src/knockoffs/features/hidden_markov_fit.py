@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError, unknown_option
+from knockoffs.errors import InputError, name_some, unknown_option
 from knockoffs.features.hidden_markov import HIDDEN_KNOCKOFFS, HiddenMarkov, filter_states, log_likelihoods
 from knockoffs.features.hidden_markov_emissions import DiscreteEmissions, Emissions, GaussianEmissions
 from knockoffs.progress import track
@@ -74,6 +74,9 @@ def fit_hidden_markov(
     ):
         if got not in allowed:
             raise unknown_option(argument, got, allowed)
+    infinite = np.argwhere(np.isinf(X))
+    if len(infinite):
+        raise InputError(f"row {infinite[0][0]}, site {infinite[0][1]}: X is infinite.")
     empty = np.flatnonzero(np.isnan(X).all(axis=0))
     if empty.size:
         raise InputError(f"site {empty[0]} is missing in every row: leave the column out.")
@@ -81,6 +84,9 @@ def fit_hidden_markov(
     if not sizes or min(sizes) < 1:
         raise InputError(f"n_states={n_states!r}: expected at least one state.")
     data = _Data.read(X, emissions, shared, pseudocount)
+    if not data.n_symbols:
+        centre, scale = _scale(X, shared)
+        data = replace(data, X=(X - centre) / scale)
 
     from joblib import Parallel, delayed
 
@@ -97,7 +103,23 @@ def fit_hidden_markov(
         if score < best_score:
             best, best_score = model, score
     assert best is not None
-    return HiddenMarkov(best.initial, best.transitions, best.emissions, hidden_knockoff)
+    found = best.emissions
+    if isinstance(found, GaussianEmissions):
+        found = GaussianEmissions(found.means * scale[:, None] + centre[:, None], found.sds * scale[:, None])
+    return HiddenMarkov(best.initial, best.transitions, found, hidden_knockoff)
+
+
+def _scale(X: NDArray, shared: str) -> tuple[NDArray, NDArray]:
+    """Centre and scale of every column, so that the fit does not mind the units."""
+    centre, scale = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
+    constant = np.flatnonzero(scale <= 1e-12 * np.abs(centre))
+    if constant.size:
+        raise InputError(
+            f"columns {name_some(constant)} are constant: no normal law has a knockoff of them. Leave them out."
+        )
+    if shared == "all":
+        centre, scale = np.full_like(centre, np.nanmean(X)), np.full_like(scale, np.nanstd(X))
+    return centre, scale
 
 
 @dataclass(frozen=True)

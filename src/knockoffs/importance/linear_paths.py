@@ -30,7 +30,7 @@ def linear_path(model: Any, moves: Moves, loss: Loss) -> LinearPath | None:
     Coefficients do not say by themselves how predictions come from them (a Poisson regression has them too), so the
     model is asked on a few rows and compared.
     """
-    if LOSSES.get(loss.name) is not loss or not np.all(np.isfinite(moves.XX)):
+    if LOSSES.get(loss.name) is not loss or not np.all(np.isfinite(moves.XX + moves.XX_fake)):
         return None
     try:
         coef = np.atleast_2d(np.asarray(model.coef_, dtype=float))
@@ -85,6 +85,9 @@ class LinearPath:
         losses = np.empty((self.moves.n_features2, len(lams)))
         for feature in range(len(losses)):
             slope = self._slope(feature)
+            if not slope.any():  # a coefficient of 0, as a lasso has many
+                losses[feature] = self.unmoved()
+                continue
             for block in _blocks(len(lams), rest.size):
                 scores = rest + lams[block, None, None] * slope
                 losses[feature, block] = self._row_losses(scores) @ self.moves.weights

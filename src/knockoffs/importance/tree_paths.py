@@ -4,6 +4,10 @@ Along a path one feature's columns move on lines, so a tree's output is piecewis
 a column crosses a threshold: at ``(threshold - x) / (fake - x)``. Only a node on the row's own way whose threshold the
 column crosses can send the row elsewhere. For every row and feature, the jumps of all trees are collected, sorted and
 added up; between two jumps the loss is constant, so its integral is a finite sum.
+
+Leaves are added in double precision, in the order of the jumps: the losses are those of ``predict`` to rounding, except
+that XGBoost itself adds in single precision (it differs by about 1e-7), and that classes equal up to rounding are a tie
+here, which the first class wins as in scikit-learn, where its own rounding may settle it either way.
 """
 
 from __future__ import annotations

@@ -13,6 +13,9 @@ ESTIMATORS: dict[str, str] = {
     "lasso": "knockoffs.response.linear:make_lasso",
     "logistic": "knockoffs.response.linear:make_logistic",
     "linear": "knockoffs.response.linear:make_linear",
+    "forest": "knockoffs.response.trees:make_forest",
+    "boosting": "knockoffs.response.trees:make_boosting",
+    "neural": "knockoffs.response.neural:make_neural",
 }
 
 

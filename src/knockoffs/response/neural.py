@@ -27,6 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from knockoffs.errors import InputError, unknown_option
 from knockoffs.progress import track
+from knockoffs.response.task import kind_of
 
 try:
     import torch
@@ -751,6 +752,12 @@ class NeuralRegressor(RegressorMixin, _Neural):
     def predict(self, XX: ArrayLike) -> NDArray:
         """Predicted values, shape (n,)."""
         return self._outputs(XX)[:, 0]
+
+
+def make_neural(task: str, *, random_state: Any = None, n_jobs: int | None = None, **options: Any) -> _Neural:
+    """Return an unfitted network for a task, the estimator "neural"; its threads are PyTorch's."""
+    model = NeuralRegressor if kind_of(task) == "regression" else NeuralClassifier
+    return model(random_state=random_state, **options)
 
 
 def partial_gradient(network: Network) -> Callable[[NDArray, NDArray], NDArray]:

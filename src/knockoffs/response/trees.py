@@ -3,57 +3,68 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError, unknown_option
+from knockoffs.errors import InputError
+from knockoffs.response.task import kind_of
 
-Task = Literal["classification", "regression"]
 N_TREES = 500  # a row is out of the bag of about 180 of them
 
 
-def forest(task: Task, *, n_jobs: int | None = None, **options: Any) -> Any:
-    """Return an unfitted random forest, the estimator "forest".
+def make_forest(
+    task: str, *, random_state: int | Generator | None = None, n_jobs: int | None = None, **options: Any
+) -> Any:
+    """Random forest, unfitted: the estimator "forest".
 
     Parameters
     ----------
-    task : {"classification", "regression"}
+    task : str
+        "classification" ("binary", "multiclass") or "regression" ("numeric").
+    random_state : int or Generator, optional
     n_jobs : int, optional
     **options
         Of scikit-learn's RandomForestClassifier or RandomForestRegressor.
 
-    >>> forest("regression", n_estimators=10)
+    >>> make_forest("regression", n_estimators=10)
     RandomForestRegressor(n_estimators=10)
     """
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-    kind = _by_task(task, RandomForestClassifier, RandomForestRegressor)
-    return kind(**{"n_estimators": N_TREES, "n_jobs": n_jobs, **options})
+    kind = RandomForestRegressor if kind_of(task) == "regression" else RandomForestClassifier
+    return kind(**{"n_estimators": N_TREES, "random_state": _whole(random_state), "n_jobs": n_jobs, **options})
 
 
-def boosting(task: Task, **options: Any) -> Any:
-    """Return an unfitted histogram gradient boosting, the estimator "boosting".
+def make_boosting(
+    task: str, *, random_state: int | Generator | None = None, n_jobs: int | None = None, **options: Any
+) -> Any:
+    """Histogram gradient boosting, unfitted: the estimator "boosting". It takes its threads from OpenMP.
 
     Parameters
     ----------
-    task : {"classification", "regression"}
+    task : str
+        "classification" ("binary", "multiclass") or "regression" ("numeric").
+    random_state : int or Generator, optional
+    n_jobs : int, optional
+        Not used.
     **options
         Of scikit-learn's HistGradientBoostingClassifier or HistGradientBoostingRegressor.
 
-    >>> boosting("classification", max_iter=50)
+    >>> make_boosting("binary", max_iter=50)
     HistGradientBoostingClassifier(max_iter=50)
     """
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-    return _by_task(task, HistGradientBoostingClassifier, HistGradientBoostingRegressor)(**options)
+    kind = HistGradientBoostingRegressor if kind_of(task) == "regression" else HistGradientBoostingClassifier
+    return kind(random_state=_whole(random_state), **options)
 
 
-def _by_task(task: str, classifier: Any, regressor: Any) -> Any:
-    if task not in ("classification", "regression"):
-        raise unknown_option("task", task, ("classification", "regression"))
-    return classifier if task == "classification" else regressor
+def _whole(random_state: int | Generator | None) -> int | None:
+    """Seed for scikit-learn, which knows no generators."""
+    return int(random_state.integers(2**31 - 1)) if isinstance(random_state, Generator) else random_state
 
 
 @dataclass(frozen=True)

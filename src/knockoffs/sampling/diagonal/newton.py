@@ -6,6 +6,7 @@ step, and the line search whose test of feasibility is the Cholesky factorisatio
 
 from __future__ import annotations
 
+import warnings
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
@@ -13,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dlauum, dposv, dpotrf, dtrtri
 
-from knockoffs.errors import InputError
+from knockoffs.errors import InputError, KnockoffWarning
 
 MARGIN = 1e-6  # solutions on the boundary are moved inside until 2R - D >= MARGIN R; the others are further inside
 LAST = 1e-5  # first-order residual below which the next Newton step, which squares it, is the last
 NEAR = 1e-3  # residual at which a full Newton step must succeed; one that does not has met rounding
 MAX_STEPS = 100  # a handful is usual; each costs a few Choleskys of R
+SUFFICIENT = 0.1  # of the decrease that the slope promises
+ROOM = 1.05  # a step could have been this much longer and still be feasible
 ROUNDING = 1e-12  # relative error of an objective, below which no decrease can be seen
 
 
@@ -153,6 +156,12 @@ def minimise(objective: Objective, R: NDArray, feature_of: NDArray, s: NDArray, 
         s, value, A = found
         if residual < last or (cut_short and residual < NEAR):
             break
+    else:
+        warnings.warn(
+            f"the search for D stopped after {MAX_STEPS} Newton steps: D is valid, but may not be the best.",
+            KnockoffWarning,
+            stacklevel=2,
+        )
     return s
 
 
@@ -166,19 +175,24 @@ def line_search(
     slope: float,
     sizes: NDArray,
 ) -> tuple[NDArray, float, Factor] | None:
-    """First of t = 1, 1/2, 1/4, ... where s + t step is feasible and the objective falls as the slope promises."""
+    """First of t = 1, 0.7, 0.49, ... where s + t step is feasible and the objective falls as the slope promises."""
     # s moves at most nine tenths of the way to 0 and to its upper bound
     with np.errstate(divide="ignore", invalid="ignore"):
         room = np.where(step < 0, s / -step, np.where(step > 0, (objective.upper - s) / step, np.inf))
     t = min(1.0, 0.9 * float(room.min()))
     # a self-concordant barrier always accepts 1 / (1 + decrement): where much less is refused, it is by rounding
     shortest = min(1e-3, 0.1 / (1 + np.sqrt(-slope)))
+    reach = 0.8 / np.sqrt(-slope)  # largest t known to be feasible, at first by self-concordance
     while t > shortest:
         moved = s + t * step
         A = factor(R, feature_of, moved)
         if A is not None:
-            new = objective.value(moved, sizes, A)
-            if new <= value + 1e-4 * t * slope + ROUNDING * abs(value):  # Armijo, up to rounding
-                return moved, new, A
-        t /= 2
+            # a step that ends just inside the boundary is hard to recover from: there must be room to go on
+            roomy = ROOM * t <= reach or factor(R, feature_of, s + ROOM * t * step) is not None
+            reach = max(reach, t)
+            if roomy:
+                new = objective.value(moved, sizes, A)
+                if new <= value + SUFFICIENT * t * slope + ROUNDING * abs(value):  # Armijo, up to rounding
+                    return moved, new, A
+        t *= 0.7
     return None

@@ -9,7 +9,7 @@ from knockoffs.sampling.diagonal.newton import MARGIN, Derivatives, Factor, feat
 
 GAP = 1e-6  # distance from the optimum, relative to the objective
 SHRINK = 0.1  # of the barrier's weight; three or four Newton steps for each
-CENTRED = 0.1  # first-order residual at which a point is near enough to the central path to go on
+CENTRED = 0.3  # first-order residual at which a point is near enough to the central path to go on
 
 
 class Barrier:
