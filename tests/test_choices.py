@@ -7,11 +7,12 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from knockoffs.choices import choose, feature_model_for, fit_feature_model, load_feature_model, read_features
+from knockoffs.choices import choose, feature_model_for, load_feature_model, read_features
 from knockoffs.errors import InputError
 from knockoffs.features.discrete_network import DiscreteNetwork, fit_discrete_network
 from knockoffs.features.gaussian import fit_gaussian
 from knockoffs.features.naive_bayes import fit_naive_bayes
+from knockoffs.procedure import fit_feature_model
 from knockoffs.sampling.sampler import sample_knockoffs
 
 WEATHER = DiscreteNetwork(
@@ -25,7 +26,8 @@ def draw(family, X, **options):
     """Knockoffs as the command line draws them: in the format that came in."""
     family = load_feature_model(family)
     table = read_features(X, family)
-    model = fit_feature_model(feature_model_for(family, table, options or None), table, rng=np.random.default_rng(0))
+    unfitted = feature_model_for(family, table, options or None)
+    model = fit_feature_model(unfitted, table.X, feature_names=table.names, rng=np.random.default_rng(0))
     return table.decode(sample_knockoffs(model.as_network(), table.X, np.random.default_rng(1)))
 
 

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from knockoffs import cli
+from knockoffs.cli_calls import parse_options
 from knockoffs.selection_file import read_selection
 
 SOURCE = Path(cli.__file__).resolve().parents[1]
@@ -261,7 +262,7 @@ def test_options_of_the_feature_model(tmp_path, capsys):
     run(*options, "diagonl=mvr", status=1)
     assert "Did you mean 'diagonal'?" in capsys.readouterr().err
     run(*options, "diagonal", status=2)
-    assert cli.parse_options(["n-components=[1, 2]", "a=x", "b=true"]) == {"n_components": [1, 2], "a": "x", "b": True}
+    assert parse_options(["n-components=[1, 2]", "a=x", "b=true"]) == {"n_components": [1, 2], "a": "x", "b": True}
 
 
 def test_demo_selects_from_the_breast_cancer_data(capsys, tmp_path):

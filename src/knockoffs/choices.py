@@ -14,11 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.errors import ColumnsError, InputError, unknown_option
-from knockoffs.features import FeatureModel
+from knockoffs.errors import InputError, unknown_option
 from knockoffs.registry import load
 from knockoffs.sampling.network import BayesianNetwork
 from knockoffs.table import Table, as_table, code_whole_numbers
@@ -27,6 +25,7 @@ DEFAULT_FDR = 0.1
 DEFAULT_FEATURE_MODEL = "mixture"
 DEFAULT_ESTIMATOR = "lasso"
 TASKS = ("regression", "classification", "binary", "multiclass", "numeric")
+LINEAR = ("lasso", "logistic", "linear")
 READ_OFF_THE_MODEL = ("coefficients", "lasso_coefficient_difference")  # scores that look at no rows
 
 
@@ -67,17 +66,13 @@ class Choice:
 
 
 def takes_labels(feature_model: Any) -> bool:
-    """Whether a family takes columns of labels, as codes: known by its attribute ``takes_labels``, or by name."""
-    if isinstance(feature_model, partial):
-        return takes_labels(feature_model.func)
-    known = getattr(feature_model, "takes_labels", None)
-    if known is not None:
-        return bool(known)
-    name = getattr(feature_model, "__name__", type(feature_model).__name__)
-    return isinstance(feature_model, BayesianNetwork) or any(part in name.lower() for part in _LABEL_WORDS)
+    """Whether a family, its fit or a fitted one, takes columns of labels, as codes: they are marked so."""
+    return isinstance(feature_model, BayesianNetwork) or bool(_mark(feature_model, "takes_labels"))
 
 
-_LABEL_WORDS = ("naive_bayes", "naivebayes", "hidden_markov", "hiddenmarkov", "discrete")
+def _mark(feature_model: Any, name: str) -> Any:
+    function = feature_model.func if isinstance(feature_model, partial) else feature_model
+    return getattr(function, name, None)
 
 
 def load_feature_model(feature_model: Any) -> Any:
@@ -103,13 +98,7 @@ def read_features(X: Any, feature_model: Any, *, argument: str = "X", min_rows: 
     states = getattr(feature_model, "states", None)
     levels = states if isinstance(states, Mapping) else None
     table = as_table(X, labels=takes_labels(feature_model), levels=levels, argument=argument, min_rows=min_rows)
-    return code_whole_numbers(table) if _codes_numbers(feature_model) else table
-
-
-def _codes_numbers(feature_model: Any) -> bool:
-    """Whether a family that is yet to be fitted takes every column as a discrete one."""
-    function = feature_model.func if isinstance(feature_model, partial) else feature_model
-    return getattr(function, "__name__", "") == "fit_discrete_network"
+    return code_whole_numbers(table) if _mark(feature_model, "takes_only_labels") else table
 
 
 def observing(feature_model: Any, names: tuple[str, ...]) -> Any:
@@ -162,16 +151,6 @@ def feature_model_for(
     if "names" in accepted and "names" not in bound:
         bound["names"] = table.names
     return partial(feature_model, **bound) if bound else feature_model
-
-
-def fit_feature_model(feature_model: Any, table: Table, *, rng: Generator, n_jobs: int | None = None) -> FeatureModel:
-    """P^X, fitted to the table if it is not fitted yet; errors about columns get the columns' names."""
-    if hasattr(feature_model, "as_network"):
-        return feature_model
-    try:
-        return feature_model(table.X, rng=rng, n_jobs=n_jobs)
-    except ColumnsError as error:
-        raise error.named(table.names) from None
 
 
 def _is_matrix(feature_model: Any) -> bool:
@@ -293,7 +272,7 @@ def _task(y: NDArray, estimator: Any, task: str | None, notes: dict[str, str]) -
             raise InputError(f"task={task!r}, but estimator {type(estimator).__name__} is made for {kind}.")
         task = task or kind
     found = infer_task(y, task)
-    if task is None:
+    if asked is None:
         notes["task"] = f"{describe(y, found)}: {found}"
     return kind_of(found)
 
@@ -325,7 +304,8 @@ def _made_for(estimator: Any) -> str | None:
 
 
 def _is_linear(name: str | None, model: Any) -> bool:
-    return name in ("lasso", "logistic", "linear", "ridge") or ".linear_model." in type(model).__module__ + "."
+    module = type(model).__module__
+    return name in LINEAR or module == "knockoffs.response.linear" or ".linear_model." in module + "."
 
 
 def _bind_loss(score: Any, importance: Any, loss: Any, task: str, model: Any, notes: dict[str, str]) -> Any:

@@ -174,8 +174,10 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             task=self.task,
         )
         grouped = None if self.feature_of is None else owners
-        feature_model = None
-        if X_tilde is None:
+        feature_model, brought = None, {}
+        if X_tilde is not None:
+            brought["knockoffs"] = "the knockoffs were brought along: the guarantee rests on how they were drawn"
+        else:
             feature_model = feature_model_for(family, table, self.feature_model_options, grouped)
         validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
 
@@ -195,7 +197,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             n_folds=n_folds,
             n_fits=n_fits,
             sample_weight=weights,
-            notes=choice.notes,
+            notes=choice.notes | brought,
             rng=rng,
             n_jobs=self.n_jobs,
         )

@@ -110,6 +110,39 @@ def sample_knockoffs_bed(
     return out
 
 
+def fastphase_models(
+    bed: str | Path,
+    prefix: str | Path,
+    *,
+    start: int = 0,
+    hidden_knockoff: str = "chain",
+    n_jobs: int | None = None,
+) -> FeatureModel | dict[str, FeatureModel]:
+    """P^X of a .bed file by the parameters that fastPHASE has fitted: one for all SNPs, or one for each chromosome.
+
+    Parameters
+    ----------
+    bed : path
+    prefix : path
+        What the names of fastPHASE's files begin with. Where it holds {}, there is a set of files for each chromosome
+        of the .bim, whose name takes the place of {}. Character 1 of the files is allele 1 of the .bim.
+    start, hidden_knockoff
+        See ``fastphase_features``.
+    n_jobs : int, optional
+        Threads that share the rows.
+    """
+    from knockoffs.features.fastphase import GenotypeModel, read_fastphase
+
+    def model(files: str) -> GenotypeModel:
+        return GenotypeModel(read_fastphase(files, start=start), hidden_knockoff, n_jobs or 1)
+
+    if "{}" not in str(prefix):
+        return model(str(prefix))
+    with _open(bed) as file:
+        chromosomes = _chromosomes(file.chromosome)
+    return {name: model(str(prefix).replace("{}", name)) for name in chromosomes}
+
+
 def _open(path: str | Path) -> Any:
     try:
         from bed_reader import open_bed
@@ -191,7 +224,7 @@ def _open_journal(folder: Path, fingerprint: dict, resume: bool) -> None:
         if differs:
             raise InputError(
                 f"{folder} is from another run, with other {name_some(differs)}. "
-                "Repeat that run's arguments to go on with it, or start afresh with resume=False."
+                "Repeat that run's arguments to go on with it, or start afresh: resume=False, or --fresh."
             )
         return
     folder.mkdir(parents=True, exist_ok=True)

@@ -133,7 +133,9 @@ def select_features(
     fit_stream, draw_stream, swap_stream, score_stream = rng.spawn(4)
 
     if knockoffs is None:
-        model = _fit_feature_model(feature_model, X, owners, names, fit_stream, n_jobs)
+        model = fit_feature_model(
+            feature_model, X, feature_names=names, feature_of=owners, rng=fit_stream, n_jobs=n_jobs
+        )
         X_tilde = sample_knockoffs(model.as_network(), X, draw_stream)
     else:
         model, X_tilde = None, knockoffs
@@ -174,21 +176,36 @@ def select_features(
     )
 
 
-def _fit_feature_model(
+def fit_feature_model(
     feature_model: FeatureModel | FitFeatureModel | None,
     X: NDArray,
-    owners: NDArray[np.intp],
-    names: tuple[str, ...],
+    *,
+    feature_names: Sequence[str],
+    feature_of: NDArray[np.intp] | None = None,
     rng: Generator,
-    n_jobs: int | None,
+    n_jobs: int | None = None,
 ) -> FeatureModel:
-    """P^X as it was given, or fitted; errors about columns get the columns' names."""
+    """P^X as it was given, or fitted; errors about columns get the columns' names.
+
+    Parameters
+    ----------
+    feature_model : FeatureModel or callable
+        Fitted already, or how to fit it.
+    X : array, shape (n, n_columns)
+    feature_names : sequence of str
+        One name a feature.
+    feature_of : array of int, shape (n_columns,), optional
+        Feature of each column; one column a feature if left out.
+    rng : numpy.random.Generator
+    n_jobs : int, optional
+    """
     if hasattr(feature_model, "as_network"):
         return feature_model  # type: ignore[return-value]
+    owners = check_features(feature_of, X.shape[1])
     if not callable(feature_model):
         raise InputError(f"feature_model={feature_model!r} is neither a fitted P^X nor a function that fits one.")
     constant = constant_columns(X)
-    column_names = [names[feature] for feature in owners]
+    column_names = [feature_names[feature] for feature in owners]
     if constant.size:
         which = name_some(column_names[column] for column in constant)
         warnings.warn(
@@ -196,7 +213,7 @@ def _fit_feature_model(
             KnockoffWarning,
             stacklevel=3,
         )
-    grouped = {} if len(names) == len(owners) else {"feature_of": owners}
+    grouped = {} if len(feature_names) == len(owners) else {"feature_of": owners}
     try:
         return feature_model(X, rng=rng, n_jobs=n_jobs, **grouped)
     except ColumnsError as error:

@@ -26,6 +26,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, unknown_option
+from knockoffs.features import takes_labels
 from knockoffs.features.hidden_markov_emissions import (
     BLOCK_BYTES,
     DiscreteEmissions,
@@ -44,6 +45,7 @@ from knockoffs.sampling.network import BayesianNetwork, Conjugate, Node
 HIDDEN_KNOCKOFFS = ("chain", "posterior")
 
 
+@takes_labels
 @dataclass(frozen=True)
 class HiddenMarkov:
     """P^X of a hidden Markov model whose transitions and emissions may differ from site to site.
