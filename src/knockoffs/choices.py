@@ -26,6 +26,7 @@ DEFAULT_FEATURE_MODEL = "mixture"
 DEFAULT_ESTIMATOR = "lasso"
 TASKS = ("regression", "classification", "binary", "multiclass", "numeric")
 LINEAR = ("lasso", "logistic", "linear")
+GRADIENTS = ("gradient", "integrated_gradients")
 READ_OFF_THE_MODEL = ("coefficients", "lasso_coefficient_difference")  # scores that look at no rows
 
 
@@ -249,6 +250,9 @@ def choose(
     if importance is None:
         importance = "coefficients" if _is_linear(name, model) and loss is None else "swap"
         notes["importance"] = f"importance={importance!r}, the default for {type(model).__name__}"
+    if isinstance(importance, str):
+        importance = importance.replace("-", "_")
+        _check_score_of_named(name, importance)
     score = load(SCORES, "importance", importance) if isinstance(importance, str) else importance
     if not callable(score):
         raise InputError(f"importance={importance!r}: pass the name of a score or a function.")
@@ -262,6 +266,18 @@ def choose(
     return Choice(task, model, score, evaluation, notes)
 
 
+def _check_score_of_named(name: str | None, importance: str) -> None:
+    """Refuse a score that a model of this name never has, before anything is fitted."""
+    lacks = {"forest": "coefficients nor gradients", "boosting": "coefficients nor gradients", "neural": "coefficients"}
+    needs = importance in READ_OFF_THE_MODEL or (importance in GRADIENTS and name != "neural")
+    if name in lacks and needs:
+        word = "neither" if "nor" in lacks[name] else "no"
+        raise InputError(
+            f"importance={importance!r} does not work with estimator={name!r}, which has {word} {lacks[name]}: "
+            "use 'swap', 'permutation', 'swap_integral' or 'permutation_integral'."
+        )
+
+
 def _task(y: NDArray, estimator: Any, task: str | None, notes: dict[str, str]) -> str:
     from knockoffs.response.task import describe, infer_task, kind_of
 
@@ -272,6 +288,10 @@ def _task(y: NDArray, estimator: Any, task: str | None, notes: dict[str, str]) -
             raise InputError(f"task={task!r}, but estimator {type(estimator).__name__} is made for {kind}.")
         task = task or kind
     found = infer_task(y, task)
+    if found != "regression" and y.dtype.kind == "f" and (y != np.round(y)).any():
+        by = f"estimator {type(estimator).__name__} is made for classification" if asked is None else f"task={task!r}"
+        value = y[y != np.round(y)][0]
+        raise InputError(f"{by}, but y holds numbers, for instance {value:g}: make classes of them, or use regression.")
     if asked is None:
         notes["task"] = f"{describe(y, found)}: {found}"
     return kind_of(found)
@@ -319,6 +339,9 @@ def _bind_loss(score: Any, importance: Any, loss: Any, task: str, model: Any, no
         loss = loss.replace("-", "_")
         if loss not in LOSSES:
             raise unknown_option("loss", loss, LOSSES)
+        if LOSSES[loss].task != task:
+            fitting = [name for name, known in LOSSES.items() if known.task == task]
+            raise InputError(f"loss={loss!r} is not for {task}: use {', '.join(map(repr, fitting))}.")
     if loss is None and importance in ("swap", "permutation"):
         loss = default_loss(task, model)
         notes["loss"] = f"loss={loss!r}, the default for {task} with {type(model).__name__}"

@@ -43,7 +43,7 @@ Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; may b
 Weights = Annotated[str | None, typer.Option(help="Column with the weights of the rows in the model of the target.")]
 OutFolder = Annotated[Path | None, typer.Option(help="Folder for selection.json and selection.csv.")]
 Fdr = Annotated[float, typer.Option(help="False discovery rate to hold.")]
-Folds = Annotated[int, typer.Option(help="Folds of a cross-fitted evaluation.")]
+Folds = Annotated[int, typer.Option(help="Folds of a cross-fitted evaluation.", min=2)]
 FeatureModelName = Annotated[
     str | None,
     typer.Option(
@@ -132,7 +132,7 @@ def select(
     rule: Annotated[str, typer.Option(help="W from Z: difference or signed-maximum.")] = "difference",
     offset: Annotated[int, typer.Option(help="1 (knockoff+) or 0.")] = 1,
     folds: Folds = 5,
-    fits: Annotated[int, typer.Option(help="Fits whose scores are averaged.")] = 1,
+    fits: Annotated[int, typer.Option(help="Fits whose scores are averaged.", min=1)] = 1,
     weights: Weights = None,
     drop: Drop = None,
     jobs: Jobs = None,
@@ -211,11 +211,11 @@ def sample(
     ] = None,
     seed: Seed = 0,
     drop: Drop = None,
-    rows_at_once: Annotated[int, typer.Option(help="Of a .bed: people in a block, which memory holds.")] = 4096,
+    rows_at_once: Annotated[int, typer.Option(help="Of a .bed: people in a block, which memory holds.", min=1)] = 4096,
     fresh: Annotated[bool, typer.Option("--fresh", help="Of a .bed: do not go on with a stopped run.")] = False,
     jobs: Jobs = None,
 ) -> None:
-    """Draw knockoffs of a table, and write them in the format that came in."""
+    """Draw knockoffs of a table, in the format that came in."""
     options = parse_options(feature_model_option)
     genotypes = table.suffix.lower() == ".bed"
     family = feature_model or ("fastphase" if genotypes or fastphase is not None else DEFAULT_FEATURE_MODEL)
@@ -252,7 +252,7 @@ def path(
     loss: Loss = None,
     fake: Annotated[str, typer.Option(help="What a column moves to: swapped or permuted.")] = "swapped",
     lambda_range: Annotated[tuple[float, float], typer.Option(help="Where lambda starts and ends.")] = (0.0, 10.0),
-    points: Annotated[int, typer.Option(help="Lambdas in the range.")] = 41,
+    points: Annotated[int, typer.Option(help="Lambdas in the range.", min=2)] = 41,
     evaluation: Evaluation = None,
     task: Task = None,
     folds: Folds = 5,
@@ -261,7 +261,10 @@ def path(
     drop: Drop = None,
     jobs: Jobs = None,
 ) -> None:
-    """Draw the lambda path: W of some columns as they move through their fakes and beyond."""
+    """Draw the lambda path of some columns.
+
+    W, as the columns move from their values (0) through their fakes (1) and beyond.
+    """
     parameters = {
         "target": target,
         "drop": list(drop or []),
@@ -290,7 +293,6 @@ def path(
     unused = [name for name in column if name in (target, weights, *(drop or []))]
     if unused:
         raise bad_call(f"--column {unused[0]!r} is not among the features: it is the target, the weights or dropped.")
-    say(f"following the path of {len(frame.columns) - 1} features for {target!r}")
     with spoken_warnings():
         found, notes = follow_path(frame, parameters, jobs)
     model, rows = notes.pop("model"), notes["evaluation"]
@@ -312,7 +314,7 @@ def reproduce(
     data: Annotated[Path | None, typer.Option(help="Folder of the real data sets (else KNOCKOFFS_DATA).")] = None,
     archive: Annotated[Path | None, typer.Option(help="Zip file for all tables, figures and records.")] = None,
 ) -> None:
-    """Reproduce a figure or table of the paper: a csv, a picture and a record of each."""
+    """Reproduce the paper's figures and tables."""
     from knockoffs.errors import unknown_option
     from knockoffs.experiments import EXPERIMENTS, STUDIES, describe, run_experiment
 
@@ -340,7 +342,10 @@ def demo(
     out: OutFolder = None,
     jobs: Jobs = None,
 ) -> None:
-    """Select the features that tell malignant from benign tumours (scikit-learn's breast cancer data)."""
+    """Select what tells malignant from benign tumours.
+
+    On the breast cancer data that scikit-learn brings along.
+    """
     import hashlib
 
     import numpy as np

@@ -50,9 +50,20 @@ def check_call(parameters: Mapping[str, Any]) -> None:
 
         check_name("task", parameters["task"], TASKS)
     if parameters.get("fake"):
-        from knockoffs.importance.accuracy_drop import FAKES
+        check_path(**{key: parameters[key] for key in ("fake", "lambda_range", "n_lams")})
 
-        check_name("fake", parameters["fake"], FAKES)
+
+def check_path(*, fake: str, lambda_range: tuple[float, float], n_lams: int) -> None:
+    """Refuse a lambda path that leads nowhere."""
+    from knockoffs.errors import InputError
+    from knockoffs.importance.accuracy_drop import FAKES
+    from knockoffs.importance.lambda_path import check_range
+
+    check_name("fake", fake, FAKES)
+    try:
+        check_range(*lambda_range, n_lams)
+    except InputError as error:
+        raise bad_call(str(error)) from None
 
 
 def check_feature_model(name: str | None) -> None:

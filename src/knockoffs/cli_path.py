@@ -13,13 +13,14 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.choices import choose, feature_model_for, load_feature_model, read_features
+from knockoffs.cli_output import printable, say
 from knockoffs.cli_work import take_apart
 from knockoffs.errors import InputError
 from knockoffs.estimator import as_generator
 from knockoffs.files import atomic_file, write_table_file
 from knockoffs.importance.accuracy_drop import FAKES
 from knockoffs.importance.evaluation import fit_and_score
-from knockoffs.importance.lambda_path import Fake, LambdaPath, check_range, lambda_path
+from knockoffs.importance.lambda_path import Fake, LambdaPath, lambda_path
 from knockoffs.importance.losses import LossLike
 from knockoffs.importance.scores import Scores
 from knockoffs.procedure import fit_feature_model
@@ -28,6 +29,7 @@ from knockoffs.sampling.swap import swap
 from knockoffs.table import MIN_ROWS, check_target, check_weights
 
 MOST_LETTERS = 28  # of a name in the legend
+MOST_TIMES = 4.0  # the largest W of the named columns: how far the axis follows the others
 RISE_OF = {  # the y axis; a loss without a line here goes by its name
     "accuracy": "drop in accuracy",
     "log_loss": "rise of the log-loss (nats)",
@@ -73,8 +75,6 @@ def follow_path(frame: Any, parameters: Mapping[str, Any], jobs: int | None) -> 
     With the same seed the knockoffs, the fits and so W at lambda = 1 are those of ``knockoffs select`` with the score
     ``swap``.
     """
-    low, high = parameters["lambda_range"]
-    check_range(low, high, parameters["n_lams"])
     X, y, weights = take_apart(frame, parameters)
     family = load_feature_model(parameters["feature_model"])
     table = read_features(X, family, min_rows=MIN_ROWS)
@@ -83,7 +83,9 @@ def follow_path(frame: Any, parameters: Mapping[str, Any], jobs: int | None) -> 
     asked = {key: parameters[key] for key in ("estimator", "loss", "evaluation", "task")}
     choice = choose(target, importance="swap", **asked)
     loss = choice.importance.keywords["loss"]  # type: ignore[attr-defined]
+    low, high = parameters["lambda_range"]
     lams = np.linspace(low, high, parameters["n_lams"])
+    say(f"following {len(table.names)} features of {len(target)} rows for {parameters['target']!r}")
 
     fit_stream, draw_stream, swap_stream, score_stream = as_generator(parameters["seed"]).spawn(4)
     unfitted = feature_model_for(family, table, parameters["feature_model_options"])
@@ -143,6 +145,8 @@ def draw_path(path: LambdaPath, columns: Sequence[str], *, target: str, model: s
     axes = figure.subplots()
     place = {name: j for j, name in enumerate(path.feature_names)}
     others = [j for name, j in place.items() if name not in columns]
+    low, high = limits(path.W[[place[name] for name in columns]], path.W[others])
+    outside = sum(bool(((path.W[j] < low) | (path.W[j] > high)).any()) for j in others)
     handles, words = [], []
     for name, colour in zip(columns, _colours(len(columns)), strict=True):
         handles += axes.plot(path.lams, path.W[place[name]], color=colour, linewidth=2.2, zorder=3)
@@ -151,7 +155,8 @@ def draw_path(path: LambdaPath, columns: Sequence[str], *, target: str, model: s
         (line,) = axes.plot(path.lams, path.W[j], color="#b0b0b0", linewidth=0.8, zorder=1)
         if j == others[-1]:
             handles.append(line)
-            words.append(f"{len(others)} other feature{'' if len(others) == 1 else 's'}")
+            leave = f"\n({outside} beyond the axis)" if outside else ""
+            words.append(f"{len(others)} other feature{'' if len(others) == 1 else 's'}{leave}")
     axes.axhline(0.0, color="black", linewidth=0.8, zorder=2)
     if path.lams[0] < 1.0 < path.lams[-1]:
         axes.axvline(1.0, color="black", linewidth=0.8, linestyle=":", zorder=2)
@@ -165,6 +170,7 @@ def draw_path(path: LambdaPath, columns: Sequence[str], *, target: str, model: s
     ]
     axes.spines[["top", "right"]].set_visible(False)
     axes.margins(x=0)
+    axes.set_ylim(low, high)
     legend = figure.legend(handles, ["-"] * len(words), loc="outside right upper", frameon=False)
     # set afterwards: a label that starts with _ would be left out, and names are not formulas
     for text, word in zip(legend.get_texts(), words, strict=True):
@@ -172,6 +178,16 @@ def draw_path(path: LambdaPath, columns: Sequence[str], *, target: str, model: s
     for text in (*texts, *legend.get_texts()):
         text.set_parse_math(False)
     return figure
+
+
+def limits(W: NDArray, others: NDArray) -> tuple[float, float]:
+    """Range of the y axis: all paths, unless the others would press the named ones flat; then they are cut off."""
+    named, most = float(np.abs(W).max()), float(np.abs(others).max(initial=0.0))
+    cut = MOST_TIMES * named if 0 < MOST_TIMES * named < most else np.inf
+    low = max(min(float(W.min()), float(others.min(initial=0.0))), -cut)
+    high = min(max(float(W.max()), float(others.max(initial=0.0))), cut)
+    room = 0.05 * (high - low) or 1.0
+    return low - room, high + room
 
 
 def _colours(n: int) -> list[Any]:
@@ -183,7 +199,5 @@ def _colours(n: int) -> list[Any]:
 
 
 def _short(name: str) -> str:
-    from knockoffs.cli_output import printable
-
     shown = printable(name)
     return shown if len(shown) <= MOST_LETTERS else f"{shown[: MOST_LETTERS - 3]}..."
