@@ -141,3 +141,23 @@ def test_an_estimator_without_scikit_learns_base_class_will_do():
 
 def test_dashes_are_underscores():
     assert choose(np.arange(50) % 2, importance="swap", loss="log-loss").importance.keywords["loss"] == "log_loss"
+
+
+def test_a_linear_model_of_our_own_is_known_as_an_object():
+    from knockoffs.response.linear import LassoPathCV, PlainLogistic
+
+    number = choose(np.linspace(0, 1, 50), estimator=LassoPathCV())
+    assert (number.evaluation, number.notes["importance"]) == (
+        "in_sample",
+        "importance='coefficients', the default for LassoPathCV",
+    )
+    classes = choose(np.arange(50) % 2, estimator=PlainLogistic())
+    assert classes.evaluation == "in_sample"
+    assert classes.notes["task"] == "y has two classes, 0 (25 rows) and 1 (25 rows): binary"
+
+
+def test_a_classifier_is_not_given_numbers():
+    from sklearn.ensemble import RandomForestClassifier
+
+    with pytest.raises(InputError, match="RandomForestClassifier is made for classification, but y holds numbers"):
+        choose(np.linspace(0, 1, 50), estimator=RandomForestClassifier())
