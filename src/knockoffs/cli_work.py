@@ -168,7 +168,8 @@ def sample_genotypes(
     if out.is_dir():
         out = out / f"{bed.stem}.knockoffs.bed"
     bound = check_options(fastphase_models, options, "feature_model_options")
-    models = fastphase_models(bed, n_jobs=jobs, **bound)
+    with spoken_warnings():
+        models = fastphase_models(bed, n_jobs=jobs, **bound)
     say(f"drawing knockoffs of {bed}")
     written = sample_knockoffs_bed(
         bed, out, models, rng=as_generator(seed), rows_at_once=rows_at_once, resume=not fresh

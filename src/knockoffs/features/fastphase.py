@@ -70,6 +70,13 @@ class Mosaic:
         """The law of one hidden chain."""
         return JumpChain(self.alpha, -np.expm1(-self.r[1:]))
 
+    def frequencies(self) -> NDArray:
+        """P(allele 1) at every site, shape (p,)."""
+        law = self.alpha.copy()  # of the hidden state: it stays, or jumps
+        for j, jump in enumerate(self.chain.jump, start=1):
+            law[j] = (1 - jump) * law[j - 1] + jump * self.alpha[j]
+        return (law * self.theta).sum(axis=1)
+
 
 @dataclass(frozen=True)
 class HaplotypeModel:
