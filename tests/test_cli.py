@@ -631,6 +631,21 @@ def test_reproduce_runs_one(tmp_path, monkeypatch, capsys):
     assert json.loads((tmp_path / "schematic.json").read_text())["seed"] == 2019
 
 
+def test_the_study_of_scores_runs_by_its_name(tmp_path, monkeypatch):
+    from knockoffs.experiments import score_study
+
+    setting = score_study.Setting("tiny", 120, 6, 1, 2, n_non_nulls=3, models=("lasso", "forest"))
+    config = score_study.Config((setting,), repetitions=2, n_trees=5)
+    monkeypatch.setattr(score_study, "QUICK", config)
+    run("reproduce", "scores", "--quick", "--device", "cpu", "--out", tmp_path, "--jobs", 1)
+    table = pl.read_csv(tmp_path / "scores.csv")
+    assert {"setting", "model", "evaluation", "score", "loss", "target_fdr", "power", "power_se", "fdr"} <= set(
+        table.columns
+    )
+    assert set(table["model"]) == {"lasso", "forest", "best", "sum"}
+    assert table["power"].is_between(0, 1).all()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
