@@ -386,12 +386,13 @@ def test_an_interrupt_leaves_the_old_selection(selected, tmp_path, capsys, monke
 
 @pytest.fixture(scope="module")
 def letters(tmp_path_factory):
-    """Six columns of letters, six of counts."""
+    """Six columns of letters, six of counts, six of numbers."""
     folder = tmp_path_factory.mktemp("letters")
     rng = np.random.default_rng(0)
     columns = {f"site {j}": rng.choice(["A", "C", "G"], 80) for j in range(6)}
     pl.DataFrame(columns).write_csv(folder / "letters.csv")
     pl.DataFrame({f"word {j}": rng.poisson(3, 80) for j in range(6)}).write_csv(folder / "counts.csv")
+    pl.DataFrame(rng.standard_normal((80, 6)), schema=[*"abcdef"]).write_csv(folder / "numbers.csv")
     return folder
 
 
@@ -402,14 +403,23 @@ def letters(tmp_path_factory):
         ("hmm", "letters", "n_states=2"),
         ("network", "letters", "pseudo_count=1"),
         ("lda", "counts", "n_topics=2"),
+        ("mixture", "numbers", "n_components=2"),
+        ("gaussian", "numbers", "diagonal=mvr"),
     ],
 )
-def test_sample_by_every_latent_family(letters, tmp_path, family, table, option):
-    source, out = letters / f"{table}.csv", tmp_path / "knockoffs.csv"
-    run("sample", source, "--feature-model", family, "--feature-model-option", option, "--out", out)
-    before, after = pl.read_csv(source), pl.read_csv(out)
+def test_sample_by_every_family(letters, tmp_path, family, table, option):
+    """Into the table's folder, so in the table's format; csv and parquet have the same numbers."""
+    before = pl.read_csv(letters / f"{table}.csv")
+    before.write_csv(tmp_path / "table.csv")
+    before.write_parquet(tmp_path / "table.parquet")
+    for ending in ("csv", "parquet"):
+        options = ("--feature-model", family, "--feature-model-option", option, "--out", tmp_path)
+        run("sample", tmp_path / f"table.{ending}", *options)
+    after = pl.read_parquet(tmp_path / "table.knockoffs.parquet")
+    assert after.equals(pl.read_csv(tmp_path / "table.knockoffs.csv"))
     assert after.schema == before.schema
     assert after.shape == before.shape
+    assert not after.equals(before)
     if table == "letters":
         assert set(after.to_numpy().ravel()) == {"A", "C", "G"}
 
