@@ -11,6 +11,7 @@ from knockoffs.choices import choose, feature_model_for, load_feature_model, rea
 from knockoffs.errors import InputError
 from knockoffs.features.discrete_network import DiscreteNetwork, fit_discrete_network
 from knockoffs.features.gaussian import fit_gaussian
+from knockoffs.features.hidden_markov_fit import fit_hidden_markov
 from knockoffs.features.naive_bayes import fit_naive_bayes
 from knockoffs.procedure import fit_feature_model
 from knockoffs.sampling.sampler import sample_knockoffs
@@ -91,6 +92,28 @@ def test_options_are_bound_and_checked():
     assert feature_model_for(fit_gaussian, table, {"diagonal": "sdp"}).keywords == {"diagonal": "sdp"}
     with pytest.raises(InputError, match="feature_model_options are for a family that is yet to be fitted"):
         feature_model_for(WEATHER, read_features(np.zeros((2, 3)), WEATHER), {"diagonal": "sdp"})
+
+
+def test_a_chain_takes_labels_or_numbers_and_not_codes_for_numbers():
+    """Labels of 25 kinds are still symbols, and a table of both is refused by name."""
+    rng = np.random.default_rng(0)
+    many = pl.DataFrame({f"site {j}": rng.choice([*"abcdefghijklmnopqrstuvwxy"], 80) for j in range(3)})
+    knockoffs = draw(fit_hidden_markov, many, n_states=2, n_starts=1)
+    assert knockoffs.schema == many.schema
+    mixed = labels_table().with_columns(weight=rng.random(60))
+    with pytest.raises(InputError, match=r"X has columns of numbers, 'weight' \(for instance 0\.\d+\)"):
+        draw(fit_hidden_markov, mixed)
+    with pytest.raises(InputError, match="X has columns of numbers, 'weight'"):
+        draw(fit_discrete_network, mixed)
+    with pytest.raises(InputError, match="emissions='gaussian', and X holds labels"):
+        draw(fit_hidden_markov, labels_table(), emissions="gaussian")
+    assert set(draw(fit_hidden_markov, labels_table(), n_states=2, n_starts=1)["visits"].to_list()) == {1, 2, 5}
+
+
+def test_columns_that_are_no_nodes_are_named():
+    frame = pd.DataFrame({"rain": ["yes", "no"], "snow": ["yes", "no"]})
+    with pytest.raises(InputError, match="columns 'snow' of X are no nodes of the network, which has 'rain', 'wet'"):
+        feature_model_for(WEATHER, read_features(frame, WEATHER))
 
 
 @pytest.mark.parametrize(

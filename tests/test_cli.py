@@ -262,6 +262,8 @@ def test_options_of_the_feature_model(tmp_path, capsys):
     run(*options, "diagonl=mvr", status=1)
     assert "Did you mean 'diagonal'?" in capsys.readouterr().err
     run(*options, "diagonal", status=2)
+    run("sample", table, "--feature-model", "hmm", *options[4:], "n_states=two", status=1)
+    assert "the feature model could not be fitted with n_states='two'" in capsys.readouterr().err.splitlines()[-1]
     assert parse_options(["n-components=[1, 2]", "a=x", "b=true"]) == {"n_components": [1, 2], "a": "x", "b": True}
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError, unknown_option
+from knockoffs.errors import InputError, name_some, unknown_option
 from knockoffs.registry import load
 from knockoffs.sampling.network import BayesianNetwork
 from knockoffs.table import Table, as_table, code_whole_numbers
@@ -99,15 +99,41 @@ def read_features(X: Any, feature_model: Any, *, argument: str = "X", min_rows: 
     states = getattr(feature_model, "states", None)
     levels = states if isinstance(states, Mapping) else None
     table = as_table(X, labels=takes_labels(feature_model), levels=levels, argument=argument, min_rows=min_rows)
-    return code_whole_numbers(table) if _mark(feature_model, "takes_only_labels") else table
+    one_kind = "emissions" in accepted_options(feature_model)  # a chain's sites hold all labels, or all numbers
+    if not (_mark(feature_model, "takes_only_labels") or (one_kind and _has_labels(table))):
+        return table
+    coded = code_whole_numbers(table)
+    _refuse_numbers(coded, argument)
+    return coded
+
+
+def _has_labels(table: Table) -> bool:
+    return any(column.levels is not None for column in table.columns)
+
+
+def _refuse_numbers(table: Table, argument: str) -> None:
+    """Refuse columns that have no levels where every column must have them."""
+    numbers = [j for j, column in enumerate(table.columns) if column.levels is None]
+    if numbers:
+        names, example = name_some(table.names[j] for j in numbers), table.X[0, numbers[0]]
+        raise InputError(
+            f"{argument} has columns of numbers, {names} (for instance {example:g}), and this feature model takes them "
+            "as labels, at most 100 in a column, where any column holds labels: cut the numbers into classes, drop the "
+            "columns, or use naive-bayes, which takes both."
+        )
 
 
 def observing(feature_model: Any, names: tuple[str, ...]) -> Any:
     """Network with the columns of a table as its observed nodes, where its nodes have these names."""
-    nodes = getattr(feature_model, "parents", ())
-    if hasattr(feature_model, "observing") and set(names) <= set(nodes) and tuple(feature_model.observed) != names:
-        return feature_model.observing(names)
-    return feature_model
+    if not hasattr(feature_model, "observing") or tuple(feature_model.observed) == names:
+        return feature_model
+    unknown = [name for name in names if name not in feature_model.parents]
+    if 0 < len(unknown) < len(names):
+        raise InputError(
+            f"columns {name_some(unknown)} of X are no nodes of the network, which has "
+            f"{name_some(feature_model.parents)}: drop these columns."
+        )
+    return feature_model if unknown else feature_model.observing(names)
 
 
 def feature_model_for(
@@ -149,6 +175,8 @@ def feature_model_for(
     accepted = accepted_options(feature_model)
     if "kinds" in accepted and "kinds" not in bound and any(c.levels for c in table.columns):
         bound["kinds"] = _kinds(table)
+    if "emissions" in accepted and _has_labels(table) and bound.setdefault("emissions", "discrete") != "discrete":
+        raise InputError(f"emissions={bound['emissions']!r}, and X holds labels: use 'discrete'.")
     if "names" in accepted and "names" not in bound:
         bound["names"] = table.names
     return partial(feature_model, **bound) if bound else feature_model

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -218,6 +219,19 @@ def fit_feature_model(
         return feature_model(X, rng=rng, n_jobs=n_jobs, **grouped)
     except ColumnsError as error:
         raise error.named(column_names) from None
+    except InputError:
+        raise
+    except (TypeError, ValueError) as error:
+        options = _options_of(feature_model)
+        if not options:
+            raise
+        raise InputError(f"the feature model could not be fitted with {options}: {error}") from error
+
+
+def _options_of(fit: Any) -> str:
+    """Options that were bound to a fit, in words; names and kinds of the columns come with the table."""
+    bound = fit.keywords if isinstance(fit, partial) else {}
+    return ", ".join(f"{name}={value!r}" for name, value in bound.items() if name not in ("names", "kinds"))
 
 
 def _check_names(feature_names: Sequence[str] | None, n_features: int) -> tuple[str, ...]:
