@@ -7,11 +7,13 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from knockoffs.choices import choose, feature_model_for, fit_feature_model, load_feature_model, read_features
+from knockoffs.choices import choose, feature_model_for, load_feature_model, read_features
 from knockoffs.errors import InputError
 from knockoffs.features.discrete_network import DiscreteNetwork, fit_discrete_network
 from knockoffs.features.gaussian import fit_gaussian
+from knockoffs.features.hidden_markov_fit import fit_hidden_markov
 from knockoffs.features.naive_bayes import fit_naive_bayes
+from knockoffs.procedure import fit_feature_model
 from knockoffs.sampling.sampler import sample_knockoffs
 
 WEATHER = DiscreteNetwork(
@@ -25,7 +27,8 @@ def draw(family, X, **options):
     """Knockoffs as the command line draws them: in the format that came in."""
     family = load_feature_model(family)
     table = read_features(X, family)
-    model = fit_feature_model(feature_model_for(family, table, options or None), table, rng=np.random.default_rng(0))
+    unfitted = feature_model_for(family, table, options or None)
+    model = fit_feature_model(unfitted, table.X, feature_names=table.names, rng=np.random.default_rng(0))
     return table.decode(sample_knockoffs(model.as_network(), table.X, np.random.default_rng(1)))
 
 
@@ -91,6 +94,28 @@ def test_options_are_bound_and_checked():
         feature_model_for(WEATHER, read_features(np.zeros((2, 3)), WEATHER), {"diagonal": "sdp"})
 
 
+def test_a_chain_takes_labels_or_numbers_and_not_codes_for_numbers():
+    """Labels of 25 kinds are still symbols, and a table of both is refused by name."""
+    rng = np.random.default_rng(0)
+    many = pl.DataFrame({f"site {j}": rng.choice([*"abcdefghijklmnopqrstuvwxy"], 80) for j in range(3)})
+    knockoffs = draw(fit_hidden_markov, many, n_states=2, n_starts=1)
+    assert knockoffs.schema == many.schema
+    mixed = labels_table().with_columns(weight=rng.random(60))
+    with pytest.raises(InputError, match=r"X has columns of numbers, 'weight' \(for instance 0\.\d+\)"):
+        draw(fit_hidden_markov, mixed)
+    with pytest.raises(InputError, match="X has columns of numbers, 'weight'"):
+        draw(fit_discrete_network, mixed)
+    with pytest.raises(InputError, match="emissions='gaussian', and X holds labels"):
+        draw(fit_hidden_markov, labels_table(), emissions="gaussian")
+    assert set(draw(fit_hidden_markov, labels_table(), n_states=2, n_starts=1)["visits"].to_list()) == {1, 2, 5}
+
+
+def test_columns_that_are_no_nodes_are_named():
+    frame = pd.DataFrame({"rain": ["yes", "no"], "snow": ["yes", "no"]})
+    with pytest.raises(InputError, match="columns 'snow' of X are no nodes of the network, which has 'rain', 'wet'"):
+        feature_model_for(WEATHER, read_features(frame, WEATHER))
+
+
 @pytest.mark.parametrize(
     ("y", "task"),
     [
@@ -139,3 +164,23 @@ def test_an_estimator_without_scikit_learns_base_class_will_do():
 
 def test_dashes_are_underscores():
     assert choose(np.arange(50) % 2, importance="swap", loss="log-loss").importance.keywords["loss"] == "log_loss"
+
+
+def test_a_linear_model_of_our_own_is_known_as_an_object():
+    from knockoffs.response.linear import LassoPathCV, PlainLogistic
+
+    number = choose(np.linspace(0, 1, 50), estimator=LassoPathCV())
+    assert (number.evaluation, number.notes["importance"]) == (
+        "in_sample",
+        "importance='coefficients', the default for LassoPathCV",
+    )
+    classes = choose(np.arange(50) % 2, estimator=PlainLogistic())
+    assert classes.evaluation == "in_sample"
+    assert classes.notes["task"] == "y has two classes, 0 (25 rows) and 1 (25 rows): binary"
+
+
+def test_a_classifier_is_not_given_numbers():
+    from sklearn.ensemble import RandomForestClassifier
+
+    with pytest.raises(InputError, match="RandomForestClassifier is made for classification, but y holds numbers"):
+        choose(np.linspace(0, 1, 50), estimator=RandomForestClassifier())

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from knockoffs import cli
+from knockoffs.cli_calls import parse_options
 from knockoffs.selection_file import read_selection
 
 SOURCE = Path(cli.__file__).resolve().parents[1]
@@ -80,7 +81,7 @@ def test_help_answers_at_once():
 def test_help_names_every_command_and_exits_with_0():
     result = run_apart("--help")
     assert result.returncode == 0
-    for command in ("select", "rerun", "sample", "demo"):
+    for command in ("select", "rerun", "sample", "path", "reproduce", "demo"):
         assert f"  {command} " in result.stdout
 
 
@@ -261,14 +262,16 @@ def test_options_of_the_feature_model(tmp_path, capsys):
     run(*options, "diagonl=mvr", status=1)
     assert "Did you mean 'diagonal'?" in capsys.readouterr().err
     run(*options, "diagonal", status=2)
-    assert cli.parse_options(["n-components=[1, 2]", "a=x", "b=true"]) == {"n_components": [1, 2], "a": "x", "b": True}
+    run("sample", table, "--feature-model", "hmm", *options[4:], "n_states=two", status=1)
+    assert "the feature model could not be fitted with n_states='two'" in capsys.readouterr().err.splitlines()[-1]
+    assert parse_options(["n-components=[1, 2]", "a=x", "b=true"]) == {"n_components": [1, 2], "a": "x", "b": True}
 
 
 def test_demo_selects_from_the_breast_cancer_data(capsys, tmp_path):
     run("demo", "--out", tmp_path)
     out = capsys.readouterr().out
-    assert "of 30 features" in out
-    assert "false discovery rate" in out
+    assert "of 30 features selected" in out
+    assert "false discovery rate" in out  # also where nothing was selected
     assert len(read_selection(tmp_path / "selection.json").features) == 30
 
 
@@ -286,6 +289,12 @@ BAD_CALLS = [
     (["--target", "y", "--importance", "swop"], "Did you mean 'swap'?"),
     (["--target", "y", "--loss", "logloss"], "Did you mean 'log_loss'?"),
     (["--target", "y", "--task", "regresion"], "Did you mean 'regression'?"),
+    (["--target", "y", "--evaluation", "cross"], "--evaluation='cross' is not known"),
+    (["--target", "y", "--weights", "y"], "--weights 'y' is the target"),
+    (["--target", "y", "--weights", "z"], "--weights 'z' is not a column"),
+    (["--target", "y", "--folds", "1"], "--folds"),
+    (["--target", "y", "--fits", "0"], "--fits"),
+    (["--target", "y", "--knockoffs", "k.csv", "--feature-model", "gaussian"], "leave out --feature-model"),
     (["--target", "y", "--rule", "max"], "--rule='max' is not known"),
     (["--target", "y", "--offset", "3"], "offset=3"),
     (["--target", "y", "--seed", "-1"], "--seed"),
@@ -379,12 +388,13 @@ def test_an_interrupt_leaves_the_old_selection(selected, tmp_path, capsys, monke
 
 @pytest.fixture(scope="module")
 def letters(tmp_path_factory):
-    """Six columns of letters, six of counts."""
+    """Six columns of letters, six of counts, six of numbers."""
     folder = tmp_path_factory.mktemp("letters")
     rng = np.random.default_rng(0)
     columns = {f"site {j}": rng.choice(["A", "C", "G"], 80) for j in range(6)}
     pl.DataFrame(columns).write_csv(folder / "letters.csv")
     pl.DataFrame({f"word {j}": rng.poisson(3, 80) for j in range(6)}).write_csv(folder / "counts.csv")
+    pl.DataFrame(rng.standard_normal((80, 6)), schema=[*"abcdef"]).write_csv(folder / "numbers.csv")
     return folder
 
 
@@ -395,24 +405,267 @@ def letters(tmp_path_factory):
         ("hmm", "letters", "n_states=2"),
         ("network", "letters", "pseudo_count=1"),
         ("lda", "counts", "n_topics=2"),
+        ("mixture", "numbers", "n_components=2"),
+        ("gaussian", "numbers", "diagonal=mvr"),
     ],
 )
-def test_sample_by_every_latent_family(letters, tmp_path, family, table, option):
-    source, out = letters / f"{table}.csv", tmp_path / "knockoffs.csv"
-    run("sample", source, "--feature-model", family, "--feature-model-option", option, "--out", out)
-    before, after = pl.read_csv(source), pl.read_csv(out)
+def test_sample_by_every_family(letters, tmp_path, family, table, option):
+    """Into the table's folder, so in the table's format; csv and parquet have the same numbers."""
+    before = pl.read_csv(letters / f"{table}.csv")
+    before.write_csv(tmp_path / "table.csv")
+    before.write_parquet(tmp_path / "table.parquet")
+    for ending in ("csv", "parquet"):
+        options = ("--feature-model", family, "--feature-model-option", option, "--out", tmp_path)
+        run("sample", tmp_path / f"table.{ending}", *options)
+    after = pl.read_parquet(tmp_path / "table.knockoffs.parquet")
+    assert after.equals(pl.read_csv(tmp_path / "table.knockoffs.csv"))
     assert after.schema == before.schema
     assert after.shape == before.shape
+    assert not after.equals(before)
     if table == "letters":
         assert set(after.to_numpy().ravel()) == {"A", "C", "G"}
 
 
-@pytest.mark.parametrize("estimator", ["lasso", "linear", "boosting", "forest"])
-def test_select_by_every_estimator(selected, tmp_path, estimator):
-    options = ("--estimator", estimator, "--seed", 1, "--out", tmp_path)
-    run("select", selected[0], "--target", "y", "--fdr", 0.2, "--feature-model", "gaussian", *options)
-    record = read_selection(tmp_path / "selection.json")
+# ---- every model, score and loss by its name -----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def targets(tmp_path_factory):
+    """Eight features, of which the first four matter to a number, to two classes and to three; and weights."""
+    path = tmp_path_factory.mktemp("targets") / "table.csv"
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((160, 8))
+    number = X[:, :4].sum(axis=1) + 0.3 * rng.standard_normal(160)
+    columns = {
+        "number": number,
+        "two": np.where(number > 0, "yes", "no"),
+        "three": np.array(["low", "middle", "high"])[np.digitize(number, [-1, 1])],
+        "weight": rng.uniform(0.5, 2, 160),
+    }
+    pl.DataFrame(X, schema=[*"abcdefgh"]).with_columns(**columns).write_csv(path)
+    return path
+
+
+def select_target(table, folder, target, *options, status=0):
+    """Select for one of the targets; the others are left out."""
+    others = [name for name in ("number", "two", "three", "weight") if name != target and name not in options]
+    drop = [part for name in others for part in ("--drop", name)]
+    shared = ("--feature-model", "gaussian", "--fdr", 0.25, "--seed", 2, "--out", folder)
+    run("select", table, "--target", target, *drop, *shared, *options, status=status)
+    return read_selection(folder / "selection.json") if status == 0 else None
+
+
+MODELS = [
+    ("lasso", "number"),
+    ("lasso", "three"),
+    ("logistic", "two"),
+    ("logistic", "three"),
+    ("linear", "number"),
+    ("forest", "three"),
+    ("boosting", "two"),
+    ("neural", "three"),
+    ("neural", "number"),
+]
+
+
+@pytest.mark.parametrize(("estimator", "target"), MODELS)
+def test_select_by_every_estimator(targets, tmp_path, estimator, target):
+    if estimator == "neural":
+        pytest.importorskip("torch")
+    record = select_target(targets, tmp_path, target, "--estimator", estimator)
     assert record.parameters["estimator"] == estimator
-    # Z of the nine features that matter is above that of their knockoffs, whatever the model
-    matter = {"gene 0", "gene 1", "gene 2", "gene 3", "gene 4", "gene 5", *NAMES[-3:]}
-    assert all(feature["W"] > 0 for feature in record.features if feature["name"] in matter)
+    assert {"number": "y is a number between", "two": "y has two classes", "three": "y has 3 classes"}[
+        target
+    ] in record.notes["task"]
+    # on average the four features that matter beat their knockoffs by more than the four that do not
+    assert record.W[:4].mean() > 2 * np.abs(record.W[4:]).mean()
+
+
+SCORES = [
+    "coefficients",
+    "lasso-coefficient-difference",
+    "swap",
+    "permutation",
+    "swap-integral",
+    "permutation-integral",
+    "gradient",
+    "integrated-gradients",
+]
+
+
+@pytest.mark.parametrize("importance", SCORES)
+@pytest.mark.parametrize("target", ["number", "three"])
+def test_select_by_every_score(targets, tmp_path, target, importance):
+    record = select_target(targets, tmp_path, target, "--importance", importance)
+    assert (record.W[:4] > 0).all()
+    assert record.W[:4].min() > record.W[4:].max()
+
+
+def test_every_score_of_the_registry_was_named():
+    from knockoffs.importance import SCORES as registry
+
+    assert {name.replace("-", "_") for name in SCORES} == set(registry)
+
+
+LOSSES = {"three": ["accuracy", "log-loss", "brier", "margin"], "number": ["squared-error", "absolute-error"]}
+
+
+@pytest.mark.parametrize(("target", "loss"), [(target, loss) for target in LOSSES for loss in LOSSES[target]])
+def test_select_by_every_loss(targets, tmp_path, target, loss):
+    record = select_target(targets, tmp_path, target, "--loss", loss, "--evaluation", "cross-fitted")
+    assert record.parameters["loss"] == loss
+    assert "importance='swap'" in record.notes["importance"]  # a loss asks for a score that takes one
+    assert record.W[:4].mean() > 2 * np.abs(record.W[4:]).mean()
+
+
+def test_every_loss_of_the_registry_was_named():
+    from knockoffs.importance.losses import LOSSES as registry
+
+    assert {name.replace("-", "_") for names in LOSSES.values() for name in names} == set(registry)
+
+
+def test_weights_come_from_a_column(targets, tmp_path, capsys):
+    with_weights = select_target(targets, tmp_path / "a", "number", "--weights", "weight")
+    without = select_target(targets, tmp_path / "b", "number")
+    assert with_weights.names == without.names == [*"abcdefgh"]  # weights are no feature
+    assert with_weights.parameters["weights"] == "weight"
+    assert (with_weights.W != without.W).any()
+    run("rerun", tmp_path / "a" / "selection.json", targets)
+    select_target(targets, tmp_path / "c", "number", "--weights", "two", status=1)
+    assert "--weights 'two' holds labels, not numbers" in capsys.readouterr().err
+
+
+UNFIT = [
+    ("three", ["--estimator", "forest", "--importance", "coefficients"], "neither coefficients nor gradients"),
+    ("three", ["--estimator", "boosting", "--importance", "gradient"], "use 'swap', 'permutation', 'swap_integral'"),
+    ("three", ["--estimator", "neural", "--importance", "coefficients"], "which has no coefficients"),
+    ("three", ["--estimator", "linear"], "estimator='linear' predicts a number, and y has classes"),
+    ("number", ["--estimator", "logistic"], "estimator='logistic' predicts classes, and y is a number"),
+    ("number", ["--loss", "log-loss"], "loss='log_loss' is not for regression: use 'squared_error', 'absolute_error'"),
+    ("three", ["--loss", "squared-error"], "loss='squared_error' is not for classification: use 'accuracy'"),
+    ("three", ["--loss", "brier", "--importance", "coefficients"], "is not used by importance='coefficients'"),
+    ("number", ["--evaluation", "out-of-bag"], "evaluation='out_of_bag' needs a forest"),
+    ("number", ["--task", "classification"], "task='classification', but y holds numbers"),
+    ("two", ["--task", "regression"], "task='regression', but y holds labels"),
+    ("three", ["--feature-model", "fastphase"], "fastphase needs prefix="),
+]
+
+
+@pytest.mark.parametrize(("target", "options", "message"), UNFIT, ids=range(len(UNFIT)))
+def test_what_does_not_fit_together_exits_with_1_and_one_sentence(targets, tmp_path, capsys, target, options, message):
+    select_target(targets, tmp_path, target, *options, status=1)
+    err = capsys.readouterr().err
+    assert message in err.splitlines()[-1]
+    assert not (tmp_path / "selection.json").exists()
+
+
+# ---- knockoffs and networks that were brought along ----------------------------------------------------------
+
+
+def test_knockoffs_of_a_file(targets, tmp_path, capsys):
+    """Drawn by sample, they give the selection; their hash is kept, and another file is told from it."""
+    drop = [part for name in ("two", "three", "weight") for part in ("--drop", name)]
+    file = tmp_path / "knockoffs.csv"
+    run("sample", targets, *drop, "--feature-model", "gaussian", "--out", file)  # with a copy of the target
+    run("select", targets, "--target", "number", *drop, "--fdr", 0.25, "--knockoffs", file, "--out", tmp_path)
+    assert "the knockoffs were brought along" in capsys.readouterr().out
+    record = read_selection(tmp_path / "selection.json")
+    assert record.parameters["knockoffs"] == str(file)
+    assert record.parameters["feature_model"] is None
+    assert list(record.data["files"]) == ["knockoffs.csv"] and len(record.data["files"]["knockoffs.csv"]) == 64
+    run("rerun", tmp_path / "selection.json", targets)
+    assert "The answer is identical" in capsys.readouterr().out
+    pl.read_csv(file).with_columns(pl.col("a") + 1).write_csv(file)
+    run("rerun", tmp_path / "selection.json", targets, status=1)
+    assert "Different: the file knockoffs.csv: SHA-256" in capsys.readouterr().out
+    file.unlink()
+    run("rerun", tmp_path / "selection.json", targets, status=1)
+    assert "knockoffs.csv: there is no such file" in capsys.readouterr().err
+
+
+def test_knockoffs_of_other_columns_are_refused(targets, tmp_path, capsys):
+    pl.read_csv(targets).select("b", "a", *"cdefgh").write_csv(tmp_path / "k.csv")
+    options = ("--drop", "two", "--drop", "three", "--drop", "weight", "--fdr", 0.25, "--knockoffs", tmp_path / "k.csv")
+    run("select", targets, "--target", "number", *options, status=1)
+    assert "column 0 is called 'b' in knockoffs and 'a' in X" in capsys.readouterr().err
+
+
+RAIN = """network unknown {}
+variable rain { type discrete [ 2 ] { yes, no }; }
+variable wet { type discrete [ 2 ] { wet, dry }; }
+variable slips { type discrete [ 3 ] { never, once, often }; }
+probability ( rain ) { table 0.3, 0.7; }
+probability ( wet | rain ) { (yes) 0.9, 0.1; (no) 0.2, 0.8; }
+probability ( slips | wet ) { (wet) 0.2, 0.5, 0.3; (dry) 0.7, 0.2, 0.1; }
+"""
+
+
+def test_a_network_of_a_file(tmp_path):
+    """Knockoffs have the table's labels and columns, some of the network's in any order; select keeps the hash."""
+    network, table = tmp_path / "rain.bif", tmp_path / "table.csv"
+    network.write_text(RAIN)
+    rng = np.random.default_rng(0)
+    wet = rng.choice(["wet", "dry"], 100)
+    slips = rng.choice(["never", "once", "often"], 100)
+    pl.DataFrame({"slips": slips, "wet": wet}).with_columns(hurt=(slips == "often").astype(int)).write_csv(table)
+    run("sample", table, "--drop", "hurt", "--feature-model", network, "--out", tmp_path / "knockoffs.csv")
+    knockoffs = pl.read_csv(tmp_path / "knockoffs.csv")
+    assert knockoffs.columns == ["slips", "wet"]
+    assert set(knockoffs["slips"]) == {"never", "once", "often"} and set(knockoffs["wet"]) == {"wet", "dry"}
+    options = ("--target", "hurt", "--fdr", 0.5, "--feature-model", network, "--out", tmp_path)
+    run("select", table, *options)
+    assert list(read_selection(tmp_path / "selection.json").data["files"]) == ["rain.bif"]
+    run("rerun", tmp_path / "selection.json", table)
+
+
+# ---- reproduce -----------------------------------------------------------------------------------------------
+
+
+def test_reproduce_lists_what_there_is(capsys):
+    run("reproduce", "--list")
+    lines = capsys.readouterr().out.splitlines()
+    names = [line.split()[0] for line in lines]
+    assert names == ["fig1", "fig2", "fig3", "fdr", "robustness", "discovery", "schematic", "scores", "all"]
+    assert all(len(line.split()) > 3 for line in lines)
+    assert "scores" not in lines[-1]  # all are the paper's own
+
+
+def test_reproduce_runs_one(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("torch")
+    from knockoffs.experiments import schematic
+
+    monkeypatch.setattr(schematic, "QUICK", schematic.Config(n=60, hidden=(8,), epochs=1, grid=5))
+    options = ("--quick", "--device", "cpu", "--out", tmp_path, "--jobs", 1, "--archive", tmp_path / "all.zip")
+    run("reproduce", "schematic", *options)
+    assert f"wrote {tmp_path / 'schematic.csv'}" in capsys.readouterr().err
+    found = {"schematic.csv", "schematic.png", "schematic.svg", "schematic.json", "all.zip"}
+    assert found <= set(os.listdir(tmp_path))
+    assert json.loads((tmp_path / "schematic.json").read_text())["seed"] == 2019
+
+
+def test_the_study_of_scores_runs_by_its_name(tmp_path, monkeypatch):
+    from knockoffs.experiments import score_study
+
+    setting = score_study.Setting("tiny", 120, 6, 1, 2, n_non_nulls=3, models=("lasso", "forest"))
+    config = score_study.Config((setting,), repetitions=2, n_trees=5)
+    monkeypatch.setattr(score_study, "QUICK", config)
+    run("reproduce", "scores", "--quick", "--device", "cpu", "--out", tmp_path, "--jobs", 1)
+    table = pl.read_csv(tmp_path / "scores.csv")
+    assert {"setting", "model", "evaluation", "score", "loss", "target_fdr", "power", "power_se", "fdr"} <= set(
+        table.columns
+    )
+    assert set(table["model"]) == {"lasso", "forest", "best", "sum"}
+    assert table["power"].is_between(0, 1).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "name a figure or table, or all"),
+        (["fig22"], "Did you mean 'fig2'?"),
+        (["fig1", "--data", "nowhere"], "--data 'nowhere': there is no such folder"),
+    ],
+)
+def test_reproduce_refuses_what_it_does_not_know(capsys, arguments, message):
+    run("reproduce", *arguments, status=2)
+    assert message in capsys.readouterr().err

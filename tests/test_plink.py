@@ -7,7 +7,7 @@ pytest.importorskip("bed_reader")
 from bed_reader import open_bed, to_bed
 
 from knockoffs import plink
-from knockoffs.errors import InputError
+from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.features.fastphase import GenotypeModel, Mosaic
 from knockoffs.sampling import sampler
 
@@ -118,3 +118,85 @@ def test_errors(genotypes, tmp_path):
         plink.sample_knockoffs_bed(bed, tmp_path / "o.bed", models | {"2": GenotypeModel(certain)}, rng=rng)
     with pytest.raises(InputError, match="chromosome 1 do not lie together"):
         plink._chromosomes(np.array(["1", "2", "1"]))
+
+
+def write_fastphase(prefix, model):
+    """Parameter files as fastPHASE writes them, with 1 the first character of every site."""
+    mosaic = model.mosaic
+    for name, values in (("rhat", mosaic.r[:, None]), ("alphahat", mosaic.alpha), ("thetahat", mosaic.theta)):
+        rows = "\n".join(" ".join(map(repr, row)) for row in values.tolist())
+        prefix.with_name(f"{prefix.name}_{name}.txt").write_text(f"> start 0\n{rows}\n")
+    prefix.with_name(f"{prefix.name}_origchars").write_text(f"{len(mosaic.r)}\n" + "2\t10\n" * len(mosaic.r))
+
+
+def command(*arguments, status=0):
+    from knockoffs import cli
+
+    with pytest.raises(SystemExit) as ended:
+        cli.main([str(argument) for argument in arguments])
+    assert ended.value.code == status
+
+
+def test_a_bed_on_the_command_line(genotypes, tmp_path, capsys):
+    """By the files of each chromosome it is the draw of the same models and seed."""
+    bed, _, models = genotypes
+    for name, model in models.items():
+        write_fastphase(tmp_path / f"chr{name}", model)
+    options = ("--fastphase", tmp_path / "chr{}", "--seed", 1, "--rows-at-once", 40)
+    command("sample", bed, *options, "--out", tmp_path / "cli.bed")
+    drawn, _ = plink.read_bed(tmp_path / "cli.bed")
+    expected, _ = plink.read_bed(run(genotypes, tmp_path / "out.bed", seed=1))
+    np.testing.assert_array_equal(drawn, expected)
+    command("sample", bed, *options, "--feature-model", "fastphase", "--out", tmp_path)
+    assert (tmp_path / "in.knockoffs.bed").read_bytes() == (tmp_path / "cli.bed").read_bytes()
+    capsys.readouterr()
+    for wrong, message in [
+        (("--out", tmp_path / "o.bed"), "--fastphase PREFIX is needed"),
+        ((*options, "--out", tmp_path / "o.bed", "--feature-model", "hmm"), "--fastphase is for"),
+        (("--out", tmp_path / "o.bed", "--feature-model", "hmm"), "genotypes of a .bed file take fastphase"),
+        ((*options, "--out", tmp_path / "o.bed", "--drop", "rs1"), "--drop is for tables"),
+    ]:
+        command("sample", bed, *wrong, status=2)
+        assert message in capsys.readouterr().err
+    command("sample", bed, "--fastphase", tmp_path / "chr1", "--out", tmp_path / "o.bed", status=1)
+    assert "the .bed has 12 SNPs, and its model 7" in capsys.readouterr().err
+
+
+def test_a_table_of_genotypes_on_the_command_line(tmp_path, capsys):
+    import polars as pl
+
+    rng = np.random.default_rng(4)
+    write_fastphase(tmp_path / "sites", GenotypeModel(mosaic(rng, 5)))
+    counts = pl.DataFrame(rng.integers(3, size=(60, 5)), schema=[*"abcde"])
+    counts.with_columns(y=rng.integers(2, size=60)).write_csv(tmp_path / "table.csv")
+    shared = ("sample", tmp_path / "table.csv", "--fastphase", tmp_path / "sites", "--out", tmp_path / "k.csv")
+    command(*shared, "--drop", "y")
+    knockoffs = pl.read_csv(tmp_path / "k.csv")
+    assert knockoffs.schema == counts.schema and set(knockoffs.to_numpy().ravel()) == {0, 1, 2}
+    command(*shared, status=1)
+    assert "the files hold 5 sites, and X has 6 columns" in capsys.readouterr().err
+    option = ("--feature-model", "fastphase", "--feature-model-option", f"prefix={tmp_path / 'sites'}")
+    command("select", tmp_path / "table.csv", "--target", "y", "--fdr", 0.5, *option, "--out", tmp_path)
+    from knockoffs.selection_file import read_selection
+
+    assert len(read_selection(tmp_path / "selection.json").data["files"]) == 4
+
+
+def test_files_of_the_other_allele_are_told(tmp_path):
+    """Frequencies of 40 SNPs in 500 people have standard errors of 0.02; those of the other allele are 1 minus them."""
+    rng = np.random.default_rng(5)
+    model = GenotypeModel(mosaic(rng, 40))
+    X = rng.binomial(2, model.mosaic.frequencies(), size=(500, 40)).astype(np.int8)
+    to_bed(tmp_path / "in.bed", X)
+    write_fastphase(tmp_path / "right", model)
+    plink.fastphase_models(tmp_path / "in.bed", tmp_path / "right")  # a warning would be an error here
+    other = Mosaic(model.mosaic.r, model.mosaic.alpha, 1 - model.mosaic.theta)
+    write_fastphase(tmp_path / "wrong", GenotypeModel(other))
+    with pytest.warns(KnockoffWarning, match="have correlation -0.9.*count the other allele"):
+        plink.fastphase_models(tmp_path / "in.bed", tmp_path / "wrong")
+
+
+def test_frequencies_are_those_of_the_chain():
+    """Two sites by hand: the law of the second state is 0.75 of the first's and 0.25 of a new one."""
+    law = Mosaic(np.array([0, -np.log(0.75)]), np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([[0.2, 0.4], [0.8, 0.0]]))
+    np.testing.assert_allclose(law.frequencies(), [0.3, 0.8 * (0.75 * 0.5 + 0.25)])

@@ -14,11 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.errors import ColumnsError, InputError, unknown_option
-from knockoffs.features import FeatureModel
+from knockoffs.errors import InputError, name_some, unknown_option
 from knockoffs.registry import load
 from knockoffs.sampling.network import BayesianNetwork
 from knockoffs.table import Table, as_table, code_whole_numbers
@@ -27,6 +25,8 @@ DEFAULT_FDR = 0.1
 DEFAULT_FEATURE_MODEL = "mixture"
 DEFAULT_ESTIMATOR = "lasso"
 TASKS = ("regression", "classification", "binary", "multiclass", "numeric")
+LINEAR = ("lasso", "logistic", "linear")
+GRADIENTS = ("gradient", "integrated_gradients")
 READ_OFF_THE_MODEL = ("coefficients", "lasso_coefficient_difference")  # scores that look at no rows
 
 
@@ -67,17 +67,13 @@ class Choice:
 
 
 def takes_labels(feature_model: Any) -> bool:
-    """Whether a family takes columns of labels, as codes: known by its attribute ``takes_labels``, or by name."""
-    if isinstance(feature_model, partial):
-        return takes_labels(feature_model.func)
-    known = getattr(feature_model, "takes_labels", None)
-    if known is not None:
-        return bool(known)
-    name = getattr(feature_model, "__name__", type(feature_model).__name__)
-    return isinstance(feature_model, BayesianNetwork) or any(part in name.lower() for part in _LABEL_WORDS)
+    """Whether a family, its fit or a fitted one, takes columns of labels, as codes: they are marked so."""
+    return isinstance(feature_model, BayesianNetwork) or bool(_mark(feature_model, "takes_labels"))
 
 
-_LABEL_WORDS = ("naive_bayes", "naivebayes", "hidden_markov", "hiddenmarkov", "discrete")
+def _mark(feature_model: Any, name: str) -> Any:
+    function = feature_model.func if isinstance(feature_model, partial) else feature_model
+    return getattr(function, name, None)
 
 
 def load_feature_model(feature_model: Any) -> Any:
@@ -103,21 +99,41 @@ def read_features(X: Any, feature_model: Any, *, argument: str = "X", min_rows: 
     states = getattr(feature_model, "states", None)
     levels = states if isinstance(states, Mapping) else None
     table = as_table(X, labels=takes_labels(feature_model), levels=levels, argument=argument, min_rows=min_rows)
-    return code_whole_numbers(table) if _codes_numbers(feature_model) else table
+    one_kind = "emissions" in accepted_options(feature_model)  # a chain's sites hold all labels, or all numbers
+    if not (_mark(feature_model, "takes_only_labels") or (one_kind and _has_labels(table))):
+        return table
+    coded = code_whole_numbers(table)
+    _refuse_numbers(coded, argument)
+    return coded
 
 
-def _codes_numbers(feature_model: Any) -> bool:
-    """Whether a family that is yet to be fitted takes every column as a discrete one."""
-    function = feature_model.func if isinstance(feature_model, partial) else feature_model
-    return getattr(function, "__name__", "") == "fit_discrete_network"
+def _has_labels(table: Table) -> bool:
+    return any(column.levels is not None for column in table.columns)
+
+
+def _refuse_numbers(table: Table, argument: str) -> None:
+    """Refuse columns that have no levels where every column must have them."""
+    numbers = [j for j, column in enumerate(table.columns) if column.levels is None]
+    if numbers:
+        names, example = name_some(table.names[j] for j in numbers), table.X[0, numbers[0]]
+        raise InputError(
+            f"{argument} has columns of numbers, {names} (for instance {example:g}), and this feature model takes them "
+            "as labels, at most 100 in a column, where any column holds labels: cut the numbers into classes, drop the "
+            "columns, or use naive-bayes, which takes both."
+        )
 
 
 def observing(feature_model: Any, names: tuple[str, ...]) -> Any:
     """Network with the columns of a table as its observed nodes, where its nodes have these names."""
-    nodes = getattr(feature_model, "parents", ())
-    if hasattr(feature_model, "observing") and set(names) <= set(nodes) and tuple(feature_model.observed) != names:
-        return feature_model.observing(names)
-    return feature_model
+    if not hasattr(feature_model, "observing") or tuple(feature_model.observed) == names:
+        return feature_model
+    unknown = [name for name in names if name not in feature_model.parents]
+    if 0 < len(unknown) < len(names):
+        raise InputError(
+            f"columns {name_some(unknown)} of X are no nodes of the network, which has "
+            f"{name_some(feature_model.parents)}: drop these columns."
+        )
+    return feature_model if unknown else feature_model.observing(names)
 
 
 def feature_model_for(
@@ -159,19 +175,11 @@ def feature_model_for(
     accepted = accepted_options(feature_model)
     if "kinds" in accepted and "kinds" not in bound and any(c.levels for c in table.columns):
         bound["kinds"] = _kinds(table)
+    if "emissions" in accepted and _has_labels(table) and bound.setdefault("emissions", "discrete") != "discrete":
+        raise InputError(f"emissions={bound['emissions']!r}, and X holds labels: use 'discrete'.")
     if "names" in accepted and "names" not in bound:
         bound["names"] = table.names
     return partial(feature_model, **bound) if bound else feature_model
-
-
-def fit_feature_model(feature_model: Any, table: Table, *, rng: Generator, n_jobs: int | None = None) -> FeatureModel:
-    """P^X, fitted to the table if it is not fitted yet; errors about columns get the columns' names."""
-    if hasattr(feature_model, "as_network"):
-        return feature_model
-    try:
-        return feature_model(table.X, rng=rng, n_jobs=n_jobs)
-    except ColumnsError as error:
-        raise error.named(table.names) from None
 
 
 def _is_matrix(feature_model: Any) -> bool:
@@ -270,6 +278,9 @@ def choose(
     if importance is None:
         importance = "coefficients" if _is_linear(name, model) and loss is None else "swap"
         notes["importance"] = f"importance={importance!r}, the default for {type(model).__name__}"
+    if isinstance(importance, str):
+        importance = importance.replace("-", "_")
+        _check_score_of_named(name, importance)
     score = load(SCORES, "importance", importance) if isinstance(importance, str) else importance
     if not callable(score):
         raise InputError(f"importance={importance!r}: pass the name of a score or a function.")
@@ -283,6 +294,18 @@ def choose(
     return Choice(task, model, score, evaluation, notes)
 
 
+def _check_score_of_named(name: str | None, importance: str) -> None:
+    """Refuse a score that a model of this name never has, before anything is fitted."""
+    lacks = {"forest": "coefficients nor gradients", "boosting": "coefficients nor gradients", "neural": "coefficients"}
+    needs = importance in READ_OFF_THE_MODEL or (importance in GRADIENTS and name != "neural")
+    if name in lacks and needs:
+        word = "neither" if "nor" in lacks[name] else "no"
+        raise InputError(
+            f"importance={importance!r} does not work with estimator={name!r}, which has {word} {lacks[name]}: "
+            "use 'swap', 'permutation', 'swap_integral' or 'permutation_integral'."
+        )
+
+
 def _task(y: NDArray, estimator: Any, task: str | None, notes: dict[str, str]) -> str:
     from knockoffs.response.task import describe, infer_task, kind_of
 
@@ -293,7 +316,11 @@ def _task(y: NDArray, estimator: Any, task: str | None, notes: dict[str, str]) -
             raise InputError(f"task={task!r}, but estimator {type(estimator).__name__} is made for {kind}.")
         task = task or kind
     found = infer_task(y, task)
-    if task is None:
+    if found != "regression" and y.dtype.kind == "f" and (y != np.round(y)).any():
+        by = f"estimator {type(estimator).__name__} is made for classification" if asked is None else f"task={task!r}"
+        value = y[y != np.round(y)][0]
+        raise InputError(f"{by}, but y holds numbers, for instance {value:g}: make classes of them, or use regression.")
+    if asked is None:
         notes["task"] = f"{describe(y, found)}: {found}"
     return kind_of(found)
 
@@ -325,7 +352,8 @@ def _made_for(estimator: Any) -> str | None:
 
 
 def _is_linear(name: str | None, model: Any) -> bool:
-    return name in ("lasso", "logistic", "linear", "ridge") or ".linear_model." in type(model).__module__ + "."
+    module = type(model).__module__
+    return name in LINEAR or module == "knockoffs.response.linear" or ".linear_model." in module + "."
 
 
 def _bind_loss(score: Any, importance: Any, loss: Any, task: str, model: Any, notes: dict[str, str]) -> Any:
@@ -339,6 +367,9 @@ def _bind_loss(score: Any, importance: Any, loss: Any, task: str, model: Any, no
         loss = loss.replace("-", "_")
         if loss not in LOSSES:
             raise unknown_option("loss", loss, LOSSES)
+        if LOSSES[loss].task != task:
+            fitting = [name for name, known in LOSSES.items() if known.task == task]
+            raise InputError(f"loss={loss!r} is not for {task}: use {', '.join(map(repr, fitting))}.")
     if loss is None and importance in ("swap", "permutation"):
         loss = default_loss(task, model)
         notes["loss"] = f"loss={loss!r}, the default for {task} with {type(model).__name__}"

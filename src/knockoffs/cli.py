@@ -1,20 +1,30 @@
 """The command line: one function a command, one command a job.
 
 Only typer is imported at the top, so that ``knockoffs --help`` answers at once; each command imports what it needs.
-A new command is a function here with ``@app.command()``. Errors leave as one sentence on standard error: status 1
-for data that cannot be used (`InputError`), 2 for a call that cannot be understood (`bad_call`).
+A new command is a function here with ``@app.command()``; a call is checked in ``cli_calls``, the work is done in
+``cli_work`` and ``cli_path``, and ``cli_output`` shows it. Errors leave as one sentence on standard error: status 1 for
+data that cannot be used (`InputError`), 2 for a call that cannot be understood (`bad_call`).
 """
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from knockoffs.selection_file import SelectionRecord
+from knockoffs.cli_calls import (
+    bad_call,
+    check_call,
+    check_columns,
+    check_feature_model,
+    check_picture,
+    parse_options,
+)
+from knockoffs.cli_output import printable, say, show, spoken_warnings
+
+DEFAULT_FEATURE_MODEL = "mixture"  # that of choices.py, which is not imported to show the help
 
 app = typer.Typer(
     name="knockoffs",
@@ -26,21 +36,39 @@ app = typer.Typer(
 )
 
 TableFile = Annotated[Path, typer.Argument(metavar="TABLE", help="csv, csv.gz, tsv or parquet, with a header.")]
+Target = Annotated[str, typer.Option(help="Column to be explained.")]
 Seed = Annotated[int, typer.Option(help="Seed of everything random; the same seed gives the same answer.", min=0)]
 Jobs = Annotated[int | None, typer.Option(help="Jobs at a time; the answer does not depend on it.")]
 Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; may be given several times.")]
+Weights = Annotated[str | None, typer.Option(help="Column with the weights of the rows in the model of the target.")]
+OutFolder = Annotated[Path | None, typer.Option(help="Folder for selection.json and selection.csv.")]
+Fdr = Annotated[float, typer.Option(help="False discovery rate to hold.")]
+Folds = Annotated[int, typer.Option(help="Folds of a cross-fitted evaluation.", min=2)]
 FeatureModelName = Annotated[
-    str, typer.Option(help="P^X, the model of the features: gaussian, mixture, naive-bayes, hmm, lda, network.")
+    str | None,
+    typer.Option(
+        help="P^X, the model of the features: gaussian, mixture (the default), naive-bayes, hmm, lda, network, "
+        "fastphase, or a network's .bif file."
+    ),
 ]
 FeatureModelOption = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=VALUE", help="Option of the feature model, for instance diagonal=mvr; repeatable."),
 ]
-
-
-def bad_call(message: str) -> Exception:
-    """Error of a call that cannot be understood: the program ends with status 2."""
-    return typer.BadParameter(message)
+Estimator = Annotated[
+    str | None, typer.Option(help="Model of the target: lasso, logistic, linear, forest, boosting, neural.")
+]
+Loss = Annotated[
+    str | None,
+    typer.Option(
+        help="Loss of the score: accuracy, log-loss, brier or margin for classes, squared-error or absolute-error "
+        "for numbers."
+    ),
+]
+Evaluation = Annotated[
+    str | None, typer.Option(help="Rows that are scored: in-sample, held-out, cross-fitted, out-of-bag.")
+]
+Task = Annotated[str | None, typer.Option(help="regression or classification, where the target does not tell.")]
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -81,38 +109,46 @@ def fail(message: str, status: int) -> None:
 @app.command()
 def select(
     table: TableFile,
-    target: Annotated[str, typer.Option(help="Column to be explained.")],
-    fdr: Annotated[float, typer.Option(help="False discovery rate to hold.")] = 0.1,
+    target: Target,
+    fdr: Fdr = 0.1,
     seed: Seed = 0,
-    out: Annotated[Path | None, typer.Option(help="Folder for selection.json and selection.csv.")] = None,
-    feature_model: FeatureModelName = "mixture",
+    out: OutFolder = None,
+    feature_model: FeatureModelName = None,
     feature_model_option: FeatureModelOption = None,
-    estimator: Annotated[
-        str | None, typer.Option(help="Model of the target: lasso, logistic, forest, boosting, neural.")
+    knockoffs: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Knockoffs drawn elsewhere: a table of the same columns.")
     ] = None,
+    estimator: Estimator = None,
     importance: Annotated[
-        str | None, typer.Option(help="Importance score: coefficients, swap, permutation, ...")
+        str | None,
+        typer.Option(
+            help="Importance score: coefficients, swap, permutation, swap-integral, permutation-integral, gradient, "
+            "integrated-gradients."
+        ),
     ] = None,
-    loss: Annotated[str | None, typer.Option(help="Loss of the score: log-loss, accuracy, squared-error, ...")] = None,
-    evaluation: Annotated[str | None, typer.Option(help="Rows that are scored: in-sample, cross-fitted, ...")] = None,
-    task: Annotated[
-        str | None, typer.Option(help="regression or classification, where the target does not tell.")
-    ] = None,
+    loss: Loss = None,
+    evaluation: Evaluation = None,
+    task: Task = None,
     rule: Annotated[str, typer.Option(help="W from Z: difference or signed-maximum.")] = "difference",
     offset: Annotated[int, typer.Option(help="1 (knockoff+) or 0.")] = 1,
-    folds: Annotated[int, typer.Option(help="Folds of a cross-fitted evaluation.")] = 5,
-    fits: Annotated[int, typer.Option(help="Fits whose scores are averaged.")] = 1,
+    folds: Folds = 5,
+    fits: Annotated[int, typer.Option(help="Fits whose scores are averaged.", min=1)] = 1,
+    weights: Weights = None,
     drop: Drop = None,
     jobs: Jobs = None,
 ) -> None:
     """Select the features of a table that matter for its target."""
+    if knockoffs is not None and (feature_model is not None or feature_model_option):
+        raise bad_call("--knockoffs are used as they are: leave out --feature-model and its options.")
     parameters = {
         "target": target,
         "drop": list(drop or []),
+        "weights": weights,
         "fdr": fdr,
         "seed": seed,
-        "feature_model": feature_model,
+        "feature_model": None if knockoffs is not None else feature_model or DEFAULT_FEATURE_MODEL,
         "feature_model_options": parse_options(feature_model_option),
+        "knockoffs": None if knockoffs is None else str(knockoffs),
         "estimator": estimator,
         "importance": importance,
         "loss": loss,
@@ -124,6 +160,8 @@ def select(
         "n_fits": fits,
     }
     check_call(parameters)
+    from knockoffs.cli_work import run_selection, save
+
     record = run_selection(table, parameters, jobs)
     show(record)
     save(record, out)
@@ -137,6 +175,7 @@ def rerun(
     jobs: Jobs = None,
 ) -> int:
     """Run a selection again: the same answer, or what differs."""
+    from knockoffs.cli_work import run_selection, save
     from knockoffs.selection_file import differences, read_selection
 
     old = read_selection(selection)
@@ -157,52 +196,162 @@ def rerun(
 
 @app.command()
 def sample(
-    table: TableFile,
+    table: Annotated[
+        Path, typer.Argument(metavar="TABLE", help="csv, csv.gz, tsv or parquet, with a header; or PLINK's .bed.")
+    ],
     out: Annotated[Path, typer.Option(help="File for the knockoffs; its ending gives the format.")],
-    feature_model: FeatureModelName = "mixture",
+    feature_model: FeatureModelName = None,
     feature_model_option: FeatureModelOption = None,
+    fastphase: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PREFIX",
+            help="Genotypes: what the names of fastPHASE's files begin with; {} stands for each chromosome's name.",
+        ),
+    ] = None,
+    seed: Seed = 0,
+    drop: Drop = None,
+    rows_at_once: Annotated[int, typer.Option(help="Of a .bed: people in a block, which memory holds.", min=1)] = 4096,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Of a .bed: do not go on with a stopped run.")] = False,
+    jobs: Jobs = None,
+) -> None:
+    """Draw knockoffs of a table, in the format that came in."""
+    options = parse_options(feature_model_option)
+    genotypes = table.suffix.lower() == ".bed"
+    family = feature_model or ("fastphase" if genotypes or fastphase is not None else DEFAULT_FEATURE_MODEL)
+    check_feature_model(family)
+    if fastphase is not None:
+        if family != "fastphase":
+            raise bad_call(f"--fastphase is for --feature-model fastphase, not {family}.")
+        options = {**(options or {}), "prefix": fastphase}
+    if genotypes and family != "fastphase":
+        raise bad_call(f"--feature-model {family}: genotypes of a .bed file take fastphase.")
+    if family == "fastphase" and "prefix" not in (options or {}):
+        raise bad_call("--fastphase PREFIX is needed: what the names of the files that fastPHASE wrote begin with.")
+    from knockoffs.cli_work import sample_genotypes, sample_table
+
+    if not genotypes:
+        sample_table(table, out, feature_model=family, options=options, seed=seed, drop=list(drop or []), jobs=jobs)
+        return
+    if drop:
+        raise bad_call("--drop is for tables: leave SNPs out of a .bed file with PLINK.")
+    sample_genotypes(table, out, options=options, seed=seed, rows_at_once=rows_at_once, fresh=fresh, jobs=jobs)
+
+
+@app.command()
+def path(
+    table: TableFile,
+    target: Target,
+    column: Annotated[list[str], typer.Option(help="Feature to draw in colour; may be given several times.")],
+    out: Annotated[Path, typer.Option(help="File for the picture, png, svg or pdf; or csv, for the numbers.")] = Path(
+        "lambda_path.png"
+    ),
+    feature_model: FeatureModelName = None,
+    feature_model_option: FeatureModelOption = None,
+    estimator: Estimator = None,
+    loss: Loss = None,
+    fake: Annotated[str, typer.Option(help="What a column moves to: swapped or permuted.")] = "swapped",
+    lambda_range: Annotated[tuple[float, float], typer.Option(help="Where lambda starts and ends.")] = (0.0, 10.0),
+    points: Annotated[int, typer.Option(help="Lambdas in the range.", min=2)] = 41,
+    evaluation: Evaluation = None,
+    task: Task = None,
+    folds: Folds = 5,
+    weights: Weights = None,
     seed: Seed = 0,
     drop: Drop = None,
     jobs: Jobs = None,
 ) -> None:
-    """Draw knockoffs of a table, and write them in the format that came in."""
-    options = parse_options(feature_model_option)
-    check_feature_model(feature_model)
-    from knockoffs.choices import feature_model_for, load_feature_model, read_features
-    from knockoffs.choices import fit_feature_model as fit
-    from knockoffs.estimator import as_generator
-    from knockoffs.files import file_format, write_table_file
-    from knockoffs.sampling.sampler import sample_knockoffs
+    """Draw the lambda path of some columns.
 
-    if out.is_dir():
-        ending = file_format(table)
-        out = out / f"{table.name[: -len(ending)]}.knockoffs{ending}"
-    file_format(out)
-    frame = read(table, drop)
-    family = load_feature_model(feature_model)
-    checked = read_features(frame, family, argument=table.name, min_rows=2)
-    fit_stream, draw_stream = as_generator(seed).spawn(2)
-    say(f"fitting {feature_model} to {checked.X.shape[0]} rows of {checked.X.shape[1]} columns")
-    model = fit(feature_model_for(family, checked, options), checked, rng=fit_stream, n_jobs=jobs)
-    say("drawing knockoffs")
-    X_tilde = sample_knockoffs(model.as_network(), checked.X, draw_stream)
-    write_table_file(checked.decode(X_tilde), out)
-    say(f"wrote {out}: {X_tilde.shape[0]} rows, {X_tilde.shape[1]} columns")
+    W, as the columns move from their values (0) through their fakes (1) and beyond.
+    """
+    parameters = {
+        "target": target,
+        "drop": list(drop or []),
+        "weights": weights,
+        "seed": seed,
+        "feature_model": feature_model or DEFAULT_FEATURE_MODEL,
+        "feature_model_options": parse_options(feature_model_option),
+        "estimator": estimator,
+        "loss": loss,
+        "fake": fake,
+        "lambda_range": lambda_range,
+        "n_lams": points,
+        "evaluation": evaluation,
+        "task": task,
+        "n_folds": folds,
+    }
+    check_call(parameters)
+    check_picture(out)
+    from knockoffs.cli_path import check_plotting, follow_path, write_path
+    from knockoffs.cli_work import read
+
+    if out.suffix.lower() != ".csv":
+        check_plotting()
+    frame = read(table)
+    check_columns(frame, column, "--column")
+    unused = [name for name in column if name in (target, weights, *(drop or []))]
+    if unused:
+        raise bad_call(f"--column {unused[0]!r} is not among the features: it is the target, the weights or dropped.")
+    with spoken_warnings():
+        found, notes = follow_path(frame, parameters, jobs)
+    model, rows = notes.pop("model"), notes["evaluation"]
+    write_path(found, list(dict.fromkeys(column)), out, target=target, model=model, rows=rows, fake=fake)
+    say(f"wrote {out}")
+
+
+@app.command()
+def reproduce(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Figure or table of the paper, or all of them: all.")
+    ] = None,
+    list_names: Annotated[bool, typer.Option("--list", help="List the names, and do nothing.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Minutes on two cores instead of the full size.")] = False,
+    device: Annotated[str, typer.Option(help="For neural networks: auto, cpu or cuda.")] = "auto",
+    out: Annotated[Path, typer.Option(help="Folder for tables, figures, records and finished work.")] = Path("results"),
+    seed: Annotated[int, typer.Option(help="Seed of everything random.", min=0)] = 2019,
+    jobs: Annotated[int, typer.Option(help="Jobs at a time; -1 is all cores.")] = -1,
+    data: Annotated[Path | None, typer.Option(help="Folder of the real data sets (else KNOCKOFFS_DATA).")] = None,
+    archive: Annotated[Path | None, typer.Option(help="Zip file for all tables, figures and records.")] = None,
+) -> None:
+    """Reproduce the paper's figures and tables."""
+    from knockoffs.errors import unknown_option
+    from knockoffs.experiments import EXPERIMENTS, STUDIES, describe, run_experiment
+
+    if list_names:
+        for key in (*EXPERIMENTS, *STUDIES):
+            print(f"{key:<11} {describe(key)}")
+        print(f"{'all':<11} {', '.join(EXPERIMENTS)}")
+        return
+    if name is None:
+        raise bad_call("name a figure or table, or all; --list lists them.")
+    if name not in (known := (*EXPERIMENTS, *STUDIES, "all")):
+        raise bad_call(str(unknown_option("NAME", name, known)))
+    if data is not None and not data.is_dir():
+        raise bad_call(f"--data {str(data)!r}: there is no such folder.")
+    for written in run_experiment(
+        name, quick=quick, device=device, out=out, seed=seed, n_jobs=jobs, data_folder=data, archive=archive
+    ):
+        say(f"wrote {written}")
 
 
 @app.command()
 def demo(
-    fdr: Annotated[float, typer.Option(help="False discovery rate to hold.")] = 0.2,
+    fdr: Fdr = 0.2,
     seed: Seed = 0,
-    out: Annotated[Path | None, typer.Option(help="Folder for selection.json and selection.csv.")] = None,
+    out: OutFolder = None,
     jobs: Jobs = None,
 ) -> None:
-    """Select the features that tell malignant from benign tumours (scikit-learn's breast cancer data)."""
+    """Select what tells malignant from benign tumours.
+
+    On the breast cancer data that scikit-learn brings along.
+    """
     import hashlib
 
     import numpy as np
     from sklearn.datasets import load_breast_cancer
 
+    from knockoffs.cli_work import run_on_frame, save
     from knockoffs.table import PlainFrame
 
     data = load_breast_cancer()
@@ -214,193 +363,6 @@ def demo(
     record = run_on_frame(PlainFrame(columns), parameters, origin, jobs)
     show(record)
     save(record, out)
-
-
-# New commands (path, reproduce) go here: a function with @app.command(), what it needs imported inside.
-
-
-# ---- the work behind them ------------------------------------------------------------------------------------------
-
-
-def run_selection(table: Path, parameters: dict[str, Any], jobs: int | None) -> SelectionRecord:
-    """Read a file, select, and record what was found."""
-    from knockoffs.files import file_hash
-
-    frame = read(table, [])
-    data = {"file": table.name, "sha256": file_hash(table)}
-    return run_on_frame(frame, parameters, data, jobs)
-
-
-def run_on_frame(frame: Any, parameters: dict[str, Any], data: dict[str, Any], jobs: int | None) -> SelectionRecord:
-    """Select from a frame, and record what was found."""
-    from knockoffs.errors import KnockoffWarning
-    from knockoffs.estimator import KnockoffSelector
-    from knockoffs.files import drop_columns, take_column
-    from knockoffs.selection_file import record_selection
-
-    target, dropped = parameters["target"], parameters["drop"]
-    check_columns(frame, [target], "--target")
-    check_columns(frame, dropped, "--drop")
-    y = take_column(frame, target)
-    X = drop_columns(frame, [target, *dropped])
-    options = {key: value for key, value in parameters.items() if key not in ("target", "drop", "seed")}
-    selector = KnockoffSelector(**options, random_state=parameters["seed"], n_jobs=jobs)
-    say(f"selecting from {len(X.columns)} features of {len(y)} rows for {target!r}")
-    import warnings
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", KnockoffWarning)
-        selector.fit(X, y)
-    for warning in caught:
-        if issubclass(warning.category, KnockoffWarning):
-            say(f"warning: {warning.message}")
-    shape = {"n_rows": len(y), "n_columns": len(frame.columns)}
-    return record_selection(selector.selection_, parameters, data | shape)
-
-
-def read(table: Path, drop: list[str] | None) -> Any:
-    """Read a file, and leave out columns."""
-    from knockoffs.files import drop_columns, read_table_file
-
-    say(f"reading {table}")
-    frame = read_table_file(table)
-    check_columns(frame, list(drop or []), "--drop")
-    return drop_columns(frame, list(drop or [])) if drop else frame
-
-
-def save(record: SelectionRecord, out: Path | None) -> None:
-    """Write the record where a folder was named."""
-    if out is None:
-        return
-    from knockoffs.selection_file import write_selection
-
-    json_path, csv_path = write_selection(record, out)
-    say(f"wrote {json_path} and {csv_path}")
-
-
-# ---- checking the call -----------------------------------------------------------------------------------------------
-
-
-def check_call(parameters: dict[str, Any]) -> None:
-    """Refuse what is wrong whatever the data are; the data have not been read yet."""
-    from knockoffs.errors import InputError
-    from knockoffs.filter import RULES, check_fdr, check_offset
-
-    try:
-        check_fdr(parameters["fdr"])
-        check_offset(parameters.get("offset", 1))
-    except InputError as error:
-        raise bad_call(str(error)) from None
-    check_feature_model(parameters.get("feature_model"))
-    check_name("rule", parameters.get("rule"), RULES)
-    if parameters.get("estimator"):
-        from knockoffs.response import ESTIMATORS
-
-        check_name("estimator", parameters["estimator"], ESTIMATORS)
-    if parameters.get("importance"):
-        from knockoffs.importance import SCORES
-
-        check_name("importance", parameters["importance"], SCORES)
-    if parameters.get("loss"):
-        from knockoffs.importance.losses import LOSSES
-
-        check_name("loss", parameters["loss"], LOSSES)
-    if parameters.get("task"):
-        from knockoffs.choices import TASKS
-
-        check_name("task", parameters["task"], TASKS)
-
-
-def check_feature_model(name: str | None) -> None:
-    """Refuse a family that does not exist."""
-    from knockoffs.features import FAMILIES
-
-    if name is None or not name.lower().endswith((".bif", ".bif.gz")):
-        check_name("feature-model", name, FAMILIES)
-
-
-def check_name(option: str, got: str | None, allowed: Any) -> None:
-    """Refuse a name that is not among those allowed, with the nearest that is."""
-    from knockoffs.errors import unknown_option
-
-    if got is not None and got.replace("-", "_") not in allowed:
-        raise bad_call(f"--{unknown_option(option, got, allowed)}")
-
-
-def check_columns(frame: Any, names: list[str], option: str) -> None:
-    """Refuse columns that the table does not have, with the nearest that it has."""
-    from difflib import get_close_matches
-
-    from knockoffs.errors import name_some
-
-    columns = [str(name) for name in frame.columns]
-    for name in names:
-        if name not in columns:
-            near = get_close_matches(name, columns, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise bad_call(f"{option} {name!r} is not a column of the table.{hint} It has {name_some(columns)}.")
-
-
-def parse_options(pairs: list[str] | None) -> dict[str, Any] | None:
-    """Options from NAME=VALUE; a value that is a number, true, false or a list in JSON is read as one."""
-    import json
-
-    options = {}
-    for pair in pairs or []:
-        name, equals, text = pair.partition("=")
-        if not equals or not name:
-            raise bad_call(f"--feature-model-option {pair!r}: expected NAME=VALUE.")
-        try:
-            options[name.replace("-", "_")] = json.loads(text)
-        except json.JSONDecodeError:
-            options[name.replace("-", "_")] = text
-    return options or None
-
-
-# ---- what is shown -------------------------------------------------------------------------------------------------
-
-
-def say(message: str) -> None:
-    """Write a line about the progress to standard error; bars are drawn by the loops themselves, on a terminal."""
-    print(printable(message), file=sys.stderr, flush=True)
-
-
-def printable(text: str) -> str:
-    r"""Text whose control characters are written as escapes, so that a name cannot break a line.
-
-    >>> printable("a\nb")
-    'a\\nb'
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
-def show(record: SelectionRecord) -> None:
-    """Print the selected features as a table, and the sentence that says what it means."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    terminal = sys.stdout.isatty()
-    console = Console(width=None if terminal else 10_000, highlight=False)
-    by_W = sorted(record.features, key=lambda feature: -feature["W"])
-    selected = [feature for feature in by_W if feature["selected"]]
-    # where nothing was selected, the nearest ones, and that they were not
-    shown = selected or [feature for feature in by_W[:10] if feature["W"] > 0]
-    if shown:
-        grid = Table(box=None, pad_edge=False, header_style="bold")
-        grid.add_column("feature" if selected else "feature (not selected)", overflow="fold")
-        for heading in ("W", "q-value"):
-            grid.add_column(heading, justify="right", no_wrap=True)
-        for feature in shown:
-            # Text, not a string: brackets in a name are not markup
-            grid.add_row(Text(printable(feature["name"])), f"{feature['W']:.4g}", f"{feature['q_value']:.3g}")
-        console.print(grid)
-        console.print()
-    console.print(f"threshold {record.threshold:.4g}, {len(selected)} of {len(record.features)} features selected")
-    for note in record.notes.values():
-        console.print(Text(f"- {printable(note)}"))
-    console.print()
-    console.print(Text(record.explanation))
 
 
 if __name__ == "__main__":

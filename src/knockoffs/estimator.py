@@ -40,7 +40,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         Target false discovery rate, 0.1 if left out. A level at which knockoff+ can never select (below one over the
         number of features) is an error; where it is only the default that is too small, a warning.
     feature_model : str, fitted P^X, BayesianNetwork, callable or array, shape (n_columns, n_columns)
-        P^X: the name of a family that is fitted to X ("gaussian", "mixture", ...), a fitted one, a network, a function
+        P^X: the name of a family that is fitted to X ("gaussian", "mixture", "naive_bayes", "hmm", "lda", "network",
+        "fastphase"), the .bif file of a Bayesian network, a fitted one, a network, a function
         that fits one, or a covariance, which makes the features Gaussian around their means.
     feature_model_options : dict, optional
         Options of the fit of a family, for instance ``{"n_components": 3, "diagonal": "mvr"}``.
@@ -174,8 +175,10 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             task=self.task,
         )
         grouped = None if self.feature_of is None else owners
-        feature_model = None
-        if X_tilde is None:
+        feature_model, brought = None, {}
+        if X_tilde is not None:
+            brought["knockoffs"] = "the knockoffs were brought along: the guarantee rests on how they were drawn"
+        else:
             feature_model = feature_model_for(family, table, self.feature_model_options, grouped)
         validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
 
@@ -195,7 +198,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             n_folds=n_folds,
             n_fits=n_fits,
             sample_weight=weights,
-            notes=choice.notes,
+            notes=choice.notes | brought,
             rng=rng,
             n_jobs=self.n_jobs,
         )

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shutil
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -15,13 +16,15 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError, name_some
+from knockoffs.errors import InputError, KnockoffWarning, name_some
 from knockoffs.progress import track
 
 if TYPE_CHECKING:
     from knockoffs.features import FeatureModel
 
 MISSING = -127  # bed-reader's missing call in int8; any negative number is missing to the genotype model
+PEOPLE_COMPARED = 1000  # frequencies are then known to 0.01; the toy genotypes and their model have r = 0.998
+FEWEST_COMPARED, LEAST_CORRELATION = 20, 0.5  # SNPs, and r: 20 unrelated frequencies stay below 0.5 in 98 of 100 cases
 SNPS_AT_ONCE = 1024  # while the .bed, which goes SNP by SNP, is put together from blocks of people
 
 
@@ -110,6 +113,62 @@ def sample_knockoffs_bed(
     return out
 
 
+def fastphase_models(
+    bed: str | Path,
+    prefix: str | Path,
+    *,
+    start: int = 0,
+    hidden_knockoff: str = "chain",
+    n_jobs: int | None = None,
+) -> FeatureModel | dict[str, FeatureModel]:
+    """P^X of a .bed file by the parameters that fastPHASE has fitted: one for all SNPs, or one for each chromosome.
+
+    Parameters
+    ----------
+    bed : path
+    prefix : path
+        What the names of fastPHASE's files begin with. Where it holds {}, there is a set of files for each chromosome
+        of the .bim, whose name takes the place of {}. Character 1 of the files is allele 1 of the .bim.
+    start, hidden_knockoff
+        See ``fastphase_features``.
+    n_jobs : int, optional
+        Threads that share the rows.
+    """
+    from knockoffs.features.fastphase import GenotypeModel, read_fastphase
+
+    def model(files: str, columns: slice) -> GenotypeModel:
+        mosaic = read_fastphase(files, start=start)
+        _warn_of_other_frequencies(bed, columns, mosaic.frequencies(), files)
+        return GenotypeModel(mosaic, hidden_knockoff, n_jobs or 1)
+
+    with _open(bed) as file:
+        whole, names = slice(0, file.shape[1]), file.chromosome
+    if "{}" not in str(prefix):
+        return model(str(prefix), whole)
+    return {name: model(str(prefix).replace("{}", name), columns) for name, columns in _chromosomes(names).items()}
+
+
+def _warn_of_other_frequencies(bed: str | Path, columns: slice, expected: NDArray, files: str) -> None:
+    """Warn where the model cannot be one of these SNPs: files of another chromosome, or alleles the other way round."""
+    X, _ = read_bed(bed, rows=slice(0, PEOPLE_COMPARED), columns=columns)
+    if X.shape[1] != len(expected):
+        return  # an error, soon
+    known = X >= 0
+    seen = known.sum(axis=0) > 0
+    found = np.where(known, X, 0).sum(axis=0)[seen] / (2 * known.sum(axis=0)[seen])
+    expected = expected[seen]
+    if len(found) < FEWEST_COMPARED or np.ptp(found) == 0 or np.ptp(expected) == 0:
+        return
+    r = float(np.corrcoef(found, expected)[0, 1])
+    if r < LEAST_CORRELATION:
+        warnings.warn(
+            f"{files}: the frequencies of allele 1 in these files and in {Path(bed).name} have correlation {r:.2f}. "
+            "The knockoffs are not valid if these are the files of other SNPs, or count the other allele.",
+            KnockoffWarning,
+            stacklevel=4,
+        )
+
+
 def _open(path: str | Path) -> Any:
     try:
         from bed_reader import open_bed
@@ -191,7 +250,7 @@ def _open_journal(folder: Path, fingerprint: dict, resume: bool) -> None:
         if differs:
             raise InputError(
                 f"{folder} is from another run, with other {name_some(differs)}. "
-                "Repeat that run's arguments to go on with it, or start afresh with resume=False."
+                "Repeat that run's arguments to go on with it, or start afresh: resume=False, or --fresh."
             )
         return
     folder.mkdir(parents=True, exist_ok=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -135,7 +136,9 @@ def select_features(
     fit_stream, draw_stream, swap_stream, score_stream = rng.spawn(4)
 
     if knockoffs is None:
-        model = _fit_feature_model(feature_model, X, owners, names, fit_stream, n_jobs)
+        model = fit_feature_model(
+            feature_model, X, feature_names=names, feature_of=owners, rng=fit_stream, n_jobs=n_jobs
+        )
         _check_swaps(model.as_network().feature_of, owners)
         X_tilde = sample_knockoffs(model.as_network(), X, draw_stream)
     else:
@@ -178,21 +181,36 @@ def select_features(
     )
 
 
-def _fit_feature_model(
+def fit_feature_model(
     feature_model: FeatureModel | FitFeatureModel | None,
     X: NDArray,
-    owners: NDArray[np.intp],
-    names: tuple[str, ...],
+    *,
+    feature_names: Sequence[str],
+    feature_of: NDArray[np.intp] | None = None,
     rng: Generator,
-    n_jobs: int | None,
+    n_jobs: int | None = None,
 ) -> FeatureModel:
-    """P^X as it was given, or fitted; errors about columns get the columns' names."""
+    """P^X as it was given, or fitted; errors about columns get the columns' names.
+
+    Parameters
+    ----------
+    feature_model : FeatureModel or callable
+        Fitted already, or how to fit it.
+    X : array, shape (n, n_columns)
+    feature_names : sequence of str
+        One name a feature.
+    feature_of : array of int, shape (n_columns,), optional
+        Feature of each column; one column a feature if left out.
+    rng : numpy.random.Generator
+    n_jobs : int, optional
+    """
     if hasattr(feature_model, "as_network"):
         return feature_model  # type: ignore[return-value]
+    owners = check_features(feature_of, X.shape[1])
     if not callable(feature_model):
         raise InputError(f"feature_model={feature_model!r} is neither a fitted P^X nor a function that fits one.")
     constant = constant_columns(X)
-    column_names = [names[feature] for feature in owners]
+    column_names = [feature_names[feature] for feature in owners]
     if constant.size:
         which = name_some(column_names[column] for column in constant)
         warnings.warn(
@@ -200,11 +218,24 @@ def _fit_feature_model(
             KnockoffWarning,
             stacklevel=3,
         )
-    grouped = {"feature_of": owners} if len(names) < len(owners) and _takes_features(feature_model) else {}
+    grouped = {"feature_of": owners} if len(feature_names) < len(owners) and _takes_features(feature_model) else {}
     try:
         return feature_model(X, rng=rng, n_jobs=n_jobs, **grouped)
     except ColumnsError as error:
         raise error.named(column_names) from None
+    except InputError:
+        raise
+    except (TypeError, ValueError) as error:
+        options = _options_of(feature_model)
+        if not options:
+            raise
+        raise InputError(f"the feature model could not be fitted with {options}: {error}") from error
+
+
+def _options_of(fit: Any) -> str:
+    """Options that were bound to a fit, in words; names and kinds of the columns come with the table."""
+    bound = fit.keywords if isinstance(fit, partial) else {}
+    return ", ".join(f"{name}={value!r}" for name, value in bound.items() if name not in ("names", "kinds"))
 
 
 def _tie_copies(scores: Scores, X: NDArray, X_tilde: NDArray, owners: NDArray[np.intp]) -> Scores:

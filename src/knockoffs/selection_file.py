@@ -24,8 +24,8 @@ from knockoffs.procedure import Selection
 
 FORMAT = 1
 PARAMETERS = frozenset(
-    "target drop seed fdr feature_model feature_model_options estimator importance loss evaluation n_folds n_fits task "
-    "offset rule".split()
+    "target drop weights seed fdr feature_model feature_model_options knockoffs estimator importance loss evaluation "
+    "n_folds n_fits task offset rule".split()
 )
 ALWAYS = ("knockoffs", "numpy", "scipy", "scikit-learn", "numba", "joblib", "narwhals")
 WHERE_USED = {"torch": "torch", "xgboost": "xgboost", "lightgbm": "lightgbm", "pandas": "pandas", "polars": "polars"}
@@ -40,7 +40,7 @@ class SelectionRecord:
     parameters : dict
         Every option of the call, also those left at their defaults.
     data : dict
-        Name, SHA-256, rows and columns of the data file.
+        Name, SHA-256, rows and columns of the data file; SHA-256 of other files, of a network or of knockoffs.
     versions : dict
         Of Python, of this package and of what it computes with.
     notes : dict
@@ -164,9 +164,13 @@ def differences(old: SelectionRecord, new: SelectionRecord) -> tuple[list[str], 
     """Tell what differs between two records: in the answer, and in what it rests on."""
     answer, grounds = [], []
     if old.data.get("sha256") != new.data.get("sha256"):
-        grounds.append(
-            f"the data: SHA-256 {str(old.data.get('sha256'))[:12]}... then, {str(new.data.get('sha256'))[:12]}... now"
-        )
+        grounds.append(f"the data: SHA-256 {_start(old.data.get('sha256'))} then, {_start(new.data.get('sha256'))} now")
+    files_then, files_now = old.data.get("files") or {}, new.data.get("files") or {}
+    for name in files_then.keys() | files_now.keys():
+        if files_then.get(name) != files_now.get(name):
+            grounds.append(
+                f"the file {name}: SHA-256 {_start(files_then.get(name))} then, {_start(files_now.get(name))} now"
+            )
     for package in old.versions.keys() | new.versions.keys():
         then, now = old.versions.get(package), new.versions.get(package)
         if then != now and then is not None and now is not None:
@@ -184,6 +188,10 @@ def differences(old: SelectionRecord, new: SelectionRecord) -> tuple[list[str], 
     if come:
         answer.append(f"newly selected: {', '.join(map(repr, come))}")
     return answer, sorted(grounds)
+
+
+def _start(sha256: Any) -> str:
+    return f"{str(sha256)[:12]}..."
 
 
 def _writable(value: Any) -> Any:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from knockoffs.errors import InputError
-from knockoffs.experiments import EXPERIMENTS, run_experiment, runner
+from knockoffs.experiments import EXPERIMENTS, STUDIES, run_experiment, runner
 from knockoffs.experiments.runner import Context, fingerprint, mean_and_error
 
 
@@ -72,7 +72,7 @@ def test_unknown_experiment():
 def test_every_experiment_has_its_parts():
     import importlib
 
-    for module in map(importlib.import_module, EXPERIMENTS.values()):
+    for module in map(importlib.import_module, (EXPERIMENTS | STUDIES).values()):
         assert callable(module.run) and callable(module.plot)
         assert type(module.CONFIG) is type(module.QUICK)
 

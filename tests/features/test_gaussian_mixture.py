@@ -110,6 +110,8 @@ def test_dependent_columns_are_refused_with_their_numbers(fit, rng):
         fit(np.column_stack([X, 2 * X[:, 0] - X[:, 2]]), rng=rng)
     with pytest.raises(ColumnsError, match="'1', '4' determine one another"):
         fit(np.column_stack([X, 1e6 * X[:, 1] + 3]), rng=rng)
+    with pytest.raises(ColumnsError, match="'2', '5' determine one another"):
+        fit(np.column_stack([np.ones(200), X, X[:, 1]]), rng=rng)
     with pytest.raises(ColumnsError, match="'1', '20' are copies"):
         wide = rng.normal(size=(10, 20))
         fit(np.column_stack([wide, -wide[:, 1]]), rng=rng)

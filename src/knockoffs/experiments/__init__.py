@@ -22,7 +22,18 @@ EXPERIMENTS = {
     "discovery": "knockoffs.experiments.discovery",
     "schematic": "knockoffs.experiments.schematic",
 }
+# not in the paper, so not among "all"
+STUDIES = {"scores": "knockoffs.experiments.score_study"}
 SEED = 2019  # the year of the paper
+
+
+def describe(name: str) -> str:
+    """Say in one line what an experiment shows: the first line of its module.
+
+    >>> describe("scores")
+    'Which score, loss, rows and model of y find most: every combination on the same repetitions.'
+    """
+    return (importlib.import_module((EXPERIMENTS | STUDIES)[name]).__doc__ or "").splitlines()[0]
 
 
 def run_experiment(
@@ -44,7 +55,7 @@ def run_experiment(
     Parameters
     ----------
     name : str
-        A key of ``EXPERIMENTS``, or "all".
+        A key of ``EXPERIMENTS`` or ``STUDIES``, or "all": every one of ``EXPERIMENTS``.
     quick : bool
         Minutes on two cores instead of the full size.
     device : str
@@ -76,8 +87,9 @@ def run_experiment(
         write_table,
     )
 
-    if name != "all" and name not in EXPERIMENTS:
-        raise unknown_option("experiment", name, [*EXPERIMENTS, "all"])
+    modules = EXPERIMENTS | STUDIES
+    if name != "all" and name not in modules:
+        raise unknown_option("experiment", name, [*modules, "all"])
     log = log or stamped()
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
@@ -85,7 +97,7 @@ def run_experiment(
     context = Context(device, n_jobs, folder / "chunks", data_folder, log)
     tables = []
     for key in EXPERIMENTS if name == "all" else [name]:
-        module = importlib.import_module(EXPERIMENTS[key])
+        module = importlib.import_module(modules[key])
         config = module.QUICK if quick else module.CONFIG
         log(f"{key}: started{' (quick)' if quick else ''} on {found['device']}")
         start, cpu = time.perf_counter(), time.process_time()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from knockoffs.experiments import EXPERIMENTS, SEED, run_experiment
+from knockoffs.experiments import EXPERIMENTS, SEED, STUDIES, run_experiment
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the experiments that are named."""
     parser = argparse.ArgumentParser(prog="python -m knockoffs.experiments", description=__doc__)
-    parser.add_argument("names", nargs="+", metavar="NAME", help=f"one or more of {', '.join(EXPERIMENTS)}, or all")
+    names = ", ".join((*EXPERIMENTS, *STUDIES))
+    parser.add_argument("names", nargs="+", metavar="NAME", help=f"one or more of {names}, or all")
     parser.add_argument("--quick", action="store_true", help="minutes on two cores")
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
     parser.add_argument("--out", default="results", help="folder for tables, figures, records and finished work")

@@ -33,7 +33,7 @@ class Config:
     """
 
     n: int = 3000
-    degrees_of_freedom: tuple[float, ...] = (3.0, 5.0, 10.0, np.inf)
+    degrees_of_freedom: tuple[float, ...] = (3.0, 5.0, 10.0)
     n_components: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 12, 16, 20)
     repetitions: int = 100
     target_fdr: float = 0.2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from numpy.random import Generator
 from numpy.typing import NDArray
@@ -26,6 +26,23 @@ class FitFeatureModel(Protocol):
         ...
 
 
+Part = TypeVar("Part")
+
+
+def takes_labels(family: Part) -> Part:
+    """Mark a family, its class or its fit, whose columns may hold labels: they come as codes 0, 1, ..."""
+    marked: Any = family
+    marked.takes_labels = True
+    return family
+
+
+def takes_only_labels(fit: Part) -> Part:
+    """Mark a fit to which all columns are labels: whole numbers come as codes of themselves."""
+    marked: Any = takes_labels(fit)
+    marked.takes_only_labels = True
+    return fit
+
+
 # name -> "module:fit", imported when first used
 FAMILIES: dict[str, str] = {
     "gaussian": "knockoffs.features.gaussian:fit_gaussian",
@@ -34,4 +51,5 @@ FAMILIES: dict[str, str] = {
     "hmm": "knockoffs.features.hidden_markov_fit:fit_hidden_markov",
     "lda": "knockoffs.features.latent_dirichlet:fit_latent_dirichlet",
     "network": "knockoffs.features.discrete_network:fit_discrete_network",
+    "fastphase": "knockoffs.features.fastphase:fastphase_features",
 }

@@ -15,6 +15,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, KnockoffWarning, name_some, unknown_option
+from knockoffs.features import takes_labels, takes_only_labels
 from knockoffs.features.posterior.variable_elimination import (
     log_evidence_by_elimination,
     sample_by_elimination,
@@ -34,6 +35,7 @@ KEPT, MOVED = "(hidden, kept)", "(hidden, moved)"  # names of the hidden nodes o
 _Law = tuple[tuple[int, ...], NDArray]  # scope and table
 
 
+@takes_labels
 @dataclass(frozen=True)
 class DiscreteNetwork:
     """P(x) = prod over nodes of P(node | parents), some nodes observed and the others hidden.
@@ -375,6 +377,7 @@ def read_network(path: str | Path, *, observe: Sequence[str] | None = None, **op
     return DiscreteNetwork(bif.parents, bif.tables, observe, bif.states, **options)  # type: ignore[arg-type]
 
 
+@takes_only_labels
 def fit_discrete_network(
     X: ArrayLike,
     *,

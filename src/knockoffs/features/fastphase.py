@@ -70,6 +70,13 @@ class Mosaic:
         """The law of one hidden chain."""
         return JumpChain(self.alpha, -np.expm1(-self.r[1:]))
 
+    def frequencies(self) -> NDArray:
+        """P(allele 1) at every site, shape (p,)."""
+        law = self.alpha.copy()  # of the hidden state: it stays, or jumps
+        for j, jump in enumerate(self.chain.jump, start=1):
+            law[j] = (1 - jump) * law[j - 1] + jump * self.alpha[j]
+        return (law * self.theta).sum(axis=1)
+
 
 @dataclass(frozen=True)
 class HaplotypeModel:
@@ -221,6 +228,42 @@ class GenotypeConjugate:
         return np.where(same, self.log_conditional(u_tilde, blanket), -np.inf)
 
 
+def fastphase_features(
+    X: NDArray,
+    *,
+    prefix: str | Path | None = None,
+    haplotypes: bool = False,
+    start: int = 0,
+    hidden_knockoff: str = "chain",
+    rng: Generator,
+    n_jobs: int | None = None,
+) -> GenotypeModel | HaplotypeModel:
+    """P^X with the parameters that fastPHASE has fitted; nothing is fitted to X.
+
+    Parameters
+    ----------
+    X : array, shape (n, p)
+        Counts 0, 1, 2 of genotypes, or alleles 0, 1 of haplotypes.
+    prefix : path
+        Of the parameter files: see ``read_fastphase``.
+    haplotypes : bool
+        Whether a row is a haplotype, and not a person's genotypes.
+    start : int
+        Which of several random starts in the files.
+    hidden_knockoff : {"chain", "posterior"}
+        As in HiddenMarkov.
+    n_jobs : int, optional
+        Threads that share the rows.
+    """
+    if prefix is None:
+        raise InputError("fastphase needs prefix=..., what the names of the files that fastPHASE wrote begin with.")
+    mosaic = read_fastphase(prefix, start=start)
+    if X.shape[1] != len(mosaic.r):
+        raise InputError(f"{prefix}: the files hold {len(mosaic.r)} sites, and X has {X.shape[1]} columns.")
+    family = HaplotypeModel if haplotypes else GenotypeModel
+    return family(mosaic, hidden_knockoff, n_jobs or 1)
+
+
 def _moves(mosaic: Mosaic, hidden_knockoff: str, n_jobs: int) -> Conjugate:
     if hidden_knockoff == "posterior":
         return Identity()
@@ -260,13 +303,23 @@ def read_fastphase(prefix: str | Path, *, start: int = 0) -> Mosaic:
     return Mosaic(r, alpha, np.where(first_is_one[:, None], theta, 1 - theta))
 
 
-def _read_lines(prefix: str | Path, ending: str) -> list[str]:
+def fastphase_files(prefix: str | Path) -> list[Path]:
+    """Paths of the four parameter files."""
+    return [_find(prefix, ending) for ending in ("rhat.txt", "alphahat.txt", "thetahat.txt", "origchars")]
+
+
+def _find(prefix: str | Path, ending: str) -> Path:
     for path in (Path(f"{prefix}_{ending}"), Path(f"{prefix}_{ending}.gz")):
         if path.exists():
-            opened = gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
-            with opened as file:
-                return [line.strip() for line in file if line.strip()]
+            return path
     raise InputError(f"{prefix}_{ending}: no such file, and none that ends in .gz.")
+
+
+def _read_lines(prefix: str | Path, ending: str) -> list[str]:
+    path = _find(prefix, ending)
+    opened = gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
+    with opened as file:
+        return [line.strip() for line in file if line.strip()]
 
 
 def _read_numbers(prefix: str | Path, ending: str, start: int) -> NDArray:

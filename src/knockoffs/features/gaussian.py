@@ -125,7 +125,10 @@ def varying_columns(X: NDArray) -> tuple[NDArray[np.intp], NDArray[np.intp], NDA
     if not varying.size:
         raise InputError("every column of X is constant: there is nothing to select from.")
     Z, centre, scale = standardise(np.asarray(X[:, varying], dtype=float))
-    check_independent(Z)
+    try:
+        check_independent(Z)
+    except ColumnsError as error:  # counted among the varying columns; the user counts all
+        raise ColumnsError(varying[list(error.columns)], error.before, error.after) from None
     return constant, varying, Z, centre, scale
 
 

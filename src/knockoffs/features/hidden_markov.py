@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from knockoffs.errors import InputError, unknown_option
+from knockoffs.features import takes_labels
 from knockoffs.features.hidden_markov_emissions import (
     BLOCK_BYTES,
     DiscreteEmissions,
@@ -47,6 +48,7 @@ LARGEST_SPREAD = 500.0  # exp(-745) is the smallest double; the rest is room for
 TINY = 1e-60  # a step as improbable as this is one that scaled arithmetic may not count on
 
 
+@takes_labels
 @dataclass(frozen=True)
 class HiddenMarkov:
     """P^X of a hidden Markov model whose transitions and emissions may differ from site to site.

@@ -13,11 +13,13 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, name_some, unknown_option
+from knockoffs.features import takes_labels
 from knockoffs.features.hidden_markov import HIDDEN_KNOCKOFFS, HiddenMarkov, filter_states, log_likelihoods
 from knockoffs.features.hidden_markov_emissions import DiscreteEmissions, Emissions, GaussianEmissions
 from knockoffs.progress import track
 
 
+@takes_labels
 def fit_hidden_markov(
     X: NDArray,
     *,

@@ -14,6 +14,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, KnockoffWarning, name_some, unknown_option
+from knockoffs.features import takes_labels
 from knockoffs.features.children import KINDS, SUM_TOLERANCE, Children, infer_kind
 from knockoffs.features.order import choose_order
 from knockoffs.features.posterior.categorical import normalise_log_weights, sample_categorical
@@ -22,6 +23,7 @@ from knockoffs.sampling.conjugates.independent import Independent
 from knockoffs.sampling.network import BayesianNetwork, Blanket, Node
 
 
+@takes_labels
 @dataclass(frozen=True)
 class NaiveBayes:
     """Classes K with probabilities ``weights``, and columns that are independent given K.
@@ -122,6 +124,7 @@ def _log_prob(group: Children, u: NDArray, blanket: Blanket) -> NDArray:
     return group.log_prob(u)[np.arange(len(u)), blanket["K"]]
 
 
+@takes_labels
 def fit_naive_bayes(
     X: ArrayLike,
     *,
