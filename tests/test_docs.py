@@ -80,6 +80,7 @@ def run_console(body):
 def run_command(command, status):
     if command == "echo $?":
         return f"{status}\n", 0
+    command, _, last = command.partition(" | tail -n ")
     program, *arguments = shlex.split(command)
     if program != "knockoffs":
         done = subprocess.run([program, *arguments], capture_output=True, text=True, check=True)
@@ -87,8 +88,11 @@ def run_command(command, status):
     from knockoffs.cli import main
 
     out = io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out), pytest.raises(SystemExit) as end:
+    err = io.StringIO() if last else out  # a pipe leaves standard error on the terminal
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as end:
         main(arguments)
+    if last:
+        return err.getvalue() + "".join(out.getvalue().splitlines(keepends=True)[-int(last) :]), 0
     return out.getvalue(), end.value.code
 
 
