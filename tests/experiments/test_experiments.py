@@ -94,6 +94,16 @@ def test_the_result_does_not_depend_on_what_was_kept_or_on_the_number_of_jobs(tm
         np.testing.assert_allclose(first[score], anew[score], rtol=1e-5, atol=1e-6)
 
 
+def test_the_way_to_the_gpu_gives_the_same(monkeypatch):
+    config = replace(SYNTHETIC, n_components=(2,))
+    context = Context(device="cpu", n_jobs=1)
+    on_cores = power.synthetic_scores(config, np.random.default_rng(0), context)[2]
+    monkeypatch.setattr(repetitions, "_on_cpu", lambda device: False)
+    on_gpu = power.synthetic_scores(config, np.random.default_rng(0), context)[2]
+    for score in power.SCORES:
+        np.testing.assert_allclose(on_cores[score], on_gpu[score], rtol=1e-5, atol=1e-6)
+
+
 @needs_data
 def test_figure_3_on_real_data(tmp_path, context):
     real = power.RealData(

@@ -5,7 +5,7 @@ from scipy.stats import multivariate_normal
 from knockoffs.errors import ColumnsError, InputError, KnockoffWarning
 from knockoffs.features.gaussian import fit_gaussian, gaussian_features
 from knockoffs.features.gaussian_mixture import fit_gaussian_mixture, gaussian_mixture_features
-from knockoffs.features.shrinkage import shrunk_covariance
+from knockoffs.features.shrinkage import INTENSITIES, _moments, estimate_covariance
 from knockoffs.sampling.sampler import sample_knockoffs
 
 MEANS = np.array([[-3.0, 0.0, 1.0], [3.0, 1.0, -1.0]])
@@ -122,31 +122,45 @@ def test_few_rows_are_shrunk_and_said(rng):
     assert all(np.linalg.eigvalsh(law.covariance).min() > 0.01 for law in model.laws)
 
 
-def test_shrinkage_does_not_hide_collinear_columns_of_many_rows(rng):
-    """Shrunk by its Ledoit-Wolf intensity of 0.015, a correlation of 0.9999995 would become 0.985."""
-    X = rng.normal(size=(500, 3))
+@pytest.mark.parametrize("n", [30, 120, 500])
+def test_shrinkage_does_not_hide_collinear_columns(n, rng):
+    """Ledoit and Wolf's intensity (0.015 for 500 rows) would turn a correlation of 0.9999995 into 0.985."""
+    X = rng.normal(size=(n, 3))
     X[:, 2] = X[:, 0] + 1e-3 * X[:, 2]
+    S = fit_gaussian(X).law.covariance
+    assert S[0, 2] / np.sqrt(S[0, 0] * S[2, 2]) > 1 - 1e-4
+
+
+def test_shrinkage_is_near_the_best_there_is(rng):
+    """300 rows of 100 columns: the divergence from the true law is within 15 % of the best intensity's, and less
+    than two thirds of the plain covariance's. One draw; over 20 seeds the first ratio was at most 1.04."""
+    d, n = 100, 300
+    truth = 0.5 ** np.abs(np.subtract.outer(np.arange(d), np.arange(d)))
+    X = rng.multivariate_normal(np.zeros(d), truth, size=n)
+
+    def divergence(S):  # Kullback-Leibler, of N(0, truth) from N(0, S)
+        ratio = np.linalg.solve(S, truth)
+        return 0.5 * (np.trace(ratio) - d - np.linalg.slogdet(ratio)[1])
+
+    _, plain = _moments(X, np.ones(n))
+    diagonal = np.diag(np.diag(plain))
+    best = min(divergence((1 - a) * plain + a * diagonal) for a in INTENSITIES)
+    _, chosen = estimate_covariance(X, what="the test")
+    assert divergence(chosen) < 1.15 * best
+    assert divergence(chosen) < divergence(plain) / 1.5
+
+
+def test_covariance_of_many_rows_is_kept(rng):
+    X = rng.normal(size=(500, 3))
     np.testing.assert_allclose(fit_gaussian(X).law.covariance, np.cov(X.T, bias=True), rtol=1e-9)
 
 
-def test_shrinkage_is_sklearns_for_equal_variances(rng):
-    from sklearn.covariance import ledoit_wolf
-
-    X = rng.normal(size=(80, 10)) @ np.linalg.cholesky(0.5 * np.eye(10) + 0.5).T
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    _, covariance, intensity = shrunk_covariance(X)
-    expected, expected_intensity = ledoit_wolf(X, assume_centered=True)
-    assert intensity == pytest.approx(expected_intensity, rel=1e-6)
-    np.testing.assert_allclose(covariance, expected, atol=1e-10)
-
-
-def test_shrinkage_with_weights_is_shrinkage_of_repeated_rows(rng):
-    X = rng.normal(size=(40, 4))
-    mean, covariance, intensity = shrunk_covariance(X, np.r_[np.zeros(20), np.ones(20)])
-    expected = shrunk_covariance(X[20:])
+def test_covariance_with_weights_is_that_of_the_rows_they_leave(rng):
+    X = rng.normal(size=(1000, 4)) @ rng.normal(size=(4, 4))
+    mean, covariance = estimate_covariance(X, np.r_[np.zeros(500), np.ones(500)], what="the test")
+    expected = estimate_covariance(X[500:], what="the test")
     np.testing.assert_allclose(mean, expected[0])
     np.testing.assert_allclose(covariance, expected[1])
-    assert intensity == pytest.approx(expected[2])
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ class Job:
 
 FLOOR = 1e-3  # of the variances in a component, in units of the whole column
 TRIES = 2  # of EM
-CPU_BATCH = 5  # on a CPU, larger batches of networks only leave the cache
+CPU_BATCH = 2  # on a CPU, larger batches of networks only leave the cache
 
 
 # Before the model of y
@@ -228,15 +228,13 @@ def score_jobs(jobs: Sequence[Job], context: Context) -> dict[str, Arrays]:
     missing = [chunk for chunk in chunks if context.find(chunk[1]) is None]
     if missing:
         context.log(f"{sum(c[2].stop - c[2].start for c in missing)} repetitions to do in {len(missing)} batches")
-    tasks = [(job.prepare, streams[job.name][r][0]) for job, _, part in missing for r in range(part.start, part.stop)]
-    prepared = _prepare_all(tasks, context)
+    parts = [(job, streams[job.name][part]) for job, _, part in missing]
+    scored = _score_on_cores(parts, context) if on_cpu else _score_on_gpu(parts, context)
     results: dict[str, list[Arrays]] = {job.name: [] for job in jobs}
     for job, key, part in chunks:
         found = context.find(key)
         if found is None:
-            batch = [next(prepared) for _ in range(part.start, part.stop)]
-            scoring = [pair[1] for pair in streams[job.name][part]]
-            found = context.keep(key, score_batch(batch, job.training, scoring, context.device))
+            found = context.keep(key, next(scored))
             context.log(f"{job.name}: repetitions {part.start + 1} to {part.stop} of {len(job.rngs)}")
         results[job.name].append(found)
     return {
@@ -245,15 +243,34 @@ def score_jobs(jobs: Sequence[Job], context: Context) -> dict[str, Arrays]:
     }
 
 
-def _prepare_all(tasks: Sequence[tuple[Prepare, Generator]], context: Context) -> Iterator[Prepared]:
-    """Repetitions in order; the workers run ahead of the training."""
+Streams = Sequence[Sequence[Generator]]  # of each repetition: before the model of y, and after
+
+
+def _score_on_cores(parts: Sequence[tuple[Job, Streams]], context: Context) -> Iterator[Arrays]:
+    """Batches in order, each prepared, trained and scored by one worker: small networks gain nothing from threads."""
     from joblib import Parallel, delayed
 
-    if not tasks:
-        return iter(())
-    work = Parallel(n_jobs=context.n_jobs, return_as="generator")
-    prepared: Iterator[Prepared] = work(delayed(prepare)(rng) for prepare, rng in tasks)
-    return prepared
+    tasks = (delayed(_score_part)(job.prepare, job.training, streams) for job, streams in parts)
+    scored: Iterator[Arrays] = Parallel(n_jobs=context.n_jobs, return_as="generator")(tasks)
+    return scored
+
+
+def _score_part(prepare: Prepare, training: Training, streams: Streams) -> Arrays:
+    batch = [prepare(before) for before, _ in streams]
+    return score_batch(batch, training, [after for _, after in streams], "cpu")
+
+
+def _score_on_gpu(parts: Sequence[tuple[Job, Streams]], context: Context) -> Iterator[Arrays]:
+    """Batches in order, trained and scored on the GPU while the workers prepare the next ones."""
+    from joblib import Parallel, delayed
+
+    if not parts:
+        return
+    tasks = (delayed(job.prepare)(before) for job, streams in parts for before, _ in streams)
+    prepared = Parallel(n_jobs=context.n_jobs, return_as="generator")(tasks)
+    for job, streams in parts:
+        batch = [next(prepared) for _ in streams]
+        yield score_batch(batch, job.training, [after for _, after in streams], context.device)
 
 
 def _on_cpu(device: str) -> bool:

@@ -34,14 +34,14 @@ class Config:
 
     n: int = 3000
     degrees_of_freedom: tuple[float, ...] = (3.0, 5.0, 10.0, np.inf)
-    n_components: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 12)
+    n_components: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 12, 16, 20)
     repetitions: int = 100
     target_fdr: float = 0.2
     C: float = 0.01
 
 
 CONFIG = Config()
-QUICK = Config(degrees_of_freedom=(3.0, 10.0), n_components=(1, 2, 3, 6), repetitions=12)
+QUICK = Config(degrees_of_freedom=(3.0, 10.0), n_components=(1, 2, 3, 6, 12), repetitions=12)
 
 
 def repeat(config: Config, df: float, rng: Generator) -> NDArray:

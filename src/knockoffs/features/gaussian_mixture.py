@@ -66,7 +66,7 @@ class MixtureFeatures:
 
     def log_joint(self, X: NDArray) -> NDArray:
         """Log weights_k N(x; mean_k, S_k), shape (n, l)."""
-        columns = X[:, self.varying]
+        columns = X[:, self.varying] if len(self.constant) else X
         return np.column_stack(
             [np.log(weight) + law.log_density(columns) for weight, law in zip(self.weights, self.laws, strict=True)]
         )

@@ -1,4 +1,4 @@
-"""Covariances, shrunk towards their diagonal where rows are few (Ledoit and Wolf 2004), and only there."""
+"""Covariances, shrunk towards their diagonal as far as held-out rows ask for it."""
 
 from __future__ import annotations
 
@@ -9,67 +9,84 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import KnockoffWarning
 
-FEW = 2  # rows a column; with more the covariance is kept as it is, for shrinkage hides near-collinear columns
+FEW = 2  # rows a column, under which the user is told that the covariance rests on little
+PLENTY = 50  # rows a column, from which on a covariance is kept as it is
+N_FOLDS = 4
+INTENSITIES = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 61)])
 
 
 def estimate_covariance(X: NDArray, weights: NDArray | None = None, *, what: str) -> tuple[NDArray, NDArray]:
-    """Mean and covariance of weighted rows, shrunk with a warning where there are fewer than two rows a column.
+    """Mean and covariance of weighted rows, shrunk towards the diagonal where that predicts held-out rows better.
 
-    Parameters
-    ----------
-    X : array, shape (n, d)
-    weights : array, shape (n,), optional
-        Weight of each row in [0, 1]; all one if left out.
-    what : str
-        What the covariance is of, for the warning.
-    """
-    rows, d = len(X) if weights is None else weights.sum(), X.shape[1]
-    if rows >= FEW * d:
-        mean = np.average(X, axis=0, weights=weights)
-        centred = X - mean
-        weighted = centred if weights is None else centred * weights[:, None]
-        return mean, weighted.T @ centred / rows
-    mean, covariance, intensity = shrunk_covariance(X, weights)
-    warnings.warn(
-        f"{what} rests on {rows:.0f} rows for {d} columns: its covariance was shrunk towards the diagonal by "
-        f"{intensity:.2f}. P^X, and with it the FDR, is less sure; more rows or fewer components make it surer.",
-        KnockoffWarning,
-        stacklevel=4,
-    )
-    return mean, covariance
-
-
-def shrunk_covariance(X: NDArray, weights: NDArray | None = None) -> tuple[NDArray, NDArray, float]:
-    """Mean and covariance of the rows of X, shrunk towards the diagonal by the Ledoit-Wolf intensity.
-
-    On the correlation scale the target is the identity, so neither variances nor units change.
+    The likelihood of held-out rows estimates the divergence of the fitted P^X from the true one, which is what the
+    FDR's robustness rests on. It sees what the squared error of Ledoit and Wolf does not: near-collinear columns,
+    whose smallest eigenvalues any shrinkage would hide.
 
     Parameters
     ----------
     X : array, shape (n, d)
     weights : array, shape (n,), optional
         Weight of each row in [0, 1], as EM's responsibilities; all one if left out.
+    what : str
+        What the covariance is of, for the warning.
 
     Returns
     -------
     mean : array, shape (d,)
     covariance : array, shape (d, d)
-    intensity : float
-        0 keeps the covariance, 1 would leave its diagonal only. It vanishes as rows grow.
     """
     w = np.ones(len(X)) if weights is None else weights
-    total = w.sum()
-    mean = w @ X / total
+    rows, d = w.sum(), X.shape[1]
+    mean, covariance = _moments(X, w)
+    if rows >= PLENTY * d:
+        return mean, covariance
+    scale = np.sqrt(np.diag(covariance))
+    intensity = held_out_intensity((X - mean) / scale, w)
+    off_diagonal = ~np.eye(d, dtype=bool)
+    covariance[off_diagonal] *= 1 - intensity
+    if rows < FEW * d:
+        warnings.warn(
+            f"{what} rests on {rows:.0f} rows for {d} columns: its covariance was shrunk towards the diagonal by "
+            f"{intensity:.2g}. P^X, and with it the FDR, is less sure; more rows or fewer components make it surer.",
+            KnockoffWarning,
+            stacklevel=4,
+        )
+    return mean, covariance
+
+
+def held_out_intensity(Z: NDArray, weights: NDArray) -> float:
+    """Intensity a for which (1 - a) C + a I, C from the other folds, gives held-out rows the largest likelihood.
+
+    Parameters
+    ----------
+    Z : array, shape (n, d)
+        Rows in units of their standard deviations.
+    weights : array, shape (n,)
+
+    Returns
+    -------
+    float
+        Between 0 and 1; it vanishes as rows grow.
+    """
+    fold_of = np.arange(len(Z)) % N_FOLDS  # dealt in turn, so that an order of the rows does no harm
+    log_likelihood = np.zeros(len(INTENSITIES))
+    for fold in range(N_FOLDS):
+        held = fold_of == fold
+        total = weights[held].sum()
+        if total == 0 or weights[~held].sum() == 0:
+            continue
+        mean, C = _moments(Z[~held], weights[~held])
+        eigenvalues, vectors = np.linalg.eigh(C)
+        squares = weights[held] @ ((Z[held] - mean) @ vectors) ** 2
+        moved = (1 - INTENSITIES[:, None]) * eigenvalues.clip(0) + INTENSITIES[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            terms = -0.5 * (total * np.log(moved) + squares / moved)
+        log_likelihood += np.where((moved <= 1e-12).any(axis=1), -np.inf, terms.sum(axis=1))
+    return float(INTENSITIES[np.argmax(log_likelihood)])
+
+
+def _moments(X: NDArray, weights: NDArray) -> tuple[NDArray, NDArray]:
+    total = weights.sum()
+    mean = weights @ X / total
     centred = X - mean
-    variance = w @ centred**2 / total
-    scale = np.sqrt(variance)
-    Z = centred / scale
-    correlation = (Z * w[:, None]).T @ Z / total
-    off_diagonal = (correlation**2).sum() - len(correlation)
-    # E |z_i z_j - r_ij|^2 / n summed over i, j: how much of the off-diagonal is sampling noise
-    fourth = (w / total) @ ((Z**2).sum(axis=1) ** 2)
-    noise = (fourth - (correlation**2).sum()) / total
-    intensity = float(np.clip(noise / off_diagonal, 0.0, 1.0)) if off_diagonal > 0 else 1.0
-    shrunk = (1 - intensity) * correlation
-    np.fill_diagonal(shrunk, 1.0)
-    return mean, shrunk * np.outer(scale, scale), intensity
+    return mean, (centred * weights[:, None]).T @ centred / total

@@ -39,7 +39,7 @@ class GaussianLaw:
     @cached_property
     def factor(self) -> NDArray:
         """L, lower triangular, with L L^T = S."""
-        return cholesky(self.covariance, lower=True)
+        return np.asfortranarray(cholesky(self.covariance, lower=True))
 
     @cached_property
     def slope(self) -> NDArray:
@@ -58,11 +58,11 @@ class GaussianLaw:
 
     def log_density(self, X: NDArray) -> NDArray:
         """Log N(x; mean, S) for each row."""
-        return _log_normal(X - self.mean, self.factor)
+        return _log_normal(X, self.mean, self.factor)
 
     def log_knockoff_density(self, X_tilde: NDArray, X: NDArray) -> NDArray:
         """Log density of X_tilde given X, for each row."""
-        return _log_normal(X_tilde - X + (X - self.mean) @ self.slope, self.noise_factor)
+        return _log_normal(X_tilde, X - (X - self.mean) @ self.slope, self.noise_factor)
 
     def sample(self, X: NDArray, rng: Generator) -> NDArray:
         """Draw X_tilde given X, one for each row."""
@@ -81,10 +81,15 @@ class GaussianLaw:
         np.add(moved.T, X, out=out)
 
 
-def _log_normal(centred: NDArray, factor: NDArray) -> NDArray:
-    """Log density of N(0, L L^T) at each row."""
-    z = solve_triangular(factor, centred.T, lower=True)
-    return -0.5 * (z**2).sum(axis=0) - np.log(np.diag(factor)).sum() - 0.5 * len(factor) * np.log(2 * np.pi)
+def _log_normal(X: NDArray, mean: NDArray, factor: NDArray) -> NDArray:
+    """Log density of N(mean, L L^T) at each row; the mean may have a row for each row of X."""
+    squares = np.empty(len(X))
+    for start in range(0, len(X), ROWS_AT_ONCE):
+        rows = slice(start, start + ROWS_AT_ONCE)
+        centred = X[rows] - (mean if mean.ndim == 1 else mean[rows])
+        z = blas.dtrsm(1.0, factor, centred.T, lower=True, overwrite_b=True)
+        squares[rows] = np.einsum("ij,ij->j", z, z)
+    return -0.5 * squares - np.log(np.diag(factor)).sum() - 0.5 * len(factor) * np.log(2 * np.pi)
 
 
 @dataclass(frozen=True)
@@ -108,7 +113,9 @@ class Gaussian:
             return self.laws[0].sample(u, rng)
         u_tilde = np.empty(u.shape)
         for k, rows in self._rows(blanket):
-            u_tilde[rows] = self.laws[k].sample(u[rows], rng)
+            for start in range(0, len(rows), ROWS_AT_ONCE):  # gathered and put back while in the cache
+                some = rows[start : start + ROWS_AT_ONCE]
+                u_tilde[some] = self.laws[k].sample(u[some], rng)
         return u_tilde
 
     def log_conditional(self, u: NDArray, blanket: Blanket) -> NDArray:
