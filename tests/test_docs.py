@@ -108,7 +108,8 @@ def words(text):
 
 
 def needs_data(page):
-    return "load_hiv" in page.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    return "load_hiv" in text or "KNOCKOFFS_DATA" in text
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
