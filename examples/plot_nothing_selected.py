@@ -54,8 +54,8 @@ if plt is not None:
     for (n, selector), colour in zip(runs.items(), ("#4c72b0", "#c44e52"), strict=True):
         sizes, share = estimates(selector.W_)
         ax.plot(sizes, share, marker="o", markersize=3, color=colour, label=f"{n} rows")
-    ax.plot(sizes := np.arange(1, 61), 1 / sizes, color="#999999", linestyle=":", label="1 / size: never below this")
+    ax.plot(sizes := np.arange(1, 36), 1 / sizes, color="#999999", linestyle=":", label="1 / size: never below this")
     ax.axhline(fdr, color="k", linestyle="--", linewidth=0.8, label=f"level {fdr:g}")
-    ax.set(ylim=(0, 1.05), xlim=(0, 60), xlabel="features that would be selected", ylabel="estimated false share")
+    ax.set(ylim=(0, 1.05), xlim=(0, 35), xlabel="features that would be selected", ylabel="estimated false share")
     ax.legend(frameon=False)
     figure.tight_layout()
