@@ -103,7 +103,8 @@ def wrapped(printed):
 
 
 def words(text):
-    """Words of an output without its numbers and its spaces."""
+    """Words of an output without its numbers, checksums and spaces."""
+    text = re.sub(r"\b[0-9a-f]{32,}\b", "#", text)
     return re.sub(r"-?\d+(\.\d+)?(e[-+]?\d+)?", "#", text).split()
 
 
