@@ -3,8 +3,8 @@ One Gaussian or a mixture: does it matter?
 ==========================================
 
 It decides whether the promised false discovery rate holds. Three groups of rows, thirty features. Within a group ten
-features matter, ten others are nearly copies of them, and ten are noise; over all rows together the correlations cancel.
-One Gaussian sees independent columns and makes knockoffs that are. (Section 5.1 of the paper.)
+features matter, ten others are nearly copies of them, and ten are noise; over all rows the correlations cancel. One
+Gaussian sees independent columns and makes knockoffs that are independent, too. (Section 5.1 of the paper.)
 """
 
 # %%

@@ -25,10 +25,10 @@ for n, selector in runs.items():
     print(f"{n} rows, threshold {selector.threshold_:.3g}: {selector.explain()}\n")
 
 # %%
-# For every number of features one might select (those with the largest W), the filter estimates the share of false ones:
-# one, plus as many as have a W just as large with a minus sign, over the number selected. It takes the largest set whose
-# estimate is at most the level. The "one, plus" is why small sets are never selected: a set of 5 has an estimate of at
-# least 1/5, however clear the five are.
+# For every number of features one might select (those with the largest W), the filter estimates the share of false
+# ones: one, plus as many as have a W just as large with a minus sign, over the number selected. It takes the largest
+# set whose estimate is at most the level. The "one, plus" is why small sets are never selected: a set of 5 has an
+# estimate of at least 1/5, however clear the five are.
 
 
 def estimates(W):

@@ -2,9 +2,9 @@
 How do I write down a model of my own features?
 ===============================================
 
-A call centre counts twenty kinds of calls in every hour and the waiting time until the first. All depend on how busy the
-hour is, which nobody wrote down: busy -> calls, busy -> wait. No built-in family is like this, so it is written down
-as a network of three nodes, with a conjugate of our own. docs/own_network.md explains every step.
+A call centre counts twenty kinds of calls in every hour and the waiting time until the first. All depend on how busy
+the hour is, which nobody wrote down: busy -> calls, busy -> wait. No built-in family is like this, so it is written
+down as a network of three nodes, with a conjugate of our own. docs/own_network.md explains every step.
 """
 
 # %%
@@ -63,7 +63,11 @@ print("selected columns:", np.flatnonzero(selector.get_support()))
 # %%
 # What exchangeable means, as correlations: in the first two pictures the same, because calls 1 and its knockoff can
 # change places; in the third a feature against its own knockoff, which may be anything.
-pairs = {"calls 0, calls 1": (X, 1), "calls 0, knockoff of calls 1": (X_tilde, 1), "calls 0, its knockoff": (X_tilde, 0)}
+pairs = {
+    "calls 0, calls 1": (X, 1),
+    "calls 0, knockoff of calls 1": (X_tilde, 1),
+    "calls 0, its knockoff": (X_tilde, 0),
+}
 for name, (table, j) in pairs.items():
     print(f"{name}: correlation {np.corrcoef(X[:, 0], table[:, j])[0, 1]:.2f}")
 try:

@@ -2,13 +2,13 @@
 Which mutations make HIV resistant to a drug?
 =============================================
 
-A table, one call, and a picture of the answer. The table: 767 isolates of the virus, 201 mutations that each of them has
-or has not, and how much of the drug amprenavir it takes to stop it.
+A table, one call, and a picture of the answer. The table: 767 isolates of the virus, 201 mutations that each of them
+has or has not, and how much of the drug amprenavir it takes to stop it.
 """
 
 # %%
-# Without the data folder (KNOCKOFFS_DATA), a table of the same kind is made up: a chain of 100 mutations, the first 30 of
-# which matter.
+# Without the data folder (KNOCKOFFS_DATA), a table of the same kind is made up: a chain of 100 mutations, the first 30
+# of which matter.
 import numpy as np
 
 from knockoffs import DiscreteNetwork, InputError, KnockoffSelector

@@ -37,7 +37,9 @@ def run_page(page, folder):
             at = match.end()
             follows = printed is not None and not parts[-1].strip()
             if kind == "python" and not body.startswith("# not run"):
-                printed = run_python(body, namespace, f"{page.name}, block after {text[: match.start()].count(chr(10))}")
+                printed = run_python(
+                    body, namespace, f"{page.name}, block after {text[: match.start()].count(chr(10))}"
+                )
                 shown = body
             elif kind == "console" and not body.startswith("# not run"):
                 printed, shown = None, run_console(body)
