@@ -1,0 +1,69 @@
+"""
+One Gaussian or a mixture: does it matter?
+==========================================
+
+It decides whether the promised false discovery rate holds. Three groups of rows, thirty features. Within a group ten
+features matter, ten others are nearly copies of them, and ten are noise; over all rows the correlations cancel. One
+Gaussian sees independent columns and makes knockoffs that are independent, too. (Section 5.1 of the paper.)
+"""
+
+# %%
+# The features of one table. The overall correlation of a feature that matters with its near-copy is about zero.
+from functools import partial
+
+import numpy as np
+
+from knockoffs import false_discovery_proportion, fit_gaussian, fit_gaussian_mixture, power
+from knockoffs.importance.coefficients import coefficient_magnitude
+from knockoffs.procedure import select_features
+from knockoffs.response.linear import PlainLogistic
+from knockoffs.simulate import simulate_three_components
+
+rng = np.random.default_rng(0)
+data = simulate_three_components(2000, rng=rng)
+print("overall correlation of features 0 and 10:", np.corrcoef(data.X[:, 0], data.X[:, 10])[0, 1].round(2))
+narrow = data.parameters.covariances[1]
+print("correlation within a group:", narrow[0, 10].round(2))
+
+# %%
+# The same procedure with two models of the features, on ten tables. Everything else is equal.
+N_TABLES, FDR = 10, 0.2
+mixture = partial(fit_gaussian_mixture, n_components=range(1, 5), n_starts=1)  # EM from one start saves time here
+models = {"one Gaussian": fit_gaussian, "mixture, number of groups by AIC": mixture}
+found = {name: [] for name in models}
+scores = {name: [] for name in models}
+for stream in rng.spawn(N_TABLES):
+    table = simulate_three_components(2000, rng=stream)
+    for name, fit in models.items():
+        options = {"estimator": PlainLogistic(), "importance": coefficient_magnitude, "fdr": FDR}
+        selection = select_features(table.X, table.y, feature_model=fit, rng=stream.spawn(1)[0], **options)
+        chosen = selection.selected
+        found[name].append((false_discovery_proportion(chosen, table.non_nulls), power(chosen, table.non_nulls)))
+        scores[name].append((selection.scores.Z, selection.scores.Z_tilde))
+for name, runs in found.items():
+    fdp, found_share = np.mean(runs, axis=0)
+    print(f"{name}: FDR {fdp:.2f} (asked for {FDR}), power {found_share:.2f}")
+
+# %%
+# The nulls of all ten tables, importance of the feature against that of its knockoff. Nulls should lie on both sides of
+# the diagonal alike. With one Gaussian they beat their knockoffs, which have the right covariance and the wrong law.
+kinds = {"near-copies": (slice(10, 20), "#c44e52"), "noise": (slice(20, 30), "#999999")}
+for name, pairs in scores.items():
+    Z, Z_tilde = np.transpose(pairs, (1, 0, 2))
+    for kind, (part, _) in kinds.items():
+        print(f"{name}, {kind}: {(Z > Z_tilde)[:, part].mean():.0%} beat their knockoff (fair: 50%)")
+try:
+    import matplotlib.pyplot as plt
+except ImportError:
+    plt = None
+if plt is not None:
+    figure, axes = plt.subplots(1, 2, figsize=(9, 4.6))
+    for ax, (name, pairs) in zip(axes, scores.items(), strict=True):
+        Z, Z_tilde = np.transpose(pairs, (1, 0, 2))
+        for kind, (part, colour) in kinds.items():
+            ax.scatter(Z_tilde[:, part], Z[:, part], color=colour, label=kind, s=12)
+        ax.plot([0, 0.6], [0, 0.6], color="k", linewidth=0.6)
+        ax.set(xlabel="Z_tilde, of the knockoff", ylabel="Z, of the feature", xlim=(0, 0.6), ylim=(0, 0.6))
+        ax.set_title(f"{name}\nFDR {np.mean(found[name], axis=0)[0]:.2f}, asked for {FDR}", fontsize=10)
+    axes[0].legend(frameon=False, loc="lower right")
+    figure.tight_layout()

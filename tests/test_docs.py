@@ -1,0 +1,177 @@
+"""The pages in docs/ do what they say: their code runs, it prints what they show, and their links lead somewhere.
+
+On a page, ```python blocks are run in order in one namespace, in an empty folder. A ```text block right after one is
+what it printed; warnings are shown as ``KnockoffWarning: ...``. A ```console block holds commands after ``$`` and what
+they print. Blocks that begin with ``# not run`` are left out. Numbers may differ from machine to machine and are not
+compared; words are. ``python tests/test_docs.py docs/quickstart.md`` writes the outputs of a page anew.
+"""
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+import textwrap
+import warnings
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+GENERATED = ("paper_reproduced.md", "scores_table.md")  # written by commands of their own
+PAGES = sorted(page for page in (ROOT / "docs").glob("*.md") if page.name not in GENERATED)
+BLOCK = re.compile(r"^```(python|text|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+WIDTH = 110  # of the outputs, which are wrapped as a terminal does
+
+
+def run_page(page, folder):
+    """Run a page in a folder; return its text with the outputs that its blocks gave, and what differed."""
+    text, namespace = page.read_text(encoding="utf-8"), {"__name__": "__main__"}
+    parts, at, printed, stale = [], 0, None, []
+    with contextlib.chdir(folder):
+        for match in BLOCK.finditer(text):
+            kind, body = match.groups()
+            parts.append(text[at : match.start()])
+            at = match.end()
+            follows = printed is not None and not parts[-1].strip()
+            if kind == "python" and not body.startswith("# not run"):
+                printed = run_python(
+                    body, namespace, f"{page.name}, block after {text[: match.start()].count(chr(10))}"
+                )
+                shown = body
+            elif kind == "console" and not body.startswith("# not run"):
+                printed, shown = None, run_console(body)
+            elif kind == "text" and follows:
+                shown, printed = wrapped(printed), None
+            else:
+                printed, shown = None, body
+            if words(shown) != words(body):
+                stale.append(f"the page says:\n{body}\nit is now:\n{shown}")
+            parts.append(f"```{kind}\n{shown}```")
+    return "".join([*parts, text[at:]]), stale
+
+
+def run_python(body, namespace, where):
+    with contextlib.redirect_stdout(io.StringIO()) as out, warnings.catch_warnings():
+        show_warnings()
+        exec(compile(body, where, "exec"), namespace)
+    return out.getvalue()
+
+
+def show_warnings():
+    from knockoffs.errors import KnockoffWarning
+
+    warnings.simplefilter("error")
+    warnings.simplefilter("always", KnockoffWarning)
+    warnings.showwarning = lambda message, kind, *rest: print(f"{kind.__name__}: {message}")
+
+
+def run_console(body):
+    lines, status = [], 0
+    for line in body.splitlines():
+        if not line.startswith("$ "):
+            continue
+        lines.append(line + "\n")
+        printed, status = run_command(line[2:], status)
+        lines.append(wrapped(printed))
+    return "".join(lines)
+
+
+def run_command(command, status):
+    if command == "echo $?":
+        return f"{status}\n", 0
+    command, _, last = command.partition(" | tail -n ")
+    program, *arguments = shlex.split(command)
+    if program != "knockoffs":
+        done = subprocess.run([program, *arguments], capture_output=True, text=True, check=True)
+        return done.stdout, 0
+    from knockoffs.cli import main
+
+    out = io.StringIO()
+    err = io.StringIO() if last else out  # a pipe leaves standard error on the terminal
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as end:
+        main(arguments)
+    if last:
+        return err.getvalue() + "".join(out.getvalue().splitlines(keepends=True)[-int(last) :]), 0
+    return out.getvalue(), end.value.code
+
+
+def wrapped(printed):
+    lines = (line.rstrip() for line in printed.splitlines())
+    cut = (textwrap.fill(line, WIDTH, break_on_hyphens=False, break_long_words=False) if line else "" for line in lines)
+    return "".join(line + "\n" for line in cut)
+
+
+def words(text):
+    """Words of an output without its numbers, checksums and spaces."""
+    text = re.sub(r"\b[0-9a-f]{32,}\b", "#", text)
+    return re.sub(r"-?\d+(\.\d+)?(e[-+]?\d+)?", "#", text).split()
+
+
+def needs_data(page):
+    text = page.read_text(encoding="utf-8")
+    return "load_hiv" in text or "KNOCKOFFS_DATA" in text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_runs_and_prints_what_it_shows(page, tmp_path, request, monkeypatch):
+    if needs_data(page):
+        monkeypatch.setenv("KNOCKOFFS_DATA", str(request.getfixturevalue("data_folder")))
+    stale = run_page(page, tmp_path)[1]
+    assert not stale, f"run `python tests/test_docs.py docs/{page.name}` and read the page again\n" + "\n".join(stale)
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, heading = target.partition("#")
+        file = (page.parent / path) if path else page
+        assert file.exists(), f"{page.name} links to {target}, which is not there"
+        if heading:
+            assert heading in anchors(file), f"{page.name} links to {target}; {file.name} has {sorted(anchors(file))}"
+
+
+def anchors(page):
+    """Anchors that a code host gives the headings of a page."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    plain = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE))
+    return {heading.strip().replace(" ", "-") for heading in plain}
+
+
+def test_every_page_is_on_the_map():
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    for page in (ROOT / "docs").glob("*.md"):
+        assert page.name == "index.md" or f"({page.name})" in index, f"docs/index.md does not mention {page.name}"
+
+
+@pytest.mark.parametrize(
+    ("page", "fault"),
+    [
+        ("```python\nprint('three')\n```\n```text\nfour\n```\n", "three"),
+        ("```console\n$ echo three\nfour\n```\n", "three"),
+    ],
+)
+def test_an_output_that_went_stale_is_seen(page, fault, tmp_path):
+    file = tmp_path / "page.md"
+    file.write_text(page)
+    fresh, stale = run_page(file, tmp_path)
+    assert len(stale) == 1
+    assert fault in stale[0]
+    file.write_text(fresh)
+    assert run_page(file, tmp_path) == (fresh, [])
+
+
+if __name__ == "__main__":
+    import tempfile
+
+    os.environ.setdefault("KNOCKOFFS_DATA", str(ROOT.parent / "shared" / "data"))
+    for name in sys.argv[1:]:
+        with tempfile.TemporaryDirectory() as empty:
+            fresh_text, changes = run_page(Path(name).resolve(), empty)
+        Path(name).write_text(fresh_text, encoding="utf-8")
+        print(f"{name}: {len(changes)} outputs changed")
