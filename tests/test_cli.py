@@ -270,9 +270,9 @@ def test_options_of_the_feature_model(tmp_path, capsys):
 def test_demo_selects_from_the_breast_cancer_data(capsys, tmp_path):
     run("demo", "--out", tmp_path)
     out = capsys.readouterr().out
-    assert "of 30 features selected" in out
+    assert "of 8 features selected" in out
     assert "false discovery rate" in out  # also where nothing was selected
-    assert len(read_selection(tmp_path / "selection.json").features) == 30
+    assert len(read_selection(tmp_path / "selection.json").features) == 8
 
 
 # ---- bad calls and bad data ---------------------------------------------------------------------------------
