@@ -67,7 +67,7 @@ def lasso_statistic(options):
     X, X_tilde, y = (load(options, f"lasso_{name}") for name in ("X", "X_tilde", "y"))
 
     def statistic():
-        coefficients = np.abs(LassoCV(cv=5, max_iter=10_000).fit(np.hstack([X, X_tilde]), y).coef_)
+        coefficients = np.abs(LassoCV(cv=5, eps=0.01, tol=1e-3, max_iter=10_000).fit(np.hstack([X, X_tilde]), y).coef_)
         return coefficients[: X.shape[1]] - coefficients[X.shape[1] :]
 
     return statistic

@@ -270,7 +270,42 @@ def figure_3(table: Table, settings: dict[str, Any], results: Path) -> list[str]
         "public. Columns of Bankruptcy and NHANES are replaced by normal scores and missing cells by medians.",
         "The features are real and cannot be drawn again, so panels d to f show power only.",
     ]
-    return lines
+    return lines + _other_designs(results)
+
+
+def _other_designs(results: Path) -> list[str]:
+    """Panels a and c in the other designs that were looked at, or nothing where they are not stored."""
+    path = results / "fig3_designs.csv"
+    if not path.is_file():
+        return []
+    tried = [row for row in read_table(path) if row["target_fdr"] == AT]
+    designs = list(dict.fromkeys((row["n"], row["spread"], row["epochs"]) for row in tried))
+
+    def cell(design: tuple, score: str, count: int) -> str:
+        n, spread, epochs = design
+        want = {"n": n, "spread": spread, "epochs": epochs, "score": score, "n_components": count}
+        row = next(row for row in tried if want.items() <= row.items())
+        return f"{row['power']:.2f} (FDR {row['fdr']:.2f} ± {row['fdr_se']:.2f})"
+
+    header = (
+        "n, spread of the means, epochs",
+        *(f"{LABELS[s]}, {k}" for s in ("swap_integral", "permutation") for k in (5, 20)),
+    )
+    rows = [
+        (
+            f"{n}, {spread:g}, {epochs}",
+            *(cell((n, spread, epochs), s, k) for s in ("swap_integral", "permutation") for k in (5, 20)),
+        )
+        for n, spread, epochs in designs
+    ]
+    repetitions = tried[0]["repetitions"]
+    return [
+        "",
+        f"How much Permutation falls depends on the design. Panels a and c (5 and 20 components) in {len(designs)} other designs,",
+        f"{repetitions} repetitions each, power at q = {AT:g}:",
+        "",
+        *markdown_table(header, rows),
+    ]
 
 
 def _change(table: Table, score: str) -> str:
