@@ -383,9 +383,14 @@ def default_loss(task: str, model: Any) -> str:
     return "log_loss" if hasattr(model, "predict_proba") else "accuracy"
 
 
+def _stops_early(model: Any) -> bool:
+    """Whether it is a network of ours: scored by log-loss in sample it finds as much as cross-fitted, in one fit."""
+    return any(kind.__module__ == "knockoffs.response.neural" for kind in type(model).__mro__)
+
+
 def default_evaluation(name: str | None, model: Any, importance: Any) -> str:
     """Rows on which a fitted model is scored: unseen ones for models that remember the rows they were fitted on."""
-    if importance in READ_OFF_THE_MODEL or _is_linear(name, model):
+    if importance in READ_OFF_THE_MODEL or _is_linear(name, model) or _stops_early(model):
         return "in_sample"
     if getattr(model, "bootstrap", False) and hasattr(model, "oob_score"):  # a forest
         return "out_of_bag"
