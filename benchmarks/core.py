@@ -153,7 +153,11 @@ def lasso(data: Path, rng: np.random.Generator, n: int = 2000, p: int = 1000) ->
         return f"power {power(chosen, non_nulls):.2f}, FDP {false_discovery_proportion(chosen, non_nulls):.2f}"
 
     row = f"lasso statistic, n = {n}, 2 x {p} columns"
-    names = {"ours": "ours (100 penalties)", "knockpy": "knockpy (20 penalties)", "plain": "LassoCV (100 penalties, to 1 % of the largest)"}
+    names = {
+        "ours": "ours (100 penalties)",
+        "knockpy": "knockpy (20 penalties)",
+        "plain": "LassoCV (100 penalties, to 1 % of the largest)",
+    }
     return [
         measure(row, name, judge, run(who, "lasso_statistic", data, repeats=2 if who == "ours" else 1))
         for who, name in names.items()  # ours compiles in its first call
