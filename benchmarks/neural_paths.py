@@ -25,7 +25,7 @@ import torch
 
 from knockoffs.importance.neural_paths import path_losses
 from knockoffs.importance.saliency import gradient_scores, integrated_gradient_scores
-from knockoffs.response.neural import outputs, train_classifiers
+from knockoffs.response.networks import outputs, train_classifiers
 
 LAMS = np.linspace(0, 10, 21)
 LOSSES = ("accuracy", "log_loss")
@@ -165,7 +165,7 @@ def main() -> int:
     parser.add_argument("--large", action="store_true", help="also 100 repetitions of n=5000, 2p=600")
     parser.add_argument("--tf32", action="store_true", help="also measure with TF32")
     options = parser.parse_args()
-    from knockoffs.response.neural import choose_device
+    from knockoffs.response.networks import choose_device
 
     device = choose_device(options.device)
     gpu = device.type == "cuda"

@@ -11,13 +11,8 @@ from knockoffs.errors import InputError
 torch = pytest.importorskip("torch")
 
 from knockoffs.importance.neural_paths import CLASSIFIER_LOSSES, loss_at, loss_integral, path_losses  # noqa: E402
-from knockoffs.response.neural import (  # noqa: E402
-    NeuralClassifier,
-    NeuralRegressor,
-    TorchModel,
-    outputs,
-    train_classifiers,
-)
+from knockoffs.response.networks import outputs, train_classifiers  # noqa: E402
+from knockoffs.response.neural import NeuralClassifier, NeuralRegressor, TorchModel  # noqa: E402
 
 LAMS = np.array([0.0, 0.5, 1.0, 3.0, 10.0])
 OWNERS = np.array([0, 0, 1, 2, 3, 3, 4, 5])  # four columns a half, three features, the first of two columns

@@ -274,7 +274,7 @@ def _score_on_gpu(parts: Sequence[tuple[Job, Streams]], context: Context) -> Ite
 
 
 def _on_cpu(device: str) -> bool:
-    from knockoffs.response.neural import choose_device
+    from knockoffs.response.networks import choose_device
 
     return choose_device(device).type == "cpu"
 
@@ -289,7 +289,7 @@ def score_batch(batch: Sequence[Prepared], training: Training, rngs: Sequence[Ge
     """
     from knockoffs.importance.neural_paths import path_losses
     from knockoffs.importance.saliency import gradient_scores, integrated_gradient_scores
-    from knockoffs.response.neural import train_classifiers
+    from knockoffs.response.networks import train_classifiers
 
     streams = [rng.spawn(3) for rng in rngs]  # seeds of network, swap and permutation
     S = np.stack([swaps.random(p.X.shape[1]) < 0.5 for p, (_, swaps, _) in zip(batch, streams, strict=True)])

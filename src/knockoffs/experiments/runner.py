@@ -197,7 +197,7 @@ def device_name(device: str) -> str:
     try:
         import torch
 
-        from knockoffs.response.neural import choose_device
+        from knockoffs.response.networks import choose_device
     except ModuleNotFoundError:
         return "none (PyTorch is not installed)"
     chosen = choose_device(device)

@@ -323,7 +323,7 @@ def _network_scores(
 ) -> Arrays:
     from knockoffs.importance.neural_paths import path_losses
     from knockoffs.importance.saliency import gradient_scores, integrated_gradient_scores
-    from knockoffs.response.neural import train_classifiers
+    from knockoffs.response.networks import train_classifiers
 
     R = np.arange(len(XX))[:, None]
     network = train_classifiers(

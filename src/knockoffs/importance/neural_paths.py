@@ -25,7 +25,7 @@ from torch import Tensor
 from knockoffs.errors import InputError, unknown_option
 from knockoffs.importance.losses import LOSSES, SMALLEST_PROBABILITY, class_codes
 from knockoffs.progress import track
-from knockoffs.response.neural import Network, Split, as_tensor, split_network
+from knockoffs.response.networks import Network, Split, as_tensor, split_network
 
 CPU_BYTES = 2**22  # about 3,500 rows of 100 units in flight: they stay in the cache, and 2^26 takes a third longer
 CUDA_BYTES = 2**30

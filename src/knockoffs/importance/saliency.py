@@ -29,7 +29,7 @@ from knockoffs.progress import track
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from knockoffs.response.neural import Network
+    from knockoffs.response.networks import Network
 
 OUTPUTS = ("logit", "log_probability")
 CLASSES = ("predicted", "true")
@@ -308,7 +308,7 @@ def gradient_scores(
     """
     import torch
 
-    from knockoffs.response.neural import as_tensor, input_gradient, outputs
+    from knockoffs.response.networks import as_tensor, input_gradient, outputs
 
     XX = as_tensor(XX, network.device)
     total = torch.zeros(XX.shape[0], XX.shape[2], dtype=torch.float64, device=network.device)
@@ -330,7 +330,7 @@ def integrated_gradient_scores(
     """
     import torch
 
-    from knockoffs.response.neural import as_tensor, input_gradient, outputs
+    from knockoffs.response.networks import as_tensor, input_gradient, outputs
 
     XX = as_tensor(XX, network.device)
     baseline = XX.double().mean(1, keepdim=True)
@@ -363,7 +363,7 @@ def _device_rows(XX: Tensor) -> list[slice]:
 
 
 def _explained(logits: Tensor, y: Any, rows: slice, of: str) -> Tensor:
-    from knockoffs.response.neural import as_tensor
+    from knockoffs.response.networks import as_tensor
 
     if of == "predicted":
         return logits.argmax(2, keepdim=True)
