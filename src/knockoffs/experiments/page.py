@@ -37,7 +37,8 @@ def write_page(results: Path, page: Path) -> None:
 
 def introduction(results: Path) -> list[str]:
     """Say how the page is made, on what machine and in how much time."""
-    records = [json.loads(path.read_text()) for path in sorted(results.glob("*.json"))]
+    paths = [results / f"{name}.json" for name in SECTIONS]
+    records = [json.loads(path.read_text()) for path in paths if path.is_file()]
     lines = [
         "# The paper, reproduced",
         "",
