@@ -209,3 +209,14 @@ def test_missing_values_are_refused_by_column(value):
     for fit in (fit_gaussian, fit_gaussian_mixture):
         with pytest.raises(InputError, match="columns '1' have missing or infinite values"):
             fit(X, rng=np.random.default_rng(0))
+
+
+def test_aic_does_not_choose_components_of_few_rows(rng):
+    """The likelihood of a component with fewer rows than columns has no bound: AIC alone takes 7 to 9 components here."""
+    from sklearn.datasets import load_breast_cancer
+
+    X = load_breast_cancer().data
+    model = fit_gaussian_mixture(X, rng=rng)
+    inadmissible = [k for k, value in model.criterion.items() if np.isinf(value)]
+    assert inadmissible and model.n_components not in inadmissible
+    assert (model.weights * len(X) >= 2 * X.shape[1]).all()
