@@ -212,7 +212,7 @@ def test_missing_values_are_refused_by_column(value):
 
 
 def test_aic_does_not_choose_components_of_few_rows(rng):
-    """The likelihood of a component with fewer rows than columns has no bound: AIC alone takes 7 to 9 components here."""
+    """The likelihood of a component with fewer rows than columns has no bound: AIC alone takes 7 to 9 of them here."""
     from sklearn.datasets import load_breast_cancer
 
     X = load_breast_cancer().data

@@ -370,11 +370,6 @@ def train_classifiers(XX: Any, y: Any, n_classes: int, **options: Any) -> Networ
     return train_batched(XX, y, n_classes, classify=True, **options)
 
 
-def train_regressors(XX: Any, y: Any, **options: Any) -> Network:
-    """R regressors trained together: `train_batched` with squared error; the outputs are in the units of y."""
-    return train_batched(XX, y, 1, classify=False, **options)
-
-
 @dataclass(frozen=True)
 class _Data:
     """Rows of all repetitions, one below the other, on the device."""
