@@ -52,11 +52,11 @@ class Synthetic:
     training : Training
     """
 
-    n: int = 4000
+    n: int = 6000
     d: int = 30
     n_non_nulls: int = 15
     n_components: tuple[int, ...] = (5, 10, 20)
-    spread: float = 3.0
+    spread: float = 6.0
     repetitions: int = 100
     training: Training = Training(n_classes=10)
 
