@@ -31,7 +31,7 @@ print(f"{X.shape[0]} isolates, {X.shape[1]} mutations")
 
 # %%
 # The call. Columns of zeros and ones that depend on each other: a discrete network, a tree fitted to the table. Nothing
-# is assumed about how mutations act on resistance; the model of it is a lasso here.
+# is assumed about how mutations act on resistance; of lasso and boosting the one that predicts better is used.
 selector = KnockoffSelector(fdr=0.1, feature_model="network", random_state=0).fit(X, y)
 selection = selector.selection_
 print(selector.explain())

@@ -128,9 +128,11 @@ def test_columns_that_are_no_nodes_are_named():
 def test_the_task_is_told_from_y(y, task):
     choice = choose(y)
     assert choice.task == task
-    assert "lasso" in choice.notes["estimator"]
-    assert "coefficients" in choice.notes["importance"]
-    assert choice.evaluation == "in_sample"
+    lasso, boosting = choice.estimator.candidates
+    assert "coefficients" in lasso.notes["importance"]
+    assert lasso.evaluation == "in_sample"
+    assert "swap" in boosting.notes["importance"]
+    assert boosting.evaluation == "cross_fitted"
 
 
 def test_the_default_score_of_a_model_does_not_saturate():

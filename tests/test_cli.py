@@ -544,7 +544,7 @@ UNFIT = [
     ("number", ["--loss", "log-loss"], "loss='log_loss' is not for regression: use 'squared_error', 'absolute_error'"),
     ("three", ["--loss", "squared-error"], "loss='squared_error' is not for classification: use 'accuracy'"),
     ("three", ["--loss", "brier", "--importance", "coefficients"], "is not used by importance='coefficients'"),
-    ("number", ["--evaluation", "out-of-bag"], "evaluation='out_of_bag' needs a forest"),
+    ("number", ["--evaluation", "out-of-bag"], "evaluation='out_of_bag' is for forests"),
     ("number", ["--task", "classification"], "task='classification', but y holds numbers"),
     ("two", ["--task", "regression"], "task='regression', but y holds labels"),
     ("three", ["--feature-model", "fastphase"], "fastphase needs prefix="),
@@ -646,15 +646,19 @@ def test_reproduce_runs_one(tmp_path, monkeypatch, capsys):
 def test_the_study_of_scores_runs_by_its_name(tmp_path, monkeypatch):
     from knockoffs.experiments import score_study
 
-    setting = score_study.Setting("tiny", 120, 6, 1, 2, n_non_nulls=3, models=("lasso", "forest"))
+    few = ("lasso", "forest", "boosting")
+    setting = score_study.Setting("tiny", 120, 6, 1, 2, n_non_nulls=4, labels="products", models=few)
     config = score_study.Config((setting,), repetitions=2, n_trees=5)
     monkeypatch.setattr(score_study, "QUICK", config)
     run("reproduce", "scores", "--quick", "--device", "cpu", "--out", tmp_path, "--jobs", 1)
-    table = pl.read_csv(tmp_path / "scores.csv")
+    table = pl.read_csv(tmp_path / "scores.csv", infer_schema_length=None)
     assert {"setting", "model", "evaluation", "score", "loss", "target_fdr", "power", "power_se", "fdr"} <= set(
         table.columns
     )
-    assert set(table["model"]) == {"lasso", "forest", "best", "sum"}
+    assert set(table["model"]) == {*few, "best of two (the default)"}
+    assert set(table["evaluation"]) == {"in_sample", "out_of_bag", "cross_fitted", "-"}
+    combinations = table.filter(target_fdr=0.1).select("model", "evaluation", "score", "loss")
+    assert len(combinations.unique()) == len(combinations) == 7 * 16 + 1 + 1  # coefficients, and the best
     assert table["power"].is_between(0, 1).all()
 
 

@@ -23,7 +23,8 @@ from knockoffs.table import Table, as_table, code_whole_numbers
 
 DEFAULT_FDR = 0.1
 DEFAULT_FEATURE_MODEL = "mixture"
-DEFAULT_ESTIMATOR = "lasso"
+BEST = "best"  # the default model of y: of these, the one that predicts held-out rows best
+BEST_OF = ("lasso", "boosting")
 TASKS = ("regression", "classification", "binary", "multiclass", "numeric")
 LINEAR = ("lasso", "logistic", "linear")
 GRADIENTS = ("gradient", "integrated_gradients")
@@ -49,7 +50,7 @@ class Choice:
     ----------
     task : {"regression", "classification"}
     estimator : object
-        Unfitted.
+        Unfitted; or a ``BestOf``, whose candidates have scores and evaluations of their own.
     importance : Importance
     evaluation : str
     notes : dict
@@ -255,6 +256,7 @@ def choose(
     ----------
     y : array, shape (n,)
     estimator : str or scikit-learn-style estimator, optional
+        "best", or nothing: of ``BEST_OF`` the one that predicts held-out rows best.
     importance : str or callable, optional
     loss : str or callable, optional
         For the scores that take one.
@@ -263,16 +265,61 @@ def choose(
     task : {"regression", "classification"}, optional
         What y is; told from y, or by the estimator, if left out.
     """
-    from knockoffs.importance import SCORES
-    from knockoffs.importance.evaluation import EVALUATIONS
-
     notes: dict[str, str] = {}
     if not (estimator is None or isinstance(estimator, str)):
         _check_estimator(estimator)
     task = _task(y, estimator, task, notes)
-    if estimator is None:
-        estimator = DEFAULT_ESTIMATOR
-        notes["estimator"] = f"estimator={DEFAULT_ESTIMATOR!r}, because none was asked for"
+    asked = {"importance": importance, "loss": loss, "evaluation": evaluation}
+    name = estimator.replace("-", "_") if isinstance(estimator, str) else None
+    if estimator is not None and name != BEST:
+        return _choose_for(estimator, task, notes, **asked)
+    alone = _why_lasso_alone(y, task, importance)
+    if alone is not None:
+        notes["estimator"] = f"estimator='lasso', because {alone}"
+        return _choose_for("lasso", task, notes, **asked)
+    if evaluation is not None and evaluation.replace("-", "_") == "out_of_bag":
+        raise InputError("evaluation='out_of_bag' is for forests: use it with estimator='forest'.")
+    return _choose_best(task, notes, **asked)
+
+
+def _why_lasso_alone(y: NDArray, task: str, importance: Any) -> str | None:
+    """Why boosting is no candidate, if it is none."""
+    from knockoffs.importance.accuracy_drop import accuracy_drop
+
+    if isinstance(importance, str) and importance.replace("-", "_") in (*READ_OFF_THE_MODEL, *GRADIENTS):
+        return f"importance={importance!r} is for linear models"
+    function = importance.func if isinstance(importance, partial) else importance
+    if importance is not None and not isinstance(importance, str) and function is not accuracy_drop:
+        return "an importance score of your own may ask for a linear model; pass another estimator if it does not"
+    if task == "classification":
+        classes, counts = np.unique(y, return_counts=True)
+        if counts.min() < 2:
+            return (
+                f"class {name_some(classes[counts < 2].tolist())} has a single row, so no model can be held out on it"
+            )
+    return None
+
+
+def _choose_best(task: str, notes: dict[str, str], **asked: Any) -> Choice:
+    """Candidates with their own scores; which of them is used is said when their losses are known."""
+    from knockoffs.importance.best import BestOf, Candidate
+
+    candidates = []
+    for name in BEST_OF:
+        own: dict[str, str] = {}
+        choice = _choose_for(name, task, own, **asked)
+        candidates.append(Candidate(name, choice.estimator, choice.importance, choice.evaluation, own))
+    best = BestOf(tuple(candidates), default_loss(task, candidates[0].estimator))
+    return Choice(task, best, candidates[0].importance, candidates[0].evaluation, notes)
+
+
+def _choose_for(
+    estimator: Any, task: str, notes: dict[str, str], *, importance: Any, loss: Any, evaluation: str | None
+) -> Choice:
+    """Score and evaluation of one model of y."""
+    from knockoffs.importance import SCORES
+    from knockoffs.importance.evaluation import EVALUATIONS
+
     name = estimator.replace("-", "_") if isinstance(estimator, str) else None
     model = _make_estimator(estimator, task)
     if importance is None:
@@ -327,8 +374,10 @@ def _task(y: NDArray, estimator: Any, task: str | None, notes: dict[str, str]) -
 
 def _make_estimator(estimator: Any, task: str) -> Any:
     if isinstance(estimator, str):
-        from knockoffs.response import make_estimator
+        from knockoffs.response import ESTIMATORS, make_estimator
 
+        if estimator.replace("-", "_") not in ESTIMATORS:
+            raise unknown_option("estimator", estimator, [BEST, *ESTIMATORS])
         return make_estimator(estimator.replace("-", "_"), task)
     return estimator
 

@@ -56,7 +56,11 @@ FeatureModelOption = Annotated[
     typer.Option(metavar="NAME=VALUE", help="Option of the feature model, for instance diagonal=mvr; repeatable."),
 ]
 Estimator = Annotated[
-    str | None, typer.Option(help="Model of the target: lasso, logistic, linear, forest, boosting, neural.")
+    str | None,
+    typer.Option(
+        help="Model of the target: best (the default: lasso or boosting, by its predictions), lasso, logistic, linear, "
+        "forest, boosting, neural."
+    ),
 ]
 Loss = Annotated[
     str | None,

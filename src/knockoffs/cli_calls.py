@@ -30,9 +30,10 @@ def check_call(parameters: Mapping[str, Any]) -> None:
     check_feature_model(parameters.get("feature_model"))
     check_name("rule", parameters.get("rule"), RULES)
     if parameters.get("estimator"):
+        from knockoffs.choices import BEST
         from knockoffs.response import ESTIMATORS
 
-        check_name("estimator", parameters["estimator"], ESTIMATORS)
+        check_name("estimator", parameters["estimator"], (BEST, *ESTIMATORS))
     if parameters.get("importance"):
         from knockoffs.importance import SCORES
 

@@ -19,6 +19,7 @@ from knockoffs.errors import InputError
 from knockoffs.estimator import as_generator
 from knockoffs.files import atomic_file, write_table_file
 from knockoffs.importance.accuracy_drop import FAKES
+from knockoffs.importance.best import BestOf, choose_best
 from knockoffs.importance.evaluation import fit_and_score
 from knockoffs.importance.lambda_path import Fake, LambdaPath, lambda_path
 from knockoffs.importance.losses import LossLike
@@ -82,31 +83,41 @@ def follow_path(frame: Any, parameters: Mapping[str, Any], jobs: int | None) -> 
     weights = check_weights(weights, len(target))
     asked = {key: parameters[key] for key in ("estimator", "loss", "evaluation", "task")}
     choice = choose(target, importance="swap", **asked)
-    loss = choice.importance.keywords["loss"]  # type: ignore[attr-defined]
     low, high = parameters["lambda_range"]
     lams = np.linspace(low, high, parameters["n_lams"])
     say(f"following {len(table.names)} features of {len(target)} rows for {parameters['target']!r}")
 
-    fit_stream, draw_stream, swap_stream, score_stream = as_generator(parameters["seed"]).spawn(4)
+    fit_stream, draw_stream, swap_stream, score_stream, choice_stream = as_generator(parameters["seed"]).spawn(5)
     unfitted = feature_model_for(family, table, parameters["feature_model_options"])
     feature_model = fit_feature_model(unfitted, table.X, feature_names=table.names, rng=fit_stream, n_jobs=jobs)
     X_tilde = sample_knockoffs(feature_model.as_network(), table.X, draw_stream)
     S = swap_stream.random(len(table.names)) < 0.5  # as in the procedure
     left, right = swap(table.X, X_tilde, S)
+    y = target.astype(float) if choice.task == "regression" else target
+    n_folds = parameters["n_folds"]
+    estimator, importance, evaluation, notes = choice.estimator, choice.importance, choice.evaluation, choice.notes
+    if isinstance(estimator, BestOf):
+        best, XX = estimator, np.hstack([left, right])
+        chosen, losses = choose_best(
+            best, XX, y, n_folds=n_folds, sample_weight=weights, rng=choice_stream, n_jobs=jobs
+        )
+        estimator, importance, evaluation = chosen.estimator, chosen.importance, chosen.evaluation
+        notes = notes | {"estimator": best.say(losses)} | dict(chosen.notes)
+    loss = importance.keywords["loss"]  # type: ignore[attr-defined]
     scores = fit_and_score(
-        choice.estimator,
+        estimator,
         partial(path_scores, fake=FAKES[parameters["fake"]], lams=lams, loss=loss),
         left,
         right,
-        target.astype(float) if choice.task == "regression" else target,
-        evaluation=choice.evaluation,
-        n_folds=parameters["n_folds"],
+        y,
+        evaluation=evaluation,
+        n_folds=n_folds,
         sample_weight=weights,
         rng=score_stream,
         n_jobs=jobs,
     ).swap(S[:, None])
     path = LambdaPath(lams, scores.Z - scores.Z_tilde, None, table.names, str(loss))
-    return path, choice.notes | {"model": type(choice.estimator).__name__, "evaluation": choice.evaluation}
+    return path, notes | {"model": type(estimator).__name__, "evaluation": evaluation}
 
 
 def check_plotting() -> None:

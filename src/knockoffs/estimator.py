@@ -46,7 +46,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     feature_model_options : dict, optional
         Options of the fit of a family, for instance ``{"n_components": 3, "diagonal": "mvr"}``.
     estimator : str or scikit-learn-style estimator, optional
-        Model of y given the features and their knockoffs: "lasso", "logistic", ..., or any object with fit and predict.
+        Model of y given the features and their knockoffs: "best" (the default) is lasso or boosting, whichever predicts
+        held-out rows better; "lasso", "logistic", "linear", "forest", "boosting", "neural"; or any object with fit and
+        predict.
     importance : str or callable, optional
         Importance score of a fitted model; by default the coefficients of a linear model, and Swap for others.
     loss : str or callable, optional

@@ -17,6 +17,7 @@ from knockoffs.errors import ColumnsError, InputError, KnockoffWarning, name_som
 from knockoffs.features import FeatureModel, FitFeatureModel
 from knockoffs.features.columns import constant_columns
 from knockoffs.filter import check_fdr, check_offset, difference, knockoff_filter, knockoff_threshold, q_values
+from knockoffs.importance.best import BestOf, choose_best
 from knockoffs.importance.evaluation import fit_and_score, warn_if_saturated
 from knockoffs.importance.scores import Importance, Scores
 from knockoffs.sampling.sampler import sample_knockoffs
@@ -102,7 +103,8 @@ def select_features(
     feature_model : FeatureModel or callable
         P^X, fitted already or how to fit it. Not looked at when knockoffs are given.
     estimator : object
-        Model of y with ``fit`` and what the importance score needs.
+        Model of y with ``fit`` and what the importance score needs; or a ``BestOf``, of whose candidates the one that
+        predicts best is used, with its own score and evaluation.
     importance : Importance
         Score of a fitted model.
     fdr : float
@@ -133,7 +135,8 @@ def select_features(
     _check_shapes(X, y, knockoffs, sample_weight)
     owners = check_features(feature_of, X.shape[1])
     names = _check_names(feature_names, int(owners.max()) + 1)
-    fit_stream, draw_stream, swap_stream, score_stream = rng.spawn(4)
+    fit_stream, draw_stream, swap_stream, score_stream, choice_stream = rng.spawn(5)
+    notes = dict(notes or {})
 
     if knockoffs is None:
         model = fit_feature_model(
@@ -148,6 +151,13 @@ def select_features(
     # routine, even one that minds the order of its columns.
     S = swap_stream.random(len(names)) < 0.5
     left, right = swap(X, X_tilde, S, owners)
+    if isinstance(estimator, BestOf):
+        best, XX = estimator, np.hstack([left, right])
+        chosen, losses = choose_best(
+            best, XX, y, n_folds=n_folds, sample_weight=sample_weight, rng=choice_stream, n_jobs=n_jobs
+        )
+        estimator, importance, evaluation = chosen.estimator, chosen.importance, chosen.evaluation
+        notes |= {"estimator": best.say(losses)} | dict(chosen.notes)
     scores = fit_and_score(
         estimator,
         importance,
@@ -177,7 +187,7 @@ def select_features(
         offset=offset,
         X_tilde=X_tilde,
         feature_model=model,
-        notes=dict(notes or {}),
+        notes=notes,
     )
 
 

@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.tree import DecisionTreeRegressor
 
 from knockoffs.importance.accuracy_drop import permutation_integral, swap, swap_integral
+from knockoffs.importance.best import BestOf, Candidate
 from knockoffs.importance.evaluation import fit_and_score
 from knockoffs.procedure import select_features
 
@@ -69,6 +70,22 @@ CASES = {
         LogisticRegression(),
         partial(permutation_integral, loss="brier"),
         "held_out",
+    ),
+    "best of two, swap, each its own": (
+        BestOf(
+            (
+                Candidate("logistic", LogisticRegression(C=0.1), partial(swap, loss="log_loss"), "in_sample"),
+                Candidate(
+                    "boosting",
+                    HistGradientBoostingClassifier(max_iter=5, max_leaf_nodes=4),
+                    partial(swap, loss="log_loss"),
+                    "cross_fitted",
+                ),
+            ),
+            "log_loss",
+        ),
+        None,
+        "in_sample",
     ),
     "one tree, swap, in sample": (DecisionTreeRegressor(), swap, "in_sample"),
     "first half only, swap, in sample": (FirstHalf(), swap, "in_sample"),

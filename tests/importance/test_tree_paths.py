@@ -206,6 +206,19 @@ def test_points_at_the_breakpoints_themselves():
     np.testing.assert_allclose(path.at(np.array([1.0])), brute.at(np.array([1.0])), atol=1e-12)
 
 
+def test_several_losses_from_the_same_jumps_are_those_of_each_alone():
+    XX, XX_fake, _, labels = tables()
+    model = RandomForestClassifier(10, random_state=0).fit(XX, labels)
+    names, lams = ("accuracy", "log_loss", "brier", "margin"), np.array([0.0, 0.5, 1.0, 7.0])
+    paths = [path_losses(model, XX, XX_fake, labels, name) for name in names]
+    rises, unmoved = paths[0].rises(names, lams, 0.0, 7.0)
+    areas, _ = paths[0].rises(names, np.empty(0), 0.0, 10.0)
+    for i, path in enumerate(paths):
+        assert unmoved[i] == pytest.approx(path.unmoved(), rel=1e-12)
+        np.testing.assert_allclose(rises[i] + unmoved[i], path.at(lams), rtol=1e-12)
+        np.testing.assert_allclose(areas[i, :, 0] + 10 * unmoved[i], path.integral(0, 10, 21), rtol=1e-12)
+
+
 def test_permuted_and_unsorted_lams():
     XX, _, y, labels = tables()
     XX_fake = XX[np.random.default_rng(0).permutation(len(XX))]

@@ -105,7 +105,7 @@ def _fit_and_score_once(
     job: Job,
 ) -> Scores:
     fit_rows, score_rows = job.fit_rows, job.score_rows
-    model = _fresh(estimator, job.rng)
+    model = fresh(estimator, job.rng)
     weights = {} if sample_weight is None else {"sample_weight": sample_weight[fit_rows]}
     model.fit(np.hstack([X[fit_rows], X_tilde[fit_rows]]), y[fit_rows], **weights)
     if evaluation == "out_of_bag":
@@ -123,7 +123,7 @@ def _fit_and_score_once(
     )
 
 
-def _fresh(estimator: Any, rng: Generator) -> Any:
+def fresh(estimator: Any, rng: Generator) -> Any:
     """Unfitted copy whose open random states are drawn from rng."""
     from sklearn.base import clone
 

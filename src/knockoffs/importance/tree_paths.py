@@ -12,6 +12,7 @@ here, which the first class wins as in scikit-learn, where its own rounding may 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,6 +73,19 @@ class TreePath:
 
     def _run(self, lams: NDArray, low: float, high: float) -> tuple[NDArray, float]:
         """Rise of the mean loss at the lams (its integral if there are none), and the mean loss unmoved."""
+        rises, unmoved = self.rises([self.loss.name], lams, low, high)
+        return rises[0], float(unmoved[0])
+
+    def rises(self, losses: Sequence[str], lams: NDArray, low: float, high: float) -> tuple[NDArray, NDArray]:
+        """Several losses from the same jumps, which are most of the work.
+
+        Returns
+        -------
+        rises : array, shape (n_losses, 2m, n_lams), or (n_losses, 2m, 1)
+            Rise of the mean loss at the lams, in ascending order; its integral from low to high if there are none.
+        unmoved : array, shape (n_losses,)
+            Mean loss of the table as it is.
+        """
         trees, moves = self.trees, self.moves
         if trees.link == IDENTITY:
             codes, y = np.zeros(len(moves.y), dtype=np.int64), moves.y.astype(float)
@@ -104,7 +118,7 @@ class TreePath:
             codes,
             y,
             weights,
-            LOSS_CODES[self.loss.name],
+            np.array([LOSS_CODES[name] for name in losses]),
             lams,
             low,
             high,
@@ -211,18 +225,18 @@ def _path_rises(  # type: ignore[no-untyped-def]
     codes,
     y,
     weights,
-    loss,
+    losses,
     lams,
     low,
     high,
 ):
-    """Rise of the mean loss along every feature's path, (2m, n_lams) or, without lams, its integral (2m, 1)."""
+    """Rise of each mean loss along every feature's path, (losses, 2m, n_lams); without lams its integral, one point."""
     n, n_columns = XX.shape
     n_trees, n_values, n_outputs = len(roots), value.shape[1], len(base)
-    n_lams = len(lams)
+    n_lams, n_losses = len(lams), len(losses)
     masked = in_use.shape[0] > 0
-    rises = np.zeros((n_features2, max(n_lams, 1)))
-    unmoved = 0.0
+    rises = np.zeros((n_losses, n_features2, max(n_lams, 1)))
+    unmoved, at_rest, area = np.zeros(n_losses), np.empty(n_losses), np.empty(n_losses)
     # a point at the end of the range belongs to it, so the last interval must reach beyond
     stop = high if n_lams == 0 else high * (1.0 + 1e-15) + 1e-300
 
@@ -336,8 +350,9 @@ def _path_rises(  # type: ignore[no-untyped-def]
                     start = until
 
         scale = 1.0 / n_used if average else 1.0
-        at_rest = _loss_of(F0, scale, link, loss, codes[row], y[row], tie, margin_of_probability)
-        unmoved += weight * at_rest
+        for i in range(n_losses):
+            at_rest[i] = _loss_of(F0, scale, link, losses[i], codes[row], y[row], tie, margin_of_probability)
+            unmoved[i] += weight * at_rest[i]
         for i in range(n_touched):
             f = touched[i]
             size, jump = count[f], head[f]
@@ -347,7 +362,8 @@ def _path_rises(  # type: ignore[no-untyped-def]
             head[f], count[f] = -1, 0
             _sort_jumps(sorted_lam, sorted_jump, size)
             F[:] = F0
-            area, point = 0.0, 0
+            area[:] = 0.0
+            point = 0
             while point < n_lams and lams[point] < sorted_lam[0]:
                 point += 1
             for k in range(size):
@@ -360,12 +376,18 @@ def _path_rises(  # type: ignore[no-untyped-def]
                 until = sorted_lam[k + 1] if k + 1 < size else stop
                 if until <= sorted_lam[k] or (n_lams > 0 and (point == n_lams or lams[point] >= until)):
                     continue
-                rise = _loss_of(F, scale, link, loss, codes[row], y[row], tie, margin_of_probability) - at_rest
-                if n_lams == 0:
-                    area += rise * (until - sorted_lam[k])
-                while point < n_lams and lams[point] < until:
-                    rises[f, point] += weight * rise
-                    point += 1
+                last_point = point
+                while last_point < n_lams and lams[last_point] < until:
+                    last_point += 1
+                for j in range(n_losses):
+                    rise = _loss_of(F, scale, link, losses[j], codes[row], y[row], tie, margin_of_probability)
+                    rise -= at_rest[j]
+                    if n_lams == 0:
+                        area[j] += rise * (until - sorted_lam[k])
+                    for at in range(point, last_point):
+                        rises[j, f, at] += weight * rise
+                point = last_point
             if n_lams == 0:
-                rises[f, 0] += weight * area
+                for j in range(n_losses):
+                    rises[j, f, 0] += weight * area[j]
     return rises, unmoved
