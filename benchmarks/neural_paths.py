@@ -4,20 +4,28 @@ Run from the root of the repository::
 
     PYTHONPATH=src python benchmarks/neural_paths.py --device cuda
     PYTHONPATH=src python benchmarks/neural_paths.py --device cpu --rows 20000
+    PYTHONPATH=src python benchmarks/neural_paths.py --device cpu --peer .benchmarks/knockpy/bin/python
 
 Prints one line a measurement: first whether path losses equal plain predictions (float32 on the device, and a float64
 reference on the CPU for a few columns), then the time of all path losses (device synchronised, training
 excluded), the rate of batched training and scoring, and the largest memory used. ``--tf32`` repeats the path losses
-with TF32 and says how far they move. The exit status is 1 if a check of correctness fails.
+with TF32 and says how far they move. ``--peer`` also times knockpy's Swap Integral of DeepPINK, on as many rows and
+columns; its network has one layer of 100 and its grid ten points to lambda = 5. The exit status is 1 if a check of
+correctness fails.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import platform
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +34,20 @@ import torch
 from knockoffs.importance.neural_paths import path_losses
 from knockoffs.importance.saliency import gradient_scores, integrated_gradient_scores
 from knockoffs.response.networks import outputs, train_classifiers
+
+PEER = """
+import json, sys, time
+import numpy as np
+from knockpy.knockoff_stats import DeepPinkStatistic
+
+data = np.load(sys.argv[1])
+X, X_tilde, y = data["X"], data["X_tilde"], data["y"]
+statistic = DeepPinkStatistic()
+statistic.fit(X, X_tilde, y, train_kwargs={"verbose": False, "num_epochs": 5})
+start = time.process_time()
+statistic.swap_path_feature_importances(np.concatenate([X, X_tilde], axis=1), y)
+print(json.dumps(time.process_time() - start))
+"""
 
 LAMS = np.linspace(0, 10, 21)
 LOSSES = ("accuracy", "log_loss")
@@ -156,6 +178,26 @@ def batches(device: torch.device, R: int, n: int, columns: int, epochs: int) -> 
     return right
 
 
+def peer(python: str, n: int, columns: int = 200) -> None:
+    """CPU time of knockpy's Swap Integral of DeepPINK."""
+    XX, _, y = problem(1, n, columns, 2, seed=0)
+    with tempfile.TemporaryDirectory() as folder:
+        table = Path(folder) / "data.npz"
+        np.savez(table, X=XX[0, :, : columns // 2], X_tilde=XX[0, :, columns // 2 :], y=y[0].astype(float))
+        done = subprocess.run(
+            [python, "-W", "ignore", "-c", PEER, str(table)],
+            capture_output=True,
+            text=True,
+            env=os.environ | {"PYTHONPATH": ""},
+            check=False,
+        )
+    if done.returncode:
+        print(f"knockpy   failed: {done.stderr.strip().splitlines()[-1]}")
+        return
+    seconds = json.loads(done.stdout.strip().splitlines()[-1])
+    print(f"knockpy   n={n} {columns} columns, DeepPINK Swap Integral on ten points: {seconds:.1f} s CPU")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
@@ -163,6 +205,7 @@ def main() -> int:
     parser.add_argument("--repetitions", type=int, help="batched repetitions; 100 on a GPU, 2 on a CPU")
     parser.add_argument("--epochs", type=int, help="most epochs of training; 100 on a GPU, 5 on a CPU")
     parser.add_argument("--large", action="store_true", help="also 100 repetitions of n=5000, 2p=600")
+    parser.add_argument("--peer", help="Python of an environment with knockpy and PyTorch")
     parser.add_argument("--tf32", action="store_true", help="also measure with TF32")
     options = parser.parse_args()
     from knockoffs.response.networks import choose_device
@@ -178,6 +221,8 @@ def main() -> int:
     right &= batches(device, R, 3000, 60, epochs)
     if options.large:
         right &= batches(device, R, 5000, 600, epochs)
+    if options.peer:
+        peer(options.peer, rows)
     print("all checks passed" if right else "A CHECK FAILED")
     return 0 if right else 1
 

@@ -9,6 +9,7 @@ benchmarks/setup_peers.sh
 "$python" benchmarks/core.py "$@"
 [ $# -eq 0 ] || exit 0
 "$python" benchmarks/tree_paths.py --peer .benchmarks/knockpy/bin/python
+"$python" benchmarks/neural_paths.py --device cpu --peer .benchmarks/knockpy/bin/python
 if benchmarks/setup_snpknock.sh; then # SNPknock is built from source, against Debian's libarmadillo-dev
     "$python" benchmarks/hmm.py
 fi

@@ -28,6 +28,7 @@ if [ ! -f .benchmarks/knockpy/ready ]; then
     .benchmarks/knockpy/bin/pip install --quiet --upgrade numpy scipy cython "setuptools>=77,<81" wheel
     LIBRARY_PATH=$blas LD_LIBRARY_PATH=$blas .benchmarks/knockpy/bin/pip install --quiet --no-build-isolation \
         "knockpy[fast]==1.3.5"
+    .benchmarks/knockpy/bin/pip install --quiet "torch==2.13.0" # for DeepPINK
     touch .benchmarks/knockpy/ready
 fi
 

@@ -20,7 +20,7 @@ from knockoffs.importance.lambda_path import check_weights
 from knockoffs.importance.losses import predict_for, resolve_loss
 from knockoffs.progress import track
 
-ROWS = 1000  # predicted by every candidate, of which one in n_folds is held out at a time
+ROWS = 400  # predicted by every candidate, of which one in n_folds is held out at a time
 
 
 @dataclass(frozen=True)
