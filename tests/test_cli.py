@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+import knockoffs
 from knockoffs import cli
 from knockoffs.cli_calls import parse_options
 from knockoffs.selection_file import read_selection
@@ -641,6 +642,11 @@ def test_reproduce_runs_one(tmp_path, monkeypatch, capsys):
     found = {"schematic.csv", "schematic.png", "schematic.svg", "schematic.json", "all.zip"}
     assert found <= set(os.listdir(tmp_path))
     assert json.loads((tmp_path / "schematic.json").read_text())["seed"] == 2019
+
+
+def test_the_version_is_printed_by_the_module_as_well():
+    done = subprocess.run([sys.executable, "-m", "knockoffs", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"knockoffs {knockoffs.__version__}\n"
 
 
 def test_the_study_of_scores_runs_by_its_name(tmp_path, monkeypatch):

@@ -28,7 +28,6 @@ DEFAULT_FEATURE_MODEL = "mixture"  # that of choices.py, which is not imported t
 
 app = typer.Typer(
     name="knockoffs",
-    help="Select the features that matter given all the others, with the false discovery rate held at a level.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -105,6 +104,24 @@ def fail(message: str, status: int) -> None:
     """Write one sentence to standard error and end the program."""
     print(f"knockoffs: {printable(message)}", file=sys.stderr)
     sys.exit(status)
+
+
+def print_version(asked: bool) -> None:
+    """Print the version and end, where it was asked for."""
+    if asked:
+        from knockoffs import __version__
+
+        print(f"knockoffs {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def every_command(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Select the features that matter given all the others, with the false discovery rate held at a level."""
 
 
 # ---- commands ----------------------------------------------------------------------------------------------------
