@@ -24,7 +24,7 @@ from knockoffs.cli_calls import (
 )
 from knockoffs.cli_output import printable, say, show, spoken_warnings
 
-DEFAULT_FEATURE_MODEL = "mixture"  # that of choices.py, which is not imported to show the help
+DEFAULT_FEATURE_MODEL = "mixture"  # that of feature_choice.py, which is not imported to show the help
 
 app = typer.Typer(
     name="knockoffs",

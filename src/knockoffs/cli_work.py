@@ -121,8 +121,8 @@ def sample_table(
     jobs: int | None,
 ) -> None:
     """Write knockoffs of a table, in the format that came in."""
-    from knockoffs.choices import feature_model_for, load_feature_model, read_features
     from knockoffs.estimator import as_generator
+    from knockoffs.feature_choice import feature_model_for, load_feature_model, read_features
     from knockoffs.procedure import fit_feature_model
     from knockoffs.sampling.sampler import sample_knockoffs
 
@@ -161,9 +161,9 @@ def sample_genotypes(
     jobs: int | None,
 ) -> None:
     """Write knockoffs of a .bed file as another .bed file, by fastPHASE's model of the genotypes."""
-    from knockoffs.choices import check_options
     from knockoffs.estimator import as_generator
     from knockoffs.plink import fastphase_models, sample_knockoffs_bed
+    from knockoffs.registry import check_options
 
     if out.is_dir():
         out = out / f"{bed.stem}.knockoffs.bed"

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, KnockoffWarning, name_some
 
@@ -111,13 +111,13 @@ class Table:
         """
         if isinstance(self.native, PlainFrame):
             return PlainFrame({name: self.column_values(X, j) for j, name in enumerate(self.names)})
-        if not _is_frame(self.native):
+        if not is_frame(self.native):
             if all(column.kind == "number" for column in self.columns):
                 return X
             values = [self.column_values(X, j) for j in range(len(self.columns))]
             dtype = np.result_type(*values) if all(v.dtype.kind in "iuf" for v in values) else object
             return np.stack([value.astype(dtype) for value in values], axis=1)
-        return self._decode_pandas(X) if _is_pandas(self.native) else self._decode_frame(X)
+        return self._decode_pandas(X) if is_pandas(self.native) else self._decode_frame(X)
 
     def _keeps_dtype(self, j: int, values: NDArray, is_float: bool) -> bool:
         return self.columns[j].kind in CODED or values.dtype.kind == "i" or is_float
@@ -182,12 +182,12 @@ def as_table(
     >>> as_table([[1, 2], [3, 4]]).names
     ('x0', 'x1')
     """
-    if _is_sparse(X):
+    if is_sparse(X):
         raise InputError(
             f"{argument} is a sparse matrix, and knockoffs of it would be dense. If {X.shape[0]} x {X.shape[1]} "
             f"numbers fit into memory, pass {argument}.toarray()."
         )
-    read = _read_plain if isinstance(X, PlainFrame) else _read_frame if _is_frame(X) else _read_array
+    read = _read_plain if isinstance(X, PlainFrame) else _read_frame if is_frame(X) else _read_array
     table = read(X, _ColumnReader(labels, argument, levels or {}))
     n, p = table.X.shape
     if p == 0:
@@ -234,56 +234,6 @@ def check_finite(X: NDArray[np.float64], names: Sequence[str], argument: str = "
         f"{argument} contains {found} in {_columns(bad)}, the first in row {i}, column {names[j]!r}: "
         "drop or impute these values before the selection; fill them in by a model of the features, not of the target."
     )
-
-
-def check_target(y: Any, table: Table, *, argument: str = "y") -> NDArray:
-    """Check the target: one finite value or label for every row of the table, of at least two different values.
-
-    Parameters
-    ----------
-    y : array, list, pandas or polars Series, shape (n,)
-    table : Table
-    argument : str
-        What to call the target in errors.
-
-    Returns
-    -------
-    array, shape (n,)
-        Numbers or labels, as they came.
-    """
-    if y is None:
-        raise InputError(f"{argument} is None: this estimator requires y to be passed, but the target y is None.")
-    if _is_sparse(y):
-        raise InputError(f"{argument} is a sparse matrix: pass an array with one value for each row of X.")
-    _check_index(table.native, y, argument)
-    name = _target_name(y)
-    if name is not None and table.named and name in table.names:
-        raise InputError(f"{argument} is called {name!r}, and X has a column {name!r} too: drop it from X.")
-    values = _target_values(y, argument)
-    if len(values) != len(table.X):
-        raise InputError(
-            f"{argument} has {len(values)} values and X has {len(table.X)} rows: they must have one row for each."
-        )
-    _check_target_values(values, argument)
-    _refuse_copy_of_target(values, table, argument)
-    return values
-
-
-def check_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64] | None:
-    """Check sample weights: one finite, non-negative number for each of n rows, not all zero."""
-    if sample_weight is None:
-        return None
-    weights = np.asarray(sample_weight, dtype=float)
-    if weights.ndim == 0:
-        weights = np.full(n, float(weights))
-    if weights.shape != (n,):
-        raise InputError(f"sample_weight has shape {weights.shape}: expected one weight for each of {n} rows.")
-    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-    if bad.size:
-        raise InputError(f"sample_weight is {weights[bad[0]]} in row {bad[0]}: weights are finite and not negative.")
-    if not weights.any():
-        raise InputError("sample_weight is zero in every row: nothing is left to fit.")
-    return weights
 
 
 def check_level(fdr: float, n_features: int, offset: int) -> None:
@@ -341,7 +291,7 @@ def _read_frame(X: Any, reader: _ColumnReader) -> Table:
 
     if hasattr(X, "collect") and not hasattr(X, "to_numpy"):
         raise InputError(f"{reader.argument} is a lazy frame: pass {reader.argument}.collect().")
-    if _is_pandas(X):  # narwhals refuses names given twice in its own words
+    if is_pandas(X):  # narwhals refuses names given twice in its own words
         _column_names(list(X.columns), reader.argument)
     frame = nw.from_native(X, eager_only=True)
     names = _column_names(list(frame.columns), reader.argument)
@@ -441,7 +391,7 @@ class _ColumnReader:
     def add_objects(self, name: str, values: NDArray, kind: str, levels: Iterable[Any] | None = None) -> None:
         """Read a column of Python objects: numbers become numbers, labels become codes."""
         listed = values.tolist()
-        missing = np.fromiter((_is_missing(v) for v in listed), bool, len(listed))
+        missing = np.fromiter((is_missing(v) for v in listed), bool, len(listed))
         present = [v for v, gone in zip(listed, missing, strict=True) if not gone]
         if kind == "unknown":
             kind = self._kind_of_values(name, listed, present)
@@ -517,7 +467,8 @@ def _sorted_levels(present: list[Any], levels: Iterable[Any] | None) -> list[Any
         return sorted(seen, key=lambda level: (type(level).__name__, str(level)))
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a cell is empty: None, NaN, pandas' NA or NaT."""
     return value is None or value != value or type(value).__name__ in ("NAType", "NaTType")
 
 
@@ -541,7 +492,8 @@ def _columns(names: Sequence[str]) -> str:
 # ---- formats, recognised without importing their libraries --------------------------------------------------------
 
 
-def _is_frame(X: Any) -> bool:
+def is_frame(X: Any) -> bool:
+    """Whether it is a data frame of any of the known libraries."""
     # asked of the class: the columns of a lazy frame are work
     return type(X).__module__.split(".")[0] in _FRAMES and hasattr(type(X), "columns")
 
@@ -549,107 +501,13 @@ def _is_frame(X: Any) -> bool:
 _FRAMES = ("pandas", "polars", "pyarrow", "modin", "cudf", "narwhals")
 
 
-def _is_pandas(X: Any) -> bool:
+def is_pandas(X: Any) -> bool:
+    """Whether it is a frame or a series of pandas."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(X, pandas.DataFrame | pandas.Series)
 
 
-def _is_sparse(X: Any) -> bool:
+def is_sparse(X: Any) -> bool:
+    """Whether it is a sparse matrix or array of SciPy."""
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and sparse.issparse(X)
-
-
-# ---- the target ------------------------------------------------------------------------------------------------
-
-
-def _target_name(y: Any) -> str | None:
-    name = getattr(y, "name", None)
-    if name is None and _is_frame(y) and len(y.columns) == 1:
-        name = y.columns[0]
-    return None if name is None or name == "" else str(name)
-
-
-def _check_index(X: Any, y: Any, argument: str) -> None:
-    if not (_is_pandas(X) and _is_pandas(y)) or len(X) != len(y) or X.index.equals(y.index):
-        return
-    row = int(np.argmax(np.asarray(X.index != y.index)))
-    left, right = X.index[[row]].tolist()[0], y.index[[row]].tolist()[0]
-    order = " They hold the same labels in another order." if set(X.index) == set(y.index) else ""
-    raise InputError(
-        f"the indexes of X and {argument} disagree, first in row {row}: {left!r} in X and {right!r} in "
-        f"{argument}.{order} Align them ({argument}.loc[X.index]), or reset both indexes if the rows "
-        "do belong together."
-    )
-
-
-def _target_values(y: Any, argument: str) -> NDArray:
-    values = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
-    if values.dtype.kind in "US" and not isinstance(y, np.ndarray):
-        values = np.asarray(y, dtype=object)  # numpy would turn [1, "a"] into strings
-    if values.ndim == 2 and values.shape[1] == 1:
-        from sklearn.exceptions import DataConversionWarning
-
-        warnings.warn(
-            f"A column-vector y was passed when a 1d array was expected: its {len(values)} rows are used as they are.",
-            DataConversionWarning,
-            stacklevel=4,
-        )
-        values = values[:, 0]
-    if values.ndim != 1:
-        raise InputError(f"{argument} has shape {values.shape}: y should be a 1d array, one value for each row of X.")
-    return _unboxed(values, argument) if values.dtype.kind == "O" else values
-
-
-def _unboxed(values: NDArray, argument: str) -> NDArray:
-    """Array of Python objects as an array of numbers or of booleans where it holds nothing else."""
-    present = [value for value in values.tolist() if not _is_missing(value)]
-    kinds = {bool: "booleans", numbers.Real: "numbers", str: "strings", bytes: "strings"}
-    found = {next((word for kind, word in kinds.items() if isinstance(v, kind)), type(v).__name__) for v in present}
-    if len(found) > 1:
-        raise InputError(f"{argument} mixes {' and '.join(sorted(found))}: make all of them one kind.")
-    if found & {"numbers", "booleans"} and len(present) == len(values):
-        return np.array(present)
-    return values
-
-
-def _check_target_values(values: NDArray, argument: str) -> None:
-    if values.dtype.kind == "c":
-        raise InputError(f"{argument} is complex. Complex data not supported.")
-    if values.dtype.kind in "mM":
-        raise InputError(f"{argument} holds dates or durations ({values.dtype}): turn them into numbers or classes.")
-    if values.dtype.kind == "f":
-        bad = np.flatnonzero(~np.isfinite(values))
-    elif values.dtype.kind == "O":
-        infinite = (float("inf"), float("-inf"))
-        bad = np.flatnonzero([_is_missing(v) or (isinstance(v, float) and v in infinite) for v in values.tolist()])
-    else:
-        bad = np.array([], dtype=int)
-    if bad.size:
-        what = "missing (NaN)" if _is_missing(values[bad[0]]) else "infinity"
-        raise InputError(
-            f"{argument} is {what} in {bad.size} rows, the first is row {bad[0]}: drop these rows of X and {argument}. "
-            "Input contains NaN or infinity."
-        )
-    if len(values) > 1 and (values[0] == values).all():
-        raise InputError(
-            f"{argument} has the one value {values.tolist()[0]!r} in all {len(values)} rows (one class only): "
-            "nothing can be selected for a target that does not vary."
-        )
-
-
-def _refuse_copy_of_target(values: NDArray, table: Table, argument: str) -> None:
-    if values.dtype.kind not in "biuf" or not len(values):
-        return
-    y = values.astype(float)
-    candidates = np.arange(table.X.shape[1])
-    block = 1
-    while candidates.size:  # a few rows rule out almost every column
-        candidates = candidates[(table.X[:block, candidates] == y[:block, None]).all(axis=0)]
-        if block >= len(y):
-            break
-        block = min(block * 8, len(y))
-    if candidates.size:
-        raise InputError(
-            f"column {table.names[candidates[0]]!r} of X equals {argument} in every row: the target is among the "
-            "features. Drop that column."
-        )
