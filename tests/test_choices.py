@@ -120,10 +120,10 @@ def test_columns_that_are_no_nodes_are_named():
 @pytest.mark.parametrize(
     ("y", "task"),
     [
-        (np.linspace(0, 1, 50), "regression"),
-        (np.arange(50) % 2, "classification"),
-        (np.array(["a", "b", "c", "d", "e"] * 10, dtype=object), "classification"),
-        (np.arange(50) % 2 == 0, "classification"),
+        (np.linspace(0, 1, 100), "regression"),
+        (np.arange(100) % 2, "classification"),
+        (np.array(["a", "b", "c", "d", "e"] * 20, dtype=object), "classification"),
+        (np.arange(100) % 2 == 0, "classification"),
     ],
 )
 def test_the_task_is_told_from_y(y, task):

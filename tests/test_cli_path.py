@@ -20,7 +20,8 @@ def table(tmp_path_factory):
     y = X[:, :3] @ [1.0, 2.0, 3.0] + 0.5 * rng.standard_normal(150)
     kind = np.array(["a", "b", "c"])[np.digitize(y, [-1.5, 1.5])]
     weight = rng.uniform(0.5, 1.5, 150)
-    pl.DataFrame(X, schema=NAMES).with_columns(y=y, kind=kind, weight=weight).write_csv(path)
+    squares = (X[:, :3] ** 2).sum(axis=1)
+    pl.DataFrame(X, schema=NAMES).with_columns(y=y, kind=kind, weight=weight, squares=squares).write_csv(path)
     return path
 
 
@@ -36,11 +37,12 @@ def run(*arguments, status=0):
         ("y", ()),
         ("y", ("--weights", "weight", "--evaluation", "cross-fitted", "--folds", 3)),
         ("kind", ("--loss", "brier")),
+        ("squares", ()),  # boosting predicts it, and is chosen
     ],
 )
 def test_w_at_one_is_that_of_the_selection(table, tmp_path, target, options):
     """Lambda 0 moves nothing, and 1 is Swap: the same knockoffs, swaps, fits and folds as of select."""
-    unused = [name for name in ("y", "kind", "weight") if name != target and name not in options]
+    unused = [name for name in ("y", "kind", "weight", "squares") if name != target and name not in options]
     shared = ("--target", target, *GAUSSIAN, *options, *(part for name in unused for part in ("--drop", name)))
     out = tmp_path / "path.csv"
     run("path", table, *shared, "--column", "x0", "--lambda-range", 0, 2, "--points", 3, "--out", out)
@@ -53,13 +55,15 @@ def test_w_at_one_is_that_of_the_selection(table, tmp_path, target, options):
     np.testing.assert_allclose(W[:, 0], 0, atol=1e-12)
     np.testing.assert_allclose(W[:, 1], read_selection(tmp_path / "selection.json").W, rtol=1e-9, atol=1e-12)
     assert (W[:3, 2] > W[3:, 2].max()).all()  # what matters is far out
+    chosen = read_selection(tmp_path / "selection.json").notes["estimator"]
+    assert chosen.startswith("estimator='boosting'" if target == "squares" else "estimator='lasso'")
 
 
 @pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])
 def test_pictures_open_and_name_the_columns(table, tmp_path, ending, capsys):
     out = tmp_path / f"path{ending}"
     columns = [part for name in NAMES[:3] for part in ("--column", name)]
-    drop = ("--drop", "kind", "--drop", "weight")
+    drop = ("--drop", "kind", "--drop", "weight", "--drop", "squares")
     run("path", table, "--target", "y", *drop, *columns, *GAUSSIAN, "--fake", "permuted", "--out", out)
     assert f"wrote {out}" in capsys.readouterr().err
     content = out.read_bytes()

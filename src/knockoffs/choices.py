@@ -20,6 +20,7 @@ from knockoffs.registry import accepted_options, load
 DEFAULT_FDR = 0.1
 BEST = "best"  # the default model of y: of these, the one that predicts held-out rows best
 BEST_OF = ("lasso", "boosting")
+FEW_ROWS = 100  # a boosted tree needs twenty in a leaf
 TASKS = ("regression", "classification", "binary", "multiclass", "numeric")
 LINEAR = ("lasso", "logistic", "linear")
 GRADIENTS = ("gradient", "integrated_gradients")
@@ -56,6 +57,7 @@ def choose(
     loss: Any = None,
     evaluation: str | None = None,
     task: str | None = None,
+    sample_weight: NDArray | None = None,
 ) -> Choice:
     """Model of y, importance score and evaluation, with defaults by task where nothing was asked for.
 
@@ -71,6 +73,8 @@ def choose(
         On which rows a fitted model is scored.
     task : {"regression", "classification"}, optional
         What y is; told from y, or by the estimator, if left out.
+    sample_weight : array, shape (n,), optional
+        Rows of weight 0 do not count.
     """
     notes: dict[str, str] = {}
     if not (estimator is None or isinstance(estimator, str)):
@@ -80,12 +84,12 @@ def choose(
     name = estimator.replace("-", "_") if isinstance(estimator, str) else None
     if estimator is not None and name != BEST:
         return _choose_for(estimator, task, notes, **asked)
-    alone = _why_lasso_alone(y, task, importance)
+    if evaluation is not None and evaluation.replace("-", "_") == "out_of_bag":
+        raise InputError("evaluation='out_of_bag' is for forests: use it with estimator='forest'.")
+    alone = _why_lasso_alone(y if sample_weight is None else y[sample_weight > 0], task, importance)
     if alone is not None:
         notes["estimator"] = f"estimator='lasso', because {alone}"
         return _choose_for("lasso", task, notes, **asked)
-    if evaluation is not None and evaluation.replace("-", "_") == "out_of_bag":
-        raise InputError("evaluation='out_of_bag' is for forests: use it with estimator='forest'.")
     return _choose_best(task, notes, **asked)
 
 
@@ -98,6 +102,8 @@ def _why_lasso_alone(y: NDArray, task: str, importance: Any) -> str | None:
     function = importance.func if isinstance(importance, partial) else importance
     if importance is not None and not isinstance(importance, str) and function is not accuracy_drop:
         return "an importance score of your own may ask for a linear model; pass another estimator if it does not"
+    if len(y) < FEW_ROWS:
+        return f"{len(y)} rows are few for boosting, which is considered from {FEW_ROWS}"
     if task == "classification":
         classes, counts = np.unique(y, return_counts=True)
         if counts.min() < 2:

@@ -42,7 +42,7 @@ Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; may b
 Weights = Annotated[str | None, typer.Option(help="Column with the weights of the rows in the model of the target.")]
 OutFolder = Annotated[Path | None, typer.Option(help="Folder for selection.json and selection.csv.")]
 Fdr = Annotated[float, typer.Option(help="False discovery rate to hold.")]
-Folds = Annotated[int, typer.Option(help="Folds of a cross-fitted evaluation.", min=2)]
+Folds = Annotated[int, typer.Option(help="Folds of a cross-fitted evaluation, and of the choice of a model.", min=2)]
 FeatureModelName = Annotated[
     str | None,
     typer.Option(

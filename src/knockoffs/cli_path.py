@@ -84,7 +84,7 @@ def follow_path(frame: Any, parameters: Mapping[str, Any], jobs: int | None) -> 
     target = check_target(y, table)
     weights = check_weights(weights, len(target))
     asked = {key: parameters[key] for key in ("estimator", "loss", "evaluation", "task")}
-    choice = choose(target, importance="swap", **asked)
+    choice = choose(target, importance="swap", sample_weight=weights, **asked)
     low, high = parameters["lambda_range"]
     lams = np.linspace(low, high, parameters["n_lams"])
     say(f"following {len(table.names)} features of {len(target)} rows for {parameters['target']!r}")

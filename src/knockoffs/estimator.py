@@ -170,6 +170,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             loss=self.loss,
             evaluation=self.evaluation,
             task=self.task,
+            sample_weight=weights,
         )
         grouped = None if self.feature_of is None else owners
         feature_model, brought = None, {}

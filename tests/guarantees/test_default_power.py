@@ -1,10 +1,10 @@
 """The default model of y finds what the lasso finds, and more where the labels are not linear.
 
 Of lasso and boosting the one that predicts better is used. On cubic labels in one Gaussian (n = 2000, d = 30, q = 0.2)
-lasso coefficients have power 0.76 and boosting 0.97 over 100 repetitions; on linear labels it is the other way round.
-With 12 repetitions the mean difference of two powers has a standard error of about 0.1, so a default that is as good as
-the lasso falls 0.3 behind it once in a thousand; one that always took the wrong model would be 0.4 behind on linear
-labels.
+boosting is 0.2 ahead of lasso coefficients, on linear labels 0.2 behind. Over 12 repetitions the difference on cubic
+labels has a standard error of 0.04, so a default that takes boosting is less than 0.05 ahead once in ten thousand, and
+one that takes the lasso is not ahead at all. On linear labels a default that takes the lasso is the lasso; one that
+takes boosting is more than 0.05 behind, but once in ten thousand.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ CUBIC = Setting("cubic", 2000, 30, 1, 2)
 LINEAR = Setting("linear", 1000, 50, 1, 2, labels="linear")
 
 
-@pytest.mark.parametrize(("setting", "ahead"), [(CUBIC, 0.0), (LINEAR, -0.3)], ids=["cubic", "linear"])
+@pytest.mark.parametrize(("setting", "ahead"), [(CUBIC, 0.05), (LINEAR, -0.05)], ids=["cubic", "linear"])
 def test_the_default_is_as_powerful_as_the_lasso(setting, ahead, seed):
     found = {None: [], "lasso": []}
     for rng in np.random.default_rng(seed).spawn(12):

@@ -129,6 +129,87 @@ def test_the_chosen_model_is_scored_by_its_own_score_and_the_notes_say_why():
     assert selection.W.min() > 0
 
 
+class Recorder(GaussianNB):
+    """A classifier that keeps the means of the columns it was fitted on."""
+
+    seen: tuple[tuple[int, ...], ...] = ()
+
+    def fit(self, XX, y):
+        type(self).seen = (*self.seen, tuple(np.round(XX.mean(axis=0)).astype(int).tolist()))
+        return super().fit(XX, y)
+
+
+def test_the_choice_sees_the_columns_in_the_order_of_the_fit():
+    # a column says by its mean which it is, and the random swap of the procedure must come before the choice
+    X, X_tilde, rng = tables(n=60)
+    X, X_tilde = 0.01 * X + np.arange(4), 0.01 * X_tilde + 10 + np.arange(4)
+    y = rng.random(60) < 0.5
+    best = BestOf((candidate("one", Recorder()), candidate("two", Recorder())), "log_loss")
+    orders = set()
+    for seed in range(8):
+        Recorder.seen = ()
+        select_features(
+            X,
+            y,
+            feature_model=None,
+            knockoffs=X_tilde,
+            estimator=best,
+            importance=None,
+            fdr=0.5,
+            rng=np.random.default_rng(seed),
+        )
+        assert len(Recorder.seen) == 15  # two candidates and the score, on five folds each
+        assert len(set(Recorder.seen)) == 1
+        orders.add(Recorder.seen[0])
+    assert len(orders) > 4
+
+
+def test_rows_of_weight_zero_are_not_there():
+    X, X_tilde, rng = tables()
+    XX, y = np.hstack([X, X_tilde]), np.where(X[:, 0] > 0, "b", "a").astype(object)
+    y[:3], weights = "never", np.ones(400)
+    weights[:3] = 0
+    weights[3:] = rng.uniform(0.5, 2, size=397)
+    found = [
+        choose_best(
+            CLASSIFIERS, XX[rows], y[rows].astype(str), sample_weight=weights[rows], rng=np.random.default_rng(3)
+        )
+        for rows in (slice(None), slice(3, None))
+    ]
+    assert found[0][1] == found[1][1]
+    selector = KnockoffSelector(0.3, knockoffs=X_tilde, random_state=0).fit(X, y, sample_weight=weights)
+    assert "because it predicts" in selector.selection_.notes["estimator"]
+
+
+def test_numbers_are_compared_in_units_of_their_own():
+    X, X_tilde, rng = tables()
+    y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=400)
+    best = choose(y).estimator
+    XX = np.hstack([X, X_tilde])
+    losses = [choose_best(best, XX, scale * y, rng=np.random.default_rng(0))[1] for scale in (1.0, 1e150, 1e-200)]
+    for other in losses[1:]:
+        assert other == pytest.approx(losses[0], rel=1e-6)
+    assert losses[0]["boosting"] < losses[0]["lasso"] < 1.2  # about the variance, for a model that sees nothing
+
+
+@pytest.mark.parametrize("n", [99, 100])
+def test_with_few_rows_there_is_no_choice(n):
+    choice = choose(np.arange(n) % 2)
+    assert isinstance(choice.estimator, BestOf) == (n == 100)
+    assert n == 100 or "99 rows are few for boosting" in choice.notes["estimator"]
+    weights = np.where(np.arange(200) < n, 1.0, 0.0)
+    assert isinstance(choose(np.arange(200) % 2, sample_weight=weights).estimator, BestOf) == (n == 100)
+
+
+def test_a_rare_class_in_a_large_table_does_not_stop_the_default():
+    rng = np.random.default_rng(0)
+    X, X_tilde = rng.normal(size=(2, 12_800, 4))
+    y = (X[:, 0] * X[:, 1] + X[:, 2] * X[:, 3] > 0).astype(int)
+    y[:3] = 2
+    notes = KnockoffSelector(0.3, knockoffs=X_tilde, random_state=0).fit(X, y).selection_.notes
+    assert notes["estimator"].startswith("estimator='boosting'")
+
+
 def test_by_default_products_go_to_boosting_and_sums_to_the_lasso():
     X, X_tilde, rng = tables(n=600, d=6)
     products = X[:, 0] * X[:, 1] + X[:, 2] * X[:, 3] + 0.1 * rng.normal(size=600)
@@ -142,7 +223,7 @@ def test_by_default_products_go_to_boosting_and_sums_to_the_lasso():
 
 
 def test_lasso_stands_alone_where_boosting_cannot():
-    y = np.arange(60) % 3
+    y = np.arange(120) % 3
     for importance in ("coefficients", "integrated-gradients"):
         choice = choose(y, importance=importance)
         assert type(choice.estimator).__name__ == "LogisticPathCV"
@@ -155,14 +236,14 @@ def test_lasso_stands_alone_where_boosting_cannot():
 
 
 def test_every_candidate_gets_what_was_asked_for():
-    best = choose(np.arange(60) % 3, estimator="best", importance="swap-integral", evaluation="held-out").estimator
+    best = choose(np.arange(120) % 3, estimator="best", importance="swap-integral", evaluation="held-out").estimator
     assert [(c.name, c.evaluation) for c in best.candidates] == [("lasso", "held_out"), ("boosting", "held_out")]
     assert best.loss == "log_loss"
-    assert choose(np.linspace(0, 1, 60)).estimator.loss == "squared_error"
+    assert choose(np.linspace(0, 1, 120)).estimator.loss == "squared_error"
 
 
 def test_out_of_bag_is_refused_and_best_is_among_the_names():
     with pytest.raises(InputError, match="use it with estimator='forest'"):
-        choose(np.arange(60) % 2, evaluation="out-of-bag")
+        choose(np.arange(120) % 2, evaluation="out-of-bag")
     with pytest.raises(InputError, match="best"):
-        choose(np.arange(60) % 2, estimator="bset")
+        choose(np.arange(120) % 2, estimator="bset")

@@ -19,11 +19,12 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.choices import BEST_OF
+from knockoffs.choices import BEST_OF, choose
 from knockoffs.errors import KnockoffWarning
 from knockoffs.experiments.repetitions import AT_ONE, LAMS, Prepared, power_rows, statistics
 from knockoffs.experiments.runner import Arrays, Context, Table, fingerprint
 from knockoffs.features.gaussian_mixture import gaussian_mixture_features
+from knockoffs.importance.best import choose_best
 from knockoffs.importance.evaluation import draw_folds
 from knockoffs.sampling.sampler import sample_knockoffs
 from knockoffs.sampling.swap import swap
@@ -32,6 +33,8 @@ from knockoffs.simulate import MixtureParameters, draw_mixture, draw_non_nulls, 
 N_FOLDS = 5
 TARGETS = (0.1, 0.2)
 MODELS = ("lasso", "neural", "forest", "boosting")
+CHOICE = "choice"  # the losses by which the default chooses
+WORK = (*MODELS, CHOICE)
 PATH_LOSSES = ("accuracy", "log_loss", "brier", "margin")
 DEFAULT_SCORE = {
     "lasso": "lasso/in_sample/coefficients/-",
@@ -88,7 +91,7 @@ CONFIG = Config(
         Setting("20 components, cubic, 10 classes", 3000, 30, 20, 10, models=("neural",)),
         Setting("10 components, cubic, 3 classes, d = 20", 1500, 20, 10, 3),
         Setting("one Gaussian, products, 2 classes", 2000, 30, 1, 2, labels="products"),
-        Setting("20 components, cubic, 2 classes", 3000, 30, 20, 2),
+        Setting("20 components, cubic, 2 classes, d = 20", 1500, 20, 20, 2),
     )
 )
 QUICK = Config(
@@ -168,22 +171,35 @@ def score_setting(setting: Setting, rngs: Sequence[Generator], config: Config, c
     parts = []
     for start in range(0, len(rngs), config.batch):
         batch_rngs = rngs[start : start + config.batch]
-        streams = [rng.spawn(2 + len(MODELS)) for rng in batch_rngs]
+        streams = [rng.spawn(2 + len(WORK)) for rng in batch_rngs]
         S = [stream[1].random(setting.d) < 0.5 for stream in streams]
         batch: list[Prepared] = []
         found: Arrays = {}
-        for model in setting.models:
-            settings = (config.hidden, config.epochs) if model == "neural" else (config.n_trees,)
-            key = f"scores-{model}-{start:03d}-{fingerprint(replace(setting, models=()), batch_rngs, settings, LAMS)}"
+        for i, model in enumerate(WORK):
+            if model not in setting.models and not (model == CHOICE and set(BEST_OF) <= set(setting.models)):
+                continue
+            key = key_of(model, setting, batch_rngs, config, start)
             kept = context.find(key)
             if kept is None:
                 batch = batch or Parallel(n_jobs=context.n_jobs)(delayed(prepare)(setting, own[0]) for own in streams)
-                own = [stream[2 + MODELS.index(model)] for stream in streams]
+                own = [stream[2 + i] for stream in streams]
                 kept = context.keep(key, _score_batch(model, batch, S, own, config, context))
                 context.log(f"{setting.name}: {model}, repetitions {start + 1} to {start + len(batch_rngs)}")
             found |= kept
         parts.append(found)
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def key_of(model: str, setting: Setting, rngs: Sequence[Generator], config: Config, start: int) -> str:
+    """Name under which the scores of a model for some repetitions are kept: it changes with all that they rest on."""
+    how = {
+        "lasso": [repr(_lasso(0))],
+        "neural": [config.hidden, config.epochs],
+        "forest": [repr(_forest(config.n_trees, 0))],
+        "boosting": [repr(_boosting(0))],
+        CHOICE: [repr(_lasso(0)), repr(_boosting(0))],
+    }
+    return f"scores-{model}-{start:03d}-{fingerprint(replace(setting, models=()), rngs, how[model], LAMS)}"
 
 
 def _score_batch(
@@ -199,6 +215,10 @@ def _score_batch(
 
     if model == "neural":
         scores = _score_networks(batch, S, rngs, config, context.device)
+    elif model == CHOICE:
+        work = (delayed(_losses_of_choice)(p, s, rng) for p, s, rng in zip(batch, S, rngs, strict=True))
+        losses = list(Parallel(n_jobs=context.n_jobs)(work))
+        return {f"{CHOICE}/{name}": np.array([each[name] for each in losses]) for name in BEST_OF}
     else:
         fits = {"lasso": _lasso, "forest": partial(_forest, config.n_trees), "boosting": _boosting}
         work = (delayed(_score_one)(fits[model], model, p, s, rng) for p, s, rng in zip(batch, S, rngs, strict=True))
@@ -257,6 +277,12 @@ def _score_one(make: Callable[..., Any], name: str, data: Prepared, S: NDArray, 
     sizes = np.bincount(fold_of)
     found["cross_fitted"] = {key: np.average([fold[key] for fold in folds], axis=0, weights=sizes) for key in folds[0]}
     return {f"{name}/{rows}/{key}": Z for rows, scores in found.items() for key, Z in scores.items()}
+
+
+def _losses_of_choice(data: Prepared, S: NDArray, rng: Generator) -> dict[str, float]:
+    """Held-out losses by which the default chooses its model."""
+    best = choose(data.y).estimator
+    return choose_best(best, np.hstack(swap(data.X, data.X_tilde, S)), data.y, rng=rng)[1]
 
 
 def _path_scores(model: Any, X: NDArray, X_tilde: NDArray, y: NDArray, order: NDArray) -> Arrays:
@@ -369,13 +395,16 @@ def rows_of(setting: Setting, scores: Arrays) -> Table:
 
 
 def joined(W: dict[str, NDArray], scores: Arrays) -> dict[str, NDArray]:
-    """W of the model with the smallest log-loss on held-out rows, by its default score: blind to swaps."""
-    held = {model: f"{model}/cross_fitted/held_loss/log_loss" for model in MODELS}
+    """W of the model that predicts best, by its default score: of two as the default does it, and of all four."""
+    losses = {
+        "best of two (the default)": {model: f"{CHOICE}/{model}" for model in BEST_OF},
+        "best of four": {model: f"{model}/cross_fitted/held_loss/log_loss" for model in MODELS},
+    }
     found = {}
-    for name, models in {"best of two (the default)": BEST_OF, "best of four": MODELS}.items():
-        if all(held[model] in scores for model in models):
-            best = np.argmin([scores[held[model]] for model in models], axis=0)
-            each = np.stack([W[DEFAULT_SCORE[model]] for model in models])
+    for name, keys in losses.items():
+        if all(key in scores for key in keys.values()):
+            best = np.argmin([scores[key] for key in keys.values()], axis=0)
+            each = np.stack([W[DEFAULT_SCORE[model]] for model in keys])
             found[f"{name}/-/-/-"] = each[best, np.arange(each.shape[1])]
     return found
 

@@ -1,7 +1,7 @@
 """Several models of y, of which the one that predicts rows it has not seen best is used.
 
-Which model predicts best depends on the data. The choice keeps flip-sign: predictions of held-out rows do not know
-which columns are knockoffs, so a swap of columns, before the fit, changes neither the losses nor the choice.
+Which model predicts best depends on the data. The choice keeps flip-sign in distribution, as every fit does: columns
+are swapped at random before it, and predictions of held-out rows do not know which columns are knockoffs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from joblib import Parallel, delayed
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.importance.evaluation import draw_folds, fresh, predicts_classes
+from knockoffs.importance.evaluation import check_takes_weights, draw_folds, fresh, predicts_classes
 from knockoffs.importance.lambda_path import check_weights
 from knockoffs.importance.losses import predict_for, resolve_loss
 from knockoffs.progress import track
@@ -63,7 +63,8 @@ class BestOf:
         """Say which candidate was chosen and why."""
         ranked = sorted(losses, key=losses.__getitem__)
         rest = "; ".join(f"{name} {losses[name]:.3g}" for name in ranked[1:])
-        measure = self.loss.replace("_", " ").replace("log loss", "log-loss")
+        words = {"log_loss": "log-loss", "squared_error": "squared error, in variances of y,"}
+        measure = words.get(self.loss, self.loss)
         found = f"{measure} {losses[ranked[0]]:.3g} ({rest})"
         return f"estimator={ranked[0]!r}, because it predicts held-out rows best: {found}"
 
@@ -86,6 +87,7 @@ def choose_best(
     XX : array, shape (n, 2 n_columns)
         [X, X_tilde].
     y : array, shape (n,)
+        Numbers are put in units of their standard deviation.
     n_folds : int
         As many folds are held out in turn as give ``ROWS`` rows, or all of them: a large table needs a single one.
     sample_weight : array, shape (n,), optional
@@ -93,7 +95,16 @@ def choose_best(
     n_jobs : int, optional
         Fits at a time; the answer does not depend on it.
     """
+    if sample_weight is not None:  # rows of weight 0 are not there
+        for candidate in best.candidates:
+            check_takes_weights(candidate.estimator)
+        kept = sample_weight > 0
+        XX, y, sample_weight = XX[kept], y[kept], sample_weight[kept]
     labels = y if predicts_classes(best.candidates[0].estimator) else None
+    if labels is None:
+        y = y / (np.abs(y).max() or 1.0)  # squares of very large numbers would be infinite
+        y = (y - y.mean()) / (y.std() or 1.0)
+    n_folds = min(n_folds, len(y))
     fold_of = draw_folds(len(y), n_folds, rng, labels=labels)
     n_held = min(n_folds, -(-ROWS * n_folds // len(y)))
     jobs = [(candidate, fold) for candidate in best.candidates for fold in range(n_held)]
@@ -103,7 +114,7 @@ def choose_best(
     )
     losses = np.array(list(track(work, "choice of the model", total=len(jobs)))).reshape(len(best.candidates), n_held)
     sizes = np.bincount(fold_of, weights=sample_weight)[:n_held]
-    means = losses @ sizes / sizes.sum()
+    means = np.nan_to_num(losses @ sizes / sizes.sum(), nan=np.inf)
     found = {candidate.name: float(mean) for candidate, mean in zip(best.candidates, means, strict=True)}
     return best.candidates[int(np.argmin(means))], found
 

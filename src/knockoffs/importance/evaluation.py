@@ -79,8 +79,10 @@ def fit_and_score(
     if int(n_fits) != n_fits or n_fits < 1:
         raise InputError(f"n_fits={n_fits!r}: use 1 or more.")
     if sample_weight is not None:
-        _check_takes_weights(estimator)
-        sample_weight = np.asarray(sample_weight, dtype=float)
+        check_takes_weights(estimator)
+        kept = np.asarray(sample_weight) > 0  # rows of weight 0 are not there
+        X, X_tilde, y = X[kept], X_tilde[kept], np.asarray(y)[kept]
+        sample_weight = np.asarray(sample_weight, dtype=float)[kept]
     owners = np.arange(X.shape[1]) if feature_of is None else feature_of
     y = np.asarray(y)
     labels = y if predicts_classes(estimator) else None
@@ -147,7 +149,8 @@ def predicts_classes(estimator: Any) -> bool:
     return getattr(estimator, "_estimator_type", None) == "classifier" or hasattr(estimator, "predict_proba")
 
 
-def _check_takes_weights(estimator: Any) -> None:
+def check_takes_weights(estimator: Any) -> None:
+    """Refuse weights for a model that takes none."""
     from sklearn.utils.validation import has_fit_parameter
 
     if not has_fit_parameter(estimator, "sample_weight"):

@@ -15,6 +15,7 @@ from knockoffs.response.task import kind_of
 N_TREES = 500  # a row is out of the bag of about 180 of them
 N_LEAVES = 15  # of a boosted tree: half of scikit-learn's, which predict worse where rows are few
 N_BINS = 63  # of a column: a quarter of scikit-learn's predict as well, in half the time
+RIDGE = 1.0  # on the leaves: without it a class of a few rows among thousands drives the scores to infinity
 
 
 def make_forest(
@@ -55,13 +56,15 @@ def make_boosting(
     **options
         Of scikit-learn's HistGradientBoostingClassifier or HistGradientBoostingRegressor.
 
-    >>> make_boosting("binary", max_iter=50)
-    HistGradientBoostingClassifier(max_bins=63, max_iter=50, max_leaf_nodes=15)
+    >>> make_boosting("binary", max_iter=50).max_iter
+    50
     """
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
     kind = HistGradientBoostingRegressor if kind_of(task) == "regression" else HistGradientBoostingClassifier
-    return kind(**{"max_bins": N_BINS, "max_leaf_nodes": N_LEAVES, "random_state": _whole(random_state), **options})
+    own = {"max_bins": N_BINS, "max_leaf_nodes": N_LEAVES, "l2_regularization": RIDGE}
+    # early stopping would set rows aside by class, which a class of one row does not survive
+    return kind(**{"early_stopping": False, "random_state": _whole(random_state), **own, **options})
 
 
 def _whole(random_state: int | Generator | None) -> int | None:
