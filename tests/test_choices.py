@@ -14,6 +14,7 @@ from knockoffs.features.discrete_network import DiscreteNetwork, fit_discrete_ne
 from knockoffs.features.gaussian import fit_gaussian
 from knockoffs.features.hidden_markov_fit import fit_hidden_markov
 from knockoffs.features.naive_bayes import fit_naive_bayes
+from knockoffs.importance.accuracy_drop import At, Integral
 from knockoffs.procedure import fit_feature_model
 from knockoffs.sampling.sampler import sample_knockoffs
 
@@ -142,10 +143,17 @@ def test_the_default_score_of_a_model_does_not_saturate():
 
     classes = np.arange(50) % 2
     forest = choose(classes, estimator=RandomForestClassifier())
-    assert (forest.evaluation, forest.importance.keywords["loss"]) == ("out_of_bag", "log_loss")
+    assert (forest.evaluation, forest.importance.keywords["loss"]) == ("cross_fitted", "log_loss")
+    assert isinstance(forest.importance.keywords["reduce"], Integral)
     boosting = choose(np.linspace(0, 1, 50), estimator=GradientBoostingRegressor())
     assert (boosting.evaluation, boosting.importance.keywords["loss"]) == ("cross_fitted", "squared_error")
     assert choose(classes, estimator=SVC()).importance.keywords["loss"] == "accuracy"
+    assert isinstance(choose(classes, estimator=SVC()).importance.keywords["reduce"], At)
+    own = choose(classes, estimator=RandomForestClassifier(), loss=lambda y, said: (y != said).astype(float))
+    assert isinstance(own.importance.keywords["reduce"], At)  # an integral of a loss of one's own is not exact
+    # asked for by its name, it is that of the paper
+    asked = choose(classes, estimator=RandomForestClassifier(), importance="swap_integral")
+    assert "loss" not in asked.importance.keywords
 
 
 def test_an_estimator_says_what_y_is():

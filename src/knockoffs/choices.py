@@ -135,8 +135,9 @@ def _choose_for(
 
     name = estimator.replace("-", "_") if isinstance(estimator, str) else None
     model = _make_estimator(estimator, task)
-    if importance is None:
-        importance = "coefficients" if _is_linear(name, model) and loss is None else "swap"
+    by_default = importance is None
+    if by_default:
+        importance = default_importance(name, model, loss)
         notes["importance"] = f"importance={importance!r}, the default for {type(model).__name__}"
     if isinstance(importance, str):
         importance = importance.replace("-", "_")
@@ -144,7 +145,10 @@ def _choose_for(
     score = load(SCORES, "importance", importance) if isinstance(importance, str) else importance
     if not callable(score):
         raise InputError(f"importance={importance!r}: pass the name of a score or a function.")
-    score = _bind_loss(score, importance, loss, task, model, notes)
+    if loss is None and (by_default or importance in ("swap", "permutation")) and "loss" in accepted_options(score):
+        loss = default_loss(task, model)
+        notes["loss"] = f"loss={loss!r}, the default for {task} with {type(model).__name__}"
+    score = _bind_loss(score, importance, loss, task)
     if evaluation is None:
         evaluation = default_evaluation(name, model, importance)
         notes["evaluation"] = f"evaluation={evaluation!r}, the default for {type(model).__name__}"
@@ -218,7 +222,7 @@ def _is_linear(name: str | None, model: Any) -> bool:
     return name in LINEAR or module == "knockoffs.response.linear" or ".linear_model." in module + "."
 
 
-def _bind_loss(score: Any, importance: Any, loss: Any, task: str, model: Any, notes: dict[str, str]) -> Any:
+def _bind_loss(score: Any, importance: Any, loss: Any, task: str) -> Any:
     if "loss" not in accepted_options(score):
         if loss is not None:
             raise InputError(f"loss={loss!r} is not used by importance={importance!r}: leave it out, or use 'swap'.")
@@ -232,10 +236,21 @@ def _bind_loss(score: Any, importance: Any, loss: Any, task: str, model: Any, no
         if LOSSES[loss].task != task:
             fitting = [name for name, known in LOSSES.items() if known.task == task]
             raise InputError(f"loss={loss!r} is not for {task}: use {', '.join(map(repr, fitting))}.")
-    if loss is None and importance in ("swap", "permutation"):
-        loss = default_loss(task, model)
-        notes["loss"] = f"loss={loss!r}, the default for {task} with {type(model).__name__}"
     return score if loss is None else partial(score, loss=loss)
+
+
+def default_importance(name: str | None, model: Any, loss: Any) -> str:
+    """Coefficients of a linear model; the integral where it is exact and finds most, for trees; Swap for others."""
+    if _is_linear(name, model) and loss is None:
+        return "coefficients"
+    return "swap_integral" if _has_trees(model) and (loss is None or isinstance(loss, str)) else "swap"
+
+
+def _has_trees(model: Any) -> bool:
+    module = type(model).__module__
+    return module.split(".")[0] in ("xgboost", "lightgbm") or module.startswith(
+        ("sklearn.ensemble._forest", "sklearn.ensemble._gb", "sklearn.ensemble._hist_gradient_boosting")
+    )
 
 
 def default_loss(task: str, model: Any) -> str:
@@ -254,6 +269,4 @@ def default_evaluation(name: str | None, model: Any, importance: Any) -> str:
     """Rows on which a fitted model is scored: unseen ones for models that remember the rows they were fitted on."""
     if importance in READ_OFF_THE_MODEL or _is_linear(name, model) or _stops_early(model):
         return "in_sample"
-    if getattr(model, "bootstrap", False) and hasattr(model, "oob_score"):  # a forest
-        return "out_of_bag"
     return "cross_fitted"

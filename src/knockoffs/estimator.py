@@ -45,7 +45,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         held-out rows better; "lasso", "logistic", "linear", "forest", "boosting", "neural"; or any object with fit and
         predict.
     importance : str or callable, optional
-        Importance score of a fitted model; by default the coefficients of a linear model, and Swap for others.
+        Importance score of a fitted model; by default the coefficients of a linear model, Swap Integral for trees, and
+        Swap for others.
     loss : str or callable, optional
         What the scores that fake a column measure, by default log-loss or squared error.
     evaluation : str, optional

@@ -39,8 +39,8 @@ PATH_LOSSES = ("accuracy", "log_loss", "brier", "margin")
 DEFAULT_SCORE = {
     "lasso": "lasso/in_sample/coefficients/-",
     "neural": "neural/in_sample/swap/log_loss",
-    "forest": "forest/out_of_bag/swap/log_loss",
-    "boosting": "boosting/cross_fitted/swap/log_loss",
+    "forest": "forest/cross_fitted/swap_integral/log_loss",
+    "boosting": "boosting/cross_fitted/swap_integral/log_loss",
 }
 
 
