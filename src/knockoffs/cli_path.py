@@ -20,7 +20,7 @@ from knockoffs.estimator import as_generator
 from knockoffs.feature_choice import feature_model_for, load_feature_model, read_features
 from knockoffs.files import atomic_file, write_table_file
 from knockoffs.importance.accuracy_drop import FAKES
-from knockoffs.importance.best import BestOf, choose_best
+from knockoffs.importance.best import settle
 from knockoffs.importance.evaluation import fit_and_score
 from knockoffs.importance.lambda_path import Fake, LambdaPath, lambda_path
 from knockoffs.importance.losses import LossLike
@@ -97,15 +97,19 @@ def follow_path(frame: Any, parameters: Mapping[str, Any], jobs: int | None) -> 
     left, right = swap(table.X, X_tilde, S)
     y = target.astype(float) if choice.task == "regression" else target
     n_folds = parameters["n_folds"]
-    estimator, importance, evaluation, notes = choice.estimator, choice.importance, choice.evaluation, choice.notes
-    if isinstance(estimator, BestOf):
-        best, XX = estimator, np.hstack([left, right])
-        chosen, losses = choose_best(
-            best, XX, y, n_folds=n_folds, sample_weight=weights, rng=choice_stream, n_jobs=jobs
-        )
-        estimator, importance, evaluation = chosen.estimator, chosen.importance, chosen.evaluation
-        notes = notes | {"estimator": best.say(losses)} | dict(chosen.notes)
-    loss = importance.keywords["loss"]  # type: ignore[attr-defined]
+    estimator, importance, evaluation, said = settle(
+        choice.estimator,
+        choice.importance,
+        choice.evaluation,
+        left,
+        right,
+        y,
+        n_folds=n_folds,
+        sample_weight=weights,
+        rng=choice_stream,
+        n_jobs=jobs,
+    )
+    loss = importance.keywords["loss"]
     scores = fit_and_score(
         estimator,
         partial(path_scores, fake=FAKES[parameters["fake"]], lams=lams, loss=loss),
@@ -119,7 +123,7 @@ def follow_path(frame: Any, parameters: Mapping[str, Any], jobs: int | None) -> 
         n_jobs=jobs,
     ).swap(S[:, None])
     path = LambdaPath(lams, scores.Z - scores.Z_tilde, None, table.names, str(loss))
-    return path, notes | {"model": type(estimator).__name__, "evaluation": evaluation}
+    return path, choice.notes | said | {"model": type(estimator).__name__, "evaluation": evaluation}
 
 
 def check_plotting() -> None:

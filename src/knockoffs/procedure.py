@@ -17,7 +17,7 @@ from knockoffs.errors import ColumnsError, InputError, KnockoffWarning, name_som
 from knockoffs.features import FeatureModel, FitFeatureModel
 from knockoffs.features.columns import constant_columns
 from knockoffs.filter import check_fdr, check_offset, difference, knockoff_filter, knockoff_threshold, q_values
-from knockoffs.importance.best import BestOf, choose_best
+from knockoffs.importance.best import settle
 from knockoffs.importance.evaluation import fit_and_score, warn_if_saturated
 from knockoffs.importance.scores import Importance, Scores
 from knockoffs.sampling.sampler import sample_knockoffs
@@ -151,13 +151,19 @@ def select_features(
     # routine, even one that minds the order of its columns.
     S = swap_stream.random(len(names)) < 0.5
     left, right = swap(X, X_tilde, S, owners)
-    if isinstance(estimator, BestOf):
-        best, XX = estimator, np.hstack([left, right])
-        chosen, losses = choose_best(
-            best, XX, y, n_folds=n_folds, sample_weight=sample_weight, rng=choice_stream, n_jobs=n_jobs
-        )
-        estimator, importance, evaluation = chosen.estimator, chosen.importance, chosen.evaluation
-        notes |= {"estimator": best.say(losses)} | dict(chosen.notes)
+    estimator, importance, evaluation, said = settle(
+        estimator,
+        importance,
+        evaluation,
+        left,
+        right,
+        y,
+        n_folds=n_folds,
+        sample_weight=sample_weight,
+        rng=choice_stream,
+        n_jobs=n_jobs,
+    )
+    notes |= said
     scores = fit_and_score(
         estimator,
         importance,

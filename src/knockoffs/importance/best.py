@@ -119,6 +119,34 @@ def choose_best(
     return best.candidates[int(np.argmin(means))], found
 
 
+def settle(
+    estimator: Any,
+    importance: Any,
+    evaluation: str,
+    X: NDArray,
+    X_tilde: NDArray,
+    y: NDArray,
+    **options: Any,
+) -> tuple[Any, Any, str, dict[str, str]]:
+    """Model of y, score and evaluation that are used, and notes: those of the best candidate if there is a choice.
+
+    Parameters
+    ----------
+    estimator, importance, evaluation
+        As they were asked for; a ``BestOf`` has scores and evaluations of its own.
+    X, X_tilde : array, shape (n, n_columns)
+        After the random swap of columns.
+    y : array, shape (n,)
+    **options
+        Of ``choose_best``.
+    """
+    if not isinstance(estimator, BestOf):
+        return estimator, importance, evaluation, {}
+    chosen, losses = choose_best(estimator, np.hstack([X, X_tilde]), y, **options)
+    notes = {"estimator": estimator.say(losses)} | dict(chosen.notes)
+    return chosen.estimator, chosen.importance, chosen.evaluation, notes
+
+
 def _held_out_loss(
     estimator: Any,
     loss: str,
