@@ -33,6 +33,8 @@ from knockoffs.simulate import MixtureParameters, draw_mixture, draw_non_nulls, 
 N_FOLDS = 5
 TARGETS = (0.1, 0.2)
 MODELS = ("lasso", "neural", "forest", "boosting")
+COLOURS = {"lasso": "#4c72b0", "neural": "#dd8452", "forest": "#55a868", "boosting": "#c44e52"}
+DEFAULT_NAME = "best of two (the default)"
 CHOICE = "choice"  # the losses by which the default chooses
 WORK = (*MODELS, CHOICE)
 PATH_LOSSES = ("accuracy", "log_loss", "brier", "margin")
@@ -116,16 +118,20 @@ def run(config: Config, rng: Generator, context: Context) -> Table:
 
 
 def plot(table: Table) -> Any:
-    """Power at q = 0.1 of the scores that are best somewhere, one row of bars for each setting."""
+    """Power at q = 0.1 of the best scores, the default, the paper's and lasso coefficients, in each setting."""
     import matplotlib.pyplot as plt
 
+    keys = ("model", "evaluation", "score", "loss")
+    always = {"neural/in_sample/swap_integral/accuracy", DEFAULT_SCORE["lasso"], f"{DEFAULT_NAME}/-/-/-"}
     rows = [row for row in table if row["target_fdr"] == TARGETS[0]]
     settings = list(dict.fromkeys(row["setting"] for row in rows))
-    figure, axes = plt.subplots(len(settings), 1, figsize=(9, 2.4 * len(settings)), layout="constrained", squeeze=False)
+    figure, axes = plt.subplots(len(settings), 1, figsize=(9, 2.2 * len(settings)), layout="constrained", squeeze=False)
     for axis, setting in zip(axes[:, 0], settings, strict=True):
-        best = sorted((row for row in rows if row["setting"] == setting), key=lambda row: -row["power"])[:10][::-1]
-        names = [" / ".join(str(row[key]) for key in ("model", "evaluation", "score", "loss")) for row in best]
-        axis.barh(names, [row["power"] for row in best], xerr=[row["power_se"] for row in best], color="tab:blue")
+        ranked = sorted((row for row in rows if row["setting"] == setting), key=lambda row: row["power"])
+        shown = [r for i, r in enumerate(ranked) if i >= len(ranked) - 7 or "/".join(str(r[k]) for k in keys) in always]
+        names = [" / ".join(str(row[key]) for key in keys).replace(" / -", "") for row in shown]
+        colours = [COLOURS.get(row["model"], "#8c8c8c") for row in shown]
+        axis.barh(names, [row["power"] for row in shown], xerr=[row["power_se"] for row in shown], color=colours)
         axis.set_title(setting, loc="left", fontsize=9)
         axis.set_xlim(0, 1)
         axis.tick_params(labelsize=7)
@@ -400,7 +406,7 @@ def rows_of(setting: Setting, scores: Arrays) -> Table:
 def joined(W: dict[str, NDArray], scores: Arrays) -> dict[str, NDArray]:
     """W of the model that predicts best, by its default score: of two as the default does it, and of all four."""
     losses = {
-        "best of two (the default)": {model: f"{CHOICE}/{model}" for model in BEST_OF},
+        DEFAULT_NAME: {model: f"{CHOICE}/{model}" for model in BEST_OF},
         "best of four": {model: f"{model}/cross_fitted/held_loss/log_loss" for model in MODELS},
     }
     found = {}
