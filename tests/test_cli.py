@@ -666,6 +666,7 @@ def test_the_study_of_scores_runs_by_its_name(tmp_path, monkeypatch):
     combinations = table.filter(target_fdr=0.1).select("model", "evaluation", "score", "loss")
     assert len(combinations.unique()) == len(combinations) == 7 * 16 + 1 + 1  # coefficients, and the best
     assert table["power"].is_between(0, 1).all()
+    assert "| best of two (the default) |" in (tmp_path / "scores.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

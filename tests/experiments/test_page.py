@@ -1,8 +1,9 @@
 import json
 from pathlib import Path
 
+from knockoffs.experiments import score_study
 from knockoffs.experiments.page import SECTIONS, introduction, mean_power, verdict, write_page
-from knockoffs.experiments.runner import write_table
+from knockoffs.experiments.runner import read_table, write_table
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 
@@ -44,6 +45,11 @@ def test_the_page_in_the_docs_is_that_of_the_stored_tables(tmp_path):
         assert written.read_text() == page.read_text()
     finally:
         written.unlink(missing_ok=True)
+
+
+def test_the_table_of_scores_in_the_docs_is_that_of_the_stored_table(tmp_path):
+    score_study.write_page(read_table(RESULTS / "scores.csv"), tmp_path / "scores.md")
+    assert (tmp_path / "scores.md").read_text() == (RESULTS.parent / "scores_table.md").read_text()
 
 
 def test_small_pieces():

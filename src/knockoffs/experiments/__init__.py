@@ -61,7 +61,7 @@ def run_experiment(
     device : str
         For neural networks: "auto", "cpu" or "cuda".
     out : path
-        Folder for ``NAME.csv``, ``NAME.png``, ``NAME.svg`` and ``NAME.json``.
+        Folder for ``NAME.csv``, ``NAME.png``, ``NAME.svg`` and ``NAME.json`` (and ``scores.md``).
     seed : int
     n_jobs : int, optional
         Jobs at a time; -1 is all cores, None leaves it to ``joblib.parallel_config``.
@@ -104,6 +104,8 @@ def run_experiment(
         table = module.run(config, np.random.default_rng(seed), context)
         write_table(folder / f"{key}.csv", table)
         save_figure(folder / key, module.plot(table))
+        if hasattr(module, "write_page"):
+            module.write_page(table, folder / f"{key}.md")
         seconds = {"wall": round(time.perf_counter() - start, 1), "cpu": round(time.process_time() - cpu, 1)}
         record = {
             "experiment": key,
