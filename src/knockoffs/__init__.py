@@ -38,7 +38,7 @@ _PUBLIC = {
     "Node": "sampling.network",
     "sample_knockoffs": "sampling.sampler",
     "swap": "sampling.swap",
-    "sample_knockoffs_bed": "plink",
+    "sample_knockoffs_bed": "table.plink",
     # models of y
     "LassoPathCV": "response.linear",
     "LogisticPathCV": "response.linear",

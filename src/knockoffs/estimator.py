@@ -13,14 +13,14 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from knockoffs.choices import DEFAULT_FDR, choose
+from knockoffs.defaults import DEFAULT_FDR, choose
 from knockoffs.errors import InputError, KnockoffWarning, unknown_option
 from knockoffs.feature_choice import DEFAULT_FEATURE_MODEL, feature_model_for, load_feature_model, read_features
 from knockoffs.filter import RULES, check_fdr, check_offset
 from knockoffs.procedure import select_features
 from knockoffs.sampling.swap import check_features
-from knockoffs.table import MIN_ROWS, as_table, check_knockoffs, check_level
-from knockoffs.target import check_target, check_weights
+from knockoffs.table.table import MIN_ROWS, as_table, check_knockoffs, check_level
+from knockoffs.table.target import check_target, check_weights
 
 
 class KnockoffSelector(SelectorMixin, BaseEstimator):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from knockoffs.errors import InputError, name_some
 from knockoffs.registry import accepted_options, check_options, load
 from knockoffs.sampling.network import BayesianNetwork
-from knockoffs.table import Table, as_table, code_whole_numbers
+from knockoffs.table.table import Table, as_table, code_whole_numbers
 
 DEFAULT_FEATURE_MODEL = "mixture"
 

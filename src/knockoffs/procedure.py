@@ -18,7 +18,7 @@ from knockoffs.features import FeatureModel, FitFeatureModel
 from knockoffs.features.columns import constant_columns
 from knockoffs.filter import check_fdr, check_offset, difference, knockoff_filter, knockoff_threshold, q_values
 from knockoffs.importance.best import settle
-from knockoffs.importance.evaluation import fit_and_score, warn_if_saturated
+from knockoffs.importance.rows import fit_and_score, warn_if_saturated
 from knockoffs.importance.scores import Importance, Scores
 from knockoffs.sampling.sampler import sample_knockoffs
 from knockoffs.sampling.swap import check_features, swap

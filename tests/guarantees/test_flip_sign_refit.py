@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from knockoffs.importance.accuracy_drop import permutation_integral, swap, swap_integral
 from knockoffs.importance.best import BestOf, Candidate
-from knockoffs.importance.evaluation import fit_and_score
+from knockoffs.importance.rows import fit_and_score
 from knockoffs.procedure import select_features
 
 N, D, N_NON_NULL = 100, 60, 5

@@ -11,11 +11,11 @@ from sklearn.metrics import log_loss
 from sklearn.naive_bayes import GaussianNB
 
 from knockoffs import KnockoffSelector
-from knockoffs.choices import choose
+from knockoffs.defaults import choose
 from knockoffs.errors import InputError
 from knockoffs.importance.accuracy_drop import swap as swap_score
 from knockoffs.importance.best import ROWS, BestOf, Candidate, choose_best
-from knockoffs.importance.evaluation import draw_folds
+from knockoffs.importance.rows import draw_folds
 from knockoffs.procedure import select_features
 from knockoffs.sampling.swap import swap
 

@@ -19,13 +19,13 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.choices import BEST_OF, choose
+from knockoffs.defaults import BEST_OF, choose
 from knockoffs.errors import KnockoffWarning
 from knockoffs.experiments.repetitions import AT_ONE, LAMS, Prepared, power_rows, statistics
 from knockoffs.experiments.runner import Arrays, Context, Table, fingerprint
 from knockoffs.features.gaussian_mixture import gaussian_mixture_features
 from knockoffs.importance.best import choose_best
-from knockoffs.importance.evaluation import draw_folds
+from knockoffs.importance.rows import draw_folds
 from knockoffs.sampling.sampler import sample_knockoffs
 from knockoffs.sampling.swap import swap
 from knockoffs.simulate import MixtureParameters, draw_mixture, draw_non_nulls, polynomial_labels, sample_mixture

@@ -15,9 +15,9 @@ from joblib import Parallel, delayed
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.importance.evaluation import check_takes_weights, draw_folds, fresh, predicts_classes
 from knockoffs.importance.lambda_path import check_weights
 from knockoffs.importance.losses import predict_for, resolve_loss
+from knockoffs.importance.rows import check_takes_weights, draw_folds, fresh, predicts_classes
 from knockoffs.progress import track
 
 ROWS = 400  # predicted by every candidate, of which one in n_folds is held out at a time

@@ -2,10 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.sampling.network import BayesianNetwork
+from knockoffs.sampling.pair import Pair
+
+
+class KnockoffSampler(Protocol):
+    """Where knockoffs come from, once P^X is settled: a network, a latent model, knockoffs that were brought along."""
+
+    @property
+    def feature_of(self) -> NDArray[np.intp]:
+        """Feature of each column: knockoffs are exchangeable under swaps of whole features."""
+        ...
+
+    def sample(self, X: NDArray, rng: Generator) -> Pair:
+        """Draw knockoffs of the rows of X; missing cells (NaN) come back filled where the sampler can draw them."""
+        ...
+
+
+@dataclass(frozen=True)
+class NetworkSampler:
+    """Knockoffs by Algorithm 1."""
+
+    network: BayesianNetwork
+
+    @property
+    def feature_of(self) -> NDArray[np.intp]:
+        """Feature of each column, as the network says."""
+        return self.network.feature_of
+
+    def sample(self, X: NDArray, rng: Generator) -> Pair:
+        """X beside its knockoffs."""
+        return Pair(X, sample_knockoffs(self.network, X, rng), self.network.feature_of)
 
 
 def sample_knockoffs(network: BayesianNetwork, X: NDArray, rng: Generator) -> NDArray:

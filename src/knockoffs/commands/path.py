@@ -12,24 +12,24 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.choices import choose
-from knockoffs.cli_output import printable, say
-from knockoffs.cli_work import take_apart
+from knockoffs.commands.output import printable, say
+from knockoffs.commands.work import take_apart
+from knockoffs.defaults import choose
 from knockoffs.errors import InputError
 from knockoffs.estimator import as_generator
 from knockoffs.feature_choice import feature_model_for, load_feature_model, read_features
-from knockoffs.files import atomic_file, write_table_file
 from knockoffs.importance.accuracy_drop import FAKES
 from knockoffs.importance.best import settle
-from knockoffs.importance.evaluation import fit_and_score
 from knockoffs.importance.lambda_path import Fake, LambdaPath, lambda_path
 from knockoffs.importance.losses import LossLike
+from knockoffs.importance.rows import fit_and_score
 from knockoffs.importance.scores import Scores
 from knockoffs.procedure import fit_feature_model
 from knockoffs.sampling.sampler import sample_knockoffs
 from knockoffs.sampling.swap import swap
-from knockoffs.table import MIN_ROWS
-from knockoffs.target import check_target, check_weights
+from knockoffs.table.files import atomic_file, write_table_file
+from knockoffs.table.table import MIN_ROWS
+from knockoffs.table.target import check_target, check_weights
 
 MOST_LETTERS = 28  # of a name in the legend
 MOST_TIMES = 4.0  # the largest W of the named columns: how far the axis follows the others

@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 import knockoffs
-from knockoffs import cli
-from knockoffs.cli_calls import parse_options
-from knockoffs.selection_file import read_selection
+from knockoffs.commands import app as cli
+from knockoffs.commands.calls import parse_options
+from knockoffs.record import read_selection
 
 SOURCE = Path(cli.__file__).resolve().parents[1]
 NAMES = [*(f"gene {j}" for j in range(12)), "[bold]x[/bold]", "two\nlines", "=SUM(A1)"]
@@ -41,7 +41,7 @@ def run(*arguments, status=0):
 def run_apart(*arguments, **options):
     """Run the program in a process of its own."""
     environment = os.environ | {"PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "knockoffs.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "knockoffs.commands.app", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, **options)
 
 
@@ -62,7 +62,7 @@ def selected(tmp_path_factory):
 
 def test_the_command_line_starts_without_the_heavy_libraries():
     heavy = ("numpy", "scipy", "sklearn", "torch", "numba", "pandas", "polars", "joblib", "narwhals")
-    code = f"import sys, knockoffs, knockoffs.cli; print([name for name in {heavy} if name in sys.modules])"
+    code = f"import sys, knockoffs, knockoffs.commands.app; print([name for name in {heavy} if name in sys.modules])"
     environment = os.environ | {"PYTHONPATH": str(SOURCE)}
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
     assert result.stdout.strip() == "[]"

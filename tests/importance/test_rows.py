@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.importance.accuracy_drop import accuracy_drop, swap, swap_integral
-from knockoffs.importance.evaluation import EVALUATIONS, draw_folds, fit_and_score, predicts_classes, warn_if_saturated
+from knockoffs.importance.rows import EVALUATIONS, draw_folds, fit_and_score, predicts_classes, warn_if_saturated
 from knockoffs.importance.scores import Scores
 
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from knockoffs.cli_calls import bad_call, check_columns, is_network_file
-from knockoffs.cli_output import say, spoken_warnings
-from knockoffs.files import drop_columns, file_format, file_hash, read_table_file, take_column, write_table_file
-from knockoffs.selection_file import SelectionRecord, record_selection, write_selection
+from knockoffs.commands.calls import bad_call, check_columns, is_network_file
+from knockoffs.commands.output import say, spoken_warnings
+from knockoffs.record import SelectionRecord, record_selection, write_selection
+from knockoffs.table.files import drop_columns, file_format, file_hash, read_table_file, take_column, write_table_file
 
 
 def run_selection(table: Path, parameters: Mapping[str, Any], jobs: int | None) -> SelectionRecord:
@@ -162,8 +162,8 @@ def sample_genotypes(
 ) -> None:
     """Write knockoffs of a .bed file as another .bed file, by fastPHASE's model of the genotypes."""
     from knockoffs.estimator import as_generator
-    from knockoffs.plink import fastphase_models, sample_knockoffs_bed
     from knockoffs.registry import check_options
+    from knockoffs.table.plink import fastphase_models, sample_knockoffs_bed
 
     if out.is_dir():
         out = out / f"{bed.stem}.knockoffs.bed"

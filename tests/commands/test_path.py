@@ -4,8 +4,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from knockoffs import cli, cli_path
-from knockoffs.selection_file import read_selection
+from knockoffs.commands import app as cli
+from knockoffs.commands import path as cli_path
+from knockoffs.record import read_selection
 
 NAMES = ["_hidden", "cost in $ and $", "two\nlines", *(f"x{j}" for j in range(9))]
 GAUSSIAN = ("--feature-model", "gaussian", "--seed", 3)

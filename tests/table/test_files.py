@@ -9,10 +9,10 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from knockoffs import files
 from knockoffs.errors import InputError
-from knockoffs.files import atomic_file, drop_columns, file_hash, read_table_file, take_column, write_table_file
-from knockoffs.table import PlainFrame, as_table
+from knockoffs.table import files
+from knockoffs.table.files import atomic_file, drop_columns, file_hash, read_table_file, take_column, write_table_file
+from knockoffs.table.table import PlainFrame, as_table
 
 MIXED = {
     "size": [0.1, 1 / 3, 5e-324],

@@ -30,7 +30,7 @@ def check_call(parameters: Mapping[str, Any]) -> None:
     check_feature_model(parameters.get("feature_model"))
     check_name("rule", parameters.get("rule"), RULES)
     if parameters.get("estimator"):
-        from knockoffs.choices import BEST
+        from knockoffs.defaults import BEST
         from knockoffs.response import ESTIMATORS
 
         check_name("estimator", parameters["estimator"], (BEST, *ESTIMATORS))
@@ -43,11 +43,11 @@ def check_call(parameters: Mapping[str, Any]) -> None:
 
         check_name("loss", parameters["loss"], LOSSES)
     if parameters.get("evaluation"):
-        from knockoffs.importance.evaluation import EVALUATIONS
+        from knockoffs.importance.rows import EVALUATIONS
 
         check_name("evaluation", parameters["evaluation"], EVALUATIONS)
     if parameters.get("task"):
-        from knockoffs.choices import TASKS
+        from knockoffs.defaults import TASKS
 
         check_name("task", parameters["task"], TASKS)
     if parameters.get("fake"):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError
-from knockoffs.table import Table, is_frame, is_missing, is_pandas, is_sparse
+from knockoffs.table.table import Table, is_frame, is_missing, is_pandas, is_sparse
 
 
 def check_target(y: Any, table: Table, *, argument: str = "y") -> NDArray:

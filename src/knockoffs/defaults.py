@@ -131,7 +131,7 @@ def _choose_for(
 ) -> Choice:
     """Score and evaluation of one model of y."""
     from knockoffs.importance import SCORES
-    from knockoffs.importance.evaluation import EVALUATIONS
+    from knockoffs.importance.rows import EVALUATIONS
 
     name = estimator.replace("-", "_") if isinstance(estimator, str) else None
     model = _make_estimator(estimator, task)

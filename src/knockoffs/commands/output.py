@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from knockoffs.selection_file import SelectionRecord
+    from knockoffs.record import SelectionRecord
 
 
 def say(message: str) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, name_some
-from knockoffs.table import PlainFrame
+from knockoffs.table.table import PlainFrame
 
 FORMATS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
 MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null")  # one list, so that every reader gives the same table

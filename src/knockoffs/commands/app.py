@@ -1,8 +1,8 @@
 """The command line: one function a command, one command a job.
 
 Only typer is imported at the top, so that ``knockoffs --help`` answers at once; each command imports what it needs.
-A new command is a function here with ``@app.command()``; a call is checked in ``cli_calls``, the work is done in
-``cli_work`` and ``cli_path``, and ``cli_output`` shows it. Errors leave as one sentence on standard error: status 1 for
+A new command is a function here with ``@app.command()``; a call is checked in ``calls``, the work is done in
+``work`` and ``path``, and ``output`` shows it. Errors leave as one sentence on standard error: status 1 for
 data that cannot be used (`InputError`), 2 for a call that cannot be understood (`bad_call`).
 """
 
@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from knockoffs.cli_calls import (
+from knockoffs.commands.calls import (
     bad_call,
     check_call,
     check_columns,
@@ -22,7 +22,7 @@ from knockoffs.cli_calls import (
     check_picture,
     parse_options,
 )
-from knockoffs.cli_output import printable, say, show, spoken_warnings
+from knockoffs.commands.output import printable, say, show, spoken_warnings
 
 DEFAULT_FEATURE_MODEL = "mixture"  # that of feature_choice.py, which is not imported to show the help
 
@@ -181,7 +181,7 @@ def select(
         "n_fits": fits,
     }
     check_call(parameters)
-    from knockoffs.cli_work import run_selection, save
+    from knockoffs.commands.work import run_selection, save
 
     record = run_selection(table, parameters, jobs)
     show(record)
@@ -196,8 +196,8 @@ def rerun(
     jobs: Jobs = None,
 ) -> int:
     """Run a selection again: the same answer, or what differs."""
-    from knockoffs.cli_work import run_selection, save
-    from knockoffs.selection_file import differences, read_selection
+    from knockoffs.commands.work import run_selection, save
+    from knockoffs.record import differences, read_selection
 
     old = read_selection(selection)
     check_call(old.parameters)
@@ -249,7 +249,7 @@ def sample(
         raise bad_call(f"--feature-model {family}: genotypes of a .bed file take fastphase.")
     if family == "fastphase" and "prefix" not in (options or {}):
         raise bad_call("--fastphase PREFIX is needed: what the names of the files that fastPHASE wrote begin with.")
-    from knockoffs.cli_work import sample_genotypes, sample_table
+    from knockoffs.commands.work import sample_genotypes, sample_table
 
     if not genotypes:
         sample_table(table, out, feature_model=family, options=options, seed=seed, drop=list(drop or []), jobs=jobs)
@@ -304,8 +304,8 @@ def path(
     }
     check_call(parameters)
     check_picture(out)
-    from knockoffs.cli_path import check_plotting, follow_path, write_path
-    from knockoffs.cli_work import read
+    from knockoffs.commands.path import check_plotting, follow_path, write_path
+    from knockoffs.commands.work import read
 
     if out.suffix.lower() != ".csv":
         check_plotting()
@@ -372,8 +372,8 @@ def demo(
     import numpy as np
     from sklearn.datasets import load_breast_cancer
 
-    from knockoffs.cli_work import run_on_frame, save
-    from knockoffs.table import PlainFrame
+    from knockoffs.commands.work import run_on_frame, save
+    from knockoffs.table.table import PlainFrame
 
     data = load_breast_cancer()
     # Perimeter and area are functions of the radius, and the means and errors are near copies of the worst values:

@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from knockoffs.choices import choose
+from knockoffs.defaults import choose
 from knockoffs.errors import InputError
 from knockoffs.feature_choice import feature_model_for, load_feature_model, read_features
 from knockoffs.features.discrete_network import DiscreteNetwork, fit_discrete_network

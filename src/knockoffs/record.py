@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, name_some
-from knockoffs.files import atomic_file, write_table_file
 from knockoffs.procedure import Selection
+from knockoffs.table.files import atomic_file, write_table_file
 
 FORMAT = 1
 PARAMETERS = frozenset(

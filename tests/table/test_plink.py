@@ -6,10 +6,10 @@ import pytest
 pytest.importorskip("bed_reader")
 from bed_reader import open_bed, to_bed
 
-from knockoffs import plink
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.features.fastphase import GenotypeModel, Mosaic
 from knockoffs.sampling import sampler
+from knockoffs.table import plink
 
 
 def mosaic(rng, p, K=3):
@@ -130,7 +130,7 @@ def write_fastphase(prefix, model):
 
 
 def command(*arguments, status=0):
-    from knockoffs import cli
+    from knockoffs.commands import app as cli
 
     with pytest.raises(SystemExit) as ended:
         cli.main([str(argument) for argument in arguments])
@@ -177,7 +177,7 @@ def test_a_table_of_genotypes_on_the_command_line(tmp_path, capsys):
     assert "the files hold 5 sites, and X has 6 columns" in capsys.readouterr().err
     option = ("--feature-model", "fastphase", "--feature-model-option", f"prefix={tmp_path / 'sites'}")
     command("select", tmp_path / "table.csv", "--target", "y", "--fdr", 0.5, *option, "--out", tmp_path)
-    from knockoffs.selection_file import read_selection
+    from knockoffs.record import read_selection
 
     assert len(read_selection(tmp_path / "selection.json").data["files"]) == 4
 

@@ -1,0 +1,63 @@
+"""Pair: the features X beside their knockoffs X_tilde, and which columns belong to which feature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from knockoffs.sampling.swap import swap
+
+
+@dataclass(frozen=True)
+class Pair:
+    """[X, X_tilde] of n rows.
+
+    Parameters
+    ----------
+    X, X_tilde : array, shape (n, n_columns)
+    feature_of : array of int, shape (n_columns,)
+        The feature that owns each column: a swap exchanges whole features.
+    """
+
+    X: NDArray
+    X_tilde: NDArray
+    feature_of: NDArray[np.intp]
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of X."""
+        return self.X.shape[1]
+
+    @property
+    def n_features(self) -> int:
+        """Features, each of which owns one column or several."""
+        return int(self.feature_of.max()) + 1
+
+    @property
+    def stacked(self) -> NDArray:
+        """[X, X_tilde] as one array, shape (n, 2 n_columns): what a model of y is fitted on."""
+        return np.hstack([self.X, self.X_tilde])
+
+    @property
+    def copied(self) -> NDArray[np.bool_]:
+        """Which features are their own knockoffs in every row, shape (n_features,)."""
+        moved = (self.X != self.X_tilde).any(axis=0)
+        return np.bincount(self.feature_of, weights=moved, minlength=self.n_features) == 0
+
+    def swap(self, S: ArrayLike) -> Pair:
+        """[X, X_tilde]_swap(S), S of shape (n_features,): the columns of the features in S change places.
+
+        >>> pair = Pair(np.array([[1, 2]]), np.array([[10, 20]]), np.array([0, 1]))
+        >>> pair.swap([False, True]).stacked
+        array([[ 1, 20, 10,  2]])
+        """
+        return Pair(*swap(self.X, self.X_tilde, S, self.feature_of), self.feature_of)
+
+    def rows(self, which: NDArray | slice) -> Pair:
+        """Take some of the rows."""
+        return Pair(self.X[which], self.X_tilde[which], self.feature_of)

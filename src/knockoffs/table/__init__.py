@@ -1,0 +1,1 @@
+"""A table comes in: columns, target, files, and batches of rows."""
