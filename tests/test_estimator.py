@@ -380,7 +380,7 @@ BAD_OPTIONS = [
     ({"importance": "coeficients"}, "importance='coeficients' is not known. Did you mean 'coefficients'?"),
     ({"importance": "coefficients", "loss": "log_loss"}, "loss='log_loss' is not used by importance='coefficients'"),
     ({"importance": "swap", "loss": "log_los"}, "loss='log_los' is not known. Did you mean 'log_loss'?"),
-    ({"evaluation": "in_sampel"}, "evaluation='in_sampel' is not known. Did you mean 'in_sample'?"),
+    ({"rows": "in_sampel"}, "rows='in_sampel' is not known. Did you mean 'in_sample'?"),
     ({"task": "regresion"}, "task='regresion' is not known. Did you mean 'regression'?"),
     ({"task": "classification", "estimator": LinearRegression()}, "LinearRegression is made for regression"),
     ({"n_fits": 0}, "n_fits=0: expected a whole number of at least 1"),

@@ -1,9 +1,9 @@
-"""The answers of eighteen settings are those that were stored: a change of the code that means to change nothing does so.
+"""The answers of 21 settings are those that were stored: a change that means to change nothing does so.
 
 Each setting returns numbers; stored/answers.json holds those of an earlier version, to the last digit. On another
 machine the last digits differ, so the test allows for a millionth; ``python tests/test_same_answers.py`` says whether
-they are identical to the last bit, and ``python tests/test_same_answers.py --store`` stores them anew, which belongs into
-a commit of its own that says why they changed.
+they are identical to the last bit, and ``python tests/test_same_answers.py --store`` stores them anew, which belongs
+into a commit of its own that says why they changed.
 """
 
 import contextlib

@@ -14,6 +14,11 @@ _PUBLIC = {
     "KnockoffSelector": "estimator",
     "select_features": "procedure",
     "Selection": "selection",
+    "knockoff_source": "features.source",
+    "Brought": "features.source",
+    "ModelScore": "importance.statistic",
+    "BestOf": "importance.best",
+    "follow_lambda": "procedure",
     # P^X
     "fit_gaussian": "features.gaussian",
     "gaussian_features": "features.gaussian",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.random import Generator
@@ -15,13 +16,15 @@ from knockoffs.features.source import KnockoffSource
 from knockoffs.filter import check_fdr, check_offset, difference, knockoff_filter, knockoff_threshold, q_values
 from knockoffs.importance.best import BestOf
 from knockoffs.importance.lambda_path import Fake, LambdaPath
-from knockoffs.importance.scores import Scores
-from knockoffs.importance.statistic import ModelScore, Statistic
+from knockoffs.importance.scores import NamedScores, Scores
+from knockoffs.importance.statistic import ModelScore, Scored, Statistic
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler
 from knockoffs.selection import Selection
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target, as_target
+
+Swappable = TypeVar("Swappable", Scored, Scores, NamedScores)
 
 
 def select_features(
@@ -129,17 +132,34 @@ def draw_and_score(
     rng: Generator,
     n_jobs: int | None = None,
 ) -> Draw:
-    """Draw knockoffs, score features and knockoffs on randomly swapped columns, and swap the scores back.
-
-    The only place with a random swap: flip-sign then holds in distribution for every statistic, even one that minds
-    the order of its columns.
-    """
+    """Draw knockoffs, and score features and knockoffs."""
     draw_stream, swap_stream, score_stream = rng.spawn(3)
     drawn = sampler.sample(table.X, draw_stream)
     pair = Pair(drawn.X, drawn.X_tilde, check_swaps(drawn.feature_of, table.feature_of))
-    S = swap_stream.random(pair.n_features) < 0.5
-    scored = statistic(pair.swap(S), target, rng=score_stream, n_jobs=n_jobs)
-    return Draw(pair, scored.scores.swap(S).tie(pair.copied), scored.notes, scored.used)
+    score = partial(statistic, target=target, rng=score_stream, n_jobs=n_jobs)
+    scored = score_swapped([pair], lambda pairs: [score(pairs[0])], [swap_stream])[0]
+    return Draw(pair, scored.scores, scored.notes, scored.used)
+
+
+def score_swapped(
+    pairs: Sequence[Pair], score: Callable[[list[Pair]], Sequence[Swappable]], rngs: Sequence[Generator]
+) -> list[Swappable]:
+    """Score pairs, one or a batch, on randomly swapped columns, and swap the scores back.
+
+    The only place with a random swap: flip-sign then holds in distribution for every statistic, even one that minds
+    the order of its columns.
+
+    Parameters
+    ----------
+    pairs : sequence of Pair
+    score : callable
+        Pairs -> what knows how to swap its scores, for each: ``Scored``, or ``Scores``.
+    rngs : sequence of numpy.random.Generator
+        One for each pair.
+    """
+    swaps = [rng.random(pair.n_features) < 0.5 for pair, rng in zip(pairs, rngs, strict=True)]
+    scored = score([pair.swap(S) for pair, S in zip(pairs, swaps, strict=True)])
+    return [one.swap(S).tie(pair.copied) for one, pair, S in zip(scored, pairs, swaps, strict=True)]
 
 
 def check_swaps(exchangeable: NDArray[np.intp], feature_of: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -29,6 +29,14 @@ class Scored:
     notes: Mapping[str, str] = field(default_factory=dict)
     used: ModelScore | None = None
 
+    def swap(self, S: NDArray[np.bool_]) -> Scored:
+        """Exchange Z and Z_tilde of the features where S is true."""
+        return replace(self, scores=self.scores.swap(S))
+
+    def tie(self, copied: NDArray[np.bool_]) -> Scored:
+        """Equal scores for features that are their own knockoffs."""
+        return replace(self, scores=self.scores.tie(copied))
+
 
 class Statistic(Protocol):
     """How features and knockoffs are scored.

@@ -34,15 +34,15 @@ class Model:
     rows: str = "cross_fitted"
 
 
-def linear(make: str | Callable[..., Any]) -> Model:
+def linear_model(make: str | Callable[..., Any]) -> Model:
     """Linear model: its coefficients speak for it."""
     return Model(make, ("coefficients", "gradient"), "coefficients", "in_sample")
 
 
 ESTIMATORS: dict[str, Model] = {
-    "lasso": linear("knockoffs.response.linear:make_lasso"),
-    "logistic": linear("knockoffs.response.linear:make_logistic"),
-    "linear": linear("knockoffs.response.linear:make_linear"),
+    "lasso": linear_model("knockoffs.response.linear:make_lasso"),
+    "logistic": linear_model("knockoffs.response.linear:make_logistic"),
+    "linear": linear_model("knockoffs.response.linear:make_linear"),
     "forest": Model("knockoffs.response.trees:make_forest", score="swap_integral"),
     "boosting": Model("knockoffs.response.trees:make_boosting", score="swap_integral"),
     # a network stops early: scored by log-loss in sample it finds as much as cross-fitted, in one fit
@@ -77,7 +77,7 @@ def model_of(estimator: Any) -> Model:
     from knockoffs.importance.tree_arrays import has_trees
 
     if _is_linear(estimator):
-        return linear(type(estimator))
+        return linear_model(type(estimator))
     if has_trees(estimator):
         return Model(type(estimator), score="swap_integral")
     offers = ("gradient",) if hasattr(estimator, "gradient") else ()
@@ -89,11 +89,9 @@ def model_of(estimator: Any) -> Model:
 
 def _is_linear(estimator: Any) -> bool:
     """Whether it is a linear model of this package or of scikit-learn, or made from one."""
-    from sklearn import linear_model
+    from sklearn import linear_model as theirs
 
     from knockoffs.response.linear import LINEAR_MODELS
 
     kinds = type(estimator).__mro__
-    return isinstance(estimator, LINEAR_MODELS) or any(
-        getattr(linear_model, kind.__name__, None) is kind for kind in kinds
-    )
+    return isinstance(estimator, LINEAR_MODELS) or any(getattr(theirs, kind.__name__, None) is kind for kind in kinds)
