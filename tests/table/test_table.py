@@ -61,7 +61,7 @@ def test_labels_become_codes_and_come_back(frame):
     np.testing.assert_array_equal(table.X[:, 2], [1, 0, 1])  # blue, red
     np.testing.assert_array_equal(table.X[:, 3], [1, 0, 1])  # False, True
     assert table.columns[2].levels == ("blue", "red")
-    assert [column.kind for column in table.columns] == ["number", "integer", "string", "boolean", "category"]
+    assert [column.dtype for column in table.columns] == ["number", "integer", "string", "boolean", "category"]
     back = table.decode(table.X)
     assert type(back) is type(frame)
     assert back.equals(frame)
@@ -113,7 +113,7 @@ REFUSED_TABLES = [
     (pd.Series([1.0, 2.0]), "X has 1 dimensions"),
     ("table.csv", "X is str"),
     (None, "X is NoneType"),
-    ([[1.0, {"a": 1}]], r"X holds \{'a': 1\} \(dict\) in row 0, column 'x1'"),
+    ([[1.0, {"a": 1}]], r"column 'x1' of X holds \{'a': 1\} \(dict\) in row 0"),
     (np.zeros(2, dtype=[("a", float)]), "structured array"),
     (np.array([["2020-01-01"]], dtype="datetime64[D]"), "neither numbers nor labels"),
 ]
