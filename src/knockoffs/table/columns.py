@@ -175,8 +175,9 @@ def looks_like_counts(distinct: NDArray, counts: NDArray) -> bool:
             return False
     if m > SCALE:
         return True
-    rare = 1 / 8 if m == 3 else 1 / 5
-    return bool(counts[-1] <= rare * counts.max()) and one_peak(counts)
+    if counts[-1] > counts.max() / (8 if m == 3 else 5):
+        return False
+    return one_peak(counts) or (m > 5 and distinct[0] == 0 and one_peak(counts[1:]))  # the zeros may be too many
 
 
 def one_peak(counts: NDArray) -> bool:
