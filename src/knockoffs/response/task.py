@@ -25,7 +25,7 @@ def infer_task(y: ArrayLike, task: str | None = None) -> Task:
 
     >>> infer_task(["yes", "no", "no"])
     'binary'
-    >>> infer_task(np.repeat([0, 1, 2], 10))
+    >>> infer_task(10 * [0, 1, 2])
     'multiclass'
     >>> infer_task([0.5, 1.5, 7.0])
     'regression'

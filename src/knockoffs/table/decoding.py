@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
 from knockoffs.table.columns import Column
-from knockoffs.table.reading import DAY, is_missing
+from knockoffs.table.reading import DAY, is_missing, zone_of
 
 
 def own_values(column: Column, values: NDArray) -> NDArray:
@@ -126,7 +126,7 @@ def _pandas_dates(days: NDArray, native: Any, kind: str) -> Any:
         absent = next((value for value in native if is_missing(value)), None)
         return pd.Series([absent if is_missing(v) else v for v in made], dtype=object).astype(native.dtype)
     moments = pd.Series(from_days(days, "datetime64[us]"))
-    zone = getattr(native.dt, "tz", None)
+    zone = zone_of(native.dtype)
     if zone is not None:
         moments = moments.dt.tz_localize("UTC").dt.tz_convert(zone)
     return moments.astype(native.dtype)

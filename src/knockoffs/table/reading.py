@@ -162,11 +162,18 @@ def _pandas_cells(name: str, series: Any) -> Cells:
         return Cells(series.to_numpy(dtype=float, na_value=np.nan), kind)
     kind = getattr(dtype, "kind", "O")
     if kind == "M":
-        moments = series.dt.tz_convert("UTC").dt.tz_localize(None) if getattr(series.dt, "tz", None) else series
+        moments = series.dt.tz_convert("UTC").dt.tz_localize(None) if zone_of(dtype) else series
+        if hasattr(dtype, "pyarrow_dtype"):  # whose dates without a time numpy does not take
+            moments = moments.astype("timestamp[us][pyarrow]")
         return Cells(_days(moments.to_numpy(dtype="datetime64[us]", na_value=np.datetime64("NaT"))), "date")
     if kind == "m":
         return Cells(_days(series.to_numpy(dtype="timedelta64[us]", na_value=np.timedelta64("NaT"))), "date")
     return read_objects(name, series.to_numpy(dtype=object, na_value=None))
+
+
+def zone_of(dtype: Any) -> Any:
+    """Time zone of a dtype of pandas; None if it has none."""
+    return getattr(getattr(dtype, "pyarrow_dtype", dtype), "tz", None)
 
 
 def _known_categories(codes: NDArray, categories: list[Any], ordered: bool) -> Cells:

@@ -139,6 +139,8 @@ class Table:
         alike = kinds <= set("iuf") or len(kinds) == 1
         dtype = np.result_type(*values) if alike else np.dtype(object)
         stacked = np.stack([value.astype(dtype) for value in values], axis=1)
+        if dtype == object and np.isnan(X).any():
+            stacked[np.isnan(X)] = None
         return np.ma.array(stacked, mask=np.isnan(X)) if masked else stacked
 
     def _decode_pandas(self, X: NDArray) -> Any:

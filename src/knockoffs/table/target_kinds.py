@@ -41,8 +41,8 @@ def infer_kind(y: ArrayLike, task: str | None = None) -> TargetKind:
     ----------
     y : array-like, shape (n,)
     task : str, optional
-        "classification", "regression", "binary", "multiclass", "numeric", "count" or "ordinal": says what y is, where it
-        looks like something else.
+        "classification", "regression", "binary", "multiclass", "numeric", "count" or "ordinal": says what y is, where
+        it looks like something else.
 
     >>> infer_kind(np.repeat([0, 1, 2, 3, 4, 5], [27, 54, 54, 36, 18, 7]))
     'count'
