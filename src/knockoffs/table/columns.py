@@ -55,7 +55,8 @@ def describe(column: Column) -> str:
     """
     cells = "1 cell is" if column.n_missing == 1 else f"{column.n_missing} cells are"
     missing = f"; {cells} missing" if column.n_missing else ""
-    return f"{column.name!r} is {column.kind}{': ' if column.why else ''}{column.why}{missing}."
+    why = column.why.replace("{name}", repr(column.name))
+    return f"{column.name!r} is {column.kind}{': ' if why else ''}{why}{missing}."
 
 
 # ---- recognising -------------------------------------------------------------------------------------------------
@@ -95,8 +96,19 @@ def recognise_kind(
     """
     if levels is not None:
         return _kind_of_labels(dtype, levels, ordered)
-    distinct, counts = np.unique(values[~np.isnan(values)], return_counts=True)
-    return _kind_of_numbers(distinct, counts, dtype)
+    present = values[~np.isnan(values)]
+    return _kind_of_numbers(*_distinct(present), dtype)
+
+
+def _distinct(values: NDArray) -> tuple[NDArray, NDArray]:
+    """Distinct values in ascending order and the rows of each; small whole numbers are counted, not sorted."""
+    if values.size and values.min() >= 0 and values.max() <= 10 * values.size:
+        codes = values.astype(np.intp)
+        if (codes == values).all():
+            counts = np.bincount(codes)
+            distinct = np.flatnonzero(counts)
+            return distinct.astype(float), counts[distinct]
+    return np.unique(values, return_counts=True)
 
 
 def _kind_of_labels(dtype: str, levels: Sequence[Any], ordered: bool) -> tuple[str, str]:
@@ -136,7 +148,7 @@ def _kind_of_numbers(distinct: NDArray, counts: NDArray, dtype: str) -> tuple[st
     if whole and dtype != "date" and distinct[0] >= 0 and (m > SCALE or looks_like_counts(distinct, counts)):
         return "count", f"whole numbers from {low} to {high}"
     if m <= MOST_STEPS:
-        codes = "; if they are codes, say kinds='nominal'" if whole and m <= SCALE and dtype != "date" else ""
+        codes = "; if they are codes, say kinds={{name}: 'nominal'}" if whole and m <= SCALE and dtype != "date" else ""
         return "ordinal", f"{m} different {'whole ' if whole and dtype != 'date' else ''}{unit}, {low} to {high}{codes}"
     return "continuous", f"{unit} from {low} to {high}"
 

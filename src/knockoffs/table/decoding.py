@@ -106,7 +106,7 @@ def pandas_series(column: Column, values: NDArray, native: Any, index: Any) -> A
         made = pd.Series(own)  # the cell was not missing when it came in
     else:
         made = pd.Series(own.tolist() if own.dtype == object else own).astype(dtype)
-    return pd.Series(made.array if isinstance(made, pd.Series) else made, index=index)
+    return pd.Series(made.array if isinstance(made, pd.Series) else made, index=index, dtype=made.dtype)
 
 
 def _whole(values: NDArray) -> bool:

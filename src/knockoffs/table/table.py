@@ -139,7 +139,7 @@ class Table:
         alike = kinds <= set("iuf") or len(kinds) == 1
         dtype = np.result_type(*values) if alike else np.dtype(object)
         stacked = np.stack([value.astype(dtype) for value in values], axis=1)
-        if dtype == object and np.isnan(X).any():
+        if dtype.kind == "O" and np.isnan(X).any():
             stacked[np.isnan(X)] = None
         return np.ma.array(stacked, mask=np.isnan(X)) if masked else stacked
 
@@ -147,8 +147,11 @@ class Table:
         import pandas as pd
 
         index = self.native.index if len(X) == len(self.native) else None
+        if all(dtype == np.float64 for dtype in self.native.dtypes):
+            return pd.DataFrame(X, index=index, columns=self.native.columns)
         series = [
-            pandas_series(column, X[:, j], self.native.iloc[:, j], index) for j, column in enumerate(self.columns)
+            pandas_series(column, values, native, index)
+            for column, values, (_, native) in zip(self.columns, X.T, self.native.items(), strict=True)
         ]
         return pd.concat(series, axis=1, keys=self.native.columns)
 
@@ -226,9 +229,10 @@ def refuse(problems: Sequence[Problem], argument: str, most: int = 10) -> None:
         raise error(f"column {only.name!r} of {argument} {only.what}: {only.remedy}.")
     lines = [f"  {problem.name!r} {problem.what}: {problem.remedy}." for problem in problems[:most]]
     more = [f"  and {len(problems) - most} more."] if len(problems) > most else []
-    names = [problem.name for problem in problems]
     lines = [f"{argument} has {len(problems)} columns that cannot be used as they are:", *lines, *more]
-    raise error("\n".join([*lines, f"To leave all of them out: drop={names!r}."]))
+    names = [problem.name for problem in problems]
+    remedy = [f"To leave all of them out: drop={names!r}."] if len(names) <= 5 * most else []
+    raise error("\n".join([*lines, *remedy]))
 
 
 def as_table(
