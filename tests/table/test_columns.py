@@ -100,7 +100,9 @@ def test_ordered_categories_have_codes_in_their_order():
 
 
 def test_dates_are_days():
-    frame = pd.DataFrame({"d": pd.to_datetime(["1970-01-02 00:00", "1970-01-03 12:00", None] * 4), "x": np.arange(12) / 7})
+    frame = pd.DataFrame(
+        {"d": pd.to_datetime(["1970-01-02 00:00", "1970-01-03 12:00", None] * 4), "x": np.arange(12) / 7}
+    )
     table = read_table(frame)
     np.testing.assert_array_equal(table.X[:3, 0], [1, 2.5, np.nan])
     spans = read_table(pd.DataFrame({"d": pd.to_timedelta([36, 12, 24] * 4, unit="h")}))

@@ -95,7 +95,8 @@ def recognise_kind(
     'continuous'
     """
     if levels is not None:
-        return _kind_of_labels(dtype, levels, ordered)
+        kind, why = _kind_of_labels(dtype, levels, ordered)
+        return kind, why + _said_once(values, levels)
     present = values[~np.isnan(values)]
     return _kind_of_numbers(*_distinct(present), dtype)
 
@@ -121,6 +122,15 @@ def _kind_of_labels(dtype: str, levels: Sequence[Any], ordered: bool) -> tuple[s
     if ordered:
         return "ordinal", f"{m} categories in the order {_in_order(levels)}"
     return "nominal", f"{word} with {m} different value{'' if m == 1 else 's'}"
+
+
+def _said_once(values: NDArray, levels: Sequence[Any]) -> str:
+    """Name the labels that only one row has; their law is learned from that row."""
+    if len(levels) < 2:
+        return ""
+    counts = np.bincount(values[~np.isnan(values)].astype(np.intp), minlength=len(levels))
+    once = [level for level, count in zip(levels, counts, strict=True) if count == 1]
+    return f", {name_some(once)} in one row only" if once and len(once) < len(levels) else ""
 
 
 def _in_order(levels: Sequence[Any], most: int = 5) -> str:

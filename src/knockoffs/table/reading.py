@@ -244,6 +244,8 @@ def _series_cells(name: str, series: Any) -> Cells:
         return Cells(_days(series.to_numpy()), "date")
     if dtype in (nw.String, nw.Time, nw.Binary, nw.Object):
         return read_objects(name, np.array(series.to_list(), dtype=object))
+    if series.null_count() == len(series):
+        return Cells(np.full(len(series), np.nan), "number")
     return Cells(np.empty(0), "number", problem=_neither(name, str(dtype)))
 
 
