@@ -49,7 +49,7 @@ SHAPES = {
 @pytest.mark.parametrize("n", [500, 5000])
 @pytest.mark.parametrize("name", SHAPES)
 def test_shapes(name, n):
-    """Of 40 draws at least 36 are told right: the least certain of these shapes has a rate of .98 (seen on 100 draws)."""
+    """Of 40 draws at least 36 are told right; the least certain of these shapes was so in 98 of 100."""
     draw, kind = SHAPES[name]
     rng = np.random.default_rng([7, n])
     assert sum(infer_kind(draw(rng, n)) == kind for _ in range(40)) >= 36

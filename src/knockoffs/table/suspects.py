@@ -173,10 +173,10 @@ def warn_of_indexes(raw: Raw, argument: str) -> None:
     found = sorted({*map(int, counted), *named})
     if found:
         listed = name_some(raw.columns[j].name for j in found)
-        one = len(found) == 1
+        column, verb = ("column", "numbers") if len(found) == 1 else ("columns", "number")
         warnings.warn(
-            f"{'column' if one else 'columns'} {listed} of {argument} {'numbers' if one else 'number'} the rows: if that "
-            "is an index or an identifier and no measurement, drop it.",
+            f"{column} {listed} of {argument} {verb} the rows: if that is an index or an identifier and no measurement, "
+            "drop it.",
             KnockoffWarning,
             stacklevel=4,
         )
