@@ -175,8 +175,8 @@ def warn_of_indexes(raw: Raw, argument: str) -> None:
         listed = name_some(raw.columns[j].name for j in found)
         column, verb = ("column", "numbers") if len(found) == 1 else ("columns", "number")
         warnings.warn(
-            f"{column} {listed} of {argument} {verb} the rows: if that is an index or an identifier and no measurement, "
-            "drop it.",
+            f"{column} {listed} of {argument} {verb} the rows: if that is an index or an identifier and no "
+            "measurement, drop it.",
             KnockoffWarning,
             stacklevel=4,
         )
