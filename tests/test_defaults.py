@@ -3,9 +3,22 @@
 import numpy as np
 import pytest
 
-from knockoffs.defaults import choose
+from knockoffs import defaults
+from knockoffs.defaults import task_for
 from knockoffs.errors import InputError
 from knockoffs.importance.accuracy_drop import swap_integral, swap_score
+from knockoffs.table.table import read_table
+from knockoffs.table.target import as_target
+
+
+def choose(y, *, task=None, sample_weight=None, **options):
+    """Statistic of a target that is read as a selection reads it."""
+    return defaults.choose(target_of(y, task_for(task, options.get("estimator")), sample_weight), **options)
+
+
+def target_of(y, task=None, sample_weight=None):
+    table = read_table(np.random.default_rng(0).random((len(y), 1)))
+    return as_target(y, table, task=task, weights=sample_weight)
 
 
 @pytest.mark.parametrize(
@@ -19,7 +32,7 @@ from knockoffs.importance.accuracy_drop import swap_integral, swap_score
 )
 def test_the_task_is_told_from_y(y, task):
     choice = choose(y)
-    assert choice.task == task
+    assert target_of(y).task == task
     lasso, boosting = choice.statistic.candidates
     assert "coefficients" in lasso.notes["importance"]
     assert lasso.rows == "in_sample"
@@ -48,7 +61,10 @@ def test_the_default_score_of_a_model_does_not_saturate():
 def test_an_estimator_says_what_y_is():
     from sklearn.linear_model import LinearRegression
 
-    assert choose(np.arange(50) % 2, estimator=LinearRegression()).task == "regression"
+    assert task_for(None, LinearRegression()) == "regression"
+    assert target_of(np.arange(50) % 2, task_for(None, LinearRegression())).kind == "number"
+    with pytest.raises(InputError, match="task='binary', but estimator LinearRegression is made for regression"):
+        task_for("binary", LinearRegression())
 
 
 def test_an_estimator_without_scikit_learns_base_class_will_do():
@@ -59,7 +75,8 @@ def test_an_estimator_without_scikit_learns_base_class_will_do():
         def predict(self, X):
             return np.zeros(len(X))
 
-    assert choose(np.linspace(0, 1, 50), estimator=Mean()).task == "regression"
+    assert task_for(None, Mean()) is None
+    assert choose(np.linspace(0, 1, 50), estimator=Mean()).statistic.options == {"loss": "squared_error"}
 
 
 def test_dashes_are_underscores():
@@ -76,7 +93,6 @@ def test_a_linear_model_of_our_own_is_known_as_an_object():
     )
     classes = choose(np.arange(50) % 2, estimator=PlainLogistic())
     assert classes.statistic.rows == "in_sample"
-    assert classes.notes["task"] == "y has two classes, 0 (25 rows) and 1 (25 rows): binary"
 
 
 def test_a_classifier_is_not_given_numbers():

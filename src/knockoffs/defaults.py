@@ -17,27 +17,29 @@ from knockoffs.importance.rows import check_rows
 from knockoffs.importance.statistic import ModelScore
 from knockoffs.registry import find, imported, key_of
 from knockoffs.response import ESTIMATORS, Model, make_estimator, model_of
-from knockoffs.response.task import describe, infer_task, kind_of
+from knockoffs.response.task import kind_of
+from knockoffs.table.target import Target
+from knockoffs.table.target_kinds import KINDS_OF_TASK
 
 DEFAULT_FDR = 0.1
 DEFAULT_FEATURE_MODEL = "mixture"
 BEST = "best"  # the default model of y: of these, the one that predicts held-out rows best
 BEST_OF = ("lasso", "boosting")
 FEW_ROWS = 100  # a boosted tree needs twenty in a leaf
-TASKS = ("regression", "classification", "binary", "multiclass", "numeric")
+BEST_NAMES = (BEST,)
+TASKS = tuple(KINDS_OF_TASK)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What y is, the statistic that scores features by it, and notes on what was chosen by default."""
+    """The statistic that is used, and notes on what was chosen by default."""
 
-    task: str
     statistic: ModelScore | BestOf
     notes: Mapping[str, str] = field(default_factory=dict)
 
 
 def choose(
-    y: NDArray,
+    target: Target,
     *,
     estimator: Any = None,
     importance: Any = None,
@@ -45,14 +47,13 @@ def choose(
     rows: str | None = None,
     n_folds: int = 5,
     n_fits: int = 1,
-    task: str | None = None,
-    sample_weight: NDArray | None = None,
 ) -> Choice:
     """Statistic by a model of y and its score, with defaults by task where nothing was asked for.
 
     Parameters
     ----------
-    y : array, shape (n,)
+    target : Target
+        Rows of weight 0 do not count.
     estimator : str or scikit-learn-style estimator, optional
         "best", or nothing: of ``BEST_OF`` the one that predicts held-out rows best.
     importance : str, Score or callable, optional
@@ -62,33 +63,28 @@ def choose(
         On which rows a fitted model is scored.
     n_folds, n_fits : int
         Folds of a cross-fitted score, and fits whose scores are averaged.
-    task : {"regression", "classification"}, optional
-        What y is; told from y, or by the estimator, if left out.
-    sample_weight : array, shape (n,), optional
-        Rows of weight 0 do not count.
     """
     notes: dict[str, str] = {}
-    name = key_of(estimator) if isinstance(estimator, str) else None
-    if name not in (None, BEST, *ESTIMATORS):
-        raise unknown_option("estimator", estimator, [BEST, *ESTIMATORS])
-    if name is None and estimator is not None:
-        _check_estimator(estimator)
-    task = _task(y, estimator, task, notes)
+    name = _name_of(estimator)
+    task = target.task
+    if task == "classification" and not (estimator is None or name):
+        _refuse_numbers(target.values, estimator)
     score, asked = _score_asked_for(importance)
     rows = None if rows is None else key_of(rows)
     options: dict[str, Any] = {"score": score, "asked": asked, "loss": loss, "rows": rows}
     if estimator is None or name == BEST:
         if rows == "out_of_bag":
             raise InputError("rows='out_of_bag' is for forests: use it with estimator='forest'.")
-        alone = _why_lasso_alone(y if sample_weight is None else y[sample_weight > 0], task, score, asked)
+        y = target.values if target.weights is None else target.values[target.weights > 0]
+        alone = _why_lasso_alone(y, task, score, asked)
         if alone is None:
             candidates = tuple(_model_score(name, task, {}, **options) for name in BEST_OF)
             folded = tuple(replace(candidate, n_folds=n_folds, n_fits=n_fits) for candidate in candidates)
-            return Choice(task, BestOf(folded, default_loss(task, candidates[0].estimator)), notes)
+            return Choice(BestOf(folded, default_loss(task, candidates[0].estimator)), notes)
         notes["estimator"] = f"estimator='lasso', because {alone}"
         estimator = "lasso"
     statistic = _model_score(estimator, task, notes, **options)
-    return Choice(task, replace(statistic, n_folds=n_folds, n_fits=n_fits, notes={}), statistic.notes)
+    return Choice(replace(statistic, n_folds=n_folds, n_fits=n_fits, notes={}), statistic.notes)
 
 
 def _score_asked_for(importance: Any) -> tuple[Score | None, str]:
@@ -185,8 +181,9 @@ def _check_loss(score: Score, asked: str, loss: Any, task: str) -> None:
         return
     if loss not in LOSSES:
         raise unknown_option("loss", loss, LOSSES)
-    if LOSSES[loss].task != task:
-        fitting = [name for name, known in LOSSES.items() if known.task == task]
+    general = kind_of(task)  # a count is a number, and may be scored as one
+    if LOSSES[loss].task != general:
+        fitting = [name for name, known in LOSSES.items() if known.task == general]
         raise InputError(f"loss={loss!r} is not for {task}: use {', '.join(map(repr, fitting))}.")
 
 
@@ -199,26 +196,41 @@ def default_importance(model: Model, loss: Any) -> str:
 
 def default_loss(task: str, model: Any) -> str:
     """Loss that does not saturate: log-loss where there are probabilities, squared error for numbers."""
+    if task == "count":
+        return "poisson_deviance" if "poisson_deviance" in LOSSES else "squared_error"
     if task == "regression":
         return "squared_error"
     return "log_loss" if hasattr(model, "predict_proba") else "accuracy"
 
 
-def _task(y: NDArray, estimator: Any, task: str | None, notes: dict[str, str]) -> str:
-    asked = None if task is None else kind_of(task)
-    if not (estimator is None or isinstance(estimator, str)):
-        kind = _made_for(estimator)
-        if kind is not None and asked is not None and kind != asked:
-            raise InputError(f"task={task!r}, but estimator {type(estimator).__name__} is made for {kind}.")
-        task = task or kind
-    found = infer_task(y, task)
-    if found != "regression" and y.dtype.kind == "f" and (y != np.round(y)).any():
-        by = f"estimator {type(estimator).__name__} is made for classification" if asked is None else f"task={task!r}"
+def task_for(task: str | None, estimator: Any) -> str | None:
+    """Task that was asked for, or that the model of y is made for; None where y has to tell."""
+    if _name_of(estimator) or estimator is None:
+        return task
+    made_for = _made_for(estimator)
+    if made_for is not None and task is not None and kind_of(task) != made_for:
+        raise InputError(f"task={task!r}, but estimator {type(estimator).__name__} is made for {made_for}.")
+    return task or made_for
+
+
+def _name_of(estimator: Any) -> str | None:
+    """Name of a model of y, known or refused; None for an object, which must be able to fit and predict."""
+    if isinstance(estimator, str):
+        if key_of(estimator) not in (BEST, *ESTIMATORS):
+            raise unknown_option("estimator", estimator, [BEST, *ESTIMATORS])
+        return key_of(estimator)
+    if estimator is not None:
+        _check_estimator(estimator)
+    return None
+
+
+def _refuse_numbers(y: NDArray, estimator: Any) -> None:
+    if y.dtype.kind == "f" and (y != np.round(y)).any():
         value = y[y != np.round(y)][0]
-        raise InputError(f"{by}, but y holds numbers, for instance {value:g}: make classes of them, or use regression.")
-    if asked is None:
-        notes["task"] = f"{describe(y, found)}: {found}"
-    return kind_of(found)
+        raise InputError(
+            f"estimator {type(estimator).__name__} is made for classification, but y holds numbers, for instance "
+            f"{value:g}: make classes of them, or use regression."
+        )
 
 
 def _check_estimator(estimator: Any) -> None:

@@ -13,7 +13,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from knockoffs.defaults import DEFAULT_FDR, DEFAULT_FEATURE_MODEL, choose
+from knockoffs.defaults import DEFAULT_FDR, DEFAULT_FEATURE_MODEL, choose, task_for
 from knockoffs.errors import InputError, KnockoffWarning, unknown_option
 from knockoffs.features.source import Brought, KnockoffSource, knockoff_source
 from knockoffs.filter import RULES, check_fdr, check_offset
@@ -21,7 +21,7 @@ from knockoffs.procedure import select_features
 from knockoffs.registry import find
 from knockoffs.seeds import as_generator
 from knockoffs.table.table import MIN_ROWS, check_level
-from knockoffs.table.target import Target, check_target, check_weights
+from knockoffs.table.target import as_target, check_weights
 
 
 class KnockoffSelector(SelectorMixin, BaseEstimator):
@@ -41,6 +41,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         that fits one, or a covariance, which makes the features Gaussian around their means.
     feature_model_options : dict, optional
         Options of the fit of a family, for instance ``{"n_components": 3, "diagonal": "mvr"}``.
+    kinds : mapping of column names to kinds, optional
+        Overrules what a column is taken for: "continuous", "count", "ordinal", "binary", "nominal", or a list of its
+        labels in their order.
     estimator : str or scikit-learn-style estimator, optional
         Model of y given the features and their knockoffs: "best" (the default) is lasso or boosting, whichever predicts
         held-out rows better; "lasso", "logistic", "linear", "forest", "boosting", "neural"; or any object with fit and
@@ -104,6 +107,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         *,
         feature_model: Any = DEFAULT_FEATURE_MODEL,
         feature_model_options: Mapping[str, Any] | None = None,
+        kinds: Mapping[str, Any] | None = None,
         estimator: Any = None,
         importance: Any = None,
         loss: Any = None,
@@ -121,6 +125,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.fdr = fdr
         self.feature_model = feature_model
         self.feature_model_options = feature_model_options
+        self.kinds = kinds
         self.estimator = estimator
         self.importance = importance
         self.loss = loss
@@ -152,33 +157,31 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             if name != "sample_weight":
                 raise unknown_option("fit parameter", name, ["sample_weight"])
         source = self._source()
-        table = source.read(X, min_rows=MIN_ROWS).with_groups(self.feature_of)
-        values = check_target(y, table)
-        weights = check_weights(fit_params.get("sample_weight"), len(values))
+        table = source.read(X, kinds=self.kinds, min_rows=MIN_ROWS).with_groups(self.feature_of)
+        weights = check_weights(fit_params.get("sample_weight"), len(table))
+        target = as_target(y, table, task=task_for(self.task, self.estimator), weights=weights)
         offset, fdr = check_offset(self.offset), check_fdr(DEFAULT_FDR if self.fdr is None else self.fdr)
         self._check_level(fdr, len(table.feature_names), offset)
         choice = choose(
-            values,
+            target,
             estimator=self.estimator,
             importance=self.importance,
             loss=self.loss,
             rows=self.rows,
             n_folds=_count(self.n_folds, "n_folds", 2),
             n_fits=_count(self.n_fits, "n_fits", 1),
-            task=self.task,
-            sample_weight=weights,
         )
         validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
 
         self.selection_ = select_features(
             table,
-            Target(values.astype(float) if choice.task == "regression" else values, weights),
+            target,
             knockoffs=source,
             statistic=choice.statistic,
             rule=self.rule if callable(self.rule) else find(RULES, "rule", str(self.rule)),
             fdr=fdr,
             offset=offset,
-            notes=choice.notes,
+            notes={"task": target.note, **choice.notes},
             rng=as_generator(self.random_state),
             n_jobs=self.n_jobs,
         )

@@ -21,6 +21,7 @@ from knockoffs.importance.statistic import ModelScore, Scored, Statistic
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler
 from knockoffs.selection import Selection
+from knockoffs.table.columns import design
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target, as_target
 
@@ -68,7 +69,8 @@ def select_features(
     Selection
     """
     fdr, offset = check_fdr(fdr), check_offset(offset)
-    table, target = knockoffs.read(X), as_target(y, len(X))
+    table = knockoffs.read(X)
+    target = as_target(y, table)
     fit_stream, draw_stream = rng.spawn(2)
     settled = knockoffs(table, rng=fit_stream, n_jobs=n_jobs)  # P^X, without a look at y
     draw = draw_and_score(settled.sampler, table, target, statistic, rng=draw_stream, n_jobs=n_jobs)
@@ -104,7 +106,8 @@ def follow_lambda(
     From a generator in the same state the knockoffs, the fits and so W at lambda = 1 are those of
     ``select_features`` with the score Swap.
     """
-    table, target = knockoffs.read(X), as_target(y, len(X))
+    table = knockoffs.read(X)
+    target = as_target(y, table)
     fit_stream, draw_stream = rng.spawn(2)
     settled = knockoffs(table, rng=fit_stream, n_jobs=n_jobs)
     along = statistic.along_lambda(lams=lams, fake=fake)
@@ -136,8 +139,10 @@ def draw_and_score(
     draw_stream, swap_stream, score_stream = rng.spawn(3)
     drawn = sampler.sample(table.X, draw_stream)
     pair = Pair(drawn.X, drawn.X_tilde, check_swaps(drawn.feature_of, table.feature_of))
+    known = pair if target.observed is None else pair.rows(target.observed)  # P^X uses the rows without a target too
+    seen = known.map(design(table.columns, table.feature_of))
     score = partial(statistic, target=target, rng=score_stream, n_jobs=n_jobs)
-    scored = score_swapped([pair], lambda pairs: [score(pairs[0])], [swap_stream])[0]
+    scored = score_swapped([seen], lambda pairs: [score(pairs[0])], [swap_stream])[0]
     return Draw(pair, scored.scores, scored.notes, scored.used)
 
 

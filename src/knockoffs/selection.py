@@ -12,6 +12,7 @@ from knockoffs.errors import name_some
 from knockoffs.features import FeatureModel
 from knockoffs.importance.scores import Scores
 from knockoffs.sampling.pair import Pair
+from knockoffs.table.table import remedy_for_few_features
 
 NEAR = 0.99  # correlation of a feature with its knockoff, above which it takes some fifty times the rows to find it
 
@@ -101,7 +102,7 @@ def _explain_nothing(selection: Selection) -> str:
         )
     parts.append(f"Here W is positive for {positive} of {d} features and negative for {negative}.")
     if needed > d and selection.offset == 1:
-        parts.append(f"With {d} features that can never happen: {remedy_for_few_features(d)}")
+        parts.append(f"With {d} features that can never happen. {remedy_for_few_features(d)}")
     nearest = float(np.min(selection.q_values, initial=np.inf))
     if np.isfinite(nearest) and nearest < 1:
         n_then = int((selection.q_values <= nearest).sum())
@@ -120,13 +121,6 @@ def _explain_nothing(selection: Selection) -> str:
     else:
         parts.append("More rows, a model of the target that predicts better, or a larger fdr may help.")
     return " ".join(parts)
-
-
-def remedy_for_few_features(n_features: int) -> str:
-    """Say what to do where knockoff+ can never select, and what offset=0 costs."""
-    smallest = np.ceil(1e4 / n_features - 1e-9) / 1e4  # rounded up, so that it can be used as it is written
-    caution = "offset=0 selects, but does not hold the false discovery rate where few features matter."
-    return f"use fdr >= {smallest:g}; {caution}" if n_features > 1 else f"more features are needed; {caution}"
 
 
 def near_copies(pair: Pair) -> NDArray[np.bool_]:

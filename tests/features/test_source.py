@@ -87,7 +87,7 @@ def test_a_network_comes_from_a_file(data_folder):
 
 
 def test_labels_are_refused_by_gaussian_families_by_name():
-    with pytest.raises(InputError, match=r"labels, not numbers, in 3 columns \('colour', 'sick', 'grade'\)"):
+    with pytest.raises(InputError, match=r"labels, not numbers, in 2 columns \('colour', 'grade'\), for inst"):
         knockoff_source(fit_gaussian).read(labels_table())
 
 

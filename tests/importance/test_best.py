@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.naive_bayes import GaussianNB
 
-from knockoffs import KnockoffSelector
-from knockoffs.defaults import choose
+from knockoffs import KnockoffSelector, defaults
+from knockoffs.defaults import task_for
 from knockoffs.errors import InputError
 from knockoffs.features.source import Brought
 from knockoffs.importance import Score
@@ -22,7 +22,15 @@ from knockoffs.importance.rows import draw_folds
 from knockoffs.importance.statistic import ModelScore
 from knockoffs.procedure import select_features
 from knockoffs.sampling.pair import Pair
-from knockoffs.table.target import Target
+from knockoffs.table.table import read_table
+from knockoffs.table.target import Target, as_target
+
+
+def choose(y, *, task=None, sample_weight=None, **options):
+    """Statistic of a target that is read as a selection reads it."""
+    table = read_table(np.random.default_rng(0).random((len(y), 1)))
+    task = task_for(task, options.get("estimator"))
+    return defaults.choose(as_target(y, table, task=task, weights=sample_weight), **options)
 
 
 def tables(n=400, d=4, seed=0):
@@ -226,8 +234,8 @@ def test_lasso_stands_alone_where_boosting_cannot():
     assert isinstance(choose(y, importance=Score(partial(swap_score, loss="brier"))).statistic, BestOf)
     assert isinstance(choose(y, importance=swap_score, loss="brier").statistic, BestOf)
     lonely = np.append(y, 7)
-    assert "class '7' has a single row" in choose(lonely).notes["estimator"]
-    assert choose(lonely).statistic.rows == "in_sample"
+    assert "class '7' has a single row" in choose(lonely, task="classification").notes["estimator"]
+    assert choose(lonely, task="classification").statistic.rows == "in_sample"
 
 
 def test_every_candidate_gets_what_was_asked_for():

@@ -46,7 +46,7 @@ def test_every_reader_gives_the_same_table(tmp_path, reader):
     assert table.names == tuple(MIXED)
     np.testing.assert_array_equal(table.X[:, 0], MIXED["size"])  # to the last bit, also denormal numbers
     np.testing.assert_array_equal(table.X[:, 1:], [[3, 1, 1], [-1, 0, 0], [2, 2, 1]])
-    assert [column.kind for column in table.columns] == ["number", "integer", "string", "boolean"]
+    assert [column.dtype for column in table.columns] == ["number", "integer", "string", "boolean"]
 
 
 def test_every_reader_sees_missing_cells(tmp_path, reader):

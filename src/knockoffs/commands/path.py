@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from knockoffs.commands.output import printable, say
 from knockoffs.commands.work import take_apart
-from knockoffs.defaults import choose
+from knockoffs.defaults import choose, task_for
 from knockoffs.errors import InputError
 from knockoffs.features.source import knockoff_source
 from knockoffs.importance.accuracy_drop import FAKES
@@ -21,7 +21,7 @@ from knockoffs.procedure import follow_lambda
 from knockoffs.seeds import as_generator
 from knockoffs.table.files import atomic_file, write_table_file
 from knockoffs.table.table import MIN_ROWS
-from knockoffs.table.target import Target, check_target, check_weights
+from knockoffs.table.target import as_target, check_weights
 
 MOST_LETTERS = 28  # of a name in the legend
 MOST_TIMES = 4.0  # the largest W of the named columns: how far the axis follows the others
@@ -44,15 +44,15 @@ def follow_path(frame: Any, parameters: Mapping[str, Any], jobs: int | None) -> 
     X, y, weights = take_apart(frame, parameters)
     source = knockoff_source(parameters["feature_model"], parameters["feature_model_options"])
     table = source.read(X, min_rows=MIN_ROWS)
-    target = check_target(y, table)
-    weights = check_weights(weights, len(target))
-    asked = {key: parameters[key] for key in ("estimator", "loss", "rows", "task", "n_folds")}
-    choice = choose(target, importance="swap", sample_weight=weights, **asked)
+    task = task_for(parameters["task"], parameters["estimator"])
+    target = as_target(y, table, task=task, weights=check_weights(weights, len(table)))
+    asked = {key: parameters[key] for key in ("estimator", "loss", "rows", "n_folds")}
+    choice = choose(target, importance="swap", **asked)
     say(f"following {len(table.names)} features of {len(target)} rows for {parameters['target']!r}")
     low, high = parameters["lambda_range"]
     path, draw = follow_lambda(
         table,
-        Target(target.astype(float) if choice.task == "regression" else target, weights),
+        target,
         knockoffs=source,
         statistic=choice.statistic,
         lams=np.linspace(low, high, parameters["n_lams"]),

@@ -310,7 +310,7 @@ def _score_one(make: Callable[..., Any], name: str, pair: Pair, data: Prepared, 
 
 def _losses_of_choice(pair: Pair, data: Prepared, rng: Generator) -> dict[str, float]:
     """Held-out losses by which the default chooses its model."""
-    best = choose(data.y).statistic
+    best = choose(Target(data.y, kind="classes")).statistic
     assert isinstance(best, BestOf)  # of at least a hundred rows
     return choose_best(best, pair, Target(data.y), rng=rng)[1]
 

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.errors import ColumnsError, InputError, KnockoffWarning, name_some
+from knockoffs.errors import ColumnsError, InputError, KnockoffWarning, name_columns, name_some
 from knockoffs.features import FAMILIES, Family, FeatureModel, family_of
 from knockoffs.features.columns import constant_columns
 from knockoffs.registry import check_options, find, imported
 from knockoffs.sampling.network import BayesianNetwork
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler
-from knockoffs.table.table import Table, as_table, check_knockoffs, code_whole_numbers
+from knockoffs.table.table import Kinds, Table, check_knockoffs, code_by, code_whole_numbers, read_table
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Settled:
 class KnockoffSource(Protocol):
     """How P^X is settled for a table."""
 
-    def read(self, X: Any, *, argument: str = "X", min_rows: int = 1) -> Table:
+    def read(self, X: Any, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
         """Read a table as this source takes it, and refuse what it cannot use."""
         ...
 
@@ -60,10 +60,11 @@ class Fitted:
     family: Family
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def read(self, X: Any, *, argument: str = "X", min_rows: int = 1) -> Table:
+    def read(self, X: Any, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
         """Labels as codes for families that take them; whole numbers too, where all columns are labels."""
         takes = self.family.takes
-        table = as_table(X, labels="labels" in takes, argument=argument, min_rows=min_rows)
+        table = read_table(X, kinds=kinds, argument=argument, min_rows=min_rows)
+        check_takes(table, takes, argument)
         if "codes" in takes or ("alike" in takes and _has_labels(table)):
             table = code_whole_numbers(table)
             _refuse_numbers(table, argument)
@@ -106,11 +107,12 @@ class Given:
 
     model: FeatureModel
 
-    def read(self, X: Any, *, argument: str = "X", min_rows: int = 1) -> Table:
+    def read(self, X: Any, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
         """Labels get the codes that the model has for them."""
+        table = read_table(X, kinds=kinds, argument=argument, min_rows=min_rows)
+        check_takes(table, ("labels", "missing") if hasattr(self.model, "as_sampler") else ("labels",), argument)
         states = getattr(self.model, "states", None)
-        levels = states if isinstance(states, Mapping) else None
-        return as_table(X, labels=True, levels=levels, argument=argument, min_rows=min_rows)
+        return code_by(table, states, argument) if isinstance(states, Mapping) else table
 
     def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> Settled:
         """Match the model's columns with the table's."""
@@ -133,9 +135,11 @@ class Covariance:
     covariance: Any
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def read(self, X: Any, *, argument: str = "X", min_rows: int = 1) -> Table:
+    def read(self, X: Any, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
         """Numbers only."""
-        return as_table(X, argument=argument, min_rows=min_rows)
+        table = read_table(X, kinds=kinds, argument=argument, min_rows=min_rows)
+        check_takes(table, ("numbers",), argument)
+        return table
 
     def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> Settled:
         """Gaussian around the means of the table."""
@@ -158,9 +162,11 @@ class Brought:
 
     knockoffs: Any
 
-    def read(self, X: Any, *, argument: str = "X", min_rows: int = 1) -> Table:
-        """Any table that comes with its knockoffs will do."""
-        return as_table(X, labels=True, argument=argument, min_rows=min_rows)
+    def read(self, X: Any, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
+        """Any complete table that comes with its knockoffs will do."""
+        table = read_table(X, kinds=kinds, argument=argument, min_rows=min_rows)
+        check_takes(table, ("labels",), argument)
+        return table
 
     def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> Settled:
         """Check that they fit the table."""
@@ -257,6 +263,32 @@ def observing(model: Any, names: tuple[str, ...]) -> Any:
             f"{name_some(model.parents)}: drop these columns."
         )
     return model if unknown else model.observing(names)
+
+
+def check_takes(table: Table, takes: tuple[str, ...], argument: str) -> None:
+    """Refuse columns that a family cannot model, by name, and say which can."""
+    if "labels" not in takes:
+        labels = [c for c in table.columns if c.levels is not None and c.dtype not in ("boolean", "number", "integer")]
+        if labels:
+            example = next(iter(labels[0].levels or ("",)))
+            raise InputError(
+                f"{argument} holds labels, not numbers, in {name_columns([c.name for c in labels])}, for instance "
+                f"{example!r} in column {labels[0].name!r}. This feature model could not convert string to "
+                f"float: use one that takes labels ({_families_that_take('labels')}), or drop the columns."
+            )
+    if "missing" not in takes and table.missing:
+        empty = np.isnan(table.X)
+        i, j = (int(k) for k in np.argwhere(empty)[0])
+        bad = [table.names[int(k)] for k in np.flatnonzero(empty.any(axis=0))]
+        raise InputError(
+            f"{argument} contains NaN in {name_columns(bad)}, the first in row {i}, column {table.names[j]!r}: use a "
+            f"feature model that takes missing cells ({_families_that_take('missing')}), or drop or impute these "
+            "values before the selection; fill them in by a model of the features, not of the target."
+        )
+
+
+def _families_that_take(word: str) -> str:
+    return ", ".join(repr(name) for name, family in FAMILIES.items() if word in family.takes) or "none yet"
 
 
 def _warn_of_constant_columns(table: Table) -> None:

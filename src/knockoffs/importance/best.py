@@ -83,7 +83,7 @@ def choose_best(
     pair, target = weighted_rows(pair, target)
     labels = target.values if predicts_classes(best.candidates[0].estimator) else None
     if labels is None:
-        target = target.replace(values=_in_deviations(target.values, best.loss))
+        target = replace(target, values=_in_deviations(target.values, best.loss))
     n_folds = min(best.candidates[0].n_folds, len(pair))
     fold_of = draw_folds(len(pair), n_folds, rng, labels=labels)
     n_held = min(n_folds, -(-ROWS * n_folds // len(pair)))
