@@ -6,7 +6,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.features.em import Mixture, em_steps, mixture_of
+from knockoffs.features.em_steps import Mixture, em_steps, mixture_of
 
 TRIAL_STEPS = 5  # steps of EM that a split is tried with, on the rows of its component alone
 LLOYD_STEPS = 20
@@ -22,7 +22,7 @@ def clusters_start(Z: NDArray, n_components: int, rng: Generator) -> Mixture:
 
 
 def split_start(Z: NDArray, mixture: Mixture, least: float) -> Mixture | None:
-    """The mixture with one component split in two: the split that gains most on the rows of its component.
+    """Split one component in two: the split that gains most on the rows of its component.
 
     A component is cut in half in four ways, each followed by a few steps of EM with two components.
 
@@ -74,9 +74,9 @@ def _halves(rows: NDArray, whole: Mixture) -> list[NDArray]:
 
 
 def merged_start(mixture: Mixture) -> Mixture:
-    """The mixture with two components made one: the two whose merging costs least likelihood, were rows sure of theirs.
+    """Merge two components: those whose merging would cost least likelihood, were every row sure of its component.
 
-    Cost of a pair: weight of the merged log det minus those of the two, over 2.
+    The cost of a pair is the weighted log determinant of the merged covariance less those of the two.
     """
     _, log_dets = np.linalg.slogdet(mixture.covariances)
     best: tuple[float, list[int], Mixture] | None = None
@@ -101,7 +101,7 @@ def _merge(mixture: Mixture, i: int, j: int) -> Mixture:
 
 
 def _replace(mixture: Mixture, old: list[int], new: Mixture) -> Mixture:
-    """New components, with the weight of the old ones, in their place."""
+    """Put new components, with the weight of the old ones, in their place."""
     kept = np.delete(np.arange(mixture.n_components), old)
     return Mixture(
         np.concatenate([mixture.weights[kept], mixture.weights[old].sum() * new.weights]),
