@@ -13,12 +13,16 @@ LLOYD_STEPS = 20
 
 
 def clusters_start(Z: NDArray, n_components: int, rng: Generator) -> Mixture:
-    """Moments of the clusters of k-means."""
-    from sklearn.cluster import KMeans
+    """Moments of the clusters of k-means: seeds far from one another (k-means++), then steps of Lloyd."""
+    from sklearn.cluster import kmeans_plusplus
 
-    seed = int(rng.integers(2**31))
-    labels = KMeans(n_components, n_init=1, max_iter=LLOYD_STEPS, random_state=seed).fit_predict(Z)
-    return mixture_of(Z, np.eye(n_components)[labels])
+    centres, _ = kmeans_plusplus(Z, n_components, random_state=int(rng.integers(2**31)))
+    for _ in range(LLOYD_STEPS):
+        nearest = (Z @ centres.T - 0.5 * (centres**2).sum(axis=1)).argmax(axis=1)
+        members = np.eye(n_components, dtype=Z.dtype)[nearest]
+        counts = members.sum(axis=0)[:, None]
+        centres = np.where(counts > 0, members.T @ Z / np.maximum(counts, 1), centres)
+    return mixture_of(Z, members)
 
 
 def split_start(Z: NDArray, mixture: Mixture, least: float) -> Mixture | None:
@@ -67,9 +71,8 @@ def _halves(rows: NDArray, whole: Mixture) -> list[NDArray]:
     weighted = z * np.sqrt(squares)[:, None]
     kurtosis = np.linalg.eigh((weighted.T @ weighted).astype(float))[1]
     principal = np.linalg.eigh(whole.covariances[0])[1][:, -1]
-    along = (z @ kurtosis[:, 0].astype(rows.dtype), z @ kurtosis[:, -1].astype(rows.dtype), squares)
-    along += (centred @ principal.astype(rows.dtype),)
-    masks = [values > np.median(values) for values in along]
+    scores = (z @ kurtosis[:, 0], z @ kurtosis[:, -1], squares, centred @ principal)
+    masks = [values > np.median(values) for values in scores]
     return [mask for mask in masks if 0 < mask.sum() < len(mask)]
 
 
