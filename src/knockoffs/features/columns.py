@@ -132,7 +132,8 @@ def split_columns(X: NDArray, *, dependent: str = "refuse", names: Sequence[str]
     varying = np.setdiff1d(np.arange(X.shape[1]), constant)
     if not varying.size:
         raise InputError("every column of X is constant: there is nothing to select from.")
-    Z, centre, scale = standardise(np.array(X[:, varying], dtype=float, order="C"), copy=False)
+    own = np.take(X, varying, axis=1).astype(float, copy=False)  # the one copy of X that a fit makes
+    Z, centre, scale = standardise(own, copy=False)
     relations = dependent_columns(Z)
     if relations:
         _refuse_or_warn({int(varying[j]): varying[of] for j, (of, _) in relations.items()}, dependent, names)
@@ -234,8 +235,8 @@ def _refuse_or_warn(relations: dict[int, NDArray], dependent: str, names: Sequen
             relations,
             "columns",
             f"are exact combinations of other columns ({made_of}: duplicates, sums, or a full set of indicators), so "
-            "none of those involved can matter given the others. Without the columns named first the rest is free: drop "
-            "them or pass dependent='drop', which does it. Or make one feature of columns that belong together.",
+            "none of those involved can matter given the others. Without the columns named first the rest is free: "
+            "drop them or pass dependent='drop', which does it. Or make one feature of columns that belong together.",
         )
     warnings.warn(
         f"columns {name_some(map(name, relations))} are exact combinations of other columns ({made_of}) and were "
