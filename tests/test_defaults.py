@@ -12,7 +12,7 @@ from knockoffs.errors import InputError
 from knockoffs.feature_choice import feature_model_for, load_feature_model, read_features
 from knockoffs.features.discrete_network import DiscreteNetwork, fit_discrete_network
 from knockoffs.features.gaussian import fit_gaussian
-from knockoffs.features.hidden_markov_fit import fit_hidden_markov
+from knockoffs.features.hidden_markov import fit_hidden_markov
 from knockoffs.features.naive_bayes import fit_naive_bayes
 from knockoffs.importance.accuracy_drop import At, Integral
 from knockoffs.procedure import fit_feature_model

@@ -63,6 +63,10 @@ def read_features(X: Any, feature_model: Any, *, argument: str = "X", min_rows: 
     states = getattr(feature_model, "states", None)
     levels = states if isinstance(states, Mapping) else None
     table = as_table(X, labels=takes_labels(feature_model), levels=levels, argument=argument, min_rows=min_rows)
+    if hasattr(feature_model, "observing"):
+        from knockoffs.features.discrete_network.columns import code_by_state
+
+        return code_by_state(table, feature_model)
     one_kind = "emissions" in accepted_options(feature_model)  # a chain's sites hold all labels, or all numbers
     if not (_mark(feature_model, "takes_only_labels") or (one_kind and _has_labels(table))):
         return table
@@ -85,19 +89,6 @@ def _refuse_numbers(table: Table, argument: str) -> None:
             "as labels, at most 100 in a column, where any column holds labels: cut the numbers into classes, drop the "
             "columns, or use naive-bayes, which takes both."
         )
-
-
-def observing(feature_model: Any, names: tuple[str, ...]) -> Any:
-    """Network with the columns of a table as its observed nodes, where its nodes have these names."""
-    if not hasattr(feature_model, "observing") or tuple(feature_model.observed) == names:
-        return feature_model
-    unknown = [name for name in names if name not in feature_model.parents]
-    if 0 < len(unknown) < len(names):
-        raise InputError(
-            f"columns {name_some(unknown)} of X are no nodes of the network, which has "
-            f"{name_some(feature_model.parents)}: drop these columns."
-        )
-    return feature_model if unknown else feature_model.observing(names)
 
 
 def feature_model_for(
@@ -127,7 +118,10 @@ def feature_model_for(
     if hasattr(feature_model, "as_network") and not isinstance(feature_model, type):
         if options:
             raise InputError("feature_model_options are for a family that is yet to be fitted; this one is fitted.")
-        feature_model = observing(feature_model, table.names)
+        if hasattr(feature_model, "observing"):
+            from knockoffs.features.discrete_network.columns import observe_columns
+
+            feature_model = observe_columns(feature_model, table.names, named=table.named)
         _check_width(feature_model.as_network().n_columns, table)
         return feature_model
     if not callable(feature_model):
@@ -171,9 +165,9 @@ def _check_width(n_columns: int, table: Table) -> None:
 
 def _kinds(table: Table) -> list[str]:
     """Law of each column given the class: labels are categories, numbers what they look like."""
-    from knockoffs.features.children import infer_kind
+    from knockoffs.features.support import infer_kind
 
-    kind = {True: "bernoulli", False: "categorical"}
+    kind = {True: "binary", False: "nominal"}
     return [
         kind[len(column.levels) <= 2] if column.levels else infer_kind(values)
         for column, values in zip(table.columns, table.X.T, strict=True)

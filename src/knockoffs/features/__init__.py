@@ -48,7 +48,7 @@ FAMILIES: dict[str, str] = {
     "gaussian": "knockoffs.features.gaussian:fit_gaussian",
     "mixture": "knockoffs.features.gaussian_mixture:fit_gaussian_mixture",
     "naive_bayes": "knockoffs.features.naive_bayes:fit_naive_bayes",
-    "hmm": "knockoffs.features.hidden_markov_fit:fit_hidden_markov",
+    "hmm": "knockoffs.features.hidden_markov.fit:fit_hidden_markov",
     "lda": "knockoffs.features.latent_dirichlet:fit_latent_dirichlet",
     "network": "knockoffs.features.discrete_network:fit_discrete_network",
     "fastphase": "knockoffs.features.fastphase:fastphase_features",
