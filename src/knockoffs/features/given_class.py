@@ -371,11 +371,11 @@ def _refuse_outside(columns: tuple[int, ...], supports: Sequence[Support] | None
     for i, support in enumerate(supports or ()):
         bad = np.flatnonzero(np.isnan(support.encode(U[:, i])))
         if bad.size:
-            known = (
-                f"its values are {', '.join(f'{value:g}' for value in support.values[:10])}{' ...' * (len(support.values) > 10)}"
-                if isinstance(support, Labels)
-                else f"it holds counts in units of {getattr(support, 'unit', 1.0):g}"
-            )
+            if isinstance(support, Labels):
+                some = ", ".join(f"{value:g}" for value in support.values[:10])
+                known = f"its values are {some}{' ...' if len(support.values) > 10 else ''}"
+            else:
+                known = f"it holds counts in units of {getattr(support, 'unit', 1.0):g}"
             raise InputError(f"column {columns[i]} has the value {U[bad[0], i]:g} in row {bad[0]}, and {known}.")
 
 
