@@ -84,6 +84,7 @@ class Lattice:
     def encode(self, u: NDArray) -> NDArray:
         """Count the units."""
         steps = np.asarray(u, dtype=float) / self.unit
+        steps = np.where(np.isfinite(steps), steps, np.nan)
         codes = np.rint(steps)
         return np.where((np.abs(steps - codes) <= ROUNDING) & (codes >= 0), codes, np.nan)
 

@@ -89,7 +89,7 @@ def check_definition(
         raise InputError(f"log P + log Q is NaN at {_write(left, right, int(np.argmax(np.isnan(before))))}.")
     if sums_to_one:
         _check_sums(conjugate, a, left, right, given, before)
-    for S in _swaps(left, observed, feature_of):
+    for S in _swaps(a, observed, feature_of):
         after = phi(*(swap(left, right, S) if observed else (right, left)))
         with np.errstate(invalid="ignore"):
             change = np.abs(after - before) / np.maximum(1.0, np.abs(before))
