@@ -22,6 +22,11 @@ WIDENED = 0.5  # of the variational concentrations: their law is too narrow, and
 
 def log_words(counts: csr_array, alpha: NDArray, beta: NDArray) -> NDArray:
     """Log probability of the words of each document in one given order, shape (n,)."""
+    if len(alpha) == 1:
+        with np.errstate(divide="ignore"):
+            return np.asarray(
+                counts @ np.where(beta[0] > 0, np.log(beta[0]), -1e300)
+            )  # a word that the topic never produces
     out = np.zeros(counts.shape[0])
     length = np.asarray(counts.sum(axis=1)).ravel()
     exact = (length + 1.0) ** (len(alpha) - 1) <= MOST_TERMS
