@@ -69,7 +69,7 @@ def sweeps_needed(counts: csr_array, alpha: NDArray, beta: NDArray, rng: Generat
     D_0 = _topic_counts(chains[0], starts, T) - _topic_counts(chains[1], starts, T)
     scale = float((D_0**2).sum())
     if scale == 0:  # every word tells its topic
-        return FEWEST, 0.0
+        return 2 * FEWEST, 0.0
     s, done, memory = FEWEST, 0, 1.0
     while True:
         for z in chains:
