@@ -26,7 +26,6 @@ except InputError as error:
     print(error)
     beta = rng.dirichlet(np.full(100, 0.2), size=3) * 0.9 + 0.001
     X = LatentDirichlet(np.full(3, 0.2), beta / beta.sum(axis=1, keepdims=True), 5.0, 20.0).sample(1500, rng)
-    X = X[X.sum(axis=1) > 0]
     y = X[:, :10].sum(axis=1) + rng.standard_normal(len(X)) > 10
     words, n_topics = tuple(f"word {j}" for j in range(100)), 3
 print(f"{X.shape[0]} stories, {X.shape[1]} words, {y.mean():.1%} in the class")

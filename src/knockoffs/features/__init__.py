@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.sampling.network import BayesianNetwork
+from knockoffs.features.family import FeatureModel
 
-
-class FeatureModel(Protocol):
-    """A fitted P^X: a value that can be written down as a Bayesian network."""
-
-    def as_network(self) -> BayesianNetwork:
-        """Return the network whose observed leaves are the columns of X; built once and kept."""
-        ...
+__all__ = ["FAMILIES", "Family", "FeatureModel", "FitFeatureModel", "family_of"]
 
 
 class FitFeatureModel(Protocol):
@@ -26,17 +20,6 @@ class FitFeatureModel(Protocol):
     def __call__(self, X: NDArray, *, rng: Generator, n_jobs: int | None = None) -> FeatureModel:
         """Fit the family to X, shape (n, n_columns)."""
         ...
-
-
-Part = TypeVar("Part")
-
-
-def takes_labels(family: Part) -> Part:
-    """Mark a family, its class or its fit, whose columns may hold labels: they come as codes 0, 1, ..."""
-    return family
-
-
-takes_only_labels = takes_labels
 
 
 @dataclass(frozen=True)
@@ -53,47 +36,56 @@ class Family:
         its fit is handed besides X: "names", "kinds", "groups" (which columns are one feature, as ``feature_of``).
     options : tuple of str, optional
         Options of the fit that a user may set; None for a function of one's own, which takes what it takes.
+    how : tuple of str
+        Options of ``as_network``, about how knockoffs are drawn and not about the law.
     """
 
     fit: str | FitFeatureModel
     takes: tuple[str, ...] = ("numbers",)
     options: tuple[str, ...] | None = None
+    how: tuple[str, ...] = ()
 
 
 FAMILIES: dict[str, Family] = {
-    "gaussian": Family("knockoffs.features.gaussian:fit_gaussian", ("numbers", "groups"), ("diagonal",)),
+    "gaussian": Family(
+        "knockoffs.features.gaussian:fit_gaussian", ("numbers", "groups", "names"), ("diagonal", "dependent")
+    ),
     "mixture": Family(
         "knockoffs.features.gaussian_mixture:fit_gaussian_mixture",
-        ("numbers", "groups"),
-        ("n_components", "criterion", "n_starts", "diagonal"),
+        ("numbers", "groups", "names"),
+        ("n_components", "criterion", "n_starts", "diagonal", "dependent"),
     ),
     "naive_bayes": Family(
         "knockoffs.features.naive_bayes:fit_naive_bayes",
         ("numbers", "labels", "kinds"),
-        ("kinds", "n_classes", "criterion", "n_starts", "pseudo_count", "max_iter", "tol"),
+        ("n_classes", "criterion", "n_starts", "pseudo_count", "max_iter", "tol"),
+        ("n_jobs",),
     ),
     "hmm": Family(
-        "knockoffs.features.hidden_markov_fit:fit_hidden_markov",
-        ("numbers", "labels", "alike"),
-        ("n_states", "emissions", "shared", "criterion", "n_starts", "max_iter", "tol", "pseudocount")
-        + ("hidden_knockoff",),
+        "knockoffs.features.hidden_markov.fit:fit_hidden_markov",
+        ("numbers", "labels", "alike", "kinds"),
+        ("n_states", "emissions", "shared", "criterion", "n_starts", "max_iter", "tol", "pseudocount"),
+        ("hidden_knockoff", "n_jobs"),
     ),
     "lda": Family(
-        "knockoffs.features.latent_dirichlet:fit_latent_dirichlet",
+        "knockoffs.features.latent_dirichlet.fit:fit_latent_dirichlet",
         ("numbers",),
-        ("n_topics", "max_iter", "view", "posterior", "n_sweeps", "fit"),
+        ("n_topics", "max_iter", "view", "fit"),
+        ("posterior", "n_sweeps", "n_jobs"),
     ),
     "network": Family(
-        "knockoffs.features.discrete_network:fit_discrete_network",
+        "knockoffs.features.discrete_network.fit:fit_discrete_network",
         ("labels", "codes", "names"),
-        ("parents", "names", "pseudo_count", "max_table"),
+        ("parents", "pseudo_count", "max_table"),
     ),
     "fastphase": Family(
         "knockoffs.features.fastphase:fastphase_features",
         ("numbers",),
-        ("prefix", "haplotypes", "start", "hidden_knockoff"),
+        ("prefix", "haplotypes", "start"),
+        ("hidden_knockoff", "n_jobs"),
     ),
 }
+HANDED = {"names": "names", "kinds": "kinds", "groups": "feature_of"}  # by the table, to a fit that takes it
 
 
 def family_of(fit: Any) -> Family:

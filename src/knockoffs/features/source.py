@@ -85,17 +85,21 @@ class Fitted:
                 raise
             options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
             raise InputError(f"the feature model could not be fitted with {options}: {error}") from error
-        return settled(model)
+        return settled(model, {**({"n_jobs": n_jobs} if "n_jobs" in self.family.how else {}), **self._how()})
+
+    def _how(self) -> dict[str, Any]:
+        return {name: value for name, value in self.options.items() if name in self.family.how}
 
     def _handed(self, table: Table) -> dict[str, Any]:
         """Options of the user, and what the family asks for of the table."""
-        takes, handed = self.family.takes, dict(self.options)
+        takes = self.family.takes
+        handed = {name: value for name, value in self.options.items() if name not in self.family.how}
         if "groups" in takes and table.grouped:
             handed["feature_of"] = table.feature_of
         if "names" in takes:
-            handed.setdefault("names", table.names)
-        if "kinds" in takes and any(column.levels for column in table.columns):
-            handed.setdefault("kinds", _kinds(table))
+            handed["names"] = table.names
+        if "kinds" in takes:
+            handed["kinds"] = [column.kind for column in table.columns]
         if "alike" in takes and _has_labels(table) and handed.setdefault("emissions", "discrete") != "discrete":
             raise InputError(f"emissions={handed['emissions']!r}, and X holds labels: use 'discrete'.")
         return handed
@@ -111,12 +115,22 @@ class Given:
         """Labels get the codes that the model has for them."""
         table = read_table(X, kinds=kinds, argument=argument, min_rows=min_rows)
         check_takes(table, ("labels", "missing") if hasattr(self.model, "as_sampler") else ("labels",), argument)
-        states = getattr(self.model, "states", None)
-        return code_by(table, states, argument) if isinstance(states, Mapping) else table
+        from knockoffs.features.discrete_network import DiscreteNetwork
+        from knockoffs.features.discrete_network.columns import code_by_state
+
+        if not isinstance(self.model, DiscreteNetwork):
+            return table
+        return code_by_state(code_by(table, self.model.states or {}, argument), self.model)
 
     def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> Settled:
         """Match the model's columns with the table's."""
-        found = settled(observing(self.model, table.names))
+        from knockoffs.features.discrete_network import DiscreteNetwork
+        from knockoffs.features.discrete_network.columns import observe_columns
+
+        model: FeatureModel = self.model
+        if isinstance(model, DiscreteNetwork):
+            model = observe_columns(model, table.names, named=table.named)
+        found = settled(model, {})
         _check_width(len(found.sampler.feature_of), table)
         return found
 
@@ -143,7 +157,7 @@ class Covariance:
 
     def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> Settled:
         """Gaussian around the means of the table."""
-        from knockoffs.features.gaussian import gaussian_features
+        from knockoffs.features.gaussian import check_covariance_units, gaussian_features
 
         names = getattr(self.covariance, "columns", None)
         if names is not None and table.named and tuple(map(str, names)) != table.names:
@@ -153,7 +167,11 @@ class Covariance:
             raise InputError(f"feature_model is a covariance of shape {values.shape}: expected a square matrix.")
         _check_width(len(values), table)
         grouped = table.feature_of if table.grouped else None
-        return settled(gaussian_features(table.X.mean(axis=0), values, feature_of=grouped, **self.options))
+        try:
+            check_covariance_units(values, table.X)
+        except ColumnsError as error:
+            raise error.named(table.names) from None
+        return settled(gaussian_features(table.X.mean(axis=0), values, feature_of=grouped, **self.options), {})
 
 
 @dataclass(frozen=True)
@@ -198,10 +216,11 @@ class GivenNetwork:
         return self.network
 
 
-def settled(model: FeatureModel) -> Settled:
+def settled(model: Any, how: Mapping[str, Any]) -> Settled:
     """Sampler of a fitted P^X, and its own words about itself."""
-    sampler = model.as_sampler() if hasattr(model, "as_sampler") else NetworkSampler(model.as_network())
-    notes = {"feature_model": model.say()} if hasattr(model, "say") else {}
+    direct = hasattr(model, "as_sampler")  # what is no network over X brings its own sampler
+    sampler = model.as_sampler(**how) if direct else NetworkSampler(model.as_network(**how))
+    notes = {"feature_model": f"P^X is {model.say()}"} if hasattr(model, "say") else {}
     return Settled(sampler, model, notes)
 
 
@@ -221,7 +240,7 @@ def knockoff_source(feature_model: Any, options: Mapping[str, Any] | None = None
     if isinstance(feature_model, str):
         if not is_network_file(feature_model):
             family = find(FAMILIES, "feature_model", feature_model)
-            return Fitted(family, check_options(options, family.options, "feature_model_options"))
+            return Fitted(family, check_options(options, _options(family), "feature_model_options"))
         feature_model = _read_network(feature_model)
     if isinstance(feature_model, BayesianNetwork):
         feature_model = GivenNetwork(feature_model)
@@ -236,7 +255,11 @@ def knockoff_source(feature_model: Any, options: Mapping[str, Any] | None = None
             "as_network, a function that fits one, or a covariance matrix."
         )
     family = family_of(feature_model)
-    return Fitted(family, check_options(options, family.options, "feature_model_options"))
+    return Fitted(family, check_options(options, _options(family), "feature_model_options"))
+
+
+def _options(family: Family) -> tuple[str, ...] | None:
+    return None if family.options is None else (*family.options, *family.how)
 
 
 def is_network_file(feature_model: str) -> bool:
@@ -250,19 +273,6 @@ def _read_network(path: str) -> FeatureModel:
     if not Path(path).is_file():
         raise InputError(f"feature_model={path!r}: there is no such file.")
     return read_network(path)
-
-
-def observing(model: Any, names: tuple[str, ...]) -> Any:
-    """Network with the columns of a table as its observed nodes, where its nodes have these names."""
-    if not hasattr(model, "observing") or tuple(model.observed) == names:
-        return model
-    unknown = [name for name in names if name not in model.parents]
-    if 0 < len(unknown) < len(names):
-        raise InputError(
-            f"columns {name_some(unknown)} of X are no nodes of the network, which has "
-            f"{name_some(model.parents)}: drop these columns."
-        )
-    return model if unknown else model.observing(names)
 
 
 def check_takes(table: Table, takes: tuple[str, ...], argument: str) -> None:
@@ -321,14 +331,3 @@ def _refuse_numbers(table: Table, argument: str) -> None:
 def _check_width(n_columns: int, table: Table) -> None:
     if n_columns != len(table.columns):
         raise InputError(f"feature_model has {n_columns} columns and X has {len(table.columns)}: they must agree.")
-
-
-def _kinds(table: Table) -> list[str]:
-    """Law of each column given the class: labels are categories, numbers what they look like."""
-    from knockoffs.features.children import infer_kind
-
-    kind = {True: "bernoulli", False: "categorical"}
-    return [
-        kind[len(column.levels) <= 2] if column.levels else infer_kind(values)
-        for column, values in zip(table.columns, table.X.T, strict=True)
-    ]

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from knockoffs.errors import InputError
 
 MOST_CHARACTERS = 2**26  # of an unpacked file: a small .gz cannot fill the memory
-MOST_ENTRIES = 2**24  # of one table, checked before it is made
+MOST_ENTRIES = 2**20  # of one table, checked before it is made: 19 parents with two states; a law takes no larger one
+MOST_ENTRIES_IN_ALL = 2**24  # of all tables of a file together: 128 MiB
 TOLERANCE = 1e-3  # by which a printed row may miss one; the repository's files miss it by 1e-7
 
 _TOKEN = re.compile(
@@ -80,6 +81,8 @@ def parse_bif(text: str, *, tolerance: float = TOLERANCE) -> Bif:
 def _tokens(text: str) -> Iterator[_Token]:
     line, place = 1, 0
     while place < len(text):
+        if text.startswith("/*", place) and text.find("*/", place + 2) < 0:
+            raise InputError(f"line {line}: a comment begins that does not end.")
         match = _TOKEN.match(text, place)
         if match is None:
             raise InputError(f"line {line}: {text[place : place + 10]!r} begins a string that does not end.")
@@ -94,6 +97,7 @@ class _Reader:
     tokens: list[_Token]
     tolerance: float
     place: int = 0
+    n_entries: int = 0
 
     def read(self) -> Bif:
         bif = Bif()
@@ -163,18 +167,27 @@ class _Reader:
         shape = tuple(len(bif.states[name]) for name in (*parents, child))
         if math.prod(shape) > MOST_ENTRIES:
             raise InputError(
-                f"line {first.line}: the table of {child!r} has {math.prod(shape):,} entries, the limit is "
-                f"{MOST_ENTRIES:,}."
+                f"line {first.line}: the table of {child!r}, which has {len(parents)} parents, has "
+                f"{math.prod(shape):,} entries; the limit is {MOST_ENTRIES:,}. Give it fewer parents or states."
             )
-        table = np.full(shape, np.nan)
+        self.n_entries += math.prod(shape)
+        if self.n_entries > MOST_ENTRIES_IN_ALL:
+            raise InputError(
+                f"line {first.line}: the tables up to that of {child!r} have {self.n_entries:,} entries together; the "
+                f"limit is {MOST_ENTRIES_IN_ALL:,}."
+            )
+        table, default = np.full(shape, np.nan), None
         self.expect("{")
         while (word := self.next("table, default, ( or }")).text != "}":
             if word.text == "table":
+                if not np.isnan(table).all():
+                    raise self.twice(word, child, "a table after other rows")
                 flat = self.numbers(table.size, word.line)
                 table[...] = np.moveaxis(flat.reshape(shape[-1], *shape[:-1]), 0, -1)  # the child varies slowest
             elif word.text == "default":
-                unset = np.isnan(table).all(axis=-1)
-                table[unset] = self.numbers(shape[-1], word.line)
+                if default is not None:
+                    raise self.twice(word, child, "two default rows")
+                default = self.numbers(shape[-1], word.line)
             elif word.text == "(":
                 labels = self.list_to(")")
                 if len(labels) != len(parents):
@@ -182,9 +195,13 @@ class _Reader:
                 place = tuple(
                     self.state(bif, parent, label, word.line) for parent, label in zip(parents, labels, strict=True)
                 )
+                if not np.isnan(table[place][0]):
+                    raise self.twice(word, child, f"two rows given ({', '.join(labels)})")
                 table[place] = self.numbers(shape[-1], word.line)
             else:
                 self.skip_to(";")
+        if default is not None:  # for the rows that are not given, wherever it stands
+            table[np.isnan(table).all(axis=-1)] = default
         self.finish(bif, child, parents, table, first.line)
 
     def finish(self, bif: Bif, child: str, parents: list[str], table: NDArray, line: int) -> None:
@@ -241,6 +258,9 @@ class _Reader:
         token = self.next(text)
         if token.text != text:
             raise self.error(token, text)
+
+    def twice(self, token: _Token, child: str, what: str) -> InputError:
+        return InputError(f"line {token.line}: {child!r} has {what}: which of them holds is not said.")
 
     def error(self, token: _Token, wanted: str) -> InputError:
         return InputError(f"line {token.line}: expected {wanted}, got {token.text[:40]!r}.")

@@ -13,18 +13,22 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, name_some, unknown_option
-from knockoffs.features import takes_labels
-from knockoffs.features.hidden_markov import HIDDEN_KNOCKOFFS, HiddenMarkov, filter_states, log_likelihoods
-from knockoffs.features.hidden_markov_emissions import DiscreteEmissions, Emissions, GaussianEmissions
+from knockoffs.features.hidden_markov.emissions import DiscreteEmissions, Emissions, GaussianEmissions
+from knockoffs.features.hidden_markov.inference import filter_states, log_likelihoods
+from knockoffs.features.hidden_markov.model import HiddenMarkov
+from knockoffs.features.support import REPEATS, check_kinds
 from knockoffs.progress import track
 
+MOST_SYMBOLS = 20  # more different values than this are taken for numbers, unless the kinds say otherwise
+MOST_DISTINCT = 1000  # symbols of a chain: its tables have p K M entries
 
-@takes_labels
+
 def fit_hidden_markov(
     X: NDArray,
     *,
     rng: Generator,
     n_jobs: int | None = None,
+    kinds: Sequence[str] | None = None,
     n_states: int | Sequence[int] = (2, 3, 4, 5, 6),
     emissions: str = "auto",
     shared: str = "transitions",
@@ -33,22 +37,24 @@ def fit_hidden_markov(
     max_iter: int = 200,
     tol: float = 1e-4,
     pseudocount: float = 0.1,
-    hidden_knockoff: str = "chain",
 ) -> HiddenMarkov:
     """Fit a hidden Markov model to the rows of X by expectation and maximisation (Baum and Welch).
 
     Parameters
     ----------
     X : array, shape (n, p)
-        Rows are independent sequences, columns the sites in their order. NaN (or a negative symbol) is missing.
+        Rows are independent sequences, columns the sites in their order. NaN is missing, and nothing else is.
     rng : numpy.random.Generator
     n_jobs : int, optional
         Fits done at the same time, as joblib has it. The answer does not depend on it.
+    kinds : sequence of str, optional
+        What the sites hold, for ``emissions="auto"``: one kind for the whole chain, "continuous" for Gaussian and
+        "binary", "nominal" or "ordinal" for symbols. Left out, or with "count", the values decide.
     n_states : int or sequence of int
         K, or the numbers to choose from.
     emissions : {"auto", "discrete", "gaussian"}
-        "auto" takes whole numbers 0, ..., at most 19, and at most one negative number for missing, as symbols and
-        everything else as Gaussian.
+        A symbol is a value that occurs, whatever number it is. "auto" takes at most 20 different values, each seen
+        five times on average, as symbols, and everything else as Gaussian: coding and units do not matter.
     shared : {"transitions", "all", "none"}
         What all sites have in common: the transition matrix, that and the emissions, or nothing.
     criterion : {"aic", "bic"}
@@ -60,7 +66,6 @@ def fit_hidden_markov(
     pseudocount : float
         Prior weight, in observations, of a uniform transition and of the column's own distribution in each state.
         It keeps a symbol that a state never showed from being impossible.
-    hidden_knockoff : {"chain", "posterior"}
 
     Returns
     -------
@@ -73,7 +78,6 @@ def fit_hidden_markov(
         ("emissions", emissions, ("auto", "discrete", "gaussian")),
         ("shared", shared, ("transitions", "all", "none")),
         ("criterion", criterion, ("aic", "bic")),
-        ("hidden_knockoff", hidden_knockoff, HIDDEN_KNOCKOFFS),
     ):
         if got not in allowed:
             raise unknown_option(argument, got, allowed)
@@ -89,7 +93,7 @@ def fit_hidden_markov(
     for name, number, least in (("n_starts", n_starts, 1), ("max_iter", max_iter, 1), ("pseudocount", pseudocount, 0)):
         if not number >= least:
             raise InputError(f"{name}={number!r}: expected at least {least}.")
-    data = _Data.read(X, emissions, shared, pseudocount)
+    data = _Data.read(X, _are_symbols(X, emissions, kinds), shared, pseudocount)
     if not data.n_symbols:
         centre, scale = _scale(X, shared)
         data = replace(data, X=(X - centre) / scale)
@@ -112,7 +116,30 @@ def fit_hidden_markov(
     found = best.emissions
     if isinstance(found, GaussianEmissions):
         found = GaussianEmissions(found.means * scale[:, None] + centre[:, None], found.sds * scale[:, None])
-    return HiddenMarkov(best.initial, best.transitions, found, hidden_knockoff)
+    else:
+        found = DiscreteEmissions(found.table, data.symbols)
+    return HiddenMarkov(best.initial, best.transitions, found)
+
+
+def _are_symbols(X: NDArray, emissions: str, kinds: Sequence[str] | None) -> bool:
+    """Whether X holds symbols and not numbers: as asked for, by the kinds of the columns, or by the values."""
+    if emissions != "auto":
+        return emissions == "discrete"
+    if kinds is not None:
+        if len(kinds) != X.shape[1]:
+            raise InputError(f"kinds has {len(kinds)} entries for {X.shape[1]} columns.")
+        check_kinds(kinds)
+        labels = [j for j, kind in enumerate(kinds) if kind in ("binary", "nominal", "ordinal")]
+        numbers = [j for j, kind in enumerate(kinds) if kind == "continuous"]
+        if labels and numbers:
+            raise InputError(
+                f"columns {name_some(labels)} hold labels and columns {name_some(numbers)} continuous numbers: the "
+                "sites of a chain hold one or the other. Use naive_bayes, which takes both."
+            )
+        if labels or numbers:
+            return bool(labels)
+    distinct = len(np.unique(X[~np.isnan(X)]))
+    return distinct <= MOST_SYMBOLS and REPEATS * distinct <= int(np.count_nonzero(~np.isnan(X)))
 
 
 def _scale(X: NDArray, shared: str) -> tuple[NDArray, NDArray]:
@@ -136,21 +163,20 @@ class _Data:
     n_symbols: int  # 0 for Gaussian emissions
     shared: str
     pseudocount: float
+    symbols: NDArray | None = None  # the values that the codes in X stand for
 
     @staticmethod
-    def read(X: NDArray, emissions: str, shared: str, pseudocount: float) -> _Data:
-        seen = X[~np.isnan(X)]
-        # one negative number is the code of a missing symbol; several are numbers
-        whole = bool((seen == np.round(seen)).all()) and seen.max() < 20 and len(np.unique(seen[seen < 0])) <= 1
-        discrete = emissions == "discrete" or (emissions == "auto" and whole)
-        if discrete and not (seen == np.round(seen)).all():
-            row, site = np.argwhere((X != np.round(X)) & ~np.isnan(X))[0]
-            raise InputError(f"row {row}, site {site}: {X[row, site]} is not a symbol 0, 1, ...")
-        if discrete and seen.max() < 0:
-            raise InputError("X holds no symbol 0, 1, ...: every cell is missing.")
-        return _Data(
-            np.where(X < 0, np.nan, X) if discrete else X, int(seen.max()) + 1 if discrete else 0, shared, pseudocount
-        )
+    def read(X: NDArray, discrete: bool, shared: str, pseudocount: float) -> _Data:
+        if not discrete:
+            return _Data(X, 0, shared, pseudocount)
+        symbols = np.unique(X[~np.isnan(X)])
+        if len(symbols) > MOST_DISTINCT:
+            raise InputError(
+                f"X holds {len(symbols):,} different values, too many for symbols (the limit is {MOST_DISTINCT:,}): "
+                "use emissions='gaussian', or join rare symbols."
+            )
+        codes = np.where(np.isnan(X), np.nan, np.searchsorted(symbols, X))
+        return _Data(codes, len(symbols), shared, pseudocount, symbols)
 
     def n_parameters(self, K: int) -> int:
         p = self.X.shape[1]
@@ -185,7 +211,7 @@ class _Data:
         p = self.X.shape[1]
         if self.n_symbols:
             table = moments / moments.sum(axis=2, keepdims=True)
-            return DiscreteEmissions(np.repeat(table, p // len(table), axis=0))
+            return DiscreteEmissions(np.repeat(table, p // len(table), axis=0))  # of codes
         means = moments[..., 1] / moments[..., 0]
         column_variance = (columns[..., 2] - columns[..., 1] ** 2 / mass[..., 0]) / mass[..., 0]
         floor = 1e-6 * np.where(column_variance > 0, column_variance, 1.0)  # a state may not shrink to a point

@@ -6,15 +6,10 @@ import numpy as np
 import pytest
 
 from knockoffs.errors import InputError
-from knockoffs.features.hidden_markov import (
-    HiddenMarkov,
-    from_hmmlearn,
-    log_likelihood,
-    posterior_chain,
-    sample_states,
-)
-from knockoffs.features.hidden_markov_emissions import DiscreteEmissions, GaussianEmissions
-from knockoffs.features.hidden_markov_fit import fit_hidden_markov
+from knockoffs.features.hidden_markov.emissions import DiscreteEmissions, GaussianEmissions
+from knockoffs.features.hidden_markov.fit import fit_hidden_markov
+from knockoffs.features.hidden_markov.inference import log_likelihood, posterior_chain, sample_states
+from knockoffs.features.hidden_markov.model import HiddenMarkov, from_hmmlearn
 from knockoffs.features.posterior import forward_backward
 from knockoffs.sampling.conjugates.markov_chain import MarkovChain, MarkovChainGiven
 from knockoffs.sampling.sampler import sample_knockoffs
@@ -29,9 +24,9 @@ def random_rows(rng, zeros, *shape):
     return table / table.sum(axis=-1, keepdims=True)
 
 
-def random_model(rng, p, K, M, zeros, **options):
+def random_model(rng, p, K, M, zeros):
     parts = random_rows(rng, zeros, K), random_rows(rng, zeros, p - 1, K, K), random_rows(rng, zeros, p, K, M)
-    return HiddenMarkov(*parts, **options)
+    return HiddenMarkov(*parts)
 
 
 def everything(size, length):
@@ -55,10 +50,10 @@ def kernel_matrix(conjugate, h, blanket=None):
     return np.exp(Q).reshape(S, S)
 
 
-def joint_law(model, M):
+def joint_law(model, M, hidden_knockoff="copy"):
     """P(x, x_tilde), summed over h and h_tilde: P(h) P(x | h) Q(h_tilde | h) P(x_tilde | h_tilde)."""
     h, x, P_h, E = enumerate_parts(model, M)
-    H = model.as_network().nodes[0].conjugate
+    H = model.as_network(hidden_knockoff=hidden_knockoff).nodes[0].conjugate
     Q = kernel_matrix(H, h)
     Q[P_h == 0] = 0.0  # from an impossible h nothing is drawn
     return x, E.T @ (P_h[:, None] * Q) @ E
@@ -76,14 +71,14 @@ def largest_asymmetry(x, joint):
     return worst
 
 
-@pytest.mark.parametrize("hidden_knockoff", ["chain", "posterior"])
+@pytest.mark.parametrize("hidden_knockoff", ["copy", "posterior"])
 @pytest.mark.parametrize(("p", "K", "M"), [(2, 2, 3), (3, 2, 2), (3, 3, 2), (4, 2, 2)])
 @pytest.mark.parametrize("zeros", [False, True])
 def test_the_joint_law_is_exchangeable_in_every_site(p, K, M, zeros, hidden_knockoff):
     """320 random models in all: (X, X_tilde) enumerated under every swap."""
     rng = np.random.default_rng([p, K, M, zeros])
     for _ in range(20):
-        x, joint = joint_law(random_model(rng, p, K, M, zeros, hidden_knockoff=hidden_knockoff), M)
+        x, joint = joint_law(random_model(rng, p, K, M, zeros), M, hidden_knockoff)
         assert joint.sum() == pytest.approx(1.0, abs=1e-12)
         assert largest_asymmetry(x, joint) < 1e-12
 
@@ -102,7 +97,7 @@ def test_every_kernel_reversible_given_X_has_the_law_of_keeping_H(zeros):
     """Sequential pairs on the chain of H given X, as the paper has it, and H_tilde = H: the same (X, X_tilde)."""
     rng = np.random.default_rng(1)
     for _ in range(10):
-        model = random_model(rng, 3, 2, 2, zeros, hidden_knockoff="posterior")
+        model = random_model(rng, 3, 2, 2, zeros)
         h, x, P_h, E = enumerate_parts(model, 2)
         S = len(h)
         joint = np.zeros((len(x), len(x)))
@@ -115,10 +110,10 @@ def test_every_kernel_reversible_given_X_has_the_law_of_keeping_H(zeros):
             np.testing.assert_allclose(given, P_h * E[:, i] / (P_h @ E[:, i]), atol=1e-12)
             start = P_h * E[:, i]
             joint[i] = (start @ np.where(start[:, None] > 0, Q, 0.0)) @ E
-        np.testing.assert_allclose(joint, joint_law(model, 2)[1], atol=1e-12)
+        np.testing.assert_allclose(joint, joint_law(model, 2, "posterior")[1], atol=1e-12)
 
 
-@pytest.mark.parametrize("row", [[0, 2, 1], [1, -1, 2], [-1, -1, -1]])
+@pytest.mark.parametrize("row", [[0, 2, 1], [1, np.nan, 2], [np.nan, np.nan, np.nan]])
 def test_the_posterior_sampler_follows_the_enumerated_posterior(row):
     """Frequencies of H, 200,000 draws: 5 standard errors (false alarm 2e-5 in all); shows 0.005."""
     rng = np.random.default_rng(2)
@@ -194,23 +189,20 @@ def test_a_long_chain_survives(make):
     assert np.isfinite(X_tilde).all() and (X_tilde != X).any()
 
 
-@pytest.mark.parametrize("hidden_knockoff", ["chain", "posterior"])
+@pytest.mark.parametrize("hidden_knockoff", ["copy", "posterior"])
 def test_missing_cells_stay_missing_and_nothing_else(hidden_knockoff):
     rng = np.random.default_rng(6)
-    model = random_model(rng, 5, 2, 3, False, hidden_knockoff=hidden_knockoff)
-    X = model.emissions.draw(rng.integers(2, size=(200, 5)).astype(np.uint8), rng)
-    as_float = X.astype(float)
-    as_float[rng.random(X.shape) < 0.2] = np.nan
-    as_int = np.where(np.isnan(as_float), -1, as_float).astype(np.int8)
-    first = sample_knockoffs(model.as_network(), as_float, np.random.default_rng(0))
-    second = sample_knockoffs(model.as_network(), as_int, np.random.default_rng(0))
-    assert (np.isnan(first) == np.isnan(as_float)).all() and first.dtype == float
-    assert ((second == -1) == (as_int == -1)).all() and second.dtype == np.int8
-    assert (np.nan_to_num(first, nan=-1) == second).all()
-    conjugate = model.as_network().nodes[1].conjugate
+    model = random_model(rng, 5, 2, 3, False)
+    X = model.sample(200, rng)
+    holes = X.astype(float)
+    holes[rng.random(X.shape) < 0.2] = np.nan
+    network = model.as_network(hidden_knockoff=hidden_knockoff)
+    X_tilde = sample_knockoffs(network, holes, np.random.default_rng(0))
+    assert (np.isnan(X_tilde) == np.isnan(holes)).all() and X_tilde.dtype == float
+    conjugate = network.nodes[1].conjugate
     H = np.zeros(X.shape, int)
-    assert np.isfinite(conjugate.log_kernel(first, as_float, {"H": H})).all()
-    assert np.isneginf(conjugate.log_kernel(X.astype(float), as_float, {"H": H})[np.isnan(as_float).any(axis=1)]).all()
+    assert np.isfinite(conjugate.log_kernel(X_tilde, holes, {"H": H})).all()
+    assert np.isneginf(conjugate.log_kernel(X.astype(float), holes, {"H": H})[np.isnan(holes).any(axis=1)]).all()
 
 
 def test_threads_do_not_change_the_draw():
@@ -218,7 +210,7 @@ def test_threads_do_not_change_the_draw():
     parts = random_rows(rng, False, 3), random_rows(rng, False, 6, 3, 3), random_rows(rng, False, 7, 3, 2)
     X = rng.integers(2, size=(300, 7))
     draws = [
-        sample_knockoffs(HiddenMarkov(*parts, n_jobs=n_jobs).as_network(), X, np.random.default_rng(0))
+        sample_knockoffs(HiddenMarkov(*parts).as_network(n_jobs=n_jobs), X, np.random.default_rng(0))
         for n_jobs in (1, 2, 3)
     ]
     assert (draws[0] == draws[1]).all() and (draws[0] == draws[2]).all()
@@ -253,7 +245,7 @@ def test_fit_finds_the_model():
 @pytest.mark.parametrize("emissions", ["discrete", "gaussian"])
 def test_each_round_of_the_fit_gains(shared, emissions, monkeypatch):
     """Without a prior, expectation and maximisation never lowers the likelihood."""
-    from knockoffs.features import hidden_markov_fit as module
+    from knockoffs.features.hidden_markov import fit as module
 
     rng = np.random.default_rng(9)
     _, X, H = simulate(rng, 150, 5, 2, 3)
@@ -322,9 +314,11 @@ def test_errors_name_the_place():
         HiddenMarkov(initial, transitions, table[0])
     with pytest.raises(InputError, match="site 1, state 0: mean 0 and sd -1"):
         GaussianEmissions(np.zeros((2, 1)), np.array([[1.0], [-1.0]]))
-    with pytest.raises(InputError, match="Did you mean 'chain'"):
-        HiddenMarkov(initial, transitions, table, hidden_knockoff="chian")
     model = HiddenMarkov(initial, transitions, table)
+    with pytest.raises(InputError, match="Did you mean 'copy'"):
+        model.as_network(hidden_knockoff="copi")
+    with pytest.raises(InputError, match="row 0, site 1: -1 is not a known symbol"):
+        sample_knockoffs(model.as_network(), np.array([[0, -1, 0]]), rng)
     with pytest.raises(InputError, match="row 1, site 2: X = 1 is impossible under the model"):
         sample_knockoffs(model.as_network(), np.array([[0, 0, 0], [0, 0, 1]]), rng)
     with pytest.raises(InputError, match="row 0, site 1: 2 is not a known symbol; known are 0, ..., 1"):
@@ -342,8 +336,8 @@ def test_errors_name_the_place():
         fit_hidden_markov(np.array([[0.3, 0.5], [np.inf, 0.5]]), rng=rng)
     with pytest.raises(InputError, match="site 1 is missing in every row"):
         fit_hidden_markov(np.array([[0, np.nan], [1, np.nan]]), rng=rng)
-    with pytest.raises(InputError, match="row 1, site 0: 0.5 is not a symbol"):
-        fit_hidden_markov(np.array([[0, 1], [0.5, 1]]), rng=rng, emissions="discrete")
+    with pytest.raises(InputError, match="X holds 2,000 different values, too many for symbols"):
+        fit_hidden_markov(np.arange(2000.0).reshape(1000, 2), rng=rng, emissions="discrete")
     with pytest.raises(InputError, match="shared='transition' is not known. Did you mean 'transitions'"):
         fit_hidden_markov(np.zeros((3, 3)), rng=rng, shared="transition")
 
@@ -374,7 +368,7 @@ def test_logs_and_scaled_arithmetic_draw_the_same_states(monkeypatch):
     scaled = sample_states(model, X, np.random.default_rng(0))
     evidence = log_likelihood(model, X)
     some = np.flatnonzero(rng.random(150) < 0.5)
-    monkeypatch.setattr("knockoffs.features.hidden_markov.far_rows", lambda model, X: some)
+    monkeypatch.setattr("knockoffs.features.hidden_markov.inference.far_rows", lambda model, X: some)
     assert (sample_states(model, X, np.random.default_rng(0)) == scaled).all()
     np.testing.assert_allclose(log_likelihood(model, X), evidence, rtol=1e-12)
 
@@ -446,14 +440,13 @@ def test_the_emission_conjugate_is_the_law_of_each_knockoff_cell(kind):
 )
 def test_a_state_more_must_gain_its_price(criterion, gain, chosen, monkeypatch):
     """-2 log likelihood + 2 or log n for each parameter: one more state is taken if it gains just more than that."""
-    from knockoffs.features import hidden_markov_fit as module
+    from knockoffs.features.hidden_markov import fit as module
 
     X = np.random.default_rng(16).integers(3, size=(50, 4)).astype(float)
     parameters = {K: K - 1 + K * (K - 1) + 4 * K * 2 for K in (1, 2)}  # start, one matrix, 4 sites of 3 symbols
     price = {"aic": 2.0, "bic": np.log(50)}[criterion]
     fits = {
-        K: module._start(module._Data.read(X, "discrete", "transitions", 0.1), K, np.random.default_rng(0))
-        for K in (1, 2)
+        K: module._start(module._Data.read(X, True, "transitions", 0.1), K, np.random.default_rng(0)) for K in (1, 2)
     }
     value = {1: -100.0, 2: -100.0 + gain * price / 2 * (parameters[2] - parameters[1])}
     monkeypatch.setattr(module, "_fit_once", lambda data, K, *rest: (fits[K], value[K]))
@@ -470,14 +463,6 @@ def test_options_that_leave_nothing_to_fit_are_refused(options):
         fit_hidden_markov(X, rng=np.random.default_rng(0), **({"n_states": 2} | options))
 
 
-def test_one_negative_number_is_a_code_for_missing_and_several_are_numbers():
-    rng = np.random.default_rng(0)
-    X = rng.integers(-1, 3, size=(40, 4))
-    symbols = fit_hidden_markov(X, rng=rng, n_states=1, n_starts=1).emissions
-    assert isinstance(symbols, DiscreteEmissions) and symbols.table.shape == (4, 1, 3)
-    assert isinstance(fit_hidden_markov(X - 1, rng=rng, n_states=1, n_starts=1).emissions, GaussianEmissions)
-
-
 def test_many_cells_that_are_a_little_far_add_up():
     """Ten cells make state 1 a matter of exp(-1000), the twelve after them make it the only likely one."""
     emissions = GaussianEmissions(np.tile([0.0, 14.0], (22, 1)), np.ones((22, 2)))
@@ -491,7 +476,7 @@ def test_many_cells_that_are_a_little_far_add_up():
 
 def test_expected_starts_steps_and_moments_against_enumeration():
     """What a round of the fit adds up, written out over all paths of every row; and the round with its prior."""
-    from knockoffs.features import hidden_markov_fit as module
+    from knockoffs.features.hidden_markov import fit as module
 
     rng = np.random.default_rng(17)
     model = random_model(rng, 4, 2, 3, False)

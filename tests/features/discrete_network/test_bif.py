@@ -1,14 +1,17 @@
 import gzip
+import inspect
 import os
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from knockoffs.errors import InputError
-from knockoffs.features.bif import parse_bif, read_bif
+from knockoffs.features.discrete_network import bif, read_network
+from knockoffs.features.discrete_network.bif import parse_bif, read_bif
 
-DATA = Path(os.environ.get("KNOCKOFFS_DATA", Path(__file__).parents[3] / "shared" / "data")) / "bif"
+DATA = Path(os.environ.get("KNOCKOFFS_DATA", Path(__file__).parents[4] / "shared" / "data")) / "bif"
 # nodes and arcs, as the repository states them
 SIZES = {
     "asia": (8, 8),
@@ -39,19 +42,19 @@ def test_repository_files(name):
     path = DATA / f"{name}.bif.gz"
     if not path.exists():
         pytest.skip(f"{path} is not here")
-    bif = read_bif(path)
-    assert (len(bif.states), sum(map(len, bif.parents.values()))) == SIZES[name]
-    for child, table in bif.tables.items():
-        assert table.shape == tuple(len(bif.states[v]) for v in (*bif.parents[child], child))
+    read = read_bif(path)
+    assert (len(read.states), sum(map(len, read.parents.values()))) == SIZES[name]
+    for child, table in read.tables.items():
+        assert table.shape == tuple(len(read.states[v]) for v in (*read.parents[child], child))
         assert table.sum(axis=-1) == pytest.approx(1, abs=1e-12)
 
 
 def test_a_small_file():
-    bif = parse_bif(TWO)
-    assert bif.states == {"A": ("yes", "no"), "B": ("low", "mid", "very high")}
-    assert bif.parents == {"A": (), "B": ("A",)}
-    assert bif.tables["A"] == pytest.approx(np.array([0.3, 0.7]))
-    assert bif.tables["B"] == pytest.approx(np.array([[0.1, 0.1, 0.8], [0.2, 0.3, 0.5]]))
+    two = parse_bif(TWO)
+    assert two.states == {"A": ("yes", "no"), "B": ("low", "mid", "very high")}
+    assert two.parents == {"A": (), "B": ("A",)}
+    assert two.tables["A"] == pytest.approx(np.array([0.3, 0.7]))
+    assert two.tables["B"] == pytest.approx(np.array([[0.1, 0.1, 0.8], [0.2, 0.3, 0.5]]))
 
 
 def test_table_and_default_of_a_child():
@@ -93,6 +96,68 @@ def test_broken_files_are_refused_with_the_line(old, new, message):
         parse_bif(TWO.replace(old, new, 1))
 
 
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("(a) 0.1, 0.9; (b) 1, 0; (a) 0.2, 0.8;", r"line 1: 'B' has two rows given \(a\)"),
+        ("(a) 0.1, 0.9; table 0.1, 0.2, 0.9, 0.8;", "line 1: 'B' has a table after other rows"),
+        ("table 0.1, 0.2, 0.9, 0.8; (b) 1, 0;", r"'B' has two rows given \(b\)"),
+        ("table 0.1, 0.2, 0.9, 0.8; table 0.1, 0.2, 0.9, 0.8;", "'B' has a table after other rows"),
+        ("default 0.5, 0.5; default 0.4, 0.6;", "'B' has two default rows"),
+    ],
+)
+def test_rows_that_contradict_each_other_are_refused(rows, message):
+    head = "variable A { type discrete [ 2 ] { a, b }; } variable B { type discrete [ 2 ] { c, d }; }"
+    with pytest.raises(InputError, match=message):
+        parse_bif(f"{head} probability ( A ) {{ table .5 .5; }} probability ( B | A ) {{ {rows} }}")
+
+
+def test_a_default_holds_for_the_rows_that_are_not_given_wherever_it_stands():
+    head = "variable A { type discrete [ 2 ] { a, b }; } variable B { type discrete [ 2 ] { c, d }; }"
+    root = "probability ( A ) { table .5 .5; }"
+    first = parse_bif(f"{head} {root} probability ( B | A ) {{ default 0.25, 0.75; (b) 1, 0; }}")
+    assert first.tables["B"] == pytest.approx(np.array([[0.25, 0.75], [1, 0]]))
+
+
+def wide(n_parents):
+    names = [f"v{i}" for i in range(n_parents + 1)]
+    text = "".join(f"variable {name} {{ type discrete [ 2 ] {{ a, b }}; }}" for name in names)
+    roots = "".join(f"probability ( {name} ) {{ table .5 .5; }}" for name in names[1:])
+    return text + roots + f"probability ( v0 | {', '.join(names[1:])} ) {{ default 0.5, 0.5; }}"
+
+
+def test_many_parents_are_refused_at_once_and_the_most_that_are_taken_are_quick(tmp_path):
+    """A file of 2 kB with 23 parents took minutes."""
+    started = time.process_time()
+    with pytest.raises(InputError, match="'v0', which has 23 parents, has 16,777,216 entries; the limit is 1,048,576"):
+        parse_bif(wide(23))
+    path = tmp_path / "wide.bif"
+    path.write_text(wide(19))
+    network = read_network(path)
+    repr(network)
+    with pytest.raises(TypeError):
+        inspect.signature(network)  # puts the repr into its message
+    assert network.sample(10, np.random.default_rng(0)).shape == (10, 20)
+    assert time.process_time() - started < 20  # some 0.3 s
+
+
+def test_all_tables_together_have_a_limit(monkeypatch):
+    monkeypatch.setattr(bif, "MOST_ENTRIES_IN_ALL", 10)
+    with pytest.raises(
+        InputError, match="line 1: the tables up to that of 'v0' have 12 entries together; the limit is 10"
+    ):
+        parse_bif(wide(2))
+
+
+@pytest.mark.parametrize("text", ["/* " * 200_000, "/* */ " * 200_000 + "/*", '"' + "a" * 500_000, "{" * 500_000])
+def test_long_nonsense_takes_linear_time(text):
+    """Half a million characters: 0.5 s, and hours if every mark were looked for from every other."""
+    started = time.process_time()
+    with pytest.raises(InputError):
+        parse_bif(text)
+    assert time.process_time() - started < 20
+
+
 def test_rounding_is_taken_up_to_the_tolerance():
     text = TWO.replace("0.3, 0.7", "0.3333, 0.6666")
     assert parse_bif(text).tables["A"].sum() == pytest.approx(1, abs=1e-15)
@@ -105,7 +170,7 @@ def test_hostile_files(tmp_path):
         parse_bif("")
     wide = "".join(f"variable v{i} {{ type discrete [ 4 ] {{ a, b, c, d }}; }}" for i in range(40))
     law = "probability ( v0 | " + ", ".join(f"v{i}" for i in range(1, 40)) + " ) { table 1; }"
-    with pytest.raises(InputError, match="the limit is 16,777,216"):
+    with pytest.raises(InputError, match="39 parents.*the limit is 1,048,576"):
         parse_bif(wide + law)
     bomb = tmp_path / "bomb.bif.gz"
     with gzip.open(bomb, "wb") as file:

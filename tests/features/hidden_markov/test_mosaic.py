@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from knockoffs.errors import InputError
-from knockoffs.features.fastphase import GenotypeModel, HaplotypeModel, Mosaic, read_fastphase
+from knockoffs.features.fastphase import read_fastphase
+from knockoffs.features.hidden_markov.mosaic import GenotypeModel, HaplotypeModel, Mosaic
 from knockoffs.features.posterior import forward_backward
 from knockoffs.sampling.sampler import sample_knockoffs
 
-DATA = Path(os.environ.get("KNOCKOFFS_DATA", Path(__file__).parents[2].parent / "shared" / "data")) / "genotypes"
+DATA = Path(os.environ.get("KNOCKOFFS_DATA", Path(__file__).parents[3].parent / "shared" / "data")) / "genotypes"
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="the genotype data are not there (KNOCKOFFS_DATA)")
 
 
@@ -34,9 +35,9 @@ def kernel_matrix(conjugate, h):
     return np.exp(conjugate.log_kernel(np.tile(h, (S, 1)), np.repeat(h, S, axis=0), {})).reshape(S, S)
 
 
-def hidden_laws(model):
+def hidden_laws(model, hidden_knockoff="copy"):
     """All hidden configurations, their probabilities, and the kernel between them: (A, B) for genotypes."""
-    nodes = {node.name: node.conjugate for node in model.as_network().nodes}
+    nodes = {node.name: node.conjugate for node in model.as_network(hidden_knockoff=hidden_knockoff).nodes}
     p, K = model.mosaic.theta.shape
     h = everything(K, p)
     P = np.exp(model.mosaic.chain.log_conditional(h, {}))
@@ -65,14 +66,14 @@ def largest_asymmetry(x, joint, base):
 
 
 @pytest.mark.parametrize("zeros", [False, True])
-@pytest.mark.parametrize("hidden_knockoff", ["chain", "posterior"])
+@pytest.mark.parametrize("hidden_knockoff", ["copy", "posterior"])
 @pytest.mark.parametrize(("family", "base"), [(HaplotypeModel, 2), (GenotypeModel, 3)])
 def test_the_joint_law_is_exchangeable_in_every_site(family, base, hidden_knockoff, zeros):
     """K = 2, p = 3: all hidden chains and all (X, X_tilde), under every swap."""
     rng = np.random.default_rng([base, zeros])
     x = everything(base, 3)
     for _ in range(10):
-        hidden, P, Q, X = hidden_laws(family(random_mosaic(rng, 3, 2, zeros), hidden_knockoff))
+        hidden, P, Q, X = hidden_laws(family(random_mosaic(rng, 3, 2, zeros)), hidden_knockoff)
         E = emission_matrix(X, hidden, x)
         joint = E.T @ (P[:, None] * np.where(P[:, None] > 0, Q, 0.0)) @ E
         assert joint.sum() == pytest.approx(1.0, abs=1e-12)
@@ -145,7 +146,7 @@ def test_bad_parameters_are_named():
     with pytest.raises(InputError, match=r"r\[1\] = -1: a rate"):
         Mosaic(np.array([0.0, -1.0]), *good[1:])
     with pytest.raises(InputError, match="hidden_knockoff='none' is not known"):
-        GenotypeModel(Mosaic(*good), hidden_knockoff="none")
+        GenotypeModel(Mosaic(*good)).as_network(hidden_knockoff="none")
 
 
 def write_fastphase(folder, origchars="2\n2\t10\n2\t01\n", alpha_rows=2):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
 from knockoffs.sampling.conjugates.markov_chain import check_probabilities, draw_key, encode_states, over_rows
+from knockoffs.sampling.inverse_cdf import sample_weights
 from knockoffs.sampling.network import Blanket
 
 BLOCK_BYTES = 1 << 26  # likelihoods held at once where every cell has its own
@@ -19,19 +20,33 @@ BLOCK_BYTES = 1 << 26  # likelihoods held at once where every cell has its own
 
 @dataclass(frozen=True)
 class DiscreteEmissions:
-    """Symbols 0, ..., M - 1: ``table[j, k, m]`` is P(X_j = m | H_j = k), shape (p, K, M).
+    """Symbols: ``table[j, k, m]`` is P(X_j = symbol m | H_j = k), shape (p, K, M).
 
-    Missing cells are NaN or negative; with ``nine_is_missing`` also 9, as in many files of genotypes.
+    Parameters
+    ----------
+    table : array, shape (p, K, M)
+    symbols : array, shape (M,), optional
+        The value of X that each symbol is, any numbers at all, in rising order; 0, ..., M - 1 if left out.
+    genotypes : bool
+        Whether negative numbers and 9 are missing cells, as in files of genotypes. A missing cell is else NaN, and a
+        negative number a symbol or an error.
     """
 
     table: NDArray
-    nine_is_missing: bool = False
+    symbols: NDArray | None = None
+    genotypes: bool = False
 
     def __post_init__(self) -> None:
         table = np.asarray(self.table, dtype=float)
         if table.ndim != 3:
             raise InputError(f"emissions have shape {table.shape}: expected (p, K, M), a table for every site.")
         object.__setattr__(self, "table", check_probabilities("emissions", table))
+        if self.symbols is None:
+            return
+        symbols = np.asarray(self.symbols, dtype=float)
+        if symbols.shape != table.shape[2:] or not (np.diff(symbols) > 0).all() or not np.isfinite(symbols).all():
+            raise InputError(f"symbols must be {table.shape[2]} different numbers in rising order.")
+        object.__setattr__(self, "symbols", None if np.array_equal(symbols, np.arange(len(symbols))) else symbols)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -50,7 +65,24 @@ class DiscreteEmissions:
 
     def encode(self, X: NDArray) -> NDArray:
         """Symbols as small integers, M where missing."""
-        return encode_states(X, self.table.shape[2], missing=True, nine=self.nine_is_missing, name="symbol")
+        M = self.table.shape[2]
+        if self.symbols is None:
+            return encode_states(X, M, missing=True, flagged=self.genotypes, name="symbol")
+        X = np.asarray(X, dtype=float)
+        codes = np.minimum(np.searchsorted(self.symbols, X), M - 1)
+        missing = np.isnan(X)
+        bad = np.argwhere((self.symbols[codes] != X) & ~missing)
+        if len(bad):
+            row, site = bad[0]
+            raise InputError(
+                f"row {row}, site {site}: {X[row, site]:g} is not a known symbol; known are "
+                f"{', '.join(f'{symbol:g}' for symbol in self.symbols[:10])}{', ...' if M > 10 else ''}."
+            )
+        return np.where(missing, M, codes).astype(np.uint8 if M < 256 else np.int32)
+
+    def decode(self, codes: NDArray) -> NDArray:
+        """Values of X that the codes of symbols stand for."""
+        return codes if self.symbols is None else self.symbols[codes]
 
     def missing(self, X: NDArray) -> NDArray[np.bool_]:
         """Where X is missing."""
@@ -62,15 +94,19 @@ class DiscreteEmissions:
 
     def draw(self, H: NDArray, rng: Generator, n_jobs: int = 1) -> NDArray:
         """X given H, shape (n, p)."""
-        from knockoffs.features.posterior import forward_backward
+        from knockoffs.features.posterior import emit
 
         X, key = np.empty(H.shape, np.uint8 if self.table.shape[2] <= 256 else np.int32), draw_key(rng)
 
         def work(rows: slice) -> None:
-            forward_backward.draw_symbols(H[rows], self._cumulated, key, rows.start, X[rows])
+            emit.draw_symbols(H[rows], self._cumulated, key, rows.start, X[rows])
 
         over_rows(work, len(H), n_jobs)
-        return X
+        return self.decode(X)
+
+    def draw_site(self, j: int, H: NDArray, rng: Generator) -> NDArray:
+        """X_j given H_j, shape (n,)."""
+        return self.decode(sample_weights(self.table[j, H], rng))
 
     def log_likelihood(self, X: NDArray) -> NDArray:
         """Log P(X_j | H_j = k) of every cell, shape (p, n, K), 0 where missing."""
@@ -143,6 +179,10 @@ class GaussianEmissions:
         """X given H, shape (n, p)."""
         sites = np.arange(H.shape[1])
         return self.means[sites, H] + self.sds[sites, H] * rng.standard_normal(H.shape)
+
+    def draw_site(self, j: int, H: NDArray, rng: Generator) -> NDArray:
+        """X_j given H_j, shape (n,)."""
+        return self.means[j, H] + self.sds[j, H] * rng.standard_normal(len(H))
 
     def log_likelihood(self, X: NDArray) -> NDArray:
         """Log density of every cell given H_j = k, shape (p, n, K), 0 where missing."""
