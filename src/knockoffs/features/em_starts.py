@@ -1,0 +1,110 @@
+"""Where EM starts: a component split in two, two components merged, or the clusters of k-means."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from knockoffs.features.em import Mixture, em_steps, mixture_of
+
+TRIAL_STEPS = 5  # steps of EM that a split is tried with, on the rows of its component alone
+LLOYD_STEPS = 20
+
+
+def clusters_start(Z: NDArray, n_components: int, rng: Generator) -> Mixture:
+    """Moments of the clusters of k-means."""
+    from sklearn.cluster import KMeans
+
+    seed = int(rng.integers(2**31))
+    labels = KMeans(n_components, n_init=1, max_iter=LLOYD_STEPS, random_state=seed).fit_predict(Z)
+    return mixture_of(Z, np.eye(n_components)[labels])
+
+
+def split_start(Z: NDArray, mixture: Mixture, least: float) -> Mixture | None:
+    """The mixture with one component split in two: the split that gains most on the rows of its component.
+
+    A component is cut in half in four ways, each followed by a few steps of EM with two components.
+
+    Parameters
+    ----------
+    Z : array, shape (n, d)
+    mixture : Mixture
+    least : float
+        Rows that each half needs.
+
+    Returns
+    -------
+    Mixture or None
+        With one component more; None if every component has too few rows to split.
+    """
+    owner = mixture.log_joint(Z).argmax(axis=1)
+    best, best_gain = None, -np.inf
+    for k in range(mixture.n_components):
+        rows = Z[owner == k]
+        if len(rows) < 2 * least:
+            continue
+        whole = mixture_of(rows, np.ones((len(rows), 1)))
+        before = whole.log_density(rows).sum()
+        for half in _halves(rows, whole):
+            pair, values = em_steps(rows, mixture_of(rows, np.column_stack([half, ~half])), TRIAL_STEPS)
+            if values[-1] - before > best_gain and pair.weights.min() * len(rows) >= least / 2:
+                best, best_gain = _replace(mixture, [k], pair), values[-1] - before
+    return best
+
+
+def _halves(rows: NDArray, whole: Mixture) -> list[NDArray]:
+    """Four ways to cut the rows of one Gaussian in half, as masks.
+
+    With z the whitened rows, the extreme eigenvectors of E[|z|^2 z z^T] are the directions of least and largest
+    kurtosis: between two clusters of like size, and towards a small one, whatever the covariance hides. The radius
+    |z| separates a wide component from a narrow one inside it, the first principal axis what lies far apart.
+    """
+    inverse, _ = whole.whiteners[0]
+    centred = rows - whole.means[0].astype(rows.dtype)
+    z = centred @ inverse.T.astype(rows.dtype)
+    squares = np.einsum("ij,ij->i", z, z)
+    weighted = z * np.sqrt(squares)[:, None]
+    kurtosis = np.linalg.eigh((weighted.T @ weighted).astype(float))[1]
+    principal = np.linalg.eigh(whole.covariances[0])[1][:, -1]
+    along = (z @ kurtosis[:, 0].astype(rows.dtype), z @ kurtosis[:, -1].astype(rows.dtype), squares)
+    along += (centred @ principal.astype(rows.dtype),)
+    masks = [values > np.median(values) for values in along]
+    return [mask for mask in masks if 0 < mask.sum() < len(mask)]
+
+
+def merged_start(mixture: Mixture) -> Mixture:
+    """The mixture with two components made one: the two whose merging costs least likelihood, were rows sure of theirs.
+
+    Cost of a pair: weight of the merged log det minus those of the two, over 2.
+    """
+    _, log_dets = np.linalg.slogdet(mixture.covariances)
+    best: tuple[float, list[int], Mixture] | None = None
+    for i in range(mixture.n_components):
+        for j in range(i):
+            one = _merge(mixture, i, j)
+            log_det = np.linalg.slogdet(one.covariances[0])[1]
+            both = mixture.weights[[i, j]]
+            cost = both.sum() * log_det - both @ log_dets[[i, j]]
+            if best is None or cost < best[0]:
+                best = (cost, [i, j], one)
+    assert best is not None, "a mixture of one component cannot be merged"
+    return _replace(mixture, best[1], best[2])
+
+
+def _merge(mixture: Mixture, i: int, j: int) -> Mixture:
+    shares = mixture.weights[[i, j]] / mixture.weights[[i, j]].sum()
+    gap = mixture.means[i] - mixture.means[j]
+    within = np.tensordot(shares, mixture.covariances[[i, j]], axes=1)
+    covariance = within + shares.prod() * np.outer(gap, gap)
+    return Mixture(np.ones(1), (shares @ mixture.means[[i, j]])[None], covariance[None])
+
+
+def _replace(mixture: Mixture, old: list[int], new: Mixture) -> Mixture:
+    """New components, with the weight of the old ones, in their place."""
+    kept = np.delete(np.arange(mixture.n_components), old)
+    return Mixture(
+        np.concatenate([mixture.weights[kept], mixture.weights[old].sum() * new.weights]),
+        np.concatenate([mixture.means[kept], new.means]),
+        np.concatenate([mixture.covariances[kept], new.covariances]),
+    )
