@@ -72,7 +72,14 @@ def _solve_lower(C: NDArray, q: NDArray, free: NDArray, m: int, w: NDArray) -> f
 
 @njit(cache=True, nogil=True, fastmath=reals)
 def _draw_free(
-    P: NDArray, C: NDArray, free: NDArray, m: int, l: NDArray, q: NDArray, w: NDArray, state: NDArray  # noqa: E741
+    P: NDArray,
+    C: NDArray,
+    free: NDArray,
+    m: int,
+    l: NDArray,
+    q: NDArray,
+    w: NDArray,
+    state: NDArray,  # noqa: E741
 ) -> None:
     """L_free ~ N(l_free - P_ff^-1 q_f, P_ff^-1), the law given all other coordinates."""
     _solve_lower(C, q, free, m, w)

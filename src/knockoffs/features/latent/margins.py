@@ -93,7 +93,9 @@ class Steps:
     def read(self, x: NDArray) -> Cells:
         """Every value is an interval."""
         m = self.place(x)
-        return _with_missing(x, interval_cells(*(part[m][:, None] for part in (self.cuts[:-1], self.cuts[1:], self.scores))))
+        return _with_missing(
+            x, interval_cells(*(part[m][:, None] for part in (self.cuts[:-1], self.cuts[1:], self.scores)))
+        )
 
     def write(self, l: NDArray) -> NDArray:  # noqa: E741
         """Return the value of the step that l lies in."""
