@@ -13,7 +13,7 @@ _PUBLIC = {
     # the whole of it
     "KnockoffSelector": "estimator",
     "select_features": "procedure",
-    "Selection": "procedure",
+    "Selection": "selection",
     # P^X
     "fit_gaussian": "features.gaussian",
     "gaussian_features": "features.gaussian",

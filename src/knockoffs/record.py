@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, name_some
-from knockoffs.procedure import Selection
+from knockoffs.selection import Selection
 from knockoffs.table.files import atomic_file, write_table_file
 
 FORMAT = 1
 PARAMETERS = frozenset(
-    "target drop weights seed fdr feature_model feature_model_options knockoffs estimator importance loss evaluation "
+    "target drop weights seed fdr feature_model feature_model_options knockoffs estimator importance loss rows "
     "n_folds n_fits task offset rule".split()
 )
 ALWAYS = ("knockoffs", "numpy", "scipy", "scikit-learn", "numba", "joblib", "narwhals")

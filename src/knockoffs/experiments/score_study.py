@@ -24,11 +24,13 @@ from knockoffs.errors import KnockoffWarning
 from knockoffs.experiments.repetitions import AT_ONE, LAMS, Prepared, power_rows, statistics
 from knockoffs.experiments.runner import Arrays, Context, Table, fingerprint
 from knockoffs.features.gaussian_mixture import gaussian_mixture_features
-from knockoffs.importance.best import choose_best
+from knockoffs.importance.best import BestOf, choose_best
 from knockoffs.importance.rows import draw_folds
+from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import sample_knockoffs
 from knockoffs.sampling.swap import swap
 from knockoffs.simulate import MixtureParameters, draw_mixture, draw_non_nulls, polynomial_labels, sample_mixture
+from knockoffs.table.target import Target
 
 N_FOLDS = 5
 TARGETS = (0.1, 0.2)
@@ -290,8 +292,10 @@ def _score_one(make: Callable[..., Any], name: str, data: Prepared, S: NDArray, 
 
 def _losses_of_choice(data: Prepared, S: NDArray, rng: Generator) -> dict[str, float]:
     """Held-out losses by which the default chooses its model."""
-    best = choose(data.y).estimator
-    return choose_best(best, np.hstack(swap(data.X, data.X_tilde, S)), data.y, rng=rng)[1]
+    best = choose(data.y).statistic
+    assert isinstance(best, BestOf)  # of at least a hundred rows
+    pair = Pair(data.X, data.X_tilde, np.arange(data.X.shape[1])).swap(S)
+    return choose_best(best, pair, Target(data.y), rng=rng)[1]
 
 
 def _path_scores(model: Any, X: NDArray, X_tilde: NDArray, y: NDArray, order: NDArray) -> Arrays:

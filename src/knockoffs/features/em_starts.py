@@ -6,23 +6,27 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.features.em import Mixture, em_steps, mixture_of
+from knockoffs.features.em_steps import Mixture, em_steps, mixture_of
 
 TRIAL_STEPS = 5  # steps of EM that a split is tried with, on the rows of its component alone
 LLOYD_STEPS = 20
 
 
 def clusters_start(Z: NDArray, n_components: int, rng: Generator) -> Mixture:
-    """Moments of the clusters of k-means."""
-    from sklearn.cluster import KMeans
+    """Moments of the clusters of k-means: seeds far from one another (k-means++), then steps of Lloyd."""
+    from sklearn.cluster import kmeans_plusplus
 
-    seed = int(rng.integers(2**31))
-    labels = KMeans(n_components, n_init=1, max_iter=LLOYD_STEPS, random_state=seed).fit_predict(Z)
-    return mixture_of(Z, np.eye(n_components)[labels])
+    centres, _ = kmeans_plusplus(Z, n_components, random_state=int(rng.integers(2**31)))
+    for _ in range(LLOYD_STEPS):
+        nearest = (Z @ centres.T - 0.5 * (centres**2).sum(axis=1)).argmax(axis=1)
+        members = np.eye(n_components, dtype=Z.dtype)[nearest]
+        counts = members.sum(axis=0)[:, None]
+        centres = np.where(counts > 0, members.T @ Z / np.maximum(counts, 1), centres)
+    return mixture_of(Z, members)
 
 
 def split_start(Z: NDArray, mixture: Mixture, least: float) -> Mixture | None:
-    """The mixture with one component split in two: the split that gains most on the rows of its component.
+    """Split one component in two: the split that gains most on the rows of its component.
 
     A component is cut in half in four ways, each followed by a few steps of EM with two components.
 
@@ -67,16 +71,15 @@ def _halves(rows: NDArray, whole: Mixture) -> list[NDArray]:
     weighted = z * np.sqrt(squares)[:, None]
     kurtosis = np.linalg.eigh((weighted.T @ weighted).astype(float))[1]
     principal = np.linalg.eigh(whole.covariances[0])[1][:, -1]
-    along = (z @ kurtosis[:, 0].astype(rows.dtype), z @ kurtosis[:, -1].astype(rows.dtype), squares)
-    along += (centred @ principal.astype(rows.dtype),)
-    masks = [values > np.median(values) for values in along]
+    scores = (z @ kurtosis[:, 0], z @ kurtosis[:, -1], squares, centred @ principal)
+    masks = [values > np.median(values) for values in scores]
     return [mask for mask in masks if 0 < mask.sum() < len(mask)]
 
 
 def merged_start(mixture: Mixture) -> Mixture:
-    """The mixture with two components made one: the two whose merging costs least likelihood, were rows sure of theirs.
+    """Merge two components: those whose merging would cost least likelihood, were every row sure of its component.
 
-    Cost of a pair: weight of the merged log det minus those of the two, over 2.
+    The cost of a pair is the weighted log determinant of the merged covariance less those of the two.
     """
     _, log_dets = np.linalg.slogdet(mixture.covariances)
     best: tuple[float, list[int], Mixture] | None = None
@@ -101,7 +104,7 @@ def _merge(mixture: Mixture, i: int, j: int) -> Mixture:
 
 
 def _replace(mixture: Mixture, old: list[int], new: Mixture) -> Mixture:
-    """New components, with the weight of the old ones, in their place."""
+    """Put new components, with the weight of the old ones, in their place."""
     kept = np.delete(np.arange(mixture.n_components), old)
     return Mixture(
         np.concatenate([mixture.weights[kept], mixture.weights[old].sum() * new.weights]),

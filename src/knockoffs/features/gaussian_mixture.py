@@ -6,17 +6,17 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import ColumnsError, InputError, KnockoffWarning
+from knockoffs.features.em import N_STARTS, collapsed, search_mixture
+from knockoffs.features.em_steps import MAX_STEPS, Mixture
 from knockoffs.features.gaussian import compact, constant_node, gaussian_law, in_units, varying_columns
-from knockoffs.features.order import choose_order
 from knockoffs.features.posterior.categorical import normalise_log_weights, sample_categorical
-from knockoffs.features.shrinkage import FEW, estimate_covariance
+from knockoffs.features.shrinkage import estimate_covariance
 from knockoffs.sampling.conjugates.gaussian import Gaussian, GaussianLaw
 from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.covariance import check_covariance
@@ -25,8 +25,6 @@ from knockoffs.sampling.network import BayesianNetwork, Node
 from knockoffs.sampling.swap import check_features
 
 N_COMPONENTS = range(1, 11)
-N_STARTS = 3
-COLLAPSED = 1e-4  # variance in a component, in units of the column's own, under which it sits on one value
 
 
 @dataclass(frozen=True)
@@ -172,20 +170,17 @@ def fit_gaussian_mixture(
     owners = check_features(feature_of, X.shape[1])
     constant, varying, Z, centre, scale = varying_columns(X)
     candidates = _candidates(n_components, *Z.shape)
-    fit = partial(_fit_em, n_starts=n_starts)
-    em, values = choose_order(
-        Z, candidates, fit, criterion=criterion, rng=rng, n_jobs=n_jobs, admissible=partial(_admissible, Z)
-    )
-    if (place := _collapsed(em)) is not None:
+    em, values = search_mixture(Z, candidates, criterion=criterion, rng=rng, n_jobs=n_jobs, n_starts=n_starts)
+    if (place := collapsed(em)) is not None:
         raise ColumnsError(
             [varying[place[1]]],
             f"with {em.n_components} components, component {place[0]} of the mixture collapsed onto a single value of "
             "column",
             "(many rows share it, so a density is no model of them). Fit fewer components, or drop the column.",
         )
-    if not em.converged_:
+    if not em.converged:
         warnings.warn(
-            f"EM with {em.n_components} components had not converged after {em.max_iter} steps: the fitted P^X, and "
+            f"EM with {em.n_components} components had not converged after {MAX_STEPS} steps: the fitted P^X, and "
             "with it the FDR, is less sure. Fit fewer components.",
             KnockoffWarning,
             stacklevel=2,
@@ -209,37 +204,9 @@ def _candidates(n_components: int | Iterable[int] | None, n: int, d: int) -> lis
     return sorted({int(k) for k in listed})
 
 
-def _fit_em(Z: NDArray, n_components: int, rng: Generator, *, n_starts: int) -> Any:
-    """scikit-learn's EM on standardised columns, best of several starts."""
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.mixture import GaussianMixture
-
-    seed = int(rng.integers(2**31))
-    starts = 1 if n_components == 1 else n_starts
-    em = GaussianMixture(n_components, n_init=starts, max_iter=500, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # reported once, for the model that is chosen
-        return em.fit(Z)
-
-
-def _admissible(Z: NDArray, em: Any) -> bool:
-    """Whether a candidate's likelihood can be compared: it is inflated where a component has few rows or no spread."""
-    few = em.weights_.min() * len(Z) < FEW * Z.shape[1]
-    return em.n_components == 1 or not (few or _collapsed(em))
-
-
-def _collapsed(em: Any) -> tuple[int, int] | None:
-    """Component and column where a component has no spread of its own, or None."""
-    spread = np.einsum("kii->ki", em.covariances_) - em.reg_covar
-    if len(spread) == 1 or spread.min() >= COLLAPSED:
-        return None
-    k, column = np.unravel_index(int(spread.argmin()), spread.shape)
-    return int(k), int(column)
-
-
-def _shrunk_components(Z: NDArray, em: Any) -> tuple[NDArray, list[tuple[NDArray, NDArray]]]:
+def _shrunk_components(Z: NDArray, em: Mixture) -> tuple[NDArray, list[tuple[NDArray, NDArray]]]:
     """Weights and moments of the components; a covariance that rests on few rows is shrunk, and says so."""
-    responsibilities = em.predict_proba(Z)
+    responsibilities = em.posterior(Z)
     rows = responsibilities.sum(axis=0)
     kept = rows > 1.0
     if not kept.all():

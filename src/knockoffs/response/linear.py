@@ -313,6 +313,9 @@ class PlainLogistic(_LinearClassifier):
         return self
 
 
+LINEAR_MODELS = (LassoPathCV, PlainLinear, _LinearClassifier)  # their coefficients speak for them
+
+
 def make_lasso(
     task: str, *, random_state: int | Generator | None = None, n_jobs: int | None = None
 ) -> LassoPathCV | LogisticPathCV:

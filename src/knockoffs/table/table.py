@@ -17,9 +17,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, KnockoffWarning, name_some
+from knockoffs.sampling.swap import check_features
 
 MIN_ROWS = 5  # one row for each fold of the cross-validated models
 CODED = ("boolean", "string", "category")  # kinds of column that hold labels, not numbers
@@ -73,12 +74,50 @@ class Table:
         Whether the names came with the table; a plain array gets x0, x1, ...
     native : object
         What came in; its format, dtypes and index are those that `decode` restores.
+    groups : array of int, shape (n_columns,), optional
+        Feature that owns each column, where a feature has several.
     """
 
     X: NDArray[np.float64]
     columns: tuple[Column, ...]
     named: bool = False
     native: Any = field(default=None, repr=False)
+    groups: NDArray[np.intp] | None = None
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    @property
+    def grouped(self) -> bool:
+        """Whether a feature owns several columns."""
+        return self.groups is not None
+
+    @property
+    def feature_of(self) -> NDArray[np.intp]:
+        """Feature that owns each column, shape (n_columns,)."""
+        return np.arange(len(self.columns)) if self.groups is None else self.groups
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Name of each feature: its column's, or those of its columns together.
+
+        >>> as_table([[1, 2, 3]]).with_groups([0, 0, 1]).feature_names
+        ('x0, x1', 'x2')
+        """
+        if self.groups is None:
+            return self.names
+        members: list[list[str]] = [[] for _ in range(int(self.groups.max()) + 1)]
+        for name, owner in zip(self.names, self.groups, strict=True):
+            members[owner].append(name)
+        return tuple(
+            ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "") for names in members
+        )
+
+    def with_groups(self, feature_of: ArrayLike | None) -> Table:
+        """Table whose features own the columns that feature_of says."""
+        if feature_of is None:
+            return self
+        return replace(self, groups=check_features(feature_of, len(self.columns)))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -182,6 +221,8 @@ def as_table(
     >>> as_table([[1, 2], [3, 4]]).names
     ('x0', 'x1')
     """
+    if isinstance(X, Table):
+        return X
     if is_sparse(X):
         raise InputError(
             f"{argument} is a sparse matrix, and knockoffs of it would be dense. If {X.shape[0]} x {X.shape[1]} "

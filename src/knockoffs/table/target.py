@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import numbers
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,43 @@ from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError
 from knockoffs.table.table import Table, is_frame, is_missing, is_pandas, is_sparse
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is to be explained, one value a row.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        Numbers, or labels of classes.
+    weights : array, shape (n,), optional
+        Weights of the rows in the model of y.
+    """
+
+    values: NDArray
+    weights: NDArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def rows(self, which: NDArray | slice) -> Target:
+        """Take some of the rows."""
+        return self.replace(values=self.values[which], weights=None if self.weights is None else self.weights[which])
+
+    def replace(self, **changes: Any) -> Target:
+        """Return the same target with some fields changed."""
+        return dataclasses.replace(self, **changes)
+
+
+def as_target(y: Any, n: int) -> Target:
+    """Target of n rows; one that is a Target already is kept."""
+    target = y if isinstance(y, Target) else Target(np.asarray(y))
+    if target.values.shape != (n,):
+        raise InputError(f"X has {n} rows and y has shape {target.values.shape}: expected ({n},), a value a row.")
+    if target.weights is not None and np.shape(target.weights) != (n,):
+        raise InputError(f"sample_weight has shape {np.shape(target.weights)}: expected ({n},), a weight a row.")
+    return target
 
 
 def check_target(y: Any, table: Table, *, argument: str = "y") -> NDArray:
