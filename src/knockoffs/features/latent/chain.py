@@ -9,7 +9,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.random import Generator
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.linalg.lapack import dpotrf, dtrtri
 
 from knockoffs.features.latent.cells import Cells
 from knockoffs.features.latent.gibbs import sweep_rows
@@ -52,23 +52,24 @@ def lay_out(margins: Sequence[Margin]) -> Layout:
 
 
 class Classes(NamedTuple):
-    """Proportions, means and precisions of the classes, shapes (l,), (l, D) and (l, D, D)."""
+    """Proportions, means and precisions P = W^T W of the classes, shapes (l,), (l, D) and (l, D, D)."""
 
     log_weights: NDArray
     means: NDArray
     precisions: NDArray
+    whiteners: NDArray
     half_log_det: NDArray
 
 
 def classes(weights: NDArray, means: NDArray, covariances: NDArray) -> Classes:
     """Precisions and their determinants of positive definite covariances."""
-    P, half = np.empty(covariances.shape), np.empty(len(weights))
+    P, W, half = np.empty(covariances.shape), np.empty(covariances.shape), np.empty(len(weights))
     for k, S in enumerate(covariances):
         factor = dpotrf(S, lower=1)[0]
-        lower = np.tril(dpotri(factor, lower=1)[0])
-        P[k] = lower + np.tril(lower, -1).T
+        W[k] = np.tril(dtrtri(factor, lower=1)[0])
+        P[k] = W[k].T @ W[k]
         half[k] = -np.log(np.diagonal(factor)).sum()
-    return Classes(np.log(weights), np.ascontiguousarray(means, dtype=float), P, half)
+    return Classes(np.log(weights), np.ascontiguousarray(means, dtype=float), P, W, half)
 
 
 def sweep(
@@ -95,7 +96,7 @@ def sweep(
         some = cells.rows(rows)
         sweep_rows(
             L[rows], K[rows], some.status, some.low, some.high, layout.offset, layout.first, layout.last,
-            law.log_weights, law.means, law.precisions, law.half_log_det, key, start, n_sweeps,
+            law.log_weights, law.means, law.precisions, law.whiteners, law.half_log_det, key, start, n_sweeps,
         )  # fmt: skip
 
     Parallel(n_jobs=n_jobs, prefer="threads")(delayed(work)(start) for start in range(0, n, step))

@@ -26,7 +26,7 @@ def log_densities(
     key: NDArray,
     n_draws: int,
 ) -> NDArray:
-    """Log sum_k weights_k N(cells; mean_k, F_k F_k^T), shape (n,): the sequential sampler of Geweke, Hajivassiliou, Keane.
+    """Log sum_k weights_k N(cells; mean_k, F_k F_k^T), shape (n,), by the sampler of Geweke, Hajivassiliou and Keane.
 
     Coordinates are drawn in order, each given those before it and its cell; the product of the probabilities of the
     cells (densities at points) is an unbiased estimate. It is exact where every cell is a point, and where the only

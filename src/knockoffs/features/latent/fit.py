@@ -10,6 +10,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, KnockoffWarning, name_some
+from knockoffs.features.em import search_mixture
 from knockoffs.features.gaussian import compact, gaussian_law
 from knockoffs.features.gaussian_mixture import MixtureFeatures
 from knockoffs.features.latent.cells import Cells
@@ -17,7 +18,7 @@ from knockoffs.features.latent.kinds import check_cells, check_kinds, fit_margin
 from knockoffs.features.latent.margins import read_cells
 from knockoffs.features.latent.model import LatentFeatures
 from knockoffs.features.latent.stochastic_em import (
-    FLOOR,
+    NEAR,
     Fit,
     Frame,
     fit_classes,
@@ -28,7 +29,6 @@ from knockoffs.features.latent.stochastic_em import (
     softening,
 )
 from knockoffs.features.latent.transform import candidates_for, choose_transform
-from knockoffs.features.mixture_search import search_mixture
 from knockoffs.features.shrinkage import FEW
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
 from knockoffs.sampling.swap import check_features
@@ -163,14 +163,14 @@ def _separated(fit: Fit, frame: Frame, names: Sequence[str]) -> Fit:
         sd = np.sqrt(np.diagonal(S))
         values, vectors = np.linalg.eigh(S / np.outer(sd, sd))
         for value, vector in zip(values, vectors.T, strict=True):
-            if value > 2 * FLOOR:
+            if value > NEAR:
                 break
             near |= set(frame.layout.column_of[np.abs(vector) > 0.1].tolist())
     if near:
         warnings.warn(
-            f"columns {name_some(names[j] for j in sorted(near))} nearly determine one another: their latent correlation "
-            "was held below one by a small ridge. None of them can matter much given the others: keep one of them, or "
-            "make them one feature.",
+            f"columns {name_some(names[j] for j in sorted(near))} nearly determine one another: their latent "
+            "correlation was held below one by a small ridge. None of them can matter much given the others: keep one "
+            "of them, or make them one feature.",
             KnockoffWarning,
             stacklevel=3,
         )

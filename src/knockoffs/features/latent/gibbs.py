@@ -19,16 +19,23 @@ reals = {"contract", "nsz", "reassoc"}  # sums may be taken in any order; infini
 
 
 @njit(cache=True, nogil=True, fastmath=reals)
-def _slope(P: NDArray, l: NDArray, mean: NDArray, q: NDArray) -> float:  # noqa: E741
-    """Set q to P (l - mean) and return (l - mean)^T q."""
-    D = len(l)
+def _slope(P: NDArray, centred: NDArray, i: int) -> float:
+    """Coordinate i of P (l - mean)."""
+    row, value = P[i], 0.0
+    for j in range(len(centred)):
+        value += row[j] * centred[j]
+    return value
+
+
+@njit(cache=True, nogil=True, fastmath=reals)
+def _square(W: NDArray, centred: NDArray) -> float:
+    """(l - mean)^T P (l - mean) = |W (l - mean)|^2, W lower triangular."""
     total = 0.0
-    for i in range(D):
-        row, value = P[i], 0.0
-        for j in range(D):
-            value += row[j] * (l[j] - mean[j])
-        q[i] = value
-        total += value * (l[i] - mean[i])
+    for i in range(len(centred)):
+        row, value = W[i], 0.0
+        for j in range(i + 1):
+            value += row[j] * centred[j]
+        total += value * value
     return total
 
 
@@ -59,7 +66,7 @@ def _factor(P: NDArray, free: NDArray, m: int, C: NDArray) -> float:
 
 @njit(cache=True, nogil=True, fastmath=reals)
 def _solve_lower(C: NDArray, q: NDArray, free: NDArray, m: int, w: NDArray) -> float:
-    """w = C^-1 q over the free coordinates; returns its squared length."""
+    """Set w to C^-1 q over the free coordinates; return its squared length."""
     total = 0.0
     for a in range(m):
         value = q[free[a]]
@@ -76,7 +83,7 @@ def _draw_free(
     C: NDArray,
     free: NDArray,
     m: int,
-    l: NDArray,
+    l: NDArray,  # noqa: E741
     q: NDArray,
     w: NDArray,
     state: NDArray,  # noqa: E741
@@ -133,6 +140,7 @@ def sweep_rows(
     log_weights: NDArray,
     means: NDArray,
     P: NDArray,
+    W: NDArray,
     half_log_det: NDArray,
     key: NDArray,
     first_row: int,
@@ -148,8 +156,8 @@ def sweep_rows(
         Offset of a nominal coordinate, and the range of its column's coordinates.
     log_weights, half_log_det : array, shape (l,)
         Log proportions of the classes, half the log determinant of their precisions.
-    means, P : array, shape (l, D), (l, D, D)
-        Means and precisions.
+    means, P, W : array, shape (l, D), (l, D, D), (l, D, D)
+        Means, precisions and their lower triangular roots, P = W^T W.
     key, first_row
         Of the random streams: a row draws the same numbers whatever block it is worked in.
     """
@@ -162,8 +170,8 @@ def sweep_rows(
             m += 1 if status[i, j] == FREE else 0
         most = max(most, m)
     C = np.empty((n_classes, most, most))
-    Q = np.empty((n_classes, D))
-    free, open_cells, w = np.empty(D, np.int64), np.empty(D, np.int64), np.empty(D)
+    q, centred, w = np.empty(D), np.empty(D), np.empty(D)
+    free, open_cells = np.empty(D, np.int64), np.empty(D, np.int64)
     half_free, score, state = np.zeros(n_classes), np.empty(n_classes), np.empty(4, np.uint64)
     for i in range(n):
         seed_row(key, first_row + i, state)
@@ -179,14 +187,16 @@ def sweep_rows(
         for k in range(n_classes):
             half_free[k] = _factor(P[k], free, m, C[k])
         k = 0
-        if n_classes == 1:
-            _slope(P[0], l, means[0], Q[0])
-        for _ in range(n_sweeps):
+        for turn in range(n_sweeps):
             if n_classes > 1:
                 top = -inf
                 for c in range(n_classes):
                     # log N(l_rest; c) = log N(l; c) - log N(l_free | l_rest; c), whatever the value of l_free
-                    square = _slope(P[c], l, means[c], Q[c]) - _solve_lower(C[c], Q[c], free, m, w)
+                    for j in range(D):
+                        centred[j] = l[j] - means[c, j]
+                    for a in range(m):
+                        q[free[a]] = _slope(P[c], centred, free[a])
+                    square = _square(W[c], centred) - _solve_lower(C[c], q, free, m, w)
                     score[c] = log_weights[c] + half_log_det[c] - half_free[c] - 0.5 * square
                     top = max(top, score[c])
                 total = 0.0
@@ -198,7 +208,14 @@ def sweep_rows(
                 while k < n_classes - 1 and level >= score[k]:
                     level -= score[k]
                     k += 1
-            q, Pk = Q[k], P[k]
+            Pk = P[k]
+            if m == 0 and n_open == 0:
+                break  # L is known: K was all there was to draw
+            if n_classes > 1 or turn == 0:
+                for j in range(D):
+                    centred[j] = l[j] - means[k, j]
+                for j in range(D):
+                    q[j] = _slope(Pk, centred, j)
             if m > 0:
                 _draw_free(Pk, C[k], free, m, l, q, w, state)
             for o in range(n_open):

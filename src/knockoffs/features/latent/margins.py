@@ -32,11 +32,11 @@ class Margin(Protocol):
         ...
 
     def read(self, x: NDArray) -> Cells:
-        """What x, shape (n,), says about the coordinates, each array of shape (n, n_coordinates)."""
+        """Say what x, shape (n,), tells of the coordinates, each array of shape (n, n_coordinates)."""
         ...
 
     def write(self, l: NDArray) -> NDArray:  # noqa: E741
-        """x = g(l), shape (n,), for l of shape (n, n_coordinates)."""
+        """Return x = g(l), shape (n,), for l of shape (n, n_coordinates)."""
         ...
 
     def log_slope(self, x: NDArray) -> NDArray:
@@ -57,7 +57,7 @@ class Affine:
         return _with_missing(x, point_cells(((x - self.centre) / self.scale)[:, None]))
 
     def write(self, l: NDArray) -> NDArray:  # noqa: E741
-        """centre + scale l."""
+        """Return centre + scale l."""
         return self.centre + self.scale * l[:, 0]
 
     def log_slope(self, x: NDArray) -> NDArray:
@@ -125,7 +125,7 @@ class Curve:
         Slope and rate of the lower and of the upper tail; slope 0 where an atom ends the column.
     """
 
-    l: NDArray
+    l: NDArray  # noqa: E741
     x: NDArray
     atoms: NDArray
     low: NDArray
@@ -200,7 +200,7 @@ class Constant:
 
 
 def fit_steps(x: NDArray) -> Steps:
-    """Steps at the values seen, cut where the standard normal has their cumulated shares."""
+    """Set steps at the values seen, cut where the standard normal has their cumulated shares."""
     values, counts = np.unique(x, return_counts=True)
     return Steps(values, np.concatenate([[-np.inf], ndtri(np.cumsum(counts)[:-1] / len(x)), [np.inf]]))
 
@@ -212,7 +212,7 @@ def fit_affine(x: NDArray) -> Affine:
 
 
 def fit_curve(x: NDArray) -> Curve:
-    """Normal scores of the values seen, smoothed to about 2 n^0.4 knots, with steps at the atoms.
+    """Take normal scores of the values seen, smoothed to about 2 n^0.4 knots, with steps at the atoms.
 
     Parameters
     ----------
@@ -277,13 +277,13 @@ def _fit_tail(l: NDArray, x: NDArray, positive: bool, open_end: bool) -> tuple[f
 
 
 def _tail(t: NDArray, slope: float, rate: float) -> NDArray:
-    """slope (exp(rate t) - 1) / rate for t > 0; slope t at rate 0."""
+    """Compute slope (exp(rate t) - 1) / rate for t > 0; slope t at rate 0."""
     t = np.maximum(t, 0.0)
     return slope * t if rate == 0 else slope * np.expm1(np.minimum(rate * t, 600.0)) / rate
 
 
 def _tail_inverse(gap: NDArray, slope: float, rate: float) -> NDArray:
-    """t with _tail(t) = gap; values that no t reaches are taken to the far end of it."""
+    """Find t with _tail(t) = gap; values that no t reaches are taken to the far end of it."""
     if slope == 0:
         return np.zeros(len(gap))
     ratio = np.maximum(gap, 0.0) / slope
@@ -311,7 +311,7 @@ def _with_missing(x: NDArray, cells: Cells) -> Cells:
 
 
 def read_cells(margins: Sequence[Margin], X: NDArray) -> Cells:
-    """What the rows of X, shape (n, d), say about all the coordinates."""
+    """Say what the rows of X, shape (n, d), tell of all the coordinates."""
     return beside([margin.read(X[:, j]) for j, margin in enumerate(margins)])
 
 

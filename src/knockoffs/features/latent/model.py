@@ -77,7 +77,7 @@ class LatentFeatures:
         return classes(self.mixture.weights, np.stack([g.mean for g in laws]), np.stack([g.covariance for g in laws]))
 
     def read(self, X: NDArray) -> Cells:
-        """What the cells of X, shape (n, n_columns), NaN where missing, say about L."""
+        """Say what the cells of X, shape (n, n_columns), NaN where missing, tell of L."""
         X = np.asarray(X, dtype=float)
         if X.ndim != 2 or X.shape[1] != self.n_columns:
             raise InputError(f"X has shape {X.shape}: the latent model has {self.n_columns} columns.")
@@ -108,7 +108,7 @@ class LatentFeatures:
         return self.write(L)
 
     def log_density(self, X: NDArray, *, n_draws: int = N_DRAWS) -> NDArray:
-        """Log P^X of each row: a density in points, a probability in steps and labels; missing cells are integrated out.
+        """Log P^X of each row: a density in points, a probability in steps and labels, missing cells integrated out.
 
         Exact where every cell is a point or the only other one is a step. Otherwise an estimate by importance sampling
         with fixed random numbers: the same rows have the same value, and its error falls as n_draws grows.

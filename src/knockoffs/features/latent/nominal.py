@@ -59,7 +59,7 @@ class Nominal:
         return m
 
     def read(self, x: NDArray) -> Cells:
-        """Utility of the level seen is the largest."""
+        """Mark the level seen as the one with the largest utility."""
         m, n, c = self.place(x), len(x), self.n_coordinates
         cells = free_cells(n, c)
         won = m[:, None] == np.arange(1, c + 1)

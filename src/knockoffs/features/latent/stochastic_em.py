@@ -19,6 +19,7 @@ from knockoffs.features.shrinkage import PLENTY, held_out_intensity
 N_FORGOTTEN = 8  # steps before moments are averaged
 N_AVERAGED = 16  # steps over which they are
 FLOOR = 1e-4  # smallest eigenvalue of a latent correlation matrix; columns nearer to dependence are moved apart
+NEAR = 5 * FLOOR  # eigenvalue under which the user is told of it
 PSEUDO_ROWS = 2.0  # of the pooled covariance, added to every class so that none collapses on a label
 
 

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.features.em import Mixture
+from knockoffs.features.em import search_mixture
+from knockoffs.features.em_steps import Mixture
 from knockoffs.features.latent.kinds import fit_margins
 from knockoffs.features.latent.margins import Affine, Margin, read_cells
 from knockoffs.features.latent.stochastic_em import intensity, separate
-from knockoffs.features.mixture_search import search_mixture
 
 TRIAL_ROWS = 2000  # rows of the comparison, or 30 for each column; a quarter of them are held out
 HELD_OUT = 4
