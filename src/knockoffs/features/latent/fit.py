@@ -100,7 +100,7 @@ def fit_latent(
             shrunk = [intensity(cells.start, shares[:, k]) for k in range(found.n_components)]
             fit = _several(cells, frame, fit, shares, shrunk, em_stream, n_jobs)
     _warn_few(fit, shrunk, len(cells.start), D)
-    fit = _separated(fit, frame, called)
+    _warn_near(fit, cells, frame, called)
     inner = compact(owners[frame.layout.column_of])
     laws = tuple(gaussian_law(m, S, diagonal, inner) for m, S in zip(fit.means, fit.covariances, strict=True))
     mixture = MixtureFeatures(fit.weights, laws, D, np.empty(0, np.intp), inner, values)
@@ -118,7 +118,7 @@ def _some_rows(cells: Cells, D: int, rng: Generator) -> Cells:
 def _candidates(n_classes: int | Iterable[int] | None, n: int, D: int) -> list[int]:
     if n_classes is None:
         return candidates_for(n, D)
-    listed = [n_classes] if isinstance(n_classes, int | np.integer) else list(n_classes)
+    listed = list(n_classes) if isinstance(n_classes, Iterable) else [n_classes]
     for k in listed:
         if not isinstance(k, int | np.integer) or not 1 <= k <= n:
             raise InputError(f"n_classes={k!r}: expected whole numbers between 1 and the number of rows, {n}.")
@@ -156,9 +156,12 @@ def _warn_few(fit: Fit, shrunk: Sequence[float], n: int, D: int) -> None:
             )
 
 
-def _separated(fit: Fit, frame: Frame, names: Sequence[str]) -> Fit:
+def _warn_near(fit: Fit, cells: Cells, frame: Frame, names: Sequence[str]) -> None:
     """Warn of columns that (nearly) determine one another: their latent correlations were held below one."""
-    near: set[int] = set()
+    sd = np.maximum(cells.start.std(axis=0), 1e-12)
+    alike = np.abs((cells.start - cells.start.mean(axis=0)).T @ (cells.start - cells.start.mean(axis=0)))
+    alike = np.where(frame.within, 0.0, alike / len(cells.start) / np.outer(sd, sd))
+    near = set(frame.layout.column_of[(alike > 1 - NEAR).any(axis=0)].tolist())
     for S in fit.covariances:
         sd = np.sqrt(np.diagonal(S))
         values, vectors = np.linalg.eigh(S / np.outer(sd, sd))
@@ -174,7 +177,6 @@ def _separated(fit: Fit, frame: Frame, names: Sequence[str]) -> Fit:
             KnockoffWarning,
             stacklevel=3,
         )
-    return fit
 
 
 def _notes(affine: bool, held_out: dict[str, float], shrunk: Sequence[float]) -> tuple[str, ...]:

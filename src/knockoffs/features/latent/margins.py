@@ -116,7 +116,7 @@ class Curve:
     Parameters
     ----------
     l, x : array, shape (m,)
-        Knots, both non-decreasing. A step is a pair of knots with the same x, a jump beside it one with the same l.
+        Knots, both non-decreasing. A step is a pair of knots with the same x, a jump beside it one with neighbouring l.
     atoms : array, shape (a,)
         Values of the steps, in increasing order.
     low, high : array, shape (a,)
@@ -133,16 +133,9 @@ class Curve:
     tails: tuple[tuple[float, float], tuple[float, float]]
     n_coordinates = 1
 
-    @cached_property
-    def _rising(self) -> tuple[NDArray, NDArray]:
-        """Knots with x strictly increasing, where g has an inverse."""
-        kept = np.append(True, np.diff(self.x) > 0)
-        return self.x[kept], self.l[kept]
-
     def read(self, x: NDArray) -> Cells:
         """Atoms are intervals, all other values points."""
-        points, knots = self._rising
-        point = np.interp(x, points, knots)
+        point = np.interp(x, self.x, self.l)
         point = np.where(x < self.x[0], self.l[0] - _tail_inverse(self.x[0] - x, *self.tails[0]), point)
         point = np.where(x > self.x[-1], self.l[-1] + _tail_inverse(x - self.x[-1], *self.tails[1]), point)
         cells = point_cells(point[:, None])
@@ -167,10 +160,9 @@ class Curve:
 
     def log_slope(self, x: NDArray) -> NDArray:
         """Log dl/dx by the segment or the tail that x lies in."""
-        points, knots = self._rising
-        m = np.searchsorted(points, x, side="left").clip(1, len(points) - 1)
-        width = np.maximum(np.diff(knots), np.finfo(float).tiny)  # a jump beside a step has no slope of its own
-        slope = np.log(width / np.diff(points))[m - 1]
+        m = np.searchsorted(self.x, x, side="left").clip(1, len(self.x) - 1)
+        least = np.finfo(float).tiny  # steps have no slope; values in a jump beside them are as good as impossible
+        slope = (np.log(np.maximum(np.diff(self.l), least)) - np.log(np.maximum(np.diff(self.x), least)))[m - 1]
         for outside, gap, (steep, rate) in (
             (x < self.x[0], self.x[0] - x, self.tails[0]),
             (x > self.x[-1], x - self.x[-1], self.tails[1]),
@@ -222,6 +214,7 @@ def fit_curve(x: NDArray) -> Curve:
     values, counts = np.unique(x, return_counts=True)
     n = len(x)
     is_atom = (counts >= ATOM_SHARE * n) & (counts >= ATOM_ROWS)
+    is_atom |= np.append(True, is_atom[:-1]) & np.append(is_atom[1:], True)  # a value alone between atoms is one too
     below = np.cumsum(counts) - counts
     atoms = values[is_atom]
     low, high = ndtri(below[is_atom] / n), ndtri((below + counts)[is_atom] / n)
@@ -238,10 +231,10 @@ def fit_curve(x: NDArray) -> Curve:
         middle = ndtri((below[stretch] + counts[stretch] / 2) / n)
         some = _thin(middle, counts[stretch].sum())
         l_part, x_part = middle[some].tolist(), values[stretch][some].tolist()
-        if s > 0:  # flat for the half cell beside an atom, so that the jump is at the atom's edge
-            l_part, x_part = [high[s - 1], *l_part], [x_part[0], *x_part]
+        if s > 0:  # the value beside an atom lies at its edge, so that no value is drawn between the two
+            l_part[0] = np.nextafter(high[s - 1], np.inf)
         if s < len(stretches) - 1:
-            l_part, x_part = [*l_part, low[s]], [*x_part, x_part[-1]]
+            l_part[-1] = np.nextafter(low[s], -np.inf)
         l_knots += l_part
         x_knots += x_part
     l, v = np.array(l_knots), np.array(x_knots)  # noqa: E741
@@ -279,7 +272,7 @@ def _fit_tail(l: NDArray, x: NDArray, positive: bool, open_end: bool) -> tuple[f
 def _tail(t: NDArray, slope: float, rate: float) -> NDArray:
     """Compute slope (exp(rate t) - 1) / rate for t > 0; slope t at rate 0."""
     t = np.maximum(t, 0.0)
-    return slope * t if rate == 0 else slope * np.expm1(np.minimum(rate * t, 600.0)) / rate
+    return slope * t if rate == 0 else slope * np.maximum(np.expm1(np.minimum(rate * t, 600.0)), -1 + 1e-9) / rate
 
 
 def _tail_inverse(gap: NDArray, slope: float, rate: float) -> NDArray:

@@ -9,6 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 NARROW = 1.2  # an interval near zero is drawn from uniformly below this width; more than 0.7 of the draws are kept
+FAR = 1e7  # beyond it the tail is narrower than rounding: its end is the draw
 TAIL = 0.45  # lower end from which on the tail's own exponential is the better proposal
 
 
@@ -56,6 +57,8 @@ def draw_truncated(a: float, b: float, state: NDArray) -> float:
 @njit(cache=True, nogil=True)
 def _draw_upper(a: float, b: float, state: NDArray) -> float:
     width = b - a
+    if not (width > 0.0 and a < FAR):  # an interval of one point, or none (NaN): never a loop without end
+        return a
     if a < TAIL:
         if width >= NARROW:
             while True:
