@@ -265,12 +265,11 @@ def test_the_joint_law_is_unchanged_by_every_group_swap(method):
 
 def test_strictly_feasible_where_many_constraints_are_active():
     """A sample covariance: a path that starts too near to the optimum ends on the boundary and creeps along it."""
-    rng = np.random.default_rng(0)
-    R = np.corrcoef(
-        rng.standard_normal((400, 200)) @ np.linalg.cholesky(toeplitz(0.9 ** np.arange(200))).T, rowvar=False
-    )
+    d = 400
+    chain = np.linalg.cholesky(toeplitz(0.9 ** np.arange(d)))
+    R = np.corrcoef(np.random.default_rng(0).standard_normal((2 * d, d)) @ chain.T, rowvar=False)
     for method in BLOCKS:
-        D = solve_diagonal(R, method, np.arange(200) // 5)
+        D = solve_diagonal(R, method, np.arange(d) // 5)
         np.linalg.cholesky(np.block([[R, R - D], [R - D, R]]))
 
 
