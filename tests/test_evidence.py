@@ -7,6 +7,7 @@ import pytest
 
 from knockoffs.errors import InputError
 from knockoffs.evidence import (
+    STOPS,
     average_e_values,
     choose_level,
     combine_draws,
@@ -40,19 +41,16 @@ def null_evidence(e_values):
 
 @pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
 @pytest.mark.parametrize("level", [0.2, 0.5])
-@pytest.mark.parametrize("post_hoc", [False, True])
+@pytest.mark.parametrize("stop", STOPS)
 @pytest.mark.parametrize("offset", [0, 1])
-def test_null_e_values_sum_to_at_most_d_in_expectation(sizes, level, post_hoc, offset):
-    assert (
-        worst_mean(null_evidence(lambda W: knockoff_e_values(W, level, offset=offset, post_hoc=post_hoc)), sizes)
-        <= EXACT
-    )
+def test_null_e_values_sum_to_at_most_d_in_expectation(sizes, level, stop, offset):
+    assert worst_mean(null_evidence(lambda W: knockoff_e_values(W, level, offset=offset, stop=stop)), sizes) <= EXACT
 
 
 @pytest.mark.parametrize("level", [0.1, 0.25])
 def test_null_e_values_of_twelve_features(level, rng):
     roles = [(0,) * 12, (1,) * 4 + (0,) * 8, *rng.choice([0, 0, 0, 1, -1], size=(4, 12))]
-    e_values = null_evidence(lambda W: knockoff_e_values(W, level, post_hoc=True))
+    e_values = null_evidence(lambda W: knockoff_e_values(W, level, stop="no_negative"))
     assert worst_mean(e_values, np.arange(12, 0, -1), roles) <= EXACT
 
 
@@ -89,7 +87,7 @@ def two_draws(combine):
 
 
 def draw_e_values(W):
-    return np.array([knockoff_e_values(w, 0.5, post_hoc=True) for w in W])
+    return np.array([knockoff_e_values(w, 0.5, stop="no_negative") for w in W])
 
 
 def test_the_mean_over_draws_is_compound_however_dependent_they_are():
@@ -134,7 +132,7 @@ def test_fdp_over_the_stated_level_exactly(sizes, fdr, inner):
 def test_any_choice_of_the_level_is_allowed_after_looking():
     # the adversary knows the truth, and takes the level with the largest FDP / level
     def adversary(W, nulls):
-        levels = e_levels(knockoff_e_values(W, 0.2, post_hoc=True))
+        levels = e_levels(knockoff_e_values(W, 0.2, stop="no_negative"))
         return max((ratio(levels <= a, a, nulls) for a in levels if np.isfinite(a)), default=0.0)
 
     assert worst_mean(adversary, SIZES["distinct"]) <= EXACT

@@ -25,10 +25,11 @@ from knockoffs.errors import InputError, unknown_option
 from knockoffs.filter import check_fdr, check_offset, check_W, knockoff_filter, path_counts
 
 WAYS = ("fixed", "post_hoc")
+STOPS = ("level", "unreachable", "no_negative")
 ROUNDING = 1 + 1e-12  # d / (k e) with e = d / (1 + negatives) may miss (1 + negatives) / k by the last digit
 
 
-def knockoff_e_values(W: ArrayLike, level: float, *, offset: int = 1, post_hoc: bool = False) -> NDArray:
+def knockoff_e_values(W: ArrayLike, level: float, *, offset: int = 1, stop: str = "level") -> NDArray:
     """e_j = d 1{W_j >= T} / (1 + #{W <= -T}), T the knockoff threshold at an inner level (Ren and Barber, 2024).
 
     Parameters
@@ -38,10 +39,11 @@ def knockoff_e_values(W: ArrayLike, level: float, *, offset: int = 1, post_hoc: 
         Inner level of the threshold T. It decides how much evidence is found, never whether the e-values are valid.
     offset : {1, 0}
         That of the threshold; the 1 in the denominator of e_j stays.
-    post_hoc : bool
-        Where the level is not reached, T is the smallest t without a negative beyond it, in place of infinity.
-        Waiting longer could not help: #{W <= -t} is 0 and #{W >= t} only falls. The rule looks at the counts at t and
-        at what lies below, so T is a stopping time still, as the t with the smallest estimate would not be.
+    stop : {"level", "unreachable", "no_negative"}
+        What T is where the level is not reached: infinity; the smallest t with #{W >= t} < offset / level, from where
+        the level is out of reach (Ren and Barber, equation 14); or the smallest t with no negative beyond it, from
+        where waiting cannot lower the estimate. All three look at the counts at t and at what lies below, so T is a
+        stopping time, as the t with the smallest estimate of all would not be.
 
     Returns
     -------
@@ -50,18 +52,21 @@ def knockoff_e_values(W: ArrayLike, level: float, *, offset: int = 1, post_hoc: 
 
     >>> knockoff_e_values([6, 5, 4, 3, -2, 1], level=0.25)
     array([6., 6., 6., 6., 0., 0.])
-    >>> knockoff_e_values([6, 5, -4, 3], level=0.25), knockoff_e_values([6, 5, -4, 3], level=0.25, post_hoc=True)
-    (array([0., 0., 0., 0.]), array([4., 4., 0., 0.]))
+    >>> [knockoff_e_values([6, 5, -4, 3], level=0.25, stop=stop).tolist() for stop in STOPS]
+    [[0.0, 0.0, 0.0, 0.0], [2.0, 2.0, 0.0, 2.0], [4.0, 4.0, 0.0, 0.0]]
     """
     W, level, offset = check_W(W), check_fdr(level), check_offset(offset)
+    if stop not in STOPS:
+        raise unknown_option("stop", stop, STOPS)
     t, n_above, n_below = path_counts(W)
-    stop = (offset + n_below) / np.maximum(n_above, 1) <= level
-    if post_hoc:
-        stop |= n_below == 0
-    stop &= n_above > 0
-    if not stop.any():
+    stopped = (offset + n_below) / np.maximum(n_above, 1) <= level
+    if stop == "unreachable":
+        stopped |= n_above * level < offset
+    elif stop == "no_negative":
+        stopped |= n_below == 0
+    if not stopped.any():
         return np.zeros(len(W))
-    first = int(np.argmax(stop))
+    first = int(np.argmax(stopped))
     return np.where(t[first] <= W, len(W) / (1.0 + n_below[first]), 0.0)
 
 
@@ -174,6 +179,7 @@ def combine_draws(
     *,
     how: str = "fixed",
     inner: float | None = None,
+    stop: str | None = None,
     offset: int = 1,
     cap: float = 0.5,
 ) -> Combined:
@@ -192,6 +198,9 @@ def combine_draws(
     inner : float, optional
         Inner level of the thresholds, to be fixed before looking; fdr for one draw and fdr / 2 for more (Ren and
         Barber).
+    stop : str, optional
+        What the thresholds do where the inner level is not reached, see ``knockoff_e_values``; "level" for "fixed" and
+        "no_negative" for "post_hoc".
     offset : {1, 0}
     cap : float
         Largest level that "post_hoc" may state; above it, it selects nothing.
@@ -200,10 +209,10 @@ def combine_draws(
     if how not in WAYS:
         raise unknown_option("how", how, WAYS)
     inner = (fdr if len(draws) == 1 else fdr / 2) if inner is None else inner
-    post_hoc = how == "post_hoc"
-    e = average_e_values([knockoff_e_values(w, inner, offset=offset, post_hoc=post_hoc) for w in draws])
+    stop = {"fixed": "level", "post_hoc": "no_negative"}[how] if stop is None else stop
+    e = average_e_values([knockoff_e_values(w, inner, offset=offset, stop=stop) for w in draws])
     levels = e_levels(e)
-    if post_hoc:
+    if how == "post_hoc":
         selected, stated = choose_level(levels, fdr, cap=cap)
     else:
         selected, stated = e_bh(e, fdr), fdr
