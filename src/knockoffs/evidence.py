@@ -179,7 +179,7 @@ def combine_draws(
     *,
     how: str = "fixed",
     inner: float | None = None,
-    stop: str | None = None,
+    stop: str = "no_negative",
     offset: int = 1,
     cap: float = 0.5,
 ) -> Combined:
@@ -198,9 +198,8 @@ def combine_draws(
     inner : float, optional
         Inner level of the thresholds, to be fixed before looking; fdr for one draw and fdr / 2 for more (Ren and
         Barber).
-    stop : str, optional
-        What the thresholds do where the inner level is not reached, see ``knockoff_e_values``; "level" for "fixed" and
-        "no_negative" for "post_hoc".
+    stop : {"no_negative", "unreachable", "level"}
+        What the thresholds do where the inner level is not reached: see ``knockoff_e_values``.
     offset : {1, 0}
     cap : float
         Largest level that "post_hoc" may state; above it, it selects nothing.
@@ -209,7 +208,6 @@ def combine_draws(
     if how not in WAYS:
         raise unknown_option("how", how, WAYS)
     inner = (fdr if len(draws) == 1 else fdr / 2) if inner is None else inner
-    stop = {"fixed": "level", "post_hoc": "no_negative"}[how] if stop is None else stop
     e = average_e_values([knockoff_e_values(w, inner, offset=offset, stop=stop) for w in draws])
     levels = e_levels(e)
     if how == "post_hoc":
