@@ -27,7 +27,8 @@ def sequential_p_value(
     max_draws : int
     enough : int
     batch : int
-        Draws made at a time. The p-value is that of draws made one by one.
+        Most draws made at a time; fewer at first, since most null features need few. The p-value is that of draws made
+        one by one.
 
     Returns
     -------
@@ -42,7 +43,7 @@ def sequential_p_value(
     """
     done = reached = 0
     while done < max_draws:
-        larger = draw(min(batch, max_draws - done)) >= observed
+        larger = draw(min(batch, 2 * enough + done, max_draws - done)) >= observed
         if reached + larger.sum() >= enough:
             last = done + 1 + int(np.flatnonzero(larger)[enough - reached - 1])
             return enough / last, last
