@@ -5,7 +5,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from knockoffs.bounds import before_negative, crossing_probability, fdp_bounds, k_fwer, pfer
+from knockoffs.bounds import FalseDiscoveryBounds, before_negative, crossing_probability, fdp_bounds, k_fwer, pfer
 from knockoffs.errors import InputError
 
 EXACT = 1 + 1e-9
@@ -72,58 +72,53 @@ def worst_set_is_wrong(bounds, nulls):
 @pytest.mark.parametrize("confidence", [0.6, 0.8, 0.9])
 @pytest.mark.parametrize("sizes", [SIZES["distinct"][1:], SIZES["tied"][1:], SIZES["a_zero"][1:]])
 def test_bounds_fail_together_with_at_most_the_stated_probability(how, confidence, sizes):
-    slopes = {d: fdp_bounds(np.arange(1, d + 1), confidence, how=how).slope for d in range(1, 6)}
+    allowed = fdp_bounds(sizes, confidence, how=how).allowed  # depends on the sizes by the number of zeros only
 
     def wrong(W, nulls):
-        bounds = fdp_bounds(W, confidence, how="closed_form")
-        bounds = type(bounds)(W, confidence, slopes[int((W != 0).sum())])
-        return worst_set_is_wrong(bounds, nulls)
+        return worst_set_is_wrong(FalseDiscoveryBounds(W, confidence, allowed), nulls)
 
     assert worst_mean(wrong, sizes) <= (1 - confidence) * EXACT
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.9, 0.95])
 def test_bounds_of_twelve_features(confidence):
-    slope = fdp_bounds(np.arange(1, 13), confidence).slope
-    bounds_of = type(fdp_bounds([1.0], 0.5))
+    sizes = np.arange(12, 0, -1)
+    allowed = fdp_bounds(sizes, confidence).allowed
 
     def wrong(W, nulls):
-        return worst_set_is_wrong(bounds_of(W, confidence, slope), nulls)
+        return worst_set_is_wrong(FalseDiscoveryBounds(W, confidence, allowed), nulls)
 
-    worst = worst_mean(wrong, np.arange(12, 0, -1), [(0,) * 12, (1, 1, 1) + (0,) * 9])
-    assert worst <= (1 - confidence) * EXACT
+    def too_much(W, nulls):  # one null feature fewer everywhere
+        return worst_set_is_wrong(FalseDiscoveryBounds(W, confidence, allowed - 1), nulls)
 
-    # a slope a tenth smaller promises too much
-    def too_much(W, nulls):
-        return worst_set_is_wrong(bounds_of(W, confidence, slope * 0.9), nulls)
-
-    assert worst_mean(too_much, np.arange(12, 0, -1), [(0,) * 12]) > 1 - confidence
+    assert worst_mean(wrong, sizes, [(0,) * 12, (1, 1, 1) + (0,) * 9]) <= (1 - confidence) * EXACT
+    assert worst_mean(too_much, sizes, [(0,) * 12]) > 1 - confidence
 
 
 def test_bounds_without_the_negatives_fail():
     def wrong(W, nulls):  # every prefix is granted what the first run of positives is
-        return (nulls & (W > 0)).sum() > fdp_bounds(W, 0.8, how="closed_form").slope
+        return (nulls & (W > 0)).sum() > fdp_bounds(W, 0.8).allowed[0]
 
     assert worst_mean(wrong, SIZES["distinct"]) > 0.2
 
 
 def test_interpolation_is_closed_testing():
-    """Against all 2^d intersections, with the local tests that the slope stands for."""
+    """Against all 2^d intersections, with the local tests that the numbers allowed stand for."""
     rng = np.random.default_rng(0)
 
-    def survives(index, W, slope):
+    def survives(index, W, allowed):
         positives = negatives = 0
         for size in sorted({abs(W[j]) for j in index if W[j]}, reverse=True):
             positives += sum(W[j] == size for j in index)
             negatives += sum(W[j] == -size for j in index)
-            if positives > np.floor(slope * (1 + negatives) + 1e-9):
+            if positives > allowed[negatives]:
                 return False
         return True
 
     for _ in range(12):
         W = rng.permutation(np.arange(1.0, 9.0)) * rng.choice([1, 1, -1], size=8)
         bounds = fdp_bounds(W, 0.7)
-        alive = [set(J) for k in range(9) for J in combinations(range(8), k) if survives(J, W, bounds.slope)]
+        alive = [set(J) for k in range(9) for J in combinations(range(8), k) if survives(J, W, bounds.allowed)]
         for _ in range(10):
             R = rng.random(8) < 0.6
             assert bounds.false_features(R) == max(len(J & set(np.flatnonzero(R))) for J in alive)
@@ -132,20 +127,23 @@ def test_interpolation_is_closed_testing():
 @pytest.mark.parametrize("d", [1, 4, 9])
 @pytest.mark.parametrize("slope", [0.5, 1.0, 1.5, 3.0])
 def test_crossing_probability_by_enumeration(slope, d):
+    allowed = np.floor(slope * np.arange(1, d + 2)).astype(int)
+
     def crosses(coins):
         heads = np.cumsum(coins)
-        return (heads > np.floor(slope * (1 + np.arange(1, d + 1) - heads))).any()
+        return (heads > allowed[np.arange(1, d + 1) - heads]).any()
 
-    assert np.isclose(crossing_probability(slope, d), np.mean([crosses(c) for c in product((0, 1), repeat=d)]))
+    assert np.isclose(crossing_probability(allowed, d), np.mean([crosses(c) for c in product((0, 1), repeat=d)]))
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.8, 0.9, 0.95, 0.99])
 @pytest.mark.parametrize("d", [5, 50, 400])
-def test_closed_form_is_valid_and_the_exact_slope_no_larger(confidence, d):
+def test_closed_form_is_valid_and_the_exact_one_never_allows_more(confidence, d):
     W = np.arange(1.0, d + 1)
-    closed, exact = fdp_bounds(W, confidence, how="closed_form").slope, fdp_bounds(W, confidence).slope
+    closed, exact = fdp_bounds(W, confidence, how="closed_form").allowed, fdp_bounds(W, confidence).allowed
     assert crossing_probability(closed, d) <= 1 - confidence
-    assert exact <= closed and crossing_probability(exact, d) <= 1 - confidence
+    assert crossing_probability(exact, d) <= 1 - confidence
+    assert (exact <= closed).all() and exact[-1] < 0.75 * closed[-1] + 2
 
 
 def test_path_is_the_bound_of_each_of_its_sets(rng):
@@ -159,7 +157,7 @@ def test_path_is_the_bound_of_each_of_its_sets(rng):
 
 def test_path_and_sets_by_hand():
     W = [9.0, 8, 7, 6, 5, 4, 3, -2, 1]
-    bounds = fdp_bounds(W, 0.95, how="closed_form")  # slope 4.486: 4 before the first negative, 8 before the second
+    bounds = fdp_bounds(W, 0.95, how="closed_form")  # 4 before the first negative, 8 before the second
     t, size, fdp = bounds.path()
     assert t.tolist() == list(range(1, 10)) and size.tolist() == [8, 7, 7, 6, 5, 4, 3, 2, 1]
     assert np.allclose(fdp, [5 / 8, 4 / 7, 4 / 7, 4 / 6, 4 / 5, 1, 1, 1, 1])
