@@ -154,9 +154,9 @@ def p_value_of(
     distil_stream, pilot_stream, draw_stream = rng.spawn(3)
     distilled = distil(np.delete(X, j, axis=1), y, kind=kind, model=response_model, rng=distil_stream)
     pilot = np.asarray(model.conditional(j, X, pilot_stream, N_PILOT), dtype=float)
-    statistic = residual_statistic(distilled.weights, pilot, nominal=nominal)
+    statistic = residual_statistic(distilled.weights, pilot, n_residuals=distilled.n_residuals, nominal=nominal)
     p, n_draws = sequential_p_value(
-        float(statistic(X[None, :, j])[0]) * (1 - 1e-9),  # a draw equal to X_j is a tie, whatever rounding says
+        float(statistic(X[None, :, j])[0]) - 1e-9,  # a draw equal to X_j is a tie, whatever rounding says
         lambda m: statistic(np.asarray(model.conditional(j, X, draw_stream, m), dtype=float)),
         max_draws=max_draws,
         enough=enough,

@@ -35,11 +35,14 @@ class Distilled:
     weights : array, shape (n, m)
         Residuals of y, one column for a number or two classes, one a class for more; then their products with the
         features that X_j may interact with. Every column is centred.
+    n_residuals : int
+        How many of the columns are residuals themselves.
     model : str
         Which model was used.
     """
 
     weights: NDArray
+    n_residuals: int
     model: str
 
 
@@ -67,7 +70,7 @@ def distil(rest: NDArray, y: NDArray, *, kind: str, model: Any = "best", rng: Ge
     r = residuals[best] - residuals[best].mean(axis=0)
     partners = standardised(rest)[:, _partners(standardised(rest), Y)]
     products = (r[:, :, None] * partners[:, None, :]).reshape(len(y), -1)
-    return Distilled(np.hstack([r, products]), best)
+    return Distilled(np.hstack([r, products]), r.shape[1], best)
 
 
 def responses(y: NDArray, kind: str) -> NDArray:
