@@ -19,6 +19,7 @@ from knockoffs.features.discrete_network import DiscreteNetwork, fit_discrete_ne
 from knockoffs.features.gaussian import fit_gaussian, gaussian_features
 from knockoffs.features.gaussian_mixture import fit_gaussian_mixture, gaussian_mixture_features
 from knockoffs.features.hidden_markov import HiddenMarkov
+from knockoffs.features.hidden_markov_emissions import DiscreteEmissions
 from knockoffs.features.naive_bayes import fit_naive_bayes
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import NetworkSampler
@@ -117,18 +118,21 @@ def hidden_markov(n: int, rng: Generator) -> Pair:
     """Hidden Markov model of three symbols, true parameters."""
     K, M = 3, 3
     transitions = np.tile(0.8 * np.eye(K) + 0.2 / K, (D - 1, 1, 1))
-    model = HiddenMarkov(np.full(K, 1 / K), transitions, rng.dirichlet(np.ones(M), size=(D, K)))
+    emissions = DiscreteEmissions(rng.dirichlet(np.ones(M), size=(D, K)))
+    model = HiddenMarkov(np.full(K, 1 / K), transitions, emissions)
     H = np.empty((n, D), dtype=int)
     X = np.empty((n, D))
     for j in range(D):
-        H[:, j] = rng.integers(K, size=n) if j == 0 else np.where(rng.random(n) < 0.8, H[:, j - 1], rng.integers(K, size=n))
-        law = model.emissions.probabilities[j][H[:, j]]
+        H[:, j] = (
+            rng.integers(K, size=n) if j == 0 else np.where(rng.random(n) < 0.8, H[:, j - 1], rng.integers(K, size=n))
+        )
+        law = emissions.table[j][H[:, j]]
         X[:, j] = (law.cumsum(axis=1)[:, :-1] < rng.random((n, 1))).sum(axis=1)
     return drawn(model, X, rng)
 
 
 def random_network(rng: Generator, d: int = 12) -> DiscreteNetwork:
-    """A tree of three-valued nodes."""
+    """Draw a tree of three-valued nodes."""
     names = [f"v{j}" for j in range(d)]
     parents = {name: () if j == 0 else (names[rng.integers(j)],) for j, name in enumerate(names)}
     tables = {name: rng.dirichlet(np.ones(3), size=(3,) if parents[name] else None) for name in names}
@@ -141,9 +145,9 @@ def true_network(n: int, rng: Generator) -> Pair:
     return drawn(model, model.sample(n, rng), rng)
 
 
-def fitted_network(n: int, rng: Generator, how: Callable[..., Pair] = fitted) -> Pair:
+def fitted_network(n: int, rng: Generator) -> Pair:
     """Discrete network, tree and tables fitted."""
-    return how(fit_discrete_network, random_network(rng).sample(n, rng).astype(float), rng)
+    return fitted(fit_discrete_network, random_network(rng).sample(n, rng).astype(float), rng)
 
 
 def fitted_naive_bayes(n: int, rng: Generator) -> Pair:
@@ -192,7 +196,7 @@ def curved(n: int, rng: Generator, how: Callable[..., Pair] = fitted, n_links: i
 
 
 def curved_normal_scores(n: int, rng: Generator) -> Pair:
-    """The same, each column made Gaussian by its ranks first: only the links are wrong."""
+    """Do the same, each column made Gaussian by its ranks first: only the links are wrong."""
     from scipy.special import ndtri
 
     X = rng.standard_normal((n, D))
@@ -217,7 +221,7 @@ def permuted_columns(n: int, rng: Generator) -> Pair:
 
 
 def permuted_rows(n: int, rng: Generator) -> Pair:
-    """The rows of X permuted: X_tilde has the law of X, and is not linked to it."""
+    """Rows of X permuted: X_tilde has the law of X, and is not linked to it."""
     X = gaussian_rows(n, rng)
     return Pair(X, rng.permutation(X), np.arange(D))
 
@@ -264,7 +268,6 @@ VALID: dict[str, Case] = {
 CROSSED: dict[str, Case] = {
     "gaussian_crossed": partial(fitted_gaussian, how=crossed),
     "mixture_crossed": partial(fitted_mixture, how=crossed),
-    "network_crossed": partial(fitted_network, how=crossed),
 }
 FAULTS: dict[str, Case] = {
     "one_gaussian": one_gaussian,

@@ -17,11 +17,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from knockoffs.errors import name_some
 from knockoffs.sampling.pair import Pair
 from knockoffs.validity.margins import margin_differences
-from knockoffs.validity.scores import pooled_ranks
-from knockoffs.validity.signs import WORST, Check, sign_sums
+from knockoffs.validity.signs import Check, sign_sums
 
 N_BLOCKS = 3  # the first is only learned from, the others are asked about one after the other
 N_TREES = 60

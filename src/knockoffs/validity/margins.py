@@ -1,4 +1,4 @@
-"""Margins: has every knockoff column the distribution of its feature?"""
+"""Margins: whether every knockoff column has the distribution of its feature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs of columns: is a feature linked to the others as its knockoff is?
+"""Pairs of columns: whether a feature is linked to the others as its knockoff is.
 
 With D_i = s(x_i) - s(x_tilde_i) and M_j = (s(x_j) + s(x_tilde_j)) / 2 for scores s of the columns:
 
@@ -30,7 +30,7 @@ def check_moments(pair: Pair, names: Sequence[str], kinds: tuple[str, ...], rng:
     owner = pair.feature_of[scores.column_of]
     single, cross = pair_sums(scores, owner)
     joint = joint_sums(scores, owner, rng)
-    n_sums = single.size + np.count_nonzero(np.triu(owner[:, None] != owner)) + len(joint)
+    n_sums = single.size + int(np.triu(owner[:, None] != owner).sum()) + len(joint)
     strongest = np.maximum(single.max(axis=1, initial=0.0), cross.max(axis=1, initial=0.0))
     per_column = np.zeros(pair.n_columns)
     np.maximum.at(per_column, scores.column_of, strongest)

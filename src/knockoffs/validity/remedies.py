@@ -22,7 +22,7 @@ class Remedy:
 
     Parameters
     ----------
-    action : {"other_kind", "transformation", "more_classes", "drop_column", "group", "thin_rows"}
+    action : {"other_kind", "transformation", "more_classes", "fewer_columns", "group", "drop_column", "thin_rows"}
     columns : tuple of str
         The columns it is about; for a group, its members; empty where it is about all of them.
     sentence : str
@@ -38,67 +38,55 @@ class Remedy:
 
 
 def find_remedies(
-    checks: Sequence[Check],
+    failing: Sequence[Check],
     twins: Sequence[Twin],
     pair: Pair,
     names: Sequence[str],
     kinds: Sequence[str],
-    n_checks: int,
-    level: float,
 ) -> tuple[Remedy, ...]:
-    """What to do about the checks that failed, in the order in which to try it; then groups for twins."""
-    failed = {check.name: check for check in checks if check.p_value * n_checks < level}
-    found = []
+    """List what to do about the checks that failed, in the order in which to try it; groups are for twins."""
+    failed = {check.name: check for check in failing}
+    columns_of = {name: check.columns for name, check in failed.items()}
     kind_of = dict(zip(names, kinds, strict=True))
-    if "support" in failed:
-        columns = failed["support"].columns
+    found = []
+    if strange := columns_of.get("support", ()):
         found.append(
-            Remedy("other_kind", columns, f"give {name_some(columns)} another kind (binary, count, ordinal, nominal).")
+            Remedy("other_kind", strange, f"give {name_some(strange)} another kind (binary, count, ordinal, nominal).")
         )
-    if "margins" in failed:
-        continuous = tuple(
-            name
-            for name in failed["margins"].columns
-            if kind_of[name] == "continuous" and name not in getattr(failed.get("support"), "columns", ())
-        )
-        if continuous:
-            found.append(
-                Remedy(
-                    "transformation",
-                    continuous,
-                    f"transform {name_some(continuous)} (to normal scores, or by a logarithm), or use a family that fits "
-                    "each column's own distribution.",
-                )
+    numbers = [name for name in columns_of.get("margins", ()) if kind_of[name] == "continuous" and name not in strange]
+    if numbers:
+        what = f"transform {name_some(numbers)} (to normal scores, or by a logarithm)"
+        found.append(
+            Remedy(
+                "transformation", tuple(numbers), f"{what}, or use a family that fits each column's own distribution."
             )
+        )
     if failed.keys() & {"margins", "pairs", "classifier"}:
         found.append(Remedy("more_classes", (), "fit P^X with more classes (components), or another family."))
-    if "pairs" in failed and failed["pairs"].columns:
-        columns = failed["pairs"].columns
-        found.append(Remedy("drop_column", columns, f"if nothing else helps, leave out or group {name_some(columns)}."))
-    found += [group_of(twin, pair, names) for twin in twins[:5]]
+    if linked := columns_of.get("pairs", ())[:5]:
+        found.append(Remedy("fewer_columns", linked, f"if nothing else helps, leave out {name_some(linked)}."))
+    found += group_twins(twins, pair, names)
     if failed.keys() & {"repeated rows", "order of rows", "neighbouring rows"}:
         found.append(Remedy("thin_rows", (), "keep one row of those that belong together."))
-    seen: dict[tuple[str, frozenset[str]], Remedy] = {}
-    for remedy in found:
-        seen.setdefault((remedy.action, frozenset(remedy.columns)), remedy)
-    return tuple(seen.values())
+    return tuple(found)
 
 
-def group_of(twin: Twin, pair: Pair, names: Sequence[str]) -> Remedy:
-    """The twin with the columns it resembles; on its own it is left out instead."""
+def group_twins(twins: Sequence[Twin], pair: Pair, names: Sequence[str]) -> list[Remedy]:
+    """Group twins with the columns they resemble, groups that overlap joined; one on its own is left out instead."""
     place = {name: j for j, name in enumerate(names)}
     X = np.nan_to_num(pair.X - np.nanmean(pair.X, axis=0))
-    size = np.sqrt((X**2).sum(axis=0))
-    alike = set(twin.columns)
-    for name in twin.columns:
-        j = place[name]
-        r = np.abs(X.T @ X[:, j]) / np.where(size * size[j] > 0, size * size[j], np.inf)
-        alike |= {names[k] for k in np.flatnonzero(r >= ALIKE)}
-    members = tuple(name for name in names if name in alike)
-    if len(members) > len(twin.columns):
-        return Remedy("group", members, f"make {name_some(members)} one group: given the others none can be found.")
-    return Remedy(
-        "drop_column",
-        members,
-        f"leave out {name_some(members)}: the other columns determine it nearly, and nothing finds it.",
-    )
+    X = X / np.maximum(np.sqrt((X**2).sum(axis=0)), np.finfo(float).tiny)
+    groups: list[set[str]] = []
+    for twin in twins:
+        r = np.abs(X.T @ X[:, [place[name] for name in twin.columns]]).max(axis=1)
+        members = set(twin.columns) | {name for name, likeness in zip(names, r, strict=True) if likeness >= ALIKE}
+        touched = [group for group in groups if group & members]
+        groups = [group for group in groups if not group & members] + [members.union(*touched)]
+    found = []
+    for group in groups:
+        columns = tuple(name for name in names if name in group)
+        if len(columns) > 1:
+            found.append(Remedy("group", columns, f"make {name_some(columns)} one group: each hides the others."))
+        else:
+            found.append(Remedy("drop_column", columns, f"leave out {name_some(columns)}: the others determine it."))
+    return found

@@ -1,8 +1,8 @@
-"""Rows: are they independent of each other?
+"""Rows: whether they are independent of each other.
 
 Knockoffs are drawn row by row, so a row shares nothing with the knockoffs of another row but by its own. If rows repeat
-or follow each other, X_a is nearer to its neighbour b than X_tilde_a is. With M_b = (s(x_b) + s(x_tilde_b)) / 2, which no
-swap changes, D_a M_b changes its sign when row a is swapped: the coins of ``signs.py`` again, now also a test of the rows.
+or follow each other, X_a is nearer to its neighbour b than X_tilde_a is. With M_b = (s(x_b) + s(x_tilde_b)) / 2, which
+no swap changes, D_a M_b changes its sign when row a is swapped: the coins of ``signs.py`` again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import name_some
 from knockoffs.sampling.pair import Pair
-from knockoffs.validity.scores import Scores
+from knockoffs.validity.scores import FEW_LEVELS, Scores
 from knockoffs.validity.signs import Check, critical_value, sign_p_value, sign_sums, worst_columns
 
 
@@ -31,7 +31,20 @@ def check_repeats(pair: Pair) -> Check:
     sentence = "No row is repeated." if not repeats else f"{repeats} of {n} rows are copies of an earlier row"
     if repeats:
         sentence += ": no more than P^X expects." if p > 0.05 else ", which independent rows would not be."
-    return Check("repeated rows", p, t, max(t, 0.0) / np.sqrt(n), (), sentence)
+    return Check("repeated rows", p, t, float(max(t, 0.0) / np.sqrt(n)), (), sentence)
+
+
+def repeated_by_rows(X: NDArray) -> NDArray[np.bool_]:
+    """Columns whose values repeat because whole rows do, shape (d,): the different rows have different values.
+
+    >>> X = np.random.default_rng(0).standard_normal((30, 2))
+    >>> repeated_by_rows(np.vstack([X, X])), repeated_by_rows(X)
+    (array([ True,  True]), array([False, False]))
+    """
+    n_rows = len(np.unique(X, axis=0))
+    if n_rows == len(X) or n_rows <= FEW_LEVELS:
+        return np.zeros(X.shape[1], dtype=bool)
+    return np.array([len(np.unique(x)) >= 0.9 * n_rows for x in X.T])
 
 
 def check_order(pair: Pair, scores: Scores, names: Sequence[str]) -> Check:
@@ -52,8 +65,8 @@ def check_order(pair: Pair, scores: Scores, names: Sequence[str]) -> Check:
     else:
         sentence = (
             f"Rows are like the row before them (lag-one correlation {np.nanmean(lag):.2f} on average, "
-            f"{np.nanmax(lag):.2f} at most{': ' + name_some(worst) if worst else ''}). If the table was only sorted this is "
-            "harmless; if rows are measured in time or belong together, the guarantee is lost."
+            f"{np.nanmax(lag):.2f} at most{': ' + name_some(worst) if worst else ''}). If the table was only sorted, "
+            "this is harmless; if rows follow each other in time or belong together, the guarantee is lost."
         )
     return Check("order of rows", p, float(t), float(t / np.sqrt(len(terms))), worst, sentence)
 
@@ -71,7 +84,7 @@ def check_neighbours(pair: Pair, scores: Scores) -> Check:
         else "Rows are nearer to each other than P^X expects: several rows of one patient, house or batch, or a P^X "
         "that misses groups of rows."
     )
-    return Check("neighbouring rows", p, t, max(t, 0.0) / np.sqrt(len(pair)), (), sentence)
+    return Check("neighbouring rows", p, t, float(max(t, 0.0) / np.sqrt(len(pair))), (), sentence)
 
 
 def nearest(M: NDArray) -> NDArray[np.intp]:
@@ -92,9 +105,13 @@ def nearest(M: NDArray) -> NDArray[np.intp]:
 
 
 def sorted_columns(X: NDArray) -> NDArray[np.bool_]:
-    """Columns in ascending or descending order: the table was sorted by them."""
+    """Columns of many values in ascending or descending order: the table was sorted by them.
+
+    With more than ``FEW_LEVELS`` steps this is no chance (2 / 21!), so that leaving them out costs no validity.
+    """
     steps = np.diff(X, axis=0)
-    return (steps >= 0).all(axis=0) | (steps <= 0).all(axis=0)
+    in_order = np.all(steps >= 0, axis=0) | np.all(steps <= 0, axis=0)
+    return np.asarray(in_order & (np.sum(steps != 0, axis=0) > FEW_LEVELS))
 
 
 def lag_one(X: NDArray) -> NDArray:

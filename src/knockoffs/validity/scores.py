@@ -88,6 +88,6 @@ def link_scores(pair: Pair, kinds: tuple[str, ...]) -> Scores:
 
 
 def frequent_levels(r: NDArray, r_tilde: NDArray, most: int) -> NDArray:
-    """The most frequent values of a column and its knockoff together."""
+    """Return the most frequent values of a column and its knockoff together."""
     levels, counts = np.unique(np.concatenate([r, r_tilde]), return_counts=True)
     return levels[np.argsort(-counts, kind="stable")[:most]]

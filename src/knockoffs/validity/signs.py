@@ -7,7 +7,8 @@ coins. So t = sum_i a_i / sqrt(sum_i a_i^2) is a Rademacher sum of unit length g
     P(t >= x) <= c P(Z >= x),    Z ~ N(0, 1),    c = 1 / (4 P(Z >= sqrt(2))) = 3.178
 
 for every x, every n and all weights (Bentkus and Dzindzalieta, Bernoulli 21, 2015; c is the best constant). No limit
-theorem, no moments, no permutations: heavy tails cost power and never validity. Many sums are corrected by their number.
+theorem, no moments, no permutations: heavy tails cost power and never validity. Of many sums, the largest is corrected
+by their number.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
 C = 1 / (4 * ndtr(-np.sqrt(2.0)))  # 3.178
-WORST = 5  # columns that a check names
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Check:
     effect : float
         |t| / sqrt(rows), from 0 to 1: how lopsided the signs are, whatever the number of rows.
     columns : tuple of str
-        The worst columns, a few; empty where nothing was found.
+        The columns that are beyond chance by themselves, worst first.
     sentence : str
     """
 
@@ -80,8 +80,8 @@ def sign_p_value(t: ArrayLike, n_sums: int = 1, *, one_sided: bool = False) -> N
 
 
 def worst_columns(strength: NDArray, names: Sequence[str], least: float) -> tuple[str, ...]:
-    """Names of the columns with the largest strength, of those that reach ``least``; strongest first."""
-    order = np.argsort(-strength, kind="stable")[:WORST]
+    """Names of the columns whose strength reaches ``least``, strongest first."""
+    order = np.argsort(-strength, kind="stable")
     return tuple(dict.fromkeys(names[j] for j in order if strength[j] >= least))
 
 

@@ -1,8 +1,12 @@
-"""Support: do knockoffs take the values that their features take?
+"""Support: whether knockoffs take the values that their features take.
 
-A value is repeated if it stands more than once among the 2n values of a column and its knockoff. Where X holds 0 and 1,
-or whole numbers, or many zeros, its values are repeated; those of a Gaussian knockoff are not. Whether a value is
-repeated does not change when rows are swapped, so the difference between x_j and x_tilde_j changes its sign.
+Where X holds 0 and 1, or grades, or many zeros, some values stand in many rows (atoms); a Gaussian knockoff never takes
+them. Whether a value is an atom is counted among the 2n values of a column and its knockoff together, which does not
+change when rows are swapped, so the difference between x_j and x_tilde_j changes its sign.
+
+A number that was rounded is no atom: its knockoffs are not rounded, and nothing comes of it. So an atom of numbers and
+counts holds a tenth of the rows; among labels and grades every value that stands twice is one. Columns whose values
+repeat because whole rows do are left to ``rows.py``: leaving some out can only raise the p-value.
 """
 
 from __future__ import annotations
@@ -16,36 +20,50 @@ from knockoffs.errors import name_some
 from knockoffs.sampling.pair import Pair
 from knockoffs.validity.signs import Check, critical_value, sign_p_value, sign_sums, worst_columns
 
+ATOM = 0.1  # share of the rows from which a value of a numeric column is an atom
+LABELS = ("binary", "ordinal", "nominal")  # kinds whose values are few and fixed
 
-def check_support(pair: Pair, names: Sequence[str]) -> Check:
-    """Compare how often the values of a column and of its knockoff are repeated."""
-    D = np.column_stack([repeated(pair.X[:, j], pair.X_tilde[:, j]) for j in range(pair.n_columns)])
-    t = np.abs(sign_sums(D))
+
+def check_support(pair: Pair, names: Sequence[str], kinds: tuple[str, ...], by_rows: NDArray[np.bool_]) -> Check:
+    """Compare how many rows of a column and of its knockoff hold an atom.
+
+    Parameters
+    ----------
+    pair : Pair
+    names, kinds : sequence of str
+    by_rows : array of bool, shape (n_columns,)
+        Columns to leave out, see `repeated_by_rows`.
+    """
+    n = len(pair)
+    least = [2 if kind in LABELS else max(2.0, ATOM * n) for kind in kinds]
+    D = np.column_stack([atoms(pair.X[:, j], pair.X_tilde[:, j], least[j]) for j in range(pair.n_columns)])
+    D[:, by_rows] = 0.0
+    t, share = np.abs(sign_sums(D)), np.abs(D.mean(axis=0))
     worst = worst_columns(t, names, critical_value(len(t)))
-    p, effect = float(sign_p_value(t.max(), len(t))), float(t.max() / np.sqrt(len(pair)))
+    p, j = float(sign_p_value(t.max(), len(t))), int(t.argmax())
     if p > 0.05:
         sentence = "Knockoffs take the values that their features take."
     else:
-        j = int(t.argmax())
-        sentence = f"Knockoffs take values that their features do not: {name_some(worst)}; {strange(pair, j)}."
-    return Check("support", p, float(t.max()), effect, worst, sentence)
+        sentence = (
+            f"Knockoffs take values that their features do not: {name_some(worst)}; {strange(pair, j, names[j])}."
+        )
+    return Check("support", p, float(t[j]), float(share[j]), worst, sentence)
 
 
-def repeated(x: NDArray, x_tilde: NDArray) -> NDArray:
-    """1 where only x, -1 where only x_tilde stands more than once among both, shape (n,).
+def atoms(x: NDArray, x_tilde: NDArray, least: float) -> NDArray:
+    """1 where only x, -1 where only x_tilde is a value that stands ``least`` times or more among both, shape (n,).
 
-    >>> repeated(np.array([0, 1, 0]), np.array([0.3, 0.7, 0.1]))
-    array([ 1.,  0.,  1.])
+    >>> atoms(np.array([0, 1, 0]), np.array([0.3, 0.7, 0.1]), 2)
+    array([1., 0., 1.])
     """
     n = len(x)
     code, counts = np.unique(np.concatenate([x, x_tilde]), return_inverse=True, return_counts=True)[1:]
-    more = (counts > 1)[code.ravel()]
-    return np.subtract(more[:n], more[n:], dtype=float)
+    often = (counts >= least)[code.ravel()]
+    return np.subtract(often[:n], often[n:], dtype=float)
 
 
-def strange(pair: Pair, j: int) -> str:
+def strange(pair: Pair, j: int, name: str) -> str:
     """Say how many values of a knockoff are not among those of its feature."""
     x, x_tilde = pair.X[:, j], pair.X_tilde[:, j]
-    new = ~np.isin(x_tilde, x)
-    levels = len(np.unique(x))
-    return f"the feature has {levels} different values in {len(x)} rows, and {new.mean():.0%} of the knockoffs none of them"
+    share = f"{np.mean(~np.isin(x_tilde, x)):.0%} of its knockoffs none of them"
+    return f"{name!r} has {len(np.unique(x))} different values in {len(x)} rows, and {share}"

@@ -18,7 +18,7 @@ from knockoffs.validity.distance import Twin, find_twins
 from knockoffs.validity.margins import check_margins
 from knockoffs.validity.moments import check_moments
 from knockoffs.validity.remedies import Remedy, find_remedies
-from knockoffs.validity.rows import check_neighbours, check_order, check_repeats
+from knockoffs.validity.rows import check_neighbours, check_order, check_repeats, repeated_by_rows
 from knockoffs.validity.scores import link_scores
 from knockoffs.validity.signs import Check
 from knockoffs.validity.support import check_support
@@ -59,6 +59,8 @@ class Verdict:
         Smallest p-value of the checks times their number: below a level with at most that probability if rows are
         independent and knockoffs exchangeable, for any number of rows.
     checks : tuple of Check
+    failed : tuple of Check
+        Those that spoke against the knockoffs, the surest first.
     twins : tuple of Twin
         Features that cannot be found, because their knockoffs are nearly copies. Not part of the word.
     rows : tuple of str
@@ -69,15 +71,10 @@ class Verdict:
     word: str
     p_value: float
     checks: tuple[Check, ...]
+    failed: tuple[Check, ...]
     twins: tuple[Twin, ...]
     rows: tuple[str, ...]
     remedies: tuple[Remedy, ...]
-
-    @property
-    def failed(self) -> tuple[Check, ...]:
-        """Checks that spoke against the knockoffs, the surest first."""
-        found = [check for check in self.checks if check.p_value * len(self.checks) < DOUBTFUL]
-        return tuple(sorted(found, key=lambda check: (check.p_value, -check.effect)))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -91,13 +88,17 @@ class Verdict:
             "doubtful": "something speaks against the knockoffs: read the selection with care",
             "broken": "the knockoffs can be told from the features, so the level of false discoveries is not kept",
         }
-        lines = [f"The knockoffs look {self.word}: {meaning[self.word]} (p = {self.p_value:.2g})."]
+        what = meaning[self.word]
+        if self.failed and not any(check.name in EXCHANGE for check in self.failed):
+            what = "rows seem to depend on each other, and then the level of false discoveries is not kept"
+        chance = f"p = {self.p_value:.2g}" if self.p_value > 1e-16 else "p < 1e-16"
+        lines = [f"The knockoffs look {self.word}: {what} ({chance})."]
         lines += [check.sentence for check in self.failed]
         if self.twins:
             names = [name for twin in self.twins for name in twin.columns]
             lines.append(
-                f"Nearly copies of their knockoffs (correlation {self.twins[-1].correlation:.2f} or more), so hardly to be "
-                f"found, whatever they do: {name_some(names)}."
+                f"Nearly copies of their knockoffs (correlation {self.twins[-1].correlation:.2f} or more), so hardly "
+                f"to be found, whatever they do: {name_some(names)}."
             )
         lines += [f"What to do: {remedy.sentence}" for remedy in self.remedies]
         return "\n".join(lines)
@@ -154,7 +155,7 @@ def verdict(
     """
     budget = budget or Budget()
     named, sorts = check_columns(pair, names, kinds)
-    judged = held_out_pair or pair
+    judged = pair if held_out_pair is None else held_out_pair
     if judged.n_columns != pair.n_columns:
         raise InputError(f"held_out_pair has {judged.n_columns} columns: pair has {pair.n_columns}.")
     row_rng, column_rng, half_rng, tree_rng, near_rng = rng.spawn(5)
@@ -163,8 +164,9 @@ def verdict(
     order = first_rows(pair, budget.rows, near_rng)
     thin, thin_names, thin_kinds = some_columns(order, named, sorts, budget.columns, column_rng)
     scores = link_scores(thin, thin_kinds)
+    by_rows = repeated_by_rows(pair.X)
     checks = (
-        check_support(some, named),
+        check_support(some, named, sorts, by_rows),
         check_margins(some, named, sorts),
         check_moments(wide, wide_names, wide_kinds, half_rng),
         check_classifier(some.rows(slice(0, budget.classifier_rows)), named, sorts, tree_rng, n_jobs=n_jobs),
@@ -174,12 +176,9 @@ def verdict(
     )
     twins = find_twins(pair, named, sorts)
     word, p = combine(checks)
-    rows = tuple(
-        check.sentence for check in checks if check.name not in EXCHANGE and check.p_value * len(checks) < DOUBTFUL
-    )
-    return Verdict(
-        word, p, checks, twins, rows, find_remedies(checks, twins, pair, named, sorts, len(checks), DOUBTFUL)
-    )
+    failed = failing(checks, rows_repeat=bool(by_rows.any()))
+    rows = tuple(check.sentence for check in failed if check.name not in EXCHANGE)
+    return Verdict(word, p, checks, failed, twins, rows, find_remedies(failed, twins, pair, named, sorts))
 
 
 def combine(checks: Sequence[Check]) -> tuple[str, float]:
@@ -191,6 +190,19 @@ def combine(checks: Sequence[Check]) -> tuple[str, float]:
         if check.p_value * len(checks) < BROKEN and check.effect >= MATTERS and check.name not in NEVER_BREAKS
     ]
     return ("broken" if breaks else "doubtful" if p < DOUBTFUL else "good"), p
+
+
+def failing(checks: Sequence[Check], *, rows_repeat: bool) -> tuple[Check, ...]:
+    """Sort out the checks that failed, the surest first.
+
+    A wrong P^X alone puts rows nearer together than their knockoffs, and makes them repeat where all columns are
+    discrete: then it is P^X that is named, and not the rows.
+    """
+    found = [check for check in checks if check.p_value * len(checks) < DOUBTFUL]
+    if any(check.name in EXCHANGE for check in found):
+        blamed = {"neighbouring rows"} | (set() if rows_repeat else {"repeated rows"})
+        found = [check for check in found if check.name not in blamed]
+    return tuple(sorted(found, key=lambda check: (check.p_value, -check.effect)))
 
 
 def check_columns(
@@ -213,12 +225,12 @@ def check_columns(
 
 
 def some_rows(pair: Pair, most: int, rng: Generator) -> Pair:
-    """A random part of the rows, in random order."""
+    """Take a random part of the rows, in random order."""
     return pair.rows(rng.permutation(len(pair))[:most])
 
 
 def first_rows(pair: Pair, most: int, rng: Generator) -> Pair:
-    """A stretch of rows that follow each other."""
+    """Take a stretch of rows that follow each other."""
     start = int(rng.integers(max(len(pair) - most, 0) + 1))
     return pair.rows(slice(start, start + most))
 
@@ -226,7 +238,7 @@ def first_rows(pair: Pair, most: int, rng: Generator) -> Pair:
 def some_columns(
     pair: Pair, names: tuple[str, ...], kinds: tuple[str, ...], most: int, rng: Generator
 ) -> tuple[Pair, tuple[str, ...], tuple[str, ...]]:
-    """A random part of the features, at most ``most`` columns of them (or one feature)."""
+    """Take a random part of the features, at most ``most`` columns of them (or one feature)."""
     if pair.n_columns <= most:
         return pair, names, kinds
     features = rng.permutation(pair.n_features)
@@ -260,5 +272,5 @@ def cross_fitted_pair(
         fit_rng, draw_rng = stream.spawn(2)
         parts.append(fit(np.delete(X, fold, axis=0), fit_rng).sample(X[fold], draw_rng))
     place = np.argsort(np.concatenate(folds))
-    whole = [np.concatenate([part.X for part in parts])[place], np.concatenate([part.X_tilde for part in parts])[place]]
-    return Pair(*whole, parts[0].feature_of)
+    X_tilde = np.concatenate([part.X_tilde for part in parts])[place]
+    return Pair(np.concatenate([part.X for part in parts])[place], X_tilde, parts[0].feature_of)
