@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from knockoffs.errors import name_some
 from knockoffs.sampling.pair import Pair
 from knockoffs.validity.scores import FEW_LEVELS, frequent_levels, pooled_ranks
-from knockoffs.validity.signs import Check, critical_value, sign_p_value, sign_sums, worst_columns
+from knockoffs.validity.signs import Check, critical_value, either, sign_sums, worst_columns
 
 N_WAVES = 5  # cos(pi k rank), k = 1, ..., 5: where a column lies, its spread, its skewness, ...
 TAILS = (0.01, 0.05)  # share of the values in a tail
@@ -24,10 +24,10 @@ def check_margins(pair: Pair, names: Sequence[str], kinds: tuple[str, ...]) -> C
     differences, pooled = margin_differences(pair, kinds)
     per_column = np.array([np.abs(sign_sums(D)).max(initial=0.0) for D in differences])
     together = np.abs(sign_sums(pooled)).max(initial=0.0)
-    n_sums = sum(D.shape[1] for D in differences) + pooled.shape[1]
-    t = max(per_column.max(initial=0.0), together)
+    n_sums = sum(D.shape[1] for D in differences)
     worst = worst_columns(per_column, names, critical_value(n_sums))
-    p, effect = float(sign_p_value(t, n_sums)), t / np.sqrt(len(pair))
+    p, t = either((per_column.max(), n_sums), (together, pooled.shape[1]))
+    effect = t / np.sqrt(len(pair))
     if p > 0.05:
         sentence = "Each knockoff column has the distribution of its feature, as far as can be seen."
     elif worst:

@@ -79,6 +79,16 @@ def sign_p_value(t: ArrayLike, n_sums: int = 1, *, one_sided: bool = False) -> N
     return np.minimum(n_sums * tail, 1.0)
 
 
+def either(first: tuple[float, int], second: tuple[float, int]) -> tuple[float, float]:
+    """P-value and t of the surer of two families of sums, each given by its largest |t| and its size.
+
+    >>> [round(value, 4) for value in either((2.0, 1000), (4.0, 4))]
+    [0.0016, 4.0]
+    """
+    p, t = min((float(sign_p_value(t, n_sums)), float(t)) for t, n_sums in (first, second))
+    return min(2 * p, 1.0), t
+
+
 def worst_columns(strength: NDArray, names: Sequence[str], least: float) -> tuple[str, ...]:
     """Names of the columns whose strength reaches ``least``, strongest first."""
     order = np.argsort(-strength, kind="stable")
