@@ -39,17 +39,14 @@ class Config:
     ----------
     valid, faults : tuple of str
         Keys of ``VALID`` and ``FAULTS``.
-    n_valid, n_faults : tuple of int
-        Rows.
-    repetitions : int
-        Data sets for each case and number of rows.
+    valid_sizes, fault_sizes : tuple of pairs of int
+        Rows, and the data sets of so many rows for each case.
     """
 
     valid: tuple[str, ...]
     faults: tuple[str, ...]
-    n_valid: tuple[int, ...] = (200, 500, 1000, 5000)
-    n_faults: tuple[int, ...] = (500, 1000)
-    repetitions: int = 40
+    valid_sizes: tuple[tuple[int, int], ...] = ((200, 20), (500, 20), (1000, 16), (5000, 7))
+    fault_sizes: tuple[tuple[int, int], ...] = ((500, 40), (1000, 20))
 
 
 # Features
@@ -289,7 +286,7 @@ FAULTS: dict[str, Case] = {
 }
 CASES = VALID | CROSSED | FAULTS
 CONFIG = Config(tuple(VALID) + tuple(CROSSED), tuple(FAULTS))
-QUICK = Config(tuple(VALID), tuple(FAULTS), (200, 500), (500,), 5)
+QUICK = Config(tuple(VALID), tuple(FAULTS), ((200, 5), (500, 5)), ((500, 5),))
 
 
 def repeat(case: str, n: int, rng: Generator) -> NDArray:
@@ -311,18 +308,18 @@ def run(config: Config, rng: Generator, context: Context | None = None) -> Table
     from joblib import Parallel, delayed
 
     context = context or Context()
-    work = [(case, n, True) for case in config.valid for n in config.n_valid]
-    work += [(case, n, False) for case in config.faults for n in config.n_faults]
+    work = [(case, *size, True) for case in config.valid for size in config.valid_sizes]
+    work += [(case, *size, False) for case in config.faults for size in config.fault_sizes]
     table: Table = []
-    for (case, n, valid), stream in zip(work, rng.spawn(len(work)), strict=True):
-        rngs = stream.spawn(config.repetitions)
+    for (case, n, repetitions, valid), stream in zip(work, rng.spawn(len(work)), strict=True):
+        rngs = stream.spawn(repetitions)
 
         def compute(case: str = case, n: int = n, rngs: list[Generator] = rngs) -> dict[str, NDArray]:
             context.log(f"{case}, {n} rows: {len(rngs)} data sets")
             found = Parallel(n_jobs=context.n_jobs)(delayed(repeat)(case, n, r) for r in rngs)
             return {"found": np.stack(found)}
 
-        found = context.once(f"verdict-{case}-{n}-{fingerprint(config, case, n, stream)}", compute)["found"]
+        found = context.once(f"verdict-{case}-{n}-{fingerprint(case, n, rngs)}", compute)["found"]
         words, p_values = found[:, 0], found[:, 4:]
         table.append(
             {

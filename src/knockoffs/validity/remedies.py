@@ -65,7 +65,7 @@ def find_remedies(
         found.append(Remedy("more_classes", (), "fit P^X with more classes (components), or another family."))
     if linked := columns_of.get("pairs", ())[:5]:
         found.append(Remedy("fewer_columns", linked, f"if nothing else helps, leave out {name_some(linked)}."))
-    found += group_twins(twins, pair, names)
+    found += group_twins(twins, pair, names) if twins else []
     if failed.keys() & {"repeated rows", "order of rows", "neighbouring rows"}:
         found.append(Remedy("thin_rows", (), "keep one row of those that belong together."))
     return tuple(found)

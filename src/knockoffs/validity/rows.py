@@ -59,10 +59,10 @@ def check_order(pair: Pair, scores: Scores, names: Sequence[str]) -> Check:
     t = max(per_column.max(initial=0.0), t_all)
     p = float(sign_p_value(t, n_sums))
     worst = worst_columns(per_column, names, critical_value(n_sums))
-    lag = lag_one(pair.X)
     if p > 0.05:
         sentence = "The order of the rows does not show."
     else:
+        lag = lag_one(pair.X)
         sentence = (
             f"Rows are like the row before them (lag-one correlation {np.nanmean(lag):.2f} on average, "
             f"{np.nanmax(lag):.2f} at most{': ' + name_some(worst) if worst else ''}). If the table was only sorted, "

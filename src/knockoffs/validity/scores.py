@@ -78,7 +78,7 @@ def link_scores(pair: Pair, kinds: tuple[str, ...]) -> Scores:
             columns = [(np.equal(r, level) * 1.0, np.equal(r_tilde, level) * 1.0) for level in levels]
         else:
             columns = [(ndtri(r), ndtri(r_tilde)), (np.cos(2 * np.pi * r), np.cos(2 * np.pi * r_tilde))]
-            if len(np.unique(r)) <= 2:  # two values have one score
+            if len(np.unique([r, r_tilde])) <= 2:  # two values have one score
                 columns = columns[:1]
         for S, S_tilde in columns:
             parts.append(S)

@@ -99,7 +99,7 @@ def critical_value(n_sums: int, level: float = 0.05) -> float:
     """Smallest t that is beyond chance among ``n_sums`` sums.
 
     >>> round(critical_value(100), 1)
-    4.2
+    3.8
     """
     from scipy.special import ndtri
 
