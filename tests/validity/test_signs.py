@@ -36,7 +36,7 @@ def test_the_p_value_is_valid_under_every_pattern_of_signs(name, one_sided):
 
 
 def test_the_bound_is_attained():
-    """P(t >= sqrt 2) = 1/4 for two equal weights, and this is what the bound says: a smaller constant would be wrong."""
+    """P(t >= sqrt 2) = 1/4 for two equal weights, which is what the bound says: a smaller constant would be wrong."""
     assert sign_p_value(np.sqrt(2), one_sided=True) == pytest.approx(0.25)
     assert largest_excess(np.ones(2), lambda t: 0.99 * sign_p_value(t, one_sided=True)) > 0
 

@@ -14,7 +14,7 @@ from knockoffs.validity.margins import margin_differences
 from knockoffs.validity.moments import joint_sums, pair_sums
 from knockoffs.validity.rows import nearest
 from knockoffs.validity.scores import link_scores, pooled_ranks
-from knockoffs.validity.support import atoms
+from knockoffs.validity.support import atoms, round_alike
 
 KINDS = ("continuous", "nominal", "continuous", "binary", "count")
 OWNER = np.array([0, 1, 2, 2, 3])  # the third feature has two columns
@@ -97,6 +97,16 @@ def test_atoms_change_their_sign(pair, S):
         for least in (2, 4):
             before, after = (atoms(p.X[:, j], p.X_tilde[:, j], least) for p in (pair, swapped))
             np.testing.assert_array_equal(after, signs_of(S)[:, j] * before)
+
+
+def test_rounding_moves_with_the_values(rng):
+    X = rng.standard_normal((200, 2)).round(1)
+    pair = Pair(X, rng.standard_normal((200, 2)), np.arange(2))
+    S = rng.random((200, 2)) < 0.5
+    kinds = ("continuous", "continuous")
+    first, second = swap_rows(round_alike(pair, kinds), S), round_alike(swap_rows(pair, S), kinds)
+    np.testing.assert_array_equal(first.stacked, second.stacked)
+    assert len(np.unique(first.stacked)) < 80 < len(np.unique(pair.stacked))
 
 
 def cross_terms(pair):

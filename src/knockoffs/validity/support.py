@@ -5,8 +5,9 @@ them. Whether a value is an atom is counted among the 2n values of a column and 
 change when rows are swapped, so the difference between x_j and x_tilde_j changes its sign.
 
 A number that was rounded is no atom: its knockoffs are not rounded, and nothing comes of it. So an atom of numbers and
-counts holds a tenth of the rows; among labels and grades every value that stands twice is one. Columns whose values
-repeat because whole rows do are left to ``rows.py``: leaving some out can only raise the p-value.
+counts holds a tenth of the rows; among labels and grades every value that stands twice is one. Before the other checks,
+`round_alike` rounds knockoffs as their features are. Columns whose values repeat because whole rows do are left to
+``rows.py``: leaving some out can only raise the p-value.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import name_some
 from knockoffs.sampling.pair import Pair
+from knockoffs.validity.scores import FEW_LEVELS
 from knockoffs.validity.signs import Check, critical_value, sign_p_value, sign_sums, worst_columns
 
 ATOM = 0.1  # share of the rows from which a value of a numeric column is an atom
@@ -60,6 +62,30 @@ def atoms(x: NDArray, x_tilde: NDArray, least: float) -> NDArray:
     code, counts = np.unique(np.concatenate([x, x_tilde]), return_inverse=True, return_counts=True)[1:]
     often = (counts >= least)[code.ravel()]
     return np.subtract(often[:n], often[n:], dtype=float)
+
+
+def round_alike(pair: Pair, kinds: tuple[str, ...]) -> Pair:
+    """Move the values of rounded columns, and of their knockoffs, to the nearest value that stands more than once."""
+    X, X_tilde = pair.X.copy(), pair.X_tilde.copy()
+    for j, kind in enumerate(kinds):
+        grid = np.empty(0) if kind in LABELS else grid_of(X[:, j], X_tilde[:, j])
+        if len(grid):
+            edges = (grid[1:] + grid[:-1]) / 2
+            X[:, j], X_tilde[:, j] = (grid[np.searchsorted(edges, values)] for values in (X[:, j], X_tilde[:, j]))
+    return Pair(X, X_tilde, pair.feature_of)
+
+
+def grid_of(x: NDArray, x_tilde: NDArray) -> NDArray:
+    """Values that stand more than once, if they are many, hold half of the rows and none is an atom; else none.
+
+    >>> x = np.arange(60) % 30
+    >>> len(grid_of(x, x + np.linspace(0.1, 0.5, 60))), len(grid_of(x, x * 0.0)), len(grid_of(x % 15, x))
+    (30, 0, 0)
+    """
+    values, counts = np.unique(np.concatenate([x, x_tilde]), return_counts=True)
+    rounded = (counts > 1) & np.isfinite(values)
+    whole = rounded.sum() > FEW_LEVELS and counts[rounded].sum() >= len(x) / 2 and counts.max() < ATOM * len(x)
+    return values[rounded] if whole and np.isfinite(values).all() else np.empty(0)
 
 
 def strange(pair: Pair, j: int, name: str) -> str:

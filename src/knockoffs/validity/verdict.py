@@ -21,7 +21,7 @@ from knockoffs.validity.remedies import Remedy, find_remedies
 from knockoffs.validity.rows import check_neighbours, check_order, check_repeats, repeated_by_rows
 from knockoffs.validity.scores import link_scores
 from knockoffs.validity.signs import Check
-from knockoffs.validity.support import check_support
+from knockoffs.validity.support import LABELS, check_support, round_alike
 
 DOUBTFUL, BROKEN = 0.05, 0.01  # levels of the combined p-value: the rates of false alarms
 MATTERS = 0.1  # effect from which a difference that is no chance breaks the guarantee: 55 signs in 100 the same
@@ -171,17 +171,19 @@ def verdict(
     some, stretch = some_rows(judged, budget.rows, row_rng), following_rows(pair, budget.rows, row_rng)
     columns, feature_of = some_columns(pair, budget.columns, column_rng)
     few_names, few_kinds = tuple(named[j] for j in columns), tuple(sorts[j] for j in columns)
-    few = Pair(some.X[:, columns], some.X_tilde[:, columns], feature_of)
-    few_following = Pair(stretch.X[:, columns], stretch.X_tilde[:, columns], feature_of)
-    scores, by_rows = link_scores(few_following, few_kinds), repeated_by_rows(stretch.X)
+    rounded = round_alike(some, sorts)
+    few = Pair(rounded.X[:, columns], rounded.X_tilde[:, columns], feature_of)
+    following = round_alike(Pair(stretch.X[:, columns], stretch.X_tilde[:, columns], feature_of), few_kinds)
+    scores = link_scores(following, few_kinds)
+    by_rows = repeated_by_rows(stretch.X) & [kind not in LABELS for kind in sorts]
     checks = (
         check_support(some, named, sorts, by_rows),
-        check_margins(some, named, sorts),
+        check_margins(rounded, named, sorts),
         check_moments(few, few_names, few_kinds, half_rng),
-        check_classifier(some.rows(slice(0, budget.classifier_rows)), named, sorts, tree_rng, n_jobs=n_jobs),
+        check_classifier(rounded.rows(slice(0, budget.classifier_rows)), named, sorts, tree_rng, n_jobs=n_jobs),
         check_repeats(stretch),
-        check_order(few_following, scores, few_names),
-        check_neighbours(few_following, scores),
+        check_order(following, scores, few_names),
+        check_neighbours(following, scores),
     )
     twins = find_twins(stretch, named, sorts)
     word, p = combine(checks)
