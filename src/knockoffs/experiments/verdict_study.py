@@ -353,5 +353,4 @@ def plot(table: Table) -> Any:
     axes.set_yticks(places, [f"{row['case']}, n = {row['n']}" for row in table], fontsize=6)
     axes.set(xlabel="Share of data sets", xlim=(0, 1))
     axes.legend(fontsize=8)
-    figure.tight_layout()
     return figure
