@@ -28,7 +28,7 @@ def test_every_relation_is_found_at_once_and_later_columns_go(rng):
     X = rng.normal(size=(200, 6))
     X = np.column_stack([X, 2 * X[:, 0] - X[:, 2], 1e6 * X[:, 1] + 3, X[:, 3] + X[:, 4] + X[:, 5]])
     assert found(X) == {6: [0, 2], 7: [1], 8: [3, 4, 5]}
-    assert found(X[:, ::-1]) == {6: [2, 8], 7: [1], 8: [2, 6]} or len(found(X[:, ::-1])) == 3
+    assert found(X[:, ::-1]).keys() == {5, 7, 8}
 
 
 def test_a_chain_of_relations_drops_as_many_as_the_rank_asks_for(rng):
@@ -48,6 +48,12 @@ def test_innocent_columns_are_not_named(rng):
     X = rng.normal(size=(2000, 1)) + 1e-2 * rng.normal(size=(2000, 63))
     X = np.column_stack([X, X[:, 3] + X[:, 40]])
     assert found(X) == {63: [3, 40]}
+
+
+def test_a_column_near_the_sum_is_not_taken_for_a_part_of_it(rng):
+    X = rng.normal(size=(300, 3))
+    X = np.column_stack([X, X[:, 0] + X[:, 1] + 0.1 * rng.normal(size=300), X[:, 0] + X[:, 1]])
+    assert found(X) == {4: [0, 1]}
 
 
 def test_near_collinear_columns_are_free(rng):
