@@ -8,6 +8,7 @@ import pytest
 from knockoffs.registry import load
 from knockoffs.sampling.conjugates import CONJUGATES
 from knockoffs.sampling.conjugates.gaussian import GaussianLaw
+from knockoffs.sampling.conjugates.markov_chain import JumpChain, MarkovChain
 from knockoffs.sampling.definition import check_definition
 from knockoffs.sampling.factors import Factor
 
@@ -72,6 +73,16 @@ def jump_chain(rng, kind):
     return dict(
         conjugate=kind(rng.dirichlet(np.ones(3), size=3), np.array([0.0, 0.4])), u=every(3, 3, 3), sums_to_one=True
     )
+
+
+@example
+def grouped_chain(rng, kind):
+    """Whole groups are swapped: of one, two and one steps; a chain of steps, or one that stays or jumps."""
+    chain = MarkovChain(*random_steps(rng, 4, 2))
+    if rng.random() < 0.5:
+        chain = JumpChain(rng.dirichlet(np.ones(2), size=4), rng.random(3))
+    groups = np.array([0, 1, 1, 2])
+    return dict(conjugate=kind(chain, groups), u=every(2, 2, 2, 2), feature_of=groups, sums_to_one=True)
 
 
 @example

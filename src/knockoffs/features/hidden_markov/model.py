@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, unknown_option
 from knockoffs.features.family import kept_per_how
@@ -32,8 +32,9 @@ from knockoffs.features.hidden_markov.emissions import (
     GaussianEmissions,
 )
 from knockoffs.features.hidden_markov.inference import log_likelihood, sample_states, state_given_others
+from knockoffs.sampling.conjugates.grouped_chain import GroupedChain
 from knockoffs.sampling.conjugates.identity import Identity
-from knockoffs.sampling.conjugates.markov_chain import MarkovChain
+from knockoffs.sampling.conjugates.markov_chain import JumpChain, MarkovChain
 from knockoffs.sampling.inverse_cdf import sample_weights
 from knockoffs.sampling.network import BayesianNetwork, Conjugate, Node
 
@@ -82,27 +83,31 @@ class HiddenMarkov:
         object.__setattr__(self, "transitions", chain.transitions)
 
     @kept_per_how
-    def as_network(self, *, hidden_knockoff: str = "copy", n_jobs: int | None = None) -> BayesianNetwork:
+    def as_network(
+        self, *, hidden_knockoff: str = "copy", feature_of: ArrayLike | None = None, n_jobs: int | None = None
+    ) -> BayesianNetwork:
         """H -> X, with H drawn by forward filtering and backward sampling.
 
         Parameters
         ----------
         hidden_knockoff : {"copy", "posterior"}
             How the hidden chain moves; both are valid, see the head of this file.
+        feature_of : array of int, shape (p,), optional
+            Groups of neighbouring sites, 0, ..., 0, 1, ..., 1, 2, ...: knockoffs are then exchangeable under swaps of
+            whole groups, and lie further from X ("copy"). One site a group if left out.
         n_jobs : int, optional
             Threads that share the rows; the draws do not depend on it.
         """
-        check_hidden_knockoff(hidden_knockoff)
         jobs = n_jobs or 1
-        moves = hidden_knockoff == "copy"
-        chain: Conjugate = MarkovChain(self.initial, self.transitions, jobs) if moves else Identity()
+        groups = None if feature_of is None else np.asarray(feature_of)
+        chain = move_chain(MarkovChain(self.initial, self.transitions, jobs), hidden_knockoff, groups)
 
         def sample_hidden(X: NDArray, rng: Generator) -> dict[str, NDArray]:
             return {"H": sample_states(self, X, rng, jobs)}
 
         H = Node("H", parents=(), conjugate=chain)
         X = Node("X", ("H",), EmissionConjugate(self.emissions, jobs), columns=range(self.emissions.shape[0]))
-        return BayesianNetwork((H, X), sample_hidden=sample_hidden)
+        return BayesianNetwork((H, X), sample_hidden, groups)  # type: ignore[arg-type]
 
     def log_density(self, X: NDArray) -> NDArray:
         """Log P(X) of every row, shape (n,), exactly; missing cells are summed out."""
@@ -124,10 +129,13 @@ class HiddenMarkov:
         return self.emissions.draw_site(j, H, rng).reshape(n_draws, len(X))
 
 
-def check_hidden_knockoff(hidden_knockoff: str) -> None:
-    """Refuse a word that is no way to move a hidden chain."""
+def move_chain(chain: MarkovChain | JumpChain, hidden_knockoff: str, groups: NDArray | None) -> Conjugate:
+    """Conjugate of a hidden chain: its copy, site by site or in groups, or the chain itself."""
     if hidden_knockoff not in HIDDEN_KNOCKOFFS:
         raise unknown_option("hidden_knockoff", hidden_knockoff, HIDDEN_KNOCKOFFS)
+    if hidden_knockoff == "posterior":
+        return Identity()
+    return chain if groups is None else GroupedChain(chain, groups)
 
 
 def from_hmmlearn(model: Any, n_sites: int) -> HiddenMarkov:

@@ -13,15 +13,14 @@ from functools import cached_property, partial
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError
 from knockoffs.features.family import kept_per_how
 from knockoffs.features.hidden_markov.emissions import DiscreteEmissions, EmissionConjugate, keep_missing
 from knockoffs.features.hidden_markov.inference import check_sites, refuse_impossible
-from knockoffs.features.hidden_markov.model import check_hidden_knockoff
+from knockoffs.features.hidden_markov.model import move_chain
 from knockoffs.features.posterior.mosaic_filter import Likelihood, log_evidence, state_given_others
-from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.conjugates.markov_chain import JumpChain, draw_key, encode_states, over_rows
 from knockoffs.sampling.inverse_cdf import sample_weights
 from knockoffs.sampling.network import BayesianNetwork, Blanket, Conjugate, Node
@@ -99,21 +98,25 @@ class HaplotypeModel:
     mosaic: Mosaic
 
     @kept_per_how
-    def as_network(self, *, hidden_knockoff: str = "copy", n_jobs: int | None = None) -> BayesianNetwork:
+    def as_network(
+        self, *, hidden_knockoff: str = "copy", feature_of: ArrayLike | None = None, n_jobs: int | None = None
+    ) -> BayesianNetwork:
         """Return H -> X.
 
         Parameters
         ----------
-        hidden_knockoff : {"copy", "posterior"}
+        hidden_knockoff, feature_of
             As in HiddenMarkov.
         n_jobs : int, optional
             Threads that share the rows; the draws do not depend on it.
         """
         theta, jobs = self.mosaic.theta, n_jobs or 1
+        groups = None if feature_of is None else np.asarray(feature_of)
         emissions = DiscreteEmissions(np.stack([1 - theta, theta], axis=2), genotypes=True)
-        H = Node("H", (), _moves(self.mosaic, hidden_knockoff, jobs))
+        H = Node("H", (), _moves(self.mosaic, hidden_knockoff, groups, jobs))
         X = Node("X", ("H",), EmissionConjugate(emissions, jobs), columns=range(len(theta)))
-        return BayesianNetwork((H, X), sample_hidden=partial(self._sample_hidden, n_jobs=jobs))
+        sample_hidden = partial(self._sample_hidden, n_jobs=jobs)
+        return BayesianNetwork((H, X), sample_hidden, groups)  # type: ignore[arg-type]
 
     def log_density(self, X: NDArray) -> NDArray:
         """Log P(X) of every row, shape (n,), exactly; missing cells are summed out."""
@@ -173,21 +176,25 @@ class GenotypeModel:
     mosaic: Mosaic
 
     @kept_per_how
-    def as_network(self, *, hidden_knockoff: str = "copy", n_jobs: int | None = None) -> BayesianNetwork:
+    def as_network(
+        self, *, hidden_knockoff: str = "copy", feature_of: ArrayLike | None = None, n_jobs: int | None = None
+    ) -> BayesianNetwork:
         """Return A -> X <- B.
 
         Parameters
         ----------
-        hidden_knockoff : {"copy", "posterior"}
+        hidden_knockoff, feature_of
             As in HiddenMarkov.
         n_jobs : int, optional
             Threads that share the rows; the draws do not depend on it.
         """
         theta, jobs = self.mosaic.theta, n_jobs or 1
-        chain = _moves(self.mosaic, hidden_knockoff, jobs)
+        groups = None if feature_of is None else np.asarray(feature_of)
+        chain = _moves(self.mosaic, hidden_knockoff, groups, jobs)
         X = Node("X", ("A", "B"), GenotypeConjugate(theta, jobs), columns=range(len(theta)))
         sample_hidden = partial(self._sample_hidden, n_jobs=jobs)
-        return BayesianNetwork((Node("A", (), chain), Node("B", (), chain), X), sample_hidden=sample_hidden)
+        nodes = Node("A", (), chain), Node("B", (), chain), X
+        return BayesianNetwork(nodes, sample_hidden, groups)  # type: ignore[arg-type]
 
     def log_density(self, X: NDArray) -> NDArray:
         """Log P(X) of every row, shape (n,), exactly; missing cells are summed out."""
@@ -277,8 +284,5 @@ def genotype_law(theta: NDArray) -> NDArray:
     return np.stack([(1 - a) * (1 - b), a * (1 - b) + (1 - a) * b, a * b])
 
 
-def _moves(mosaic: Mosaic, hidden_knockoff: str, n_jobs: int) -> Conjugate:
-    check_hidden_knockoff(hidden_knockoff)
-    if hidden_knockoff == "posterior":
-        return Identity()
-    return JumpChain(mosaic.chain.alpha, mosaic.chain.jump, n_jobs)
+def _moves(mosaic: Mosaic, hidden_knockoff: str, groups: NDArray | None, n_jobs: int) -> Conjugate:
+    return move_chain(JumpChain(mosaic.chain.alpha, mosaic.chain.jump, n_jobs), hidden_knockoff, groups)
