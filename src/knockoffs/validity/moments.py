@@ -6,8 +6,10 @@ With D_i = s(x_i) - s(x_tilde_i) and M_j = (s(x_j) + s(x_tilde_j)) / 2 for score
 - D_i D_j changes its sign when one of the two features is swapped: x_i x_j against x_i x_tilde_j.
 
 Together they are all second moments of the scores of (X, X_tilde). D_i D_j of one feature's own columns never changes
-its sign, so it is left out. Four sums join all pairs, weighted by how strongly the columns are linked (the correlation
-of M, which no swap changes): many weak differences are seen that way.
+its sign, so it is left out. Four sums join the bent links, of where one column lies with how far out another does,
+weighted by the correlation of M, which no swap changes: many weak ones are seen that way. (Straight links are left to
+single pairs: a covariance that is shrunk because rows are few understates all of them a little, and such sums would
+call every one of those fits broken.)
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ def check_moments(pair: Pair, names: Sequence[str], kinds: tuple[str, ...], rng:
     elif worst:
         sentence = f"Knockoffs are linked to other columns differently from their features: {name_some(worst)}."
     else:
-        sentence = "Knockoffs are linked to each other differently from their features: a little in many pairs."
+        sentence = "Knockoffs are linked to each other differently from their features: bent a little in many pairs."
     return Check("pairs", p, float(t), float(effect), worst, sentence)
 
 
@@ -58,14 +60,15 @@ def pair_sums(scores: Scores, owner: NDArray[np.intp]) -> tuple[NDArray, NDArray
 
 
 def joint_sums(scores: Scores, owner: NDArray[np.intp], rng: Generator) -> NDArray:
-    """All pairs together, shape (4,): under the swap of every feature and of a random half S; all links, clear ones.
+    """Bent links together, shape (4,): under the swap of every feature and of a random half S; all links, clear ones.
 
     sum_ij C_ij D_i M_j changes its sign with the swap of all features, and the sum of C_ij D_i D_j over i in S and j
     not in S with that of S, for any C that no swap changes.
     """
     D, M = scores.difference, scores.middle
     size = np.sqrt((M**2).sum(axis=0))
-    C = studentise(M.T @ M, np.outer(size, size) ** 2) * (owner[:, None] != owner)
+    bent = (owner[:, None] != owner) & (scores.far_out[:, None] != scores.far_out)
+    C = studentise(M.T @ M, np.outer(size, size) ** 2) * bent
     in_S = (rng.permutation(owner.max() + 1) % 2 == 0)[owner]
     terms = []
     for weights in (C, np.where(np.abs(C) > CLEAR / np.sqrt(len(M)), C, 0.0)):

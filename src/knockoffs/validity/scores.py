@@ -27,11 +27,14 @@ class Scores:
     ----------
     S, S_tilde : array, shape (n, k)
     column_of : array of int, shape (k,)
+    far_out : array of bool, shape (k,)
+        Scores of how far out a value lies; the others are of where it lies, or of a label.
     """
 
     S: NDArray
     S_tilde: NDArray
     column_of: NDArray[np.intp]
+    far_out: NDArray[np.bool_]
 
     @property
     def difference(self) -> NDArray:
@@ -70,7 +73,7 @@ def link_scores(pair: Pair, kinds: tuple[str, ...]) -> Scores:
     The first is the normal score, the second cos(2 pi rank): largest at both ends, so that a link by a square is seen.
     """
     ranks, ranks_tilde = pooled_ranks(pair)
-    parts, parts_tilde, owners = [], [], []
+    parts, parts_tilde, owners, far_out = [], [], [], []
     for j, kind in enumerate(kinds):
         r, r_tilde = ranks[:, j], ranks_tilde[:, j]
         if kind == "nominal":
@@ -80,11 +83,13 @@ def link_scores(pair: Pair, kinds: tuple[str, ...]) -> Scores:
             columns = [(ndtri(r), ndtri(r_tilde)), (np.cos(2 * np.pi * r), np.cos(2 * np.pi * r_tilde))]
             if len(np.unique([r, r_tilde])) <= 2:  # two values have one score
                 columns = columns[:1]
-        for S, S_tilde in columns:
+        for place, (S, S_tilde) in enumerate(columns):
             parts.append(S)
             parts_tilde.append(S_tilde)
             owners.append(j)
-    return Scores(np.column_stack(parts), np.column_stack(parts_tilde), np.array(owners, dtype=np.intp))
+            far_out.append(kind != "nominal" and place == 1)
+    owner, S, S_tilde = np.array(owners, dtype=np.intp), np.column_stack(parts), np.column_stack(parts_tilde)
+    return Scores(S, S_tilde, owner, np.array(far_out))
 
 
 def frequent_levels(r: NDArray, r_tilde: NDArray, most: int) -> NDArray:
