@@ -19,7 +19,7 @@ from knockoffs.features.discrete_network import DiscreteNetwork, fit_discrete_ne
 from knockoffs.features.gaussian import fit_gaussian, gaussian_features
 from knockoffs.features.gaussian_mixture import fit_gaussian_mixture, gaussian_mixture_features
 from knockoffs.features.hidden_markov import HiddenMarkov
-from knockoffs.features.hidden_markov_emissions import DiscreteEmissions
+from knockoffs.features.hidden_markov.emissions import DiscreteEmissions
 from knockoffs.features.naive_bayes import fit_naive_bayes
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import NetworkSampler

@@ -46,7 +46,11 @@ class Family:
     how: tuple[str, ...] = ()
 
 
+_LATENT = "knockoffs.features.latent.fit:fit_latent"
+_ANY = ("numbers", "labels", "missing", "kinds", "names", "groups")
+
 FAMILIES: dict[str, Family] = {
+    "latent": Family(_LATENT, _ANY, ("n_classes", "diagonal", "criterion"), ("n_sweeps", "n_jobs")),
     "gaussian": Family(
         "knockoffs.features.gaussian:fit_gaussian", ("numbers", "groups", "names"), ("diagonal", "dependent")
     ),
