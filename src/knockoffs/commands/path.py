@@ -27,9 +27,10 @@ from knockoffs.importance.scores import Scores
 from knockoffs.procedure import fit_feature_model
 from knockoffs.sampling.sampler import sample_knockoffs
 from knockoffs.sampling.swap import swap
-from knockoffs.table.files import atomic_file, write_table_file
+from knockoffs.table.files import write_table_file
 from knockoffs.table.table import MIN_ROWS
 from knockoffs.table.target import check_target, check_weights
+from knockoffs.table.writer import atomic_file
 
 MOST_LETTERS = 28  # of a name in the legend
 MOST_TIMES = 4.0  # the largest W of the named columns: how far the axis follows the others

@@ -51,6 +51,7 @@ def sample_knockoffs_bed(
     rng: Generator,
     rows_at_once: int = 4096,
     resume: bool = True,
+    force: bool = False,
 ) -> Path:
     """Write knockoffs of a .bed file as another .bed file with the same people and SNPs.
 
@@ -73,6 +74,8 @@ def sample_knockoffs_bed(
         People in a block.
     resume : bool
         False throws the blocks of an earlier run away.
+    force : bool
+        Whether files that are there already may be overwritten.
 
     Returns
     -------
@@ -81,6 +84,7 @@ def sample_knockoffs_bed(
     bed, out = Path(bed), Path(out)
     if out.suffix != ".bed":
         raise InputError(f"out={str(out)!r}: the name must end in .bed.")
+    check_bed_output(bed, out, force=force)
     if rows_at_once < 1:
         raise InputError(f"rows_at_once={rows_at_once}: a block needs at least one person.")
     with _open(bed) as file:
@@ -111,6 +115,21 @@ def sample_knockoffs_bed(
     _assemble(bed, out, folder, chosen, range(0, n, rows_at_once))
     shutil.rmtree(folder)
     return out
+
+
+def check_bed_output(bed: Path, out: Path, *, force: bool = False) -> None:
+    """Refuse, before any work, a .bed, .bim or .fam that must not or cannot be written."""
+    from knockoffs.table.writer import check_output
+
+    endings = (".bed", ".bim", ".fam")
+    inputs = [bed.with_suffix(ending) for ending in endings]
+    for ending in endings:
+        source = bed.with_suffix(ending)  # a stopped run may have left a copy of it
+
+        def ours(path: Path, source: Path = source) -> bool:
+            return source.suffix != ".bed" and path.read_bytes() == source.read_bytes()
+
+        check_output(out.with_suffix(ending), inputs, force=force, ours=ours)
 
 
 def fastphase_models(
