@@ -74,7 +74,7 @@ def test_a_stopped_run_goes_on(genotypes, tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         run(genotypes, tmp_path / "out.bed")
     assert not (tmp_path / "out.bed").exists()
-    assert len(list((tmp_path / "out.parts").glob("*.npy"))) == 5
+    assert len(list((tmp_path / "out.parts").glob("block_*.npy"))) == 5
     calls.clear()
     resumed, _ = plink.read_bed(run(genotypes, tmp_path / "out.bed"))
     assert len(calls) == 3  # 2 chromosomes x 4 blocks, 5 were there

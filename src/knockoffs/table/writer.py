@@ -54,8 +54,6 @@ def atomic_files(*paths: Path) -> Iterator[tuple[IO[bytes], ...]]:
         with _naming(paths[0]):
             yield tuple(files)
             for file in files:
-                file.flush()
-                os.fsync(file.fileno())
                 file.close()
             rename_together(list(zip(temporaries, places, strict=True)))
     finally:
@@ -71,6 +69,7 @@ def rename_together(pairs: Sequence[tuple[Path, Path]]) -> None:
     """Give finished files, each (temporary, place), their names, the first of them first; see `atomic_files`."""
     aside: list[tuple[Path, Path]] = []
     for temporary, place in pairs:
+        _sync(temporary, os.O_RDWR)
         with suppress(OSError):
             os.chmod(temporary, _new_file_mode(place))
     try:
@@ -92,14 +91,16 @@ def rename_together(pairs: Sequence[tuple[Path, Path]]) -> None:
             with suppress(OSError):
                 old.unlink()
     for folder in {place.parent for _, place in pairs}:
-        _sync_folder(folder)
+        with suppress(OSError):  # not every system can
+            _sync(folder, os.O_RDONLY)
 
 
 def clear_leftovers(path: Path) -> None:
-    """Remove the temporary files of runs that were killed while they wrote this file."""
-    pattern = re.compile(rf"\.{re.escape(_short(path.name))}\.([0-9a-f]{{8}})-([0-9]+)-[a-z0-9_]+\.tmp")
+    """Remove the temporary files of runs that were killed while they wrote this file; of a folder, any in it."""
+    folder, name = (path, ".+") if path.is_dir() else (path.parent, re.escape(_short(path.name)))
+    pattern = re.compile(rf"\.{name}\.([0-9a-f]{{8}})-([0-9]+)-[a-z0-9_]+\.tmp")
     with suppress(OSError):
-        for other in os.scandir(path.parent):
+        for other in os.scandir(folder):
             found = pattern.fullmatch(other.name)
             if found and _is_dead(found[1], int(found[2]), other):
                 os.unlink(other.path)
@@ -226,13 +227,13 @@ def _new_file_mode(path: Path) -> int:
     return 0o666 & ~mask
 
 
-def _sync_folder(folder: Path) -> None:
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+def _sync(path: Path, flags: int) -> None:
+    """Wait until a file, or a folder, is on the disk."""
+    handle = os.open(path, flags)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 @contextmanager
