@@ -173,7 +173,7 @@ def test_a_table_of_genotypes_on_the_command_line(tmp_path, capsys):
     command(*shared, "--drop", "y")
     knockoffs = pl.read_csv(tmp_path / "k.csv")
     assert knockoffs.schema == counts.schema and set(knockoffs.to_numpy().ravel()) == {0, 1, 2}
-    command(*shared, status=1)
+    command(*shared, "--force", status=1)
     assert "the files hold 5 sites, and X has 6 columns" in capsys.readouterr().err
     option = ("--feature-model", "fastphase", "--feature-model-option", f"prefix={tmp_path / 'sites'}")
     command("select", tmp_path / "table.csv", "--target", "y", "--fdr", 0.5, *option, "--out", tmp_path)
