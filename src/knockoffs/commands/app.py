@@ -27,6 +27,8 @@ from knockoffs.commands.output import UnprintedError, prepare_streams, printable
 
 DEFAULT_FEATURE_MODEL = "mixture"  # that of feature_choice.py, which is not imported to show the help
 
+STOPPED = 130  # status of a program that was ended by Ctrl-C
+
 app = typer.Typer(
     name="knockoffs",
     no_args_is_help=True,
@@ -86,6 +88,8 @@ def main(arguments: list[str] | None = None) -> None:
     click_exception = typer.BadParameter.__mro__[2]  # typer brings its own copy of click, or uses the real one
     try:
         status = app(args=arguments, standalone_mode=False)
+        if status == STOPPED:  # what typer makes of Ctrl-C
+            raise KeyboardInterrupt
     except InputError as error:
         fail(str(error), 1)
     except click_exception as error:  # type: ignore[misc]
@@ -94,7 +98,7 @@ def main(arguments: list[str] | None = None) -> None:
             sys.exit(2)
         fail(error.format_message(), 2)
     except (typer.Abort, KeyboardInterrupt):
-        fail("stopped; files that were not finished are not there, older ones are as they were.", 130)
+        fail("stopped; files that were not finished are not there, older ones are as they were.", STOPPED)
     except UnprintedError as error:
         if str(error):  # else the reader of our output has gone, and wants no more of it
             fail(f"standard output: {error}. What was to be saved is saved.", 1)
