@@ -18,11 +18,12 @@ from knockoffs.commands.calls import (
     bad_call,
     check_call,
     check_feature_model,
-    check_jobs,
     check_picture,
     parse_options,
+    prepare_jobs,
     split_names,
 )
+from knockoffs.commands.interrupt import interrupt_once
 from knockoffs.commands.output import UnprintedError, prepare_streams, printable, put, say, show, spoken_warnings
 
 DEFAULT_FEATURE_MODEL = "mixture"  # that of feature_choice.py, which is not imported to show the help
@@ -87,7 +88,8 @@ def main(arguments: list[str] | None = None) -> None:
 
     click_exception = typer.BadParameter.__mro__[2]  # typer brings its own copy of click, or uses the real one
     try:
-        status = app(args=arguments, standalone_mode=False)
+        with interrupt_once():
+            status = app(args=arguments, standalone_mode=False)
         if status == STOPPED:  # what typer makes of Ctrl-C
             raise KeyboardInterrupt
     except InputError as error:
@@ -331,7 +333,7 @@ def path(
     }
     check_call(parameters)
     check_picture(out)
-    check_jobs(jobs)
+    prepare_jobs(jobs)
     from knockoffs.commands.path import check_plotting, follow_path, write_path
     from knockoffs.commands.work import other_paths, read
     from knockoffs.table.writer import check_output
@@ -380,6 +382,7 @@ def reproduce(
         raise bad_call(str(unknown_option("NAME", name, known)))
     if data is not None and not data.is_dir():
         raise bad_call(f"--data {str(data)!r}: there is no such folder.")
+    prepare_jobs(jobs)
     for written in run_experiment(
         name, quick=quick, device=device, out=out, seed=seed, n_jobs=jobs, data_folder=data, archive=archive
     ):
@@ -418,7 +421,7 @@ def demo(
     columns["diagnosis"] = np.asarray(data.target_names, dtype=object)[data.target]
     parameters = {"target": "diagnosis", "drop": [], "fdr": fdr, "seed": seed}
     check_call(parameters)
-    check_jobs(jobs)
+    prepare_jobs(jobs)
     if out is not None:
         check_selection_place(out, force=force)
     origin = {"file": "breast cancer, scikit-learn", "sha256": hashlib.sha256(data.data.tobytes()).hexdigest()}

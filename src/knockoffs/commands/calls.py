@@ -134,10 +134,14 @@ def split_names(frame: Any, names: list[str], option: str) -> list[str]:
     return listed
 
 
-def check_jobs(jobs: int | None) -> None:
-    """Refuse no jobs at all."""
+def prepare_jobs(jobs: int | None) -> None:
+    """Refuse no jobs at all, and see to it that Ctrl-C will end several without a word of theirs."""
     if jobs == 0:
         raise bad_call("--jobs 0: at least one job is needed; -1 stands for all cores.")
+    if jobs not in (None, 1):
+        from knockoffs.commands.interrupt import shield_children
+
+        shield_children()
 
 
 def check_picture(out: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from knockoffs.commands.calls import bad_call, check_columns, check_jobs, is_network_file, split_names
+from knockoffs.commands.calls import bad_call, check_columns, is_network_file, prepare_jobs, split_names
 from knockoffs.commands.output import say, spoken_warnings
 from knockoffs.record import SelectionRecord, check_selection_place, record_selection, write_selection
 from knockoffs.table.files import (
@@ -24,7 +24,7 @@ from knockoffs.table.writer import check_output
 
 def run_selection(table: Path, parameters: Mapping[str, Any], jobs: int | None) -> SelectionRecord:
     """Read a file, select, and record what was found."""
-    check_jobs(jobs)
+    prepare_jobs(jobs)
     frame = read(table, parameters)
     data = {"file": table.name, "sha256": file_hash(table)}
     return run_on_frame(frame, parameters, data, jobs)
@@ -152,7 +152,7 @@ def sample_table(
     from knockoffs.procedure import fit_feature_model
     from knockoffs.sampling.sampler import sample_knockoffs
 
-    check_jobs(jobs)
+    prepare_jobs(jobs)
     if out.is_dir():
         ending = file_format(table)
         out = out / f"{table.name[: -len(ending)]}.knockoffs{ending}"
@@ -195,7 +195,7 @@ def sample_genotypes(
     from knockoffs.registry import check_options
     from knockoffs.table.plink import check_bed_output, fastphase_models, sample_knockoffs_bed
 
-    check_jobs(jobs)
+    prepare_jobs(jobs)
     if out.is_dir():
         out = out / f"{bed.stem}.knockoffs.bed"
     check_bed_output(bed, out, force=force)
