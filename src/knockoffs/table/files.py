@@ -81,21 +81,39 @@ def check_parquet(ending: str) -> None:
 
 def _read_parquet(path: Path) -> Any:
     check_parquet(".parquet")
+    polars, pyarrow = (find_spec(name) is not None for name in ("polars", "pyarrow"))
     try:
-        if find_spec("polars") is not None:
+        frame = _read_by_pyarrow(path) if pyarrow else _read_by_polars(path)
+        if polars and pyarrow:
             import polars as pl
 
-            frame = pl.read_parquet(path)
-        else:
-            import pyarrow.parquet
-
-            frame = pyarrow.parquet.read_table(path)
-    except Exception as error:  # each library has its own errors for a file that it cannot read
+            frame = pl.from_arrow(frame)
+    except BaseException as error:  # each library has its own errors for a file that it cannot read
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # which polars raises
+            raise
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise InputError(f"{path}: cannot be read as parquet: {reason}") from error
     if len(frame) == 0:
         raise InputError(f"{path}: the file has no rows.")
     return _plain_numbers(frame)
+
+
+def _read_by_pyarrow(path: Path) -> Any:
+    """Read by the library that refuses damaged files; polars ends the whole process on some."""
+    import pyarrow.parquet
+
+    table = pyarrow.parquet.ParquetFile(path).read()  # read_table would take the names of folders for columns
+    table.validate(full=True)
+    for field in table.schema:  # what is no text here would be a panic there
+        for text in (field.name.encode(), *(part for pair in (field.metadata or {}).items() for part in pair)):
+            text.decode()
+    return table.replace_schema_metadata(None)
+
+
+def _read_by_polars(path: Path) -> Any:
+    import polars as pl
+
+    return pl.read_parquet(path, hive_partitioning=False)
 
 
 def _plain_numbers(frame: Any) -> Any:
