@@ -19,9 +19,10 @@ from knockoffs.importance.accuracy_drop import FAKES
 from knockoffs.importance.lambda_path import LambdaPath
 from knockoffs.procedure import follow_lambda
 from knockoffs.seeds import as_generator
-from knockoffs.table.files import atomic_file, write_table_file
+from knockoffs.table.files import write_table_file
 from knockoffs.table.table import MIN_ROWS
 from knockoffs.table.target import as_target, check_weights
+from knockoffs.table.writer import atomic_file
 
 MOST_LETTERS = 28  # of a name in the legend
 MOST_TIMES = 4.0  # the largest W of the named columns: how far the axis follows the others
