@@ -22,7 +22,10 @@ from knockoffs.table.target import Target
 from knockoffs.table.target_kinds import KINDS_OF_TASK
 
 DEFAULT_FDR = 0.1
-DEFAULT_FEATURE_MODEL = "mixture"
+DEFAULT_FEATURE_MODEL = "auto"  # the latent model, which takes any table
+METHODS = ("auto", "knockoffs", "conditional_test")
+CONDITIONAL_FAMILIES = ("auto", "latent", "gaussian", "mixture", "naive_bayes", "hmm", "network")
+TEST_MODELS = ("best", "lasso", "boosting")  # models of y that conditional tests take by name
 BEST = "best"  # the default model of y: of these, the one that predicts held-out rows best
 BEST_OF = ("lasso", "boosting")
 FEW_ROWS = 100  # a boosted tree needs twenty in a leaf

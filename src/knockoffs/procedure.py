@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
-from knockoffs.features.source import KnockoffSource
+from knockoffs.evidence import combine_draws
+from knockoffs.features.source import KnockoffSource, Settled
 from knockoffs.filter import check_fdr, check_offset, difference, knockoff_filter, knockoff_threshold, q_values
 from knockoffs.importance.best import BestOf
 from knockoffs.importance.lambda_path import Fake, LambdaPath
-from knockoffs.importance.scores import NamedScores, Scores
+from knockoffs.importance.scores import NamedScores, Scores, mean_of
 from knockoffs.importance.statistic import ModelScore, Scored, Statistic
+from knockoffs.progress import track
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler
 from knockoffs.selection import Selection
-from knockoffs.table.columns import design
+from knockoffs.table.columns import Column, design
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target, as_target
+from knockoffs.testing.conditional import conditional_tests
+from knockoffs.validity.verdict import Verdict
+from knockoffs.validity.verdict import verdict as give_verdict
+
+FEWEST_JUDGED = 50  # rows, below which a verdict could see nothing
+Rule = Callable[[NDArray, NDArray], NDArray]
 
 Swappable = TypeVar("Swappable", Scored, Scores, NamedScores)
 
@@ -34,9 +43,12 @@ def select_features(
     *,
     knockoffs: KnockoffSource,
     statistic: Statistic,
-    rule: Callable[[NDArray, NDArray], NDArray] = difference,
+    rule: Rule = difference,
     fdr: float = 0.1,
     offset: int = 1,
+    n_draws: int = 1,
+    level: str = "fixed",
+    verdict: bool = False,
     notes: Mapping[str, str] | None = None,
     rng: Generator,
     n_jobs: int | None = None,
@@ -58,6 +70,12 @@ def select_features(
         Target false discovery rate.
     offset : {1, 0}
         1 is knockoff+, which controls the FDR.
+    n_draws : int
+        Draws of knockoffs, joined by their e-values.
+    level : {"fixed", "post_hoc"}
+        "post_hoc" chooses the level after looking, and states it.
+    verdict : bool
+        Whether the knockoffs are checked against the features.
     notes : mapping, optional
         What was chosen by default before, in words, to be kept with the answer.
     rng : numpy.random.Generator
@@ -68,26 +86,163 @@ def select_features(
     -------
     Selection
     """
-    fdr, offset = check_fdr(fdr), check_offset(offset)
-    table = knockoffs.read(X)
-    target = as_target(y, table)
-    fit_stream, draw_stream = rng.spawn(2)
-    settled = knockoffs(table, rng=fit_stream, n_jobs=n_jobs)  # P^X, without a look at y
-    draw = draw_and_score(settled.sampler, table, target, statistic, rng=draw_stream, n_jobs=n_jobs)
-    W = rule(draw.scores.Z, draw.scores.Z_tilde)
+    table, target, settled, streams = prepare(X, y, knockoffs, rng, n_jobs)
+    check_antisymmetric(rule)
+    draws = draw_many(settled.sampler, table, target, statistic, streams.draws(n_draws), n_jobs)
+    W = np.stack([rule(draw.scores.Z, draw.scores.Z_tilde) for draw in draws])
+    common = dict(
+        feature_names=table.feature_names,
+        fdr=check_fdr(fdr),
+        method="knockoffs",
+        offset=check_offset(offset),
+        pair=draws[0].pair,
+        feature_model=settled.model,
+        scores=mean_of([draw.scores for draw in draws]),
+        draws=W,
+        verdict=judge(draws[0].pair, table, streams.verdict, n_jobs) if verdict else None,
+        notes={**(notes or {}), **settled.notes, **draws[0].notes},
+    )
+    if n_draws == 1 and level == "fixed":
+        found = {
+            "W": W[0],
+            "threshold": knockoff_threshold(W[0], fdr, offset=offset),
+            "q_values": q_values(W[0], offset=offset),
+            "selected": knockoff_filter(W[0], fdr, offset=offset),
+        }
+    else:
+        joined = combine_draws(W, fdr, how=level, offset=offset)
+        found = {"W": W.mean(axis=0), "evidence": joined, "q_values": joined.levels, "selected": joined.selected}
+    return Selection(**common, **found)  # type: ignore[arg-type]
+
+
+def select_by_tests(
+    X: Any,
+    y: Any,
+    *,
+    knockoffs: KnockoffSource,
+    estimator: Any = "best",
+    fdr: float = 0.1,
+    verdict: bool = False,
+    notes: Mapping[str, str] | None = None,
+    rng: Generator,
+    n_jobs: int | None = None,
+) -> Selection:
+    """Test every feature by the conditional randomization test: no knockoffs, no smallest number of discoveries.
+
+    Parameters
+    ----------
+    X, y, fdr, verdict, notes, rng, n_jobs
+        As in ``select_features``.
+    knockoffs : KnockoffSource
+        P^X, which must be able to draw a column given all the others.
+    estimator : {"best", "lasso", "boosting"} or estimator
+        Model of y without the feature.
+    """
+    table, target, settled, streams = prepare(X, y, knockoffs, rng, n_jobs)
+    law: Any = settled.model
+    if not hasattr(law, "conditional"):
+        raise InputError("this P^X cannot draw a feature given all the others: use method='knockoffs'.")
+    if table.grouped:
+        raise InputError("conditional tests are of single columns: leave out groups, or use method='knockoffs'.")
+    pair = settled.sampler.sample(table.X, streams.draws(1)[0])  # which also fills the missing cells
+    rows = slice(None) if target.observed is None else target.observed
+    tested = conditional_tests(
+        law,
+        pair.X[rows],
+        target.values,
+        kind=target.kind,
+        fdr=check_fdr(fdr),
+        rng=streams.test,
+        n_jobs=n_jobs,
+        names=table.names,
+        nominal=[j for j, kind in enumerate(table.kinds) if kind == "nominal"],
+        response_model=estimator,
+        encode=partial(_encode_without, table.columns),
+    )
     return Selection(
         feature_names=table.feature_names,
-        scores=draw.scores,
-        W=W,
-        threshold=knockoff_threshold(W, fdr, offset=offset),
-        q_values=q_values(W, offset=offset),
-        selected=knockoff_filter(W, fdr, offset=offset),
+        selected=tested.selected,
+        q_values=tested.q_values,
         fdr=fdr,
-        offset=offset,
-        pair=draw.pair,
+        method="conditional_test",
+        pair=pair,
         feature_model=settled.model,
-        notes={**(notes or {}), **settled.notes, **draw.notes},
+        notes={**(notes or {}), **settled.notes, **tested.notes},
+        W=np.full(len(tested.p_values), np.nan),
+        p_values=tested.p_values,
+        verdict=judge(pair, table, streams.verdict, n_jobs) if verdict else None,
     )
+
+
+def _encode_without(columns: Sequence[Column], rest: NDArray, j: int) -> NDArray:
+    """Columns other than j for a model of y."""
+    return design([column for i, column in enumerate(columns) if i != j])(rest)
+
+
+@dataclass(frozen=True)
+class Streams:
+    """Random streams of one selection: what is drawn for one purpose never moves what is drawn for another."""
+
+    fit: Generator
+    draw: Generator
+    verdict: Generator
+    test: Generator
+
+    def draws(self, n: int) -> list[Generator]:
+        """One stream for each draw of knockoffs."""
+        return self.draw.spawn(n)
+
+
+def prepare(
+    X: Any, y: Any, knockoffs: KnockoffSource, rng: Generator, n_jobs: int | None
+) -> tuple[Table, Target, Settled, Streams]:
+    """Table, target and P^X, which is settled without a look at y."""
+    table = knockoffs.read(X)
+    target = as_target(y, table)
+    streams = Streams(*rng.spawn(4))
+    return table, target, knockoffs(table, rng=streams.fit, n_jobs=n_jobs), streams
+
+
+def draw_many(
+    sampler: KnockoffSampler,
+    table: Table,
+    target: Target,
+    statistic: Statistic,
+    streams: Sequence[Generator],
+    n_jobs: int | None,
+) -> list[Draw]:
+    """Several draws, at the same time where jobs allow; knockoffs are kept of the first alone."""
+    if len(streams) == 1:
+        return [draw_and_score(sampler, table, target, statistic, rng=streams[0], n_jobs=n_jobs)]
+    work = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_draw)(sampler, table, target, statistic, stream, i == 0) for i, stream in enumerate(streams)
+    )
+    return list(track(work, "draws of knockoffs", total=len(streams)))
+
+
+def _draw(
+    sampler: KnockoffSampler, table: Table, target: Target, statistic: Statistic, stream: Generator, keep: bool
+) -> Draw:
+    draw = draw_and_score(sampler, table, target, statistic, rng=stream)
+    return draw if keep else replace(draw, pair=draw.pair.rows(slice(0)))
+
+
+def judge(pair: Pair, table: Table, rng: Generator, n_jobs: int | None) -> Verdict | None:
+    """Verdict on the knockoffs; none of a table too small to tell."""
+    if len(pair) < FEWEST_JUDGED:
+        return None
+    return give_verdict(pair, names=table.names, kinds=table.kinds, rng=rng, n_jobs=n_jobs)
+
+
+def check_antisymmetric(rule: Rule) -> None:
+    """Refuse a rule whose W does not change its sign where Z and Z_tilde change places, tried on random numbers."""
+    Z, Z_tilde = np.random.default_rng(0).standard_normal((2, 64))
+    W, back = np.asarray(rule(Z, Z_tilde)), np.asarray(rule(Z_tilde, Z))
+    if W.shape != Z.shape or not np.allclose(W, -back, rtol=1e-9, atol=1e-12):
+        raise InputError(
+            "rule is not antisymmetric: rule(Z_tilde, Z) must be -rule(Z, Z_tilde), one number for each feature, or "
+            "null features are not fair coins and the false discovery rate is not held."
+        )
 
 
 def follow_lambda(
@@ -106,12 +261,9 @@ def follow_lambda(
     From a generator in the same state the knockoffs, the fits and so W at lambda = 1 are those of
     ``select_features`` with the score Swap.
     """
-    table = knockoffs.read(X)
-    target = as_target(y, table)
-    fit_stream, draw_stream = rng.spawn(2)
-    settled = knockoffs(table, rng=fit_stream, n_jobs=n_jobs)
+    table, target, settled, streams = prepare(X, y, knockoffs, rng, n_jobs)
     along = statistic.along_lambda(lams=lams, fake=fake)
-    draw = draw_and_score(settled.sampler, table, target, along, rng=draw_stream, n_jobs=n_jobs)
+    draw = draw_and_score(settled.sampler, table, target, along, rng=streams.draws(1)[0], n_jobs=n_jobs)
     loss = "" if draw.used is None else str(draw.used.options["loss"])
     return LambdaPath(lams, draw.scores.Z - draw.scores.Z_tilde, None, table.feature_names, loss), draw
 

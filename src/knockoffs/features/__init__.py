@@ -50,6 +50,7 @@ _LATENT = "knockoffs.features.latent.fit:fit_latent"
 _ANY = ("numbers", "labels", "missing", "kinds", "names", "groups")
 
 FAMILIES: dict[str, Family] = {
+    "auto": Family(_LATENT, _ANY, ("n_classes", "diagonal", "criterion"), ("n_sweeps", "n_jobs")),
     "latent": Family(_LATENT, _ANY, ("n_classes", "diagonal", "criterion"), ("n_sweeps", "n_jobs")),
     "gaussian": Family(
         "knockoffs.features.gaussian:fit_gaussian", ("numbers", "groups", "names"), ("diagonal", "dependent")

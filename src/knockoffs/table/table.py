@@ -15,12 +15,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from knockoffs.errors import InputError, KnockoffWarning, name_some
-from knockoffs.sampling.swap import check_features
+from knockoffs.errors import InputError, KnockoffWarning, name_some, unknown_option
 from knockoffs.table.columns import CODED, Column, overrule, recognise_kinds
 from knockoffs.table.decoding import dates_like, from_days, narwhals_series, own_values, pandas_series
+from knockoffs.table.groups import Groups, as_groups, auto_groups, score_correlation
 from knockoffs.table.reading import (
     PlainFrame,
     Problem,
@@ -73,15 +73,15 @@ class Table:
         Whether the names came with the table; a plain array gets x0, x1, ...
     native : object
         What came in; its format, dtypes and index are those that `decode` restores.
-    groups : array of int, shape (n_columns,), optional
-        Feature that owns each column, where a feature has several.
+    groups : Groups, optional
+        Which columns are one feature, where a feature has several.
     """
 
     X: NDArray[np.float64]
     columns: tuple[Column, ...]
     named: bool = False
     native: Any = field(default=None, repr=False)
-    groups: NDArray[np.intp] | None = None
+    groups: Groups | None = None
 
     def __len__(self) -> int:
         return len(self.X)
@@ -94,33 +94,34 @@ class Table:
     @cached_property
     def feature_of(self) -> NDArray[np.intp]:
         """Feature that owns each column, shape (n_columns,)."""
-        return np.arange(len(self.columns)) if self.groups is None else self.groups
+        return np.arange(len(self.columns)) if self.groups is None else self.groups.feature_of
 
-    @cached_property
+    @property
     def feature_names(self) -> tuple[str, ...]:
-        """Name of each feature: its column's, or those of its columns together.
+        """Name of each feature: its column's, or its group's."""
+        return self.names if self.groups is None else self.groups.names
 
-        >>> read_table([[1, 2, 3], [2, 2, 1]]).with_groups([0, 0, 1]).feature_names
-        ('x0, x1', 'x2')
-        """
-        if self.groups is None:
-            return self.names
-        members: list[list[str]] = [[] for _ in range(int(self.groups.max()) + 1)]
-        for name, owner in zip(self.names, self.groups, strict=True):
-            members[owner].append(name)
-        more = [f" and {len(names) - 3} more" if len(names) > 3 else "" for names in members]
-        return tuple(", ".join(names[:3]) + rest for names, rest in zip(members, more, strict=True))
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What the columns hold: "continuous", "count", "ordinal", "binary" or "nominal"."""
+        return tuple(column.kind for column in self.columns)
 
     @cached_property
     def missing(self) -> bool:
         """Whether any cell is missing."""
         return bool(np.isnan(self.X.sum())) and bool(np.isnan(self.X).any())
 
-    def with_groups(self, feature_of: ArrayLike | None) -> Table:
-        """Table whose features own the columns that feature_of says."""
-        if feature_of is None:
+    def with_groups(self, groups: Any) -> Table:
+        """Table some of whose columns are one feature; "auto" joins those whose knockoffs would be twins.
+
+        >>> read_table([[1, 2, 3], [2, 2, 1], [2, 1, 1]]).with_groups({"pair": ["x0", "x1"]}).feature_names
+        ('pair', 'x2')
+        """
+        if groups is None:
             return self
-        return replace(self, groups=check_features(feature_of, len(self.columns)))
+        if isinstance(groups, str) and groups == "auto":
+            return replace(self, groups=auto_groups(score_correlation(self.X), self.names))
+        return replace(self, groups=as_groups(groups, self.names))
 
     def rows(self, which: NDArray | slice) -> Table:
         """Take some of the rows; ``decode`` then gives back no index."""
@@ -213,6 +214,38 @@ class Table:
             for j, old in enumerate(frame.iter_columns())
         }
         return nw.to_native(nw.from_dict(series, backend=backend))
+
+
+def without_columns(X: Any, names: Sequence[str] | None) -> tuple[Any, NDArray[np.bool_]]:
+    """X without some of its columns, and which of its columns are kept."""
+    if names is None or not len(names) or isinstance(X, Table):
+        if names is not None and len(names):
+            raise InputError("drop: a Table is taken as it was read; leave the columns out before.")
+        return X, np.ones(_width(X), dtype=bool)
+    listed = [names] if isinstance(names, str) else [str(name) for name in names]
+    framed = is_frame(X) or isinstance(X, PlainFrame)
+    columns = [str(name) for name in X.columns] if framed else [f"x{j}" for j in range(_width(X))]
+    for name in listed:
+        if name not in columns:
+            raise unknown_option("drop", name, columns)
+    kept = np.array([name not in listed for name in columns])
+    if isinstance(X, PlainFrame):
+        return PlainFrame({name: values for name, values in X.data.items() if name not in listed}), kept
+    if is_pandas(X):
+        return X.loc[:, kept], kept
+    if framed:
+        import narwhals as nw
+
+        return nw.to_native(nw.from_native(X, eager_only=True).drop(listed)), kept
+    return np.asarray(X)[:, kept], kept
+
+
+def _width(X: Any) -> int:
+    """Columns of anything like a table; 0 for what is none, which is refused when it is read."""
+    shape = getattr(X, "shape", None) or np.shape(X if hasattr(X, "__len__") else ())
+    if isinstance(X, PlainFrame | Table):
+        return len(X.columns)
+    return int(shape[1]) if len(shape) == 2 else 0
 
 
 def read_table(X: Any, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:

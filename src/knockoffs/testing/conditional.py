@@ -8,7 +8,7 @@ feature; a draw costs a few inner products. Unlike knockoffs there is no smalles
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -75,6 +75,7 @@ def conditional_tests(
     adjustment: str = "bh",
     max_draws: int | None = None,
     enough: int = ENOUGH,
+    encode: Callable[[NDArray, int], NDArray] | None = None,
 ) -> Tested:
     """Test every feature by the conditional randomization test, and select at an FDR.
 
@@ -101,6 +102,8 @@ def conditional_tests(
         Most draws for a p-value; by default five times what the smallest level of BH, fdr / d, asks for, 500 at least.
     enough : int
         Draws as large as the observed statistic after which a p-value is settled.
+    encode : callable, optional
+        ``(rest, j) -> array``: the columns other than j as the model of y takes them, labels as indicators.
     """
     X, y, fdr = np.asarray(X, dtype=float), np.asarray(y), check_fdr(fdr)
     if X.ndim != 2 or y.shape != (len(X),):
@@ -117,7 +120,8 @@ def conditional_tests(
     max_draws = max(500, int(np.ceil(5 * d / fdr))) if max_draws is None else max_draws
     if y.dtype.kind not in "biuf" or kind in ("binary", "classes"):
         y = np.unique(y, return_inverse=True)[1]
-    options = {"kind": kind, "response_model": response_model, "max_draws": max_draws, "enough": enough}
+    options: dict[str, Any] = {"encode": encode, "kind": kind, "response_model": response_model}
+    options |= {"max_draws": max_draws, "enough": enough}
     answers = Parallel(n_jobs=n_jobs)(
         delayed(p_value_of)(model, j, X, y, rng=stream, nominal=j in nominal, **options)
         for j, stream in enumerate(rng.spawn(d))
@@ -145,6 +149,7 @@ def p_value_of(
     *,
     kind: str,
     nominal: bool,
+    encode: Callable[[NDArray, int], NDArray] | None,
     response_model: Any,
     max_draws: int,
     enough: int,
@@ -152,7 +157,10 @@ def p_value_of(
 ) -> tuple[float, int, str]:
     """p-value of one feature, the draws it rests on, and the model of y that was used."""
     distil_stream, pilot_stream, draw_stream = rng.spawn(3)
-    distilled = distil(np.delete(X, j, axis=1), y, kind=kind, model=response_model, rng=distil_stream)
+    rest = np.delete(X, j, axis=1)
+    distilled = distil(
+        rest if encode is None else encode(rest, j), y, kind=kind, model=response_model, rng=distil_stream
+    )
     pilot = np.asarray(model.conditional(j, X, pilot_stream, N_PILOT), dtype=float)
     statistic = residual_statistic(distilled.weights, pilot, n_residuals=distilled.n_residuals, nominal=nominal)
     p, n_draws = sequential_p_value(
