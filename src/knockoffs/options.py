@@ -5,7 +5,7 @@ A new option is one entry here and its use; the tests compare the selector's par
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ class Option:
     Parameters
     ----------
     name : str
-        Of the selector's parameter, and in selection.json.
+        In selection.json, and of the selector's parameter unless that is called otherwise.
     default : object
     help : str
         One sentence, for the command line and the docs.
@@ -33,6 +33,8 @@ class Option:
         Names that may be given; others are refused before any data are read.
     where : tuple of str
         Who has it: "selector", and the commands by name.
+    parameter : str, optional
+        Of the selector, where it is called otherwise.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Option:
     metavar: str | None = None
     known: Callable[[], Iterable[str]] | None = None
     where: tuple[str, ...] = ("selector", "select")
+    parameter: str | None = None
 
     @property
     def written(self) -> str:
@@ -70,43 +73,76 @@ def _names(*registries: str) -> Callable[[], list[str]]:
     return known
 
 
-EVERY = ("selector", "select", "path")
+ALL = ("selector", "select", "path", "sample", "check")
+MODELS = ("selector", "select", "path")
 OPTIONS: tuple[Option, ...] = (
     # what is read
     Option("target", None, "Column to be explained.", where=("select", "path")),
-    Option("drop", (), "Column to leave out; may be given several times.", list, where=("select", "path", "sample")),
+    Option("drop", None, "Column to leave out; may be given several times, or with commas between.", list, where=ALL),
+    Option(
+        "kinds",
+        None,
+        "What a column holds, for instance grade=ordinal: continuous, count, ordinal, binary or nominal; repeatable.",
+        dict,
+        flag="--kind",
+        metavar="COLUMN=KIND",
+        where=ALL,
+    ),
     Option(
         "weights", None, "Column with the weights of the rows in the model of the target.", where=("select", "path")
     ),
     Option(
         "task",
         None,
-        "regression or classification, where the target does not tell.",
+        "What the target is, where it does not tell: regression, classification, count or ordinal.",
         known=_names("defaults:TASKS"),
-        where=EVERY,
+        where=MODELS,
     ),
     # what is promised
-    Option("fdr", None, "False discovery rate to hold; 0.1 if left out.", float),
+    Option("fdr", None, "False discovery rate to hold.  [default: 0.1]", float),
+    Option(
+        "method",
+        "auto",
+        "How features are selected: knockoffs; conditional-test (p-values, for few columns); or auto, which takes "
+        "tests where there are too few columns for knockoffs at this level.",
+        known=_names("defaults:METHODS"),
+    ),
+    Option("n_draws", 1, "Draws of knockoffs, joined by their e-values.", int, flag="--draws", least=1),
+    Option(
+        "level",
+        "fixed",
+        "fixed; or post-hoc, which may state a larger level after looking, where nothing is found at that asked for.",
+        known=_names("evidence:WAYS"),
+    ),
     Option("offset", 1, "1 (knockoff+) or 0, which does not hold the false discovery rate.", int),
+    Option("verdict", True, "Check the knockoffs against the features, without a look at the target.", bool),
     # P^X
     Option(
         "feature_model",
-        None,
-        "P^X, the model of the features: gaussian, mixture, naive-bayes, hmm, lda, network, fastphase, or a network's "
-        ".bif file.",
-        where=(*EVERY, "sample"),
+        "auto",
+        "P^X, the model of the features: auto (any table), gaussian, mixture, naive-bayes, hmm, lda, network, "
+        "fastphase, or a network's .bif file.",
+        where=ALL,
     ),
     Option(
         "feature_model_options",
         None,
         "Option of the feature model, for instance diagonal=mvr; repeatable.",
-        list,
+        dict,
         flag="--feature-model-option",
         metavar="NAME=VALUE",
-        where=(*EVERY, "sample"),
+        where=ALL,
     ),
-    Option("knockoffs", None, "Knockoffs drawn elsewhere: a table of the same columns.", metavar="FILE"),
-    Option("feature_of", None, "The feature that owns each column, where a feature has several.", where=("selector",)),
+    Option(
+        "groups", None, "Columns that are one feature: auto, or a csv file with the header column,group.", where=ALL
+    ),
+    Option(
+        "knockoffs",
+        None,
+        "Knockoffs drawn elsewhere: a table of the same columns.",
+        metavar="FILE",
+        where=("selector", "select", "check"),
+    ),
     # the statistic
     Option(
         "estimator",
@@ -114,7 +150,7 @@ OPTIONS: tuple[Option, ...] = (
         "Model of the target: best (the default: lasso or boosting, by its predictions), lasso, logistic, linear, "
         "forest, boosting, neural.",
         known=_names("defaults:BEST_NAMES", "response:ESTIMATORS"),
-        where=EVERY,
+        where=MODELS,
     ),
     Option(
         "importance",
@@ -126,17 +162,17 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "loss",
         None,
-        "Loss of the score: accuracy, log-loss, brier or margin for classes, squared-error or absolute-error for "
-        "numbers.",
+        "Loss of the score: accuracy, log-loss, brier or margin for classes, squared-error, absolute-error or "
+        "poisson-deviance for numbers.",
         known=_names("importance.losses:LOSSES"),
-        where=EVERY,
+        where=MODELS,
     ),
     Option(
         "rows",
         None,
         "Rows that are scored: in-sample, held-out, cross-fitted, out-of-bag.",
         known=_names("importance.rows:ROWS"),
-        where=EVERY,
+        where=MODELS,
     ),
     Option(
         "n_folds",
@@ -145,31 +181,34 @@ OPTIONS: tuple[Option, ...] = (
         int,
         flag="--folds",
         least=2,
-        where=EVERY,
+        where=MODELS,
     ),
     Option("n_fits", 1, "Fits whose scores are averaged.", int, flag="--fits", least=1),
     Option("rule", "difference", "W from Z: difference or signed-maximum.", known=_names("filter:RULES")),
     # how it is run
     Option(
-        "random_state",
-        None,
+        "seed",
+        0,
         "Seed of everything random; the same seed gives the same answer.",
         int,
-        flag="--seed",
         least=0,
-        where=(*EVERY, "sample"),
+        where=ALL,
+        parameter="random_state",
     ),
-    Option(
-        "n_jobs",
-        None,
-        "Jobs at a time; the answer does not depend on it.",
-        int,
-        flag="--jobs",
-        where=(*EVERY, "sample"),
-    ),
+    Option("jobs", None, "Jobs at a time; the answer does not depend on it.", int, where=ALL, parameter="n_jobs"),
 )
+NOT_RECORDED = ("jobs",)  # the answer does not depend on it
 
 
 def options_of(face: str) -> dict[str, Option]:
     """Options that the selector or a command has, by name."""
     return {option.name: option for option in OPTIONS if face in option.where}
+
+
+def selector_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of the selector from recorded parameters; those of the data are left out."""
+    return {
+        option.parameter or name: parameters[name]
+        for name, option in options_of("selector").items()
+        if name in parameters and name not in ("drop", "knockoffs")
+    }

@@ -6,8 +6,8 @@ import hashlib
 import json
 import math
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, name_some
+from knockoffs.options import NOT_RECORDED, Option, options_of
 from knockoffs.selection import Selection
+from knockoffs.table.columns import describe
 from knockoffs.table.delimited import print_delimited
+from knockoffs.table.table import Table
 from knockoffs.table.writer import atomic_files, check_output, check_place
 
-FORMAT = 1
+FORMAT = 2
 FILES = ("selection.json", "selection.csv")
-NUMBERS = ("W", "q_value", "Z", "Z_tilde")  # of a feature
+NUMBERS = ("W", "q_value", "Z", "Z_tilde")  # of a feature, where it was compared with its knockoff
+EVIDENCE = ("p_value", "e_value", "frequency")  # of a feature, where it was tested, or knockoffs drawn several times
+RENAMED = {"evaluation": "rows"}  # parameters of format 1
 ALWAYS = ("knockoffs", "numpy", "scipy", "scikit-learn", "numba", "joblib", "narwhals")
 WHERE_USED = {"torch": "torch", "xgboost": "xgboost", "lightgbm": "lightgbm", "pandas": "pandas", "polars": "polars"}
 
@@ -42,10 +47,17 @@ class SelectionRecord:
     notes : dict
         What was chosen where nothing was asked for.
     explanation : str
-    threshold : float
-        Infinity if nothing was selected.
+    threshold : float or None
+        Infinity if nothing was selected; None where there is none, with several draws or without knockoffs.
     features : list of dict
-        Name, Z, Z_tilde, W, q-value, and whether it was selected, in the order of the columns.
+        Name, whether it was selected, q-value; Z, Z_tilde and W of knockoffs; p-value, e-value, frequency over draws.
+    method : str
+        "knockoffs" or "conditional_test".
+    verdict : dict, optional
+        Whether the knockoffs could be told from the features.
+    columns : list of dict
+        Name and kind of every column, and why it was taken for that.
+    warnings : list of str
     edited : bool
         Whether the file was changed after it had been written; not written itself.
     """
@@ -55,8 +67,12 @@ class SelectionRecord:
     versions: dict[str, str]
     notes: dict[str, str]
     explanation: str
-    threshold: float
+    threshold: float | None
     features: list[dict[str, Any]]
+    method: str = "knockoffs"
+    verdict: dict[str, Any] | None = None
+    columns: list[dict[str, str]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     format: int = FORMAT
     edited: bool = False
 
@@ -77,28 +93,42 @@ class SelectionRecord:
 
     def numbers(self, key: str) -> NDArray[np.float64]:
         """One number for each feature: W, q_value, Z or Z_tilde."""
-        return np.array([feature[key] for feature in self.features], dtype=float)
+        return np.array([feature.get(key, np.nan) for feature in self.features], dtype=float)
 
 
-def record_selection(selection: Selection, parameters: Mapping[str, Any], data: Mapping[str, Any]) -> SelectionRecord:
+def record_selection(
+    selection: Selection,
+    table: Table,
+    parameters: Mapping[str, Any],
+    data: Mapping[str, Any],
+    warnings: Sequence[str] = (),
+) -> SelectionRecord:
     """Record of a selection with the versions it was made with."""
-    columns = (
-        selection.feature_names,
-        selection.selected.tolist(),
-        selection.W.tolist(),
-        selection.q_values.tolist(),
-        selection.scores.Z.tolist(),
-        selection.scores.Z_tilde.tolist(),
-    )
-    keys = ("name", "selected", *NUMBERS)
+    columns: dict[str, Sequence[Any]] = {
+        "name": selection.feature_names,
+        "selected": selection.selected.tolist(),
+        "q_value": selection.q_values.tolist(),
+    }
+    if selection.scores is not None:
+        columns |= {"W": selection.W.tolist()}
+        columns |= {"Z": selection.scores.Z.tolist(), "Z_tilde": selection.scores.Z_tilde.tolist()}
+    if selection.p_values is not None:
+        columns["p_value"] = selection.p_values.tolist()
+    if selection.evidence is not None:
+        columns |= {"e_value": selection.evidence.e_values.tolist()}
+        columns |= {"frequency": selection.evidence.frequencies.tolist()}
     return SelectionRecord(
         parameters=dict(parameters),
         data=dict(data),
         versions=current_versions(),
         notes=dict(selection.notes),
         explanation=selection.explain(),
-        threshold=float(selection.threshold),
-        features=[dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)],
+        threshold=None if math.isnan(selection.threshold) else float(selection.threshold),
+        features=[dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
+        method=selection.method,
+        verdict=None if selection.verdict is None else selection.verdict.to_dict(),
+        columns=[{"name": c.name, "kind": c.kind, "why": describe(c)} for c in table.columns],
+        warnings=list(warnings),
     )
 
 
@@ -157,12 +187,18 @@ def write_selection(record: SelectionRecord, folder: Path) -> tuple[Path, Path]:
     del content["edited"]
     content["seal"] = _seal(content)
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
-    by_W = sorted(record.features, key=lambda feature: -feature["W"])
-    columns = {key: [feature[key] for feature in by_W] for key in ("name", "selected", *NUMBERS)}
+    ordered = surest_first(record.features)
+    keys = [key for key in ("name", "selected", *NUMBERS, *EVIDENCE) if key in ordered[0]]
+    columns = {key: [feature[key] for feature in ordered] for key in keys}
     with atomic_files(json_path, csv_path) as (json_file, csv_file):
         json_file.write(text.encode(errors="surrogatepass") + b"\n")
         print_delimited(columns, csv_file, ",")
     return json_path, csv_path
+
+
+def surest_first(features: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Order features by q-value, and those of the same by p-value or W."""
+    return sorted(features, key=lambda f: (f["q_value"], f.get("p_value", 0.0), -f.get("W", 0.0)))
 
 
 def _seal(content: Mapping[str, Any]) -> str:
@@ -198,26 +234,21 @@ def _or_null(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: value is None or check(value)
 
 
-# what each parameter may hold; whether the name or level it holds is known is asked where it is used
-PARAMETERS: dict[str, Callable[[Any], bool]] = {
-    "target": _is_text,
-    "drop": _is_texts,
-    "weights": _or_null(_is_text),
-    "seed": _is_count,
-    "fdr": _or_null(_is_level),
-    "feature_model": _or_null(_is_text),
-    "feature_model_options": _or_null(lambda value: isinstance(value, dict)),
-    "knockoffs": _or_null(_is_text),
-    "estimator": _or_null(_is_text),
-    "importance": _or_null(_is_text),
-    "loss": _or_null(_is_text),
-    "rows": _or_null(_is_text),
-    "n_folds": _is_count,
-    "n_fits": _is_count,
-    "task": _or_null(_is_text),
-    "offset": _is_count,
-    "rule": _is_text,
-}
+def _holds(option: Option) -> Callable[[Any], bool]:
+    """Say what a parameter may hold; whether the name or level is known is asked where it is used."""
+    checks: dict[type, Callable[[Any], bool]] = {
+        str: _is_text,
+        int: _is_count,
+        float: _is_level,
+        bool: lambda value: isinstance(value, bool),
+        list: _is_texts,
+        dict: lambda value: isinstance(value, dict),
+    }
+    check = checks[option.kind]
+    return check if option.default is not None and option.name != "feature_model" else _or_null(check)
+
+
+PARAMETERS = {name: _holds(option) for name, option in options_of("select").items() if name not in NOT_RECORDED}
 DATA: dict[str, Callable[[Any], bool]] = {
     "file": _is_text,
     "sha256": _is_text,
@@ -237,22 +268,33 @@ def read_selection(path: Path) -> SelectionRecord:
         raise InputError(f"{path}: cannot be read as a selection: {error}") from error
     if not isinstance(content, dict) or not {"parameters", "data", "features"} <= content.keys():
         raise InputError(f"{path}: this is not a selection.json written by knockoffs select.")
-    if content.get("format") != FORMAT or isinstance(content.get("format"), bool | float):
-        raise InputError(f"{path}: format {content.get('format')!r}, and this version reads format {FORMAT}.")
+    if content.get("format") not in (1, FORMAT) or isinstance(content.get("format"), bool | float):
+        raise InputError(f"{path}: format {content.get('format')!r}, and this version reads formats 1 and {FORMAT}.")
     content["edited"] = content.get("seal") not in (None, _seal(content))
     content.pop("seal", None)
+    if content["format"] == 1 and isinstance(content["parameters"], dict):
+        content = _from_format_1(content)
     try:
         _check_content(content)
-        content["threshold"] = _as_number(content["threshold"], "threshold")
+        if content["threshold"] is not None:
+            content["threshold"] = _as_number(content["threshold"], "threshold")
         content["features"] = [_read_feature(feature, j) for j, feature in enumerate(content["features"])]
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     return SelectionRecord(**content)
 
 
+def _from_format_1(content: dict[str, Any]) -> dict[str, Any]:
+    """Read a selection of earlier versions: one draw, a mixture where nothing was asked for, no verdict."""
+    renamed = {RENAMED.get(name, name): value for name, value in content["parameters"].items()}
+    before = {"feature_model": "mixture", "method": "knockoffs", "verdict": False}
+    return {**content, "format": FORMAT, "parameters": {**before, **renamed}}
+
+
 def _check_content(content: dict[str, Any]) -> None:
     known = {field.name for field in fields(SelectionRecord)}
-    _demand_known(content.keys(), known, known, "field", "fields", None)
+    needed = known - {"method", "verdict", "columns", "warnings"}
+    _demand_known(content.keys(), known, needed, "field", "fields", None)
     for name, check, what in (
         ("data", lambda v: isinstance(v, dict), "an object"),
         ("parameters", lambda v: isinstance(v, dict), "an object"),
@@ -260,6 +302,10 @@ def _check_content(content: dict[str, Any]) -> None:
         ("notes", _is_text_of_text, "texts by name"),
         ("explanation", _is_text, "a text"),
         ("features", lambda v: isinstance(v, list) and len(v) > 0, "a list of features"),
+        ("method", lambda v: v is None or _is_text(v), "a text"),
+        ("verdict", lambda v: v is None or isinstance(v, dict), "an object"),
+        ("columns", lambda v: v is None or (isinstance(v, list) and all(map(_is_text_of_text, v))), "a list of texts"),
+        ("warnings", lambda v: v is None or _is_texts(v), "a list of texts"),
     ):
         _demand(check(content.get(name)), name, f"{_brief(content.get(name))}, not {what}")
     wrote = content["versions"].get("knockoffs")
@@ -282,12 +328,13 @@ def _demand_known(names: Any, known: Any, needed: set[str], one: str, many: str,
 
 
 def _read_feature(feature: Any, j: int) -> dict[str, Any]:
-    keys = ("name", "selected", *NUMBERS)
+    keys, more = {"name", "selected", "q_value"}, {*NUMBERS, *EVIDENCE}
     where = f"features[{j}]"
-    _demand(isinstance(feature, dict) and set(feature) == set(keys), where, f"not the fields {', '.join(keys)}")
+    good = isinstance(feature, dict) and keys <= set(feature) <= keys | more
+    _demand(good, where, f"not the fields {', '.join(sorted(keys | more))}")
     _demand(_is_text(feature["name"]), f"{where}.name", f"{_brief(feature['name'])}, not a text")
     _demand(isinstance(feature["selected"], bool), f"{where}.selected", f"{_brief(feature['selected'])}, not a boolean")
-    return {**feature, **{key: _as_number(feature[key], f"{where}.{key}") for key in NUMBERS}}
+    return {**feature, **{key: _as_number(feature[key], f"{where}.{key}") for key in feature if key in more}}
 
 
 def _as_number(value: Any, where: str) -> float:
@@ -329,15 +376,17 @@ def _answer_differs(old: SelectionRecord, new: SelectionRecord) -> list[str]:
     if old.names != new.names:
         found.append("the names of the features")
     else:
-        for key, word in (("W", "W"), ("Z", "Z"), ("Z_tilde", "Z of the knockoffs"), ("q_value", "the q-values")):
+        words = {"W": "W", "Z": "Z", "Z_tilde": "Z of the knockoffs", "q_value": "the q-values"}
+        words |= {"p_value": "the p-values", "e_value": "the e-values", "frequency": "the frequencies"}
+        for key, word in words.items():
             then, now = old.numbers(key), new.numbers(key)
-            if not np.array_equal(then, now):
+            if not np.array_equal(then, now, equal_nan=True):
                 with np.errstate(invalid="ignore"):
                     worst = int(np.argmax(np.where(then == now, 0.0, np.abs(then - now))))
                 values = f"{float(then[worst])!r} then, {float(now[worst])!r} now"
                 found.append(f"{word}, the most for {old.names[worst]!r}: {values}")
     if old.threshold != new.threshold:
-        found.append(f"the threshold: {float(old.threshold)!r} then, {float(new.threshold)!r} now")
+        found.append(f"the threshold: {old.threshold!r} then, {new.threshold!r} now")
     gone, come = sorted(set(old.selected) - set(new.selected)), sorted(set(new.selected) - set(old.selected))
     if gone:
         found.append(f"no longer selected: {', '.join(map(repr, gone))}")

@@ -10,23 +10,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from knockoffs.commands.calls import (
-    bad_call,
-    check_call,
-    check_feature_model,
-    check_picture,
-    parse_options,
-    prepare_jobs,
-    split_names,
-)
+from knockoffs.commands.calls import bad_call, check_call, check_feature_model, check_picture, prepare_jobs, split_names
+from knockoffs.commands.declare import with_options
 from knockoffs.commands.interrupt import interrupt_once
 from knockoffs.commands.output import UnprintedError, prepare_streams, printable, put, say, show, spoken_warnings
-
-DEFAULT_FEATURE_MODEL = "mixture"  # that of feature_choice.py, which is not imported to show the help
 
 STOPPED = 130  # status of a program that was ended by Ctrl-C
 
@@ -39,44 +30,10 @@ app = typer.Typer(
 )
 
 TableFile = Annotated[Path, typer.Argument(metavar="TABLE", help="csv, csv.gz, tsv or parquet, with a header.")]
-Target = Annotated[str, typer.Option(help="Column to be explained.")]
-Seed = Annotated[int, typer.Option(help="Seed of everything random; the same seed gives the same answer.", min=0)]
 Jobs = Annotated[int | None, typer.Option(help="Jobs at a time; the answer does not depend on it.")]
-Drop = Annotated[
-    list[str] | None, typer.Option(help="Column to leave out; may be given several times, or with commas between.")
-]
-Weights = Annotated[str | None, typer.Option(help="Column with the weights of the rows in the model of the target.")]
 OutFolder = Annotated[Path | None, typer.Option(help="Folder for selection.json and selection.csv.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that are there already.")]
-Fdr = Annotated[float, typer.Option(help="False discovery rate to hold.")]
-Folds = Annotated[int, typer.Option(help="Folds of a cross-fitted score, and of the choice of a model.", min=2)]
-FeatureModelName = Annotated[
-    str | None,
-    typer.Option(
-        help="P^X, the model of the features: gaussian, mixture (the default), naive-bayes, hmm, lda, network, "
-        "fastphase, or a network's .bif file."
-    ),
-]
-FeatureModelOption = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME=VALUE", help="Option of the feature model, for instance diagonal=mvr; repeatable."),
-]
-Estimator = Annotated[
-    str | None,
-    typer.Option(
-        help="Model of the target: best (the default: lasso or boosting, by its predictions), lasso, logistic, linear, "
-        "forest, boosting, neural."
-    ),
-]
-Loss = Annotated[
-    str | None,
-    typer.Option(
-        help="Loss of the score: accuracy, log-loss, brier or margin for classes, squared-error or absolute-error "
-        "for numbers."
-    ),
-]
-Rows = Annotated[str | None, typer.Option(help="Rows that are scored: in-sample, held-out, cross-fitted, out-of-bag.")]
-Task = Annotated[str | None, typer.Option(help="regression or classification, where the target does not tell.")]
+Parameters = dict[str, Any]
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -146,59 +103,28 @@ def every_command(
 
 
 @app.command()
-def select(
-    table: TableFile,
-    target: Target,
-    fdr: Annotated[float | None, typer.Option(help="False discovery rate to hold.  [default: 0.1]")] = None,
-    seed: Seed = 0,
-    out: OutFolder = None,
-    force: Force = False,
-    feature_model: FeatureModelName = None,
-    feature_model_option: FeatureModelOption = None,
-    knockoffs: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Knockoffs drawn elsewhere: a table of the same columns.")
-    ] = None,
-    estimator: Estimator = None,
-    importance: Annotated[
-        str | None,
-        typer.Option(
-            help="Importance score: coefficients, swap, permutation, swap-integral, permutation-integral, gradient, "
-            "integrated-gradients."
-        ),
-    ] = None,
-    loss: Loss = None,
-    rows: Rows = None,
-    task: Task = None,
-    rule: Annotated[str, typer.Option(help="W from Z: difference or signed-maximum.")] = "difference",
-    offset: Annotated[int, typer.Option(help="1 (knockoff+) or 0.")] = 1,
-    folds: Folds = 5,
-    fits: Annotated[int, typer.Option(help="Fits whose scores are averaged.", min=1)] = 1,
-    weights: Weights = None,
-    drop: Drop = None,
-    jobs: Jobs = None,
-) -> None:
+@with_options("select")
+def select(table: TableFile, parameters: Parameters, out: OutFolder = None, force: Force = False) -> None:
     """Select the features of a table that matter for its target."""
-    if knockoffs is not None and (feature_model is not None or feature_model_option):
-        raise bad_call("--knockoffs are used as they are: leave out --feature-model and its options.")
-    parameters = {
-        "target": target,
-        "drop": list(drop or []),
-        "weights": weights,
-        "fdr": fdr,
-        "seed": seed,
-        "feature_model": None if knockoffs is not None else feature_model or DEFAULT_FEATURE_MODEL,
-        "feature_model_options": parse_options(feature_model_option),
-        "knockoffs": None if knockoffs is None else str(knockoffs),
-        "estimator": estimator,
-        "importance": importance,
-        "loss": loss,
-        "rows": rows,
-        "task": task,
-        "rule": rule,
-        "offset": offset,
-        "n_folds": folds,
-        "n_fits": fits,
-    }
+    run_select(table, parameters, out, force)
+
+
+@app.command()
+@with_options("select")
+def test(table: TableFile, parameters: Parameters, out: OutFolder = None, force: Force = False) -> None:
+    """Give every feature a p-value, by drawing it anew given all the others; for tables of few columns too."""
+    if parameters["method"] == "knockoffs":
+        raise bad_call("--method knockoffs: knockoffs give no p-values; use knockoffs select.")
+    run_select(table, {**parameters, "method": "conditional_test"}, out, force)
+
+
+def run_select(table: Path, parameters: Parameters, out: Path | None, force: bool) -> None:
+    """Select, save and show."""
+    jobs = parameters.pop("jobs")
+    if parameters["knockoffs"] is not None:
+        if parameters["feature_model"] != "auto" or parameters["feature_model_options"]:
+            raise bad_call("--knockoffs are used as they are: leave out --feature-model and its options.")
+        parameters["feature_model"] = None
     check_call(parameters)
     from knockoffs.commands.work import check_out, run_selection, save
 
@@ -206,6 +132,20 @@ def select(
     record = run_selection(table, parameters, jobs)
     save(record, out)
     show(record)
+
+
+@app.command()
+@with_options("check")
+def check(table: TableFile, parameters: Parameters) -> None:
+    """Say what the columns hold, and whether knockoffs of the table can be told from it; no target is needed.
+
+    With --knockoffs, of knockoffs that were made elsewhere.
+    """
+    check_feature_model(parameters["feature_model"])
+    from knockoffs.commands.check import run_check
+
+    prepare_jobs(parameters["jobs"])
+    put(run_check(table, parameters))
 
 
 @app.command()
@@ -238,13 +178,13 @@ def rerun(
 
 
 @app.command()
+@with_options("sample")
 def sample(
     table: Annotated[
         Path, typer.Argument(metavar="TABLE", help="csv, csv.gz, tsv or parquet, with a header; or PLINK's .bed.")
     ],
     out: Annotated[Path, typer.Option(help="File for the knockoffs; its ending gives the format.")],
-    feature_model: FeatureModelName = None,
-    feature_model_option: FeatureModelOption = None,
+    parameters: Parameters,
     fastphase: Annotated[
         str | None,
         typer.Option(
@@ -252,18 +192,16 @@ def sample(
             help="Genotypes: what the names of fastPHASE's files begin with; {} stands for each chromosome's name.",
         ),
     ] = None,
-    seed: Seed = 0,
-    drop: Drop = None,
     rows_at_once: Annotated[int, typer.Option(help="Of a .bed: people in a block, which memory holds.", min=1)] = 4096,
     fresh: Annotated[bool, typer.Option("--fresh", help="Of a .bed: do not go on with a stopped run.")] = False,
     force: Force = False,
-    jobs: Jobs = None,
 ) -> None:
     """Draw knockoffs of a table, in the format that came in."""
-    options = parse_options(feature_model_option)
-    genotypes = table.suffix.lower() == ".bed"
-    family = feature_model or ("fastphase" if genotypes or fastphase is not None else DEFAULT_FEATURE_MODEL)
+    genotypes, family = table.suffix.lower() == ".bed", parameters["feature_model"]
+    if family == "auto" and (genotypes or fastphase is not None):
+        family = "fastphase"
     check_feature_model(family)
+    options = parameters["feature_model_options"]
     if fastphase is not None:
         if family != "fastphase":
             raise bad_call(f"--fastphase is for --feature-model fastphase, not {family}.")
@@ -274,61 +212,35 @@ def sample(
         raise bad_call("--fastphase PREFIX is needed: what the names of the files that fastPHASE wrote begin with.")
     from knockoffs.commands.work import sample_genotypes, sample_table
 
+    parameters |= {"feature_model": family, "feature_model_options": options}
     if not genotypes:
-        named = list(drop or [])
-        sample_table(table, out, feature_model=family, options=options, seed=seed, drop=named, jobs=jobs, force=force)
+        sample_table(table, out, parameters, force=force)
         return
-    if drop:
+    if parameters["drop"]:
         raise bad_call("--drop is for tables: leave SNPs out of a .bed file with PLINK.")
-    sample_genotypes(
-        table, out, options=options, seed=seed, rows_at_once=rows_at_once, fresh=fresh, jobs=jobs, force=force
-    )
+    sample_genotypes(table, out, parameters, rows_at_once=rows_at_once, fresh=fresh, force=force)
 
 
 @app.command()
+@with_options("path")
 def path(
     table: TableFile,
-    target: Target,
     column: Annotated[list[str], typer.Option(help="Feature to draw in colour; may be given several times.")],
+    parameters: Parameters,
     out: Annotated[Path, typer.Option(help="File for the picture, png, svg or pdf; or csv, for the numbers.")] = Path(
         "lambda_path.png"
     ),
-    feature_model: FeatureModelName = None,
-    feature_model_option: FeatureModelOption = None,
-    estimator: Estimator = None,
-    loss: Loss = None,
     fake: Annotated[str, typer.Option(help="What a column moves to: swapped or permuted.")] = "swapped",
     lambda_range: Annotated[tuple[float, float], typer.Option(help="Where lambda starts and ends.")] = (0.0, 10.0),
     points: Annotated[int, typer.Option(help="Lambdas in the range.", min=2)] = 41,
-    rows: Rows = None,
-    task: Task = None,
-    folds: Folds = 5,
-    weights: Weights = None,
-    seed: Seed = 0,
-    drop: Drop = None,
     force: Force = False,
-    jobs: Jobs = None,
 ) -> None:
     """Draw the lambda path of some columns.
 
     W, as the columns move from their values (0) through their fakes (1) and beyond.
     """
-    parameters = {
-        "target": target,
-        "drop": list(drop or []),
-        "weights": weights,
-        "seed": seed,
-        "feature_model": feature_model or DEFAULT_FEATURE_MODEL,
-        "feature_model_options": parse_options(feature_model_option),
-        "estimator": estimator,
-        "loss": loss,
-        "fake": fake,
-        "lambda_range": lambda_range,
-        "n_lams": points,
-        "rows": rows,
-        "task": task,
-        "n_folds": folds,
-    }
+    jobs = parameters.pop("jobs")
+    parameters |= {"fake": fake, "lambda_range": lambda_range, "n_lams": points}
     check_call(parameters)
     check_picture(out)
     prepare_jobs(jobs)
@@ -341,7 +253,8 @@ def path(
     check_output(out, [table, *other_paths(parameters)], force=force)
     frame = read(table, parameters)
     column = split_names(frame, column, "--column")
-    unused = [name for name in column if name in (target, weights, *split_names(frame, list(drop or []), "--drop"))]
+    target, weights, drop = parameters["target"], parameters["weights"], parameters["drop"]
+    unused = [name for name in column if name in (target, weights, *split_names(frame, drop, "--drop"))]
     if unused:
         raise bad_call(f"--column {unused[0]!r} is not among the features: it is the target, the weights or dropped.")
     with spoken_warnings():
@@ -389,8 +302,8 @@ def reproduce(
 
 @app.command()
 def demo(
-    fdr: Fdr = 0.2,
-    seed: Seed = 1,  # nine of the seeds 0 to 9 select five to seven features, seed 0 none
+    fdr: Annotated[float, typer.Option(help="False discovery rate to hold.")] = 0.1,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.", min=0)] = 0,
     out: OutFolder = None,
     force: Force = False,
     jobs: Jobs = None,

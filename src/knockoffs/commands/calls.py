@@ -21,7 +21,8 @@ def bad_call(message: str) -> Exception:
 def check_call(parameters: Mapping[str, Any]) -> None:
     """Refuse what is wrong whatever the data are; the data have not been read yet."""
     from knockoffs.errors import InputError
-    from knockoffs.filter import RULES, check_fdr, check_offset
+    from knockoffs.filter import check_fdr, check_offset
+    from knockoffs.options import options_of
 
     try:
         check_fdr(0.1 if parameters.get("fdr") is None else parameters["fdr"])
@@ -29,28 +30,9 @@ def check_call(parameters: Mapping[str, Any]) -> None:
     except InputError as error:
         raise bad_call(str(error)) from None
     check_feature_model(parameters.get("feature_model"))
-    check_name("rule", parameters.get("rule"), RULES)
-    if parameters.get("estimator"):
-        from knockoffs.defaults import BEST
-        from knockoffs.response import ESTIMATORS
-
-        check_name("estimator", parameters["estimator"], (BEST, *ESTIMATORS))
-    if parameters.get("importance"):
-        from knockoffs.importance import SCORES
-
-        check_name("importance", parameters["importance"], SCORES)
-    if parameters.get("loss"):
-        from knockoffs.importance.losses import LOSSES
-
-        check_name("loss", parameters["loss"], LOSSES)
-    if parameters.get("rows"):
-        from knockoffs.importance.rows import ROWS
-
-        check_name("rows", parameters["rows"], ROWS)
-    if parameters.get("task"):
-        from knockoffs.defaults import TASKS
-
-        check_name("task", parameters["task"], TASKS)
+    for name, option in options_of("select").items():
+        if option.known is not None and parameters.get(name) is not None:
+            check_name(option.written[2:], parameters[name], list(option.known()))
     if parameters.get("fake"):
         check_path(**{key: parameters[key] for key in ("fake", "lambda_range", "n_lams")})
 
@@ -150,19 +132,19 @@ def check_picture(out: Path) -> None:
         raise bad_call(f"--out {str(out)!r}: the format is told by the ending, one of {', '.join(PICTURES)}, .csv.")
 
 
-def parse_options(pairs: list[str] | None) -> dict[str, Any] | None:
+def parse_pairs(flag: str, pairs: list[str] | None) -> dict[str, Any] | None:
     """Options from NAME=VALUE; a value that is a number, true, false or a list in JSON is read as one.
 
-    >>> parse_options(["n-components=[1, 2]", "diagonal=mvr"])
-    {'n_components': [1, 2], 'diagonal': 'mvr'}
+    >>> parse_pairs("--feature-model-option", ["n-components=[1, 2]", "diagonal=mvr"])
+    {'n-components': [1, 2], 'diagonal': 'mvr'}
     """
     options = {}
     for pair in pairs or []:
-        name, equals, text = pair.partition("=")
+        name, equals, text = pair.rpartition("=") if flag == "--kind" else pair.partition("=")
         if not equals or not name:
-            raise bad_call(f"--feature-model-option {pair!r}: expected NAME=VALUE.")
+            raise bad_call(f"{flag} {pair!r}: expected NAME=VALUE.")
         try:
-            options[name.replace("-", "_")] = json.loads(text)
-        except json.JSONDecodeError:
-            options[name.replace("-", "_")] = text
+            options[name] = json.loads(text)
+        except (json.JSONDecodeError, RecursionError):
+            options[name] = text
     return options or None

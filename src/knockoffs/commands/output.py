@@ -63,17 +63,19 @@ def printable(text: str) -> str:
 
 
 @contextmanager
-def spoken_warnings() -> Iterator[None]:
-    """Say warnings about the data as lines of progress, also where the work ends in an error."""
+def spoken_warnings() -> Iterator[list[str]]:
+    """Say warnings about the data as lines of progress, also where the work ends in an error; and give them back."""
     from knockoffs.errors import KnockoffWarning
 
     caught: list[warnings.WarningMessage] = []
+    said: list[str] = []
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", KnockoffWarning)
-            yield
+            yield said
     finally:
-        for message in dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, KnockoffWarning)):
+        said += dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, KnockoffWarning))
+        for message in said:
             say(f"warning: {message}")
 
 
@@ -86,27 +88,38 @@ def show(record: SelectionRecord) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from knockoffs.record import surest_first
+
     terminal = sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if terminal else 10_000
     text = io.StringIO()
     console = Console(file=text, force_terminal=terminal, width=width, highlight=False)
-    by_W = sorted(record.features, key=lambda feature: -feature["W"])
-    selected = [feature for feature in by_W if feature["selected"]]
+    ordered = surest_first(record.features)
+    selected = [feature for feature in ordered if feature["selected"]]
     # where nothing was selected, the nearest ones, and that they were not
-    shown = selected or [feature for feature in by_W[:10] if feature["W"] > 0]
+    shown = selected or [feature for feature in ordered[:10] if feature.get("W", 1.0) > 0]
+    headings = {"W": "W", "p_value": "p-value", "e_value": "e-value", "frequency": "frequency", "q_value": "q-value"}
     if shown:
         grid = Table(box=None, pad_edge=False, header_style="bold")
         grid.add_column("feature" if selected else "feature (not selected)", overflow="fold")
-        for heading in ("W", "q-value"):
-            grid.add_column(heading, justify="right", no_wrap=True)
+        keys = [key for key in headings if key in shown[0]]
+        for key in keys:
+            grid.add_column(headings[key], justify="right", no_wrap=True)
         for feature in shown:
             # Text, not a string: brackets in a name are not markup
-            grid.add_row(Text(printable(feature["name"])), f"{feature['W']:.4g}", f"{feature['q_value']:.3g}")
+            grid.add_row(Text(printable(feature["name"])), *(f"{feature[key]:.4g}" for key in keys))
         console.print(grid)
         console.print()
-    console.print(f"threshold {record.threshold:.4g}, {len(selected)} of {len(record.features)} features selected")
+    threshold = "" if record.threshold is None else f"threshold {record.threshold:.4g}, "
+    console.print(f"{threshold}{len(selected)} of {len(record.features)} features selected")
     for note in record.notes.values():
         console.print(Text(f"- {printable(note)}"))
     console.print()
     console.print(Text(record.explanation))
+    if record.verdict is not None:
+        console.print(
+            Text(f"Verdict on the knockoffs: {record.verdict['word']} (p = {record.verdict['p_value']:.2g}).")
+        )
+        for remedy in record.verdict["remedies"] if record.verdict["word"] != "good" else ():
+            console.print(Text(printable(f"- {remedy['sentence']}")))
     put(text.getvalue().removesuffix("\n"))

@@ -8,6 +8,7 @@ from typing import Any
 
 from knockoffs.commands.calls import bad_call, check_columns, is_network_file, prepare_jobs, split_names
 from knockoffs.commands.output import say, spoken_warnings
+from knockoffs.options import selector_arguments
 from knockoffs.record import SelectionRecord, check_selection_place, record_selection, write_selection
 from knockoffs.table.files import (
     check_parquet,
@@ -38,16 +39,17 @@ def run_on_frame(
 
     X, y, weights = take_apart(frame, parameters)
     files = other_files(parameters)
-    used_here = ("target", "drop", "seed", "weights", "knockoffs")
-    options = {key: value for key, value in parameters.items() if key not in used_here}
+    options = selector_arguments(parameters)
     if parameters.get("knockoffs") is not None:
         options["knockoffs"] = read_knockoffs(Path(parameters["knockoffs"]), X, frame)
-    selector = KnockoffSelector(**options, random_state=parameters["seed"], n_jobs=jobs)
+    options["groups"] = groups_of(parameters)
+    selector = KnockoffSelector(**{**options, "n_jobs": jobs})
     say(f"selecting from {len(column_names(X))} features of {len(y)} rows for {parameters['target']!r}")
-    with spoken_warnings():
+    with spoken_warnings() as said:
         selector.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
     shape = {"n_rows": len(y), "n_columns": len(column_names(frame))}
-    return record_selection(selector.selection_, parameters, {**data, **shape, **({"files": files} if files else {})})
+    about = {**data, **shape, **({"files": files} if files else {})}
+    return record_selection(selector.selection_, selector.table_, parameters, about, said)
 
 
 def read(table: Path, parameters: Mapping[str, Any]) -> Any:
@@ -103,11 +105,26 @@ def other_files(parameters: Mapping[str, Any]) -> dict[str, str]:
     return {path.name: file_hash(path) for path in paths}
 
 
+def groups_of(parameters: Mapping[str, Any]) -> Any:
+    """Read the groups of columns: "auto", or the pairs of a csv file."""
+    groups = parameters.get("groups")
+    if groups is None or groups == "auto":
+        return groups
+    from knockoffs.errors import InputError
+    from knockoffs.table.groups import read_groups
+
+    if not Path(groups).is_file():
+        raise InputError(f"--groups {groups!r}: there is no such file; or say auto.")
+    return read_groups(Path(groups))
+
+
 def other_paths(parameters: Mapping[str, Any]) -> list[Path]:
     """Files besides the table on which the answer rests: a network, fastPHASE's files, knockoffs."""
     paths = []
     if parameters.get("knockoffs") is not None:
         paths.append(Path(parameters["knockoffs"]))
+    if parameters.get("groups") not in (None, "auto"):
+        paths.append(Path(parameters["groups"]))
     feature_model = parameters.get("feature_model")
     if feature_model is not None and is_network_file(feature_model):
         paths.append(Path(feature_model))
@@ -135,34 +152,26 @@ def save(record: SelectionRecord, out: Path | None) -> None:
 # ---- knockoffs alone -------------------------------------------------------------------------------------------------
 
 
-def sample_table(
-    table: Path,
-    out: Path,
-    *,
-    feature_model: str,
-    options: Mapping[str, Any] | None,
-    seed: int,
-    drop: list[str],
-    jobs: int | None,
-    force: bool,
-) -> None:
+def sample_table(table: Path, out: Path, parameters: Mapping[str, Any], *, force: bool) -> None:
     """Write knockoffs of a table, in the format that came in."""
     from knockoffs.features.source import knockoff_source
     from knockoffs.seeds import as_generator
 
+    jobs, drop = parameters["jobs"], parameters["drop"]
     prepare_jobs(jobs)
     if out.is_dir():
         ending = file_format(table)
         out = out / f"{table.name[: -len(ending)]}.knockoffs{ending}"
     check_parquet(file_format(out))
-    used = {"feature_model": feature_model, "feature_model_options": options}
-    check_output(out, [table, *other_paths(used)], force=force)
+    check_output(out, [table, *other_paths(parameters)], force=force)
     frame = read(table, {"drop": drop})
     dropped = split_names(frame, drop, "--drop")
-    source = knockoff_source(feature_model, options)
-    checked = source.read(drop_columns(frame, dropped) if drop else frame, argument=table.name, min_rows=2)
-    fit_stream, draw_stream = as_generator(seed).spawn(2)
-    say(f"fitting {feature_model} to {checked.X.shape[0]} rows of {checked.X.shape[1]} columns")
+    source = knockoff_source(parameters["feature_model"], parameters["feature_model_options"])
+    kept = drop_columns(frame, dropped) if drop else frame
+    checked = source.read(kept, kinds=parameters["kinds"], argument=table.name, min_rows=2)
+    checked = checked.with_groups(groups_of(parameters))
+    fit_stream, draw_stream = as_generator(parameters["seed"]).spawn(2)
+    say(f"fitting {parameters['feature_model']} to {checked.X.shape[0]} rows of {checked.X.shape[1]} columns")
     with spoken_warnings():
         settled = source(checked, rng=fit_stream, n_jobs=jobs)
         say("drawing knockoffs")
@@ -172,21 +181,14 @@ def sample_table(
 
 
 def sample_genotypes(
-    bed: Path,
-    out: Path,
-    *,
-    options: Mapping[str, Any] | None,
-    seed: int,
-    rows_at_once: int,
-    fresh: bool,
-    jobs: int | None,
-    force: bool,
+    bed: Path, out: Path, parameters: Mapping[str, Any], *, rows_at_once: int, fresh: bool, force: bool
 ) -> None:
     """Write knockoffs of a .bed file as another .bed file, by fastPHASE's model of the genotypes."""
     from knockoffs.registry import check_options
     from knockoffs.seeds import as_generator
     from knockoffs.table.plink import check_bed_output, fastphase_models, sample_knockoffs_bed
 
+    jobs, seed, options = parameters["jobs"], parameters["seed"], parameters["feature_model_options"]
     prepare_jobs(jobs)
     if out.is_dir():
         out = out / f"{bed.stem}.knockoffs.bed"

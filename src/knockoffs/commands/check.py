@@ -1,0 +1,39 @@
+"""The command check: what the columns of a table hold, and a verdict on knockoffs of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from knockoffs.commands.calls import split_names
+from knockoffs.commands.output import printable, say, spoken_warnings
+from knockoffs.commands.work import groups_of, read, read_knockoffs
+from knockoffs.features.source import Brought, knockoff_source
+from knockoffs.sampling.pair import Pair
+from knockoffs.seeds import as_generator
+from knockoffs.table.columns import describe
+from knockoffs.table.files import drop_columns
+from knockoffs.validity.verdict import verdict
+
+
+def run_check(table: Path, parameters: Mapping[str, Any]) -> str:
+    """Lines about the columns of a file, about P^X, and the verdict on its knockoffs."""
+    frame = read(table, parameters)
+    dropped = split_names(frame, parameters["drop"], "--drop")
+    X = drop_columns(frame, dropped) if dropped else frame
+    if parameters["knockoffs"] is not None:
+        source: Any = Brought(read_knockoffs(Path(parameters["knockoffs"]), X, frame))
+    else:
+        source = knockoff_source(parameters["feature_model"], parameters["feature_model_options"])
+    with spoken_warnings():
+        checked = source.read(X, kinds=parameters["kinds"], argument=table.name, min_rows=6)
+        checked = checked.with_groups(groups_of(parameters))
+        fit_stream, draw_stream, verdict_stream = as_generator(parameters["seed"]).spawn(3)
+        say(f"drawing knockoffs of {len(checked)} rows of {len(checked.columns)} columns")
+        settled = source(checked, rng=fit_stream, n_jobs=parameters["jobs"])
+        drawn = settled.sampler.sample(checked.X, draw_stream)
+        pair = Pair(drawn.X, drawn.X_tilde, checked.feature_of)
+        found = verdict(pair, names=checked.names, kinds=checked.kinds, rng=verdict_stream, n_jobs=parameters["jobs"])
+    columns = [printable(describe(column)) for column in checked.columns]
+    return "\n".join([*columns, "", *map(printable, settled.notes.values()), "", *found.say().splitlines()])
