@@ -1,5 +1,6 @@
 """What every law of features must do, run over small examples of each: density, draws, knockoffs and conditionals."""
 
+import pickle
 from functools import partial
 from itertools import product
 
@@ -171,6 +172,17 @@ def test_a_network_is_built_once_for_every_how(name):
     assert law.as_network(n_jobs=2) is law.as_network(n_jobs=2)
     with pytest.raises(TypeError, match="nonsense"):
         law.as_network(nonsense=3)
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_a_law_can_be_stored_with_its_network(name):
+    law, _ = DISCRETE[name]
+    X = law.sample(20, np.random.default_rng(0)).astype(float)
+    draws = [
+        sample_knockoffs(one.as_network(), X, np.random.default_rng(1))
+        for one in (law, pickle.loads(pickle.dumps(law)))
+    ]
+    assert (draws[0] == draws[1]).all()
 
 
 def rows_of(name):
