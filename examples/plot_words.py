@@ -10,12 +10,12 @@ given a document's topics and its length, the counts of the words are independen
 # The table: every second one of 7,674 newswire stories (Reuters R8), how often each of 300 words occurs in it, and what
 # it is about. Without the data folder (KNOCKOFFS_DATA), documents are made up: three topics, the label on ten words.
 import numpy as np
+import pandas as pd
 
+from knockoffs import KnockoffSelector
 from knockoffs.datasets.newswire import load_newswire
 from knockoffs.errors import InputError
 from knockoffs.features.latent_dirichlet import LatentDirichlet, fit_latent_dirichlet
-from knockoffs.importance.coefficients import coefficient_magnitude
-from knockoffs.procedure import select_features
 from knockoffs.response.linear import LogisticPathCV
 
 rng = np.random.default_rng(0)
@@ -38,16 +38,8 @@ for t in np.argsort(-topics.alpha)[:5]:
 
 # %%
 # Knockoffs, an L1-logistic regression on words and knockoffs together, and the filter.
-selection = select_features(
-    X,
-    y,
-    feature_model=topics,
-    estimator=LogisticPathCV(random_state=0),
-    importance=coefficient_magnitude,
-    fdr=0.2,
-    feature_names=words,
-    rng=rng,
-)
+selector = KnockoffSelector(0.2, feature_model=topics, estimator=LogisticPathCV(random_state=0), random_state=rng)
+selection = selector.fit(pd.DataFrame(X, columns=list(words)), y).selection_
 print(selection.explain())
 print("selected:", ", ".join(selection.selected_names))
 

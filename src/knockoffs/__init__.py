@@ -13,7 +13,12 @@ _PUBLIC = {
     # the whole of it
     "KnockoffSelector": "estimator",
     "select_features": "procedure",
-    "Selection": "procedure",
+    "Selection": "selection",
+    "knockoff_source": "features.source",
+    "Brought": "features.source",
+    "ModelScore": "importance.statistic",
+    "BestOf": "importance.best",
+    "follow_lambda": "procedure",
     # P^X
     "fit_gaussian": "features.gaussian",
     "gaussian_features": "features.gaussian",

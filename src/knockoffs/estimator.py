@@ -13,14 +13,15 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from knockoffs.defaults import DEFAULT_FDR, choose
+from knockoffs.defaults import DEFAULT_FDR, DEFAULT_FEATURE_MODEL, choose, task_for
 from knockoffs.errors import InputError, KnockoffWarning, unknown_option
-from knockoffs.feature_choice import DEFAULT_FEATURE_MODEL, feature_model_for, load_feature_model, read_features
+from knockoffs.features.source import Brought, KnockoffSource, knockoff_source
 from knockoffs.filter import RULES, check_fdr, check_offset
 from knockoffs.procedure import select_features
-from knockoffs.sampling.swap import check_features
-from knockoffs.table.table import MIN_ROWS, as_table, check_knockoffs, check_level
-from knockoffs.table.target import check_target, check_weights
+from knockoffs.registry import find
+from knockoffs.seeds import as_generator
+from knockoffs.table.table import MIN_ROWS, check_level
+from knockoffs.table.target import as_target, check_weights
 
 
 class KnockoffSelector(SelectorMixin, BaseEstimator):
@@ -40,6 +41,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         that fits one, or a covariance, which makes the features Gaussian around their means.
     feature_model_options : dict, optional
         Options of the fit of a family, for instance ``{"n_components": 3, "diagonal": "mvr"}``.
+    kinds : mapping of column names to kinds, optional
+        Overrules what a column is taken for: "continuous", "count", "ordinal", "binary", "nominal", or a list of its
+        labels in their order.
     estimator : str or scikit-learn-style estimator, optional
         Model of y given the features and their knockoffs: "best" (the default) is lasso or boosting, whichever predicts
         held-out rows better; "lasso", "logistic", "linear", "forest", "boosting", "neural"; or any object with fit and
@@ -49,10 +53,10 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         Swap for others.
     loss : str or callable, optional
         What the scores that fake a column measure, by default log-loss or squared error.
-    evaluation : str, optional
+    rows : str, optional
         On which rows a fitted model is scored: in sample, or rows that it has not seen.
     n_folds, n_fits : int
-        Folds of a cross-fitted evaluation, and fits whose scores are averaged.
+        Folds of a cross-fitted score, and fits whose scores are averaged.
     task : {"regression", "classification"}, optional
         What y is, where it cannot be told from y or from the estimator.
     knockoffs : array or data frame, shape (n, n_columns), optional
@@ -103,10 +107,11 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         *,
         feature_model: Any = DEFAULT_FEATURE_MODEL,
         feature_model_options: Mapping[str, Any] | None = None,
+        kinds: Mapping[str, Any] | None = None,
         estimator: Any = None,
         importance: Any = None,
         loss: Any = None,
-        evaluation: str | None = None,
+        rows: str | None = None,
         n_folds: int = 5,
         n_fits: int = 1,
         task: str | None = None,
@@ -120,10 +125,11 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.fdr = fdr
         self.feature_model = feature_model
         self.feature_model_options = feature_model_options
+        self.kinds = kinds
         self.estimator = estimator
         self.importance = importance
         self.loss = loss
-        self.evaluation = evaluation
+        self.rows = rows
         self.n_folds = n_folds
         self.n_fits = n_fits
         self.task = task
@@ -150,55 +156,33 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         for name in fit_params:
             if name != "sample_weight":
                 raise unknown_option("fit parameter", name, ["sample_weight"])
-        offset, rule = check_offset(self.offset), _rule(self.rule)
-        fdr = check_fdr(DEFAULT_FDR if self.fdr is None else self.fdr)
-        n_folds, n_fits = _count(self.n_folds, "n_folds", 2), _count(self.n_fits, "n_fits", 1)
-        rng = as_generator(self.random_state)
-        if self.knockoffs is None:
-            family = load_feature_model(self.feature_model)
-            table = read_features(X, family, min_rows=MIN_ROWS)
-        else:  # any table that comes with its knockoffs will do
-            table = as_table(X, labels=True, min_rows=MIN_ROWS)
-        target = check_target(y, table)
-        weights = check_weights(fit_params.get("sample_weight"), len(target))
-        owners = check_features(self.feature_of, len(table.columns))
-        self._check_level(fdr, int(owners.max()) + 1, offset)
-        X_tilde = None if self.knockoffs is None else check_knockoffs(self.knockoffs, table)
+        source = self._source()
+        table = source.read(X, kinds=self.kinds, min_rows=MIN_ROWS).with_groups(self.feature_of)
+        weights = check_weights(fit_params.get("sample_weight"), len(table))
+        target = as_target(y, table, task=task_for(self.task, self.estimator), weights=weights)
+        offset, fdr = check_offset(self.offset), check_fdr(DEFAULT_FDR if self.fdr is None else self.fdr)
+        self._check_level(fdr, len(table.feature_names), offset)
         choice = choose(
             target,
             estimator=self.estimator,
             importance=self.importance,
             loss=self.loss,
-            evaluation=self.evaluation,
-            task=self.task,
-            sample_weight=weights,
+            rows=self.rows,
+            n_folds=_count(self.n_folds, "n_folds", 2),
+            n_fits=_count(self.n_fits, "n_fits", 1),
         )
-        grouped = None if self.feature_of is None else owners
-        feature_model, brought = None, {}
-        if X_tilde is not None:
-            brought["knockoffs"] = "the knockoffs were brought along: the guarantee rests on how they were drawn"
-        else:
-            feature_model = feature_model_for(family, table, self.feature_model_options, grouped)
         validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
 
         self.selection_ = select_features(
-            table.X,
-            target.astype(float) if choice.task == "regression" else target,
-            feature_model=feature_model,
-            estimator=choice.estimator,
-            importance=choice.importance,
+            table,
+            target,
+            knockoffs=source,
+            statistic=choice.statistic,
+            rule=self.rule if callable(self.rule) else find(RULES, "rule", str(self.rule)),
             fdr=fdr,
             offset=offset,
-            rule=rule,
-            knockoffs=X_tilde,
-            feature_of=grouped,
-            feature_names=feature_names(table.names, owners),
-            evaluation=choice.evaluation,
-            n_folds=n_folds,
-            n_fits=n_fits,
-            sample_weight=weights,
-            notes=choice.notes | brought,
-            rng=rng,
+            notes={"task": target.note, **choice.notes},
+            rng=as_generator(self.random_state),
             n_jobs=self.n_jobs,
         )
         self.W_ = self.selection_.W
@@ -207,13 +191,18 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.scores_ = self.selection_.scores
         self.feature_model_ = self.selection_.feature_model
         self.knockoffs_ = table.decode(self.selection_.X_tilde)
-        self._support = self.selection_.selected[owners]
+        self._support = self.selection_.selected[table.feature_of]
         return self
 
     def explain(self) -> str:
         """Say in one paragraph what was selected and what it means, or why nothing was and what would help."""
         check_is_fitted(self)
         return self.selection_.explain()
+
+    def _source(self) -> KnockoffSource:
+        if self.knockoffs is not None:
+            return Brought(self.knockoffs)
+        return knockoff_source(self.feature_model, self.feature_model_options)
 
     def _check_level(self, fdr: float, n_features: int, offset: int) -> None:
         try:
@@ -231,58 +220,6 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-
-def as_generator(random_state: Any) -> np.random.Generator:
-    """Make a Generator of whatever stands for randomness; the only place where seeds become one.
-
-    A Generator is used as it is, so that it moves on; an int or a SeedSequence gives the same numbers every time.
-
-    >>> as_generator(3).integers(100) == as_generator(np.random.SeedSequence(3)).integers(100)
-    np.True_
-    """
-    if random_state is None:
-        return np.random.default_rng()
-    if isinstance(random_state, bool | np.bool_):
-        raise InputError(f"random_state={random_state} is not a seed: use an int, or None for fresh entropy.")
-    if isinstance(random_state, int | np.integer):
-        if random_state < 0:
-            raise InputError(f"random_state={random_state} is negative: a seed is a non-negative int.")
-        return np.random.default_rng(int(random_state))
-    if isinstance(random_state, np.random.SeedSequence):
-        # a fresh copy: spawning from the one passed in would change the next answer
-        seed, key, size = random_state.entropy, random_state.spawn_key, random_state.pool_size
-        return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key, pool_size=size))
-    if isinstance(random_state, np.random.Generator):
-        can_spawn = isinstance(random_state.bit_generator.seed_seq, np.random.bit_generator.ISpawnableSeedSequence)
-        return random_state if can_spawn else np.random.default_rng(random_state.integers(2**32, size=4))
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
-    raise InputError(
-        f"random_state={random_state!r} ({type(random_state).__name__}): "
-        "use None, an int, a Generator, a SeedSequence or a RandomState."
-    )
-
-
-def feature_names(column_names: tuple[str, ...], owners: NDArray[np.intp]) -> list[str]:
-    """Name of each feature: its column's, or those of its columns together.
-
-    >>> feature_names(("red", "green", "size"), np.array([0, 0, 1]))
-    ['red, green', 'size']
-    """
-    members: list[list[str]] = [[] for _ in range(int(owners.max()) + 1)]
-    for name, owner in zip(column_names, owners, strict=True):
-        members[owner].append(name)
-    return [", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "") for names in members]
-
-
-def _rule(rule: Any) -> Any:
-    if callable(rule):
-        return rule
-    key = str(rule).replace("-", "_")
-    if key not in RULES:
-        raise unknown_option("rule", rule, RULES)
-    return RULES[key]
 
 
 def _count(value: Any, argument: str, smallest: int) -> int:

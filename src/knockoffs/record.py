@@ -1,16 +1,13 @@
-"""A selection on disk: selection.json, from which it can be run again, and selection.csv, to be read.
-
-Names of features are written to the csv file as they are. A spreadsheet may take a name that starts with =, +, - or @
-for a formula: import such a file as text.
-"""
+"""A selection on disk: selection.json, from which it can be run again, and selection.csv, to be read."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import sys
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -19,14 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, name_some
-from knockoffs.procedure import Selection
-from knockoffs.table.files import atomic_file, write_table_file
+from knockoffs.selection import Selection
+from knockoffs.table.delimited import print_delimited
+from knockoffs.table.writer import atomic_files, check_output, check_place
 
 FORMAT = 1
-PARAMETERS = frozenset(
-    "target drop weights seed fdr feature_model feature_model_options knockoffs estimator importance loss evaluation "
-    "n_folds n_fits task offset rule".split()
-)
+FILES = ("selection.json", "selection.csv")
+NUMBERS = ("W", "q_value", "Z", "Z_tilde")  # of a feature
 ALWAYS = ("knockoffs", "numpy", "scipy", "scikit-learn", "numba", "joblib", "narwhals")
 WHERE_USED = {"torch": "torch", "xgboost": "xgboost", "lightgbm": "lightgbm", "pandas": "pandas", "polars": "polars"}
 
@@ -50,6 +46,8 @@ class SelectionRecord:
         Infinity if nothing was selected.
     features : list of dict
         Name, Z, Z_tilde, W, q-value, and whether it was selected, in the order of the columns.
+    edited : bool
+        Whether the file was changed after it had been written; not written itself.
     """
 
     parameters: dict[str, Any]
@@ -60,11 +58,12 @@ class SelectionRecord:
     threshold: float
     features: list[dict[str, Any]]
     format: int = FORMAT
+    edited: bool = False
 
     @property
     def W(self) -> NDArray[np.float64]:
         """Feature statistics."""
-        return np.array([feature["W"] for feature in self.features], dtype=float)
+        return self.numbers("W")
 
     @property
     def names(self) -> list[str]:
@@ -75,6 +74,10 @@ class SelectionRecord:
     def selected(self) -> list[str]:
         """Names of the selected features."""
         return [feature["name"] for feature in self.features if feature["selected"]]
+
+    def numbers(self, key: str) -> NDArray[np.float64]:
+        """One number for each feature: W, q_value, Z or Z_tilde."""
+        return np.array([feature[key] for feature in self.features], dtype=float)
 
 
 def record_selection(selection: Selection, parameters: Mapping[str, Any], data: Mapping[str, Any]) -> SelectionRecord:
@@ -87,7 +90,7 @@ def record_selection(selection: Selection, parameters: Mapping[str, Any], data: 
         selection.scores.Z.tolist(),
         selection.scores.Z_tilde.tolist(),
     )
-    keys = ("name", "selected", "W", "q_value", "Z", "Z_tilde")
+    keys = ("name", "selected", *NUMBERS)
     return SelectionRecord(
         parameters=dict(parameters),
         data=dict(data),
@@ -111,83 +114,262 @@ def current_versions() -> dict[str, str]:
     return versions
 
 
+# ---- writing -----------------------------------------------------------------------------------------------------
+
+
+def check_selection_place(folder: Path, inputs: tuple[Path, ...] = (), *, force: bool = False) -> None:
+    """Refuse, before the work, a folder where the selection cannot be written, or where it would cost a file.
+
+    The files of an earlier selection are replaced; others of these names only with ``force``.
+    """
+    check_place(folder, make=True)
+    if folder.is_dir():
+        for name, ours in zip(FILES, (is_selection, is_selection_csv), strict=True):
+            check_output(folder / name, inputs, force=force, ours=ours)
+
+
+def is_selection(path: Path) -> bool:
+    """Whether a file is a selection.json that this program wrote."""
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(content, dict) and {"parameters", "data", "features", "format"} <= content.keys()
+
+
+def is_selection_csv(path: Path) -> bool:
+    """Whether a file begins as a selection.csv does."""
+    try:
+        with path.open("rb") as file:
+            return file.readline(200) == ",".join(("name", "selected", *NUMBERS)).encode() + b"\n"
+    except OSError:
+        return False
+
+
 def write_selection(record: SelectionRecord, folder: Path) -> tuple[Path, Path]:
-    """Write selection.json and selection.csv into a folder, each of them whole or not at all."""
+    """Write selection.json and selection.csv into a folder, both whole or not at all, and never one of two runs."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder}: cannot make this folder: {error.strerror or error}.") from error
-    json_path, csv_path = folder / "selection.json", folder / "selection.csv"
-    text = json.dumps(_writable(asdict(record)), indent=2, ensure_ascii=False, allow_nan=False)
-    with atomic_file(json_path) as file:
-        file.write(text.encode() + b"\n")
+    json_path, csv_path = (folder / name for name in FILES)
+    content = _writable(asdict(record))
+    del content["edited"]
+    content["seal"] = _seal(content)
+    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
     by_W = sorted(record.features, key=lambda feature: -feature["W"])
-    columns = {key: [feature[key] for feature in by_W] for key in by_W[0]}
-    write_table_file(columns, csv_path)
+    columns = {key: [feature[key] for feature in by_W] for key in ("name", "selected", *NUMBERS)}
+    with atomic_files(json_path, csv_path) as (json_file, csv_file):
+        json_file.write(text.encode(errors="surrogatepass") + b"\n")
+        print_delimited(columns, csv_file, ",")
     return json_path, csv_path
 
 
+def _seal(content: Mapping[str, Any]) -> str:
+    """SHA-256 of a record's content, which tells whether the file was edited afterwards."""
+    rest = {name: value for name, value in content.items() if name != "seal"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
+# ---- reading -----------------------------------------------------------------------------------------------------
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+def _is_text_of_text(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_is_text, value.values()))
+
+
+def _is_level(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _or_null(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: value is None or check(value)
+
+
+# what each parameter may hold; whether the name or level it holds is known is asked where it is used
+PARAMETERS: dict[str, Callable[[Any], bool]] = {
+    "target": _is_text,
+    "drop": _is_texts,
+    "weights": _or_null(_is_text),
+    "seed": _is_count,
+    "fdr": _or_null(_is_level),
+    "feature_model": _or_null(_is_text),
+    "feature_model_options": _or_null(lambda value: isinstance(value, dict)),
+    "knockoffs": _or_null(_is_text),
+    "estimator": _or_null(_is_text),
+    "importance": _or_null(_is_text),
+    "loss": _or_null(_is_text),
+    "rows": _or_null(_is_text),
+    "n_folds": _is_count,
+    "n_fits": _is_count,
+    "task": _or_null(_is_text),
+    "offset": _is_count,
+    "rule": _is_text,
+}
+DATA: dict[str, Callable[[Any], bool]] = {
+    "file": _is_text,
+    "sha256": _is_text,
+    "n_rows": _is_count,
+    "n_columns": _is_count,
+    "files": _is_text_of_text,
+}
+
+
 def read_selection(path: Path) -> SelectionRecord:
-    """Record of a selection.json file."""
+    """Record of a selection.json file, with every field checked for its type."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_bytes().decode("utf-8", "surrogatepass"), object_pairs_hook=_unique)
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file.") from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read as a selection: {error}") from error
     if not isinstance(content, dict) or not {"parameters", "data", "features"} <= content.keys():
         raise InputError(f"{path}: this is not a selection.json written by knockoffs select.")
-    if content.get("format") != FORMAT:
+    if content.get("format") != FORMAT or isinstance(content.get("format"), bool | float):
         raise InputError(f"{path}: format {content.get('format')!r}, and this version reads format {FORMAT}.")
-    unknown = sorted(content["parameters"].keys() - PARAMETERS)
-    lacking = sorted({"target", "drop", "fdr", "seed"} - content["parameters"].keys())
-    if unknown or lacking:
-        what = (
-            f"has parameters that this version does not know: {name_some(unknown)}"
-            if unknown
-            else (f"lacks the parameters {name_some(lacking)}")
-        )
-        raise InputError(
-            f"{path}: {what}. Use the version that wrote it, {content.get('versions', {}).get('knockoffs')}."
-        )
-    content["threshold"] = float(content["threshold"])
-    for feature in content["features"]:
-        for key in ("W", "q_value", "Z", "Z_tilde"):
-            feature[key] = float(feature[key])
+    content["edited"] = content.get("seal") not in (None, _seal(content))
+    content.pop("seal", None)
     try:
-        return SelectionRecord(**content)
-    except TypeError as error:
-        raise InputError(f"{path}: this is not a selection.json written by knockoffs select: {error}") from error
+        _check_content(content)
+        content["threshold"] = _as_number(content["threshold"], "threshold")
+        content["features"] = [_read_feature(feature, j) for j, feature in enumerate(content["features"])]
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    return SelectionRecord(**content)
+
+
+def _check_content(content: dict[str, Any]) -> None:
+    known = {field.name for field in fields(SelectionRecord)}
+    _demand_known(content.keys(), known, known, "field", "fields", None)
+    for name, check, what in (
+        ("data", lambda v: isinstance(v, dict), "an object"),
+        ("parameters", lambda v: isinstance(v, dict), "an object"),
+        ("versions", _is_text_of_text, "texts by name"),
+        ("notes", _is_text_of_text, "texts by name"),
+        ("explanation", _is_text, "a text"),
+        ("features", lambda v: isinstance(v, list) and len(v) > 0, "a list of features"),
+    ):
+        _demand(check(content.get(name)), name, f"{_brief(content.get(name))}, not {what}")
+    wrote = content["versions"].get("knockoffs")
+    _demand_known(
+        content["parameters"].keys(), PARAMETERS, {"target", "drop", "fdr", "seed"}, "parameter", "parameters", wrote
+    )
+    _demand_known(content["data"].keys(), DATA, {"file", "sha256"}, "field of data", "fields of data", wrote)
+    for table, where in ((PARAMETERS, "parameters"), (DATA, "data")):
+        for name, value in content[where].items():
+            _demand(table[name](value), f"{where}.{name}", f"{_brief(value)}, which it cannot be")
+
+
+def _demand_known(names: Any, known: Any, needed: set[str], one: str, many: str, wrote: str | None) -> None:
+    unknown, lacking = sorted(set(names) - set(known)), sorted(needed - set(names))
+    remedy = f" Use the version that wrote it, {wrote}." if wrote else ""
+    if unknown:
+        raise InputError(f"has {many} that this version does not know: {name_some(unknown)}.{remedy}")
+    if lacking:
+        raise InputError(f"lacks the {one if len(lacking) == 1 else many} {name_some(lacking)}.{remedy}")
+
+
+def _read_feature(feature: Any, j: int) -> dict[str, Any]:
+    keys = ("name", "selected", *NUMBERS)
+    where = f"features[{j}]"
+    _demand(isinstance(feature, dict) and set(feature) == set(keys), where, f"not the fields {', '.join(keys)}")
+    _demand(_is_text(feature["name"]), f"{where}.name", f"{_brief(feature['name'])}, not a text")
+    _demand(isinstance(feature["selected"], bool), f"{where}.selected", f"{_brief(feature['selected'])}, not a boolean")
+    return {**feature, **{key: _as_number(feature[key], f"{where}.{key}") for key in NUMBERS}}
+
+
+def _as_number(value: Any, where: str) -> float:
+    """Read a number; infinity is written as a text, and NaN never is."""
+    good = isinstance(value, int | float) and not isinstance(value, bool) or value in ("inf", "-inf")
+    _demand(good and not (isinstance(value, int) and abs(value) >= 2**1000), where, f"{_brief(value)}, not a number")
+    number = float(value)
+    _demand(not math.isnan(number), where, "NaN, not a number")
+    return number
+
+
+def _demand(good: bool, where: str, found: str) -> None:
+    if not good:
+        raise InputError(f"{where} holds {found}. This is not as knockoffs select wrote it.")
+
+
+def _brief(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("an object names a field twice")
+    return found
+
+
+# ---- comparing ---------------------------------------------------------------------------------------------------
 
 
 def differences(old: SelectionRecord, new: SelectionRecord) -> tuple[list[str], list[str]]:
     """Tell what differs between two records: in the answer, and in what it rests on."""
-    answer, grounds = [], []
-    if old.data.get("sha256") != new.data.get("sha256"):
-        grounds.append(f"the data: SHA-256 {_start(old.data.get('sha256'))} then, {_start(new.data.get('sha256'))} now")
-    files_then, files_now = old.data.get("files") or {}, new.data.get("files") or {}
-    for name in files_then.keys() | files_now.keys():
-        if files_then.get(name) != files_now.get(name):
-            grounds.append(
-                f"the file {name}: SHA-256 {_start(files_then.get(name))} then, {_start(files_now.get(name))} now"
-            )
-    for package in old.versions.keys() | new.versions.keys():
-        then, now = old.versions.get(package), new.versions.get(package)
-        if then != now and then is not None and now is not None:
-            grounds.append(f"the version of {package}: {then} then, {now} now")
+    return _answer_differs(old, new), _grounds_differ(old, new)
+
+
+def _answer_differs(old: SelectionRecord, new: SelectionRecord) -> list[str]:
+    found = []
     if old.names != new.names:
-        answer.append("the names of the features")
-    elif not np.array_equal(old.W, new.W):
-        worst = int(np.argmax(np.where(old.W == new.W, 0, np.abs(old.W - new.W))))
-        answer.append(f"W, the most for {old.names[worst]!r}: {old.W[worst]!r} then, {new.W[worst]!r} now")
+        found.append("the names of the features")
+    else:
+        for key, word in (("W", "W"), ("Z", "Z"), ("Z_tilde", "Z of the knockoffs"), ("q_value", "the q-values")):
+            then, now = old.numbers(key), new.numbers(key)
+            if not np.array_equal(then, now):
+                with np.errstate(invalid="ignore"):
+                    worst = int(np.argmax(np.where(then == now, 0.0, np.abs(then - now))))
+                values = f"{float(then[worst])!r} then, {float(now[worst])!r} now"
+                found.append(f"{word}, the most for {old.names[worst]!r}: {values}")
     if old.threshold != new.threshold:
-        answer.append(f"the threshold: {old.threshold!r} then, {new.threshold!r} now")
+        found.append(f"the threshold: {float(old.threshold)!r} then, {float(new.threshold)!r} now")
     gone, come = sorted(set(old.selected) - set(new.selected)), sorted(set(new.selected) - set(old.selected))
     if gone:
-        answer.append(f"no longer selected: {', '.join(map(repr, gone))}")
+        found.append(f"no longer selected: {', '.join(map(repr, gone))}")
     if come:
-        answer.append(f"newly selected: {', '.join(map(repr, come))}")
-    return answer, sorted(grounds)
+        found.append(f"newly selected: {', '.join(map(repr, come))}")
+    found += [f"the note on {key}: {change}" for key, change in _changes(old.notes, new.notes)]
+    if old.explanation != new.explanation:
+        found.append(f"the explanation: {_brief(old.explanation)} then, {_brief(new.explanation)} now")
+    return found
+
+
+def _grounds_differ(old: SelectionRecord, new: SelectionRecord) -> list[str]:
+    found = []
+    if old.edited:
+        found.append("the record itself: it was edited after it had been written")
+    if old.data.get("sha256") != new.data.get("sha256"):
+        found.append(f"the data: SHA-256 {_start(old.data.get('sha256'))} then, {_start(new.data.get('sha256'))} now")
+    for key, word in (("file", "the name of the data file"), ("n_rows", "rows"), ("n_columns", "columns")):
+        then, now = old.data.get(key), new.data.get(key)
+        if then != now and then is not None:
+            found.append(f"{word}: {then} then, {now} now")
+    files = _changes(old.data.get("files") or {}, new.data.get("files") or {}, _start)
+    found += [f"the file {name}: SHA-256 {change}" for name, change in files]
+    found += [f"the version of {package}: {change}" for package, change in _changes(old.versions, new.versions)]
+    return sorted(found)
+
+
+def _changes(
+    then: Mapping[str, str], now: Mapping[str, str], show: Callable[[str], str] = str
+) -> list[tuple[str, str]]:
+    names = [name for name in {**then, **now} if then.get(name) != now.get(name)]
+    return [(name, f"{show(then.get(name, 'none'))} then, {show(now.get(name, 'none'))} now") for name in names]
 
 
 def _start(sha256: Any) -> str:

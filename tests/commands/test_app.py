@@ -15,6 +15,7 @@ import knockoffs
 from knockoffs.commands import app as cli
 from knockoffs.commands.calls import parse_options
 from knockoffs.record import read_selection
+from knockoffs.table.files import read_table_file, take_column
 
 SOURCE = Path(cli.__file__).resolve().parents[1]
 NAMES = [*(f"gene {j}" for j in range(12)), "[bold]x[/bold]", "two\nlines", "=SUM(A1)"]
@@ -128,10 +129,10 @@ def test_selection_json_holds_everything(selected):
 def test_selection_csv_can_be_read_by_others(selected):
     _, folder = selected
     frame = pd.read_csv(folder / "selection.csv")
-    assert set(frame["name"]) == set(NAMES)
+    assert set(frame["name"]) == {*NAMES[:-1], "'=SUM(A1)"}  # a spreadsheet shows the name and runs nothing
     assert frame["W"].is_monotonic_decreasing
     record = read_selection(folder / "selection.json")
-    assert set(frame["name"][frame["selected"]]) == set(record.selected)
+    assert {name.removeprefix("'") for name in frame["name"][frame["selected"]]} == set(record.selected)
 
 
 @pytest.mark.parametrize("ending", [".csv.gz", ".tsv", ".parquet"])
@@ -160,6 +161,20 @@ def test_columns_can_be_left_out(tmp_path):
     record = read_selection(tmp_path / "selection.json")
     assert record.names == NAMES
     assert record.parameters["drop"] == ["city", "id"]
+    run("select", table, *SELECT, "--drop", "city, id", "--out", tmp_path)
+    assert read_selection(tmp_path / "selection.json").names == NAMES
+
+
+def test_a_level_that_is_only_the_default_is_warned_of_and_one_that_was_asked_for_refused(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    pl.DataFrame(rng.standard_normal((40, 4)), schema=[*"abcy"]).write_csv(tmp_path / "t.csv")
+    options = ("--target", "y", "--feature-model", "gaussian", "--estimator", "lasso")
+    run("select", tmp_path / "t.csv", *options, "--out", tmp_path)
+    assert "warning: fdr=0.1 can never select with 3 features" in capsys.readouterr().err
+    run("rerun", tmp_path / "selection.json", tmp_path / "t.csv")
+    assert "The answer is identical" in capsys.readouterr().out
+    run("select", tmp_path / "t.csv", *options, "--fdr", 0.1, status=1)
+    assert "knockoffs: fdr=0.1 can never select with 3 features" in capsys.readouterr().err
 
 
 def test_a_run_that_selects_nothing_says_why(tmp_path, capsys):
@@ -236,11 +251,11 @@ def test_sample_writes_knockoffs_in_the_format_that_came_in(tmp_path, ending):
     table = write_table(tmp_path)
     out = tmp_path / f"knockoffs{ending}"
     run("sample", table, "--feature-model", "gaussian", "--drop", "y", "--out", out)
-    frame = pl.read_parquet(out) if ending == ".parquet" else pl.read_csv(out)
-    assert frame.columns == NAMES
-    assert frame.shape == (200, 15)
+    frame, before = read_table_file(out), read_table_file(table)
+    assert list(frame.columns) == NAMES
+    assert len(frame.columns) == 15 and len(take_column(frame, "gene 0")) == 200
     # the features are independent, so their knockoffs can be: 5 standard errors over 200 rows are 0.35, a copy has 1
-    assert abs(np.corrcoef(frame["gene 0"], pl.read_csv(table)["gene 0"])[0, 1]) < 0.6
+    assert abs(np.corrcoef(take_column(frame, "gene 0"), take_column(before, "gene 0"))[0, 1]) < 0.6
 
 
 def test_sample_into_a_folder_keeps_the_format(tmp_path):
@@ -258,7 +273,16 @@ def test_sample_is_the_same_for_the_same_seed(tmp_path):
 
 def test_options_of_the_feature_model(tmp_path, capsys):
     table = write_table(tmp_path)
-    options = ("sample", table, "--feature-model", "gaussian", "--out", tmp_path / "k.csv", "--feature-model-option")
+    options = (
+        "sample",
+        table,
+        "--feature-model",
+        "gaussian",
+        "--out",
+        tmp_path / "k.csv",
+        "--force",
+        "--feature-model-option",
+    )
     run(*options, "diagonal=equicorrelated")
     run(*options, "diagonl=mvr", status=1)
     assert "Did you mean 'diagonal'?" in capsys.readouterr().err
@@ -290,7 +314,7 @@ BAD_CALLS = [
     (["--target", "y", "--importance", "swop"], "Did you mean 'swap'?"),
     (["--target", "y", "--loss", "logloss"], "Did you mean 'log_loss'?"),
     (["--target", "y", "--task", "regresion"], "Did you mean 'regression'?"),
-    (["--target", "y", "--evaluation", "cross"], "--evaluation='cross' is not known"),
+    (["--target", "y", "--rows", "cross"], "--rows='cross' is not known"),
     (["--target", "y", "--weights", "y"], "--weights 'y' is the target"),
     (["--target", "y", "--weights", "z"], "--weights 'z' is not a column"),
     (["--target", "y", "--folds", "1"], "--folds"),
@@ -299,6 +323,12 @@ BAD_CALLS = [
     (["--target", "y", "--rule", "max"], "--rule='max' is not known"),
     (["--target", "y", "--offset", "3"], "offset=3"),
     (["--target", "y", "--seed", "-1"], "--seed"),
+    (["--target", "y", "--jobs", "0"], "--jobs 0: at least one job is needed"),
+    (["--target", "GENE-0"], "Did you mean 'gene 0'?"),
+    (
+        ["--target", "y", "--drop", "gene 1,gene_2"],
+        "--drop 'gene_2' is not a column of the table. Did you mean 'gene 2'?",
+    ),
     (["--tagret", "y"], "No such option: --tagret"),
     ([], "--target"),
 ]
@@ -360,7 +390,7 @@ def test_a_failed_write_leaves_the_old_selection(selected, tmp_path, capsys, mon
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", fail)
-    run("select", table, *SELECT, "--out", tmp_path, status=1)
+    run("select", table, *SELECT, "--out", tmp_path, "--force", status=1)
     assert "No space left on device" in capsys.readouterr().err
     assert (tmp_path / "selection.json").read_text() == "old"
     assert os.listdir(tmp_path) == ["selection.json"]
@@ -380,7 +410,7 @@ def test_an_interrupt_leaves_the_old_selection(selected, tmp_path, capsys, monke
         raise KeyboardInterrupt
 
     monkeypatch.setattr(os, "fsync", interrupt)
-    run("select", table, *SELECT, "--out", tmp_path, status=130)
+    run("select", table, *SELECT, "--out", tmp_path, "--force", status=130)
     assert os.listdir(tmp_path) == ["selection.json"]
 
 
@@ -513,7 +543,7 @@ LOSSES = {"three": ["accuracy", "log-loss", "brier", "margin"], "number": ["squa
 
 @pytest.mark.parametrize(("target", "loss"), [(target, loss) for target in LOSSES for loss in LOSSES[target]])
 def test_select_by_every_loss(targets, tmp_path, target, loss):
-    record = select_target(targets, tmp_path, target, "--loss", loss, "--evaluation", "cross-fitted")
+    record = select_target(targets, tmp_path, target, "--loss", loss, "--rows", "cross-fitted")
     assert record.parameters["loss"] == loss
     assert "importance='swap'" in record.notes["importance"]  # a loss asks for a score that takes one
     assert record.W[:4].mean() > 2 * np.abs(record.W[4:]).mean()
@@ -545,7 +575,7 @@ UNFIT = [
     ("number", ["--loss", "log-loss"], "loss='log_loss' is not for regression: use 'squared_error', 'absolute_error'"),
     ("three", ["--loss", "squared-error"], "loss='squared_error' is not for classification: use 'accuracy'"),
     ("three", ["--loss", "brier", "--importance", "coefficients"], "is not used by importance='coefficients'"),
-    ("number", ["--evaluation", "out-of-bag"], "evaluation='out_of_bag' is for forests"),
+    ("number", ["--rows", "out-of-bag"], "rows='out_of_bag' is for forests"),
     ("number", ["--task", "classification"], "task='classification', but y holds numbers"),
     ("two", ["--task", "regression"], "task='regression', but y holds labels"),
     ("three", ["--feature-model", "fastphase"], "fastphase needs prefix="),
@@ -658,12 +688,10 @@ def test_the_study_of_scores_runs_by_its_name(tmp_path, monkeypatch):
     monkeypatch.setattr(score_study, "QUICK", config)
     run("reproduce", "scores", "--quick", "--device", "cpu", "--out", tmp_path, "--jobs", 1)
     table = pl.read_csv(tmp_path / "scores.csv", infer_schema_length=None)
-    assert {"setting", "model", "evaluation", "score", "loss", "target_fdr", "power", "power_se", "fdr"} <= set(
-        table.columns
-    )
+    assert {"setting", "model", "rows", "score", "loss", "target_fdr", "power", "power_se", "fdr"} <= set(table.columns)
     assert set(table["model"]) == {*few, "best of two (the default)"}
-    assert set(table["evaluation"]) == {"in_sample", "out_of_bag", "cross_fitted", "-"}
-    combinations = table.filter(target_fdr=0.1).select("model", "evaluation", "score", "loss")
+    assert set(table["rows"]) == {"in_sample", "out_of_bag", "cross_fitted", "-"}
+    combinations = table.filter(target_fdr=0.1).select("model", "rows", "score", "loss")
     assert len(combinations.unique()) == len(combinations) == 7 * 16 + 1 + 1  # coefficients, and the best
     assert table["power"].is_between(0, 1).all()
     assert "| best of two (the default) |" in (tmp_path / "scores.md").read_text(encoding="utf-8")

@@ -74,7 +74,7 @@ def test_a_stopped_run_goes_on(genotypes, tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         run(genotypes, tmp_path / "out.bed")
     assert not (tmp_path / "out.bed").exists()
-    assert len(list((tmp_path / "out.parts").glob("*.npy"))) == 5
+    assert len(list((tmp_path / "out.parts").glob("block_*.npy"))) == 5
     calls.clear()
     resumed, _ = plink.read_bed(run(genotypes, tmp_path / "out.bed"))
     assert len(calls) == 3  # 2 chromosomes x 4 blocks, 5 were there
@@ -173,7 +173,7 @@ def test_a_table_of_genotypes_on_the_command_line(tmp_path, capsys):
     command(*shared, "--drop", "y")
     knockoffs = pl.read_csv(tmp_path / "k.csv")
     assert knockoffs.schema == counts.schema and set(knockoffs.to_numpy().ravel()) == {0, 1, 2}
-    command(*shared, status=1)
+    command(*shared, "--force", status=1)
     assert "the files hold 5 sites, and X has 6 columns" in capsys.readouterr().err
     option = ("--feature-model", "fastphase", "--feature-model-option", f"prefix={tmp_path / 'sites'}")
     command("select", tmp_path / "table.csv", "--target", "y", "--fdr", 0.5, *option, "--out", tmp_path)
@@ -200,3 +200,91 @@ def test_frequencies_are_those_of_the_chain():
     """Two sites by hand: the law of the second state is 0.75 of the first's and 0.25 of a new one."""
     law = Mosaic(np.array([0, -np.log(0.75)]), np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([[0.2, 0.4], [0.8, 0.0]]))
     np.testing.assert_allclose(law.frequencies(), [0.3, 0.8 * (0.75 * 0.5 + 0.25)])
+
+
+# ---- bad files ------------------------------------------------------------------------------------------------
+
+
+def cut(path, keep):
+    path.write_bytes(path.read_bytes()[:keep])
+
+
+def replace_line(path, number, line):
+    lines = path.read_text().splitlines()
+    lines[number - 1] = line
+    path.write_text("\n".join(lines) + "\n")
+
+
+BAD = {
+    "truncated": (lambda f: cut(f(".bed"), 50), "in.bed has 50 bytes, and .* people .* take .*: it is cut off"),
+    "empty bed": (lambda f: cut(f(".bed"), 0), "in.bed is no .bed file of PLINK: it begins with nothing"),
+    "foreign": (lambda f: f(".bed").write_bytes(b"PAR1" * 99), "no .bed file of PLINK: it begins with 50 41 52"),
+    "people first": (lambda f: f(".bed").write_bytes(b"\x6c\x1b\x00"), "goes person by person: .* plink --make-bed"),
+    "empty bim": (lambda f: cut(f(".bim"), 0), "in.bim: the file is empty"),
+    "empty fam": (lambda f: cut(f(".fam"), 0), "in.fam: the file is empty"),
+    "short line": (
+        lambda f: replace_line(f(".bim"), 3, "1 rs2 0 5"),
+        "in.bim: line 3 has 4 values, and six are needed",
+    ),
+    "no position": (lambda f: replace_line(f(".bim"), 2, "1 rs1 0 here A C"), "in.bim: line 2 has .* position 'here'"),
+    "short person": (lambda f: replace_line(f(".fam"), 1, "f p"), "in.fam: line 1 has 2 values"),
+    "no text": (lambda f: f(".bim").write_bytes(b"\xff\xfe\x00" * 20), "in.bim: line 1 or later is no text"),
+    "another bim": (lambda f: replace_line(f(".bim"), 1, ""), "are of another file"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_files_are_refused_in_a_sentence(genotypes, tmp_path, case):
+    damage, message = BAD[case]
+    for ending in (".bed", ".bim", ".fam"):
+        (tmp_path / f"in{ending}").write_bytes(genotypes[0].with_suffix(ending).read_bytes())
+    damage(lambda ending: tmp_path / f"in{ending}")
+    with pytest.raises(InputError, match=message):
+        plink.read_bed(tmp_path / "in.bed")
+
+
+def test_genotypes_are_not_overwritten_and_folders_of_others_stay(genotypes, tmp_path):
+    bed, _, models = genotypes
+    before = {ending: bed.with_suffix(ending).read_bytes() for ending in plink.ENDINGS}
+    rng = np.random.default_rng(0)
+    (tmp_path / "link.bed").symlink_to(bed)
+    for out in (bed, tmp_path / "link.bed"):
+        with pytest.raises(InputError, match="is what is read"):
+            plink.sample_knockoffs_bed(bed, out, models, rng=rng, force=True)
+    (tmp_path / "o.fam").write_text("theirs")
+    with pytest.raises(InputError, match="o.fam is there already"):
+        plink.sample_knockoffs_bed(bed, tmp_path / "o.bed", models, rng=rng)
+    (tmp_path / "n.parts").mkdir()
+    (tmp_path / "n.parts" / "thesis.txt").write_text("ten years")
+    for resume in (True, False):
+        with pytest.raises(InputError, match="nothing in it is touched"):
+            plink.sample_knockoffs_bed(bed, tmp_path / "n.bed", models, rng=rng, resume=resume)
+    assert (tmp_path / "n.parts" / "thesis.txt").read_text() == "ten years"
+    assert before == {ending: bed.with_suffix(ending).read_bytes() for ending in plink.ENDINGS}
+
+
+def test_a_damaged_block_is_drawn_again(genotypes, tmp_path, monkeypatch):
+    whole = run(genotypes, tmp_path / "whole.bed").read_bytes()
+    monkeypatch.setattr(plink, "_assemble", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        run(genotypes, tmp_path / "out.bed")
+    monkeypatch.undo()
+    blocks = sorted((tmp_path / "out.parts").glob("block_*.npy"))
+    cut(blocks[0], 20)
+    cut(blocks[1], 0)
+    np.save(blocks[2], np.zeros((1, 1)))
+    assert run(genotypes, tmp_path / "out.bed").read_bytes() == whole
+    assert not (tmp_path / "out.parts").exists()
+
+
+def test_a_chromosome_may_have_any_name(genotypes, tmp_path):
+    bed, X, models = genotypes
+    for ending in plink.ENDINGS:
+        (tmp_path / f"in{ending}").write_bytes(bed.with_suffix(ending).read_bytes())
+    lines = (tmp_path / "in.bim").read_text().splitlines()
+    (tmp_path / "in.bim").write_text(
+        "\n".join(line.replace("2\t", "../../2\t", 1) if line[0] == "2" else line for line in lines)
+    )
+    odd = {"1": models["1"], "../../2": models["2"]}
+    out = plink.sample_knockoffs_bed(tmp_path / "in.bed", tmp_path / "out.bed", odd, rng=np.random.default_rng(0))
+    assert plink.read_bed(out)[0].shape == X.shape

@@ -17,14 +17,18 @@ import typer
 from knockoffs.commands.calls import (
     bad_call,
     check_call,
-    check_columns,
     check_feature_model,
     check_picture,
     parse_options,
+    prepare_jobs,
+    split_names,
 )
-from knockoffs.commands.output import printable, say, show, spoken_warnings
+from knockoffs.commands.interrupt import interrupt_once
+from knockoffs.commands.output import UnprintedError, prepare_streams, printable, put, say, show, spoken_warnings
 
 DEFAULT_FEATURE_MODEL = "mixture"  # that of feature_choice.py, which is not imported to show the help
+
+STOPPED = 130  # status of a program that was ended by Ctrl-C
 
 app = typer.Typer(
     name="knockoffs",
@@ -38,11 +42,14 @@ TableFile = Annotated[Path, typer.Argument(metavar="TABLE", help="csv, csv.gz, t
 Target = Annotated[str, typer.Option(help="Column to be explained.")]
 Seed = Annotated[int, typer.Option(help="Seed of everything random; the same seed gives the same answer.", min=0)]
 Jobs = Annotated[int | None, typer.Option(help="Jobs at a time; the answer does not depend on it.")]
-Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; may be given several times.")]
+Drop = Annotated[
+    list[str] | None, typer.Option(help="Column to leave out; may be given several times, or with commas between.")
+]
 Weights = Annotated[str | None, typer.Option(help="Column with the weights of the rows in the model of the target.")]
 OutFolder = Annotated[Path | None, typer.Option(help="Folder for selection.json and selection.csv.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite files that are there already.")]
 Fdr = Annotated[float, typer.Option(help="False discovery rate to hold.")]
-Folds = Annotated[int, typer.Option(help="Folds of a cross-fitted evaluation, and of the choice of a model.", min=2)]
+Folds = Annotated[int, typer.Option(help="Folds of a cross-fitted score, and of the choice of a model.", min=2)]
 FeatureModelName = Annotated[
     str | None,
     typer.Option(
@@ -68,33 +75,38 @@ Loss = Annotated[
         "for numbers."
     ),
 ]
-Evaluation = Annotated[
-    str | None, typer.Option(help="Rows that are scored: in-sample, held-out, cross-fitted, out-of-bag.")
-]
+Rows = Annotated[str | None, typer.Option(help="Rows that are scored: in-sample, held-out, cross-fitted, out-of-bag.")]
 Task = Annotated[str | None, typer.Option(help="regression or classification, where the target does not tell.")]
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the program and end it with status 0, 1 for bad data or 2 for a bad call."""
+    prepare_streams()
     from knockoffs.errors import InputError
 
     click_exception = typer.BadParameter.__mro__[2]  # typer brings its own copy of click, or uses the real one
     try:
-        status = app(args=arguments, standalone_mode=False)
+        with interrupt_once():
+            status = app(args=arguments, standalone_mode=False)
+        if status == STOPPED:  # what typer makes of Ctrl-C
+            raise KeyboardInterrupt
     except InputError as error:
         fail(str(error), 1)
     except click_exception as error:  # type: ignore[misc]
         if type(error).__name__ == "NoArgsIsHelpError":  # no command was named
-            print(error.format_message(), file=sys.stderr)
+            say_lines(error.format_message())
             sys.exit(2)
         fail(error.format_message(), 2)
     except (typer.Abort, KeyboardInterrupt):
-        fail("stopped; files that were not finished are not there, older ones are as they were.", 130)
-    except BrokenPipeError:  # the reader of our output has gone
-        sys.stdout = None
+        fail("stopped; files that were not finished are not there, older ones are as they were.", STOPPED)
+    except UnprintedError as error:
+        if str(error):  # else the reader of our output has gone, and wants no more of it
+            fail(f"standard output: {error}. What was to be saved is saved.", 1)
+        sys.exit(1)
+    except BrokenPipeError:
         sys.exit(1)
     except OSError as error:
-        fail(f"{error.filename or 'writing'}: {error.strerror or error}.", 1)
+        fail(f"{error.filename or 'reading or writing'}: {error.strerror or error}.", 1)
     except MemoryError:
         fail("this does not fit into memory: use fewer rows or columns.", 1)
     sys.exit(status if isinstance(status, int) else 0)
@@ -102,8 +114,14 @@ def main(arguments: list[str] | None = None) -> None:
 
 def fail(message: str, status: int) -> None:
     """Write one sentence to standard error and end the program."""
-    print(f"knockoffs: {printable(message)}", file=sys.stderr)
+    say(f"knockoffs: {message}")
     sys.exit(status)
+
+
+def say_lines(text: str) -> None:
+    """Write lines to standard error."""
+    for line in text.splitlines():
+        say(line)
 
 
 def print_version(asked: bool) -> None:
@@ -111,7 +129,7 @@ def print_version(asked: bool) -> None:
     if asked:
         from knockoffs import __version__
 
-        print(f"knockoffs {__version__}")
+        put(f"knockoffs {__version__}")
         raise typer.Exit
 
 
@@ -131,9 +149,10 @@ def every_command(
 def select(
     table: TableFile,
     target: Target,
-    fdr: Fdr = 0.1,
+    fdr: Annotated[float | None, typer.Option(help="False discovery rate to hold.  [default: 0.1]")] = None,
     seed: Seed = 0,
     out: OutFolder = None,
+    force: Force = False,
     feature_model: FeatureModelName = None,
     feature_model_option: FeatureModelOption = None,
     knockoffs: Annotated[
@@ -148,7 +167,7 @@ def select(
         ),
     ] = None,
     loss: Loss = None,
-    evaluation: Evaluation = None,
+    rows: Rows = None,
     task: Task = None,
     rule: Annotated[str, typer.Option(help="W from Z: difference or signed-maximum.")] = "difference",
     offset: Annotated[int, typer.Option(help="1 (knockoff+) or 0.")] = 1,
@@ -173,7 +192,7 @@ def select(
         "estimator": estimator,
         "importance": importance,
         "loss": loss,
-        "evaluation": evaluation,
+        "rows": rows,
         "task": task,
         "rule": rule,
         "offset": offset,
@@ -181,11 +200,12 @@ def select(
         "n_fits": fits,
     }
     check_call(parameters)
-    from knockoffs.commands.work import run_selection, save
+    from knockoffs.commands.work import check_out, run_selection, save
 
+    check_out(out, table, parameters, force)
     record = run_selection(table, parameters, jobs)
-    show(record)
     save(record, out)
+    show(record)
 
 
 @app.command()
@@ -193,25 +213,27 @@ def rerun(
     selection: Annotated[Path, typer.Argument(metavar="SELECTION", help="selection.json of an earlier run.")],
     table: TableFile,
     out: Annotated[Path | None, typer.Option(help="Folder for the new selection.json and selection.csv.")] = None,
+    force: Force = False,
     jobs: Jobs = None,
 ) -> int:
     """Run a selection again: the same answer, or what differs."""
-    from knockoffs.commands.work import run_selection, save
+    from knockoffs.commands.work import check_out, run_selection, save
     from knockoffs.record import differences, read_selection
 
     old = read_selection(selection)
     check_call(old.parameters)
+    check_out(out, table, old.parameters, force, selection)
     new = run_selection(table, old.parameters, jobs)
     answer, grounds = differences(old, new)
-    show(new)
     save(new, out)
+    show(new)
     for difference in grounds:
-        print(f"Different: {printable(difference)}.")
+        put(f"Different: {printable(difference)}.")
     if not answer:
-        print("The answer is identical: the same W, threshold and selection, to the last bit.")
+        put("The answer is identical: the same W, threshold and selection, to the last bit.")
         return 0
     for difference in answer:
-        print(f"Different in the answer: {printable(difference)}.")
+        put(f"Different in the answer: {printable(difference)}.")
     return 1
 
 
@@ -234,6 +256,7 @@ def sample(
     drop: Drop = None,
     rows_at_once: Annotated[int, typer.Option(help="Of a .bed: people in a block, which memory holds.", min=1)] = 4096,
     fresh: Annotated[bool, typer.Option("--fresh", help="Of a .bed: do not go on with a stopped run.")] = False,
+    force: Force = False,
     jobs: Jobs = None,
 ) -> None:
     """Draw knockoffs of a table, in the format that came in."""
@@ -252,11 +275,14 @@ def sample(
     from knockoffs.commands.work import sample_genotypes, sample_table
 
     if not genotypes:
-        sample_table(table, out, feature_model=family, options=options, seed=seed, drop=list(drop or []), jobs=jobs)
+        named = list(drop or [])
+        sample_table(table, out, feature_model=family, options=options, seed=seed, drop=named, jobs=jobs, force=force)
         return
     if drop:
         raise bad_call("--drop is for tables: leave SNPs out of a .bed file with PLINK.")
-    sample_genotypes(table, out, options=options, seed=seed, rows_at_once=rows_at_once, fresh=fresh, jobs=jobs)
+    sample_genotypes(
+        table, out, options=options, seed=seed, rows_at_once=rows_at_once, fresh=fresh, jobs=jobs, force=force
+    )
 
 
 @app.command()
@@ -274,12 +300,13 @@ def path(
     fake: Annotated[str, typer.Option(help="What a column moves to: swapped or permuted.")] = "swapped",
     lambda_range: Annotated[tuple[float, float], typer.Option(help="Where lambda starts and ends.")] = (0.0, 10.0),
     points: Annotated[int, typer.Option(help="Lambdas in the range.", min=2)] = 41,
-    evaluation: Evaluation = None,
+    rows: Rows = None,
     task: Task = None,
     folds: Folds = 5,
     weights: Weights = None,
     seed: Seed = 0,
     drop: Drop = None,
+    force: Force = False,
     jobs: Jobs = None,
 ) -> None:
     """Draw the lambda path of some columns.
@@ -298,25 +325,28 @@ def path(
         "fake": fake,
         "lambda_range": lambda_range,
         "n_lams": points,
-        "evaluation": evaluation,
+        "rows": rows,
         "task": task,
         "n_folds": folds,
     }
     check_call(parameters)
     check_picture(out)
+    prepare_jobs(jobs)
     from knockoffs.commands.path import check_plotting, follow_path, write_path
-    from knockoffs.commands.work import read
+    from knockoffs.commands.work import other_paths, read
+    from knockoffs.table.writer import check_output
 
     if out.suffix.lower() != ".csv":
         check_plotting()
-    frame = read(table)
-    check_columns(frame, column, "--column")
-    unused = [name for name in column if name in (target, weights, *(drop or []))]
+    check_output(out, [table, *other_paths(parameters)], force=force)
+    frame = read(table, parameters)
+    column = split_names(frame, column, "--column")
+    unused = [name for name in column if name in (target, weights, *split_names(frame, list(drop or []), "--drop"))]
     if unused:
         raise bad_call(f"--column {unused[0]!r} is not among the features: it is the target, the weights or dropped.")
     with spoken_warnings():
         found, notes = follow_path(frame, parameters, jobs)
-    model, rows = notes.pop("model"), notes["evaluation"]
+    model, rows = notes.pop("model"), notes["rows"]
     write_path(found, list(dict.fromkeys(column)), out, target=target, model=model, rows=rows, fake=fake)
     say(f"wrote {out}")
 
@@ -341,8 +371,8 @@ def reproduce(
 
     if list_names:
         for key in (*EXPERIMENTS, *STUDIES):
-            print(f"{key:<11} {describe(key)}")
-        print(f"{'all':<11} {', '.join(EXPERIMENTS)}")
+            put(f"{key:<11} {describe(key)}")
+        put(f"{'all':<11} {', '.join(EXPERIMENTS)}")
         return
     if name is None:
         raise bad_call("name a figure or table, or all; --list lists them.")
@@ -350,6 +380,7 @@ def reproduce(
         raise bad_call(str(unknown_option("NAME", name, known)))
     if data is not None and not data.is_dir():
         raise bad_call(f"--data {str(data)!r}: there is no such folder.")
+    prepare_jobs(jobs)
     for written in run_experiment(
         name, quick=quick, device=device, out=out, seed=seed, n_jobs=jobs, data_folder=data, archive=archive
     ):
@@ -361,6 +392,7 @@ def demo(
     fdr: Fdr = 0.2,
     seed: Seed = 1,  # nine of the seeds 0 to 9 select five to seven features, seed 0 none
     out: OutFolder = None,
+    force: Force = False,
     jobs: Jobs = None,
 ) -> None:
     """Select what tells malignant from benign tumours.
@@ -373,6 +405,7 @@ def demo(
     from sklearn.datasets import load_breast_cancer
 
     from knockoffs.commands.work import run_on_frame, save
+    from knockoffs.record import check_selection_place
     from knockoffs.table.table import PlainFrame
 
     data = load_breast_cancer()
@@ -386,10 +419,13 @@ def demo(
     columns["diagnosis"] = np.asarray(data.target_names, dtype=object)[data.target]
     parameters = {"target": "diagnosis", "drop": [], "fdr": fdr, "seed": seed}
     check_call(parameters)
+    prepare_jobs(jobs)
+    if out is not None:
+        check_selection_place(out, force=force)
     origin = {"file": "breast cancer, scikit-learn", "sha256": hashlib.sha256(data.data.tobytes()).hexdigest()}
     record = run_on_frame(PlainFrame(columns), parameters, origin, jobs)
-    show(record)
     save(record, out)
+    show(record)
 
 
 if __name__ == "__main__":

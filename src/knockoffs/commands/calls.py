@@ -10,6 +10,7 @@ from typing import Any
 import typer
 
 PICTURES = (".png", ".svg", ".pdf")
+MOST_COMPARED = 20_000  # columns among which the nearest name is looked for
 
 
 def bad_call(message: str) -> Exception:
@@ -23,7 +24,7 @@ def check_call(parameters: Mapping[str, Any]) -> None:
     from knockoffs.filter import RULES, check_fdr, check_offset
 
     try:
-        check_fdr(parameters.get("fdr", 0.1))
+        check_fdr(0.1 if parameters.get("fdr") is None else parameters["fdr"])
         check_offset(parameters.get("offset", 1))
     except InputError as error:
         raise bad_call(str(error)) from None
@@ -42,10 +43,10 @@ def check_call(parameters: Mapping[str, Any]) -> None:
         from knockoffs.importance.losses import LOSSES
 
         check_name("loss", parameters["loss"], LOSSES)
-    if parameters.get("evaluation"):
-        from knockoffs.importance.rows import EVALUATIONS
+    if parameters.get("rows"):
+        from knockoffs.importance.rows import ROWS
 
-        check_name("evaluation", parameters["evaluation"], EVALUATIONS)
+        check_name("rows", parameters["rows"], ROWS)
     if parameters.get("task"):
         from knockoffs.defaults import TASKS
 
@@ -90,16 +91,57 @@ def check_name(option: str, got: str | None, allowed: Collection[str]) -> None:
 
 def check_columns(frame: Any, names: list[str], option: str) -> None:
     """Refuse columns that the table does not have, with the nearest that it has."""
+    from knockoffs.errors import name_some
+    from knockoffs.table.files import column_names
+
+    columns = [str(name) for name in column_names(frame)]
+    known = set(columns)
+    for name in names:
+        if name not in known:
+            near = nearest(name, columns)
+            hint = "" if near is None else f" Did you mean {near!r}?"
+            raise bad_call(f"{option} {name!r} is not a column of the table.{hint} It has {name_some(columns)}.")
+
+
+def nearest(name: str, columns: list[str]) -> str | None:
+    """Column whose name is nearest, where one is near; capital letters, blanks and signs between words do not count.
+
+    >>> nearest("BLOODPRESSURE", ["age", "blood pressure"])
+    'blood pressure'
+    """
     from difflib import get_close_matches
 
-    from knockoffs.errors import name_some
+    plain: dict[str, str] = {}
+    for column in columns[:MOST_COMPARED]:
+        plain.setdefault(_letters(column), column)
+    near = get_close_matches(_letters(name), list(plain), n=1)
+    return plain[near[0]] if near else None
 
-    columns = [str(name) for name in frame.columns]
+
+def _letters(name: str) -> str:
+    return "".join(c for c in name.casefold() if c.isalnum()) or name
+
+
+def split_names(frame: Any, names: list[str], option: str) -> list[str]:
+    """Names of columns, also where several were given as one, with commas between them."""
+    from knockoffs.table.files import column_names
+
+    known = set(map(str, column_names(frame)))
+    listed = []
     for name in names:
-        if name not in columns:
-            near = get_close_matches(name, columns, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise bad_call(f"{option} {name!r} is not a column of the table.{hint} It has {name_some(columns)}.")
+        listed += [name] if name in known or "," not in name else [part.strip() for part in name.split(",")]
+    check_columns(frame, listed, option)
+    return listed
+
+
+def prepare_jobs(jobs: int | None) -> None:
+    """Refuse no jobs at all, and see to it that Ctrl-C will end several without a word of theirs."""
+    if jobs == 0:
+        raise bad_call("--jobs 0: at least one job is needed; -1 stands for all cores.")
+    if jobs not in (None, 1):
+        from knockoffs.commands.interrupt import shield_children
+
+        shield_children()
 
 
 def check_picture(out: Path) -> None:

@@ -2,19 +2,55 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from knockoffs.record import SelectionRecord
 
 
+class UnprintedError(Exception):
+    """Standard output takes nothing more; everything else has been done."""
+
+
+def prepare_streams() -> None:
+    """Make sure that printing fails neither for a letter that the terminal lacks nor for a stream that is closed."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif hasattr(stream, "reconfigure"):
+            with suppress(ValueError, OSError):
+                stream.reconfigure(errors="backslashreplace")
+
+
+def put(text: str) -> None:
+    """Print to standard output, at once, so that an error comes here and not when the program ends."""
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        _abandon(sys.stdout)
+        raise UnprintedError(error.strerror if not isinstance(error, BrokenPipeError) else "") from None
+
+
 def say(message: str) -> None:
     """Write a line about the progress to standard error; bars are drawn by the loops themselves, on a terminal."""
-    print(printable(message), file=sys.stderr, flush=True)
+    try:
+        print(printable(message), file=sys.stderr, flush=True)
+    except (OSError, ValueError):  # whoever listened has gone; the work goes on
+        _abandon(sys.stderr)
+
+
+def _abandon(stream: object) -> None:
+    """Lead a stream that failed to nowhere, or Python would fail on it again at its end."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())  # type: ignore[attr-defined]
+        os.close(nowhere)
 
 
 def printable(text: str) -> str:
@@ -43,12 +79,17 @@ def spoken_warnings() -> Iterator[None]:
 
 def show(record: SelectionRecord) -> None:
     """Print the selected features as a table, and the sentence that says what it means."""
+    import io
+    import shutil
+
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     terminal = sys.stdout.isatty()
-    console = Console(width=None if terminal else 10_000, highlight=False)
+    width = shutil.get_terminal_size().columns if terminal else 10_000
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=terminal, width=width, highlight=False)
     by_W = sorted(record.features, key=lambda feature: -feature["W"])
     selected = [feature for feature in by_W if feature["selected"]]
     # where nothing was selected, the nearest ones, and that they were not
@@ -68,3 +109,4 @@ def show(record: SelectionRecord) -> None:
         console.print(Text(f"- {printable(note)}"))
     console.print()
     console.print(Text(record.explanation))
+    put(text.getvalue().removesuffix("\n"))

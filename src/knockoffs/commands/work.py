@@ -6,15 +6,26 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from knockoffs.commands.calls import bad_call, check_columns, is_network_file
+from knockoffs.commands.calls import bad_call, check_columns, is_network_file, prepare_jobs, split_names
 from knockoffs.commands.output import say, spoken_warnings
-from knockoffs.record import SelectionRecord, record_selection, write_selection
-from knockoffs.table.files import drop_columns, file_format, file_hash, read_table_file, take_column, write_table_file
+from knockoffs.record import SelectionRecord, check_selection_place, record_selection, write_selection
+from knockoffs.table.files import (
+    check_parquet,
+    column_names,
+    drop_columns,
+    file_format,
+    file_hash,
+    read_table_file,
+    take_column,
+    write_table_file,
+)
+from knockoffs.table.writer import check_output
 
 
 def run_selection(table: Path, parameters: Mapping[str, Any], jobs: int | None) -> SelectionRecord:
     """Read a file, select, and record what was found."""
-    frame = read(table)
+    prepare_jobs(jobs)
+    frame = read(table, parameters)
     data = {"file": table.name, "sha256": file_hash(table)}
     return run_on_frame(frame, parameters, data, jobs)
 
@@ -32,24 +43,26 @@ def run_on_frame(
     if parameters.get("knockoffs") is not None:
         options["knockoffs"] = read_knockoffs(Path(parameters["knockoffs"]), X, frame)
     selector = KnockoffSelector(**options, random_state=parameters["seed"], n_jobs=jobs)
-    say(f"selecting from {len(X.columns)} features of {len(y)} rows for {parameters['target']!r}")
+    say(f"selecting from {len(column_names(X))} features of {len(y)} rows for {parameters['target']!r}")
     with spoken_warnings():
         selector.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
-    shape = {"n_rows": len(y), "n_columns": len(frame.columns)}
+    shape = {"n_rows": len(y), "n_columns": len(column_names(frame))}
     return record_selection(selector.selection_, parameters, {**data, **shape, **({"files": files} if files else {})})
 
 
-def read(table: Path) -> Any:
-    """Read a file, and say so."""
+def read(table: Path, parameters: Mapping[str, Any]) -> Any:
+    """Read a file, and say so, and what is odd about it."""
     say(f"reading {table}")
-    return read_table_file(table)
+    named = [parameters.get("target"), parameters.get("weights"), *parameters["drop"]]
+    with spoken_warnings():
+        return read_table_file(table, asked=[part for name in named if name for part in (name, *name.split(","))])
 
 
 def take_apart(frame: Any, parameters: Mapping[str, Any]) -> tuple[Any, Any, Any]:
     """Features, target and weights (or None) of a frame."""
-    target, weights, dropped = parameters["target"], parameters.get("weights"), parameters["drop"]
+    target, weights = parameters["target"], parameters.get("weights")
     check_columns(frame, [target], "--target")
-    check_columns(frame, dropped, "--drop")
+    dropped = split_names(frame, parameters["drop"], "--drop")
     if weights is None:
         return drop_columns(frame, list({target, *dropped})), take_column(frame, target), None
     check_columns(frame, [weights], "--weights")
@@ -74,15 +87,24 @@ def numbers_of(frame: Any, name: str) -> Any:
 
 def read_knockoffs(path: Path, X: Any, frame: Any) -> Any:
     """Knockoffs of a file; of the table's other columns (the target, say) their copies are left out."""
-    knockoffs = read(path)
-    others = [name for name in frame.columns if name not in X.columns and name in knockoffs.columns]
+    knockoffs = read(path, {"drop": []})
+    others = (set(column_names(frame)) - set(column_names(X))) & set(column_names(knockoffs))
     return drop_columns(knockoffs, others) if others else knockoffs
 
 
 def other_files(parameters: Mapping[str, Any]) -> dict[str, str]:
-    """SHA-256 of each file besides the table on which the answer rests: a network, fastPHASE's files, knockoffs."""
+    """SHA-256 of each file besides the table on which the answer rests."""
     from knockoffs.errors import InputError
 
+    paths = other_paths(parameters)
+    for path in paths:
+        if not path.is_file():
+            raise InputError(f"{path}: there is no such file.")
+    return {path.name: file_hash(path) for path in paths}
+
+
+def other_paths(parameters: Mapping[str, Any]) -> list[Path]:
+    """Files besides the table on which the answer rests: a network, fastPHASE's files, knockoffs."""
     paths = []
     if parameters.get("knockoffs") is not None:
         paths.append(Path(parameters["knockoffs"]))
@@ -94,10 +116,13 @@ def other_files(parameters: Mapping[str, Any]) -> dict[str, str]:
         from knockoffs.features.fastphase import fastphase_files
 
         paths += fastphase_files(prefix)
-    for path in paths:
-        if not path.is_file():
-            raise InputError(f"{path}: there is no such file.")
-    return {path.name: file_hash(path) for path in paths}
+    return paths
+
+
+def check_out(out: Path | None, table: Path, parameters: Mapping[str, Any], force: bool, *others: Path) -> None:
+    """Refuse, before the work, a folder where the selection cannot be saved or would cost a file."""
+    if out is not None:
+        check_selection_place(out, (table, *other_paths(parameters), *others), force=force)
 
 
 def save(record: SelectionRecord, out: Path | None) -> None:
@@ -119,33 +144,29 @@ def sample_table(
     seed: int,
     drop: list[str],
     jobs: int | None,
+    force: bool,
 ) -> None:
     """Write knockoffs of a table, in the format that came in."""
-    from knockoffs.estimator import as_generator
-    from knockoffs.feature_choice import feature_model_for, load_feature_model, read_features
-    from knockoffs.procedure import fit_feature_model
-    from knockoffs.sampling.sampler import sample_knockoffs
+    from knockoffs.features.source import knockoff_source
+    from knockoffs.seeds import as_generator
 
+    prepare_jobs(jobs)
     if out.is_dir():
         ending = file_format(table)
         out = out / f"{table.name[: -len(ending)]}.knockoffs{ending}"
-    file_format(out)
-    frame = read(table)
-    check_columns(frame, drop, "--drop")
-    family = load_feature_model(feature_model)
-    checked = read_features(drop_columns(frame, drop) if drop else frame, family, argument=table.name, min_rows=2)
+    check_parquet(file_format(out))
+    used = {"feature_model": feature_model, "feature_model_options": options}
+    check_output(out, [table, *other_paths(used)], force=force)
+    frame = read(table, {"drop": drop})
+    dropped = split_names(frame, drop, "--drop")
+    source = knockoff_source(feature_model, options)
+    checked = source.read(drop_columns(frame, dropped) if drop else frame, argument=table.name, min_rows=2)
     fit_stream, draw_stream = as_generator(seed).spawn(2)
     say(f"fitting {feature_model} to {checked.X.shape[0]} rows of {checked.X.shape[1]} columns")
     with spoken_warnings():
-        model = fit_feature_model(
-            feature_model_for(family, checked, options),
-            checked.X,
-            feature_names=checked.names,
-            rng=fit_stream,
-            n_jobs=jobs,
-        )
+        settled = source(checked, rng=fit_stream, n_jobs=jobs)
         say("drawing knockoffs")
-        X_tilde = sample_knockoffs(model.as_network(), checked.X, draw_stream)
+        X_tilde = settled.sampler.sample(checked.X, draw_stream).X_tilde
     write_table_file(checked.decode(X_tilde), out)
     say(f"wrote {out}: {X_tilde.shape[0]} rows, {X_tilde.shape[1]} columns")
 
@@ -159,19 +180,22 @@ def sample_genotypes(
     rows_at_once: int,
     fresh: bool,
     jobs: int | None,
+    force: bool,
 ) -> None:
     """Write knockoffs of a .bed file as another .bed file, by fastPHASE's model of the genotypes."""
-    from knockoffs.estimator import as_generator
     from knockoffs.registry import check_options
-    from knockoffs.table.plink import fastphase_models, sample_knockoffs_bed
+    from knockoffs.seeds import as_generator
+    from knockoffs.table.plink import check_bed_output, fastphase_models, sample_knockoffs_bed
 
+    prepare_jobs(jobs)
     if out.is_dir():
         out = out / f"{bed.stem}.knockoffs.bed"
-    bound = check_options(fastphase_models, options, "feature_model_options")
+    check_bed_output(bed, out, force=force)
+    bound = check_options(options, ("prefix", "start", "hidden_knockoff"), "feature_model_options")
     with spoken_warnings():
         models = fastphase_models(bed, n_jobs=jobs, **bound)
     say(f"drawing knockoffs of {bed}")
     written = sample_knockoffs_bed(
-        bed, out, models, rng=as_generator(seed), rows_at_once=rows_at_once, resume=not fresh
+        bed, out, models, rng=as_generator(seed), rows_at_once=rows_at_once, resume=not fresh, force=force
     )
     say(f"wrote {written}, with .bim and .fam beside it")

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
+from knockoffs.table.writer import atomic_file
 
 Columns = dict[str, list[str]]
 TIMEOUT = 60.0  # seconds a source may stay silent
@@ -132,14 +133,12 @@ def read_csv(path: Path) -> Columns:
 
 
 def write_csv(path: Path, columns: Columns) -> None:
-    """Write a csv.gz file: first beside its place, then renamed, so that a killed write leaves nothing half-made."""
+    """Write a csv.gz file, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with gzip.open(part, "wt", encoding="utf-8", newline="") as file:
+    with atomic_file(path) as raw, gzip.open(raw, "wt", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(columns)
         writer.writerows(zip(*columns.values(), strict=True))
-    os.replace(part, path)
 
 
 def as_numbers(columns: Columns, names: list[str] | tuple[str, ...]) -> NDArray:

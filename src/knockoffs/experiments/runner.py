@@ -21,6 +21,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from knockoffs.table.batches import Blocks
+from knockoffs.table.writer import atomic_file
+
 Row = dict[str, Any]
 Table = list[Row]
 Arrays = dict[str, NDArray]
@@ -50,29 +53,26 @@ class Context:
     data_folder: str | os.PathLike[str] | None = None
     log: Callable[[str], None] = lambda line: None
 
-    def path(self, key: str) -> Path | None:
-        """File of a finished piece of work."""
-        return None if self.chunks is None else self.chunks / f"{key}.npz"
-
     def find(self, key: str) -> Arrays | None:
         """Read a finished piece of work, or None."""
-        path = self.path(key)
-        if path is None or not path.is_file():
-            return None
-        with np.load(path) as file:
-            return {name: file[name] for name in file.files}
+        return None if self.chunks is None else Blocks(self.chunks, ".npz").find(key, _read_arrays)
 
     def keep(self, key: str, arrays: Arrays) -> Arrays:
         """Store a finished piece of work at once and whole, and return it."""
-        path = self.path(key)
-        if path is not None:
-            write_whole(path, lambda file: np.savez_compressed(file, **arrays))  # type: ignore[arg-type]
+        if self.chunks is not None:
+            self.chunks.mkdir(parents=True, exist_ok=True)
+            Blocks(self.chunks, ".npz").keep(key, lambda file: np.savez_compressed(file, **arrays))  # type: ignore[arg-type]
         return arrays
 
     def once(self, key: str, compute: Callable[[], Arrays]) -> Arrays:
         """Work that is done once and then found again."""
         found = self.find(key)
         return self.keep(key, compute()) if found is None else found
+
+
+def _read_arrays(path: Path) -> Arrays:
+    with np.load(path) as file:
+        return {name: file[name] for name in file.files}
 
 
 def fingerprint(*settings: Any) -> str:
@@ -108,12 +108,10 @@ def _plain(value: Any) -> Any:
 
 
 def write_whole(path: Path, write: Callable[[Any], Any]) -> None:
-    """Write a binary file beside its place and rename it: after a kill it is there whole or not at all."""
+    """Write a binary file, whole or not at all, into a folder that is made where it is not there."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with open(part, "wb") as file:
+    with atomic_file(path) as file:
         write(file)
-    os.replace(part, path)
 
 
 def mean_and_error(values: Iterable[float]) -> tuple[float, float]:
@@ -215,7 +213,7 @@ def stamped(stream: Any = None) -> Callable[[str], None]:
 
 def archive_results(out: Path, archive: Path) -> Path:
     """Put tables, figures and records (not the chunks) into one zip file."""
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+    with atomic_file(archive) as target, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as file:
         for path in sorted(out.iterdir()):
             if path.suffix in (".csv", ".json", ".png", ".svg"):
                 file.write(path, path.name)

@@ -14,7 +14,6 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, KnockoffWarning, name_some, unknown_option
-from knockoffs.features import takes_labels
 from knockoffs.features.family import kept_per_how
 from knockoffs.features.given_class import (
     LAWS,
@@ -33,7 +32,6 @@ from knockoffs.sampling.conjugates.independent import Independent
 from knockoffs.sampling.network import BayesianNetwork, Blanket, Node
 
 
-@takes_labels
 @dataclass(frozen=True)
 class NaiveBayes:
     """Classes K with probabilities ``weights``, and columns that are independent given K.
@@ -144,7 +142,6 @@ def _log_prob(group: Children, u: NDArray, blanket: Blanket) -> NDArray:
     return log_prob(group, u)[np.arange(len(u)), blanket["K"]]
 
 
-@takes_labels
 def fit_naive_bayes(
     X: ArrayLike,
     *,

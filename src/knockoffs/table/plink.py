@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import shutil
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +21,45 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, KnockoffWarning, name_some
 from knockoffs.progress import track
+from knockoffs.table.batches import Blocks, check_ours, open_blocks
+from knockoffs.table.writer import check_output, rename_together
 
 if TYPE_CHECKING:
     from knockoffs.features import FeatureModel
 
+ENDINGS = (".bed", ".bim", ".fam")
+ASSEMBLED = ("assembled.bed", "assembled.bim", "assembled.fam")  # in the folder of the blocks, until all are whole
+OURS = ("block_*.npy", *ASSEMBLED)
 MISSING = -127  # bed-reader's missing call in int8; any negative number is missing to the genotype model
 PEOPLE_COMPARED = 1000  # frequencies are then known to 0.01; the toy genotypes and their model have r = 0.998
 FEWEST_COMPARED, LEAST_CORRELATION = 20, 0.5  # SNPs, and r: 20 unrelated frequencies stay below 0.5 in 98 of 100 cases
 SNPS_AT_ONCE = 1024  # while the .bed, which goes SNP by SNP, is put together from blocks of people
+
+
+@dataclass(frozen=True)
+class Genotypes:
+    """A .bed file whose .bim and .fam were read and fit it.
+
+    Parameters
+    ----------
+    path : Path
+    n : int
+        People.
+    snps, chromosomes : array of str, shape (p,)
+        Name and chromosome of every SNP.
+    """
+
+    path: Path
+    n: int
+    snps: NDArray
+    chromosomes: NDArray
+
+    def read(self, rows: slice, columns: slice) -> NDArray[np.int8]:
+        """Read counts of allele 1, -127 where missing."""
+        with _bed_reader().open_bed(
+            self.path, iid_count=self.n, sid_count=len(self.snps), num_threads=1, skip_format_check=True
+        ) as bed:
+            return bed.read(index=np.s_[rows, columns], dtype="int8", order="C", num_threads=1)
 
 
 def read_bed(
@@ -39,8 +73,66 @@ def read_bed(
     rows, columns : slice
         The people and the SNPs that are read; the others are not.
     """
-    with _open(path) as bed:
-        return bed.read(index=np.s_[rows, columns], dtype="int8", order="C", num_threads=1), bed.sid[columns]
+    genotypes = open_genotypes(path)
+    return genotypes.read(rows, columns), genotypes.snps[columns]
+
+
+def open_genotypes(path: str | Path) -> Genotypes:
+    """Check a .bed file against the .bim and .fam beside it, before anything of it is used."""
+    _bed_reader()
+    path = Path(path)
+    missing = [ending for ending in ENDINGS if not path.with_suffix(ending).is_file()]
+    if path.suffix != ".bed" or missing:
+        raise InputError(f"{path}: expected a .bed file with .bim and .fam beside it; missing: {', '.join(missing)}.")
+    snps = _read_lines(path.with_suffix(".bim"), "chromosome, name, centimorgans, position, allele 1, allele 2")
+    for number, line in enumerate(snps, start=1):
+        if not (_is_number(line[2]) and _is_number(line[3])):
+            raise InputError(
+                f"{path.with_suffix('.bim')}: line {number} has {line[2]!r} centimorgans and the position {line[3]!r}, "
+                "which are numbers in a .bim."
+            )
+    people = _read_lines(path.with_suffix(".fam"), "family, person, father, mother, sex, phenotype")
+    n, p = len(people), len(snps)
+    with path.open("rb") as file:
+        start = file.read(3)
+    if start == b"\x6c\x1b\x00":
+        raise InputError(f"{path} goes person by person: bring it in the usual order, SNP by SNP, by plink --make-bed.")
+    if start != b"\x6c\x1b\x01":
+        raise InputError(
+            f"{path} is no .bed file of PLINK: it begins with {start.hex(' ') or 'nothing'}, not 6c 1b 01."
+        )
+    size, needed = path.stat().st_size, 3 + p * ((n + 3) // 4)
+    if size != needed:
+        raise InputError(
+            f"{path} has {size} bytes, and {n} people (.fam) by {p} SNPs (.bim) take {needed}: it is cut off, or the "
+            ".bim and .fam beside it are of another file."
+        )
+    return Genotypes(path, n, np.array([line[1] for line in snps]), np.array([line[0] for line in snps]))
+
+
+def _read_lines(path: Path, meaning: str) -> list[list[str]]:
+    lines = []
+    try:
+        with path.open(encoding="utf-8") as file:
+            for number, line in enumerate(file, start=1):
+                values = line.split()
+                if not values:
+                    continue
+                if len(values) != 6:
+                    raise InputError(f"{path}: line {number} has {len(values)} values, and six are needed: {meaning}.")
+                lines.append(values)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: line {len(lines) + 1} or later is no text: {error}.") from None
+    if not lines:
+        raise InputError(f"{path}: the file is empty.")
+    return lines
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def sample_knockoffs_bed(
@@ -51,6 +143,7 @@ def sample_knockoffs_bed(
     rng: Generator,
     rows_at_once: int = 4096,
     resume: bool = True,
+    force: bool = False,
 ) -> Path:
     """Write knockoffs of a .bed file as another .bed file with the same people and SNPs.
 
@@ -73,44 +166,60 @@ def sample_knockoffs_bed(
         People in a block.
     resume : bool
         False throws the blocks of an earlier run away.
+    force : bool
+        Whether files that are there already may be overwritten.
 
     Returns
     -------
     path of the .bed that was written
     """
     bed, out = Path(bed), Path(out)
-    if out.suffix != ".bed":
-        raise InputError(f"out={str(out)!r}: the name must end in .bed.")
+    check_bed_output(bed, out, force=force)
     if rows_at_once < 1:
         raise InputError(f"rows_at_once={rows_at_once}: a block needs at least one person.")
-    with _open(bed) as file:
-        n, p = file.shape
-        chromosomes = _chromosomes(file.chromosome)
-    chosen = _models(models, chromosomes, p)
-    parts = [(name, start, min(start + rows_at_once, n)) for name in chosen for start in range(0, n, rows_at_once)]
+    genotypes = open_genotypes(bed)
+    pieces = _models(models, _chromosomes(genotypes.chromosomes), len(genotypes.snps))
+    parts = _parts(pieces, genotypes.n, rows_at_once)
     streams = rng.spawn(len(parts))
-    folder = out.with_suffix(".parts")
-    _open_journal(folder, _fingerprint(bed, chosen, streams, rows_at_once), resume)
+    fingerprint = _fingerprint(bed, pieces, streams, rows_at_once)
+    blocks = open_blocks(work_folder(out), fingerprint, suffix=".npy", resume=resume, ours=OURS)
 
     from knockoffs.sampling.sampler import sample_knockoffs
 
-    for (name, start, stop), stream in track(
-        list(zip(parts, streams, strict=True)), "knockoffs of genotypes", total=len(parts)
-    ):
-        path = _part_path(folder, name, start)
-        if path.exists():
+    drawn = list(zip(parts, streams, strict=True))
+    for part, stream in track(drawn, "knockoffs of genotypes", total=len(parts)):
+        if part.find(blocks) is not None:
             continue
-        columns, model = chosen[name]
-        X, _ = read_bed(bed, rows=slice(start, stop), columns=columns)
+        X = genotypes.read(slice(part.start, part.stop), part.columns)
         try:
-            X_tilde = sample_knockoffs(model.as_network(), X, stream)
+            X_tilde = sample_knockoffs(part.model.as_network(), X, stream)
         except InputError as error:
-            where = f"chromosome {name}, " if name else ""
-            raise InputError(f"{where}rows counted from person {start}: {error}") from None
-        _save(path, X_tilde.astype(np.int8))
-    _assemble(bed, out, folder, chosen, range(0, n, rows_at_once))
-    shutil.rmtree(folder)
+            where = f"chromosome {part.name}, " if part.name else ""
+            raise InputError(f"{where}rows counted from person {part.start}: {error}") from None
+        blocks.keep(part.key, partial(np.save, arr=X_tilde.astype(np.int8)))
+    _assemble(genotypes, out, blocks, parts)
+    blocks.remove(*OURS)
     return out
+
+
+def work_folder(out: Path) -> Path:
+    """Folder for the blocks of a .bed file that is being written."""
+    return Path(os.path.realpath(out)).with_suffix(".parts")
+
+
+def check_bed_output(bed: Path, out: Path, *, force: bool = False) -> None:
+    """Refuse, before any work, a .bed, .bim or .fam that must not or cannot be written."""
+
+    def is_copy(path: Path) -> bool:  # a stopped run may have left the .bim and the .fam, which stay as they were
+        source = bed.with_suffix(path.suffix)
+        return path.suffix != ".bed" and source.is_file() and path.read_bytes() == source.read_bytes()
+
+    if out.suffix != ".bed":
+        raise InputError(f"out={str(out)!r}: the name must end in .bed.")
+    for ending in ENDINGS:
+        inputs = [bed.with_suffix(other) for other in ENDINGS]
+        check_output(out.with_suffix(ending), inputs, force=force, ours=is_copy)
+    check_ours(work_folder(out))
 
 
 def fastphase_models(
@@ -137,21 +246,22 @@ def fastphase_models(
     from knockoffs.features.family import Prepared
     from knockoffs.features.fastphase import GenotypeModel, read_fastphase
 
+    genotypes = open_genotypes(bed)
+
     def model(files: str, columns: slice) -> Prepared:
         mosaic = read_fastphase(files, start=start)
-        _warn_of_other_frequencies(bed, columns, mosaic.frequencies(), files)
+        _warn_of_other_frequencies(genotypes, columns, mosaic.frequencies(), files)
         return Prepared(GenotypeModel(mosaic), {"hidden_knockoff": hidden_knockoff, "n_jobs": n_jobs})
 
-    with _open(bed) as file:
-        whole, names = slice(0, file.shape[1]), file.chromosome
     if "{}" not in str(prefix):
-        return model(str(prefix), whole)
-    return {name: model(str(prefix).replace("{}", name), columns) for name, columns in _chromosomes(names).items()}
+        return model(str(prefix), slice(0, len(genotypes.snps)))
+    chromosomes = _chromosomes(genotypes.chromosomes)
+    return {name: model(str(prefix).replace("{}", name), columns) for name, columns in chromosomes.items()}
 
 
-def _warn_of_other_frequencies(bed: str | Path, columns: slice, expected: NDArray, files: str) -> None:
+def _warn_of_other_frequencies(genotypes: Genotypes, columns: slice, expected: NDArray, files: str) -> None:
     """Warn where the model cannot be one of these SNPs: files of another chromosome, or alleles the other way round."""
-    X, _ = read_bed(bed, rows=slice(0, PEOPLE_COMPARED), columns=columns)
+    X = genotypes.read(slice(0, PEOPLE_COMPARED), columns)
     if X.shape[1] != len(expected):
         return  # an error, soon
     known = X >= 0
@@ -163,23 +273,19 @@ def _warn_of_other_frequencies(bed: str | Path, columns: slice, expected: NDArra
     r = float(np.corrcoef(found, expected)[0, 1])
     if r < LEAST_CORRELATION:
         warnings.warn(
-            f"{files}: the frequencies of allele 1 in these files and in {Path(bed).name} have correlation {r:.2f}. "
-            "The knockoffs are not valid if these are the files of other SNPs, or count the other allele.",
+            f"{files}: the frequencies of allele 1 in these files and in {genotypes.path.name} have correlation "
+            f"{r:.2f}. The knockoffs are not valid if these are the files of other SNPs, or count the other allele.",
             KnockoffWarning,
             stacklevel=4,
         )
 
 
-def _open(path: str | Path) -> Any:
+def _bed_reader() -> Any:
     try:
-        from bed_reader import open_bed
+        import bed_reader
     except ImportError:
         raise InputError("PLINK files need the package bed-reader: pip install 'knockoffs[genetics]'.") from None
-    path = Path(path)
-    missing = [ending for ending in (".bed", ".bim", ".fam") if not path.with_suffix(ending).is_file()]
-    if path.suffix != ".bed" or missing:
-        raise InputError(f"{path}: expected a .bed file with .bim and .fam beside it; missing: {', '.join(missing)}.")
-    return open_bed(path, num_threads=1)
+    return bed_reader
 
 
 def _chromosomes(names: NDArray) -> dict[str, slice]:
@@ -215,6 +321,32 @@ def _models(
     return pieces
 
 
+@dataclass(frozen=True)
+class _Part:
+    """A block of people of one piece, which is drawn on its own."""
+
+    key: str  # numbers, because the name of a chromosome may be anything
+    name: str
+    columns: slice
+    model: FeatureModel
+    start: int
+    stop: int
+
+    def find(self, blocks: Blocks) -> NDArray[np.int8] | None:
+        """Read the knockoffs of the block, if they are there and whole."""
+        values = blocks.find(self.key, partial(np.load, mmap_mode="r"))
+        shape = (self.stop - self.start, self.columns.stop - self.columns.start)
+        return values if values is not None and values.shape == shape and values.dtype == np.int8 else None
+
+
+def _parts(pieces: Mapping[str, tuple[slice, FeatureModel]], n: int, rows_at_once: int) -> list[_Part]:
+    return [
+        _Part(f"block_{k}_{start}", name, columns, model, start, min(start + rows_at_once, n))
+        for k, (name, (columns, model)) in enumerate(pieces.items())
+        for start in range(0, n, rows_at_once)
+    ]
+
+
 def _fingerprint(bed: Path, chosen: Mapping[str, Any], streams: Sequence[Generator], rows_at_once: int) -> dict:
     """Write down what must be the same for a stopped run to go on."""
     state = json.dumps(streams[0].bit_generator.state, default=str) if streams else ""
@@ -222,11 +354,12 @@ def _fingerprint(bed: Path, chosen: Mapping[str, Any], streams: Sequence[Generat
     for name, (_, model) in chosen.items():
         digest.update(name.encode())
         _digest(model, digest)
+    places = [bed.with_suffix(ending).stat() for ending in ENDINGS]
     return {
         "rows_at_once": rows_at_once,
         "random": hashlib.sha256(state.encode()).hexdigest(),
         "models": digest.hexdigest(),
-        "genotypes": [bed.stat().st_size, bed.stat().st_mtime_ns],
+        "genotypes": [[place.st_size, place.st_mtime_ns] for place in places],
     }
 
 
@@ -243,52 +376,15 @@ def _digest(value: Any, digest: Any) -> None:
         digest.update(repr(value).encode())
 
 
-def _open_journal(folder: Path, fingerprint: dict, resume: bool) -> None:
-    journal = folder / "journal.json"
-    if folder.exists() and not resume:
-        shutil.rmtree(folder)
-    if journal.exists():
-        before = json.loads(journal.read_text())
-        differs = [name for name in fingerprint if before.get(name) != fingerprint[name]]
-        if differs:
-            raise InputError(
-                f"{folder} is from another run, with other {name_some(differs)}. "
-                "Repeat that run's arguments to go on with it, or start afresh: resume=False, or --fresh."
-            )
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    temporary = journal.with_suffix(".tmp")
-    temporary.write_text(json.dumps(fingerprint))
-    os.replace(temporary, journal)
-
-
-def _part_path(folder: Path, name: str, start: int) -> Path:
-    return folder / f"{name or 'all'}_{start}.npy"
-
-
-def _save(path: Path, values: NDArray) -> None:
-    temporary = path.with_suffix(".tmp")
-    with temporary.open("wb") as file:
-        np.save(file, values)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
-
-
-def _assemble(bed: Path, out: Path, folder: Path, chosen: Mapping[str, Any], starts: Sequence[int]) -> None:
+def _assemble(genotypes: Genotypes, out: Path, blocks: Blocks, parts: Sequence[_Part]) -> None:
     """Put the blocks of people together SNP by SNP; the .bed appears last, and whole."""
-    from bed_reader import create_bed
-
-    with _open(bed) as file:
-        n, p = file.shape
-    temporary = out.with_name(f".{out.stem}.partial.bed")
-    with create_bed(temporary, iid_count=n, sid_count=p) as target:
-        for name, (columns, _) in chosen.items():
-            blocks = [np.load(_part_path(folder, name, start), mmap_mode="r") for start in starts]
+    new = {ending: blocks.folder / name for ending, name in zip(ENDINGS, ASSEMBLED, strict=True)}
+    with _bed_reader().create_bed(new[".bed"], iid_count=genotypes.n, sid_count=len(genotypes.snps)) as target:
+        for columns, same in groupby(parts, key=lambda part: part.columns):
+            rows = [part.find(blocks) for part in same]
             for j in range(0, columns.stop - columns.start, SNPS_AT_ONCE):
-                for column in np.concatenate([block[:, j : j + SNPS_AT_ONCE] for block in blocks]).T:
+                for column in np.concatenate([block[:, j : j + SNPS_AT_ONCE] for block in rows if block is not None]).T:
                     target.write(np.ascontiguousarray(column))
     for ending in (".bim", ".fam"):  # bed-reader would write numbers anew; names and positions stay as they were
-        temporary.with_suffix(ending).unlink()
-        shutil.copyfile(bed.with_suffix(ending), out.with_suffix(ending))
-    os.replace(temporary, out)
+        shutil.copyfile(genotypes.path.with_suffix(ending), new[ending])
+    rename_together([(new[e], Path(os.path.realpath(out.with_suffix(e)))) for e in (".bim", ".fam", ".bed")])

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from knockoffs.feature_choice import feature_model_for, read_features
 
 from knockoffs.errors import InputError
-from knockoffs.feature_choice import feature_model_for, read_features
 from knockoffs.features.discrete_network import DiscreteNetwork
 from knockoffs.features.discrete_network.columns import observe_columns
 from knockoffs.sampling.sampler import sample_knockoffs

@@ -10,13 +10,11 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, unknown_option
-from knockoffs.features import takes_only_labels
 from knockoffs.features.discrete_network.model import MAX_TABLE, DiscreteNetwork, write_entries
 
 MOST_STATES = 2**14  # of all columns together, in the search for a tree: a table of 1 GiB
 
 
-@takes_only_labels
 def fit_discrete_network(
     X: ArrayLike,
     *,

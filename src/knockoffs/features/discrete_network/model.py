@@ -13,7 +13,6 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, unknown_option
-from knockoffs.features import takes_labels
 from knockoffs.features.family import kept_per_how
 from knockoffs.features.posterior.categorical import sample_categorical
 from knockoffs.features.posterior.variable_elimination import log_evidence_by_elimination
@@ -27,7 +26,6 @@ MAX_TABLE = 2**20  # entries for one row: 8 MiB
 Law = tuple[tuple[int, ...], NDArray]  # scope and table
 
 
-@takes_labels
 @dataclass(frozen=True, repr=False)
 class DiscreteNetwork:
     """P(x) = prod over nodes of P(node | parents), some nodes observed and the others hidden.

@@ -13,7 +13,6 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, name_some, unknown_option
-from knockoffs.features import takes_labels
 from knockoffs.features.hidden_markov.emissions import DiscreteEmissions, Emissions, GaussianEmissions
 from knockoffs.features.hidden_markov.inference import filter_states, log_likelihoods
 from knockoffs.features.hidden_markov.model import HiddenMarkov
@@ -24,7 +23,6 @@ MOST_SYMBOLS = 20  # more different values than this are taken for numbers, unle
 MOST_DISTINCT = 1000  # symbols of a chain: its tables have p K M entries
 
 
-@takes_labels
 def fit_hidden_markov(
     X: NDArray,
     *,

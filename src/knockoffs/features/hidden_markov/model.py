@@ -25,7 +25,6 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, unknown_option
-from knockoffs.features import takes_labels
 from knockoffs.features.family import kept_per_how
 from knockoffs.features.hidden_markov.emissions import (
     DiscreteEmissions,
@@ -43,7 +42,6 @@ from knockoffs.sampling.network import BayesianNetwork, Conjugate, Node
 HIDDEN_KNOCKOFFS = ("copy", "posterior")
 
 
-@takes_labels
 @dataclass(frozen=True)
 class HiddenMarkov:
     """P^X of a hidden Markov model whose transitions and emissions may differ from site to site.

@@ -1,0 +1,363 @@
+r"""Delimited text: the one reader and the one writer of csv and tsv files, the same whatever libraries are installed.
+
+Every cell is a text until its whole column is known. A column is then one of integers, floats, booleans or labels,
+whichever holds all of its cells that are not missing. A label that a spreadsheet would run as a formula, or that would
+be read back as something else, is written with an apostrophe before it, which the reader takes away again.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import warnings
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knockoffs.errors import InputError, KnockoffWarning, name_some
+
+MISSING = frozenset(["", "NA", "N/A", "NaN", "nan", "NULL", "null"])
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+CELLS_AT_ONCE = 200_000  # texts take ten times the memory of numbers, so few are held at a time
+RECORDS_TRIED = 50  # lines that must agree in their number of cells for a separator to be recognised
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # starts of what a spreadsheet runs, and what it skips before
+INTEGER = re.compile(r"[+-]?[0-9]+")
+NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf(?:inity)?", re.IGNORECASE)
+DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,?[0-9]+(?:[eE][+-]?[0-9]+)?")
+MOST_DIGITS = 18  # of an integer of 64 bits; longer ones are floats
+BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+KINDS = ("integer", "float", "comma", "boolean", "label")  # each is tried where the one before does not hold all cells
+
+
+def read_delimited(path: Path, expected: str) -> dict[str, NDArray]:
+    """Columns of a csv or tsv file (perhaps compressed by gzip) by their names.
+
+    Parameters
+    ----------
+    path : Path
+    expected : str
+        The separator that the file's ending stands for; another one is recognised, and said in a warning.
+
+    Returns
+    -------
+    dict of arrays, shape (n,)
+        Of int64, float (NaN where missing), bool, or object: texts, and None where missing.
+    """
+    encoding = _encoding(path)
+    separator, hint = _separator(path, encoding, expected)
+    with closing(_records(path, encoding, separator, hint)) as records:
+        header = next(records, None)
+    if header is None:
+        raise InputError(f"{path}: the file is empty.")
+    names = _names(path, header[1])
+    kinds = ["integer"] * len(names)
+    columns = None
+    while columns is None:  # again only where a column turns out to hold labels after some thousand numbers
+        columns = _read_columns(path, _records(path, encoding, separator, hint), kinds, separator != ",")
+    if len(columns[0]) == 0:
+        raise InputError(f"{path}: the file has a header and no rows.")
+    if encoding == "utf-16":
+        tell(f"{path}: read as UTF-16, by the mark at its start.")
+    if separator != expected:
+        found = SEPARATORS.get(separator, repr(separator))
+        tell(f"{path}: read with {found} between the cells, not {SEPARATORS[expected]}.")
+    commas = [name for name, kind in zip(names, kinds, strict=True) if kind == "comma"]
+    if commas:
+        tell(f"{path}: read with decimal commas in {name_some(commas)}.")
+    return dict(zip(names, columns, strict=True))
+
+
+def print_delimited(columns: dict[str, Any], file: IO[bytes], separator: str) -> None:
+    """Write columns with a header; `read_delimited` reads the same values back, and a spreadsheet runs none of them."""
+    text = io.TextIOWrapper(file, encoding="utf-8", errors="surrogatepass", newline="")
+    alone = len(columns) == 1  # where an empty cell would be a blank line
+
+    def cells(values: Iterable[Any]) -> Iterator[str]:
+        return (_quoted(_written(value), separator, alone) for value in values)
+
+    text.write(separator.join(_quoted(_written_name(str(name)), separator, alone) for name in columns) + "\n")
+    for row in zip(*map(cells, columns.values()), strict=True):
+        text.write(separator.join(row) + "\n")
+    text.flush()
+    text.detach()
+
+
+def _quoted(cell: str, separator: str, alone: bool) -> str:
+    if separator in cell or '"' in cell or "\n" in cell or "\r" in cell or (alone and not cell):
+        return '"' + cell.replace('"', '""') + '"'
+    return cell
+
+
+# ---- what the file is --------------------------------------------------------------------------------------------
+
+
+def _open(path: Path) -> IO[bytes]:
+    import gzip
+
+    return gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")  # type: ignore[return-value]
+
+
+def _encoding(path: Path) -> str:
+    with _open(path) as file:
+        start = file.read(4)
+    if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "utf-16"
+    return "utf-8-sig"
+
+
+def _lines(path: Path, encoding: str) -> Generator[str]:
+    """Lines of the text, each checked; a byte that is no text is refused with its line."""
+    number = 1
+    try:
+        with _open(path) as raw, io.TextIOWrapper(raw, encoding=encoding, newline="") as text:
+            for line in text:
+                if "\0" in line:
+                    raise InputError(
+                        f"{path}: line {number} holds a NUL byte: this is no text file, or one in UTF-16 without a "
+                        "mark. Save it as csv in UTF-8."
+                    )
+                number += 1
+                yield line
+    except UnicodeDecodeError:
+        raise _not_text(path, encoding) from None
+
+
+def _not_text(path: Path, encoding: str) -> InputError:
+    with _open(path) as raw:
+        for number, line in enumerate(raw, start=1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                if encoding != "utf-16":
+                    byte = line[error.start]
+                    return InputError(
+                        f"{path}: line {number} is not UTF-8: it holds the byte 0x{byte:02x}, which is "
+                        f"{bytes([byte]).decode('latin-1')!r} in Latin-1. Save the file as UTF-8, for instance by "
+                        f"iconv -f latin1 -t utf-8."
+                    )
+    return InputError(f"{path}: the file begins as UTF-16 and is not. Save it as csv in UTF-8.")
+
+
+def _records(path: Path, encoding: str, separator: str, skip: int = 0) -> Generator[tuple[int, list[str]]]:
+    """Line and cells of every record that is not blank; the header comes first."""
+    lines = _lines(path, encoding)
+    reader = csv.reader(islice(lines, skip, None), delimiter=separator, strict=True)
+    width = 0
+    try:
+        for cells in reader:
+            if not cells or width != 1 and len(cells) == 1 and not cells[0].strip():
+                continue
+            width = width or len(cells)
+            yield reader.line_num + skip, cells
+    except csv.Error as error:
+        raise InputError(
+            f"{path}: line {reader.line_num + skip} cannot be read as csv ({error}): a quote that opens a cell must "
+            'close it, and a quote inside one is written twice, "".'
+        ) from None
+
+
+def _separator(path: Path, encoding: str, expected: str) -> tuple[str, int]:
+    """Find the separator by which the first records have one number of cells, and lines to skip before them."""
+    with closing(_lines(path, encoding)) as lines:
+        first = next(lines, "")
+    if re.fullmatch(r"sep=[,;\t|]\s*", first):  # as spreadsheets write it
+        return first[4], 1
+    # the comma last: one may well stand in every line of a file with semicolons, in numbers and in names
+    for separator in sorted(SEPARATORS, key=lambda character: (character == ",", character != expected)):
+        try:
+            with closing(_records(path, encoding, separator)) as records:
+                widths = {len(cells) for _, cells in islice(records, RECORDS_TRIED)}
+        except InputError:
+            continue
+        if len(widths) == 1 and widths != {1}:
+            return separator, 0
+    return expected, 0
+
+
+def _names(path: Path, header: list[str]) -> list[str]:
+    names = [_read_back(name) for name in header]
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if "" in twice:
+        places = [j + 1 for j, name in enumerate(names) if name == ""]
+        raise InputError(f"{path}: columns {name_some(places)} have no name. Name them in the header, or drop them.")
+    if twice:
+        raise InputError(f"{path}: two columns of the same name: {name_some(twice)}. Rename or drop one of each.")
+    return names
+
+
+# ---- what the cells are ------------------------------------------------------------------------------------------
+
+
+def _read_columns(
+    path: Path, records: Iterator[tuple[int, list[str]]], kinds: list[str], commas: bool
+) -> list[NDArray] | None:
+    """Columns by their kinds; None where a kind had to be changed after cells of another had been read."""
+    width = len(kinds)
+    next(records)  # the header
+    parts: list[list[NDArray]] = [[] for _ in kinds]
+    blank = [True] * width  # columns without a cell so far may become anything
+    changed = False
+    while block := list(islice(records, max(CELLS_AT_ONCE // width, 1))):
+        for line, cells in block:
+            if len(cells) != width:
+                raise InputError(
+                    f"{path}: line {line} has {len(cells)} values and the header has {width} names. Mend the line; "
+                    "a cell that holds the separator needs quotes."
+                )
+        for j, column in enumerate(zip(*(cells for _, cells in block), strict=True)):
+            kind, values = _parse(column, kinds[j], commas)
+            changed |= kind != kinds[j] and not blank[j] and not _may_join(kinds[j], kind)
+            kinds[j] = kind
+            blank[j] = blank[j] and all(cell.strip() in MISSING for cell in column)
+            parts[j].append(values)
+    if changed:
+        return None
+    return [_join(part, kind) for part, kind in zip(parts, kinds, strict=True)]
+
+
+def _may_join(before: str, now: str) -> bool:
+    """Whether cells that were read as one kind are the same values of another."""
+    return before == "integer" and now in ("float", "comma")
+
+
+def _join(parts: Sequence[NDArray], kind: str) -> NDArray:
+    if not parts:
+        return np.empty(0)
+    whole = parts[0] if len(parts) == 1 else np.concatenate([_as_kind(part, kind) for part in parts])
+    return _as_kind(whole, kind)
+
+
+def _as_kind(values: NDArray, kind: str) -> NDArray:
+    if kind in ("integer", "float", "comma") and values.dtype == object:  # a block without a cell
+        return np.full(len(values), np.nan)
+    if kind in ("boolean", "label") and values.dtype.kind == "f":
+        return np.full(len(values), None, dtype=object)
+    return values
+
+
+def _parse(cells: Sequence[str], kind: str, commas: bool) -> tuple[str, NDArray]:
+    """Values of some cells of a column, as the kind or the first of the later kinds that holds all of them."""
+    for later in KINDS[KINDS.index(kind) :]:
+        if later == "comma" and not commas:
+            continue
+        values = _PARSERS[later](cells)
+        if values is not None:
+            return later, values
+    raise AssertionError("every cell is a label")
+
+
+def _parse_integers(cells: Sequence[str]) -> NDArray | None:
+    joined = "".join(cells)
+    if not (joined.isdigit() and joined.isascii() and "" not in cells):
+        cells = [cell.strip() for cell in cells]
+        if not all(cell in MISSING or INTEGER.fullmatch(cell) for cell in cells):
+            return None
+    if max(map(len, cells)) > MOST_DIGITS:
+        return None
+    if MISSING.isdisjoint(cells):
+        return np.array(list(map(int, cells)), dtype=np.int64)
+    return np.array([np.nan if cell in MISSING else float(cell) for cell in cells])
+
+
+def _parse_floats(cells: Sequence[str]) -> NDArray | None:
+    joined = "".join(cells)
+    try:
+        if joined.isascii() and "_" not in joined and "n" not in joined.lower():
+            return np.array([float(cell) if cell else np.nan for cell in cells])
+    except ValueError:
+        pass
+    stripped = [cell.strip() for cell in cells]
+    if not all(cell in MISSING or NUMBER.fullmatch(cell) for cell in stripped):
+        return None
+    return np.array([np.nan if cell in MISSING else float(cell) for cell in stripped])
+
+
+def _parse_commas(cells: Sequence[str]) -> NDArray | None:
+    stripped = [cell.strip() for cell in cells]
+    if not all(cell in MISSING or DECIMAL_COMMA.fullmatch(cell) for cell in stripped):
+        return None
+    return np.array([np.nan if cell in MISSING else float(cell.replace(",", ".")) for cell in stripped])
+
+
+def _parse_booleans(cells: Sequence[str]) -> NDArray | None:
+    stripped = [cell.strip() for cell in cells]
+    if not all(cell in MISSING or cell in BOOLEANS for cell in stripped):
+        return None
+    values = [BOOLEANS.get(cell) for cell in stripped]
+    return np.array(values, dtype=object if None in values else bool)
+
+
+def _parse_labels(cells: Sequence[str]) -> NDArray:
+    values = np.empty(len(cells), dtype=object)
+    values[:] = [None if cell.strip() in MISSING else _read_back(cell) for cell in cells]
+    return values
+
+
+_PARSERS: dict[str, Callable[[Sequence[str]], NDArray | None]] = {
+    "integer": _parse_integers,
+    "float": _parse_floats,
+    "comma": _parse_commas,
+    "boolean": _parse_booleans,
+    "label": _parse_labels,
+}
+
+
+# ---- the apostrophe ----------------------------------------------------------------------------------------------
+
+
+def _is_escaped(rest: str) -> bool:
+    return rest.startswith((*FORMULA, "'")) or rest.strip() in MISSING
+
+
+def _read_back(cell: str) -> str:
+    """Label of a cell, without the apostrophe that guards it."""
+    return cell[1:] if cell.startswith("'") and _is_escaped(cell[1:]) else cell
+
+
+def _guarded(label: str) -> str:
+    return f"'{label}" if _is_escaped(label) and not NUMBER.fullmatch(label) else label
+
+
+def _written_name(name: str) -> str:
+    return name if name == "" else _guarded(name)
+
+
+def _written(value: Any) -> str:
+    """Cell that reads back as the value: repr of a float is exact, and what is missing is empty."""
+    if isinstance(value, float):
+        return repr(float(value)) if value == value else ""
+    if isinstance(value, str):
+        return _guarded(value)
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if value is None or value != value or type(value).__name__ in ("NAType", "NaTType"):
+        return ""
+    return str(value)
+
+
+def tell(message: str) -> None:
+    """Warn of something about a file that was recognised or left out."""
+    warnings.warn(message, KnockoffWarning, stacklevel=4)
+
+
+def index_column(columns: Iterable[str], values_of: Any) -> str | None:
+    """Name of the column of row numbers that other programs write before the table, where there is one.
+
+    It has no name, or that which pandas gives it when it is read and written again, and counts the rows from 0 or 1.
+    """
+    for name in columns:
+        if name == "__index_level_0__":
+            return name
+        if name == "" or re.fullmatch(r"Unnamed: ?[0-9]+(\.[0-9]+)*", name):
+            values = np.asarray(values_of(name))
+            n = len(values)
+            if values.dtype.kind in "iu" and any(np.array_equal(values, np.arange(k, n + k)) for k in (0, 1)):
+                return name
+    return None

@@ -1,0 +1,247 @@
+"""The one writer of files: whole or not at all, several together, and never over what is not ours to lose.
+
+A file is written beside its place under a name that says who writes it, and renamed when all of it is on the disk. A
+kill leaves at most such a temporary file, which the next writer of the same file clears away.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import IO
+
+from knockoffs.errors import InputError
+
+ABANDONED = 86400.0  # seconds after which a temporary file of another machine is taken for a dead run's
+LONGEST = 120  # bytes of a name that are kept in the name of its temporary file; a name may have 255 in all
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file that takes its name only when all of it is on the disk.
+
+    Until then it is a temporary file in the same folder, so that a full disk, an error or a kill leaves the old file
+    as it was. Through a link the file that it leads to is written.
+    """
+    with atomic_files(path) as (file,):
+        yield file
+
+
+@contextmanager
+def atomic_files(*paths: Path) -> Iterator[tuple[IO[bytes], ...]]:
+    """Open files that take their names together, when all of all of them is on the disk.
+
+    Two renames cannot be one. So the old files but the first are moved aside before, and the first is renamed first:
+    whenever a kill comes, no old file stands beside a new one, and the first is there, old or new.
+    """
+    places = [Path(os.path.realpath(path)) for path in paths]
+    temporaries: list[Path] = []
+    files: list[IO[bytes]] = []
+    try:
+        for place in places:
+            clear_leftovers(place)
+            file, name = _open_temporary(place)
+            files.append(file)
+            temporaries.append(name)
+        with _naming(paths[0]):
+            yield tuple(files)
+            for file in files:
+                file.close()
+            rename_together(list(zip(temporaries, places, strict=True)))
+    finally:
+        for file in files:
+            with suppress(OSError):
+                file.close()
+        for name in temporaries:
+            with suppress(OSError):
+                name.unlink()
+
+
+def rename_together(pairs: Sequence[tuple[Path, Path]]) -> None:
+    """Give finished files, each (temporary, place), their names, the first of them first; see `atomic_files`."""
+    aside: list[tuple[Path, Path]] = []
+    for temporary, place in pairs:
+        _sync(temporary, os.O_RDWR)
+        with suppress(OSError):
+            os.chmod(temporary, _new_file_mode(place))
+    try:
+        for _, place in pairs[1:]:
+            if place.exists():
+                aside.append((_beside(place), place))
+                os.replace(place, aside[-1][0])
+        os.replace(*pairs[0])
+    except BaseException:
+        for old, place in aside:
+            with suppress(OSError):
+                old.unlink() if place.exists() else os.replace(old, place)
+        raise
+    try:
+        for temporary, place in pairs[1:]:
+            os.replace(temporary, place)
+    finally:
+        for old, _ in aside:
+            with suppress(OSError):
+                old.unlink()
+    for folder in {place.parent for _, place in pairs}:
+        with suppress(OSError):  # not every system can
+            _sync(folder, os.O_RDONLY)
+
+
+def clear_leftovers(path: Path) -> None:
+    """Remove the temporary files of runs that were killed while they wrote this file; of a folder, any in it."""
+    folder, name = (path, ".+") if path.is_dir() else (path.parent, re.escape(_short(path.name)))
+    pattern = re.compile(rf"\.{name}\.([0-9a-f]{{8}})-([0-9]+)-[a-z0-9_]+\.tmp")
+    with suppress(OSError):
+        for other in os.scandir(folder):
+            found = pattern.fullmatch(other.name)
+            if found and _is_dead(found[1], int(found[2]), other):
+                os.unlink(other.path)
+
+
+# ---- before the work ---------------------------------------------------------------------------------------------
+
+
+def check_output(
+    path: Path,
+    inputs: Iterable[Path] = (),
+    *,
+    force: bool = False,
+    ours: Callable[[Path], bool] = lambda path: False,
+) -> None:
+    """Refuse, before any work, a file that must not or cannot be written.
+
+    Parameters
+    ----------
+    path : Path
+        The file to be written.
+    inputs : iterable of Path
+        Files that are read; none of them is ever written over, whichever way it is named.
+    force : bool
+        Whether a file that is there may be overwritten.
+    ours : callable
+        Whether a file that is there may be replaced without being asked for, because an earlier run wrote it.
+
+    Raises
+    ------
+    InputError
+        If it is an input, a folder, no plain file, there already, or cannot be written.
+    """
+    for source in inputs:
+        if is_same_file(path, source):
+            raise InputError(f"{path} is what is read ({source}): it would be lost. Name another file to write.")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: name a file.")
+    if path.exists():
+        if not path.is_file():
+            raise InputError(f"{path} is not a plain file: name another.")
+        if not force and not ours(path):
+            raise InputError(f"{path} is there already: name another file, or overwrite it with --force.")
+        if not os.access(path, os.W_OK):
+            raise InputError(f"{path} is write-protected: name another file.")
+    check_place(Path(os.path.realpath(path)).parent)
+
+
+def check_place(folder: Path, *, make: bool = False) -> None:
+    """Refuse, before any work, a folder in which nothing can be written; ``make`` if it may still have to be made."""
+    place = Path(os.path.realpath(folder))
+    while make and not os.path.lexists(place) and place != place.parent:
+        place = place.parent
+    if not place.exists():
+        raise InputError(f"{folder}: there is no such folder. Make it first.")
+    if not place.is_dir():
+        what = "this is a file, not a folder" if place == Path(os.path.realpath(folder)) else f"{place} is a file"
+        raise InputError(f"{folder}: cannot make this folder: {what}.")
+    try:
+        os.rmdir(tempfile.mkdtemp(dir=place, prefix=".knockoffs-"))
+    except OSError as error:
+        raise InputError(f"{place}: cannot write here: {error.strerror or error}.") from error
+
+
+def is_same_file(one: Path, other: Path) -> bool:
+    """Whether two names are those of one file, also through links, or in other letters where these do not count."""
+    with suppress(OSError, ValueError):
+        return os.path.samefile(one, other)
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+# ---- temporary files ---------------------------------------------------------------------------------------------
+
+
+def _open_temporary(place: Path) -> tuple[IO[bytes], Path]:
+    prefix = f".{_short(place.name)}.{_machine()}-{os.getpid()}-"
+    try:
+        handle, name = tempfile.mkstemp(dir=place.parent, prefix=prefix, suffix=".tmp")
+    except OSError as error:
+        raise InputError(f"{place.parent}: cannot write here: {error.strerror or error}.") from error
+    return os.fdopen(handle, "wb"), Path(name)
+
+
+def _beside(place: Path) -> Path:
+    file, name = _open_temporary(place)
+    file.close()
+    return name
+
+
+def _short(name: str) -> str:
+    raw = name.encode(errors="surrogateescape")
+    return name if len(raw) <= LONGEST else hashlib.sha256(raw).hexdigest()[:16]
+
+
+@cache
+def _machine() -> str:
+    """Eight hexadecimal digits of where a process number means something: host, its last start, and container."""
+    parts = [platform.node()]
+    with suppress(OSError):
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text())
+    with suppress(OSError):
+        parts.append(os.readlink("/proc/self/ns/pid"))
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:8]
+
+
+def _is_dead(machine: str, process: int, file: os.DirEntry[str]) -> bool:
+    if machine != _machine() or os.name == "nt":  # os.kill(process, 0) would end it there
+        return time.time() - file.stat(follow_symlinks=False).st_mtime > ABANDONED
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _new_file_mode(path: Path) -> int:
+    """Permissions of the file that is replaced, or those any new file gets (mkstemp makes private ones)."""
+    with suppress(OSError):
+        return path.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _sync(path: Path, flags: int) -> None:
+    """Wait until a file, or a folder, is on the disk."""
+    handle = os.open(path, flags)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Give an error of the disk the name of the file, which those of open files lack."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            error.filename = str(path)
+        raise

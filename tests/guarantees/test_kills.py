@@ -1,0 +1,149 @@
+"""A kill at every rename of every command that writes: nothing is lost, and the next run ends well."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import knockoffs
+from knockoffs.table.files import read_table_file
+
+SOURCE = Path(knockoffs.__file__).resolve().parents[1]
+DIES = """
+import os, sys
+rename, left = os.replace, [int(sys.argv[1])]
+def dies(*names, **options):
+    left[0] -= 1
+    if left[0] < 0:
+        os._exit(9)  # as kill -9: no handler runs, nothing is flushed
+    rename(*names, **options)
+os.replace = dies
+from knockoffs.commands.app import main
+main(sys.argv[2:])
+"""
+
+
+def run(*arguments, step=10**6):
+    """Run the program in a process of its own, killed at its renames but the first ``step``."""
+    environment = os.environ | {"PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", DIES, str(step), *map(str, arguments)]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+
+
+def until_it_lives(*arguments, check):
+    """Kill at the first rename, then at the second, and so on; ``check`` looks at what each kill left."""
+    for step in range(100):
+        ended = run(*arguments, step=step)
+        assert ended.returncode in (0, 9), ended.stderr
+        check(step)
+        if ended.returncode == 0:
+            return step
+    raise AssertionError("it was killed a hundred times")
+
+
+@pytest.fixture
+def table(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 6))
+    path = tmp_path / "in" / "t.csv"
+    path.parent.mkdir()
+    pl.DataFrame(X, schema=[*"abcdef"]).with_columns(y=X[:, :4].sum(axis=1)).write_csv(path)
+    return path
+
+
+SELECT = ("--target", "y", "--fdr", 0.3, "--feature-model", "gaussian", "--estimator", "lasso")
+
+
+def visible(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.startswith(".")}
+
+
+@pytest.mark.parametrize("command", ["select", "rerun"])
+def test_a_selection_is_the_old_or_the_new_one_and_never_half_of_each(table, tmp_path, command):
+    out = tmp_path / "out"
+    assert run("select", table, *SELECT, "--seed", 1, "--out", out).returncode == 0
+    old = visible(out)
+    assert run("select", table, *SELECT, "--seed", 2, "--out", tmp_path / "new").returncode == 0
+    new = visible(tmp_path / "new")
+    call = (
+        ("select", table, *SELECT, "--seed", 2)
+        if command == "select"
+        else ("rerun", tmp_path / "new" / "selection.json", table)
+    )
+
+    def check(step):
+        found = visible(out)
+        assert found.items() <= old.items() or found.items() <= new.items()
+        assert "selection.json" in found  # from which the csv can be made again
+        json.loads(found["selection.json"])
+        if found != new:
+            for name, content in old.items():
+                (out / name).write_bytes(content)
+
+    assert until_it_lives(*call, "--out", out, check=check) == 3  # the csv aside, the json, the csv
+    assert visible(out) == new
+    assert sorted(os.listdir(out)) == ["selection.csv", "selection.json"]  # what the dead left is cleared
+
+
+def test_a_sample_and_a_picture_are_there_whole_or_not_at_all(table, tmp_path):
+    before = table.read_bytes()
+    for call, out in (
+        (("sample", table, "--feature-model", "gaussian", "--drop", "y"), tmp_path / "k.csv"),
+        (
+            ("path", table, "--target", "y", "--column", "a", "--feature-model", "gaussian", "--points", 3),
+            tmp_path / "p.csv",
+        ),
+    ):
+        out.write_text("old")
+
+        def check(step, out=out):
+            assert table.read_bytes() == before
+            assert step == 1 or out.read_text() == "old"
+
+        assert until_it_lives(*call, "--out", out, "--force", check=check) == 1
+        assert len(read_table_file(out).columns) > 1
+    assert sorted(os.listdir(tmp_path)) == ["in", "k.csv", "p.csv"]
+
+
+def test_a_bed_goes_on_after_every_kill(tmp_path):
+    to_bed = pytest.importorskip("bed_reader").to_bed
+    rng = np.random.default_rng(0)
+    X = rng.integers(3, size=(20, 6)).astype(np.int8)
+    to_bed(tmp_path / "in.bed", X, properties={"chromosome": ["1"] * 3 + ["2"] * 3}, num_threads=1)
+    for name, values in (("rhat", rng.uniform(0.1, 1, (6, 1))), ("alphahat", np.full((6, 2), 0.5)),
+                         ("thetahat", rng.uniform(0.2, 0.8, (6, 2)))):  # fmt: skip
+        rows = "\n".join(" ".join(map(repr, row)) for row in values.tolist())
+        (tmp_path / f"fp_{name}.txt").write_text(f"> start 0\n{rows}\n")
+    (tmp_path / "fp_origchars").write_text("6\n" + "2\t10\n" * 6)
+    inputs = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    call = ("sample", tmp_path / "in.bed", "--fastphase", tmp_path / "fp", "--rows-at-once", 8)
+    assert run(*call, "--out", tmp_path / "whole.bed").returncode == 0
+    for attempt in range(20):  # five runs end after one rename, five after two; a name at the end takes three at once
+        ended = run(*call, "--out", tmp_path / "out.bed", step=1 + attempt // 5)
+        assert ended.returncode in (0, 9), ended.stderr
+        assert all(path.read_bytes() == content for path, content in inputs.items())
+        if ended.returncode == 0:
+            break
+    assert attempt == 10
+    for ending in (".bed", ".bim", ".fam"):
+        assert (tmp_path / f"out{ending}").read_bytes() == (tmp_path / f"whole{ending}").read_bytes()
+    assert not (tmp_path / "out.parts").exists()
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
+
+
+def test_an_experiment_goes_on_after_every_kill(tmp_path):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("torch")
+    call = ("reproduce", "schematic", "--quick", "--device", "cpu", "--jobs", 1, "--out", tmp_path)
+
+    def check(step):
+        for path in tmp_path.glob("*.json"):
+            json.loads(path.read_text())
+
+    assert until_it_lives(*call, check=check) >= 3
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]

@@ -1,0 +1,206 @@
+"""Files are written whole or not at all, together, and never over what is not ours."""
+
+import os
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from knockoffs.errors import InputError
+from knockoffs.table import writer
+from knockoffs.table.writer import atomic_file, atomic_files, check_output, check_place
+
+
+class TestAtomicFile:
+    def test_an_error_leaves_the_old_file_and_no_other(self, tmp_path):
+        path = tmp_path / "old.txt"
+        path.write_text("old")
+        with pytest.raises(RuntimeError), atomic_file(path) as file:
+            file.write(b"half of the n")
+            raise RuntimeError
+        assert path.read_text() == "old"
+        assert os.listdir(tmp_path) == ["old.txt"]
+
+    def test_a_full_disk_leaves_the_old_file(self, tmp_path, monkeypatch):
+        path = tmp_path / "old.txt"
+        path.write_text("old")
+
+        def no_space(handle):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(os, "fsync", no_space)
+        with pytest.raises(OSError, match="No space"), atomic_file(path) as file:
+            file.write(b"new")
+        assert path.read_text() == "old"
+        assert os.listdir(tmp_path) == ["old.txt"]
+
+    def test_a_failed_replacement_leaves_the_old_file(self, tmp_path, monkeypatch):
+        path = tmp_path / "old.txt"
+        path.write_text("old")
+        monkeypatch.setattr(os, "replace", lambda *args: (_ for _ in ()).throw(OSError(5, "Input/output error")))
+        with pytest.raises(OSError, match="Input/output"), atomic_file(path) as file:
+            file.write(b"new")
+        assert path.read_text() == "old"
+        assert os.listdir(tmp_path) == ["old.txt"]
+
+    def test_the_new_file_has_usual_permissions(self, tmp_path):
+        path = tmp_path / "new.txt"
+        with atomic_file(path) as file:
+            file.write(b"new")
+        (tmp_path / "usual.txt").write_text("")
+        assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE((tmp_path / "usual.txt").stat().st_mode)
+
+    def test_a_folder_that_is_not_there_is_named(self, tmp_path):
+        with pytest.raises(InputError, match="nowhere: cannot write here"), atomic_file(tmp_path / "nowhere" / "a"):
+            pass
+
+    def test_a_link_stays_a_link(self, tmp_path):
+        (tmp_path / "real.txt").write_text("old")
+        (tmp_path / "link.txt").symlink_to("real.txt")
+        with atomic_file(tmp_path / "link.txt") as file:
+            file.write(b"new")
+        assert (tmp_path / "link.txt").is_symlink()
+        assert (tmp_path / "real.txt").read_text() == "new"
+
+    def test_a_long_name_can_be_written(self, tmp_path):
+        path = tmp_path / ("x" * 250 + ".csv")
+        with atomic_file(path) as file:
+            file.write(b"new")
+        assert path.read_text() == "new"
+
+    def test_an_error_of_the_disk_names_the_file(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(os, "fsync", lambda handle: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+        with pytest.raises(OSError) as caught, atomic_file(tmp_path / "a.csv"):
+            pass
+        assert caught.value.filename == str(tmp_path / "a.csv")
+
+
+def write_two(folder, word):
+    with atomic_files(folder / "a.json", folder / "b.csv") as files:
+        for file in files:
+            file.write(word)
+
+
+@pytest.mark.parametrize("step", range(1, 4))
+def test_an_error_at_any_rename_leaves_two_files_of_one_run(tmp_path, monkeypatch, step):
+    write_two(tmp_path, b"old")
+    rename, calls = os.replace, []
+
+    def fails(*names):
+        calls.append(names)
+        if len(calls) == step:
+            raise OSError(5, "Input/output error")
+        rename(*names)
+
+    monkeypatch.setattr(os, "replace", fails)
+    with pytest.raises(OSError):
+        write_two(tmp_path, b"new")
+    left = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    # the second rename of the new pair is the third: then the first is there, and the second can be made from it
+    assert left == ({"a.json": b"old", "b.csv": b"old"} if step < 3 else {"a.json": b"new"})
+
+
+CODE = """
+import os, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[3])
+from tests.table.test_writer import write_two
+rename, left = os.replace, [int(sys.argv[2])]
+def dies(*names):
+    left[0] -= 1
+    if left[0] < 0:
+        os._exit(9)
+    rename(*names)
+os.replace = dies
+write_two(Path(sys.argv[1]), b"new")
+"""
+
+
+@pytest.mark.parametrize("old", [True, False])
+def test_a_kill_at_any_rename_leaves_files_of_one_run_and_the_next_clears_up(tmp_path, old):
+    for step in range(4):
+        folder = tmp_path / str(step)
+        folder.mkdir()
+        if old:
+            write_two(folder, b"old")
+        root = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+        ended = subprocess.run([sys.executable, "-c", CODE, folder, str(step), root], env=os.environ, cwd=root)
+        words = {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.startswith(".")}
+        assert len(set(words.values())) <= 1
+        assert not old or "a.json" in words
+        write_two(folder, b"newer")
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == {"a.json": b"newer", "b.csv": b"newer"}
+    assert ended.returncode == 0  # all renames were met
+
+
+def test_files_of_a_run_that_lives_are_not_cleared(tmp_path):
+    with atomic_file(tmp_path / "a") as first:
+        first.write(b"1")
+        with atomic_file(tmp_path / "a") as second:
+            second.write(b"2")
+        assert (tmp_path / "a").read_bytes() == b"2"
+    assert (tmp_path / "a").read_bytes() == b"1"
+    other = tmp_path / f".a.{'0' * 8}-1-xyz.tmp"  # of another machine, and new
+    other.write_text("")
+    writer.clear_leftovers(tmp_path / "a")
+    assert other.exists()
+    os.utime(other, (0, 0))
+    writer.clear_leftovers(tmp_path / "a")
+    assert not other.exists()
+
+
+class TestCheckOutput:
+    @pytest.mark.parametrize("way", ["same", "relative", "link", "hard link", "link to the folder"])
+    def test_an_output_that_is_an_input_is_refused_whichever_way_it_is_named(self, tmp_path, monkeypatch, way):
+        folder = tmp_path / "data"
+        folder.mkdir()
+        table = folder / "t.csv"
+        table.write_text("x")
+        monkeypatch.chdir(tmp_path)
+        named = {
+            "same": table,
+            "relative": type(table)("data/../data/t.csv"),
+            "link": tmp_path / "link.csv",
+            "hard link": tmp_path / "hard.csv",
+            "link to the folder": tmp_path / "other" / "t.csv",
+        }[way]
+        (tmp_path / "link.csv").symlink_to(table)
+        (tmp_path / "hard.csv").hardlink_to(table)
+        (tmp_path / "other").symlink_to(folder)
+        with pytest.raises(InputError, match="is what is read .* would be lost"):
+            check_output(named, [table], force=True)
+
+    def test_a_file_that_is_there_needs_force(self, tmp_path):
+        path = tmp_path / "a.csv"
+        check_output(path)
+        path.write_text("theirs")
+        with pytest.raises(InputError, match="is there already: name another file, or overwrite it with --force"):
+            check_output(path)
+        check_output(path, force=True)
+        check_output(path, ours=lambda path: True)
+        assert path.read_text() == "theirs"
+        assert os.listdir(tmp_path) == ["a.csv"]
+
+    def test_places_where_nothing_can_be_written(self, tmp_path):
+        (tmp_path / "file").write_text("")
+        with pytest.raises(InputError, match="is a folder"):
+            check_output(tmp_path, force=True)
+        with pytest.raises(InputError, match="there is no such folder"):
+            check_output(tmp_path / "nowhere" / "a.csv")
+        with pytest.raises(InputError, match="cannot make this folder: this is a file"):
+            check_place(tmp_path / "file", make=True)
+        with pytest.raises(InputError, match="cannot make this folder: .*file is a file"):
+            check_place(tmp_path / "file" / "a" / "b", make=True)
+        check_place(tmp_path / "a" / "b", make=True)
+        assert os.listdir(tmp_path) == ["file"]
+        if os.path.exists("/proc/self"):
+            with pytest.raises(InputError, match="cannot write here"):
+                check_place(type(tmp_path)("/proc/self"))
+
+    @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root writes everywhere")
+    def test_a_folder_without_permission(self, tmp_path):
+        tmp_path.chmod(0o500)
+        with pytest.raises(InputError, match="cannot write here"):
+            check_output(tmp_path / "a.csv")
+        tmp_path.chmod(0o700)
