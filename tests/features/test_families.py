@@ -16,7 +16,7 @@ from knockoffs.features.hidden_markov.mosaic import GenotypeModel, HaplotypeMode
 from knockoffs.features.latent_dirichlet import LatentDirichlet, fit_latent_dirichlet
 from knockoffs.features.naive_bayes import NaiveBayes, fit_naive_bayes
 from knockoffs.features.support import Labels
-from knockoffs.registry import load
+from knockoffs.registry import imported
 from knockoffs.sampling.sampler import sample_knockoffs
 
 R = np.random.default_rng(123)
@@ -208,7 +208,7 @@ def test_every_family_is_tested():
 @pytest.mark.parametrize("name", FITS)
 def test_a_fitted_family_is_a_law(name, tmp_path):
     fit, X = FITS[name]
-    assert getattr(fit, "func", fit) is load(FAMILIES, "feature_model", name)
+    assert getattr(fit, "func", fit) is imported(FAMILIES[name].fit)
     if name == "fastphase":
         for ending, block in (("rhat", MOSAIC.r[:, None]), ("alphahat", MOSAIC.alpha), ("thetahat", MOSAIC.theta)):
             lines = [" ".join(f"{value:.8f}" for value in row) for row in block]
