@@ -1,5 +1,6 @@
 """What every law of features must do, run over small examples of each: density, draws, knockoffs and conditionals."""
 
+import pickle
 from functools import partial
 from itertools import product
 
@@ -15,7 +16,7 @@ from knockoffs.features.hidden_markov.mosaic import GenotypeModel, HaplotypeMode
 from knockoffs.features.latent_dirichlet import LatentDirichlet, fit_latent_dirichlet
 from knockoffs.features.naive_bayes import NaiveBayes, fit_naive_bayes
 from knockoffs.features.support import Labels
-from knockoffs.registry import load
+from knockoffs.registry import imported
 from knockoffs.sampling.sampler import sample_knockoffs
 
 R = np.random.default_rng(123)
@@ -173,6 +174,17 @@ def test_a_network_is_built_once_for_every_how(name):
         law.as_network(nonsense=3)
 
 
+@pytest.mark.parametrize("name", DISCRETE)
+def test_a_law_can_be_stored_with_its_network(name):
+    law, _ = DISCRETE[name]
+    X = law.sample(20, np.random.default_rng(0)).astype(float)
+    draws = [
+        sample_knockoffs(one.as_network(), X, np.random.default_rng(1))
+        for one in (law, pickle.loads(pickle.dumps(law)))
+    ]
+    assert (draws[0] == draws[1]).all()
+
+
 def rows_of(name):
     law, _ = DISCRETE[name]
     return law.sample(60, np.random.default_rng(6))
@@ -196,7 +208,7 @@ def test_every_family_is_tested():
 @pytest.mark.parametrize("name", FITS)
 def test_a_fitted_family_is_a_law(name, tmp_path):
     fit, X = FITS[name]
-    assert getattr(fit, "func", fit) is load(FAMILIES, "feature_model", name)
+    assert getattr(fit, "func", fit) is imported(FAMILIES[name].fit)
     if name == "fastphase":
         for ending, block in (("rhat", MOSAIC.r[:, None]), ("alphahat", MOSAIC.alpha), ("thetahat", MOSAIC.theta)):
             lines = [" ".join(f"{value:.8f}" for value in row) for row in block]

@@ -115,6 +115,8 @@ def test_kinds_overrule_the_values():
     assert isinstance(chain.emissions, GaussianEmissions)
     with pytest.raises(InputError, match="columns '0' hold labels and columns '1' continuous numbers"):
         fit_hidden_markov(X[:, :2], rng=np.random.default_rng(0), kinds=["nominal", "continuous"])
+    numbers = fit_hidden_markov(X[:, 2:], rng=np.random.default_rng(0), n_states=1, kinds=["ordinal", "continuous"])
+    assert isinstance(numbers.emissions, GaussianEmissions)
     with pytest.raises(InputError, match="kinds='colour' is not known"):
         fit_hidden_markov(X[:, :2], rng=np.random.default_rng(0), kinds=["nominal", "colour"])
 

@@ -65,7 +65,7 @@ def code_by_state(table: Table, network: DiscreteNetwork) -> Table:
         bad = np.flatnonzero(known[codes] != X[:, j])
         if bad.size:
             raise InputError(f"row {bad[0]}: {X[bad[0], j]:g} is no state of {name!r} ({', '.join(map(str, states))}).")
-        whole = column.kind == "integer" or all(number == int(number) for number in known)
+        whole = column.dtype == "integer" or all(number == int(number) for number in known)
         levels = tuple(int(number) if whole else float(number) for number in known)
         X[:, j], columns[j] = codes, replace(column, levels=levels)
     return replace(table, X=X, columns=tuple(columns))

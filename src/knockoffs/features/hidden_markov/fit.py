@@ -48,8 +48,8 @@ def fit_hidden_markov(
     n_jobs : int, optional
         Fits done at the same time, as joblib has it. The answer does not depend on it.
     kinds : sequence of str, optional
-        What the sites hold, for ``emissions="auto"``: one kind for the whole chain, "continuous" for Gaussian and
-        "binary", "nominal" or "ordinal" for symbols. Left out, or with "count", the values decide.
+        What the sites hold, for ``emissions="auto"``: the chain is Gaussian if one is "continuous", and of symbols if
+        one is "nominal" or all are "binary" or "ordinal". Left out, or with "count", the values decide.
     n_states : int or sequence of int
         K, or the numbers to choose from.
     emissions : {"auto", "discrete", "gaussian"}
@@ -129,15 +129,15 @@ def _are_symbols(X: NDArray, emissions: str, kinds: Sequence[str] | None) -> boo
         if len(kinds) != X.shape[1]:
             raise InputError(f"kinds has {len(kinds)} entries for {X.shape[1]} columns.")
         check_kinds(kinds)
-        labels = [j for j, kind in enumerate(kinds) if kind in ("binary", "nominal", "ordinal")]
+        labels = [j for j, kind in enumerate(kinds) if kind == "nominal"]
         numbers = [j for j, kind in enumerate(kinds) if kind == "continuous"]
         if labels and numbers:
             raise InputError(
                 f"columns {name_some(labels)} hold labels and columns {name_some(numbers)} continuous numbers: the "
                 "sites of a chain hold one or the other. Use naive_bayes, which takes both."
             )
-        if labels or numbers:
-            return bool(labels)
+        if labels or numbers or "count" not in kinds:  # two values and scales are numbers among numbers
+            return not numbers
     distinct = len(np.unique(X[~np.isnan(X)]))
     return distinct <= MOST_SYMBOLS and REPEATS * distinct <= int(np.count_nonzero(~np.isnan(X)))
 

@@ -17,6 +17,7 @@ power 0.70 against 0.63 and 0.88 against 0.86 at an FDR of 0.2 (``tests/guarante
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -101,13 +102,13 @@ class HiddenMarkov:
         jobs = n_jobs or 1
         groups = None if feature_of is None else np.asarray(feature_of)
         chain = move_chain(MarkovChain(self.initial, self.transitions, jobs), hidden_knockoff, groups)
-
-        def sample_hidden(X: NDArray, rng: Generator) -> dict[str, NDArray]:
-            return {"H": sample_states(self, X, rng, jobs)}
-
         H = Node("H", parents=(), conjugate=chain)
         X = Node("X", ("H",), EmissionConjugate(self.emissions, jobs), columns=range(self.emissions.shape[0]))
+        sample_hidden = partial(self._sample_hidden, n_jobs=jobs)
         return BayesianNetwork((H, X), sample_hidden, groups)  # type: ignore[arg-type]
+
+    def _sample_hidden(self, X: NDArray, rng: Generator, *, n_jobs: int) -> dict[str, NDArray]:
+        return {"H": sample_states(self, X, rng, n_jobs)}
 
     def log_density(self, X: NDArray) -> NDArray:
         """Log P(X) of every row, shape (n,), exactly; missing cells are summed out."""
