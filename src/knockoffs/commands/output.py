@@ -117,8 +117,8 @@ def show(record: SelectionRecord) -> None:
     console.print()
     console.print(Text(record.explanation))
     if record.verdict is not None:
-        console.print(
-            Text(f"Verdict on the knockoffs: {record.verdict['word']} (p = {record.verdict['p_value']:.2g}).")
+        word, p = record.verdict["word"], record.verdict["p_value"]
+        console.print(Text(f"Verdict on the knockoffs: {word} (p = {p:.2g})."))
         )
         for remedy in record.verdict["remedies"] if record.verdict["word"] != "good" else ():
             console.print(Text(printable(f"- {remedy['sentence']}")))

@@ -76,12 +76,13 @@ FAMILIES: dict[str, Family] = {
         "knockoffs.features.latent_dirichlet.fit:fit_latent_dirichlet",
         ("numbers",),
         ("n_topics", "max_iter", "view", "fit"),
-        ("posterior", "n_sweeps", "n_jobs"),
+        ("posterior", "n_sweeps", "hidden_knockoff", "n_jobs"),
     ),
     "network": Family(
         "knockoffs.features.discrete_network.fit:fit_discrete_network",
         ("labels", "codes", "names"),
         ("parents", "pseudo_count", "max_table"),
+        ("posterior", "n_sweeps", "hidden_knockoff", "n_jobs"),
     ),
     "fastphase": Family(
         "knockoffs.features.fastphase:fastphase_features",

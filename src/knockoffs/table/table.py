@@ -196,7 +196,7 @@ class Table:
         import pandas as pd
 
         index = self.native.index if len(X) == len(self.native) else None
-        if all(dtype == np.float64 for dtype in self.native.dtypes):
+        if all(dtype == np.float64 for dtype in self.native.dtypes) and all(c.levels is None for c in self.columns):
             return pd.DataFrame(X, index=index, columns=self.native.columns)
         series = [
             pandas_series(column, values, native, index)
