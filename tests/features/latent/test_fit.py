@@ -64,6 +64,15 @@ def test_latent_correlations_come_back(kind, rng):
     np.testing.assert_allclose(model.mixture.laws[0].covariance, ar(4, 0.6), atol=5 * 2 / np.sqrt(n))
 
 
+@pytest.mark.parametrize("cut", [0.0, 1.3])
+def test_strong_correlations_of_binary_columns_come_back(cut, rng):
+    """Stochastic EM forgets them slowly: it starts from tetrachoric correlations, inside the cells and settled."""
+    L = gaussian(rng, 4000, 6, 0.9)
+    model = fit_latent((L > cut).astype(float), rng=rng, n_classes=1)
+    found = np.diagonal(model.mixture.laws[0].covariance, 1)
+    assert abs(found.mean() - 0.9) < 0.03  # 5 standard errors of a mean of five tetrachoric correlations are 0.02
+
+
 def test_nominal_columns_keep_their_dependence(rng):
     n = 4000
     score = rng.standard_normal(n)

@@ -11,7 +11,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtri
 
-from knockoffs.features.latent.cells import Cells
+from knockoffs.features.latent.cells import FREE, POINT, Cells
+from knockoffs.features.latent.density import draw_starts
 from knockoffs.features.latent.gibbs import sweep_rows
 from knockoffs.features.latent.margins import Margin
 from knockoffs.features.latent.nominal import Nominal
@@ -102,10 +103,34 @@ def sweep(
     Parallel(n_jobs=n_jobs, prefer="threads")(delayed(work)(start) for start in range(0, n, step))
 
 
+def points_first(cells: Cells, layout: Layout) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Order of the coordinates with those that are mostly points first, and where their columns then begin."""
+    order = np.argsort(-(cells.status == POINT).mean(axis=0), kind="stable")
+    place = np.argsort(order)
+    return order, place[layout.first[order]]
+
+
+def start_latent(cells: Cells, layout: Layout, law: Classes, *, rng: Generator) -> NDArray:
+    """L inside the cells, drawn coordinate by coordinate from the Gaussian with the mixture's moments."""
+    order, first = points_first(cells, layout)
+    weights = np.exp(law.log_weights)
+    mean = weights @ law.means
+    spread = np.einsum("k,ki,kj->ij", weights, law.means - mean, law.means - mean)
+    S = np.einsum("k,kij->ij", weights, np.linalg.inv(law.precisions)) + spread
+    key = rng.integers(2**64, size=2, dtype=np.uint64)
+    some = (np.ascontiguousarray(part[:, order]) for part in cells)
+    F = np.linalg.cholesky(S[np.ix_(order, order)])
+    L = np.empty(cells.start.shape)
+    L[:, order] = draw_starts(*some, layout.offset[order], first, mean[order], F, key)
+    return L
+
+
 def draw_latent(
     cells: Cells, layout: Layout, law: Classes, *, rng: Generator, n_sweeps: int, n_jobs: int | None = None
 ) -> tuple[NDArray[np.intp], NDArray]:
-    """(K, L) given the cells, after n_sweeps sweeps from the cells' own means."""
-    L, K = np.array(cells.start, order="C"), np.zeros(len(cells.start), np.intp)
+    """(K, L) given the cells, after n_sweeps sweeps."""
+    started = (cells.status > FREE).any()  # without an interval the first sweep is exact from anywhere
+    L = start_latent(cells, layout, law, rng=rng) if started else np.array(cells.start, order="C")
+    K = np.zeros(len(L), np.intp)
     sweep(L, K, cells, layout, law, rng=rng, n_sweeps=n_sweeps, n_jobs=n_jobs)
     return K, L

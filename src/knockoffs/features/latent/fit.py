@@ -19,6 +19,8 @@ from knockoffs.features.latent.kinds import check_cells, check_kinds, fit_margin
 from knockoffs.features.latent.margins import read_cells
 from knockoffs.features.latent.model import LatentFeatures
 from knockoffs.features.latent.stochastic_em import (
+    ALIKE,
+    FLOOR,
     NEAR,
     Fit,
     Frame,
@@ -162,7 +164,7 @@ def _warn_near(fit: Fit, cells: Cells, frame: Frame, names: Sequence[str]) -> No
     sd = np.maximum(cells.start.std(axis=0), 1e-12)
     alike = np.abs((cells.start - cells.start.mean(axis=0)).T @ (cells.start - cells.start.mean(axis=0)))
     alike = np.where(frame.within, 0.0, alike / len(cells.start) / np.outer(sd, sd))
-    near = set(frame.layout.column_of[(alike > 1 - NEAR).any(axis=0)].tolist())
+    near = set(frame.layout.column_of[(alike > ALIKE).any(axis=0)].tolist())
     for S in fit.covariances:
         sd = np.sqrt(np.diagonal(S))
         values, vectors = np.linalg.eigh(S / np.outer(sd, sd))
@@ -172,9 +174,9 @@ def _warn_near(fit: Fit, cells: Cells, frame: Frame, names: Sequence[str]) -> No
             near |= set(frame.layout.column_of[np.abs(vector) > 0.1].tolist())
     if near:
         warnings.warn(
-            f"columns {name_some(names[j] for j in sorted(near))} nearly determine one another: their latent "
-            "correlation was held below one by a small ridge. None of them can matter much given the others: keep one "
-            "of them, or make them one feature.",
+            f"columns {name_some(names[j] for j in sorted(near))} nearly determine one another. Their latent "
+            f"correlations are held below one, by a ridge of {FLOOR:g}, where they would reach it. None of them can "
+            "matter much given the others: keep one of them, or make them one feature.",
             KnockoffWarning,
             stacklevel=3,
         )

@@ -188,7 +188,7 @@ def sweep_rows(
             half_free[k] = _factor(P[k], free, m, C[k])
         k = 0
         for turn in range(n_sweeps):
-            if n_classes > 1:
+            if n_classes > 1 and turn % 2 == 0:  # the classes are the dear part, and L the slow one to forget
                 top = -inf
                 for c in range(n_classes):
                     # log N(l_rest; c) = log N(l; c) - log N(l_free | l_rest; c), whatever the value of l_free
@@ -211,7 +211,7 @@ def sweep_rows(
             Pk = P[k]
             if m == 0 and n_open == 0:
                 break  # L is known: K was all there was to draw
-            if n_classes > 1 or turn == 0:
+            if turn == 0 or (n_classes > 1 and turn % 2 == 0):
                 for j in range(D):
                     centred[j] = l[j] - means[k, j]
                 for j in range(D):

@@ -10,13 +10,16 @@ from functools import cached_property
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr
 
-from knockoffs.errors import InputError
+from knockoffs.errors import ColumnsError, InputError
 from knockoffs.features.gaussian import compact
 from knockoffs.features.gaussian_mixture import MixtureFeatures, gaussian_mixture_features
 from knockoffs.features.latent.cells import FREE, Cells
-from knockoffs.features.latent.chain import Classes, Layout, classes, draw_latent, lay_out, sweep
-from knockoffs.features.latent.margins import Affine, Curve, Margin, Steps, read_cells, write_values
+from knockoffs.features.latent.chain import Classes, Layout, classes, draw_latent, lay_out, points_first, sweep
+from knockoffs.features.latent.density import log_densities
+from knockoffs.features.latent.kinds import KINDS
+from knockoffs.features.latent.margins import Margin, Steps, read_cells, write_values
 from knockoffs.features.latent.nominal import Nominal
 from knockoffs.sampling.conjugates.gaussian import Gaussian
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
@@ -24,7 +27,9 @@ from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import sample_knockoffs
 from knockoffs.sampling.swap import check_features
 
-N_SWEEPS = 30  # of Gibbs sampling for a draw, where a cell is an interval; without one, the first sweep is exact
+N_SWEEPS = (20, 60)  # fewest and most sweeps of a draw, where a cell is an interval; without one, the first is exact
+MIXING = 6.0  # sweeps over the share of a coarse coordinate's variance that the others leave: see ``n_sweeps``
+COARSE = 0.2  # share of the rows that a step holds in a column whose coordinate is forgotten slowly
 N_DRAWS = 64  # of importance sampling for a density
 THIN = 5  # sweeps between two draws of a conditional
 
@@ -81,18 +86,31 @@ class LatentFeatures:
         X = np.asarray(X, dtype=float)
         if X.ndim != 2 or X.shape[1] != self.n_columns:
             raise InputError(f"X has shape {X.shape}: the latent model has {self.n_columns} columns.")
+        if np.isinf(X).any():
+            raise ColumnsError(np.flatnonzero(np.isinf(X).any(axis=0)), "columns", "have infinite values.")
         return read_cells(self.margins, X)
 
     def write(self, L: NDArray) -> NDArray:
         """X = g(L), shape (n, n_columns)."""
         return write_values(self.margins, L)
 
+    @cached_property
+    def n_sweeps(self) -> int:
+        """Sweeps of a draw by default: MIXING over the smallest share of variance that the others leave a coordinate.
+
+        Only coordinates of coarse columns count (0/1, short scales, labels): a narrow interval holds L where it is.
+        """
+        coarse = np.array([_is_coarse(self.margins[j]) for j in self.layout.column_of], dtype=bool)
+        laws = zip(self.law.precisions, self.mixture.laws, strict=True)
+        left = np.stack([1 / (np.diagonal(P) * np.diagonal(law.covariance)) for P, law in laws])
+        return int(np.clip(np.ceil(MIXING / np.min(left[:, coarse], initial=1.0)), *N_SWEEPS))
+
     def draw_hidden(
         self, X: NDArray, rng: Generator, *, n_sweeps: int | None = None, n_jobs: int | None = None
     ) -> tuple[NDArray[np.intp], NDArray]:
         """(K, L) given the observed cells; exact where no cell is an interval, else the end of n_sweeps sweeps."""
         cells = self.read(X)
-        sweeps = n_sweeps or (N_SWEEPS if (cells.status > FREE).any() else 1)
+        sweeps = n_sweeps or (self.n_sweeps if (cells.status > FREE).any() else 1)
         return draw_latent(cells, self.layout, self.law, rng=rng, n_sweeps=sweeps, n_jobs=n_jobs)
 
     def as_sampler(self, *, n_sweeps: int | None = None, n_jobs: int | None = None) -> LatentSampler:
@@ -113,25 +131,19 @@ class LatentFeatures:
         Exact where every cell is a point or the only other one is a step. Otherwise an estimate by importance sampling
         with fixed random numbers: the same rows have the same value, and its error falls as n_draws grows.
         """
-        from knockoffs.features.latent.density import log_densities
-
         X = np.asarray(X, dtype=float)
         cells = self.read(X)
         jacobian = sum((margin.log_slope(X[:, j]) for j, margin in enumerate(self.margins)), np.zeros(len(X)))
         if cells.all_points:
             return np.logaddexp.reduce(self.mixture.log_joint(cells.start), axis=1) + jacobian
-        # points first: what is drawn is then drawn given them
-        order = np.argsort([_DRAWN.get(type(margin), 0) for margin in self.margins], kind="stable")
-        place = np.concatenate([np.flatnonzero(self.layout.column_of == j) for j in order])
-        layout = lay_out([self.margins[j] for j in order])
-        covariances = [law.covariance[np.ix_(place, place)] for law in self.mixture.laws]
+        place, first = points_first(cells, self.layout)
         value = log_densities(
             *(np.ascontiguousarray(part[:, place]) for part in cells),
-            layout.offset,
-            layout.first,
+            self.layout.offset[place],
+            first,
             self.law.log_weights,
             np.ascontiguousarray(self.law.means[:, place]),
-            np.linalg.cholesky(np.stack(covariances)),
+            np.stack([np.linalg.cholesky(law.covariance[np.ix_(place, place)]) for law in self.mixture.laws]),
             np.array([1, 2], np.uint64),
             n_draws,
         )
@@ -151,14 +163,22 @@ class LatentFeatures:
         return np.where(np.isnan(X), np.nan, np.column_stack(columns))
 
     def conditional(
-        self, j: int, X: NDArray, rng: Generator, n_draws: int, *, n_sweeps: int = N_SWEEPS, n_jobs: int | None = None
+        self,
+        j: int,
+        X: NDArray,
+        rng: Generator,
+        n_draws: int,
+        *,
+        n_sweeps: int | None = None,
+        n_jobs: int | None = None,
     ) -> NDArray:
         """Draws of X_j given the other observed columns, shape (n_draws, n)."""
         hidden = np.array(X, dtype=float)
         hidden[:, j] = np.nan
         cells = self.read(hidden)
         exact = not (cells.status > FREE).any()
-        K, L = draw_latent(cells, self.layout, self.law, rng=rng, n_sweeps=1 if exact else n_sweeps, n_jobs=n_jobs)
+        sweeps = 1 if exact else n_sweeps or self.n_sweeps
+        K, L = draw_latent(cells, self.layout, self.law, rng=rng, n_sweeps=sweeps, n_jobs=n_jobs)
         own = self.layout.column_of == j
         out = np.empty((n_draws, len(L)))
         for draw in range(n_draws):
@@ -176,8 +196,8 @@ class LatentFeatures:
         return f"a latent Gaussian model of {kinds} columns in {D} coordinates, {classes}{notes}."
 
 
-KINDS = ("continuous", "count", "ordinal", "binary", "nominal")
-_DRAWN: dict[type, int] = {Affine: 0, Curve: 1, Steps: 2, Nominal: 3}
+def _is_coarse(margin: Margin) -> bool:
+    return isinstance(margin, Nominal) or (isinstance(margin, Steps) and np.diff(ndtr(margin.cuts)).max() > COARSE)
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,19 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf
 
-from knockoffs.features.latent.cells import Cells
-from knockoffs.features.latent.chain import Layout, classes, lay_out, sweep
+from knockoffs.features.latent.cells import FREE, INTERVAL, Cells
+from knockoffs.features.latent.chain import Layout, classes, lay_out, start_latent, sweep
 from knockoffs.features.latent.margins import Margin, Steps
 from knockoffs.features.latent.nominal import Nominal
+from knockoffs.features.latent.tetrachoric import tetrachoric
 from knockoffs.features.shrinkage import PLENTY, held_out_intensity
 
 N_FORGOTTEN = 8  # steps before moments are averaged
 N_AVERAGED = 16  # steps over which they are
-FLOOR = 1e-4  # smallest eigenvalue of a latent correlation matrix; columns nearer to dependence are moved apart
-NEAR = 5 * FLOOR  # eigenvalue under which the user is told of it
+FLOOR = 1e-6  # smallest eigenvalue of a latent correlation matrix; columns nearer to dependence are moved apart
+NEAR, ALIKE = 5e-6, 0.9995  # eigenvalue below which, and correlation of scores above which, the user is told of it
+N_SETTLING = 40  # sweeps before the first step: coarse columns that are strongly correlated forget slowly
+COARSE = 0.9  # variance of the scores below which a column of steps is coarse: at most about four even levels
 CLOSEST, LEAST = 0.999, 1e-3  # largest correlation and smallest eigenvalue of the covariance EM starts from
 PSEUDO_ROWS = 2.0  # of the pooled covariance, added to every class so that none collapses on a label
 
@@ -98,10 +101,10 @@ def softening(start: NDArray, frame: Frame, a: float) -> NDArray:
 def first_covariance(cells: Cells, frame: Frame) -> NDArray:
     """Covariances of the scores, pairwise where observed, corrected for what steps take away.
 
-    To first order a correlation r of L is c = r among T times the scores; r = c / sqrt(1 + c^2 (1 - v)), v the product
-    of the scores' variances, has the same slope, is 1 for copies, and is within 0.05 for two halved columns.
+    Between a step and a point the correction is exact, between fine steps nearly so. Two coarse columns have their
+    tetrachoric correlation, from the cuts nearest to their medians: stochastic EM would take long to get there.
     """
-    seen = (cells.status != 1).astype(float)
+    seen = (cells.status != FREE).astype(float)
     pairs = np.maximum(seen.T @ seen, 1.0)
     S = cells.start.T @ cells.start / pairs  # scores have mean zero where observed
     T = np.eye(len(S))
@@ -112,13 +115,25 @@ def first_covariance(cells: Cells, frame: Frame) -> NDArray:
         b = slice(first, last)
         T[b, b] = frame.target[b, b] @ np.linalg.pinv(S[b, b], rcond=1e-2, hermitian=True)
     corrected = T @ S @ T.T
-    own = np.maximum(np.diagonal(S), 1e-12)
-    v = np.where(frame.unit, own, 1.0)
-    sd = np.where(frame.unit, 1.0, np.sqrt(own))
+    sd = np.where(frame.unit, 1.0, np.sqrt(np.maximum(np.diagonal(S), 1e-12)))
     c = corrected / np.outer(sd, sd)
-    c = np.clip(c / np.sqrt(1 + c**2 * (1 - np.minimum(np.outer(v, v), 1.0))), -CLOSEST, CLOSEST)
-    corrected = np.where(frame.within, frame.target, c) * np.outer(sd, sd)
+    coarse = np.flatnonzero(frame.unit & (layout.last == layout.first + 1) & (np.diagonal(S) < COARSE))
+    if coarse.size:
+        c[np.ix_(coarse, coarse)] = _coarse_correlations(cells, coarse)
+    corrected = np.where(frame.within, frame.target, np.clip(c, -CLOSEST, CLOSEST)) * np.outer(sd, sd)
     return _positive((corrected + corrected.T) / 2)
+
+
+def _coarse_correlations(cells: Cells, coarse: NDArray[np.intp]) -> NDArray:
+    """Tetrachoric correlations of columns of steps, each cut in two where that is nearest to halves."""
+    seen = (cells.status[:, coarse] == INTERVAL).astype(float)
+    ends = np.where(np.isfinite(cells.high[:, coarse]), cells.high[:, coarse], np.inf)
+    cut = np.take_along_axis(ends, np.abs(ends).argmin(axis=0)[None], axis=0)[0]
+    above = ((cells.low[:, coarse] >= cut) & (seen > 0)).astype(float)
+    pairs = seen.T @ seen
+    first = (above.T @ seen + 0.5) / (pairs + 1)
+    both = (above.T @ above + 0.25) / (pairs + 1)
+    return tetrachoric(both, first, first.T, most=CLOSEST)
 
 
 def _positive(S: NDArray) -> NDArray:
@@ -167,10 +182,11 @@ def fit_one_class(cells: Cells, frame: Frame, *, a: float, rng: Generator, n_job
         S, _ = separate((L - mean).T @ (L - mean) / n * soft, frame.within)
         return Fit(one, mean[None], S[None], K, L)
     mean, S = np.zeros(D), separate(first_covariance(cells, frame) * soft, frame.within)[0]
+    L = start_latent(cells, frame.layout, classes(one, mean[None], S[None]), rng=rng)
     first, second = np.zeros(D), np.zeros((D, D))
     for step in range(N_FORGOTTEN + N_AVERAGED):
         law = classes(one, mean[None], S[None])
-        sweep(L, K, cells, frame.layout, law, rng=rng, n_sweeps=2 if step == 0 else 1, n_jobs=n_jobs)
+        sweep(L, K, cells, frame.layout, law, rng=rng, n_sweeps=1 if step else N_SETTLING, n_jobs=n_jobs)
         gain = 1 / max(step - N_FORGOTTEN + 1, 1)
         first += gain * (L.mean(axis=0) - first)
         second += gain * (L.T @ L / n - second)
