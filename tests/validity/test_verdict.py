@@ -198,6 +198,7 @@ def test_words():
     assert combine([check(p=0.001), *others])[0] == "broken"
     assert combine([check(p=1e-9, effect=0.05), *others])[0] == "doubtful"  # sure, and too small to matter
     assert combine([check("order of rows", p=1e-9), *others])[0] == "doubtful"
+    assert combine([check("neighbouring rows", p=1e-9, effect=0.15), *others])[0] == "doubtful"
 
 
 def test_rows_are_blamed_only_where_p_x_is_not():

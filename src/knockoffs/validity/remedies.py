@@ -63,7 +63,9 @@ def find_remedies(
         )
     if failed.keys() & {"margins", "pairs", "classifier"}:
         found.append(Remedy("more_classes", (), "fit P^X with more classes (components), or another family."))
-    if linked := columns_of.get("pairs", ())[:5]:
+    others = {*strange, *columns_of.get("margins", ())}  # these have a remedy of their own
+    linked = tuple(name for name in columns_of.get("pairs", ()) if name not in others)[:5]
+    if linked and len(linked) < len(set(names)) / 2:
         found.append(Remedy("fewer_columns", linked, f"if nothing else helps, leave out {name_some(linked)}."))
     found += group_twins(twins, pair, names) if twins else []
     if failed.keys() & {"repeated rows", "order of rows", "neighbouring rows"}:
