@@ -205,7 +205,7 @@ def main():
     parser.add_argument("--draws", type=int)
     options = parser.parse_args()
     if options.only in (None, "times"):
-        write("groups_times", times((100,) if options.quick else (200, 500, 1000)))
+        write("groups_times", times((100,) if options.quick else (200, 500)))
     if options.only in (None, "ar"):
         draws = options.draws or (2 if options.quick else 30)
         copies = (1,) if options.quick else (1, 5)
@@ -221,8 +221,7 @@ def main():
             "auto, 2 representatives": ({}, 2),
             "cut 0.5, 1 representative": ({"cut": 0.5}, 1),
         }
-        sigmas = (1.25,) if options.quick else (0.8, 1.25)
-        rows = (row for s in sigmas for i in range(draws) for row in smooth_draw(i, s, cases))
+        rows = (row for i in range(draws) for row in smooth_draw(i, 1.25, cases))
         write("groups_smooth", means(rows, ["sigma", "groups", "statistic", "fdr", "offset"]))
 
 

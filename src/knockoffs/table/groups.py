@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, name_some
 
-# AR(1) 0.9, 200 columns, ten signals: room 0.3, 0.5, 0.7 has power .81, .95, .97 at level 0.2 with 86, 38, 11 groups
+# AR(1) 0.9, 200 columns, ten signals, 12 draws: 0.3, 0.5, 0.7 have power .81, .95, .97 at level 0.2, 86, 38, 11 groups
 ROOM = 0.5  # share of its variance that an automatic group keeps given all other columns
 FLOOR = 0.3  # average |correlation| under which branches are never joined
 
