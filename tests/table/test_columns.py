@@ -216,7 +216,7 @@ def mixed_table():
 
 def test_nominal_columns_become_indicators_and_the_others_stay():
     table = mixed_table()
-    made = design(table.columns)
+    made = table.design()
     np.testing.assert_array_equal(made.feature_of, [0, 1, 1, 1, 2, 3, 4])
     np.testing.assert_array_equal(
         made(table.X),
