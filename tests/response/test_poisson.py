@@ -218,6 +218,8 @@ def test_derivatives_of_a_likelihood(likelihood, Y):
     null = likelihood.null_intercept(Y, w)
     np.testing.assert_allclose(w @ (Y - likelihood.mean(np.repeat(null[:, None], n, axis=1))).T, 0, atol=1e-12)
     assert (likelihood.floor(Y) <= likelihood.row_loss(Y, beta @ X.T)).all()
+    certain = np.log(np.maximum(Y, 1e-14)) if isinstance(likelihood, PoissonLoss) else 50 * (2 * Y - 1)
+    np.testing.assert_allclose(likelihood.floor(Y), likelihood.row_loss(Y, certain), atol=1e-12)
     t = LikelihoodSet(likelihood, X, Y, w / w.sum(), slice(0, 0), w)
     np.testing.assert_allclose(t.null_residual().sum(axis=1), 0, atol=1e-15)
 
