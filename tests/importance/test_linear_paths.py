@@ -45,6 +45,16 @@ CASES = [
 ]
 
 
+def test_the_deviance_of_counts_predicted_by_a_linear_model():
+    XX, XX_fake, y = tables()
+    y = np.random.default_rng(0).poisson(np.exp(0.3 * y))
+    model = LinearRegression().fit(XX, y)
+    path = path_losses(model, XX, XX_fake, y, "poisson_deviance", feature_of2=FEATURE_OF2)
+    assert isinstance(path, LinearPath)
+    lams = np.array([0.0, 1.0, 0.37, 5.0])
+    np.testing.assert_allclose(path.at(lams), BlackBoxPath(model, path.moves, path.loss).at(lams), rtol=1e-10)
+
+
 @pytest.mark.parametrize(("model", "n_classes", "loss"), CASES)
 def test_points_and_integrals(model, n_classes, loss):
     XX, XX_fake, y = tables()

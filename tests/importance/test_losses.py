@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.metrics import brier_score_loss, log_loss
+from sklearn.metrics import brier_score_loss, log_loss, mean_poisson_deviance
 from sklearn.svm import LinearSVC
 
 from knockoffs.errors import InputError
@@ -49,6 +49,19 @@ def test_losses_of_numbers():
     y, prediction = np.array([1.0, 2.0]), np.array([3.0, 1.5])
     np.testing.assert_array_equal(LOSSES["squared_error"](y, prediction), [4.0, 0.25])
     np.testing.assert_array_equal(LOSSES["absolute_error"](y, prediction), [2.0, 0.5])
+
+
+def test_poisson_deviance():
+    rng = np.random.default_rng(0)
+    y, mean = rng.poisson(2.0, 200), rng.uniform(0.1, 5, 200)
+    losses = LOSSES["poisson_deviance"](y, mean)
+    assert losses.mean() == pytest.approx(mean_poisson_deviance(y, mean))
+    assert (losses >= 0).all()
+    np.testing.assert_array_equal(LOSSES["poisson_deviance"](y, y), 2e-15 * (y == 0))
+    zero = LOSSES["poisson_deviance"](np.array([0, 3]), np.array([-1.0, -1.0]))  # a mean that a count cannot have
+    np.testing.assert_allclose(zero, [2e-15, 6 * np.log(3e15) - 6])
+    with pytest.raises(InputError, match="is for counts, and y holds -2"):
+        LOSSES["poisson_deviance"](np.array([1, -2]), np.ones(2))
 
 
 def test_default_by_task(table):

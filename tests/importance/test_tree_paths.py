@@ -16,6 +16,7 @@ from sklearn.ensemble import (
 )
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from knockoffs.errors import InputError
 from knockoffs.importance.lambda_path import BlackBoxPath, loss_at, loss_integral, path_losses
 from knockoffs.importance.losses import LOSSES, predict_for
 from knockoffs.importance.tree_arrays import has_trees, single_precision_at_most, single_precision_below, tree_arrays
@@ -115,6 +116,30 @@ def test_regressors_against_brute_force(name, loss):
     XX, XX_fake, y, _ = tables()
     model = REGRESSORS[name]().fit(XX, y)
     agrees(model, XX, XX_fake, y, loss, 1e-5 if "xgboost" in name else 1e-10)
+
+
+COUNTERS = {
+    "forest": lambda: RandomForestRegressor(15, min_samples_leaf=3, random_state=0),
+    "histogram boosting": lambda: HistGradientBoostingRegressor(loss="poisson", max_iter=8, min_samples_leaf=5),
+    "xgboost": lambda: xgboost("XGBRegressor", objective="count:poisson"),
+    "lightgbm": lambda: lightgbm("LGBMRegressor", objective="poisson"),
+}
+
+
+@pytest.mark.parametrize("loss", ["poisson_deviance", "squared_error"])
+@pytest.mark.parametrize("name", COUNTERS)
+def test_counts_against_brute_force(name, loss):
+    XX, XX_fake, signal, _ = tables()
+    y = np.random.default_rng(2).poisson(np.exp(0.5 * signal))
+    model = COUNTERS[name]().fit(XX, y)
+    agrees(model, XX, XX_fake, y, loss, 2e-5 if name == "xgboost" else 1e-10)
+
+
+def test_counts_are_not_negative():
+    XX, XX_fake, signal, _ = tables()
+    model = COUNTERS["histogram boosting"]().fit(XX, np.abs(signal))
+    with pytest.raises(InputError, match="'poisson_deviance' is for counts, and y holds -"):
+        path_losses(model, XX, XX_fake, signal, "poisson_deviance")
 
 
 class InDouble:
@@ -232,9 +257,9 @@ def test_models_that_cannot_be_followed_fall_back():
     XX, XX_fake, y, labels = tables()
     start = GradientBoostingRegressor(n_estimators=3, init=RandomForestRegressor(2, random_state=0)).fit(XX, y)
     exponential = GradientBoostingClassifier(loss="exponential", n_estimators=3).fit(XX, labels)
-    poisson = HistGradientBoostingRegressor(loss="poisson", max_iter=3).fit(XX, np.exp(y))
+    gamma = HistGradientBoostingRegressor(loss="gamma", max_iter=3).fit(XX, np.exp(y))
     categorical = HistGradientBoostingRegressor(max_iter=3, categorical_features=[4, 10]).fit(XX, y)
-    for model, target in [(start, y), (exponential, labels), (poisson, y), (categorical, y)]:
+    for model, target in [(start, y), (exponential, labels), (gamma, y), (categorical, y)]:
         assert has_trees(model)
         assert isinstance(path_losses(model, XX, XX, target, None), BlackBoxPath)
     forest = RandomForestRegressor(3, random_state=0).fit(XX, y)

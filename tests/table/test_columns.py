@@ -93,10 +93,14 @@ def test_labels_and_dates_are_recognised(column, kind):
 
 
 def test_ordered_categories_have_codes_in_their_order():
-    frame = pd.DataFrame({"g": pd.Categorical(["mid", "low", "high"] * 4, ["low", "mid", "high", "top"], ordered=True)})
+    frame = pd.DataFrame(
+        {"g": pd.Categorical(["mid", "low", "high"] * 4, ["low", "unused", "mid", "high"], ordered=True)}
+    )
     table = read_table(frame)
     assert table.columns[0].levels == ("low", "mid", "high")
     assert table.X[:3, 0].tolist() == [1, 0, 2]
+    read = read_table(pl.DataFrame({"g": pl.Series(list("bac") * 4, dtype=pl.Enum(["c", "unused", "a", "b"]))}))
+    assert read.columns[0].levels == ("c", "a", "b") and read.X[:3, 0].tolist() == [2, 1, 0]
 
 
 def test_dates_are_days():
@@ -162,7 +166,7 @@ def test_kinds_are_overruled():
 def test_missing_cells_survive_an_overruled_kind():
     frame = frame_to_overrule().astype({"code": "Int64", "colour": object})
     frame.loc[3, "code"], frame.loc[4, "colour"] = pd.NA, None
-    table = read_table(frame, kinds={"code": "nominal", "colour": ["blue", "red", "green"]})
+    table = read_table(frame, kinds={"code": "nominal", "colour": ["green", "red", "blue"]})
     assert np.argwhere(np.isnan(table.X)).tolist() == [[3, 0], [4, 2]]
     pd.testing.assert_frame_equal(table.decode(table.X), frame)
 
@@ -216,7 +220,7 @@ def mixed_table():
 
 def test_nominal_columns_become_indicators_and_the_others_stay():
     table = mixed_table()
-    made = design(table.columns)
+    made = table.design()
     np.testing.assert_array_equal(made.feature_of, [0, 1, 1, 1, 2, 3, 4])
     np.testing.assert_array_equal(
         made(table.X),

@@ -119,7 +119,6 @@ def show(record: SelectionRecord) -> None:
     if record.verdict is not None:
         word, p = record.verdict["word"], record.verdict["p_value"]
         console.print(Text(f"Verdict on the knockoffs: {word} (p = {p:.2g})."))
-        )
         for remedy in record.verdict["remedies"] if record.verdict["word"] != "good" else ():
             console.print(Text(printable(f"- {remedy['sentence']}")))
     put(text.getvalue().removesuffix("\n"))

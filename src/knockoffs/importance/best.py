@@ -51,6 +51,7 @@ class BestOf:
         ranked = sorted(losses, key=losses.__getitem__)
         rest = "; ".join(f"{name} {losses[name]:.3g}" for name in ranked[1:])
         words = {"log_loss": "log-loss", "squared_error": "squared error, in variances of y,"}
+        words["poisson_deviance"] = "Poisson deviance"
         measure = words.get(self.loss, self.loss.replace("_", " "))
         found = f"{measure} {losses[ranked[0]]:.3g} ({rest})"
         return f"estimator={ranked[0]!r}, because it predicts held-out rows best: {found}"

@@ -2,8 +2,8 @@
 
 Moving a feature moves a linear model's scores on lines: ``a + lam * b``. Integrals are exact for the squared and the
 absolute error, for accuracy (the own class wins on an interval of lambda, for any number of classes), and, for two
-classes, for the margin and the log-loss (by the dilogarithm). The Brier score, and margin and log-loss of more than two
-classes, use Gauss-Legendre quadrature on 32 panels of 8 points. Points are always exact.
+classes, for the margin and the log-loss (by the dilogarithm). The Brier score, the Poisson deviance, and margin and
+log-loss of more than two classes, use Gauss-Legendre quadrature on 32 panels of 8 points. Points are always exact.
 """
 
 from __future__ import annotations
@@ -144,6 +144,8 @@ class LinearPath:
             return (y - scores[..., 0]) ** 2
         if name == "absolute_error":
             return np.abs(y - scores[..., 0])
+        if name == "poisson_deviance":
+            return self.loss(y, scores[..., 0])
         codes = self._codes()
         if self._two:
             own = self._signed(scores)

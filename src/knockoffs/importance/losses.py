@@ -8,12 +8,14 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import xlogy
 
 from knockoffs.errors import InputError, name_some, unknown_option
 
 Needs = Literal["predict", "predict_proba", "decision"]
 Task = Literal["classification", "regression"]
 SMALLEST_PROBABILITY = 1e-15  # log-loss is bounded by -log of it, 34.5
+SMALLEST_MEAN = 1e-15  # of a count: a model that predicts less, or a negative number, has this mean
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,24 @@ def _absolute_error(y: NDArray, prediction: NDArray, classes: NDArray | None) ->
     return np.abs(y - prediction)
 
 
+def check_counts(y: NDArray) -> NDArray:
+    """Refuse negative numbers where the loss is one of counts."""
+    counts = np.asarray(y, dtype=float)
+    if counts.size and counts.min() < 0:
+        raise InputError(
+            f"loss='poisson_deviance' is for counts, and y holds {counts.min():g}: use 'squared_error' or "
+            "'absolute_error'."
+        )
+    return counts
+
+
+def _poisson_deviance(y: NDArray, prediction: NDArray, classes: NDArray | None) -> NDArray:
+    y = check_counts(y)
+    mean = np.maximum(prediction, SMALLEST_MEAN)
+    # rounding leaves a perfect fit a little below zero
+    return np.maximum(2.0 * (mean - y + xlogy(y, y / mean)), 0.0)
+
+
 LOSSES: dict[str, Loss] = {
     "accuracy": Loss(
         "accuracy", "predict", "classification", _accuracy
@@ -106,6 +126,7 @@ LOSSES: dict[str, Loss] = {
     "margin": Loss("margin", "decision", "classification", _margin),
     "squared_error": Loss("squared_error", "predict", "regression", _squared_error),
     "absolute_error": Loss("absolute_error", "predict", "regression", _absolute_error),
+    "poisson_deviance": Loss("poisson_deviance", "predict", "regression", _poisson_deviance),
 }
 
 LossLike = str | Loss | Callable[[NDArray, NDArray], NDArray] | None

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-IDENTITY, PROBABILITY, LOGISTIC = 0, 1, 2  # the sum of the leaves is a number, a probability, or log-odds
+# the sum of the leaves is a number, a probability, log-odds, or the logarithm of a number
+IDENTITY, PROBABILITY, LOGISTIC, LOGARITHM = 0, 1, 2, 3
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class TreeArrays:
         The sum starts here. One output is a number, P(second class), or its log-odds; else one for each class.
     average : bool
         Whether the sum is divided by the number of trees.
-    link : {IDENTITY, PROBABILITY, LOGISTIC}
+    link : {IDENTITY, PROBABILITY, LOGISTIC, LOGARITHM}
     tie : {0, 1}
         Which of two classes the library predicts when they are equally likely.
     margin_of_probability : bool
@@ -201,8 +202,8 @@ def _read_gradient_boosting(model: Any, XX: NDArray) -> TreeArrays | None:
 def _read_histogram_boosting(model: Any, XX: NDArray) -> TreeArrays | None:
     classifies = hasattr(model, "classes_")
     nodes = [(predictor.nodes, k) for stage in model._predictors for k, predictor in enumerate(stage)]
-    plain = classifies or model.loss in ("squared_error", "absolute_error", "quantile")
-    if not plain or any(table["is_categorical"].any() for table, _ in nodes):
+    links = dict.fromkeys(("squared_error", "absolute_error", "quantile"), IDENTITY) | {"poisson": LOGARITHM}
+    if not (classifies or model.loss in links) or any(table["is_categorical"].any() for table, _ in nodes):
         return None
     base = np.ravel(np.asarray(model._baseline_prediction, dtype=float))
     return stack_trees(
@@ -219,7 +220,7 @@ def _read_histogram_boosting(model: Any, XX: NDArray) -> TreeArrays | None:
         output=np.array([k for _, k in nodes], dtype=np.int32),
         base=base,
         average=False,
-        link=LOGISTIC if classifies else IDENTITY,
+        link=LOGISTIC if classifies else links[model.loss],
     )
 
 
@@ -232,6 +233,7 @@ def _read_xgboost(model: Any, XX: NDArray) -> TreeArrays | None:
     booster, objective = learner["gradient_booster"], learner["objective"]["name"]
     links = {"binary:logistic": LOGISTIC, "multi:softprob": LOGISTIC, "multi:softmax": LOGISTIC}
     links |= dict.fromkeys(("reg:squarederror", "reg:absoluteerror", "reg:pseudohubererror"), IDENTITY)
+    links |= {"count:poisson": LOGARITHM}
     if booster["name"] != "gbtree" or objective not in links:
         return None
     parameters = learner["learner_model_param"]
@@ -244,6 +246,8 @@ def _read_xgboost(model: Any, XX: NDArray) -> TreeArrays | None:
     n_outputs = max(1, int(parameters["num_class"]))
     if objective == "binary:logistic":
         base = np.log(base) - np.log1p(-base)
+    elif links[objective] == LOGARITHM:
+        base = np.log(base)
     stages = _stages_in_use(model, booster["model"]["iteration_indptr"])
     return stack_trees(
         (_xgboost_tree(tree) for tree in trees[:stages]),
@@ -281,6 +285,7 @@ def _read_lightgbm(model: Any, XX: NDArray) -> TreeArrays | None:
     objective = dump.get("objective", "").split()
     links = {"binary": LOGISTIC, "multiclass": LOGISTIC}
     links |= dict.fromkeys(("regression", "regression_l1", "huber", "fair", "quantile", "mape"), IDENTITY)
+    links |= {"poisson": LOGARITHM}
     unusual = "sqrt" in objective or (objective[:1] == ["binary"] and "sigmoid:1" not in objective)
     if not objective or objective[0] not in links or unusual:
         return None

@@ -22,10 +22,18 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
 from knockoffs.importance.lambda_path import Moves
-from knockoffs.importance.losses import LOSSES, SMALLEST_PROBABILITY, Loss, class_codes
-from knockoffs.importance.tree_arrays import IDENTITY, LOGISTIC, PROBABILITY, TreeArrays, tree_arrays
+from knockoffs.importance.losses import LOSSES, SMALLEST_MEAN, SMALLEST_PROBABILITY, Loss, check_counts, class_codes
+from knockoffs.importance.tree_arrays import IDENTITY, LOGARITHM, LOGISTIC, PROBABILITY, TreeArrays, tree_arrays
 
-LOSS_CODES = {"accuracy": 0, "log_loss": 1, "brier": 2, "margin": 3, "squared_error": 4, "absolute_error": 5}
+LOSS_CODES = {
+    "accuracy": 0,
+    "log_loss": 1,
+    "brier": 2,
+    "margin": 3,
+    "squared_error": 4,
+    "absolute_error": 5,
+    "poisson_deviance": 6,
+}
 LARGEST_LOG_LOSS = -np.log(SMALLEST_PROBABILITY)
 TIE = 1e-10  # scores this near are a tie: sums of leaves differ by rounding according to their order
 
@@ -41,6 +49,8 @@ def tree_path(model: Any, moves: Moves, loss: Loss) -> TreePath | None:
         raise InputError(
             f"an out-of-bag forest is scored on the {len(trees.in_use)} rows it was fitted on, not on {len(moves.XX)}."
         )
+    if loss.name == "poisson_deviance":
+        check_counts(moves.y)
     return TreePath(trees, moves, loss, getattr(model, "classes_", None))
 
 
@@ -87,7 +97,7 @@ class TreePath:
             Mean loss of the table as it is.
         """
         trees, moves = self.trees, self.moves
-        if trees.link == IDENTITY:
+        if trees.link in (IDENTITY, LOGARITHM):
             codes, y = np.zeros(len(moves.y), dtype=np.int64), moves.y.astype(float)
         else:
             assert self.classes is not None
@@ -129,8 +139,12 @@ class TreePath:
 def _loss_of(F, scale, link, loss, code, y, tie, margin_of_probability):  # type: ignore[no-untyped-def]
     """Loss of one row whose trees add up to F."""
     K = len(F)
-    if link == IDENTITY:
-        residual = y - F[0] * scale
+    if link == IDENTITY or link == LOGARITHM:
+        mean = F[0] * scale if link == IDENTITY else np.exp(F[0] * scale)
+        residual = y - mean
+        if loss == 6:
+            mean = max(mean, SMALLEST_MEAN)
+            return max(2.0 * (mean - y + (y * np.log(y / mean) if y > 0.0 else 0.0)), 0.0)
         return residual * residual if loss == 4 else abs(residual)
     if K == 1:
         f = F[0] * scale - 0.5 if link == PROBABILITY else F[0] * scale

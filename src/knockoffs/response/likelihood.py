@@ -252,6 +252,8 @@ def solve_exactly(
     """
     weights = design.weights / design.weights.sum()
     problem = LikelihoodSet(likelihood, design.X, Y, weights, slice(0, 0), weights, tol=1e-6)
+    if not design.X.shape[1]:  # every column is constant
+        return np.zeros((len(Y), 0)), problem.intercept
     solve_at(design, problem, lam, columns)
     beta = np.zeros((len(Y), design.X.shape[1]))
     beta[:, problem.columns] = problem.beta

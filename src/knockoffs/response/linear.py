@@ -291,6 +291,12 @@ class PoissonPathCV(RegressorMixin, BaseEstimator):
         self.folds = folds
         self.random_state = random_state
 
+    def __sklearn_tags__(self) -> Any:
+        """Say that y is not negative."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags
+
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to X, shape (n, n_columns), and counts y: numbers that are not negative."""
         check_path(self.lam, self.n_lams, self.lam_ratio, positive=True)

@@ -49,7 +49,8 @@ def make_boosting(
     Parameters
     ----------
     task : str
-        "classification" ("binary", "multiclass") or "regression" ("numeric").
+        "classification" ("binary", "multiclass"), "regression" ("numeric"), or "count", a regression by the Poisson
+        deviance.
     random_state : int or Generator, optional
     n_jobs : int, optional
         Not used.
@@ -62,7 +63,9 @@ def make_boosting(
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
     kind = HistGradientBoostingRegressor if kind_of(task) == "regression" else HistGradientBoostingClassifier
-    own = {"max_bins": N_BINS, "max_leaf_nodes": N_LEAVES, "l2_regularization": RIDGE}
+    own: dict[str, Any] = {"max_bins": N_BINS, "max_leaf_nodes": N_LEAVES, "l2_regularization": RIDGE}
+    if task == "count":
+        own["loss"] = "poisson"
     # early stopping would set rows aside by class, which a class of one row does not survive
     return kind(**{"early_stopping": False, "random_state": _whole(random_state), **own, **options})
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, KnockoffWarning, name_some, unknown_option
-from knockoffs.table.columns import CODED, Column, overrule, recognise_kinds
+from knockoffs.table.columns import CODED, Column, Design, design, overrule, recognise_kinds
 from knockoffs.table.decoding import dates_like, from_days, narwhals_series, own_values, pandas_series
 from knockoffs.table.groups import Groups, as_groups, auto_groups, score_correlation
 from knockoffs.table.reading import (
@@ -135,6 +135,10 @@ class Table:
     def column_values(self, X: NDArray, j: int) -> NDArray:
         """Values of column j of an array like X, in the column's own type: labels for codes, integers for integers."""
         return own_values(self.columns[j], X[:, j])
+
+    def design(self, feature_of: NDArray[np.intp] | None = None) -> Design:
+        """How the columns become numbers for a model of y: nominal ones blocks of indicators, the others themselves."""
+        return design(self.columns, feature_of)
 
     def decode(self, X: NDArray) -> Any:
         """X, shape (n, n_columns), in the format that came in: an array, or a frame with its names, dtypes and index.

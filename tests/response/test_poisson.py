@@ -1,0 +1,239 @@
+"""L1-Poisson regression: optimality conditions first, then scikit-learn as the oracle, then invariances."""
+
+import warnings
+from unittest import SkipTest
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import PoissonRegressor
+from sklearn.metrics import mean_poisson_deviance
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from knockoffs.errors import InputError
+from knockoffs.response import make_estimator
+from knockoffs.response.l1_path import assign_folds
+from knockoffs.response.likelihood import LikelihoodSet
+from knockoffs.response.linear import LassoPathCV, LogisticPathCV, PoissonPathCV
+from knockoffs.response.log_loss import LogLoss, indicator
+from knockoffs.response.poisson_loss import PoissonLoss
+
+
+def counts(n=200, d=30, seed=0, size=1.0, signal=0.4):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    for j in range(1, d):
+        X[:, j] = 0.5 * X[:, j - 1] + np.sqrt(0.75) * X[:, j]
+    y = rng.poisson(size * np.exp(signal * X[:, : min(4, d)] @ np.array([1, -1, 1, 0.5])[: min(4, d)]))
+    return X * rng.uniform(0.1, 10, d) + rng.normal(0, 5, d), y
+
+
+def violation(model, X, y, lam, weights=None):
+    """Largest violation of the optimality conditions, with y of mean 1 and columns of variance 1."""
+    w = np.ones(len(y)) / len(y) if weights is None else weights / weights.sum()
+    mean = w @ X
+    Z = (X - mean) / np.sqrt(w @ (X - mean) ** 2)
+    coef = model.coef_ * np.sqrt(w @ (X - mean) ** 2)
+    residual = w * (y - model.predict(X)) / (w @ y)
+    g = residual @ Z
+    return max(
+        abs(residual.sum()),
+        np.maximum(np.abs(g) - lam, 0).max(),
+        np.abs(g - lam * np.sign(coef))[coef != 0].max(initial=0),
+    )
+
+
+@pytest.mark.parametrize(("n", "d"), [(200, 30), (60, 200), (40, 400)])
+@pytest.mark.parametrize("lam", [0.3, 0.1, 0.03])
+def test_it_is_optimal_to_rounding(n, d, lam):
+    X, y = counts(n, d)
+    model = PoissonPathCV(lam=lam).fit(X, y)
+    assert violation(model, X, y, lam) < 1e-11
+    model.coef_ = model.coef_ * (1 + 1e-6)  # the check can fail
+    assert (model.coef_ == 0).all() or violation(model, X, y, lam) > 1e-9
+
+
+@pytest.mark.parametrize("size", [0.05, 1.0, 1e3, 1e6])
+def test_counts_of_any_size_are_solved(size):
+    X, y = counts(size=size)
+    for lam in (0.2, 0.02, 1e-4):
+        assert violation(PoissonPathCV(lam=lam).fit(X, y), X, y, lam) < 1e-10
+
+
+def test_heavy_tails_are_solved():
+    rng = np.random.default_rng(0)
+    X = rng.standard_cauchy((200, 20))
+    y = np.round(np.exp(3 * rng.standard_normal(200)))
+    for lam in (0.5, 0.1, 0.01):
+        assert violation(PoissonPathCV(lam=lam).fit(X, y), X, y, lam) < 1e-8
+
+
+def test_without_a_penalty_it_is_scikit_learns_poisson_regression():
+    X, y = counts(d=8)
+    ours = PoissonPathCV(lam=1e-12).fit(X, y)
+    theirs = PoissonRegressor(alpha=0, solver="newton-cholesky", tol=1e-12, max_iter=1000).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-7)
+
+
+def test_the_deviance_of_the_folds_is_that_of_separate_fits():
+    X, y = counts(150, 12)
+    fold_of = assign_folds(5, 150, np.random.default_rng(3))
+    walked = PoissonPathCV(folds=fold_of).fit(X, y).cross_validation_
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    ys = y / y.mean()
+    for fold in (0, 3):
+        train, held = fold_of != fold, fold_of == fold
+        for step in (5, 20):
+            # a fold's columns keep the units of all rows, and its y the mean of all rows
+            lam = walked.lams[step]
+            eta = reference(Z[train], ys[train], lam, Z[held])
+            loss = np.mean(np.exp(eta) - ys[held] * eta)
+            assert walked.losses[fold, step] == pytest.approx(
+                loss, abs=5e-5
+            )  # the path is solved to 1e-4 of the penalty
+
+
+def reference(Z, y, lam, held):
+    """L1-Poisson by proximal gradient steps, slow and plain: linear predictors of the held-out rows."""
+    b, b0 = np.zeros(Z.shape[1]), np.log(y.mean())
+    step = 0.05
+    for _ in range(20_000):
+        residual = y - np.exp(Z @ b + b0)
+        b0 += step * residual.mean()
+        moved = b + step * residual @ Z / len(y)
+        b = np.sign(moved) * np.maximum(np.abs(moved) - step * lam, 0)
+    return held @ b + b0
+
+
+def test_cross_validation_finds_the_penalty_that_predicts():
+    X, y = counts(400, 40)
+    model = PoissonPathCV(random_state=0).fit(X, y)
+    new_X, new_y = counts(4000, 40, seed=0)
+    X_new, y_new = new_X[400:], new_y[400:]
+    best = mean_poisson_deviance(y_new, model.predict(X_new))
+    for factor in (10, 0.05):
+        other = PoissonPathCV(lam=factor * model.lam_).fit(X, y)
+        assert np.isfinite(mean_poisson_deviance(y_new, other.predict(X_new))) and best > 0
+    assert set(range(4)) <= set(np.flatnonzero(model.coef_).tolist())
+    walked = model.cross_validation_
+    assert walked.lam == walked.lams[np.argmin(walked.losses.mean(axis=0))]
+
+
+@pytest.mark.parametrize("factor", [1e-8, 7.0, 1e8])
+def test_units_do_not_matter(factor):
+    X, y = counts()
+    one, other = PoissonPathCV(random_state=0).fit(X, y), PoissonPathCV(random_state=0).fit(factor * X, y)
+    np.testing.assert_allclose(other.coef_ * factor, one.coef_, rtol=1e-7, atol=1e-12)
+    twice = PoissonPathCV(random_state=0).fit(X, 3 * y)  # exp(eta + log 3)
+    np.testing.assert_allclose(twice.coef_, one.coef_, rtol=1e-7, atol=1e-12)
+    assert twice.intercept_ == pytest.approx(one.intercept_ + np.log(3))
+
+
+def test_no_order_of_the_columns_matters():
+    X, y = counts()
+    order = np.random.default_rng(1).permutation(X.shape[1])
+    one, other = PoissonPathCV(random_state=0).fit(X, y), PoissonPathCV(random_state=0).fit(X[:, order], y)
+    np.testing.assert_allclose(other.coef_, one.coef_[order], rtol=1e-9, atol=1e-12)
+
+
+def test_weights_are_repeated_rows():
+    X, y = counts(80, 10)
+    weights = np.random.default_rng(0).integers(0, 4, 80)
+    folds = np.arange(80) % 5
+    weighted = PoissonPathCV(folds=folds).fit(X, y, sample_weight=weights)
+    repeated = PoissonPathCV(folds=np.repeat(folds, weights)).fit(np.repeat(X, weights, 0), np.repeat(y, weights))
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-8, atol=1e-12)
+    assert violation(weighted, X, y, weighted.lam_, weights.astype(float)) < 1e-11
+
+
+def test_equal_and_constant_columns():
+    X, y = counts(d=10)
+    X = np.column_stack([X, X[:, 0], np.full(len(y), 3.0)])
+    model = PoissonPathCV(random_state=0).fit(X, y)
+    assert model.coef_[10] == model.coef_[0] != 0 and model.coef_[11] == 0
+    nothing = PoissonPathCV().fit(np.ones((20, 3)), np.arange(20))
+    assert not nothing.coef_.any() and nothing.predict(np.ones((1, 3)))[0] == pytest.approx(9.5)
+
+
+def test_folds_of_zeros_alone_are_survived():
+    X, _ = counts(60, 5)
+    y = np.zeros(60)
+    y[:3] = [1, 2, 1]
+    model = PoissonPathCV(folds=np.arange(60) % 3).fit(X, y)
+    assert np.isfinite(model.coef_).all()
+    lone = PoissonPathCV(folds=(np.arange(60) < 3).astype(int)).fit(X, y)  # one training set holds zeros alone
+    assert np.isfinite(lone.coef_).all() and np.isfinite(lone.predict(X)).all()
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [(np.array([1.0, -2.0, 3.0]), "y holds -2: counts are not negative"), (np.zeros(3), "y is zero in every row")],
+)
+def test_bad_counts(y, message):
+    with pytest.raises(InputError, match=message):
+        PoissonPathCV().fit(np.eye(3), y)
+
+
+def test_bad_penalty():
+    with pytest.raises(InputError, match="lam=0: use a positive number"):
+        PoissonPathCV(lam=0).fit(np.eye(3), np.arange(3))
+
+
+def test_the_lasso_of_a_count_is_poisson():
+    assert isinstance(make_estimator("lasso", "count"), PoissonPathCV)
+    assert isinstance(make_estimator("lasso", "regression"), LassoPathCV)
+    assert isinstance(make_estimator("lasso", "ordinal"), LassoPathCV)
+    assert isinstance(make_estimator("lasso", "binary"), LogisticPathCV)
+    assert clone(PoissonPathCV(lam=0.1)).lam == 0.1
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "Y"),
+    [
+        (PoissonLoss(), np.random.default_rng(0).poisson(2.0, (1, 9)).astype(float)),
+        (LogLoss(), indicator(np.arange(9) % 2, 2)),
+        (LogLoss(), indicator(np.arange(9) % 3, 3)),
+    ],
+)
+def test_derivatives_of_a_likelihood(likelihood, Y):
+    """Mean and Hessian against differences of the loss; the null intercept and the floor against their definitions."""
+    rng = np.random.default_rng(1)
+    K, n = Y.shape
+    X, w = rng.standard_normal((n, 2)), rng.uniform(0.5, 1.5, n)
+    beta = 0.3 * rng.standard_normal((K, 2))
+
+    def loss(b):
+        return w @ likelihood.row_loss(Y, b.reshape(K, 2) @ X.T)
+
+    def gradient(b):
+        return -((w * (Y - likelihood.mean(b.reshape(K, 2) @ X.T))) @ X).ravel()
+
+    h, eye = 1e-5, np.eye(2 * K)
+    slopes = [(loss(beta.ravel() + h * e) - loss(beta.ravel() - h * e)) / (2 * h) for e in eye]
+    np.testing.assert_allclose(gradient(beta.ravel()), slopes, atol=1e-8)
+    curves = [(gradient(beta.ravel() + h * e) - gradient(beta.ravel() - h * e)) / (2 * h) for e in eye]
+    H = likelihood.hessian([X] * K, likelihood.mean(beta @ X.T), w)
+    np.testing.assert_allclose(H, curves, atol=1e-8)
+    null = likelihood.null_intercept(Y, w)
+    np.testing.assert_allclose(w @ (Y - likelihood.mean(np.repeat(null[:, None], n, axis=1))).T, 0, atol=1e-12)
+    assert (likelihood.floor(Y) <= likelihood.row_loss(Y, beta @ X.T)).all()
+    certain = np.log(np.maximum(Y, 1e-14)) if isinstance(likelihood, PoissonLoss) else 50 * (2 * Y - 1)
+    np.testing.assert_allclose(likelihood.floor(Y), likelihood.row_loss(Y, certain), atol=1e-12)
+    t = LikelihoodSet(likelihood, X, Y, w / w.sum(), slice(0, 0), w)
+    np.testing.assert_allclose(t.null_residual().sum(axis=1), 0, atol=1e-15)
+
+
+def test_scikit_learn_checks():
+    failed = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for estimator, check in estimator_checks_generator(PoissonPathCV()):
+            try:
+                check(estimator)
+            except SkipTest as skip:
+                assert "SCIPY_ARRAY_API is not set" in str(skip)
+            except Exception as error:
+                failed.append(f"{getattr(check, 'func', check).__name__}: {type(error).__name__}: {error}"[:300])
+    # weights equal rows only in the same folds, which rows removed or repeated cannot be in
+    assert [f for f in failed if not f.startswith("check_sample_weight_equivalence")] == []
