@@ -123,7 +123,7 @@ def test_a_bed_goes_on_after_every_kill(tmp_path):
     inputs = {path: path.read_bytes() for path in tmp_path.iterdir()}
     call = ("sample", tmp_path / "in.bed", "--fastphase", tmp_path / "fp", "--rows-at-once", 8)
     assert run(*call, "--out", tmp_path / "whole.bed").returncode == 0
-    for attempt in range(20):  # four runs end after one rename, four after two, ...; the names at the end take three at once
+    for attempt in range(20):  # four runs end after one rename, four after two, and so on
         ended = run(*call, "--out", tmp_path / "out.bed", step=1 + attempt // 4)
         assert ended.returncode in (0, 9), ended.stderr
         assert all(path.read_bytes() == content for path, content in inputs.items())
