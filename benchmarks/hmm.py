@@ -73,8 +73,8 @@ def best_of(work, repeats):
 
 
 def ours(kind, case):
-    from knockoffs.features.fastphase import GenotypeModel, HaplotypeModel, Mosaic
     from knockoffs.features.hidden_markov import HiddenMarkov
+    from knockoffs.features.hidden_markov.mosaic import GenotypeModel, HaplotypeModel, Mosaic
     from knockoffs.sampling.conjugates.markov_chain import MarkovChain
     from knockoffs.sampling.network import BayesianNetwork, Node
     from knockoffs.sampling.sampler import sample_knockoffs
@@ -181,7 +181,7 @@ def clusters_of(X, threshold):
 
 
 def quality(data, draws, fdr):
-    from knockoffs.features.fastphase import GenotypeModel
+    from knockoffs.features.hidden_markov.mosaic import GenotypeModel
     from knockoffs.filter import false_discovery_proportion, knockoff_filter, power
     from knockoffs.sampling.sampler import sample_knockoffs
 
@@ -189,8 +189,8 @@ def quality(data, draws, fdr):
     X = np.hstack([part[0] for part in parts])
     rng = np.random.default_rng(0)
     made = {}
-    for kind in ("chain", "posterior"):
-        networks = [GenotypeModel(mosaic, kind).as_network() for _, mosaic, _ in parts]
+    for kind in ("copy", "posterior"):
+        networks = [GenotypeModel(mosaic).as_network(hidden_knockoff=kind) for _, mosaic, _ in parts]
         made[f"knockoffs, {kind}"] = [
             np.hstack([sample_knockoffs(network, part[0], rng) for network, part in zip(networks, parts, strict=True)])
             for _ in range(draws)

@@ -9,13 +9,11 @@ Gaussian sees independent columns and makes knockoffs that are independent, too.
 
 # %%
 # The features of one table. The overall correlation of a feature that matters with its near-copy is about zero.
-from functools import partial
 
 import numpy as np
 
-from knockoffs import false_discovery_proportion, fit_gaussian, fit_gaussian_mixture, power
+from knockoffs import ModelScore, false_discovery_proportion, knockoff_source, power, select_features
 from knockoffs.importance.coefficients import coefficient_magnitude
-from knockoffs.procedure import select_features
 from knockoffs.response.linear import PlainLogistic
 from knockoffs.simulate import simulate_three_components
 
@@ -28,15 +26,19 @@ print("correlation within a group:", narrow[0, 10].round(2))
 # %%
 # The same procedure with two models of the features, on ten tables. Everything else is equal.
 N_TABLES, FDR = 10, 0.2
-mixture = partial(fit_gaussian_mixture, n_components=range(1, 5), n_starts=1)  # EM from one start saves time here
-models = {"one Gaussian": fit_gaussian, "mixture, number of groups by AIC": mixture}
+few = {"n_components": range(1, 5), "n_starts": 1}  # EM from one start saves time here
+models = {
+    "one Gaussian": knockoff_source("gaussian"),
+    "mixture, number of groups by AIC": knockoff_source("mixture", few),
+}
+statistic = ModelScore(PlainLogistic(), coefficient_magnitude)
 found = {name: [] for name in models}
 scores = {name: [] for name in models}
 for stream in rng.spawn(N_TABLES):
     table = simulate_three_components(2000, rng=stream)
-    for name, fit in models.items():
-        options = {"estimator": PlainLogistic(), "importance": coefficient_magnitude, "fdr": FDR}
-        selection = select_features(table.X, table.y, feature_model=fit, rng=stream.spawn(1)[0], **options)
+    for name, source in models.items():
+        options = {"knockoffs": source, "statistic": statistic, "fdr": FDR}
+        selection = select_features(table.X, table.y, rng=stream.spawn(1)[0], **options)
         chosen = selection.selected
         found[name].append((false_discovery_proportion(chosen, table.non_nulls), power(chosen, table.non_nulls)))
         scores[name].append((selection.scores.Z, selection.scores.Z_tilde))

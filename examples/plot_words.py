@@ -10,12 +10,12 @@ given a document's topics and its length, the counts of the words are independen
 # The table: every second one of 7,674 newswire stories (Reuters R8), how often each of 300 words occurs in it, and what
 # it is about. Without the data folder (KNOCKOFFS_DATA), documents are made up: three topics, the label on ten words.
 import numpy as np
+import pandas as pd
 
+from knockoffs import KnockoffSelector
 from knockoffs.datasets.newswire import load_newswire
 from knockoffs.errors import InputError
 from knockoffs.features.latent_dirichlet import LatentDirichlet, fit_latent_dirichlet
-from knockoffs.importance.coefficients import coefficient_magnitude
-from knockoffs.procedure import select_features
 from knockoffs.response.linear import LogisticPathCV
 
 rng = np.random.default_rng(0)
@@ -26,7 +26,6 @@ except InputError as error:
     print(error)
     beta = rng.dirichlet(np.full(100, 0.2), size=3) * 0.9 + 0.001
     X = LatentDirichlet(np.full(3, 0.2), beta / beta.sum(axis=1, keepdims=True), 5.0, 20.0).sample(1500, rng)
-    X = X[X.sum(axis=1) > 0]
     y = X[:, :10].sum(axis=1) + rng.standard_normal(len(X)) > 10
     words, n_topics = tuple(f"word {j}" for j in range(100)), 3
 print(f"{X.shape[0]} stories, {X.shape[1]} words, {y.mean():.1%} in the class")
@@ -39,16 +38,8 @@ for t in np.argsort(-topics.alpha)[:5]:
 
 # %%
 # Knockoffs, an L1-logistic regression on words and knockoffs together, and the filter.
-selection = select_features(
-    X,
-    y,
-    feature_model=topics,
-    estimator=LogisticPathCV(random_state=0),
-    importance=coefficient_magnitude,
-    fdr=0.2,
-    feature_names=words,
-    rng=rng,
-)
+selector = KnockoffSelector(0.2, feature_model=topics, estimator=LogisticPathCV(random_state=0), random_state=rng)
+selection = selector.fit(pd.DataFrame(X, columns=list(words)), y).selection_
 print(selection.explain())
 print("selected:", ", ".join(selection.selected_names))
 

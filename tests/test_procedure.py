@@ -7,14 +7,18 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from knockoffs.errors import InputError
+from knockoffs.features import Family
 from knockoffs.features.gaussian import fit_gaussian, gaussian_features
 from knockoffs.features.naive_bayes import fit_naive_bayes
+from knockoffs.features.source import Brought, knockoff_source
 from knockoffs.filter import difference
 from knockoffs.importance.coefficients import coefficient_magnitude
 from knockoffs.importance.saliency import gradient_saliency
 from knockoffs.importance.scores import Scores, sum_by_feature
+from knockoffs.importance.statistic import ModelScore
 from knockoffs.procedure import select_features
 from knockoffs.response.linear import PlainLinear, PlainLogistic
+from knockoffs.table.target import as_target
 
 
 class Sees:
@@ -42,9 +46,16 @@ def data():
     return X, X_tilde, rng.standard_normal(40)
 
 
-def run(X, y, **options):
-    given = dict(feature_model=None, estimator=Sees(), importance=places, fdr=0.5, rng=np.random.default_rng(1))
-    return select_features(X, y, **(given | options))
+def run(X, y, *, estimator=None, importance=places, feature_of=None, sample_weight=None, **options):
+    """Selection from knockoffs that are brought along or come from a feature model."""
+    given = {key: options.pop(key) for key in ("knockoffs", "feature_model") if key in options}
+    source = Brought(given["knockoffs"]) if "knockoffs" in given else knockoff_source(given["feature_model"])
+    how = {key: options.pop(key) for key in ("rows", "n_folds", "n_fits") if key in options}
+    statistic = ModelScore(estimator or Sees(), importance, **how)
+    table = source.read(X).with_groups(feature_of)
+    target = as_target(y, table, task="regression" if estimator is None else None, weights=sample_weight)
+    options = {"fdr": 0.5, "rng": np.random.default_rng(1)} | options
+    return select_features(table, target, knockoffs=source, statistic=statistic, **options)
 
 
 @pytest.mark.parametrize("feature_of", [None, np.array([0, 1, 1, 2, 0, 3])])
@@ -75,7 +86,7 @@ def test_the_knockoffs_do_not_depend_on_y_or_on_the_model_of_it(data):
     for other in (
         run(X, X[:, 0] > 0, feature_model=fit_gaussian),
         run(X, y, feature_model=fit_gaussian, estimator=PlainLinear(), importance=coefficient_magnitude),
-        run(X, y, feature_model=fit_gaussian, sample_weight=np.linspace(0.1, 2, 40), n_fits=2, evaluation="held_out"),
+        run(X, y, feature_model=fit_gaussian, sample_weight=np.linspace(0.1, 2, 40), n_fits=2, rows="held_out"),
     ):
         assert_array_equal(other.X_tilde, first.X_tilde)
 
@@ -84,7 +95,7 @@ def test_weights_reach_the_fit_in_their_own_rows(data):
     X, X_tilde, y = data
     weights = np.arange(1.0, 41.0)
     Sees.tables.clear()
-    run(X, y, knockoffs=X_tilde, sample_weight=weights, evaluation="cross_fitted", n_folds=4)
+    run(X, y, knockoffs=X_tilde, sample_weight=weights, rows="cross_fitted", n_folds=4)
     for _, seen_y, seen in Sees.tables:
         assert_array_equal(seen, weights[[np.flatnonzero(y == value)[0] for value in seen_y]])
 
@@ -92,11 +103,10 @@ def test_weights_reach_the_fit_in_their_own_rows(data):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"knockoffs": np.zeros((1, 6))}, r"knockoffs have shape \(1, 6\) and X \(40, 6\)"),
+        ({"knockoffs": np.zeros((1, 6))}, r"knockoffs have shape \(1, 6\) and X has shape \(40, 6\)"),
         ({"knockoffs": np.zeros((40, 1))}, r"knockoffs have shape \(40, 1\)"),
-        ({"y": np.zeros(30)}, r"X has shape \(40, 6\) and y \(30,\)"),
-        ({"y": np.zeros((40, 1))}, r"and y \(40, 1\)"),
-        ({"sample_weight": np.ones(41)}, r"sample_weight has shape \(41,\): expected \(40,\)"),
+        ({"y": np.zeros(30)}, "y has 30 values and X has 40 rows"),
+        ({"sample_weight": np.ones(41)}, r"sample_weight has shape \(41,\)"),
     ],
 )
 def test_tables_that_numpy_would_stretch_or_cut_are_refused(data, options, message):
@@ -116,10 +126,11 @@ def test_a_model_that_swaps_in_groups_needs_features_that_are_such_groups(data):
 
 def test_families_without_groups_serve_features_of_several_columns(data):
     X, _, y = data
-    for fit in (fit_naive_bayes, partial(fit_naive_bayes, n_classes=1)):
+    for fit in (fit_naive_bayes, Family(partial(fit_naive_bayes, n_classes=1))):
         assert len(run(X, y, feature_model=fit, feature_of=np.array([0, 0, 1, 1, 2, 2])).W) == 3
 
 
+@pytest.mark.filterwarnings("ignore:knockoffs equal X")
 @pytest.mark.parametrize("score", [coefficient_magnitude, gradient_saliency])
 @pytest.mark.parametrize("model", [PlainLinear(), PlainLogistic()])
 def test_a_feature_that_is_its_own_knockoff_has_W_zero_exactly(score, model):

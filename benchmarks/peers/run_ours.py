@@ -1,7 +1,5 @@
 """Our own package, timed as the peers are."""
 
-from functools import partial
-
 import numpy as np
 from task import answer, load
 
@@ -52,20 +50,19 @@ def lasso_statistic(options):
 
 
 def pipeline(options):
-    from knockoffs.features.gaussian import fit_gaussian
+    from knockoffs.features.source import knockoff_source
     from knockoffs.importance.coefficients import coefficient_magnitude
+    from knockoffs.importance.statistic import ModelScore
     from knockoffs.procedure import select_features
     from knockoffs.response.linear import LassoPathCV
 
     X, y = load(options, "pipeline_X"), load(options, "pipeline_y")
-    fit = partial(fit_gaussian, diagonal=options["method"])
+    source = knockoff_source("gaussian", {"diagonal": options["method"]})
 
     def select():
         rng = np.random.default_rng(0)
-        estimator = LassoPathCV(random_state=0)
-        return select_features(
-            X, y, feature_model=fit, estimator=estimator, importance=coefficient_magnitude, fdr=0.1, rng=rng
-        ).selected
+        statistic = ModelScore(LassoPathCV(random_state=0), coefficient_magnitude)
+        return select_features(X, y, knockoffs=source, statistic=statistic, fdr=0.1, rng=rng).selected
 
     return select
 

@@ -1,106 +1,114 @@
-"""The model of y, its score and evaluation: what is used where nothing was asked for, and the words that say so.
-
-Strings become things here and in the registries they name: a model of y, an importance score. What was chosen by
-default is noted, so that the result says it.
-"""
+"""The statistic that is used: names become models of y and scores, defaults fill what was not asked for, and say so."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, name_some, unknown_option
-from knockoffs.registry import accepted_options, load
+from knockoffs.importance import SCORES, Score
+from knockoffs.importance.best import BestOf
+from knockoffs.importance.losses import LOSSES
+from knockoffs.importance.rows import check_rows
+from knockoffs.importance.statistic import ModelScore
+from knockoffs.registry import find, imported, key_of
+from knockoffs.response import ESTIMATORS, Model, make_estimator, model_of
+from knockoffs.response.task import kind_of
+from knockoffs.table.target import Target
+from knockoffs.table.target_kinds import KINDS_OF_TASK
 
 DEFAULT_FDR = 0.1
+DEFAULT_FEATURE_MODEL = "auto"  # the latent model, which takes any table
+METHODS = ("auto", "knockoffs", "conditional_test")
+CONDITIONAL_FAMILIES = ("auto", "latent", "gaussian", "mixture", "naive_bayes", "hmm", "network")
+TEST_MODELS = ("best", "lasso", "boosting")  # models of y that conditional tests take by name
 BEST = "best"  # the default model of y: of these, the one that predicts held-out rows best
 BEST_OF = ("lasso", "boosting")
 FEW_ROWS = 100  # a boosted tree needs twenty in a leaf
-TASKS = ("regression", "classification", "binary", "multiclass", "numeric")
-LINEAR = ("lasso", "logistic", "linear")
-GRADIENTS = ("gradient", "integrated_gradients")
-READ_OFF_THE_MODEL = ("coefficients", "lasso_coefficient_difference")  # scores that look at no rows
+BEST_NAMES = (BEST,)
+TASKS = tuple(KINDS_OF_TASK)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A model of y, its importance score, and how they are used.
+    """The statistic that is used, and notes on what was chosen by default."""
 
-    Parameters
-    ----------
-    task : {"regression", "classification"}
-    estimator : object
-        Unfitted; or a ``BestOf``, whose candidates have scores and evaluations of their own.
-    importance : Importance
-    evaluation : str
-    notes : dict
-        What was chosen where nothing was asked for.
-    """
-
-    task: str
-    estimator: Any
-    importance: Callable[..., Any]
-    evaluation: str
-    notes: dict[str, str] = field(default_factory=dict)
+    statistic: ModelScore | BestOf
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 def choose(
-    y: NDArray,
+    target: Target,
     *,
     estimator: Any = None,
     importance: Any = None,
     loss: Any = None,
-    evaluation: str | None = None,
-    task: str | None = None,
-    sample_weight: NDArray | None = None,
+    rows: str | None = None,
+    n_folds: int = 5,
+    n_fits: int = 1,
 ) -> Choice:
-    """Model of y, importance score and evaluation, with defaults by task where nothing was asked for.
+    """Statistic by a model of y and its score, with defaults by task where nothing was asked for.
 
     Parameters
     ----------
-    y : array, shape (n,)
+    target : Target
+        Rows of weight 0 do not count.
     estimator : str or scikit-learn-style estimator, optional
         "best", or nothing: of ``BEST_OF`` the one that predicts held-out rows best.
-    importance : str or callable, optional
+    importance : str, Score or callable, optional
     loss : str or callable, optional
         For the scores that take one.
-    evaluation : str, optional
+    rows : str, optional
         On which rows a fitted model is scored.
-    task : {"regression", "classification"}, optional
-        What y is; told from y, or by the estimator, if left out.
-    sample_weight : array, shape (n,), optional
-        Rows of weight 0 do not count.
+    n_folds, n_fits : int
+        Folds of a cross-fitted score, and fits whose scores are averaged.
     """
     notes: dict[str, str] = {}
-    if not (estimator is None or isinstance(estimator, str)):
-        _check_estimator(estimator)
-    task = _task(y, estimator, task, notes)
-    asked = {"importance": importance, "loss": loss, "evaluation": evaluation}
-    name = estimator.replace("-", "_") if isinstance(estimator, str) else None
-    if estimator is not None and name != BEST:
-        return _choose_for(estimator, task, notes, **asked)
-    if evaluation is not None and evaluation.replace("-", "_") == "out_of_bag":
-        raise InputError("evaluation='out_of_bag' is for forests: use it with estimator='forest'.")
-    alone = _why_lasso_alone(y if sample_weight is None else y[sample_weight > 0], task, importance)
-    if alone is not None:
+    name = _name_of(estimator)
+    task = target.task
+    if task == "classification" and not (estimator is None or name):
+        _refuse_numbers(target.values, estimator)
+    score, asked = _score_asked_for(importance)
+    rows = None if rows is None else key_of(rows)
+    options: dict[str, Any] = {"score": score, "asked": asked, "loss": loss, "rows": rows}
+    if estimator is None or name == BEST:
+        if rows == "out_of_bag":
+            raise InputError("rows='out_of_bag' is for forests: use it with estimator='forest'.")
+        y = target.values if target.weights is None else target.values[target.weights > 0]
+        alone = _why_lasso_alone(y, task, score, asked)
+        if alone is None:
+            candidates = tuple(_model_score(name, task, {}, **options) for name in BEST_OF)
+            folded = tuple(replace(candidate, n_folds=n_folds, n_fits=n_fits) for candidate in candidates)
+            return Choice(BestOf(folded, default_loss(task, candidates[0].estimator)), notes)
         notes["estimator"] = f"estimator='lasso', because {alone}"
-        return _choose_for("lasso", task, notes, **asked)
-    return _choose_best(task, notes, **asked)
+        estimator = "lasso"
+    statistic = _model_score(estimator, task, notes, **options)
+    return Choice(replace(statistic, n_folds=n_folds, n_fits=n_fits, notes={}), statistic.notes)
 
 
-def _why_lasso_alone(y: NDArray, task: str, importance: Any) -> str | None:
+def _score_asked_for(importance: Any) -> tuple[Score | None, str]:
+    """Score, and how it was asked for: by a name, ours or one's own, or not at all."""
+    if importance is None:
+        return None, ""
+    if isinstance(importance, str):
+        return find(SCORES, "importance", importance), key_of(importance)
+    if isinstance(importance, Score):
+        return importance, "a score"
+    if not callable(importance):
+        raise InputError(f"importance={importance!r}: pass the name of a score or a function.")
+    ours = next((score for score in SCORES.values() if imported(score.function) is importance), None)
+    return (ours, "a score") if ours is not None else (Score(importance), "one's own")
+
+
+def _why_lasso_alone(y: NDArray, task: str, score: Score | None, asked: str) -> str | None:
     """Why boosting is no candidate, if it is none."""
-    from knockoffs.importance.accuracy_drop import accuracy_drop
-
-    if isinstance(importance, str) and importance.replace("-", "_") in (*READ_OFF_THE_MODEL, *GRADIENTS):
-        return f"importance={importance!r} is for linear models"
-    function = importance.func if isinstance(importance, partial) else importance
-    if importance is not None and not isinstance(importance, str) and function is not accuracy_drop:
+    if score is not None and score.needs is not None:
+        return f"importance={asked!r} is for linear models"
+    if asked == "one's own":
         return "an importance score of your own may ask for a linear model; pass another estimator if it does not"
     if len(y) < FEW_ROWS:
         return f"{len(y)} rows are few for boosting, which is considered from {FEW_ROWS}"
@@ -113,90 +121,119 @@ def _why_lasso_alone(y: NDArray, task: str, importance: Any) -> str | None:
     return None
 
 
-def _choose_best(task: str, notes: dict[str, str], **asked: Any) -> Choice:
-    """Candidates with their own scores; which of them is used is said when their losses are known."""
-    from knockoffs.importance.best import BestOf, Candidate
+def _model_score(
+    estimator: Any,
+    task: str,
+    notes: dict[str, str],
+    *,
+    score: Score | None,
+    asked: str,
+    loss: Any,
+    rows: str | None,
+) -> ModelScore:
+    """Statistic of one model of y: its score, loss and rows, by default those that the model is registered with."""
+    named = isinstance(estimator, str)
+    model = find(ESTIMATORS, "estimator", estimator) if named else model_of(estimator)
+    unfitted = make_estimator(estimator, task) if named else estimator
+    kind = type(unfitted).__name__
+    if score is None:
+        asked = default_importance(model, loss)
+        score = SCORES[asked]
+        notes["importance"] = f"importance={asked!r}, the default for {kind}"
+        loss_by_default = True
+    else:
+        _check_offers(score, asked, model, estimator if named else None)
+        loss_by_default = asked in ("swap", "permutation")
+    loss = key_of(loss) if isinstance(loss, str) else loss
+    if loss is not None:
+        _check_loss(score, asked, loss, task)
+    elif score.loss and loss_by_default:
+        loss = default_loss(task, unfitted)
+        notes["loss"] = f"loss={loss!r}, the default for {task} with {kind}"
+    if rows is None:
+        rows = model.rows if score.rows else "in_sample"
+        notes["rows"] = f"rows={rows!r}, the default for {kind}"
+    check_rows(rows)
+    options = {} if loss is None else {"loss": loss}
+    return ModelScore(
+        unfitted,
+        imported(score.function),
+        options,
+        rows,
+        name=key_of(estimator) if named else kind,
+        saturates=score.loss,
+        notes=notes,
+    )
 
-    candidates = []
-    for name in BEST_OF:
-        own: dict[str, str] = {}
-        choice = _choose_for(name, task, own, **asked)
-        candidates.append(Candidate(name, choice.estimator, choice.importance, choice.evaluation, own))
-    best = BestOf(tuple(candidates), default_loss(task, candidates[0].estimator))
-    return Choice(task, best, candidates[0].importance, candidates[0].evaluation, notes)
 
-
-def _choose_for(
-    estimator: Any, task: str, notes: dict[str, str], *, importance: Any, loss: Any, evaluation: str | None
-) -> Choice:
-    """Score and evaluation of one model of y."""
-    from knockoffs.importance import SCORES
-    from knockoffs.importance.rows import EVALUATIONS
-
-    name = estimator.replace("-", "_") if isinstance(estimator, str) else None
-    model = _make_estimator(estimator, task)
-    by_default = importance is None
-    if by_default:
-        importance = default_importance(name, model, loss)
-        notes["importance"] = f"importance={importance!r}, the default for {type(model).__name__}"
-    if isinstance(importance, str):
-        importance = importance.replace("-", "_")
-        _check_score_of_named(name, importance)
-    score = load(SCORES, "importance", importance) if isinstance(importance, str) else importance
-    if not callable(score):
-        raise InputError(f"importance={importance!r}: pass the name of a score or a function.")
-    if loss is None and (by_default or importance in ("swap", "permutation")) and "loss" in accepted_options(score):
-        loss = default_loss(task, model)
-        notes["loss"] = f"loss={loss!r}, the default for {task} with {type(model).__name__}"
-    score = _bind_loss(score, importance, loss, task)
-    if evaluation is None:
-        evaluation = default_evaluation(name, model, importance)
-        notes["evaluation"] = f"evaluation={evaluation!r}, the default for {type(model).__name__}"
-    evaluation = evaluation.replace("-", "_")
-    if evaluation not in EVALUATIONS:
-        raise unknown_option("evaluation", evaluation, EVALUATIONS)
-    return Choice(task, model, score, evaluation, notes)
-
-
-def _check_score_of_named(name: str | None, importance: str) -> None:
+def _check_offers(score: Score, asked: str, model: Model, name: str | None) -> None:
     """Refuse a score that a model of this name never has, before anything is fitted."""
-    lacks = {"forest": "coefficients nor gradients", "boosting": "coefficients nor gradients", "neural": "coefficients"}
-    needs = importance in READ_OFF_THE_MODEL or (importance in GRADIENTS and name != "neural")
-    if name in lacks and needs:
-        word = "neither" if "nor" in lacks[name] else "no"
-        raise InputError(
-            f"importance={importance!r} does not work with estimator={name!r}, which has {word} {lacks[name]}: "
-            "use 'swap', 'permutation', 'swap_integral' or 'permutation_integral'."
-        )
+    if name is None or score.needs is None or score.needs in model.offers:
+        return
+    lacking = {"coefficients": "no coefficients", "gradient": "no gradient"}[score.needs]
+    raise InputError(
+        f"importance={asked!r} does not work with estimator={name!r}, which has {lacking}: "
+        "use 'swap', 'permutation', 'swap_integral' or 'permutation_integral'."
+    )
 
 
-def _task(y: NDArray, estimator: Any, task: str | None, notes: dict[str, str]) -> str:
-    from knockoffs.response.task import describe, infer_task, kind_of
-
-    asked = None if task is None else kind_of(task)
-    if not (estimator is None or isinstance(estimator, str)):
-        kind = _made_for(estimator)
-        if kind is not None and asked is not None and kind != asked:
-            raise InputError(f"task={task!r}, but estimator {type(estimator).__name__} is made for {kind}.")
-        task = task or kind
-    found = infer_task(y, task)
-    if found != "regression" and y.dtype.kind == "f" and (y != np.round(y)).any():
-        by = f"estimator {type(estimator).__name__} is made for classification" if asked is None else f"task={task!r}"
-        value = y[y != np.round(y)][0]
-        raise InputError(f"{by}, but y holds numbers, for instance {value:g}: make classes of them, or use regression.")
-    if asked is None:
-        notes["task"] = f"{describe(y, found)}: {found}"
-    return kind_of(found)
+def _check_loss(score: Score, asked: str, loss: Any, task: str) -> None:
+    if not score.loss:
+        raise InputError(f"loss={loss!r} is not used by importance={asked!r}: leave it out, or use 'swap'.")
+    if not isinstance(loss, str):
+        return
+    if loss not in LOSSES:
+        raise unknown_option("loss", loss, LOSSES)
+    general = kind_of(task)  # a count is a number, and may be scored as one
+    if LOSSES[loss].task != general:
+        fitting = [name for name, known in LOSSES.items() if known.task == general]
+        raise InputError(f"loss={loss!r} is not for {task}: use {', '.join(map(repr, fitting))}.")
 
 
-def _make_estimator(estimator: Any, task: str) -> Any:
+def default_importance(model: Model, loss: Any) -> str:
+    """Score that the model is registered with; Swap where that would not use the loss that was asked for."""
+    if loss is None or (SCORES[model.score].loss and isinstance(loss, str)):
+        return model.score
+    return "swap"
+
+
+def default_loss(task: str, model: Any) -> str:
+    """Loss that does not saturate: log-loss where there are probabilities, squared error for numbers."""
+    if task == "count":
+        return "poisson_deviance" if "poisson_deviance" in LOSSES else "squared_error"
+    if task == "regression":
+        return "squared_error"
+    return "log_loss" if hasattr(model, "predict_proba") else "accuracy"
+
+
+def task_for(task: str | None, estimator: Any) -> str | None:
+    """Task that was asked for, or that the model of y is made for; None where y has to tell."""
+    if _name_of(estimator) or estimator is None:
+        return task
+    made_for = _made_for(estimator)
+    if made_for is not None and task is not None and kind_of(task) != made_for:
+        raise InputError(f"task={task!r}, but estimator {type(estimator).__name__} is made for {made_for}.")
+    return task or made_for
+
+
+def _name_of(estimator: Any) -> str | None:
+    """Name of a model of y, known or refused; None for an object, which must be able to fit and predict."""
     if isinstance(estimator, str):
-        from knockoffs.response import ESTIMATORS, make_estimator
-
-        if estimator.replace("-", "_") not in ESTIMATORS:
+        if key_of(estimator) not in (BEST, *ESTIMATORS):
             raise unknown_option("estimator", estimator, [BEST, *ESTIMATORS])
-        return make_estimator(estimator.replace("-", "_"), task)
-    return estimator
+        return key_of(estimator)
+    if estimator is not None:
+        _check_estimator(estimator)
+    return None
+
+
+def _refuse_numbers(y: NDArray, estimator: Any) -> None:
+    if y.dtype.kind == "f" and (y != np.round(y)).any():
+        value = y[y != np.round(y)][0]
+        raise InputError(
+            f"estimator {type(estimator).__name__} is made for classification, but y holds numbers, for instance "
+            f"{value:g}: make classes of them, or use regression."
+        )
 
 
 def _check_estimator(estimator: Any) -> None:
@@ -215,58 +252,3 @@ def _made_for(estimator: Any) -> str | None:
         return "classification" if is_classifier(estimator) else "regression" if is_regressor(estimator) else None
     except AttributeError:  # scikit-learn's methods without its base class
         return "classification" if hasattr(estimator, "predict_proba") else None
-
-
-def _is_linear(name: str | None, model: Any) -> bool:
-    module = type(model).__module__
-    return name in LINEAR or module == "knockoffs.response.linear" or ".linear_model." in module + "."
-
-
-def _bind_loss(score: Any, importance: Any, loss: Any, task: str) -> Any:
-    if "loss" not in accepted_options(score):
-        if loss is not None:
-            raise InputError(f"loss={loss!r} is not used by importance={importance!r}: leave it out, or use 'swap'.")
-        return score
-    if isinstance(loss, str):
-        from knockoffs.importance.losses import LOSSES
-
-        loss = loss.replace("-", "_")
-        if loss not in LOSSES:
-            raise unknown_option("loss", loss, LOSSES)
-        if LOSSES[loss].task != task:
-            fitting = [name for name, known in LOSSES.items() if known.task == task]
-            raise InputError(f"loss={loss!r} is not for {task}: use {', '.join(map(repr, fitting))}.")
-    return score if loss is None else partial(score, loss=loss)
-
-
-def default_importance(name: str | None, model: Any, loss: Any) -> str:
-    """Coefficients of a linear model; the integral where it is exact and finds most, for trees; Swap for others."""
-    if _is_linear(name, model) and loss is None:
-        return "coefficients"
-    return "swap_integral" if _has_trees(model) and (loss is None or isinstance(loss, str)) else "swap"
-
-
-def _has_trees(model: Any) -> bool:
-    module = type(model).__module__
-    return module.split(".")[0] in ("xgboost", "lightgbm") or module.startswith(
-        ("sklearn.ensemble._forest", "sklearn.ensemble._gb", "sklearn.ensemble._hist_gradient_boosting")
-    )
-
-
-def default_loss(task: str, model: Any) -> str:
-    """Loss that does not saturate: log-loss where there are probabilities, squared error for numbers."""
-    if task == "regression":
-        return "squared_error"
-    return "log_loss" if hasattr(model, "predict_proba") else "accuracy"
-
-
-def _stops_early(model: Any) -> bool:
-    """Whether it is a network of ours: scored by log-loss in sample it finds as much as cross-fitted, in one fit."""
-    return any(kind.__module__ == "knockoffs.response.neural" for kind in type(model).__mro__)
-
-
-def default_evaluation(name: str | None, model: Any, importance: Any) -> str:
-    """Rows on which a fitted model is scored: unseen ones for models that remember the rows they were fitted on."""
-    if importance in READ_OFF_THE_MODEL or _is_linear(name, model) or _stops_early(model):
-        return "in_sample"
-    return "cross_fitted"

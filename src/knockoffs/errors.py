@@ -37,6 +37,15 @@ def name_some(names: Iterable[object], most: int = 5) -> str:
     return ", ".join(listed[:most]) + more
 
 
+def name_columns(names: Sequence[str]) -> str:
+    """Write a column, or several with their number.
+
+    >>> name_columns(["age"]), name_columns(["age", "sex"])
+    ("column 'age'", "2 columns ('age', 'sex')")
+    """
+    return f"column {names[0]!r}" if len(names) == 1 else f"{len(names)} columns ({name_some(names)})"
+
+
 class ColumnsError(InputError):
     """An error about some columns, known by number until ``named`` gives them their names."""
 

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from knockoffs.defaults import DEFAULT_FDR, choose
+from knockoffs.defaults import (
+    CONDITIONAL_FAMILIES,
+    DEFAULT_FDR,
+    DEFAULT_FEATURE_MODEL,
+    METHODS,
+    TEST_MODELS,
+    choose,
+    task_for,
+)
 from knockoffs.errors import InputError, KnockoffWarning, unknown_option
-from knockoffs.feature_choice import DEFAULT_FEATURE_MODEL, feature_model_for, load_feature_model, read_features
+from knockoffs.evidence import WAYS
+from knockoffs.features.source import Brought, KnockoffSource, knockoff_source
 from knockoffs.filter import RULES, check_fdr, check_offset
-from knockoffs.procedure import select_features
-from knockoffs.sampling.swap import check_features
-from knockoffs.table.table import MIN_ROWS, as_table, check_knockoffs, check_level
-from knockoffs.table.target import check_target, check_weights
+from knockoffs.procedure import select_by_tests, select_features
+from knockoffs.registry import find, key_of
+from knockoffs.seeds import as_generator
+from knockoffs.table.table import MIN_ROWS, Table, check_level, without_columns
+from knockoffs.table.target import as_target, check_weights
 
 
 class KnockoffSelector(SelectorMixin, BaseEstimator):
@@ -35,11 +45,15 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         Target false discovery rate, 0.1 if left out. A level at which knockoff+ can never select (below one over the
         number of features) is an error; where it is only the default that is too small, a warning.
     feature_model : str, fitted P^X, BayesianNetwork, callable or array, shape (n_columns, n_columns)
-        P^X: the name of a family that is fitted to X ("gaussian", "mixture", "naive_bayes", "hmm", "lda", "network",
+        P^X: "auto" (the default, any table: a latent Gaussian model with a margin of its own for every column), or the
+        name of another family that is fitted to X ("gaussian", "mixture", "naive_bayes", "hmm", "lda", "network",
         "fastphase"), the .bif file of a Bayesian network, a fitted one, a network, a function
         that fits one, or a covariance, which makes the features Gaussian around their means.
     feature_model_options : dict, optional
         Options of the fit of a family, for instance ``{"n_components": 3, "diagonal": "mvr"}``.
+    kinds : mapping of column names to kinds, optional
+        Overrules what a column is taken for: "continuous", "count", "ordinal", "binary", "nominal", or a list of its
+        labels in their order.
     estimator : str or scikit-learn-style estimator, optional
         Model of y given the features and their knockoffs: "best" (the default) is lasso or boosting, whichever predicts
         held-out rows better; "lasso", "logistic", "linear", "forest", "boosting", "neural"; or any object with fit and
@@ -49,16 +63,29 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         Swap for others.
     loss : str or callable, optional
         What the scores that fake a column measure, by default log-loss or squared error.
-    evaluation : str, optional
+    rows : str, optional
         On which rows a fitted model is scored: in sample, or rows that it has not seen.
     n_folds, n_fits : int
-        Folds of a cross-fitted evaluation, and fits whose scores are averaged.
+        Folds of a cross-fitted score, and fits whose scores are averaged.
     task : {"regression", "classification"}, optional
         What y is, where it cannot be told from y or from the estimator.
     knockoffs : array or data frame, shape (n, n_columns), optional
         Knockoffs drawn elsewhere; ``feature_model`` is then not used.
-    feature_of : array of int, shape (n_columns,), optional
-        The feature that owns each column, where a feature has several. The selection is of whole features.
+    groups : "auto", mapping, list or array, optional
+        Columns that are one feature, swapped and selected together: a mapping from column to group or from group to
+        columns, a group for each column, or "auto" for columns that say nearly the same.
+    drop : list of str, optional
+        Columns to leave out.
+    method : {"auto", "knockoffs", "conditional_test"}
+        "conditional_test" gives every feature a p-value by drawing it anew from P^X given the others, and needs no
+        smallest number of discoveries; "auto" takes it where knockoffs could never select at this level.
+    n_draws : int
+        Draws of knockoffs, joined by their e-values: the answer depends less on the seed.
+    level : {"fixed", "post_hoc"}
+        "post_hoc" chooses the level after looking: where nothing is found at ``fdr``, the smallest that finds
+        something is stated. The promise is then E[FDP / stated level] <= 1.
+    verdict : bool
+        Whether the knockoffs are checked against the features, without a look at y.
     offset : {1, 0}
         1 is knockoff+, which controls the false discovery rate; 0 is knockoff, which controls a modified one.
     rule : {"difference", "signed_maximum"} or callable
@@ -80,8 +107,14 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         Importance of the features, Z, and of their knockoffs, Z_tilde.
     knockoffs_ : array or data frame, shape (n, n_columns)
         The draw, in the format in which X came.
+    p_values_ : array, shape (n_features,), or None
+        Of the conditional tests.
     feature_model_ : FeatureModel or None
         P^X; None if the knockoffs were brought along.
+    verdict_ : Verdict or None
+        Whether the knockoffs could be told from the features: ``verdict_.word`` is "good", "doubtful" or "broken".
+    table_ : Table
+        The table as it was read: names, kinds and labels of its columns.
     selection_ : Selection
         All of the above, with notes on what was chosen by default.
     n_features_in_ : int
@@ -103,15 +136,21 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         *,
         feature_model: Any = DEFAULT_FEATURE_MODEL,
         feature_model_options: Mapping[str, Any] | None = None,
+        kinds: Mapping[str, Any] | None = None,
         estimator: Any = None,
         importance: Any = None,
         loss: Any = None,
-        evaluation: str | None = None,
+        rows: str | None = None,
         n_folds: int = 5,
         n_fits: int = 1,
         task: str | None = None,
         knockoffs: Any = None,
-        feature_of: ArrayLike | None = None,
+        groups: Any = None,
+        drop: Sequence[str] | None = None,
+        method: str = "auto",
+        n_draws: int = 1,
+        level: str = "fixed",
+        verdict: bool = True,
         offset: int = 1,
         rule: Any = "difference",
         random_state: Any = None,
@@ -120,15 +159,21 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.fdr = fdr
         self.feature_model = feature_model
         self.feature_model_options = feature_model_options
+        self.kinds = kinds
         self.estimator = estimator
         self.importance = importance
         self.loss = loss
-        self.evaluation = evaluation
+        self.rows = rows
         self.n_folds = n_folds
         self.n_fits = n_fits
         self.task = task
         self.knockoffs = knockoffs
-        self.feature_of = feature_of
+        self.groups = groups
+        self.drop = drop
+        self.method = method
+        self.n_draws = n_draws
+        self.level = level
+        self.verdict = verdict
         self.offset = offset
         self.rule = rule
         self.random_state = random_state
@@ -150,64 +195,56 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         for name in fit_params:
             if name != "sample_weight":
                 raise unknown_option("fit parameter", name, ["sample_weight"])
-        offset, rule = check_offset(self.offset), _rule(self.rule)
-        fdr = check_fdr(DEFAULT_FDR if self.fdr is None else self.fdr)
-        n_folds, n_fits = _count(self.n_folds, "n_folds", 2), _count(self.n_fits, "n_fits", 1)
-        rng = as_generator(self.random_state)
-        if self.knockoffs is None:
-            family = load_feature_model(self.feature_model)
-            table = read_features(X, family, min_rows=MIN_ROWS)
-        else:  # any table that comes with its knockoffs will do
-            table = as_table(X, labels=True, min_rows=MIN_ROWS)
-        target = check_target(y, table)
-        weights = check_weights(fit_params.get("sample_weight"), len(target))
-        owners = check_features(self.feature_of, len(table.columns))
-        self._check_level(fdr, int(owners.max()) + 1, offset)
-        X_tilde = None if self.knockoffs is None else check_knockoffs(self.knockoffs, table)
+        frame, kept = without_columns(X, self.drop)
+        source = self._source()
+        table = source.read(frame, kinds=self.kinds, min_rows=MIN_ROWS).with_groups(self.groups)
+        weights = check_weights(fit_params.get("sample_weight"), len(table))
+        target = as_target(y, table, task=task_for(self.task, self.estimator), weights=weights)
+        offset, fdr = check_offset(self.offset), check_fdr(DEFAULT_FDR if self.fdr is None else self.fdr)
         choice = choose(
             target,
             estimator=self.estimator,
             importance=self.importance,
             loss=self.loss,
-            evaluation=self.evaluation,
-            task=self.task,
-            sample_weight=weights,
+            rows=self.rows,
+            n_folds=_count(self.n_folds, "n_folds", 2),
+            n_fits=_count(self.n_fits, "n_fits", 1),
         )
-        grouped = None if self.feature_of is None else owners
-        feature_model, brought = None, {}
-        if X_tilde is not None:
-            brought["knockoffs"] = "the knockoffs were brought along: the guarantee rests on how they were drawn"
-        else:
-            feature_model = feature_model_for(family, table, self.feature_model_options, grouped)
+        rule = self.rule if callable(self.rule) else find(RULES, "rule", str(self.rule))
+        n_draws = _count(self.n_draws, "n_draws", 1)
+        find(dict.fromkeys(WAYS), "level", str(self.level))
+        method, why = self._method(table, fdr, offset, n_draws)
         validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
 
-        self.selection_ = select_features(
-            table.X,
-            target.astype(float) if choice.task == "regression" else target,
-            feature_model=feature_model,
-            estimator=choice.estimator,
-            importance=choice.importance,
-            fdr=fdr,
-            offset=offset,
-            rule=rule,
-            knockoffs=X_tilde,
-            feature_of=grouped,
-            feature_names=feature_names(table.names, owners),
-            evaluation=choice.evaluation,
-            n_folds=n_folds,
-            n_fits=n_fits,
-            sample_weight=weights,
-            notes=choice.notes | brought,
-            rng=rng,
-            n_jobs=self.n_jobs,
-        )
+        common: dict[str, Any] = {"knockoffs": source, "fdr": fdr, "verdict": self.verdict, "n_jobs": self.n_jobs}
+        common["rng"] = as_generator(self.random_state)
+        notes = {"task": target.note, **why, **self._said_of_groups(table)}
+        if method == "conditional_test":
+            model = "best" if self.estimator is None else self.estimator
+            self.selection_ = select_by_tests(table, target, estimator=model, notes=notes, **common)
+        else:
+            self.selection_ = select_features(
+                table,
+                target,
+                statistic=choice.statistic,
+                rule=rule,
+                offset=offset,
+                n_draws=n_draws,
+                level=key_of(self.level),
+                notes=notes | dict(choice.notes),
+                **common,
+            )
+        self.table_ = table
         self.W_ = self.selection_.W
         self.threshold_ = self.selection_.threshold
         self.q_values_ = self.selection_.q_values
+        self.p_values_ = self.selection_.p_values
         self.scores_ = self.selection_.scores
         self.feature_model_ = self.selection_.feature_model
+        self.verdict_ = self.selection_.verdict
         self.knockoffs_ = table.decode(self.selection_.X_tilde)
-        self._support = self.selection_.selected[owners]
+        self._support = np.zeros(len(kept), dtype=bool)
+        self._support[kept] = self.selection_.selected[table.feature_of]
         return self
 
     def explain(self) -> str:
@@ -215,13 +252,44 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         check_is_fitted(self)
         return self.selection_.explain()
 
+    def _source(self) -> KnockoffSource:
+        if self.knockoffs is not None:
+            return Brought(self.knockoffs)
+        return knockoff_source(self.feature_model, self.feature_model_options)
+
+    def _method(self, table: Table, fdr: float, offset: int, n_draws: int) -> tuple[str, dict[str, str]]:
+        """How features are selected: by tests where knockoff+ could never select at this level, and P^X allows it."""
+        method = find(dict.fromkeys(METHODS), "method", str(self.method)) or key_of(str(self.method))
+        if method != "auto":
+            if method == "knockoffs" and n_draws == 1 and self.level == "fixed":
+                self._check_level(fdr, len(table.feature_names), offset)
+            return method, {}
+        try:
+            check_level(fdr, len(table.feature_names), offset)
+        except InputError:
+            needed = int(np.ceil(1 / fdr - 1e-9))
+            few = f"knockoffs select {needed} features or more at {fdr:g}, or none, and there are {len(table.names)}"
+            if self._can_test(table) and self.importance is None and self.knockoffs is None:
+                return "conditional_test", {"method": f"method='conditional_test', because {few}"}
+            self._check_level(fdr, len(table.feature_names), offset)
+        return "knockoffs", {}
+
+    def _can_test(self, table: Table) -> bool:
+        """Whether P^X can draw a column given the others, and the model of y serves for tests."""
+        named = isinstance(self.feature_model, str) and key_of(self.feature_model) in CONDITIONAL_FAMILIES
+        serves = not isinstance(self.estimator, str) or self.estimator in TEST_MODELS
+        return serves and not table.grouped and (named or hasattr(self.feature_model, "conditional"))
+
+    def _said_of_groups(self, table: Table) -> dict[str, str]:
+        return {"groups": table.groups.note} if table.groups is not None and table.groups.note else {}
+
     def _check_level(self, fdr: float, n_features: int, offset: int) -> None:
         try:
             check_level(fdr, n_features, offset)
         except InputError as error:
             if self.fdr is not None:
                 raise
-            warnings.warn(str(error), KnockoffWarning, stacklevel=3)
+            warnings.warn(str(error), KnockoffWarning, stacklevel=4)
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
@@ -231,58 +299,6 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-
-def as_generator(random_state: Any) -> np.random.Generator:
-    """Make a Generator of whatever stands for randomness; the only place where seeds become one.
-
-    A Generator is used as it is, so that it moves on; an int or a SeedSequence gives the same numbers every time.
-
-    >>> as_generator(3).integers(100) == as_generator(np.random.SeedSequence(3)).integers(100)
-    np.True_
-    """
-    if random_state is None:
-        return np.random.default_rng()
-    if isinstance(random_state, bool | np.bool_):
-        raise InputError(f"random_state={random_state} is not a seed: use an int, or None for fresh entropy.")
-    if isinstance(random_state, int | np.integer):
-        if random_state < 0:
-            raise InputError(f"random_state={random_state} is negative: a seed is a non-negative int.")
-        return np.random.default_rng(int(random_state))
-    if isinstance(random_state, np.random.SeedSequence):
-        # a fresh copy: spawning from the one passed in would change the next answer
-        seed, key, size = random_state.entropy, random_state.spawn_key, random_state.pool_size
-        return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key, pool_size=size))
-    if isinstance(random_state, np.random.Generator):
-        can_spawn = isinstance(random_state.bit_generator.seed_seq, np.random.bit_generator.ISpawnableSeedSequence)
-        return random_state if can_spawn else np.random.default_rng(random_state.integers(2**32, size=4))
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
-    raise InputError(
-        f"random_state={random_state!r} ({type(random_state).__name__}): "
-        "use None, an int, a Generator, a SeedSequence or a RandomState."
-    )
-
-
-def feature_names(column_names: tuple[str, ...], owners: NDArray[np.intp]) -> list[str]:
-    """Name of each feature: its column's, or those of its columns together.
-
-    >>> feature_names(("red", "green", "size"), np.array([0, 0, 1]))
-    ['red, green', 'size']
-    """
-    members: list[list[str]] = [[] for _ in range(int(owners.max()) + 1)]
-    for name, owner in zip(column_names, owners, strict=True):
-        members[owner].append(name)
-    return [", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "") for names in members]
-
-
-def _rule(rule: Any) -> Any:
-    if callable(rule):
-        return rule
-    key = str(rule).replace("-", "_")
-    if key not in RULES:
-        raise unknown_option("rule", rule, RULES)
-    return RULES[key]
 
 
 def _count(value: Any, argument: str, smallest: int) -> int:

@@ -116,14 +116,23 @@ def q_values(W: ArrayLike, *, offset: int = 1) -> NDArray:
     return q
 
 
-def _fdp_estimates(W: NDArray, offset: int) -> tuple[NDArray, NDArray]:
-    """Candidate thresholds t, ascending, and (offset + #{W <= -t}) / #{W >= t} at each of them."""
+def path_counts(W: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    """Candidate thresholds t, the |W_j| > 0 in ascending order, with #{W >= t} and #{W <= -t} at each of them.
+
+    >>> path_counts(np.array([3.0, -2.0, 2.0, 0.0]))
+    (array([2., 3.]), array([2, 1]), array([1, 0]))
+    """
     t = np.unique(np.abs(W[W != 0]))
     ordered = np.sort(W)
     n_above = len(W) - np.searchsorted(ordered, t, side="left")
     n_below = np.searchsorted(ordered, -t, side="right")
-    with np.errstate(divide="ignore"):
-        return t, np.where(n_above > 0, (offset + n_below) / np.maximum(n_above, 1), np.inf)
+    return t, n_above, n_below
+
+
+def _fdp_estimates(W: NDArray, offset: int) -> tuple[NDArray, NDArray]:
+    """Candidate thresholds t, ascending, and (offset + #{W <= -t}) / #{W >= t} at each of them."""
+    t, n_above, n_below = path_counts(W)
+    return t, np.where(n_above > 0, (offset + n_below) / np.maximum(n_above, 1), np.inf)
 
 
 def false_discovery_proportion(selected: ArrayLike, non_nulls: ArrayLike) -> float:

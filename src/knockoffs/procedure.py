@@ -2,94 +2,53 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from inspect import signature
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.errors import ColumnsError, InputError, KnockoffWarning, name_some
-from knockoffs.features import FeatureModel, FitFeatureModel
-from knockoffs.features.columns import constant_columns
+from knockoffs.errors import InputError
+from knockoffs.evidence import combine_draws
+from knockoffs.features.source import KnockoffSource, Settled
 from knockoffs.filter import check_fdr, check_offset, difference, knockoff_filter, knockoff_threshold, q_values
-from knockoffs.importance.best import settle
-from knockoffs.importance.rows import fit_and_score, warn_if_saturated
-from knockoffs.importance.scores import Importance, Scores
-from knockoffs.sampling.sampler import sample_knockoffs
-from knockoffs.sampling.swap import check_features, swap
+from knockoffs.importance.best import BestOf
+from knockoffs.importance.lambda_path import Fake, LambdaPath
+from knockoffs.importance.scores import NamedScores, Scores, mean_of
+from knockoffs.importance.statistic import ModelScore, Scored, Statistic
+from knockoffs.progress import track
+from knockoffs.sampling.pair import Pair
+from knockoffs.sampling.sampler import KnockoffSampler
+from knockoffs.selection import Selection
+from knockoffs.table.columns import Column, design
+from knockoffs.table.table import Table
+from knockoffs.table.target import Target, as_target
+from knockoffs.testing.conditional import conditional_tests
+from knockoffs.validity.verdict import Verdict
+from knockoffs.validity.verdict import verdict as give_verdict
 
+FEWEST_JUDGED = 50  # rows, below which a verdict could see nothing
+Rule = Callable[[NDArray, NDArray], NDArray]
 
-@dataclass(frozen=True)
-class Selection:
-    """What the knockoff filter found, with everything it rests on.
-
-    Attributes
-    ----------
-    feature_names : tuple of str
-    scores : Scores
-        Importance of the features, Z, and of their knockoffs, Z_tilde.
-    W : array, shape (n_features,)
-        Feature statistics.
-    threshold : float
-        Features with W >= threshold are selected; infinity if no threshold holds the level.
-    q_values : array, shape (n_features,)
-        Smallest level at which each feature is selected.
-    selected : array of bool, shape (n_features,)
-    fdr, offset
-        The level asked for, and 1 for knockoff+ or 0 for knockoff.
-    X_tilde : array, shape (n, n_columns)
-        The knockoffs that were drawn.
-    feature_model : FeatureModel or None
-        P^X; None when the knockoffs were brought along.
-    notes : mapping
-        What was chosen where nothing was asked for, in words.
-    """
-
-    feature_names: tuple[str, ...]
-    scores: Scores
-    W: NDArray
-    threshold: float
-    q_values: NDArray
-    selected: NDArray[np.bool_]
-    fdr: float
-    offset: int
-    X_tilde: NDArray
-    feature_model: FeatureModel | None
-    notes: Mapping[str, str]
-
-    @property
-    def selected_names(self) -> tuple[str, ...]:
-        """Names of the selected features, largest W first."""
-        order = np.argsort(-self.W, kind="stable")
-        return tuple(self.feature_names[j] for j in order if self.selected[j])
-
-    def explain(self) -> str:
-        """Say in one paragraph what was selected and what it means, or why nothing was."""
-        return _explain_selection(self) if self.selected.any() else _explain_nothing(self)
+Swappable = TypeVar("Swappable", Scored, Scores, NamedScores)
 
 
 def select_features(
-    X: NDArray,
-    y: NDArray,
+    X: Any,
+    y: Any,
     *,
-    feature_model: FeatureModel | FitFeatureModel | None,
-    estimator: Any,
-    importance: Importance,
+    knockoffs: KnockoffSource,
+    statistic: Statistic,
+    rule: Rule = difference,
     fdr: float = 0.1,
     offset: int = 1,
-    rule: Callable[[NDArray, NDArray], NDArray] = difference,
-    knockoffs: NDArray | None = None,
-    feature_of: NDArray[np.intp] | None = None,
-    feature_names: Sequence[str] | None = None,
-    evaluation: str = "in_sample",
-    n_folds: int = 5,
-    n_fits: int = 1,
-    sample_weight: NDArray | None = None,
+    n_draws: int = 1,
+    level: str = "fixed",
+    verdict: bool = False,
     notes: Mapping[str, str] | None = None,
     rng: Generator,
     n_jobs: int | None = None,
@@ -98,31 +57,27 @@ def select_features(
 
     Parameters
     ----------
-    X : array, shape (n, n_columns)
-    y : array, shape (n,)
-    feature_model : FeatureModel or callable
-        P^X, fitted already or how to fit it. Not looked at when knockoffs are given.
-    estimator : object
-        Model of y with ``fit`` and what the importance score needs; or a ``BestOf``, of whose candidates the one that
-        predicts best is used, with its own score and evaluation.
-    importance : Importance
-        Score of a fitted model.
+    X : array, data frame or Table, shape (n, n_columns)
+    y : array, series or Target, shape (n,)
+    knockoffs : KnockoffSource
+        P^X, and so the knockoffs: ``knockoff_source("gaussian")``, ``Given(model)``, ``Brought(X_tilde)``, ...
+    statistic : Statistic
+        How features and knockoffs are scored: ``ModelScore(estimator, score)``, ``BestOf(candidates, loss)``, or any
+        function of the pair and the target whose Z and Z_tilde change places where features do.
+    rule : callable
+        W from Z and Z_tilde, antisymmetric.
     fdr : float
         Target false discovery rate.
     offset : {1, 0}
         1 is knockoff+, which controls the FDR.
-    rule : callable
-        W from Z and Z_tilde, antisymmetric.
-    knockoffs : array, shape (n, n_columns), optional
-        X_tilde drawn elsewhere.
-    feature_of : array of int, shape (n_columns,), optional
-        Feature of each column; one column a feature if left out.
-    feature_names : sequence of str, optional
-        One name a feature.
-    evaluation, n_folds, n_fits
-        On which rows a fitted model is scored, and how many fits are averaged: see ``fit_and_score``.
-    sample_weight : array, shape (n,), optional
-        Weights of the rows in the model of y.
+    n_draws : int
+        Draws of knockoffs, joined by their e-values.
+    level : {"fixed", "post_hoc"}
+        "post_hoc" chooses the level after looking, and states it.
+    verdict : bool
+        Whether the knockoffs are checked against the features.
+    notes : mapping, optional
+        What was chosen by default before, in words, to be kept with the answer.
     rng : numpy.random.Generator
     n_jobs : int, optional
         Jobs at a time; the answer does not depend on it.
@@ -131,202 +86,246 @@ def select_features(
     -------
     Selection
     """
-    fdr, offset = check_fdr(fdr), check_offset(offset)
-    _check_shapes(X, y, knockoffs, sample_weight)
-    owners = check_features(feature_of, X.shape[1])
-    names = _check_names(feature_names, int(owners.max()) + 1)
-    fit_stream, draw_stream, swap_stream, score_stream, choice_stream = rng.spawn(5)
-    notes = dict(notes or {})
-
-    if knockoffs is None:
-        model = fit_feature_model(
-            feature_model, X, feature_names=names, feature_of=owners, rng=fit_stream, n_jobs=n_jobs
-        )
-        _check_swaps(model.as_network().feature_of, owners)
-        X_tilde = sample_knockoffs(model.as_network(), X, draw_stream)
+    table, target, settled, streams = prepare(X, y, knockoffs, rng, n_jobs)
+    check_antisymmetric(rule)
+    draws = draw_many(settled.sampler, table, target, statistic, streams.draws(n_draws), n_jobs)
+    W = np.stack([rule(draw.scores.Z, draw.scores.Z_tilde) for draw in draws])
+    common = dict(
+        feature_names=table.feature_names,
+        fdr=check_fdr(fdr),
+        method="knockoffs",
+        offset=check_offset(offset),
+        pair=draws[0].pair,
+        feature_model=settled.model,
+        scores=mean_of([draw.scores for draw in draws]),
+        draws=W,
+        verdict=judge(draws[0].pair, table, streams.verdict, n_jobs) if verdict else None,
+        notes={**(notes or {}), **settled.notes, **draws[0].notes},
+    )
+    if n_draws == 1 and level == "fixed":
+        found = {
+            "W": W[0],
+            "threshold": knockoff_threshold(W[0], fdr, offset=offset),
+            "q_values": q_values(W[0], offset=offset),
+            "selected": knockoff_filter(W[0], fdr, offset=offset),
+        }
     else:
-        model, X_tilde = None, knockoffs
-
-    # Fit on randomly swapped columns and swap the scores back: flip-sign then holds in distribution for every fitting
-    # routine, even one that minds the order of its columns.
-    S = swap_stream.random(len(names)) < 0.5
-    left, right = swap(X, X_tilde, S, owners)
-    estimator, importance, evaluation, said = settle(
-        estimator,
-        importance,
-        evaluation,
-        left,
-        right,
-        y,
-        n_folds=n_folds,
-        sample_weight=sample_weight,
-        rng=choice_stream,
-        n_jobs=n_jobs,
-    )
-    notes |= said
-    scores = fit_and_score(
-        estimator,
-        importance,
-        left,
-        right,
-        y,
-        evaluation=evaluation,
-        n_folds=n_folds,
-        n_fits=n_fits,
-        feature_of=owners,
-        sample_weight=sample_weight,
-        rng=score_stream,
-        n_jobs=n_jobs,
-    ).swap(S)
-    scores = _tie_copies(scores, X, X_tilde, owners)
-
-    W = rule(scores.Z, scores.Z_tilde)
-    warn_if_saturated(W, importance)
-    return Selection(
-        feature_names=names,
-        scores=scores,
-        W=W,
-        threshold=knockoff_threshold(W, fdr, offset=offset),
-        q_values=q_values(W, offset=offset),
-        selected=knockoff_filter(W, fdr, offset=offset),
-        fdr=fdr,
-        offset=offset,
-        X_tilde=X_tilde,
-        feature_model=model,
-        notes=notes,
-    )
+        joined = combine_draws(W, fdr, how=level, offset=offset)
+        found = {"W": W.mean(axis=0), "evidence": joined, "q_values": joined.levels, "selected": joined.selected}
+    return Selection(**common, **found)  # type: ignore[arg-type]
 
 
-def fit_feature_model(
-    feature_model: FeatureModel | FitFeatureModel | None,
-    X: NDArray,
+def select_by_tests(
+    X: Any,
+    y: Any,
     *,
-    feature_names: Sequence[str],
-    feature_of: NDArray[np.intp] | None = None,
+    knockoffs: KnockoffSource,
+    estimator: Any = "best",
+    fdr: float = 0.1,
+    verdict: bool = False,
+    notes: Mapping[str, str] | None = None,
     rng: Generator,
     n_jobs: int | None = None,
-) -> FeatureModel:
-    """P^X as it was given, or fitted; errors about columns get the columns' names.
+) -> Selection:
+    """Test every feature by the conditional randomization test: no knockoffs, no smallest number of discoveries.
 
     Parameters
     ----------
-    feature_model : FeatureModel or callable
-        Fitted already, or how to fit it.
-    X : array, shape (n, n_columns)
-    feature_names : sequence of str
-        One name a feature.
-    feature_of : array of int, shape (n_columns,), optional
-        Feature of each column; one column a feature if left out.
-    rng : numpy.random.Generator
-    n_jobs : int, optional
+    X, y, fdr, verdict, notes, rng, n_jobs
+        As in ``select_features``.
+    knockoffs : KnockoffSource
+        P^X, which must be able to draw a column given all the others.
+    estimator : {"best", "lasso", "boosting"} or estimator
+        Model of y without the feature.
     """
-    if hasattr(feature_model, "as_network"):
-        return feature_model  # type: ignore[return-value]
-    owners = check_features(feature_of, X.shape[1])
-    if not callable(feature_model):
-        raise InputError(f"feature_model={feature_model!r} is neither a fitted P^X nor a function that fits one.")
-    constant = constant_columns(X)
-    column_names = [feature_names[feature] for feature in owners]
-    if constant.size:
-        which = name_some(column_names[column] for column in constant)
-        warnings.warn(
-            f"columns {which} are constant: they are their own knockoffs and cannot be selected.",
-            KnockoffWarning,
-            stacklevel=3,
+    table, target, settled, streams = prepare(X, y, knockoffs, rng, n_jobs)
+    law: Any = settled.model
+    if not hasattr(law, "conditional"):
+        raise InputError("this P^X cannot draw a feature given all the others: use method='knockoffs'.")
+    if table.grouped:
+        raise InputError("conditional tests are of single columns: leave out groups, or use method='knockoffs'.")
+    pair = settled.sampler.sample(table.X, streams.draws(1)[0])  # which also fills the missing cells
+    rows = slice(None) if target.observed is None else target.observed
+    tested = conditional_tests(
+        law,
+        pair.X[rows],
+        target.values,
+        kind=target.kind,
+        fdr=check_fdr(fdr),
+        rng=streams.test,
+        n_jobs=n_jobs,
+        names=table.names,
+        nominal=[j for j, kind in enumerate(table.kinds) if kind == "nominal"],
+        response_model=estimator,
+        encode=partial(_encode_without, table.columns),
+    )
+    return Selection(
+        feature_names=table.feature_names,
+        selected=tested.selected,
+        q_values=tested.q_values,
+        fdr=fdr,
+        method="conditional_test",
+        pair=pair,
+        feature_model=settled.model,
+        notes={**(notes or {}), **settled.notes, **tested.notes},
+        W=np.full(len(tested.p_values), np.nan),
+        p_values=tested.p_values,
+        verdict=judge(pair, table, streams.verdict, n_jobs) if verdict else None,
+    )
+
+
+def _encode_without(columns: Sequence[Column], rest: NDArray, j: int) -> NDArray:
+    """Columns other than j for a model of y."""
+    return design([column for i, column in enumerate(columns) if i != j])(rest)
+
+
+@dataclass(frozen=True)
+class Streams:
+    """Random streams of one selection: what is drawn for one purpose never moves what is drawn for another."""
+
+    fit: Generator
+    draw: Generator
+    verdict: Generator
+    test: Generator
+
+    def draws(self, n: int) -> list[Generator]:
+        """One stream for each draw of knockoffs."""
+        return self.draw.spawn(n)
+
+
+def prepare(
+    X: Any, y: Any, knockoffs: KnockoffSource, rng: Generator, n_jobs: int | None
+) -> tuple[Table, Target, Settled, Streams]:
+    """Table, target and P^X, which is settled without a look at y."""
+    table = knockoffs.read(X)
+    target = as_target(y, table)
+    streams = Streams(*rng.spawn(4))
+    return table, target, knockoffs(table, rng=streams.fit, n_jobs=n_jobs), streams
+
+
+def draw_many(
+    sampler: KnockoffSampler,
+    table: Table,
+    target: Target,
+    statistic: Statistic,
+    streams: Sequence[Generator],
+    n_jobs: int | None,
+) -> list[Draw]:
+    """Several draws, at the same time where jobs allow; knockoffs are kept of the first alone."""
+    if len(streams) == 1:
+        return [draw_and_score(sampler, table, target, statistic, rng=streams[0], n_jobs=n_jobs)]
+    work = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_draw)(sampler, table, target, statistic, stream, i == 0) for i, stream in enumerate(streams)
+    )
+    return list(track(work, "draws of knockoffs", total=len(streams)))
+
+
+def _draw(
+    sampler: KnockoffSampler, table: Table, target: Target, statistic: Statistic, stream: Generator, keep: bool
+) -> Draw:
+    draw = draw_and_score(sampler, table, target, statistic, rng=stream)
+    return draw if keep else replace(draw, pair=draw.pair.rows(slice(0)))
+
+
+def judge(pair: Pair, table: Table, rng: Generator, n_jobs: int | None) -> Verdict | None:
+    """Verdict on the knockoffs; none of a table too small to tell."""
+    if len(pair) < FEWEST_JUDGED:
+        return None
+    return give_verdict(pair, names=table.names, kinds=table.kinds, rng=rng, n_jobs=n_jobs)
+
+
+def check_antisymmetric(rule: Rule) -> None:
+    """Refuse a rule whose W does not change its sign where Z and Z_tilde change places, tried on random numbers."""
+    Z, Z_tilde = np.random.default_rng(0).standard_normal((2, 64))
+    W, back = np.asarray(rule(Z, Z_tilde)), np.asarray(rule(Z_tilde, Z))
+    if W.shape != Z.shape or not np.allclose(W, -back, rtol=1e-9, atol=1e-12):
+        raise InputError(
+            "rule is not antisymmetric: rule(Z_tilde, Z) must be -rule(Z, Z_tilde), one number for each feature, or "
+            "null features are not fair coins and the false discovery rate is not held."
         )
-    grouped = {"feature_of": owners} if len(feature_names) < len(owners) and _takes_features(feature_model) else {}
-    try:
-        return feature_model(X, rng=rng, n_jobs=n_jobs, **grouped)
-    except ColumnsError as error:
-        raise error.named(column_names) from None
-    except InputError:
-        raise
-    except (TypeError, ValueError) as error:
-        options = _options_of(feature_model)
-        if not options:
-            raise
-        raise InputError(f"the feature model could not be fitted with {options}: {error}") from error
 
 
-def _options_of(fit: Any) -> str:
-    """Options that were bound to a fit, in words; names and kinds of the columns come with the table."""
-    bound = fit.keywords if isinstance(fit, partial) else {}
-    return ", ".join(f"{name}={value!r}" for name, value in bound.items() if name not in ("names", "kinds"))
+def follow_lambda(
+    X: Any,
+    y: Any,
+    *,
+    knockoffs: KnockoffSource,
+    statistic: ModelScore | BestOf,
+    lams: NDArray,
+    fake: Fake,
+    rng: Generator,
+    n_jobs: int | None = None,
+) -> tuple[LambdaPath, Draw]:
+    """W of every feature along lambda, as a selection with the same arguments would follow it; and the draw.
+
+    From a generator in the same state the knockoffs, the fits and so W at lambda = 1 are those of
+    ``select_features`` with the score Swap.
+    """
+    table, target, settled, streams = prepare(X, y, knockoffs, rng, n_jobs)
+    along = statistic.along_lambda(lams=lams, fake=fake)
+    draw = draw_and_score(settled.sampler, table, target, along, rng=streams.draws(1)[0], n_jobs=n_jobs)
+    loss = "" if draw.used is None else str(draw.used.options["loss"])
+    return LambdaPath(lams, draw.scores.Z - draw.scores.Z_tilde, None, table.feature_names, loss), draw
 
 
-def _tie_copies(scores: Scores, X: NDArray, X_tilde: NDArray, owners: NDArray[np.intp]) -> Scores:
-    """Equal scores for a feature that is its own knockoff, which rounding may set apart by where a column stands."""
-    copied = np.bincount(owners, weights=(X != X_tilde).any(axis=0)) == 0
-    both = (scores.Z + scores.Z_tilde) / 2
-    return Scores(np.where(copied, both, scores.Z), np.where(copied, both, scores.Z_tilde))
+@dataclass(frozen=True)
+class Draw:
+    """One draw of knockoffs, and what the statistic said of it."""
+
+    pair: Pair
+    scores: Scores
+    notes: Mapping[str, str]
+    used: ModelScore | None
 
 
-def _takes_features(fit: Callable[..., Any]) -> bool:
-    """Whether a fit asks which columns go together; knockoffs of a family that does not are valid column by column."""
-    parameters = signature(fit).parameters
-    return "feature_of" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+def draw_and_score(
+    sampler: KnockoffSampler,
+    table: Table,
+    target: Target,
+    statistic: Statistic,
+    *,
+    rng: Generator,
+    n_jobs: int | None = None,
+) -> Draw:
+    """Draw knockoffs, and score features and knockoffs."""
+    draw_stream, swap_stream, score_stream = rng.spawn(3)
+    drawn = sampler.sample(table.X, draw_stream)
+    pair = Pair(drawn.X, drawn.X_tilde, check_swaps(drawn.feature_of, table.feature_of))
+    known = pair if target.observed is None else pair.rows(target.observed)  # P^X uses the rows without a target too
+    seen = known.map(design(table.columns, table.feature_of))
+    score = partial(statistic, target=target, rng=score_stream, n_jobs=n_jobs)
+    scored = score_swapped([seen], lambda pairs: [score(pairs[0])], [swap_stream])[0]
+    return Draw(pair, scored.scores, scored.notes, scored.used)
 
 
-def _check_shapes(X: NDArray, y: NDArray, knockoffs: NDArray | None, sample_weight: NDArray | None) -> None:
-    """Refuse tables that numpy would stretch or cut to fit each other."""
-    if np.ndim(X) != 2 or np.shape(y) != (len(X),):
-        raise InputError(f"X has shape {np.shape(X)} and y {np.shape(y)}: expected (n, n_columns) and (n,).")
-    if knockoffs is not None and np.shape(knockoffs) != np.shape(X):
-        raise InputError(f"knockoffs have shape {np.shape(knockoffs)} and X {np.shape(X)}: they must be the same.")
-    if sample_weight is not None and np.shape(sample_weight) != (len(X),):
-        raise InputError(f"sample_weight has shape {np.shape(sample_weight)}: expected ({len(X)},), a weight a row.")
+def score_swapped(
+    pairs: Sequence[Pair], score: Callable[[list[Pair]], Sequence[Swappable]], rngs: Sequence[Generator]
+) -> list[Swappable]:
+    """Score pairs, one or a batch, on randomly swapped columns, and swap the scores back.
+
+    The only place with a random swap: flip-sign then holds in distribution for every statistic, even one that minds
+    the order of its columns.
+
+    Parameters
+    ----------
+    pairs : sequence of Pair
+    score : callable
+        Pairs -> what knows how to swap its scores, for each: ``Scored``, or ``Scores``.
+    rngs : sequence of numpy.random.Generator
+        One for each pair.
+    """
+    swaps = [rng.random(pair.n_features) < 0.5 for pair, rng in zip(pairs, rngs, strict=True)]
+    scored = score([pair.swap(S) for pair, S in zip(pairs, swaps, strict=True)])
+    return [one.swap(S).tie(pair.copied) for one, pair, S in zip(scored, pairs, swaps, strict=True)]
 
 
-def _check_swaps(exchangeable: NDArray[np.intp], owners: NDArray[np.intp]) -> None:
-    """Refuse a P^X whose knockoffs can be swapped in groups of columns only, where a feature is less than a group."""
+def check_swaps(exchangeable: NDArray[np.intp], feature_of: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Features of the table, where its knockoffs can be swapped so: a group of P^X must not be split."""
     first = np.unique(exchangeable, return_index=True)[1][exchangeable]
-    bad = np.flatnonzero(owners != owners[first])
+    bad = np.flatnonzero(feature_of != feature_of[first])
     if bad.size:
         raise InputError(
             f"columns {first[bad[0]]} and {bad[0]} are one feature of P^X and two of feature_of: their knockoffs "
             "cannot be swapped one by one. Pass the same feature_of to both."
         )
-
-
-def _check_names(feature_names: Sequence[str] | None, n_features: int) -> tuple[str, ...]:
-    if feature_names is None:
-        return tuple(f"x{j}" for j in range(n_features))
-    if len(feature_names) != n_features:
-        raise InputError(f"feature_names has {len(feature_names)} names for {n_features} features.")
-    return tuple(str(name) for name in feature_names)
-
-
-def _explain_selection(selection: Selection) -> str:
-    n, d = int(selection.selected.sum()), len(selection.W)
-    rate = "false discovery rate" if selection.offset == 1 else "modified false discovery rate"
-    return (
-        f"{n} of {d} features are selected (W >= {selection.threshold:.4g}). On average over repeated data sets at "
-        f"most {selection.fdr:.0%} of the selected features are false discoveries, which do not matter given all "
-        f"the others ({rate} {selection.fdr:g}), provided that P^X, the model of the features, is right; nothing is "
-        "assumed about the model of the target."
-    )
-
-
-def _explain_nothing(selection: Selection) -> str:
-    d, q = len(selection.W), selection.fdr
-    positive, negative = int((selection.W > 0).sum()), int((selection.W < 0).sum())
-    needed = int(np.ceil(1 / q - 1e-9))
-    parts = [f"Nothing is selected: no threshold holds the false discovery rate at {q:g}."]
-    if selection.offset == 1:
-        parts.append(
-            f"With knockoff+ at {q:g} at least {needed} features must have W above a threshold that no W falls below "
-            f"the negative of, and {needed - 1} more for every one that does."
-        )
-    parts.append(f"Here W is positive for {positive} of {d} features and negative for {negative}.")
-    if needed > d and selection.offset == 1:
-        parts.append(f"With {d} features that can never happen: use fdr >= {1 / d:.3g} or offset=0.")
-    nearest = float(np.min(selection.q_values, initial=np.inf))
-    if np.isfinite(nearest) and nearest < 1:
-        n_then = int((selection.q_values <= nearest).sum())
-        parts.append(f"The smallest level that selects anything is {nearest:.3g}, with {n_then} features.")
-    elif positive == 0:
-        parts.append("No feature was more important than its knockoff: the model of the target learned nothing.")
-    else:
-        parts.append("No level below 1 selects anything: the features are not told apart from their knockoffs.")
-    parts.append("More rows, a model of the target that predicts better, or a larger fdr may help.")
-    return " ".join(parts)
+    return feature_of

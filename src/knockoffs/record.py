@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, name_some
-from knockoffs.procedure import Selection
+from knockoffs.selection import Selection
 from knockoffs.table.delimited import print_delimited
 from knockoffs.table.writer import atomic_files, check_output, check_place
 
@@ -211,7 +211,7 @@ PARAMETERS: dict[str, Callable[[Any], bool]] = {
     "estimator": _or_null(_is_text),
     "importance": _or_null(_is_text),
     "loss": _or_null(_is_text),
-    "evaluation": _or_null(_is_text),
+    "rows": _or_null(_is_text),
     "n_folds": _is_count,
     "n_fits": _is_count,
     "task": _or_null(_is_text),

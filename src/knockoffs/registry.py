@@ -1,13 +1,47 @@
-"""Names of parts and where they live: a part is imported when it is asked for."""
+"""Names of parts and where they live: a part is imported when it is asked for, and says beforehand what it needs."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 from knockoffs.errors import unknown_option
+
+Part = TypeVar("Part")
+
+
+def key_of(name: str) -> str:
+    """Name as registries have it: dashes are underscores, so that the command line's words are Python's.
+
+    >>> key_of("swap-integral")
+    'swap_integral'
+    """
+    return name.replace("-", "_")
+
+
+def find(registry: Mapping[str, Part], argument: str, name: str) -> Part:
+    """Part that a registry has under a name; a name it does not have is an error that names the nearest.
+
+    >>> find({"swap": 1}, "importance", "swap")
+    1
+    """
+    key = key_of(name)
+    if key not in registry:
+        raise unknown_option(argument, name, registry)
+    return registry[key]
+
+
+def imported(place: str | Callable[..., Any]) -> Callable[..., Any]:
+    """Import what stands at "module:attribute"; what is no string is there already.
+
+    >>> imported("knockoffs.filter:difference").__name__
+    'difference'
+    """
+    if not isinstance(place, str):
+        return place
+    module, attribute = place.split(":")
+    return getattr(import_module(module), attribute)
 
 
 def load(registry: Mapping[str, str], argument: str, name: str) -> Any:
@@ -16,26 +50,13 @@ def load(registry: Mapping[str, str], argument: str, name: str) -> Any:
     >>> load({"difference": "knockoffs.filter:difference"}, "rule", "difference").__name__
     'difference'
     """
-    key = name.replace("-", "_")
-    if key not in registry:
-        raise unknown_option(argument, name, registry)
-    module, attribute = registry[key].split(":")
-    return getattr(import_module(module), attribute)
+    return imported(find(registry, argument, name))
 
 
-def accepted_options(function: Callable[..., Any]) -> set[str]:
-    """Names of the options that a function takes; those bound already do not count."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return set()
-    return {p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)}
-
-
-def check_options(function: Callable[..., Any], options: Mapping[str, Any] | None, argument: str) -> dict[str, Any]:
-    """Options for a function, each of them known to it."""
-    allowed = sorted(accepted_options(function) - {"X", "y", "rng", "n_jobs", "model", "X_tilde", "sample_weight"})
-    for name in options or {}:
-        if name not in allowed:
-            raise unknown_option(argument, name, allowed)
-    return dict(options or {})
+def check_options(options: Mapping[str, Any] | None, known: Collection[str] | None, argument: str) -> dict[str, Any]:
+    """Options as a dictionary, each of them among those known; None knows all."""
+    found = {key_of(name): value for name, value in (options or {}).items()}
+    for name in found:
+        if known is not None and name not in known:
+            raise unknown_option(argument, name, sorted(known))
+    return found

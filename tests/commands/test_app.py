@@ -314,7 +314,7 @@ BAD_CALLS = [
     (["--target", "y", "--importance", "swop"], "Did you mean 'swap'?"),
     (["--target", "y", "--loss", "logloss"], "Did you mean 'log_loss'?"),
     (["--target", "y", "--task", "regresion"], "Did you mean 'regression'?"),
-    (["--target", "y", "--evaluation", "cross"], "--evaluation='cross' is not known"),
+    (["--target", "y", "--rows", "cross"], "--rows='cross' is not known"),
     (["--target", "y", "--weights", "y"], "--weights 'y' is the target"),
     (["--target", "y", "--weights", "z"], "--weights 'z' is not a column"),
     (["--target", "y", "--folds", "1"], "--folds"),
@@ -543,7 +543,7 @@ LOSSES = {"three": ["accuracy", "log-loss", "brier", "margin"], "number": ["squa
 
 @pytest.mark.parametrize(("target", "loss"), [(target, loss) for target in LOSSES for loss in LOSSES[target]])
 def test_select_by_every_loss(targets, tmp_path, target, loss):
-    record = select_target(targets, tmp_path, target, "--loss", loss, "--evaluation", "cross-fitted")
+    record = select_target(targets, tmp_path, target, "--loss", loss, "--rows", "cross-fitted")
     assert record.parameters["loss"] == loss
     assert "importance='swap'" in record.notes["importance"]  # a loss asks for a score that takes one
     assert record.W[:4].mean() > 2 * np.abs(record.W[4:]).mean()
@@ -575,7 +575,7 @@ UNFIT = [
     ("number", ["--loss", "log-loss"], "loss='log_loss' is not for regression: use 'squared_error', 'absolute_error'"),
     ("three", ["--loss", "squared-error"], "loss='squared_error' is not for classification: use 'accuracy'"),
     ("three", ["--loss", "brier", "--importance", "coefficients"], "is not used by importance='coefficients'"),
-    ("number", ["--evaluation", "out-of-bag"], "evaluation='out_of_bag' is for forests"),
+    ("number", ["--rows", "out-of-bag"], "rows='out_of_bag' is for forests"),
     ("number", ["--task", "classification"], "task='classification', but y holds numbers"),
     ("two", ["--task", "regression"], "task='regression', but y holds labels"),
     ("three", ["--feature-model", "fastphase"], "fastphase needs prefix="),
@@ -688,12 +688,10 @@ def test_the_study_of_scores_runs_by_its_name(tmp_path, monkeypatch):
     monkeypatch.setattr(score_study, "QUICK", config)
     run("reproduce", "scores", "--quick", "--device", "cpu", "--out", tmp_path, "--jobs", 1)
     table = pl.read_csv(tmp_path / "scores.csv", infer_schema_length=None)
-    assert {"setting", "model", "evaluation", "score", "loss", "target_fdr", "power", "power_se", "fdr"} <= set(
-        table.columns
-    )
+    assert {"setting", "model", "rows", "score", "loss", "target_fdr", "power", "power_se", "fdr"} <= set(table.columns)
     assert set(table["model"]) == {*few, "best of two (the default)"}
-    assert set(table["evaluation"]) == {"in_sample", "out_of_bag", "cross_fitted", "-"}
-    combinations = table.filter(target_fdr=0.1).select("model", "evaluation", "score", "loss")
+    assert set(table["rows"]) == {"in_sample", "out_of_bag", "cross_fitted", "-"}
+    combinations = table.filter(target_fdr=0.1).select("model", "rows", "score", "loss")
     assert len(combinations.unique()) == len(combinations) == 7 * 16 + 1 + 1  # coefficients, and the best
     assert table["power"].is_between(0, 1).all()
     assert "| best of two (the default) |" in (tmp_path / "scores.md").read_text(encoding="utf-8")

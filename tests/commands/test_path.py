@@ -36,7 +36,7 @@ def run(*arguments, status=0):
     ("target", "options"),
     [
         ("y", ()),
-        ("y", ("--weights", "weight", "--evaluation", "cross-fitted", "--folds", 3)),
+        ("y", ("--weights", "weight", "--rows", "cross-fitted", "--folds", 3)),
         ("kind", ("--loss", "brier")),
         ("squares", ()),  # boosting predicts it, and is chosen
     ],

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from knockoffs.datasets import bank, bankruptcy, files, hiv, load_bank, load_bankruptcy, load_hiv, load_nhanes
-from knockoffs.datasets.dataset import fill_median, normal_scores
+from knockoffs.datasets.dataset import DataSet, fill_median, normal_scores
 from knockoffs.datasets.nhanes import nhanes_labels
 from knockoffs.errors import InputError
 
@@ -41,7 +41,23 @@ def test_hiv():
     assert data.X.shape[0] == 767 and np.all(data.X.sum(axis=0) >= 3) and set(np.unique(data.X)) == {0.0, 1.0}
     assert data.y[0] == pytest.approx(np.log(2.3))
     assert len(np.unique(data.X, axis=1).T) == data.X.shape[1]
-    assert 0 < hiv.treatment_selected(data, "PI").sum() < data.X.shape[1]
+    assert 0 < hiv.treatment_selected(data).sum() < data.X.shape[1]
+
+
+@needs_data
+@pytest.mark.parametrize("group", ["PI", "NRTI"])
+def test_the_panel_of_an_hiv_data_set_is_that_of_its_drug(group):
+    for drug in hiv.DRUGS[group][:2]:
+        data = load_hiv(drug, data_folder=DATA)
+        on = hiv.treatment_selected(data)
+        known = {int(name[1:].split(".")[0]) for name, there in zip(data.feature_names, on, strict=True) if there}
+        assert known <= set(hiv.TSM_POSITIONS[group]) and len(known) > 15
+
+
+def test_other_data_have_no_panel():
+    data = DataSet("bank", np.zeros((2, 1)), np.zeros(2), ("P10.A",))
+    with pytest.raises(InputError, match="'bank' is not an HIV data set"):
+        hiv.treatment_selected(data)
 
 
 @needs_data

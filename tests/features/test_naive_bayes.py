@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from knockoffs.errors import InputError, KnockoffWarning
-from knockoffs.features.children import Bernoulli, Categorical, Gaussian, Poisson
+from knockoffs.features.given_class import BernoulliColumn, CategoricalColumn, GaussianColumn, PoissonColumn
 from knockoffs.features.naive_bayes import NaiveBayes, fit_naive_bayes
 from knockoffs.features.posterior.categorical import normalise_log_weights
 from knockoffs.sampling.enumeration import enumerate_knockoffs, worst_swap
@@ -22,13 +22,13 @@ def random_discrete(rng, zeros):
         table[:, 0] += table.sum(axis=1) == 0
         tables.append(table / table.sum(axis=1, keepdims=True))
     p = np.where(rng.random((n_classes, 1)) < zeros, 1.0, rng.random((n_classes, 1)))
-    return NaiveBayes(weights, (Categorical((0, 2), tuple(tables)), Bernoulli((1,), p)))
+    return NaiveBayes(weights, (CategoricalColumn((0, 2), tuple(tables)), BernoulliColumn((1,), p)))
 
 
 def states_of(model):
     out = {"K": np.arange(len(model.weights))}
     for node, group in zip(model.as_network().observed, model.children, strict=True):
-        sizes = [table.shape[1] for table in group.tables] if isinstance(group, Categorical) else [2]
+        sizes = [table.shape[1] for table in group.tables] if isinstance(group, CategoricalColumn) else [2]
         out[node.name] = np.array(list(product(*(range(size) for size in sizes))))
     return out
 
@@ -45,7 +45,7 @@ def test_law_is_exchangeable_exactly(zeros):
             P = np.tile(model.weights, (len(X), 1))
             for group in model.children:
                 for j, column in enumerate(group.columns):
-                    if isinstance(group, Categorical):
+                    if isinstance(group, CategoricalColumn):
                         P *= group.tables[j][:, X[:, column].astype(int)].T
                     else:
                         P *= np.where(X[:, [column]] == 1, group.p[:, j], 1 - group.p[:, j])
@@ -64,10 +64,10 @@ def mixed_model():
     return NaiveBayes(
         np.array([0.3, 0.7]),
         (
-            Categorical((0,), (np.array([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]]),)),
-            Bernoulli((1, 4), np.array([[0.2, 0.9], [0.7, 0.4]])),
-            Gaussian((2,), np.array([[0.0], [3.0]]), np.array([[1.0], [4.0]])),
-            Poisson((3,), np.array([[1.0], [6.0]])),
+            CategoricalColumn((0,), (np.array([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]]),)),
+            BernoulliColumn((1, 4), np.array([[0.2, 0.9], [0.7, 0.4]])),
+            GaussianColumn((2,), np.array([[0.0], [3.0]]), np.array([[1.0], [4.0]])),
+            PoissonColumn((3,), np.array([[1.0], [6.0]])),
         ),
     )
 
@@ -136,20 +136,21 @@ def test_fit_finds_the_classes_and_their_parameters():
     order = np.argsort(fitted.weights)
     assert fitted.weights[order] == pytest.approx([0.3, 0.7], abs=0.03)
     groups = {type(group).__name__: group for group in fitted.children}
-    assert groups["Poisson"].rate[order, 0] == pytest.approx([1, 6], abs=0.3)
-    assert groups["Gaussian"].mean[order, 0] == pytest.approx([0, 3], abs=0.3)
-    assert groups["Bernoulli"].p[order] == pytest.approx(truth.children[1].p, abs=0.06)
-    assert groups["Categorical"].tables[0][order] == pytest.approx(truth.children[0].tables[0], abs=0.06)
+    assert groups["PoissonColumn"].rate[order, 0] == pytest.approx([1, 6], abs=0.3)
+    assert groups["GaussianColumn"].mean[order, 0] == pytest.approx([0, 3], abs=0.3)
+    assert groups["BernoulliColumn"].p[order] == pytest.approx(truth.children[1].p, abs=0.06)
+    assert groups["CategoricalColumn"].tables[0][order] == pytest.approx(truth.children[0].tables[0], abs=0.06)
 
 
 def test_one_class_is_the_law_of_each_column():
-    X = np.array([[0, 0, 1.5, 3], [1, 2, 2.5, 9], [1, 1, 0.5, 30], [0, 1, 1.5, 0]])
-    fitted = fit_naive_bayes(X, rng=np.random.default_rng(0), n_classes=1, pseudo_count=0)
+    X = np.array([[0, 0, 1.5, 3], [1, 2, 2.5, 9], [1, 1, 0.5, 30], [0, 1, 1.5, 1]])
+    kinds = ["binary", "nominal", "continuous", "count"]
+    fitted = fit_naive_bayes(X, rng=np.random.default_rng(0), n_classes=1, pseudo_count=0, kinds=kinds)
     categorical, bernoulli, gaussian, poisson = fitted.children
     assert categorical.tables[0] == pytest.approx(np.array([[0.25, 0.5, 0.25]]))
     assert bernoulli.p == pytest.approx(np.array([[0.5]]))
     assert (gaussian.mean[0, 0], gaussian.variance[0, 0]) == pytest.approx((1.5, 0.5))
-    assert poisson.rate == pytest.approx(np.array([[10.5]]))
+    assert poisson.rate == pytest.approx(np.array([[10.75]]))
 
 
 def test_em_never_loses_likelihood():
@@ -188,37 +189,37 @@ def test_bad_input():
         Y[4, column] = value
         sample_knockoffs(network, Y, rng)
 
-    with pytest.raises(InputError, match=r"column 0 has the value 3, which is no state.*coded 0, ..., 2"):
+    with pytest.raises(InputError, match="column 0 has the value 3 in row 4, and its values are 0, 1, 2"):
         draw_with(0, 3)
-    with pytest.raises(InputError, match="columns '4' have values other than 0 and 1"):
+    with pytest.raises(InputError, match="column 4 has the value 2 in row 4, and its values are 0, 1"):
         draw_with(4, 2)
-    with pytest.raises(InputError, match="columns '3' have negative counts"):
+    with pytest.raises(InputError, match="column 3 has the value -1 in row 4, and it holds counts in units of 1"):
         draw_with(3, -1)
-    with pytest.raises(InputError, match="columns '3' have counts that are not integers"):
+    with pytest.raises(InputError, match="column 3 has the value 0.5 in row 4"):
         draw_with(3, 0.5)
     with pytest.raises(InputError, match="rows '4' are impossible"):
         draw_with(2, np.nan)
     with pytest.raises(InputError, match="pass floats"):
         sample_knockoffs(network, X.astype(int), rng)
     with pytest.raises(InputError, match=r"row 1 of the table of column 0 .* sums to 1.1"):
-        Categorical((0,), (np.array([[0.5, 0.5], [0.5, 0.6]]),))
+        CategoricalColumn((0,), (np.array([[0.5, 0.5], [0.5, 0.6]]),))
     with pytest.raises(InputError, match=r"weights sum to 0.9"):
         NaiveBayes(np.array([0.4, 0.5]), model.children)
     with pytest.raises(InputError, match="2 classes, the weights 1"):
         NaiveBayes(np.array([1.0]), model.children)
     with pytest.raises(InputError, match=r"p has shape \(2, 1\): expected \(n_classes, 2\)"):
-        Bernoulli((0, 1), np.ones((2, 1)))
+        BernoulliColumn((0, 1), np.ones((2, 1)))
     with pytest.raises(InputError, match="columns '2' of X have NaN"):
         fit_naive_bayes(np.where(np.arange(5) == 2, np.nan, X), rng=rng)
-    with pytest.raises(InputError, match=r"kinds='poison' is not known. Did you mean 'poisson'\?"):
-        fit_naive_bayes(X, rng=rng, kinds=["poison"] * 5)
-    with pytest.raises(InputError, match="columns '2' are not poisson"):
-        fit_naive_bayes(X, rng=rng, kinds=["poisson"] * 5)
+    with pytest.raises(InputError, match=r"kinds='coount' is not known. Did you mean 'count'\?"):
+        fit_naive_bayes(X, rng=rng, kinds=["coount"] * 5)
+    with pytest.raises(InputError, match="columns '2' are not of kind 'count'"):
+        fit_naive_bayes(X, rng=rng, kinds=["count"] * 5)
     with pytest.raises(InputError, match="columns '0' are constant"):
-        fit_naive_bayes(np.hstack([np.ones((10, 1)), X]), rng=rng, kinds=["gaussian"] * 6)
+        fit_naive_bayes(np.hstack([np.ones((10, 1)), X]), rng=rng, kinds=["continuous"] * 6)
     with pytest.raises(InputError, match="numbers from 1 to the number of rows, 10"):
         fit_naive_bayes(X, rng=rng, n_classes=11)
-    impossible = NaiveBayes(np.array([1.0]), (Bernoulli((0,), np.array([[0.0]])),))
+    impossible = NaiveBayes(np.array([1.0]), (BernoulliColumn((0,), np.array([[0.0]])),))
     with pytest.raises(InputError, match="rows '1' are impossible"):
         sample_knockoffs(impossible.as_network(), np.array([[0], [1]]), rng)
 
@@ -231,9 +232,9 @@ def test_codes_at_the_ends_of_the_unit_interval():
             return np.broadcast_to([[0.0], [1.0 - 2.0**-53]], shape)
 
     table = np.array([[0.0, 0.25, 0.75, 0.0]])
-    assert Categorical((0,), (table,)).draw(np.zeros(2, int), Ends()).ravel().tolist() == [1, 2]
-    assert Bernoulli((0,), np.array([[0.0]])).draw(np.zeros(2, int), Ends()).ravel().tolist() == [0, 0]
-    assert Bernoulli((0,), np.array([[1.0]])).draw(np.zeros(2, int), Ends()).ravel().tolist() == [1, 1]
+    assert CategoricalColumn((0,), (table,)).draw(np.zeros(2, int), Ends()).ravel().tolist() == [1, 2]
+    assert BernoulliColumn((0,), np.array([[0.0]])).draw(np.zeros(2, int), Ends()).ravel().tolist() == [0, 0]
+    assert BernoulliColumn((0,), np.array([[1.0]])).draw(np.zeros(2, int), Ends()).ravel().tolist() == [1, 1]
 
 
 def test_parameters_are_counted_and_priced():
@@ -241,10 +242,10 @@ def test_parameters_are_counted_and_priced():
     rng = np.random.default_rng(0)
     tables = tuple(rng.dirichlet(np.ones(m), size=2) for m in (3, 2))
     children = (
-        Categorical((0, 1), tables),
-        Bernoulli((2,), rng.random((2, 1))),
-        Gaussian((3,), rng.standard_normal((2, 1)), np.ones((2, 1))),
-        Poisson((4, 5), rng.uniform(1, 2, (2, 2))),
+        CategoricalColumn((0, 1), tables),
+        BernoulliColumn((2,), rng.random((2, 1))),
+        GaussianColumn((3,), rng.standard_normal((2, 1)), np.ones((2, 1))),
+        PoissonColumn((4, 5), rng.uniform(1, 2, (2, 2))),
     )
     model = NaiveBayes(np.array([0.4, 0.6]), children)
     assert model.n_parameters == 1 + 2 * (3 + 1 + 2 + 2)

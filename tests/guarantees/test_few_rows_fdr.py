@@ -3,9 +3,10 @@
 import numpy as np
 from joblib import Parallel, delayed
 
-from knockoffs.features.gaussian import fit_gaussian
+from knockoffs.features.source import knockoff_source
 from knockoffs.filter import false_discovery_proportion, power
 from knockoffs.importance.coefficients import coefficient_magnitude
+from knockoffs.importance.statistic import ModelScore
 from knockoffs.procedure import select_features
 from knockoffs.response.linear import LassoPathCV
 
@@ -22,9 +23,8 @@ def run_once(seed):
     selected = select_features(
         X,
         y,
-        feature_model=fit_gaussian,
-        estimator=LassoPathCV(),
-        importance=coefficient_magnitude,
+        knockoffs=knockoff_source("gaussian"),
+        statistic=ModelScore(LassoPathCV(), coefficient_magnitude),
         fdr=Q,
         rng=rng,
     ).selected

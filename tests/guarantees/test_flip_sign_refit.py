@@ -5,8 +5,6 @@ the check fails by chance with probability 1e-6, and with 5000 signs it sees a b
 the time, one of 6 points nearly always.
 """
 
-from functools import partial
-
 import numpy as np
 import pytest
 from scipy.stats import binomtest
@@ -15,9 +13,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.tree import DecisionTreeRegressor
 
-from knockoffs.importance.accuracy_drop import permutation_integral, swap, swap_integral
-from knockoffs.importance.best import BestOf, Candidate
-from knockoffs.importance.rows import fit_and_score
+from knockoffs.features.source import Brought
+from knockoffs.importance.accuracy_drop import permutation_integral, swap_integral, swap_score
+from knockoffs.importance.best import BestOf
+from knockoffs.importance.statistic import ModelScore, fit_and_score
 from knockoffs.procedure import select_features
 
 N, D, N_NON_NULL = 100, 60, 5
@@ -58,57 +57,32 @@ def p_value(signs):
     return binomtest(int((signs > 0).sum()), len(signs)).pvalue
 
 
+BOOSTING = HistGradientBoostingClassifier(max_iter=5, max_leaf_nodes=4)
+LOG_LOSS = {"loss": "log_loss"}
 CASES = {
-    "forest, swap, log-loss, in sample": (RandomForestClassifier(20), partial(swap, loss="log_loss"), "in_sample"),
-    "forest, swap, accuracy, out of bag": (RandomForestClassifier(20), swap, "out_of_bag"),
-    "boosting, swap integral, cross-fitted": (
-        HistGradientBoostingClassifier(max_iter=5, max_leaf_nodes=4),
-        partial(swap_integral, loss="log_loss"),
-        "cross_fitted",
+    "forest, swap, log-loss, in sample": ModelScore(RandomForestClassifier(20), swap_score, LOG_LOSS),
+    "forest, swap, accuracy, out of bag": ModelScore(RandomForestClassifier(20), swap_score, rows="out_of_bag"),
+    "boosting, swap integral, cross-fitted": ModelScore(BOOSTING, swap_integral, LOG_LOSS, "cross_fitted", n_folds=3),
+    "logistic, permutation integral, held out": ModelScore(
+        LogisticRegression(), permutation_integral, {"loss": "brier"}, "held_out", n_folds=3
     ),
-    "logistic, permutation integral, held out": (
-        LogisticRegression(),
-        partial(permutation_integral, loss="brier"),
-        "held_out",
-    ),
-    "best of two, swap, each its own": (
-        BestOf(
-            (
-                Candidate("logistic", LogisticRegression(C=0.1), partial(swap, loss="log_loss"), "in_sample"),
-                Candidate(
-                    "boosting",
-                    HistGradientBoostingClassifier(max_iter=5, max_leaf_nodes=4),
-                    partial(swap, loss="log_loss"),
-                    "cross_fitted",
-                ),
-            ),
-            "log_loss",
+    "best of two, swap, each its own": BestOf(
+        (
+            ModelScore(LogisticRegression(C=0.1), swap_score, LOG_LOSS, n_folds=3, name="logistic"),
+            ModelScore(BOOSTING, swap_score, LOG_LOSS, "cross_fitted", n_folds=3, name="boosting"),
         ),
-        None,
-        "in_sample",
+        "log_loss",
     ),
-    "one tree, swap, in sample": (DecisionTreeRegressor(), swap, "in_sample"),
-    "first half only, swap, in sample": (FirstHalf(), swap, "in_sample"),
+    "one tree, swap, in sample": ModelScore(DecisionTreeRegressor(), swap_score),
+    "first half only, swap, in sample": ModelScore(FirstHalf(), swap_score),
 }
 
 
 @pytest.mark.filterwarnings("ignore:W is exactly 0")  # small trees leave most columns alone
 @pytest.mark.parametrize("name", CASES)
 def test_signs_of_refitted_nulls_are_fair(name, seed):
-    estimator, importance, evaluation = CASES[name]
-
     def statistics(X, X_tilde, y, rng):
-        return select_features(
-            X,
-            y,
-            feature_model=None,
-            knockoffs=X_tilde,
-            estimator=estimator,
-            importance=importance,
-            evaluation=evaluation,
-            n_folds=3,
-            rng=rng,
-        ).W
+        return select_features(X, y, knockoffs=Brought(X_tilde), statistic=CASES[name], rng=rng).W
 
     signs = null_signs(statistics, seed, classes=name.split(",")[0] not in ("one tree", "first half only"))
     assert len(signs) >= N_SIGNS
@@ -118,7 +92,7 @@ def test_signs_of_refitted_nulls_are_fair(name, seed):
 def test_the_check_sees_a_fit_that_minds_column_order(seed):
     # without the random swap of the procedure the same model puts every null on the side of X
     def statistics(X, X_tilde, y, rng):
-        scores = fit_and_score(FirstHalf(), swap, X, X_tilde, y, rng=rng)
+        scores = fit_and_score(FirstHalf(), swap_score, X, X_tilde, y, rng=rng)
         return scores.Z - scores.Z_tilde
 
     assert p_value(null_signs(statistics, seed, classes=False)) < 1e-6

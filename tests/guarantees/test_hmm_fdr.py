@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LassoCV
 
-from knockoffs.features.fastphase import GenotypeModel, Mosaic
-from knockoffs.features.hidden_markov import HiddenMarkov
-from knockoffs.features.hidden_markov_emissions import GaussianEmissions
+from knockoffs.features.family import Prepared
+from knockoffs.features.hidden_markov import GaussianEmissions, HiddenMarkov
+from knockoffs.features.hidden_markov.mosaic import GenotypeModel, Mosaic
 from knockoffs.filter import false_discovery_proportion, knockoff_filter, power
 from knockoffs.sampling.sampler import sample_knockoffs
 
@@ -27,7 +27,7 @@ def gaussian_features(rng, hidden_knockoff):
     p, K = 120, 4
     transitions = np.tile(0.85 * np.eye(K) + 0.15 / K, (p - 1, 1, 1))
     emissions = GaussianEmissions(rng.normal(size=(p, K)), np.full((p, K), 0.7))
-    model = HiddenMarkov(np.full(K, 1 / K), transitions, emissions, hidden_knockoff)
+    model = Prepared(HiddenMarkov(np.full(K, 1 / K), transitions, emissions), {"hidden_knockoff": hidden_knockoff})
     return model, emissions.draw(walk(model.initial, transitions, 300, rng), rng)
 
 
@@ -38,7 +38,7 @@ def genotype_features(rng, hidden_knockoff):
     dense, sites = mosaic.chain.dense, np.arange(p)
     H = [walk(dense.initial, dense.transitions, 400, rng) for _ in range(2)]
     X = sum((rng.random(h.shape) < mosaic.theta[sites, h]).astype(float) for h in H)
-    return GenotypeModel(mosaic, hidden_knockoff), X
+    return Prepared(GenotypeModel(mosaic), {"hidden_knockoff": hidden_knockoff}), X
 
 
 def lasso_W(X, X_tilde, y, rng):
@@ -66,7 +66,7 @@ def shuffled(model, X, rng):
     return rng.permuted(X, axis=0)
 
 
-def run(features, seed, *, statistic=lasso_W, knockoffs=None, hidden_knockoff="chain"):
+def run(features, seed, *, statistic=lasso_W, knockoffs=None, hidden_knockoff="copy"):
     """FDP and power of N runs with fresh features, effects and noise."""
     fdps, powers = [], []
     for rng in np.random.default_rng(seed).spawn(N):
@@ -87,7 +87,7 @@ def held(fdps):
 
 
 @pytest.mark.parametrize("features", [gaussian_features, genotype_features])
-@pytest.mark.parametrize("hidden_knockoff", ["chain", "posterior"])
+@pytest.mark.parametrize("hidden_knockoff", ["copy", "posterior"])
 @pytest.mark.parametrize("statistic", [lasso_W, marginal_W])
 def test_fdr_is_held(features, hidden_knockoff, statistic):
     fdps, powers = run(features, 0, hidden_knockoff=hidden_knockoff, statistic=statistic)
@@ -108,7 +108,7 @@ def test_the_check_fails_for_columns_shuffled_one_by_one(features):
 @pytest.mark.parametrize("features", [gaussian_features, genotype_features])
 def test_the_default_has_the_power(features):
     """An exchangeable copy of the chain is at least as good as the chain drawn given X, on the same data (paired)."""
-    _, chain = run(features, 1, hidden_knockoff="chain")
+    _, chain = run(features, 1, hidden_knockoff="copy")
     _, posterior = run(features, 1, hidden_knockoff="posterior")
     print(f"{features.__name__}: power {chain.mean():.3f} (chain), {posterior.mean():.3f} (posterior)")
     assert chain.mean() >= posterior.mean() - 4 * (chain - posterior).std() / np.sqrt(N)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import lasso_path
 
-from knockoffs.features.children import Bernoulli, Categorical, Gaussian, Poisson
 from knockoffs.features.discrete_network import fit_discrete_network, read_network
+from knockoffs.features.given_class import BernoulliColumn, CategoricalColumn, GaussianColumn, PoissonColumn
 from knockoffs.features.naive_bayes import NaiveBayes, fit_naive_bayes
 from knockoffs.filter import difference, false_discovery_proportion, knockoff_filter, power
 from knockoffs.sampling.sampler import sample_knockoffs
@@ -64,15 +64,15 @@ def mixed_model(rng, n_classes=3, each=20):
     return NaiveBayes(
         np.full(n_classes, 1 / n_classes),
         (
-            Categorical(columns(0), tuple(rng.dirichlet(np.full(3, 0.5), size=n_classes) for _ in range(each))),
-            Bernoulli(columns(1), rng.beta(0.5, 0.5, size=(n_classes, each))),
-            Gaussian(columns(2), 2 * rng.standard_normal((n_classes, each)), np.ones((n_classes, each))),
-            Poisson(columns(3), rng.gamma(1.0, 4.0, size=(n_classes, each))),
+            CategoricalColumn(columns(0), tuple(rng.dirichlet(np.full(3, 0.5), size=n_classes) for _ in range(each))),
+            BernoulliColumn(columns(1), rng.beta(0.5, 0.5, size=(n_classes, each))),
+            GaussianColumn(columns(2), 2 * rng.standard_normal((n_classes, each)), np.ones((n_classes, each))),
+            PoissonColumn(columns(3), rng.gamma(1.0, 4.0, size=(n_classes, each))),
         ),
     )
 
 
-KINDS = [kind for kind in ("categorical", "bernoulli", "gaussian", "poisson") for _ in range(20)]
+KINDS = [kind for kind in ("nominal", "binary", "continuous", "count") for _ in range(20)]
 
 
 @pytest.mark.parametrize("fitted", [False, True])

@@ -11,10 +11,10 @@ from knockoffs.importance.accuracy_drop import (
     At,
     Integral,
     accuracy_drop,
-    permutation,
     permutation_integral,
-    swap,
+    permutation_score,
     swap_integral,
+    swap_score,
 )
 
 
@@ -50,7 +50,7 @@ def test_permutation_agrees_with_scikit_learn_for_the_same_orders(data):
         state.shuffle(order)
         total = total[order]
         orders.append(total)
-    ours = permutation(model, X, X_tilde, y, rng=Recorded(orders), n_repeats=n_repeats)
+    ours = permutation_score(model, X, X_tilde, y, rng=Recorded(orders), n_repeats=n_repeats)
     np.testing.assert_allclose(np.concatenate([ours.Z, ours.Z_tilde]), theirs.importances_mean, atol=1e-12)
 
 
@@ -58,7 +58,7 @@ def test_swap_written_out(data):
     X, X_tilde, y = data
     XX = np.hstack([X, X_tilde])
     model = KNeighborsClassifier(3).fit(XX, y)
-    scores = swap(model, X, X_tilde, y, rng=np.random.default_rng(0))
+    scores = swap_score(model, X, X_tilde, y, rng=np.random.default_rng(0))
     for j in range(3):
         moved = XX.copy()
         moved[:, j] = X_tilde[:, j]
@@ -86,7 +86,9 @@ def test_columns_of_a_feature_move_together(data):
     X, X_tilde, y = data
     XX = np.hstack([X, X_tilde])
     model = KNeighborsRegressor(3).fit(XX, y.astype(float))
-    scores = swap(model, X, X_tilde, y.astype(float), rng=np.random.default_rng(0), feature_of=np.array([0, 1, 0]))
+    scores = swap_score(
+        model, X, X_tilde, y.astype(float), rng=np.random.default_rng(0), feature_of=np.array([0, 1, 0])
+    )
     assert scores.Z.shape == scores.Z_tilde.shape == (2,)
     moved = XX.copy()
     moved[:, [0, 2]] = X_tilde[:, [0, 2]]
@@ -98,8 +100,8 @@ def test_weights_are_repeated_rows(data):
     X, X_tilde, y = data
     model = KNeighborsClassifier(3).fit(np.hstack([X, X_tilde]), y)
     weight = np.random.default_rng(1).integers(0, 3, size=len(y))
-    weighted = swap(model, X, X_tilde, y, rng=np.random.default_rng(0), sample_weight=weight)
-    again = swap(model, *(np.repeat(a, weight, axis=0) for a in (X, X_tilde, y)), rng=np.random.default_rng(0))
+    weighted = swap_score(model, X, X_tilde, y, rng=np.random.default_rng(0), sample_weight=weight)
+    again = swap_score(model, *(np.repeat(a, weight, axis=0) for a in (X, X_tilde, y)), rng=np.random.default_rng(0))
     np.testing.assert_allclose(weighted.Z, again.Z, atol=1e-12)
 
 
@@ -131,15 +133,15 @@ def test_input_that_cannot_be_used(data):
     rng = np.random.default_rng(0)
     narrow = LogisticRegression().fit(X, y)
     with pytest.raises(InputError, match=r"takes 3 columns, but \[X, X_tilde\] has 6"):
-        swap(narrow, X, X_tilde, y, rng=rng)
+        swap_score(narrow, X, X_tilde, y, rng=rng)
     model = LogisticRegression().fit(np.hstack([X, X_tilde]), y)
     with pytest.raises(InputError, match="not fitted on: '7'"):
-        swap(model, X, X_tilde, np.where(y == 2, 7, y), rng=rng)
+        swap_score(model, X, X_tilde, np.where(y == 2, 7, y), rng=rng)
     with pytest.raises(InputError, match="X_tilde"):
-        swap(model, X, X_tilde[:, :2], y, rng=rng)
+        swap_score(model, X, X_tilde[:, :2], y, rng=rng)
     with pytest.raises(InputError, match="y has shape"):
-        swap(model, X, X_tilde, y[:-1], rng=rng)
+        swap_score(model, X, X_tilde, y[:-1], rng=rng)
     with pytest.raises(InputError, match="sample_weight"):
-        swap(model, X, X_tilde, y, rng=rng, sample_weight=-np.ones(len(y)))
+        swap_score(model, X, X_tilde, y, rng=rng, sample_weight=-np.ones(len(y)))
     with pytest.raises(InputError, match="n_repeats=0"):
         accuracy_drop(model, X, X_tilde, y, rng=rng, n_repeats=0)

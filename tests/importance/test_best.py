@@ -1,5 +1,6 @@
 """Of several models of y, the one that predicts held-out rows best: which it is, and that swaps do not change it."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -10,14 +11,26 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.naive_bayes import GaussianNB
 
-from knockoffs import KnockoffSelector
-from knockoffs.defaults import choose
+from knockoffs import KnockoffSelector, defaults
+from knockoffs.defaults import task_for
 from knockoffs.errors import InputError
-from knockoffs.importance.accuracy_drop import swap as swap_score
-from knockoffs.importance.best import ROWS, BestOf, Candidate, choose_best
+from knockoffs.features.source import Brought
+from knockoffs.importance import Score
+from knockoffs.importance.accuracy_drop import swap_score
+from knockoffs.importance.best import ROWS, BestOf, choose_best
 from knockoffs.importance.rows import draw_folds
+from knockoffs.importance.statistic import ModelScore
 from knockoffs.procedure import select_features
-from knockoffs.sampling.swap import swap
+from knockoffs.sampling.pair import Pair
+from knockoffs.table.table import read_table
+from knockoffs.table.target import Target, as_target
+
+
+def choose(y, *, task=None, sample_weight=None, **options):
+    """Statistic of a target that is read as a selection reads it."""
+    table = read_table(np.random.default_rng(0).random((len(y), 1)))
+    task = task_for(task, options.get("estimator"))
+    return defaults.choose(as_target(y, table, task=task, weights=sample_weight), **options)
 
 
 def tables(n=400, d=4, seed=0):
@@ -26,8 +39,13 @@ def tables(n=400, d=4, seed=0):
     return X, X_tilde, rng
 
 
-def candidate(name, estimator):
-    return Candidate(name, estimator, partial(swap_score, loss="log_loss"), "cross_fitted", {"importance": name})
+def candidate(name, estimator, n_folds=5):
+    options = {"name": name, "n_folds": n_folds, "notes": {"importance": name}}
+    return ModelScore(estimator, swap_score, {"loss": "log_loss"}, "cross_fitted", **options)
+
+
+def pair_of(X, X_tilde):
+    return Pair(X, X_tilde, np.arange(X.shape[1]))
 
 
 CLASSIFIERS = BestOf((candidate("logistic", LogisticRegression()), candidate("bayes", GaussianNB())), "log_loss")
@@ -37,7 +55,7 @@ CLASSIFIERS = BestOf((candidate("logistic", LogisticRegression()), candidate("ba
 def test_the_model_that_predicts_is_chosen(signal, winner):
     X, X_tilde, rng = tables()
     y = X.sum(axis=1) > 0 if signal == "sum" else (X**2).sum(axis=1) > 4
-    chosen, losses = choose_best(CLASSIFIERS, np.hstack([X, X_tilde]), y, rng=rng)
+    chosen, losses = choose_best(CLASSIFIERS, pair_of(X, X_tilde), Target(y), rng=rng)
     assert chosen.name == winner
     assert losses[winner] == min(losses.values())
 
@@ -53,9 +71,9 @@ def test_losses_are_those_of_folds_counted_by_hand(weighted):
         held = fold_of == fold
         model = GaussianNB().fit(XX[~held], y[~held], sample_weight=weights[~held])
         total += weights[held].sum() * log_loss(y[held], model.predict_proba(XX[held]), sample_weight=weights[held])
-    _, losses = choose_best(
-        CLASSIFIERS, XX, y, n_folds=3, sample_weight=weights if weighted else None, rng=np.random.default_rng(5)
-    )
+    three = BestOf(tuple(replace(candidate, n_folds=3) for candidate in CLASSIFIERS.candidates), "log_loss")
+    target = Target(y, weights if weighted else None)
+    _, losses = choose_best(three, pair_of(X, X_tilde), target, rng=np.random.default_rng(5))
     assert losses["bayes"] == pytest.approx(total / weights.sum(), rel=1e-12)
 
 
@@ -64,8 +82,8 @@ def test_a_swap_of_columns_changes_neither_losses_nor_choice():
     y = X[:, 0] * X[:, 1] + X[:, 2] > 0
     S = np.array([True, False, True, False])
     found = [
-        choose_best(CLASSIFIERS, np.hstack(pair), y, rng=np.random.default_rng(1))
-        for pair in ((X, X_tilde), swap(X, X_tilde, S))
+        choose_best(CLASSIFIERS, pair, Target(y), rng=np.random.default_rng(1))
+        for pair in (pair_of(X, X_tilde), pair_of(X, X_tilde).swap(S))
     ]
     assert found[0][0].name == found[1][0].name
     for name, loss in found[0][1].items():
@@ -93,16 +111,16 @@ class Counting(ClassifierMixin, BaseEstimator):
 def test_a_large_table_needs_few_folds(n, n_fits):
     Counting.fits = ()
     best = BestOf((candidate("counting", Counting()),), "log_loss")
-    choose_best(best, np.zeros((n, 2)), np.arange(n) % 2, rng=np.random.default_rng(0))
+    choose_best(best, pair_of(*np.zeros((2, n, 1))), Target(np.arange(n) % 2), rng=np.random.default_rng(0))
     assert Counting.fits == (n - n // 5,) * n_fits
 
 
 def test_the_answer_does_not_depend_on_the_number_of_jobs():
     X, X_tilde, _ = tables()
     y = X[:, 0] > 0
-    XX = np.hstack([X, X_tilde])
     best = BestOf((candidate("forest", RandomForestClassifier(3)), *CLASSIFIERS.candidates), "brier")
-    runs = [choose_best(best, XX, y, rng=np.random.default_rng(2), n_jobs=jobs) for jobs in (1, 2)]
+    pair = pair_of(X, X_tilde)
+    runs = [choose_best(best, pair, Target(y), rng=np.random.default_rng(2), n_jobs=jobs) for jobs in (1, 2)]
     assert runs[0][1] == runs[1][1]
 
 
@@ -110,17 +128,9 @@ def test_the_chosen_model_is_scored_by_its_own_score_and_the_notes_say_why():
     X, X_tilde, rng = tables()
     y = (X**2).sum(axis=1) > 4
     selection = select_features(
-        X,
-        y,
-        feature_model=None,
-        knockoffs=X_tilde,
-        estimator=CLASSIFIERS,
-        importance=None,
-        fdr=0.5,
-        notes={"task": "told"},
-        rng=rng,
+        X, y, knockoffs=Brought(X_tilde), statistic=CLASSIFIERS, fdr=0.5, notes={"task": "told"}, rng=rng
     )
-    assert list(selection.notes) == ["task", "estimator", "importance"]
+    assert list(selection.notes) == ["task", "knockoffs", "estimator", "importance"]
     assert selection.notes["importance"] == "bayes"
     assert selection.notes["estimator"].startswith(
         "estimator='bayes', because it predicts held-out rows best: log-loss 0.3"
@@ -148,16 +158,7 @@ def test_the_choice_sees_the_columns_in_the_order_of_the_fit():
     orders = set()
     for seed in range(8):
         Recorder.seen = ()
-        select_features(
-            X,
-            y,
-            feature_model=None,
-            knockoffs=X_tilde,
-            estimator=best,
-            importance=None,
-            fdr=0.5,
-            rng=np.random.default_rng(seed),
-        )
+        select_features(X, y, knockoffs=Brought(X_tilde), statistic=best, fdr=0.5, rng=np.random.default_rng(seed))
         assert len(Recorder.seen) == 15  # two candidates and the score, on five folds each
         assert len(set(Recorder.seen)) == 1
         orders.add(Recorder.seen[0])
@@ -166,13 +167,13 @@ def test_the_choice_sees_the_columns_in_the_order_of_the_fit():
 
 def test_rows_of_weight_zero_are_not_there():
     X, X_tilde, rng = tables()
-    XX, y = np.hstack([X, X_tilde]), np.where(X[:, 0] > 0, "b", "a").astype(object)
+    pair, y = pair_of(X, X_tilde), np.where(X[:, 0] > 0, "b", "a").astype(object)
     y[:3], weights = "never", np.ones(400)
     weights[:3] = 0
     weights[3:] = rng.uniform(0.5, 2, size=397)
     found = [
         choose_best(
-            CLASSIFIERS, XX[rows], y[rows].astype(str), sample_weight=weights[rows], rng=np.random.default_rng(3)
+            CLASSIFIERS, pair.rows(rows), Target(y[rows].astype(str), weights[rows]), rng=np.random.default_rng(3)
         )
         for rows in (slice(None), slice(3, None))
     ]
@@ -184,9 +185,10 @@ def test_rows_of_weight_zero_are_not_there():
 def test_numbers_are_compared_in_units_of_their_own():
     X, X_tilde, rng = tables()
     y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=400)
-    best = choose(y).estimator
-    XX = np.hstack([X, X_tilde])
-    losses = [choose_best(best, XX, scale * y, rng=np.random.default_rng(0))[1] for scale in (1.0, 1e150, 1e-200)]
+    best, pair = choose(y).statistic, pair_of(X, X_tilde)
+    losses = [
+        choose_best(best, pair, Target(scale * y), rng=np.random.default_rng(0))[1] for scale in (1.0, 1e150, 1e-200)
+    ]
     for other in losses[1:]:
         assert other == pytest.approx(losses[0], rel=1e-6)
     assert losses[0]["boosting"] < losses[0]["lasso"] < 1.2  # about the variance, for a model that sees nothing
@@ -195,10 +197,10 @@ def test_numbers_are_compared_in_units_of_their_own():
 @pytest.mark.parametrize("n", [99, 100])
 def test_with_few_rows_there_is_no_choice(n):
     choice = choose(np.arange(n) % 2)
-    assert isinstance(choice.estimator, BestOf) == (n == 100)
+    assert isinstance(choice.statistic, BestOf) == (n == 100)
     assert n == 100 or "99 rows are few for boosting" in choice.notes["estimator"]
     weights = np.where(np.arange(200) < n, 1.0, 0.0)
-    assert isinstance(choose(np.arange(200) % 2, sample_weight=weights).estimator, BestOf) == (n == 100)
+    assert isinstance(choose(np.arange(200) % 2, sample_weight=weights).statistic, BestOf) == (n == 100)
 
 
 def test_a_rare_class_in_a_large_table_does_not_stop_the_default():
@@ -226,24 +228,25 @@ def test_lasso_stands_alone_where_boosting_cannot():
     y = np.arange(120) % 3
     for importance in ("coefficients", "integrated-gradients"):
         choice = choose(y, importance=importance)
-        assert type(choice.estimator).__name__ == "LogisticPathCV"
-        assert importance in choice.notes["estimator"]
+        assert type(choice.statistic.estimator).__name__ == "LogisticPathCV"
+        assert importance.replace("-", "_") in choice.notes["estimator"]
     assert "of your own" in choose(y, importance=lambda *a, **k: None).notes["estimator"]
-    assert isinstance(choose(y, importance=partial(swap_score, loss="brier")).estimator, BestOf)
+    assert isinstance(choose(y, importance=Score(partial(swap_score, loss="brier"))).statistic, BestOf)
+    assert isinstance(choose(y, importance=swap_score, loss="brier").statistic, BestOf)
     lonely = np.append(y, 7)
-    assert "class '7' has a single row" in choose(lonely).notes["estimator"]
-    assert choose(lonely).evaluation == "in_sample"
+    assert "class '7' has a single row" in choose(lonely, task="classification").notes["estimator"]
+    assert choose(lonely, task="classification").statistic.rows == "in_sample"
 
 
 def test_every_candidate_gets_what_was_asked_for():
-    best = choose(np.arange(120) % 3, estimator="best", importance="swap-integral", evaluation="held-out").estimator
-    assert [(c.name, c.evaluation) for c in best.candidates] == [("lasso", "held_out"), ("boosting", "held_out")]
+    best = choose(np.arange(120) % 3, estimator="best", importance="swap-integral", rows="held-out").statistic
+    assert [(c.name, c.rows) for c in best.candidates] == [("lasso", "held_out"), ("boosting", "held_out")]
     assert best.loss == "log_loss"
-    assert choose(np.linspace(0, 1, 120)).estimator.loss == "squared_error"
+    assert choose(np.linspace(0, 1, 120)).statistic.loss == "squared_error"
 
 
 def test_out_of_bag_is_refused_and_best_is_among_the_names():
     with pytest.raises(InputError, match="use it with estimator='forest'"):
-        choose(np.arange(120) % 2, evaluation="out-of-bag")
+        choose(np.arange(120) % 2, rows="out-of-bag")
     with pytest.raises(InputError, match="best"):
         choose(np.arange(120) % 2, estimator="bset")

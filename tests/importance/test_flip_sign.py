@@ -58,7 +58,7 @@ def tables(seed=0, n=60):
 
 
 def load(name):
-    module, attribute = SCORES[name].split(":")
+    module, attribute = SCORES[name].function.split(":")
     if find_spec(module) is None:
         pytest.skip(f"{module} is not there yet")
     return getattr(import_module(module), attribute)
@@ -122,7 +122,7 @@ def test_every_score_flips_its_sign(name, grouping):
     X, X_tilde, signal = tables()
     S = np.random.default_rng(1).random(feature_of.max() + 1) < 0.5
     S[:2] = [True, False]
-    for model, y in models_for(SCORES[name].split(":")[0], np.hstack([X, X_tilde]), signal):
+    for model, y in models_for(SCORES[name].function.split(":")[0], np.hstack([X, X_tilde]), signal):
         check_flip(score, model, X, X_tilde, y, S, feature_of)
 
 
@@ -164,7 +164,7 @@ def test_one_permutation_a_column_would_not_flip():
     # the check sees a score that draws a new order for each column: the fault it is there for
     from functools import partial
 
-    from knockoffs.importance.accuracy_drop import permutation
+    from knockoffs.importance.accuracy_drop import permutation_score as permutation
 
     def permuted_column_by_column(X, X_tilde, rng):
         XX = rng.permuted(np.hstack([X, X_tilde]), axis=0)

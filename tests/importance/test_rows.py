@@ -1,3 +1,4 @@
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -9,9 +10,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from knockoffs.errors import InputError, KnockoffWarning
-from knockoffs.importance.accuracy_drop import accuracy_drop, swap, swap_integral
-from knockoffs.importance.rows import EVALUATIONS, draw_folds, fit_and_score, predicts_classes, warn_if_saturated
+from knockoffs.importance.accuracy_drop import swap_score
+from knockoffs.importance.rows import ROWS, draw_folds
 from knockoffs.importance.scores import Scores
+from knockoffs.importance.statistic import ModelScore, warn_if_saturated
+from knockoffs.importance.statistic import fit_and_score as fit_and_score_pair
+from knockoffs.response.fresh import predicts_classes
+from knockoffs.sampling.pair import Pair
+from knockoffs.table.target import Target
+
+
+def fit_and_score(estimator, score, X, X_tilde, y, *, sample_weight=None, rng, n_jobs=None, **options):
+    pair, target = Pair(X, X_tilde, np.arange(X.shape[1])), Target(np.asarray(y), sample_weight)
+    return fit_and_score_pair(ModelScore(estimator, score, **options), pair, target, rng=rng, n_jobs=n_jobs)
 
 
 @pytest.fixture
@@ -44,12 +55,10 @@ def numbered(n):
 
 def test_in_sample_and_held_out_rows():
     X, X_tilde, y = numbered(200)
-    inside = fit_and_score(
-        Remembering(), rows_seen, X, X_tilde, y, evaluation="in_sample", rng=np.random.default_rng(0)
-    )
+    inside = fit_and_score(Remembering(), rows_seen, X, X_tilde, y, rows="in_sample", rng=np.random.default_rng(0))
     assert inside.Z.all() and inside.Z_tilde.all()
     out = fit_and_score(
-        Remembering(), rows_seen, X, X_tilde, y, evaluation="held_out", n_folds=4, rng=np.random.default_rng(0)
+        Remembering(), rows_seen, X, X_tilde, y, rows="held_out", n_folds=4, rng=np.random.default_rng(0)
     )
     np.testing.assert_array_equal(out.Z + out.Z_tilde, 1.0)
     assert out.Z_tilde.sum() == 50
@@ -69,7 +78,7 @@ def test_cross_fitting_scores_every_row_by_a_model_that_never_saw_it():
         X,
         X_tilde,
         y,
-        evaluation="cross_fitted",
+        rows="cross_fitted",
         n_folds=7,
         n_fits=2,
         rng=np.random.default_rng(0),
@@ -88,22 +97,22 @@ def test_folds_are_weighted_by_their_rows():
         return Scores(np.array([X[:, 0].mean(), (X[:, 0] ** 2).mean()]), np.zeros(2))
 
     scores = fit_and_score(
-        Remembering(), score, X, X_tilde, y, evaluation="cross_fitted", n_folds=3, rng=np.random.default_rng(0)
+        Remembering(), score, X, X_tilde, y, rows="cross_fitted", n_folds=3, rng=np.random.default_rng(0)
     )
     assert scores.Z == pytest.approx([4.5, 28.5])
 
 
-@pytest.mark.parametrize("evaluation", EVALUATIONS)
-def test_jobs_do_not_change_the_answer(data, evaluation):
+@pytest.mark.parametrize("rows", ROWS)
+def test_jobs_do_not_change_the_answer(data, rows):
     X, X_tilde, y = data
     answers = [
         fit_and_score(
             RandomForestClassifier(5),
-            partial(swap, loss="log_loss"),
+            partial(swap_score, loss="log_loss"),
             X,
             X_tilde,
             y,
-            evaluation=evaluation,
+            rows=rows,
             n_folds=3,
             n_fits=2,
             rng=np.random.default_rng(3),
@@ -120,7 +129,9 @@ def test_random_states_come_from_the_generator(data):
     before = np.random.get_state()[1].copy()  # noqa: NPY002
 
     def run(seed, model):
-        return fit_and_score(model, partial(swap, loss="log_loss"), X, X_tilde, y, rng=np.random.default_rng(seed)).Z
+        return fit_and_score(
+            model, partial(swap_score, loss="log_loss"), X, X_tilde, y, rng=np.random.default_rng(seed)
+        ).Z
 
     free, nested = RandomForestClassifier(5), make_pipeline(StandardScaler(), RandomForestClassifier(5))
     fixed = RandomForestClassifier(5, random_state=4)
@@ -145,25 +156,25 @@ def test_folds_spread_every_class():
 
 def test_input_that_cannot_be_used(data):
     X, X_tilde, y = data
-    run = partial(fit_and_score, KNeighborsClassifier(), swap, X, X_tilde, rng=np.random.default_rng(0))
-    with pytest.raises(InputError, match="evaluation='cross_fit' is not known. Did you mean 'cross_fitted'"):
-        run(y, evaluation="cross_fit")
+    run = partial(fit_and_score, KNeighborsClassifier(), swap_score, X, X_tilde, rng=np.random.default_rng(0))
+    with pytest.raises(InputError, match="rows='cross_fit' is not known. Did you mean 'cross_fitted'"):
+        run(y, rows="cross_fit")
     with pytest.raises(InputError, match="n_folds=1: use between 2 and the number of rows, 90"):
-        run(y, evaluation="cross_fitted", n_folds=1)
+        run(y, rows="cross_fitted", n_folds=1)
     with pytest.raises(InputError, match="n_fits=0"):
         run(y, n_fits=0)
     with pytest.raises(InputError, match="class 'rare' of y has a single row"):
-        run(np.where(np.arange(90) == 5, "rare", y), evaluation="cross_fitted")
+        run(np.where(np.arange(90) == 5, "rare", y), rows="cross_fitted")
     with pytest.raises(InputError, match="KNeighborsClassifier.fit takes no sample_weight"):
         run(y, sample_weight=np.ones(90))
     with pytest.raises(
         InputError, match="needs a forest of scikit-learn with bootstrap=True, not KNeighborsClassifier"
     ):
-        run(y, evaluation="out_of_bag")
+        run(y, rows="out_of_bag")
     forest = RandomForestClassifier(20)
     with pytest.raises(InputError, match="cannot predict a table"):
-        own_loss = partial(swap, loss=lambda y, p: (y != p).astype(float))
-        fit_and_score(forest, own_loss, X, X_tilde, y, evaluation="out_of_bag", rng=np.random.default_rng(0))
+        own_loss = partial(swap_score, loss=lambda y, p: (y != p).astype(float))
+        fit_and_score(forest, own_loss, X, X_tilde, y, rows="out_of_bag", rng=np.random.default_rng(0))
 
 
 def test_weights_reach_fit_and_score(data):
@@ -194,11 +205,11 @@ def test_out_of_bag_is_scikit_learns(data, kind):
 
         XX = np.hstack([X, X_tilde])
         seen.append((path_losses(model, XX, XX, y, loss), model.forest))
-        return swap(model, X, X_tilde, y, rng=rng)
+        return swap_score(model, X, X_tilde, y, rng=rng)
 
     loss = "brier" if kind is RandomForestClassifier else "squared_error"
     forest = kind(60, oob_score=True, random_state=0)
-    scores = fit_and_score(forest, spy, X, X_tilde, y, evaluation="out_of_bag", rng=np.random.default_rng(0))
+    scores = fit_and_score(forest, spy, X, X_tilde, y, rows="out_of_bag", rng=np.random.default_rng(0))
     path, fitted = seen[0]
     if kind is RandomForestClassifier:
         P = fitted.oob_decision_function_
@@ -214,22 +225,25 @@ def test_out_of_bag_does_not_saturate_where_in_sample_does():
     X, X_tilde = rng.normal(size=(2, 200, 30))
     y = (X[:, :5].sum(axis=1) > 0).astype(int)
     shares = {}
-    for evaluation in ("in_sample", "out_of_bag"):
+    for rows in ("in_sample", "out_of_bag"):
         forest = RandomForestClassifier(100, random_state=0)
-        scores = fit_and_score(forest, swap, X, X_tilde, y, evaluation=evaluation, rng=rng)
-        shares[evaluation] = np.mean(scores.Z == scores.Z_tilde)
+        scores = fit_and_score(forest, swap_score, X, X_tilde, y, rows=rows, rng=rng)
+        shares[rows] = np.mean(scores.Z == scores.Z_tilde)
     assert shares["in_sample"] > 0.9 > 0.5 > shares["out_of_bag"]
 
 
-def test_saturation_is_reported():
-    with pytest.warns(KnockoffWarning, match="W is exactly 0 for 3 of 4 features.*evaluation='cross_fitted'"):
-        warn_if_saturated(np.array([0.0, 0.0, 0.0, 1.0]))
-    with pytest.warns(KnockoffWarning):
-        warn_if_saturated(np.zeros(2), partial(swap_integral, loss="accuracy"))
-    with pytest.warns(KnockoffWarning):
-        warn_if_saturated(np.zeros(2), accuracy_drop)
-    warn_if_saturated(np.array([0.0, 1.0]), swap)
-    warn_if_saturated(np.zeros(4), rows_seen)  # coefficients of a lasso are sparse by design
+def test_saturation_is_reported(data):
+    def stuck(model, X, X_tilde, y, **options):
+        return Scores(np.array([0.0, 2.0, 0.5, 1.0]), np.array([0.0, 2.0, 0.5, 0.0]))
+
+    X, X_tilde, y = data
+    pair = Pair(X, X_tilde, np.arange(4))
+    statistic = ModelScore(KNeighborsClassifier(), stuck, saturates=True)
+    with pytest.warns(KnockoffWarning, match="W is exactly 0 for 3 of 4 features.*rows='cross_fitted'"):
+        statistic(pair, Target(y), rng=np.random.default_rng(0))
+    # coefficients of a lasso are sparse by design
+    replace(statistic, saturates=False)(pair, Target(y), rng=np.random.default_rng(0))
+    warn_if_saturated(Scores(np.array([0.0, 1.0]), np.zeros(2)))
 
 
 def test_what_predicts_classes():
@@ -252,10 +266,8 @@ def test_an_estimator_is_copied_for_every_fit_and_left_as_it_was(data):
 
     for estimator in (Once(), KNeighborsClassifier(3)):
         before = dict(vars(estimator))
-        for evaluation in ("in_sample", "cross_fitted"):
-            fit_and_score(
-                estimator, nothing, X, X_tilde, y, evaluation=evaluation, n_fits=2, rng=np.random.default_rng(0)
-            )
+        for rows in ("in_sample", "cross_fitted"):
+            fit_and_score(estimator, nothing, X, X_tilde, y, rows=rows, n_fits=2, rng=np.random.default_rng(0))
         assert vars(estimator) == before
 
 
@@ -274,7 +286,7 @@ def test_every_score_draws_from_a_stream_of_its_own(data):
             X,
             X_tilde,
             y,
-            evaluation="cross_fitted",
+            rows="cross_fitted",
             n_folds=3,
             n_fits=2,
             rng=np.random.default_rng(seed),

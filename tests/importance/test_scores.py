@@ -13,8 +13,7 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
-from knockoffs.importance.accuracy_drop import swap as swap_score
-from knockoffs.importance.accuracy_drop import swap_integral
+from knockoffs.importance.accuracy_drop import swap_integral, swap_score
 from knockoffs.importance.coefficients import coefficient_magnitude
 from knockoffs.importance.saliency import gradient_saliency, integrated_gradients
 from knockoffs.sampling.swap import swap

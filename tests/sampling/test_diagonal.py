@@ -11,7 +11,7 @@ from knockoffs.sampling.diagonal.equicorrelated import equicorrelated
 from knockoffs.sampling.diagonal.maximum_entropy import Entropy, maximum_entropy
 from knockoffs.sampling.diagonal.mvr import Reconstructability, mvr
 from knockoffs.sampling.diagonal.newton import MARGIN, factor, inner_start, minimise, symmetric
-from knockoffs.sampling.diagonal.sdp import GAP, Barrier, follow_path, sdp
+from knockoffs.sampling.diagonal.sdp import BLOCK_GAP, GAP, Barrier, follow_path, sdp
 
 every_method = pytest.mark.parametrize("method", DIAGONALS)
 OBJECTIVES = [Entropy(), Reconstructability(), Barrier(0.03)]
@@ -83,7 +83,14 @@ def test_strictly_feasible_with_features_of_several_columns(method):
     assert (D[~same_feature] == 0).all() and np.array_equal(D, D.T)
     assert np.linalg.eigvalsh(D)[0] > 0
     assert smallest_relative(2 * Sigma - D, Sigma) >= 0.5 * MARGIN
-    # within a feature D is a multiple of Sigma, so that the answer does not depend on the basis of the block
+
+
+@every_method
+def test_scaled_blocks_are_multiples_of_those_of_sigma(method):
+    rng = np.random.default_rng(1)
+    Sigma = random_covariance(20, 1e5, rng)
+    feature_of = rng.permutation(np.repeat(np.arange(9), [1, 1, 1, 1, 2, 2, 3, 4, 5]))
+    D = solve_diagonal(Sigma, method, feature_of, full_blocks=False)
     for feature in range(9):
         block = np.ix_(feature_of == feature, feature_of == feature)
         assert np.ptp(D[block] / Sigma[block]) < 1e-9 * np.abs(D[block] / Sigma[block]).max()
@@ -98,7 +105,8 @@ def test_identity(method):
 def test_one_feature_that_owns_every_column(method):
     # alone, a feature can be drawn afresh: D = Sigma
     Sigma = random_covariance(4, 100, np.random.default_rng(3))
-    np.testing.assert_allclose(solve_diagonal(Sigma, method, np.zeros(4, dtype=int)), Sigma, rtol=0, atol=3e-6)
+    atol = 2 * BLOCK_GAP if method == "sdp" else 3e-6
+    np.testing.assert_allclose(solve_diagonal(Sigma, method, np.zeros(4, dtype=int)), Sigma, rtol=0, atol=atol)
 
 
 @every_method
@@ -116,7 +124,9 @@ def test_basis_within_a_feature_does_not_matter(method):
     Sigma, feature_of = random_covariance(9, 50, rng), np.repeat(np.arange(3), 3)
     B = block_diag(*rng.standard_normal((3, 3, 3)))
     D = solve_diagonal(Sigma, method, feature_of)
-    np.testing.assert_allclose(solve_diagonal(B @ Sigma @ B.T, method, feature_of), B @ D @ B.T, rtol=1e-6, atol=1e-9)
+    # the SDP is flat near its optimum, and stops within BLOCK_GAP of it
+    rtol, atol = (0.01, 0.01) if method == "sdp" else (1e-6, 1e-7)
+    np.testing.assert_allclose(solve_diagonal(B @ Sigma @ B.T, method, feature_of), B @ D @ B.T, rtol=rtol, atol=atol)
 
 
 @every_method
@@ -126,7 +136,7 @@ def test_order_of_columns_and_of_features_does_not_matter(method):
     order, names = rng.permutation(12), rng.permutation(8)
     D = solve_diagonal(Sigma, method, feature_of)
     other = solve_diagonal(Sigma[np.ix_(order, order)], method, names[feature_of[order]])
-    np.testing.assert_allclose(other, D[np.ix_(order, order)], rtol=1e-6, atol=1e-4 if method == "sdp" else 0)
+    np.testing.assert_allclose(other, D[np.ix_(order, order)], rtol=1e-6, atol=1e-2 if method == "sdp" else 1e-8)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=lambda o: type(o).__name__)
@@ -270,7 +280,7 @@ def test_features_of_two_columns_against_brute_force(method):
     options = {"xatol": 1e-10, "fatol": 1e-14, "maxiter": 4000}
     best = nelder_mead(loss, start, method="Nelder-Mead", options=options)
     best = nelder_mead(loss, best.x, method="Nelder-Mead", options=options)
-    D = solve_diagonal(Sigma, method, feature_of)
+    D = solve_diagonal(Sigma, method, feature_of, full_blocks=False)
     s = np.array([D[0, 0] / Sigma[0, 0], D[1, 1] / Sigma[1, 1]])
     assert loss(s) <= best.fun + 1e-9 * abs(best.fun)
     np.testing.assert_allclose(D, D_of(best.x), rtol=1e-6)

@@ -49,7 +49,7 @@ def test_every_installation_gives_the_same_table(tmp_path, installed):
     assert table.names == tuple(MIXED)
     np.testing.assert_array_equal(table.X[:, 0], MIXED["size"])  # to the last bit, also denormal numbers
     np.testing.assert_array_equal(table.X[:, 1:], [[3, 1, 1], [-1, 0, 0], [2, 2, 1]])
-    assert [column.kind for column in table.columns] == ["number", "integer", "string", "boolean"]
+    assert [column.dtype for column in table.columns] == ["number", "integer", "string", "boolean"]
 
 
 def test_missing_cells(tmp_path):

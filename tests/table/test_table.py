@@ -61,7 +61,7 @@ def test_labels_become_codes_and_come_back(frame):
     np.testing.assert_array_equal(table.X[:, 2], [1, 0, 1])  # blue, red
     np.testing.assert_array_equal(table.X[:, 3], [1, 0, 1])  # False, True
     assert table.columns[2].levels == ("blue", "red")
-    assert [column.kind for column in table.columns] == ["number", "integer", "string", "boolean", "category"]
+    assert [column.dtype for column in table.columns] == ["number", "integer", "string", "boolean", "category"]
     back = table.decode(table.X)
     assert type(back) is type(frame)
     assert back.equals(frame)
@@ -113,7 +113,7 @@ REFUSED_TABLES = [
     (pd.Series([1.0, 2.0]), "X has 1 dimensions"),
     ("table.csv", "X is str"),
     (None, "X is NoneType"),
-    ([[1.0, {"a": 1}]], r"X holds \{'a': 1\} \(dict\) in row 0, column 'x1'"),
+    ([[1.0, {"a": 1}]], r"column 'x1' of X holds \{'a': 1\} \(dict\) in row 0"),
     (np.zeros(2, dtype=[("a", float)]), "structured array"),
     (np.array([["2020-01-01"]], dtype="datetime64[D]"), "neither numbers nor labels"),
 ]
@@ -207,10 +207,14 @@ def test_numbers_in_boxes_are_numbers(y):
 @pytest.mark.parametrize(
     ("fdr", "n_features", "message"),
     [
-        (0.05, 10, "fdr=0.05 can never select with 10 features: .* 1/fdr = 20 selections. Use fdr >= 0.1 or offset=0."),
-        (0.1, 7, "1/fdr = 10 selections. Use fdr >= 0.1429 or"),
-        (0.03, 30, "1/fdr = 34 selections. Use fdr >= 0.0334 or"),
-        (0.9, 1, "Use offset=0, or more features"),
+        (
+            0.05,
+            10,
+            "fdr=0.05 can never select with 10 features: .* 1/fdr = 20 selections. Use fdr >= 0.1; offset=0",
+        ),
+        (0.1, 7, "1/fdr = 10 selections. Use fdr >= 0.1429; offset=0"),
+        (0.03, 30, "1/fdr = 34 selections. Use fdr >= 0.0334; offset=0"),
+        (0.9, 1, "More features are needed; offset=0 selects"),
     ],
 )
 def test_a_level_that_can_never_select_is_refused(fdr, n_features, message):

@@ -49,7 +49,7 @@ Weights = Annotated[str | None, typer.Option(help="Column with the weights of th
 OutFolder = Annotated[Path | None, typer.Option(help="Folder for selection.json and selection.csv.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that are there already.")]
 Fdr = Annotated[float, typer.Option(help="False discovery rate to hold.")]
-Folds = Annotated[int, typer.Option(help="Folds of a cross-fitted evaluation, and of the choice of a model.", min=2)]
+Folds = Annotated[int, typer.Option(help="Folds of a cross-fitted score, and of the choice of a model.", min=2)]
 FeatureModelName = Annotated[
     str | None,
     typer.Option(
@@ -75,9 +75,7 @@ Loss = Annotated[
         "for numbers."
     ),
 ]
-Evaluation = Annotated[
-    str | None, typer.Option(help="Rows that are scored: in-sample, held-out, cross-fitted, out-of-bag.")
-]
+Rows = Annotated[str | None, typer.Option(help="Rows that are scored: in-sample, held-out, cross-fitted, out-of-bag.")]
 Task = Annotated[str | None, typer.Option(help="regression or classification, where the target does not tell.")]
 
 
@@ -169,7 +167,7 @@ def select(
         ),
     ] = None,
     loss: Loss = None,
-    evaluation: Evaluation = None,
+    rows: Rows = None,
     task: Task = None,
     rule: Annotated[str, typer.Option(help="W from Z: difference or signed-maximum.")] = "difference",
     offset: Annotated[int, typer.Option(help="1 (knockoff+) or 0.")] = 1,
@@ -194,7 +192,7 @@ def select(
         "estimator": estimator,
         "importance": importance,
         "loss": loss,
-        "evaluation": evaluation,
+        "rows": rows,
         "task": task,
         "rule": rule,
         "offset": offset,
@@ -302,7 +300,7 @@ def path(
     fake: Annotated[str, typer.Option(help="What a column moves to: swapped or permuted.")] = "swapped",
     lambda_range: Annotated[tuple[float, float], typer.Option(help="Where lambda starts and ends.")] = (0.0, 10.0),
     points: Annotated[int, typer.Option(help="Lambdas in the range.", min=2)] = 41,
-    evaluation: Evaluation = None,
+    rows: Rows = None,
     task: Task = None,
     folds: Folds = 5,
     weights: Weights = None,
@@ -327,7 +325,7 @@ def path(
         "fake": fake,
         "lambda_range": lambda_range,
         "n_lams": points,
-        "evaluation": evaluation,
+        "rows": rows,
         "task": task,
         "n_folds": folds,
     }
@@ -348,7 +346,7 @@ def path(
         raise bad_call(f"--column {unused[0]!r} is not among the features: it is the target, the weights or dropped.")
     with spoken_warnings():
         found, notes = follow_path(frame, parameters, jobs)
-    model, rows = notes.pop("model"), notes["evaluation"]
+    model, rows = notes.pop("model"), notes["rows"]
     write_path(found, list(dict.fromkeys(column)), out, target=target, model=model, rows=rows, fake=fake)
     say(f"wrote {out}")
 

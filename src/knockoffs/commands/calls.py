@@ -43,10 +43,10 @@ def check_call(parameters: Mapping[str, Any]) -> None:
         from knockoffs.importance.losses import LOSSES
 
         check_name("loss", parameters["loss"], LOSSES)
-    if parameters.get("evaluation"):
-        from knockoffs.importance.rows import EVALUATIONS
+    if parameters.get("rows"):
+        from knockoffs.importance.rows import ROWS
 
-        check_name("evaluation", parameters["evaluation"], EVALUATIONS)
+        check_name("rows", parameters["rows"], ROWS)
     if parameters.get("task"):
         from knockoffs.defaults import TASKS
 

@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.commands.output import printable, say
 from knockoffs.commands.work import take_apart
-from knockoffs.defaults import choose
+from knockoffs.defaults import choose, task_for
 from knockoffs.errors import InputError
-from knockoffs.estimator import as_generator
-from knockoffs.feature_choice import feature_model_for, load_feature_model, read_features
+from knockoffs.features.source import knockoff_source
 from knockoffs.importance.accuracy_drop import FAKES
-from knockoffs.importance.best import settle
-from knockoffs.importance.lambda_path import Fake, LambdaPath, lambda_path
-from knockoffs.importance.losses import LossLike
-from knockoffs.importance.rows import fit_and_score
-from knockoffs.importance.scores import Scores
-from knockoffs.procedure import fit_feature_model
-from knockoffs.sampling.sampler import sample_knockoffs
-from knockoffs.sampling.swap import swap
+from knockoffs.importance.lambda_path import LambdaPath
+from knockoffs.procedure import follow_lambda
+from knockoffs.seeds import as_generator
 from knockoffs.table.files import write_table_file
 from knockoffs.table.table import MIN_ROWS
-from knockoffs.table.target import check_target, check_weights
+from knockoffs.table.target import as_target, check_weights
 from knockoffs.table.writer import atomic_file
 
 MOST_LETTERS = 28  # of a name in the legend
@@ -44,35 +36,6 @@ RISE_OF = {  # the y axis; a loss without a line here goes by its name
 AT_ONE = {"swapped": "swapped with its knockoff", "permuted": "permuted"}
 
 
-def path_scores(
-    model: Any,
-    X: NDArray,
-    X_tilde: NDArray,
-    y: NDArray,
-    *,
-    feature_of: NDArray[np.intp],
-    rng: Generator,
-    sample_weight: NDArray | None = None,
-    fake: Fake,
-    lams: NDArray,
-    loss: LossLike,
-) -> Scores:
-    """W along lambda as scores of shape (n_features, n_lams), so that folds and fits average it as any score."""
-    path = lambda_path(
-        model,
-        X,
-        X_tilde,
-        y,
-        rng=rng,
-        fake=fake,
-        lams=lams,
-        loss=loss,
-        feature_of=feature_of,
-        sample_weight=sample_weight,
-    )
-    return Scores(path.W, np.zeros_like(path.W))
-
-
 def follow_path(frame: Any, parameters: Mapping[str, Any], jobs: int | None) -> tuple[LambdaPath, dict[str, str]]:
     """Follow W along lambda for every feature of a frame; also notes on what was chosen by default.
 
@@ -80,51 +43,28 @@ def follow_path(frame: Any, parameters: Mapping[str, Any], jobs: int | None) -> 
     ``swap``.
     """
     X, y, weights = take_apart(frame, parameters)
-    family = load_feature_model(parameters["feature_model"])
-    table = read_features(X, family, min_rows=MIN_ROWS)
-    target = check_target(y, table)
-    weights = check_weights(weights, len(target))
-    asked = {key: parameters[key] for key in ("estimator", "loss", "evaluation", "task")}
-    choice = choose(target, importance="swap", sample_weight=weights, **asked)
-    low, high = parameters["lambda_range"]
-    lams = np.linspace(low, high, parameters["n_lams"])
+    source = knockoff_source(parameters["feature_model"], parameters["feature_model_options"])
+    table = source.read(X, min_rows=MIN_ROWS)
+    task = task_for(parameters["task"], parameters["estimator"])
+    target = as_target(y, table, task=task, weights=check_weights(weights, len(table)))
+    asked = {key: parameters[key] for key in ("estimator", "loss", "rows", "n_folds")}
+    choice = choose(target, importance="swap", **asked)
     say(f"following {len(table.names)} features of {len(target)} rows for {parameters['target']!r}")
-
-    fit_stream, draw_stream, swap_stream, score_stream, choice_stream = as_generator(parameters["seed"]).spawn(5)
-    unfitted = feature_model_for(family, table, parameters["feature_model_options"])
-    feature_model = fit_feature_model(unfitted, table.X, feature_names=table.names, rng=fit_stream, n_jobs=jobs)
-    X_tilde = sample_knockoffs(feature_model.as_network(), table.X, draw_stream)
-    S = swap_stream.random(len(table.names)) < 0.5  # as in the procedure
-    left, right = swap(table.X, X_tilde, S)
-    y = target.astype(float) if choice.task == "regression" else target
-    n_folds = parameters["n_folds"]
-    estimator, importance, evaluation, said = settle(
-        choice.estimator,
-        choice.importance,
-        choice.evaluation,
-        left,
-        right,
-        y,
-        n_folds=n_folds,
-        sample_weight=weights,
-        rng=choice_stream,
+    low, high = parameters["lambda_range"]
+    path, draw = follow_lambda(
+        table,
+        target,
+        knockoffs=source,
+        statistic=choice.statistic,
+        lams=np.linspace(low, high, parameters["n_lams"]),
+        fake=FAKES[parameters["fake"]],
+        rng=as_generator(parameters["seed"]),
         n_jobs=jobs,
     )
-    loss = importance.keywords["loss"]
-    scores = fit_and_score(
-        estimator,
-        partial(path_scores, fake=FAKES[parameters["fake"]], lams=lams, loss=loss),
-        left,
-        right,
-        y,
-        evaluation=evaluation,
-        n_folds=n_folds,
-        sample_weight=weights,
-        rng=score_stream,
-        n_jobs=jobs,
-    ).swap(S[:, None])
-    path = LambdaPath(lams, scores.Z - scores.Z_tilde, None, table.names, str(loss))
-    return path, choice.notes | said | {"model": type(estimator).__name__, "evaluation": evaluation}
+    notes = {**choice.notes, **draw.notes}
+    if draw.used is not None:
+        notes |= {"model": type(draw.used.estimator).__name__, "rows": draw.used.rows}
+    return path, notes
 
 
 def check_plotting() -> None:

@@ -147,10 +147,8 @@ def sample_table(
     force: bool,
 ) -> None:
     """Write knockoffs of a table, in the format that came in."""
-    from knockoffs.estimator import as_generator
-    from knockoffs.feature_choice import feature_model_for, load_feature_model, read_features
-    from knockoffs.procedure import fit_feature_model
-    from knockoffs.sampling.sampler import sample_knockoffs
+    from knockoffs.features.source import knockoff_source
+    from knockoffs.seeds import as_generator
 
     prepare_jobs(jobs)
     if out.is_dir():
@@ -161,20 +159,14 @@ def sample_table(
     check_output(out, [table, *other_paths(used)], force=force)
     frame = read(table, {"drop": drop})
     dropped = split_names(frame, drop, "--drop")
-    family = load_feature_model(feature_model)
-    checked = read_features(drop_columns(frame, dropped) if drop else frame, family, argument=table.name, min_rows=2)
+    source = knockoff_source(feature_model, options)
+    checked = source.read(drop_columns(frame, dropped) if drop else frame, argument=table.name, min_rows=2)
     fit_stream, draw_stream = as_generator(seed).spawn(2)
     say(f"fitting {feature_model} to {checked.X.shape[0]} rows of {checked.X.shape[1]} columns")
     with spoken_warnings():
-        model = fit_feature_model(
-            feature_model_for(family, checked, options),
-            checked.X,
-            feature_names=checked.names,
-            rng=fit_stream,
-            n_jobs=jobs,
-        )
+        settled = source(checked, rng=fit_stream, n_jobs=jobs)
         say("drawing knockoffs")
-        X_tilde = sample_knockoffs(model.as_network(), checked.X, draw_stream)
+        X_tilde = settled.sampler.sample(checked.X, draw_stream).X_tilde
     write_table_file(checked.decode(X_tilde), out)
     say(f"wrote {out}: {X_tilde.shape[0]} rows, {X_tilde.shape[1]} columns")
 
@@ -191,15 +183,15 @@ def sample_genotypes(
     force: bool,
 ) -> None:
     """Write knockoffs of a .bed file as another .bed file, by fastPHASE's model of the genotypes."""
-    from knockoffs.estimator import as_generator
     from knockoffs.registry import check_options
+    from knockoffs.seeds import as_generator
     from knockoffs.table.plink import check_bed_output, fastphase_models, sample_knockoffs_bed
 
     prepare_jobs(jobs)
     if out.is_dir():
         out = out / f"{bed.stem}.knockoffs.bed"
     check_bed_output(bed, out, force=force)
-    bound = check_options(fastphase_models, options, "feature_model_options")
+    bound = check_options(options, ("prefix", "start", "hidden_knockoff"), "feature_model_options")
     with spoken_warnings():
         models = fastphase_models(bed, n_jobs=jobs, **bound)
     say(f"drawing knockoffs of {bed}")

@@ -137,12 +137,26 @@ def load_hiv(
     return DataSet(f"hiv ({drug})", X[:, kept], np.log(fold[tested]), features, notes, as_arrays(columns))
 
 
-def treatment_selected(data: DataSet, group: str = "PI") -> np.ndarray:
-    """Which features of an HIV data set lie at a position of the treatment-selected panel, shape (d,)."""
-    if group not in TSM_POSITIONS:
-        raise unknown_option("group", group, TSM_POSITIONS)
-    positions = [int(re.match(r"P(\d+)\.", name).group(1)) for name in data.feature_names]  # type: ignore[union-attr]
-    return np.isin(positions, TSM_POSITIONS[group])
+def treatment_selected(data: DataSet) -> np.ndarray:
+    """Which features of an HIV data set lie at a position of its class's treatment-selected panel, shape (d,).
+
+    The class of the drug is read from the data: a position counts in the protease for a protease inhibitor, in the
+    reverse transcriptase for a nucleoside RT inhibitor.
+    """
+    return np.isin(positions_of(data), TSM_POSITIONS[drug_class(data)])
+
+
+def drug_class(data: DataSet) -> str:
+    """PI or NRTI: whose drugs the source of the data holds."""
+    found = [group for group, drugs in DRUGS.items() if set(drugs) <= set(data.columns)]
+    if len(found) != 1:
+        raise InputError(f"{data.name!r} is not an HIV data set: use the answer of load_hiv, with its columns.")
+    return found[0]
+
+
+def positions_of(data: DataSet) -> np.ndarray:
+    """Position of each feature's mutation in the enzyme, shape (d,)."""
+    return np.array([int(re.match(r"P(\d+)\.", name).group(1)) for name in data.feature_names])  # type: ignore[union-attr]
 
 
 def _fetch(group: str) -> Columns:

@@ -20,7 +20,9 @@ from knockoffs.experiments.repetitions import (
     statistics,
 )
 from knockoffs.experiments.runner import Arrays, Context, Table, fingerprint
-from knockoffs.sampling.swap import swap
+from knockoffs.importance.scores import Scores
+from knockoffs.procedure import score_swapped
+from knockoffs.sampling.pair import Pair
 from knockoffs.simulate import level_set_labels, polynomial_labels
 
 PANEL_B = ("swap_integral", "swap", "permutation_integral", "permutation")
@@ -102,12 +104,12 @@ def lasso_importance(data: Prepared, rng: Generator) -> NDArray:
     """Absolute coefficients of a cross-validated LASSO of the level on [X, X_tilde], shape (2 d,)."""
     from sklearn.linear_model import LassoCV
 
-    d = data.X.shape[1]
-    S = rng.random(d) < 0.5
-    XX = np.hstack(swap(data.X, data.X_tilde, S))
-    XX = (XX - XX.mean(axis=0)) / XX.std(axis=0)
-    Z = np.abs(LassoCV(cv=5, precompute=True, max_iter=20_000).fit(XX, data.y).coef_)
-    return np.where(np.tile(S, 2), np.roll(Z, d), Z)
+    def score(pairs: list[Pair]) -> list[Scores]:
+        XX = pairs[0].stacked
+        XX = (XX - XX.mean(axis=0)) / XX.std(axis=0)
+        return [Scores.of(np.abs(LassoCV(cv=5, precompute=True, max_iter=20_000).fit(XX, data.y).coef_))]
+
+    return score_swapped([data.pair], score, [rng])[0].stacked
 
 
 def _lasso_repetition(job: Job, rng: Generator) -> tuple[NDArray, NDArray]:

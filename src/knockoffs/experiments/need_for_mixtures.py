@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from knockoffs.experiments.repetitions import fit_mixture
 from knockoffs.experiments.runner import Arrays, Context, Table, fingerprint, mean_and_error
 from knockoffs.filter import false_discovery_proportion, knockoff_filter, knockoff_threshold, power
+from knockoffs.importance.scores import Scores
+from knockoffs.procedure import score_swapped
+from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import sample_knockoffs
-from knockoffs.sampling.swap import swap
 from knockoffs.simulate import simulate_three_components
 
 N_STARTS = 5  # of EM: from a single start one fit of the first 38 ended in a component of three far rows
@@ -60,11 +62,12 @@ def importance_of(
     """Z and Z_tilde, shape (2 d,), with knockoffs from a mixture fitted by EM."""
     fit_rng, draw_rng, swap_rng = rng.spawn(3)
     model, _ = fit_mixture(X, n_components, fit_rng, n_starts=n_starts)
-    X_tilde = sample_knockoffs(model.as_network(), X, draw_rng)
-    d = X.shape[1]
-    S = swap_rng.random(d) < 0.5  # fitted on swapped columns and swapped back
-    Z = logistic_coefficients(np.hstack(swap(X, X_tilde, S)), y, C)
-    return np.where(np.tile(S, 2), np.roll(Z, d), Z)
+    pair = Pair(X, sample_knockoffs(model.as_network(), X, draw_rng), np.arange(X.shape[1]))
+
+    def score(pairs: list[Pair]) -> list[Scores]:
+        return [Scores.of(logistic_coefficients(swapped.stacked, y, C)) for swapped in pairs]
+
+    return score_swapped([pair], score, [swap_rng])[0].stacked
 
 
 def repeat(config: Config, rng: Generator) -> NDArray:

@@ -19,8 +19,10 @@ from knockoffs.experiments.runner import Arrays, Context, Row, fingerprint, mean
 from knockoffs.features.gaussian_mixture import MixtureFeatures, fit_gaussian_mixture, gaussian_mixture_features
 from knockoffs.features.order import choose_order
 from knockoffs.filter import false_discovery_proportion, knockoff_filter, power
+from knockoffs.importance.scores import NamedScores, Scores
+from knockoffs.procedure import score_swapped
+from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import sample_knockoffs
-from knockoffs.sampling.swap import swap
 from knockoffs.simulate import Simulation, simulate_mixture
 
 LABELS = {
@@ -70,6 +72,11 @@ class Prepared:
     y: NDArray
     non_nulls: NDArray[np.bool_]
     n_warnings: int = 0
+
+    @property
+    def pair(self) -> Pair:
+        """X beside its knockoffs."""
+        return Pair(self.X, self.X_tilde, np.arange(self.X.shape[1]))
 
 
 Prepare = Callable[[Generator], Prepared]
@@ -287,14 +294,45 @@ def score_batch(batch: Sequence[Prepared], training: Training, rngs: Sequence[Ge
     dict
         Score -> array (R, 2 d), and what `score_jobs` names.
     """
+    streams = [rng.spawn(3) for rng in rngs]  # seeds of network, swap and permutation
+    accuracy = np.empty(len(batch))
+
+    def score(pairs: list[Pair]) -> list[NamedScores]:
+        found, accuracy[:] = _score_networks(pairs, batch, training, streams, device)
+        return split_by_repetition(found)
+
+    scored = score_swapped([p.pair for p in batch], score, [swaps for _, swaps, _ in streams])
+    return join_repetitions(scored) | {
+        "non_nulls": np.stack([p.non_nulls for p in batch]),
+        "accuracy": accuracy,
+        "n_warnings": np.array([p.n_warnings for p in batch]),
+    }
+
+
+def split_by_repetition(Z: Arrays) -> list[NamedScores]:
+    """Scores of each repetition by name, from arrays (R, 2 d, ...)."""
+    n = len(next(iter(Z.values())))
+    return [NamedScores({name: Scores.of(values[r]) for name, values in Z.items()}) for r in range(n)]
+
+
+def join_repetitions(scored: Sequence[NamedScores]) -> Arrays:
+    """Arrays (R, 2 d, ...) by name, from the scores of each repetition."""
+    return {name: np.stack([one[name].stacked for one in scored]) for name in scored[0]}
+
+
+def _score_networks(
+    pairs: Sequence[Pair],
+    batch: Sequence[Prepared],
+    training: Training,
+    streams: Sequence[Sequence[Generator]],
+    device: str,
+) -> tuple[Arrays, NDArray]:
+    """Every score of one network a repetition, shape (R, 2 d, ...), and the accuracies."""
     from knockoffs.importance.neural_paths import path_losses
     from knockoffs.importance.saliency import gradient_scores, integrated_gradient_scores
     from knockoffs.response.networks import train_classifiers
 
-    streams = [rng.spawn(3) for rng in rngs]  # seeds of network, swap and permutation
-    S = np.stack([swaps.random(p.X.shape[1]) < 0.5 for p, (_, swaps, _) in zip(batch, streams, strict=True)])
-    XX = np.stack([np.hstack(swap(p.X, p.X_tilde, s)) for p, s in zip(batch, S, strict=True)])
-    y = np.stack([p.y for p in batch])
+    XX, y = np.stack([pair.stacked for pair in pairs]), np.stack([p.y for p in batch])
     # one permutation of the rows, shared by all columns
     shuffled = np.stack([xx[rows.permutation(len(xx))] for xx, (_, _, rows) in zip(XX, streams, strict=True)])
     network = train_classifiers(
@@ -330,16 +368,7 @@ def score_batch(batch: Sequence[Prepared], training: Training, rngs: Sequence[Ge
     if training.permutation_path:
         Z["permutation_integral"] = np.trapezoid(permuted_drop, LAMS, axis=2)
         Z["swap_path"] = drop
-    swapped_back = np.concatenate([S, S], axis=1)
-    for name, scores in Z.items():
-        other = np.roll(scores, scores.shape[1] // 2, axis=1)
-        mask = swapped_back if scores.ndim == 2 else swapped_back[:, :, None]
-        Z[name] = np.where(mask, other, scores)
-    return Z | {
-        "non_nulls": np.stack([p.non_nulls for p in batch]),
-        "accuracy": 1 - along["accuracy"][:, 0, 0],
-        "n_warnings": np.array([p.n_warnings for p in batch]),
-    }
+    return Z, 1 - along["accuracy"][:, 0, 0]
 
 
 # From scores to rows of a table

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,14 +22,25 @@ from numpy.typing import NDArray
 
 from knockoffs.defaults import BEST_OF, choose
 from knockoffs.errors import KnockoffWarning
-from knockoffs.experiments.repetitions import AT_ONE, LAMS, Prepared, power_rows, statistics
+from knockoffs.experiments.repetitions import (
+    AT_ONE,
+    LAMS,
+    Prepared,
+    join_repetitions,
+    power_rows,
+    split_by_repetition,
+    statistics,
+)
 from knockoffs.experiments.runner import Arrays, Context, Table, fingerprint
 from knockoffs.features.gaussian_mixture import gaussian_mixture_features
-from knockoffs.importance.best import choose_best
+from knockoffs.importance.best import BestOf, choose_best
 from knockoffs.importance.rows import draw_folds
+from knockoffs.importance.scores import NamedScores
+from knockoffs.procedure import score_swapped
+from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import sample_knockoffs
-from knockoffs.sampling.swap import swap
 from knockoffs.simulate import MixtureParameters, draw_mixture, draw_non_nulls, polynomial_labels, sample_mixture
+from knockoffs.table.target import Target
 
 N_FOLDS = 5
 TARGETS = (0.1, 0.2)
@@ -181,7 +193,7 @@ def score_setting(setting: Setting, rngs: Sequence[Generator], config: Config, c
     for start in range(0, len(rngs), config.batch):
         batch_rngs = rngs[start : start + config.batch]
         streams = [rng.spawn(2 + len(WORK)) for rng in batch_rngs]
-        S = [stream[1].random(setting.d) < 0.5 for stream in streams]
+        swaps = [stream[1] for stream in streams]
         batch: list[Prepared] = []
         found: Arrays = {}
         for i, model in enumerate(WORK):
@@ -192,7 +204,7 @@ def score_setting(setting: Setting, rngs: Sequence[Generator], config: Config, c
             if kept is None:
                 batch = batch or Parallel(n_jobs=context.n_jobs)(delayed(prepare)(setting, own[0]) for own in streams)
                 own = [stream[2 + i] for stream in streams]
-                kept = context.keep(key, _score_batch(model, batch, S, own, config, context))
+                kept = context.keep(key, _score_batch(model, batch, deepcopy(swaps), own, config, context))
                 context.log(f"{setting.name}: {model}, repetitions {start + 1} to {start + len(batch_rngs)}")
             found |= kept
         parts.append(found)
@@ -214,28 +226,36 @@ def key_of(model: str, setting: Setting, rngs: Sequence[Generator], config: Conf
 def _score_batch(
     model: str,
     batch: Sequence[Prepared],
-    S: Sequence[NDArray],
+    swaps: Sequence[Generator],
     rngs: Sequence[Generator],
     config: Config,
     context: Context,
 ) -> Arrays:
-    """Scores of one model for some repetitions, fitted on randomly swapped columns and swapped back."""
+    """Scores of one model for some repetitions; all models of a repetition get the same swap of its columns."""
     from joblib import Parallel, delayed
 
-    if model == "neural":
-        scores = _score_networks(batch, S, rngs, config, context.device)
-    elif model == CHOICE:
-        work = (delayed(_losses_of_choice)(p, s, rng) for p, s, rng in zip(batch, S, rngs, strict=True))
-        losses = list(Parallel(n_jobs=context.n_jobs)(work))
-        return {f"{CHOICE}/{name}": np.array([each[name] for each in losses]) for name in BEST_OF}
-    else:
-        fits = {"lasso": _lasso, "forest": partial(_forest, config.n_trees), "boosting": _boosting}
-        work = (delayed(_score_one)(fits[model], model, p, s, rng) for p, s, rng in zip(batch, S, rngs, strict=True))
-        each = list(Parallel(n_jobs=context.n_jobs)(work))
-        scores = {name: np.stack([one[name] for one in each]) for name in each[0]}
-    both = np.concatenate([np.stack(S), np.stack(S)], axis=1)
-    d = both.shape[1] // 2
-    back = {name: np.where(both, np.roll(Z, d, axis=1), Z) if Z.ndim == 2 else Z for name, Z in scores.items()}
+    kept: Arrays = {}  # numbers that are no scores of columns: losses
+
+    def score(pairs: list[Pair]) -> list[NamedScores]:
+        if model == "neural":
+            found = _score_networks(pairs, batch, rngs, config, context.device)
+        elif model == CHOICE:
+            work = (delayed(_losses_of_choice)(*job) for job in zip(pairs, batch, rngs, strict=True))
+            losses = list(Parallel(n_jobs=context.n_jobs)(work))
+            found = {f"{CHOICE}/{name}": np.array([each[name] for each in losses]) for name in BEST_OF}
+        else:
+            fits = {"lasso": _lasso, "forest": partial(_forest, config.n_trees), "boosting": _boosting}
+            jobs = zip(pairs, batch, rngs, strict=True)
+            each = list(Parallel(n_jobs=context.n_jobs)(delayed(_score_one)(fits[model], model, *job) for job in jobs))
+            found = {name: np.stack([one[name] for one in each]) for name in each[0]}
+        kept.update({name: values for name, values in found.items() if values.ndim < 2})
+        scores = {name: values for name, values in found.items() if values.ndim >= 2}
+        return split_by_repetition(scores) if scores else [NamedScores() for _ in pairs]
+
+    scored = score_swapped([p.pair for p in batch], score, swaps)
+    if model == CHOICE:
+        return kept
+    back = join_repetitions(scored) | kept
     return back | {"non_nulls": np.stack([p.non_nulls for p in batch])}
 
 
@@ -257,11 +277,11 @@ def _boosting(seed: int) -> Any:
     return make_boosting("classification", random_state=seed)
 
 
-def _score_one(make: Callable[..., Any], name: str, data: Prepared, S: NDArray, rng: Generator) -> Arrays:
+def _score_one(make: Callable[..., Any], name: str, pair: Pair, data: Prepared, rng: Generator) -> Arrays:
     """All scores of one scikit-learn style model: in sample, cross-fitted, and out of bag for a forest."""
     from knockoffs.response.trees import out_of_bag
 
-    X, X_tilde = swap(data.X, data.X_tilde, S)
+    X, X_tilde = pair.X, pair.X_tilde
     order = rng.permutation(len(X))
     fold_of = draw_folds(len(X), N_FOLDS, rng, labels=data.y)
     with warnings.catch_warnings():
@@ -288,10 +308,11 @@ def _score_one(make: Callable[..., Any], name: str, data: Prepared, S: NDArray, 
     return {f"{name}/{rows}/{key}": Z for rows, scores in found.items() for key, Z in scores.items()}
 
 
-def _losses_of_choice(data: Prepared, S: NDArray, rng: Generator) -> dict[str, float]:
+def _losses_of_choice(pair: Pair, data: Prepared, rng: Generator) -> dict[str, float]:
     """Held-out losses by which the default chooses its model."""
-    best = choose(data.y).estimator
-    return choose_best(best, np.hstack(swap(data.X, data.X_tilde, S)), data.y, rng=rng)[1]
+    best = choose(Target(data.y, kind="classes")).statistic
+    assert isinstance(best, BestOf)  # of at least a hundred rows
+    return choose_best(best, pair, Target(data.y), rng=rng)[1]
 
 
 def _path_scores(model: Any, X: NDArray, X_tilde: NDArray, y: NDArray, order: NDArray) -> Arrays:
@@ -321,10 +342,10 @@ def _path_scores(model: Any, X: NDArray, X_tilde: NDArray, y: NDArray, order: ND
 
 
 def _score_networks(
-    batch: Sequence[Prepared], S: Sequence[NDArray], rngs: Sequence[Generator], config: Config, device: str
+    pairs: Sequence[Pair], batch: Sequence[Prepared], rngs: Sequence[Generator], config: Config, device: str
 ) -> Arrays:
     """All scores of a batch of networks, in sample and cross-fitted."""
-    XX = np.stack([np.hstack(swap(p.X, p.X_tilde, s)) for p, s in zip(batch, S, strict=True)])
+    XX = np.stack([pair.stacked for pair in pairs])
     y = np.stack([p.y for p in batch])
     n, n_classes = y.shape[1], int(y.max()) + 1
     orders = np.stack([rng.permutation(n) for rng in rngs])

@@ -2,54 +2,103 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeVar
+import sys
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.sampling.network import BayesianNetwork
+from knockoffs.features.family import FeatureModel
 
-
-class FeatureModel(Protocol):
-    """A fitted P^X: a value that can be written down as a Bayesian network."""
-
-    def as_network(self) -> BayesianNetwork:
-        """Return the network whose observed leaves are the columns of X; built once and kept."""
-        ...
+__all__ = ["FAMILIES", "Family", "FeatureModel", "FitFeatureModel", "family_of"]
 
 
 class FitFeatureModel(Protocol):
-    """How a family is fitted to a table. Options are bound beforehand with functools.partial."""
+    """How a family is fitted to a table."""
 
     def __call__(self, X: NDArray, *, rng: Generator, n_jobs: int | None = None) -> FeatureModel:
         """Fit the family to X, shape (n, n_columns)."""
         ...
 
 
-Part = TypeVar("Part")
+@dataclass(frozen=True)
+class Family:
+    """A family of P^X that is fitted to a table.
+
+    Parameters
+    ----------
+    fit : str or callable
+        "module:function", imported when first used; or the function, ``fit(X, *, rng, n_jobs, **options)``.
+    takes : tuple of str
+        What its columns may hold: "numbers", "labels" (as codes 0, 1, ...), "codes" (labels only: whole numbers come as
+        codes of themselves), "alike" (all columns numbers, or all labels), "missing" (cells that are NaN). And what
+        its fit is handed besides X: "names", "kinds", "groups" (which columns are one feature, as ``feature_of``).
+    options : tuple of str, optional
+        Options of the fit that a user may set; None for a function of one's own, which takes what it takes.
+    how : tuple of str
+        Options of ``as_network``, about how knockoffs are drawn and not about the law.
+    """
+
+    fit: str | FitFeatureModel
+    takes: tuple[str, ...] = ("numbers",)
+    options: tuple[str, ...] | None = None
+    how: tuple[str, ...] = ()
 
 
-def takes_labels(family: Part) -> Part:
-    """Mark a family, its class or its fit, whose columns may hold labels: they come as codes 0, 1, ..."""
-    marked: Any = family
-    marked.takes_labels = True
-    return family
+_LATENT = "knockoffs.features.latent.fit:fit_latent"
+_ANY = ("numbers", "labels", "missing", "kinds", "names", "groups")
 
-
-def takes_only_labels(fit: Part) -> Part:
-    """Mark a fit to which all columns are labels: whole numbers come as codes of themselves."""
-    marked: Any = takes_labels(fit)
-    marked.takes_only_labels = True
-    return fit
-
-
-# name -> "module:fit", imported when first used
-FAMILIES: dict[str, str] = {
-    "gaussian": "knockoffs.features.gaussian:fit_gaussian",
-    "mixture": "knockoffs.features.gaussian_mixture:fit_gaussian_mixture",
-    "naive_bayes": "knockoffs.features.naive_bayes:fit_naive_bayes",
-    "hmm": "knockoffs.features.hidden_markov_fit:fit_hidden_markov",
-    "lda": "knockoffs.features.latent_dirichlet:fit_latent_dirichlet",
-    "network": "knockoffs.features.discrete_network:fit_discrete_network",
-    "fastphase": "knockoffs.features.fastphase:fastphase_features",
+FAMILIES: dict[str, Family] = {
+    "auto": Family(_LATENT, _ANY, ("n_classes", "diagonal", "criterion"), ("n_sweeps", "n_jobs")),
+    "latent": Family(_LATENT, _ANY, ("n_classes", "diagonal", "criterion"), ("n_sweeps", "n_jobs")),
+    "gaussian": Family(
+        "knockoffs.features.gaussian:fit_gaussian", ("numbers", "groups", "names"), ("diagonal", "dependent")
+    ),
+    "mixture": Family(
+        "knockoffs.features.gaussian_mixture:fit_gaussian_mixture",
+        ("numbers", "groups", "names"),
+        ("n_components", "criterion", "n_starts", "diagonal", "dependent"),
+    ),
+    "naive_bayes": Family(
+        "knockoffs.features.naive_bayes:fit_naive_bayes",
+        ("numbers", "labels", "kinds"),
+        ("n_classes", "criterion", "n_starts", "pseudo_count", "max_iter", "tol"),
+        ("n_jobs",),
+    ),
+    "hmm": Family(
+        "knockoffs.features.hidden_markov.fit:fit_hidden_markov",
+        ("numbers", "labels", "alike", "kinds"),
+        ("n_states", "emissions", "shared", "criterion", "n_starts", "max_iter", "tol", "pseudocount"),
+        ("hidden_knockoff", "n_jobs"),
+    ),
+    "lda": Family(
+        "knockoffs.features.latent_dirichlet.fit:fit_latent_dirichlet",
+        ("numbers",),
+        ("n_topics", "max_iter", "view", "fit"),
+        ("posterior", "n_sweeps", "n_jobs"),
+    ),
+    "network": Family(
+        "knockoffs.features.discrete_network.fit:fit_discrete_network",
+        ("labels", "codes", "names"),
+        ("parents", "pseudo_count", "max_table"),
+    ),
+    "fastphase": Family(
+        "knockoffs.features.fastphase:fastphase_features",
+        ("numbers",),
+        ("prefix", "haplotypes", "start"),
+        ("hidden_knockoff", "n_jobs"),
+    ),
 }
+HANDED = {"names": "names", "kinds": "kinds", "groups": "feature_of"}  # by the table, to a fit that takes it
+
+
+def family_of(fit: Any) -> Family:
+    """Family of a fit: the registered one where it is ours, otherwise one that takes numbers."""
+    if isinstance(fit, Family):
+        return fit
+    for family in FAMILIES.values():
+        module, _, name = str(family.fit).partition(":")
+        if module in sys.modules and getattr(sys.modules[module], name, None) is fit:
+            return family
+    return Family(fit)

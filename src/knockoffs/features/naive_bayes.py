@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,16 +14,24 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, KnockoffWarning, name_some, unknown_option
-from knockoffs.features import takes_labels
-from knockoffs.features.children import KINDS, SUM_TOLERANCE, Children, infer_kind
+from knockoffs.features.family import kept_per_how
+from knockoffs.features.given_class import (
+    LAWS,
+    SUM_TOLERANCE,
+    CategoricalColumn,
+    Children,
+    drop_column,
+    log_prob,
+    support_of,
+)
 from knockoffs.features.order import choose_order
 from knockoffs.features.posterior.categorical import normalise_log_weights, sample_categorical
+from knockoffs.features.support import Labels, Support, check_kinds, infer_kind
 from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.conjugates.independent import Independent
 from knockoffs.sampling.network import BayesianNetwork, Blanket, Node
 
 
-@takes_labels
 @dataclass(frozen=True)
 class NaiveBayes:
     """Classes K with probabilities ``weights``, and columns that are independent given K.
@@ -32,14 +40,14 @@ class NaiveBayes:
     ----------
     weights : array, shape (n_classes,)
     children : sequence of Children
-        ``Categorical``, ``Bernoulli``, ``Gaussian`` or ``Poisson`` columns of ``knockoffs.features.children``. Columns
+        ``CategoricalColumn``, ``BernoulliColumn``, ``GaussianColumn`` or ``PoissonColumn`` of given_class.py. Columns
         of one kind share a node: they are independent given K, so one node or many is the same law.
 
     Examples
     --------
-    >>> from knockoffs.features.children import Bernoulli
+    >>> from knockoffs.features.given_class import BernoulliColumn
     >>> from knockoffs.sampling.sampler import sample_knockoffs
-    >>> model = NaiveBayes(np.array([0.5, 0.5]), (Bernoulli((0, 1), np.array([[0.1, 0.2], [0.9, 0.8]])),))
+    >>> model = NaiveBayes(np.array([0.5, 0.5]), (BernoulliColumn((0, 1), np.array([[0.1, 0.2], [0.9, 0.8]])),))
     >>> X = np.array([[0, 0], [1, 1], [1, 1]])
     >>> sample_knockoffs(model.as_network(), X, np.random.default_rng(0)).shape
     (3, 2)
@@ -80,8 +88,12 @@ class NaiveBayes:
         with np.errstate(divide="ignore"):
             out = np.tile(np.log(self.weights), (len(X), 1))
         for group in self.children:
-            out += group.log_prob(X[:, list(group.columns)])
+            out += log_prob(group, X[:, list(group.columns)])
         return out
+
+    def log_density(self, X: NDArray) -> NDArray:
+        """Log density of every row, shape (n,), exactly: -inf outside the columns' supports."""
+        return np.logaddexp.reduce(self.log_weights(X), axis=1)
 
     def sample_hidden(self, X: NDArray, rng: Generator) -> dict[str, NDArray]:
         """K ~ P(K | X), exactly."""
@@ -89,16 +101,13 @@ class NaiveBayes:
             group.check(X[:, list(group.columns)])
         return {"K": sample_categorical(self.log_weights(X), rng)}
 
-    def as_network(self) -> BayesianNetwork:
-        """K -> X_j: K keeps its value, every column is drawn again from its law given K."""
-        return self._network
-
-    @cached_property
-    def _network(self) -> BayesianNetwork:
+    @kept_per_how
+    def as_network(self, *, n_jobs: int | None = None) -> BayesianNetwork:
+        """K -> X_j: K keeps its value, every column is drawn again from its law given K. ``n_jobs`` is not needed."""
         K = Node("K", parents=(), conjugate=Identity())
         leaves = [
             Node(
-                f"X_{type(group).__name__.lower()}_{i}",
+                f"X_{i}",
                 parents=("K",),
                 conjugate=Independent(partial(_draw, group), partial(_log_prob, group)),
                 columns=group.columns,
@@ -115,16 +124,24 @@ class NaiveBayes:
             X[:, list(group.columns)] = group.draw(K, rng)
         return X
 
+    def conditional(self, j: int, X: NDArray, rng: Generator, n_draws: int) -> NDArray:
+        """Draws of X_j given the other columns of each row, shape (n_draws, n), exactly."""
+        group, i = next((g, g.columns.index(j)) for g in self.children if j in g.columns)
+        others = [other for other in self.children if other is not group]
+        others += [drop_column(group, i)] if len(group.columns) > 1 else []
+        log_weights = replace(self, children=tuple(others)).log_weights(X)
+        K = sample_categorical(np.tile(log_weights, (n_draws, 1)), rng)
+        return group.draw_column(i, K, rng).reshape(n_draws, len(X))
+
 
 def _draw(group: Children, blanket: Blanket, n: int, rng: Generator) -> NDArray:
     return group.draw(blanket["K"], rng)
 
 
 def _log_prob(group: Children, u: NDArray, blanket: Blanket) -> NDArray:
-    return group.log_prob(u)[np.arange(len(u)), blanket["K"]]
+    return log_prob(group, u)[np.arange(len(u)), blanket["K"]]
 
 
-@takes_labels
 def fit_naive_bayes(
     X: ArrayLike,
     *,
@@ -143,13 +160,13 @@ def fit_naive_bayes(
     Parameters
     ----------
     X : array, shape (n, n_columns)
-        Categorical columns hold the codes 0, 1, ...
+        Neither the coding nor the units of a column matter: its law keeps the values that occur.
     rng : numpy.random.Generator
     n_jobs : int, optional
         Starts that run at the same time; the answer does not depend on it.
     kinds : sequence of str, optional
-        "categorical", "bernoulli", "gaussian" or "poisson" for each column; left out, they are inferred
-        (see ``infer_kind``).
+        "continuous" (Gaussian), "count" (Poisson, in units of the column), "binary" (Bernoulli), "nominal" or "ordinal"
+        (a table over the values that occur) for each column; left out, they are inferred (see ``infer_kind``).
     n_classes : int or sequence of int
         The number of classes, or the numbers to choose from.
     criterion : {"aic", "bic"}
@@ -168,7 +185,10 @@ def fit_naive_bayes(
     X = _check_table(X)
     if criterion not in ("aic", "bic"):
         raise unknown_option("criterion", criterion, ("aic", "bic"))
-    groups = _group_columns(X, kinds)
+    groups, supports = _group_columns(X, kinds)
+    codes = X.copy()
+    for j, support in supports.items():
+        codes[:, j] = support.encode(X[:, j])
     numbers = [n_classes] if isinstance(n_classes, int | np.integer) else list(n_classes)
     if not numbers or min(numbers) < 1 or max(numbers) > len(X):
         raise InputError(f"n_classes={n_classes!r}: expected numbers from 1 to the number of rows, {len(X)}.")
@@ -185,7 +205,12 @@ def fit_naive_bayes(
             warnings.warn(text, KnockoffWarning, stacklevel=2)
         return model
 
-    return choose_order(X, numbers, fit, criterion=criterion, rng=rng, n_jobs=n_jobs)[0]
+    of_codes = choose_order(codes, numbers, fit, criterion=criterion, rng=rng, n_jobs=n_jobs)[0]
+    children = [
+        replace(group, supports=tuple(supports[j] for j in group.columns)) if hasattr(group, "supports") else group
+        for group in of_codes.children
+    ]
+    return NaiveBayes(of_codes.weights, tuple(children))
 
 
 def _em(
@@ -197,7 +222,7 @@ def _em(
     max_iter: int,
     tol: float,
 ) -> tuple[NaiveBayes, float, bool]:
-    """One run of EM from n_classes random rows: the model, its log likelihood, and whether it converged."""
+    """One run of EM from n_classes random rows of codes: the model, its log likelihood, and whether it converged."""
     blocks = [X[:, list(columns)] for _, columns in groups]
     statistics = [kind.statistics(block) for (kind, _), block in zip(groups, blocks, strict=True)]
     overall = [np.asarray(T.mean(axis=0)) for T in statistics]
@@ -210,46 +235,51 @@ def _em(
             children.append(kind.from_means(columns, block, means))
         return NaiveBayes(N / N.sum(), tuple(children))
 
+    def log_weights(model: NaiveBayes) -> NDArray:  # of codes that are known to be such
+        with np.errstate(divide="ignore"):
+            prior = np.log(model.weights)
+        return prior + sum(group.log_prob_of_codes(block) for group, block in zip(model.children, blocks, strict=True))
+
     R = np.zeros((len(X), n_classes))
     R[rng.choice(len(X), size=n_classes, replace=False), np.arange(n_classes)] = 1.0
     model = maximise(R if n_classes > 1 else np.ones((len(X), 1)), max(pseudo_count, 1.0))
     before = -np.inf
     for _ in range(max_iter):
-        log_posterior, log_evidence = normalise_log_weights(model.log_weights(X))
+        log_posterior, log_evidence = normalise_log_weights(log_weights(model))
         after = float(log_evidence.sum())
         if after - before < tol * len(X) and np.isfinite(before):
             return model, after, True
         model, before = maximise(np.exp(log_posterior), pseudo_count), after
-    return model, float(normalise_log_weights(model.log_weights(X))[1].sum()), False
+    return model, float(normalise_log_weights(log_weights(model))[1].sum()), False
 
 
-def _group_columns(X: NDArray, kinds: Sequence[str] | None) -> list[tuple[Any, tuple[int, ...]]]:
+def _group_columns(
+    X: NDArray, kinds: Sequence[str] | None
+) -> tuple[list[tuple[Any, tuple[int, ...]]], dict[int, Support]]:
+    """Columns of each law, and the supports of the discrete ones."""
     if kinds is None:
         kinds = [infer_kind(column) for column in X.T]
     if len(kinds) != X.shape[1]:
         raise InputError(f"kinds has {len(kinds)} entries for {X.shape[1]} columns.")
-    for name in kinds:
-        if name not in KINDS:
-            raise unknown_option("kinds", name, KINDS)
-    groups = []
-    for name, kind in KINDS.items():
-        columns = tuple(j for j, other in enumerate(kinds) if other == name)
-        if not columns:
-            continue
-        U = X[:, list(columns)]
-        if name == "gaussian":
-            constant = np.ptp(U, axis=0) == 0
-            if constant.any():
-                raise InputError(f"columns {name_some(np.asarray(columns)[constant])} are constant: drop them.")
-        else:
-            whole = (U >= 0).all(axis=0) & (U == np.floor(U)).all(axis=0) & (name != "bernoulli" or U.max(axis=0) <= 1)
-            if not whole.all():
-                raise InputError(
-                    f"columns {name_some(np.asarray(columns)[~whole])} are not {name}: expected "
-                    f"{'zeros and ones' if name == 'bernoulli' else 'non-negative integers'}."
-                )
-        groups.append((kind, columns))
-    return groups
+    check_kinds(kinds)
+    laws = [LAWS[kind] for kind in kinds]
+    supports: dict[int, Support] = {}
+    constant = np.ptp(X, axis=0) == 0
+    unfit = np.flatnonzero(constant & (np.array(kinds) == "continuous"))
+    if unfit.size:
+        raise InputError(f"columns {name_some(unfit)} are constant: drop them.")
+    for j in range(X.shape[1]):
+        if constant[j]:  # a table with one state, whatever the kind
+            laws[j], supports[j] = CategoricalColumn, Labels(X[:1, j])
+        elif kinds[j] != "continuous":
+            support = support_of(X[:, j], laws[j])
+            if support is None:
+                wanted = "two values" if kinds[j] == "binary" else "multiples of one unit that are not negative"
+                raise InputError(f"columns {name_some([j])} are not of kind {kinds[j]!r}: expected {wanted}.")
+            supports[j] = support
+    order = dict.fromkeys(LAWS.values())  # one group for each law
+    groups = [(law, tuple(j for j, other in enumerate(laws) if other is law)) for law in order]
+    return [(law, columns) for law, columns in groups if columns], supports
 
 
 def _check_table(X: ArrayLike) -> NDArray:

@@ -2,14 +2,42 @@
 
 from __future__ import annotations
 
-# name -> "module:attribute", imported when first used
-SCORES: dict[str, str] = {
-    "swap": "knockoffs.importance.accuracy_drop:swap",
-    "permutation": "knockoffs.importance.accuracy_drop:permutation",
-    "swap_integral": "knockoffs.importance.accuracy_drop:swap_integral",
-    "permutation_integral": "knockoffs.importance.accuracy_drop:permutation_integral",
-    "coefficients": "knockoffs.importance.coefficients:coefficient_magnitude",
-    "lasso_coefficient_difference": "knockoffs.importance.coefficients:coefficient_magnitude",
-    "gradient": "knockoffs.importance.saliency:gradient_saliency",
-    "integrated_gradients": "knockoffs.importance.saliency:integrated_gradients",
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Score:
+    """An importance score and what it asks for.
+
+    Parameters
+    ----------
+    function : str or callable
+        "module:function", imported when first used; or the function, an ``Importance``.
+    needs : str, optional
+        What the model of y must offer: "coefficients" or "gradient"; nothing if left out.
+    loss : bool
+        Whether it follows a loss, and takes it as ``loss=``.
+    rows : bool
+        Whether it looks at rows; a score that is read off the model does not.
+    """
+
+    function: str | Callable[..., Any]
+    needs: str | None = None
+    loss: bool = False
+    rows: bool = True
+
+
+_FAKED, _READ, _SALIENCY = (f"knockoffs.importance.{name}:" for name in ("accuracy_drop", "coefficients", "saliency"))
+
+SCORES: dict[str, Score] = {
+    "swap": Score(_FAKED + "swap_score", loss=True),
+    "permutation": Score(_FAKED + "permutation_score", loss=True),
+    "swap_integral": Score(_FAKED + "swap_integral", loss=True),
+    "permutation_integral": Score(_FAKED + "permutation_integral", loss=True),
+    "coefficients": Score(_READ + "coefficient_magnitude", needs="coefficients", rows=False),
+    "lasso_coefficient_difference": Score(_READ + "coefficient_magnitude", needs="coefficients", rows=False),
+    "gradient": Score(_SALIENCY + "gradient_saliency", needs="gradient"),
+    "integrated_gradients": Score(_SALIENCY + "integrated_gradients", needs="gradient"),
 }

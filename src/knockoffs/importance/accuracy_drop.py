@@ -167,7 +167,7 @@ def accuracy_drop(
     return mean_of([once() for _ in range(1 if fake is swapped else n_repeats)])
 
 
-swap = partial(accuracy_drop, fake=swapped, reduce=At())
-permutation = partial(accuracy_drop, fake=permuted, reduce=At())
+swap_score = partial(accuracy_drop, fake=swapped, reduce=At())
+permutation_score = partial(accuracy_drop, fake=permuted, reduce=At())
 swap_integral = partial(accuracy_drop, fake=swapped, reduce=Integral())
 permutation_integral = partial(accuracy_drop, fake=permuted, reduce=Integral())

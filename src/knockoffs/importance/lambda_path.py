@@ -7,6 +7,7 @@ neural networks, and otherwise by calling ``predict`` on few large tables.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -18,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError
 from knockoffs.importance.losses import Loss, LossLike, class_codes, predict_for, resolve_loss
+from knockoffs.importance.scores import Scores
 from knockoffs.sampling.swap import check_features
 
 N_LAMS = 21  # steps of 0.5 on [0, 10]; the paper integrates to 10
@@ -178,8 +180,9 @@ def _fast_paths(model: Any) -> Iterator[Callable[[Any, Moves, Loss], PathLosses 
         from knockoffs.importance.linear_paths import linear_path
 
         yield linear_path
-    if any(kind.__module__ == "knockoffs.response.neural" for kind in type(model).__mro__):
-        yield _neural_path
+    neural = sys.modules.get("knockoffs.response.neural")  # loaded, if the model is one of its
+    if neural is not None and isinstance(model, neural.NETWORKS):
+        yield NeuralPath
 
 
 def move(x: NDArray, x_fake: NDArray, lam: float) -> NDArray:
@@ -226,10 +229,6 @@ class NeuralPath:
     def integral(self, low: float, high: float, n_lams: int) -> NDArray:
         """Trapezoid rule on n_lams equidistant points."""
         return trapezoid(self, low, high, n_lams)
-
-
-def _neural_path(model: Any, moves: Moves, loss: Loss) -> NeuralPath:
-    return NeuralPath(model, moves, loss)
 
 
 def trapezoid(path: PathLosses, low: float, high: float, n_lams: int) -> NDArray:
@@ -423,6 +422,25 @@ def lambda_path(
         n_jobs=n_jobs,
     )
     return LambdaPath(grid, losses[:m] - losses[m:], truth, names, resolve_loss(loss, model).name)
+
+
+def path_scores(
+    model: Any,
+    X: NDArray,
+    X_tilde: NDArray,
+    y: NDArray,
+    *,
+    feature_of: NDArray[np.intp],
+    rng: Generator,
+    sample_weight: NDArray | None = None,
+    fake: Fake | None = None,
+    lams: ArrayLike | None = None,
+    loss: LossLike = None,
+) -> Scores:
+    """W along lambda as scores of shape (n_features, n_lams), so that folds, fits and draws average it as any score."""
+    options: dict[str, Any] = {"fake": fake, "lams": lams, "loss": loss, "sample_weight": sample_weight}
+    path = lambda_path(model, X, X_tilde, y, rng=rng, feature_of=feature_of, **options)
+    return Scores(path.W, np.zeros_like(path.W))
 
 
 def faked_tables(X: NDArray, X_tilde: NDArray, fake: Fake, rng: Generator) -> tuple[NDArray, NDArray]:

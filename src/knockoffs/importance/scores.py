@@ -12,14 +12,48 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Scores:
-    """Importance scores of the features and of their knockoffs, shape (n_features,) each."""
+    """Importance scores of the features and of their knockoffs, shape (n_features,) each.
+
+    Along a lambda path they have one more axis, shape (n_features, n_lams).
+    """
 
     Z: NDArray
     Z_tilde: NDArray
 
+    @classmethod
+    def of(cls, stacked: NDArray) -> Scores:
+        """Scores of the columns of [X, X_tilde], shape (2 n_features, ...)."""
+        return cls(*np.split(stacked, 2))
+
+    @property
+    def stacked(self) -> NDArray:
+        """Z and then Z_tilde, shape (2 n_features, ...)."""
+        return np.concatenate([self.Z, self.Z_tilde])
+
     def swap(self, S: NDArray[np.bool_]) -> Scores:
-        """Exchange Z and Z_tilde where S is true."""
+        """Exchange Z and Z_tilde of the features where S is true."""
+        S = np.asarray(S, dtype=bool).reshape(-1, *[1] * (self.Z.ndim - 1))
         return Scores(np.where(S, self.Z_tilde, self.Z), np.where(S, self.Z, self.Z_tilde))
+
+    def tie(self, copied: NDArray[np.bool_]) -> Scores:
+        """Equal scores for features that are their own knockoffs: rounding may tell columns by where they stand."""
+        if not copied.any():
+            return self
+        same = np.asarray(copied).reshape(-1, *[1] * (self.Z.ndim - 1))
+        both = (self.Z + self.Z_tilde) / 2
+        return Scores(np.where(same, both, self.Z), np.where(same, both, self.Z_tilde))
+
+
+class NamedScores(dict[str, Scores]):
+    """Several scores of the same features, by name; where one model is scored in many ways."""
+
+    def swap(self, S: NDArray[np.bool_]) -> NamedScores:
+        """Exchange Z and Z_tilde of the features where S is true."""
+        return NamedScores({name: scores.swap(S) for name, scores in self.items()})
+
+    def tie(self, copied: NDArray[np.bool_]) -> NamedScores:
+        """Equal scores for features that are their own knockoffs."""
+        return NamedScores({name: scores.tie(copied) for name, scores in self.items()})
 
 
 class Importance(Protocol):

@@ -2,20 +2,51 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from numpy.random import Generator
 
-from knockoffs.registry import load
+from knockoffs.registry import find, imported
 
-# name -> "module:factory", imported when first used; a factory is called with (task, random_state=, n_jobs=)
-ESTIMATORS: dict[str, str] = {
-    "lasso": "knockoffs.response.linear:make_lasso",
-    "logistic": "knockoffs.response.linear:make_logistic",
-    "linear": "knockoffs.response.linear:make_linear",
-    "forest": "knockoffs.response.trees:make_forest",
-    "boosting": "knockoffs.response.trees:make_boosting",
-    "neural": "knockoffs.response.neural:make_neural",
+
+@dataclass(frozen=True)
+class Model:
+    """A model of y that has a name.
+
+    Parameters
+    ----------
+    make : str or callable
+        "module:factory", imported when first used; called with (task, random_state=, n_jobs=).
+    offers : tuple of str
+        What scores may ask it for: "coefficients", "gradient".
+    score : str
+        Its importance score, a name of ``SCORES``, where none is asked for.
+    rows : str
+        On which rows it is scored by default: unseen ones for models that remember the rows they were fitted on.
+    """
+
+    make: str | Callable[..., Any]
+    offers: tuple[str, ...] = ()
+    score: str = "swap"
+    rows: str = "cross_fitted"
+
+
+def linear_model(make: str | Callable[..., Any]) -> Model:
+    """Linear model: its coefficients speak for it."""
+    return Model(make, ("coefficients", "gradient"), "coefficients", "in_sample")
+
+
+ESTIMATORS: dict[str, Model] = {
+    "lasso": linear_model("knockoffs.response.linear:make_lasso"),
+    "logistic": linear_model("knockoffs.response.linear:make_logistic"),
+    "linear": linear_model("knockoffs.response.linear:make_linear"),
+    "forest": Model("knockoffs.response.trees:make_forest", score="swap_integral"),
+    "boosting": Model("knockoffs.response.trees:make_boosting", score="swap_integral"),
+    # a network stops early: scored by log-loss in sample it finds as much as cross-fitted, in one fit
+    "neural": Model("knockoffs.response.neural:make_neural", offers=("gradient",), rows="in_sample"),
 }
 
 
@@ -34,4 +65,33 @@ def make_estimator(
     >>> make_estimator("lasso", "binary")
     LogisticPathCV()
     """
-    return load(ESTIMATORS, "estimator", name)(task, random_state=random_state, n_jobs=n_jobs)
+    return imported(find(ESTIMATORS, "estimator", name).make)(task, random_state=random_state, n_jobs=n_jobs)
+
+
+def model_of(estimator: Any) -> Model:
+    """Tell what can be told of a model of y that has no name, before it is fitted.
+
+    Linear models of scikit-learn and of this package, tree ensembles whose integrals are exact, networks of this
+    package; of any other only that it predicts.
+    """
+    from knockoffs.importance.tree_arrays import has_trees
+
+    if _is_linear(estimator):
+        return linear_model(type(estimator))
+    if has_trees(estimator):
+        return Model(type(estimator), score="swap_integral")
+    offers = ("gradient",) if hasattr(estimator, "gradient") else ()
+    neural = sys.modules.get("knockoffs.response.neural")  # loaded, if the model is one of its
+    if neural is not None and isinstance(estimator, neural.NETWORKS):
+        return Model(type(estimator), offers, rows="in_sample")
+    return Model(type(estimator), offers)
+
+
+def _is_linear(estimator: Any) -> bool:
+    """Whether it is a linear model of this package or of scikit-learn, or made from one."""
+    from sklearn import linear_model as theirs
+
+    from knockoffs.response.linear import LINEAR_MODELS
+
+    kinds = type(estimator).__mro__
+    return isinstance(estimator, LINEAR_MODELS) or any(getattr(theirs, kind.__name__, None) is kind for kind in kinds)

@@ -1,4 +1,4 @@
-"""Linear models of y as scikit-learn estimators: lasso, L1-logistic, and their plain versions."""
+"""Linear models of y as scikit-learn estimators: lasso, L1-logistic, L1-Poisson, and plain versions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ from knockoffs.response.l1_path import (
     penalties,
     train_weights,
 )
-from knockoffs.response.log_loss import LogLossSet, indicator, l1_logistic_at, null_probabilities
+from knockoffs.response.likelihood import LikelihoodSet, solve_exactly
+from knockoffs.response.log_loss import LogLoss, indicator, l1_logistic_at, null_probabilities
+from knockoffs.response.poisson_loss import PoissonLoss
 from knockoffs.response.squared_error import SquaredErrorSet, lasso_at
 from knockoffs.response.task import kind_of
 
@@ -232,7 +234,7 @@ class LogisticPathCV(_LinearClassifier):
         self.lam_ = largest if self.lam is None else float(self.lam)
         if cross_validated and largest > 0:
             sets = [
-                LogLossSet(design.X, Y, weights, rows, design.weights)
+                LikelihoodSet(LogLoss(), design.X, Y, weights, rows, design.weights)
                 for weights, rows in zip(train_weights(design), design.folds, strict=True)
             ]
             lams = penalties(largest, self.n_lams, self.lam_ratio)
@@ -242,6 +244,89 @@ class LogisticPathCV(_LinearClassifier):
         self.coef_ = design.spread(beta)
         self.intercept_ = intercept - self.coef_ @ design.mean
         return self
+
+
+class PoissonPathCV(RegressorMixin, BaseEstimator):
+    """L1-penalised Poisson regression with a log link, with the penalty of the smallest cross-validated deviance.
+
+    Columns are standardised and y is divided by its mean inside; ``coef_`` and ``intercept_`` are in the original
+    units: the mean of y is exp(X coef + intercept). Equal columns share their coefficient.
+
+    Parameters
+    ----------
+    lam : float or None
+        Penalty for columns of variance 1 and y of mean 1: minimise mean(exp(eta) - y eta) + lam |b|_1. None:
+        cross-validated.
+    n_lams, lam_ratio, folds, random_state
+        As for ``LassoPathCV``.
+
+    Attributes
+    ----------
+    coef_ : array, shape (n_columns,)
+    intercept_ : float
+    lam_ : float
+    cross_validation_ : CrossValidation or None
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((200, 3))
+    >>> model = PoissonPathCV(lam=0.1).fit(X, rng.poisson(np.exp(X[:, 0])))
+    >>> (model.coef_ != 0).tolist()
+    [True, False, False]
+    """
+
+    def __init__(
+        self,
+        *,
+        lam: float | None = None,
+        n_lams: int = 100,
+        lam_ratio: float = 1e-3,
+        folds: int | ArrayLike = 5,
+        random_state: int | Generator | None = None,
+    ) -> None:
+        self.lam = lam
+        self.n_lams = n_lams
+        self.lam_ratio = lam_ratio
+        self.folds = folds
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit to X, shape (n, n_columns), and counts y: numbers that are not negative."""
+        check_path(self.lam, self.n_lams, self.lam_ratio, positive=True)
+        XX, yy = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, dtype=np.float64)
+        XX, yy, weights, folds = drop_weightless(XX, np.asarray(yy, dtype=float), sample_weight, self.folds)
+        if (yy < 0).any():
+            raise InputError(f"y holds {yy[yy < 0][0]:g}: counts are not negative. Use LassoPathCV.")
+        fold_of = assign_folds(folds, len(yy), np.random.default_rng(self.random_state))
+        design = make_design(XX, weights, fold_of)
+        w = design.weights / design.weights.sum()
+        y_mean = float(w @ yy[design.order])
+        if y_mean == 0:
+            raise InputError("y is zero in every row: there is nothing to predict.")
+        Y = yy[design.order][None] / y_mean
+        self.cross_validation_: CrossValidation | None = None
+        guess = np.zeros(0, dtype=np.intp)
+        largest = float(np.abs((w * (Y[0] - 1)) @ design.X).max(initial=0.0))
+        self.lam_ = largest if self.lam is None else float(self.lam)
+        if self.lam is None and largest > 0:
+            sets = [
+                LikelihoodSet(PoissonLoss(), design.X, Y, weights, rows, design.weights)
+                for weights, rows in zip(train_weights(design), design.folds, strict=True)
+            ]
+            self.cross_validation_, guess = cross_validate(
+                design, sets, penalties(largest, self.n_lams, self.lam_ratio)
+            )
+            self.lam_ = self.cross_validation_.lam
+        beta, intercept = solve_exactly(PoissonLoss(), design, Y, self.lam_, guess)
+        self.coef_ = design.spread(beta)[0]
+        self.intercept_ = float(intercept[0] + np.log(y_mean) - self.coef_ @ design.mean)
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray:
+        """Fitted mean of y for the rows of X."""
+        check_is_fitted(self)
+        return np.exp(validate_data(self, X, reset=False, dtype=np.float64) @ self.coef_ + self.intercept_)
 
 
 class PlainLinear(RegressorMixin, BaseEstimator):
@@ -313,10 +398,15 @@ class PlainLogistic(_LinearClassifier):
         return self
 
 
+LINEAR_MODELS = (LassoPathCV, PoissonPathCV, PlainLinear, _LinearClassifier)  # their coefficients speak for them
+
+
 def make_lasso(
     task: str, *, random_state: int | Generator | None = None, n_jobs: int | None = None
-) -> LassoPathCV | LogisticPathCV:
-    """Lasso for a number, L1-logistic regression for classes; one thread is all they use."""
+) -> LassoPathCV | LogisticPathCV | PoissonPathCV:
+    """Lasso for a number, L1-Poisson regression for a count, L1-logistic for classes; one thread is all they use."""
+    if task == "count":
+        return PoissonPathCV(random_state=random_state)
     model = LassoPathCV if kind_of(task) == "regression" else LogisticPathCV
     return model(random_state=random_state)
 

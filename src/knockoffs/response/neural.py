@@ -413,3 +413,6 @@ def _first_linear(module: torch.nn.Module) -> torch.nn.Linear | None:
     if isinstance(module, torch.nn.Sequential) and len(module) and isinstance(module[0], torch.nn.Linear):
         return module[0]
     return None
+
+
+NETWORKS = (_Neural, TorchModel)

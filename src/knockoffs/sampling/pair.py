@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.sampling.swap import swap
+
+
+class Columnwise(Protocol):
+    """A function of the columns of an array, one by one, and the features that own the columns it makes."""
+
+    @property
+    def feature_of(self) -> NDArray[np.intp]:
+        """Feature of each column of the result."""
+        ...
+
+    def __call__(self, X: NDArray) -> NDArray:
+        """Columns of the result; X itself where nothing changes."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -57,6 +71,11 @@ class Pair:
         array([[ 1, 20, 10,  2]])
         """
         return Pair(*swap(self.X, self.X_tilde, S, self.feature_of), self.feature_of)
+
+    def map(self, columns: Columnwise) -> Pair:
+        """Do the same to X and to X_tilde, column by column, so that swaps commute with it."""
+        X = columns(self.X)
+        return self if X is self.X else Pair(X, columns(self.X_tilde), columns.feature_of)
 
     def rows(self, which: NDArray | slice) -> Pair:
         """Take some of the rows."""

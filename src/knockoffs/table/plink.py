@@ -227,7 +227,7 @@ def fastphase_models(
     prefix: str | Path,
     *,
     start: int = 0,
-    hidden_knockoff: str = "chain",
+    hidden_knockoff: str = "copy",
     n_jobs: int | None = None,
 ) -> FeatureModel | dict[str, FeatureModel]:
     """P^X of a .bed file by the parameters that fastPHASE has fitted: one for all SNPs, or one for each chromosome.
@@ -243,14 +243,15 @@ def fastphase_models(
     n_jobs : int, optional
         Threads that share the rows.
     """
+    from knockoffs.features.family import Prepared
     from knockoffs.features.fastphase import GenotypeModel, read_fastphase
 
     genotypes = open_genotypes(bed)
 
-    def model(files: str, columns: slice) -> GenotypeModel:
+    def model(files: str, columns: slice) -> Prepared:
         mosaic = read_fastphase(files, start=start)
         _warn_of_other_frequencies(genotypes, columns, mosaic.frequencies(), files)
-        return GenotypeModel(mosaic, hidden_knockoff, n_jobs or 1)
+        return Prepared(GenotypeModel(mosaic), {"hidden_knockoff": hidden_knockoff, "n_jobs": n_jobs})
 
     if "{}" not in str(prefix):
         return model(str(prefix), slice(0, len(genotypes.snps)))
@@ -367,6 +368,8 @@ def _digest(value: Any, digest: Any) -> None:
         for field in fields(value):
             if field.name != "n_jobs":  # threads do not change the draw
                 _digest(getattr(value, field.name), digest)
+    elif isinstance(value, Mapping):
+        digest.update(repr(sorted((k, v) for k, v in value.items() if k != "n_jobs")).encode())
     elif isinstance(value, np.ndarray):
         digest.update(np.ascontiguousarray(value).tobytes())
     else:

@@ -8,21 +8,51 @@ data is refused here, in one pass, so that the rest of the package trusts what i
 from __future__ import annotations
 
 import math
-import numbers
-import sys
 import warnings
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError, KnockoffWarning, name_some
+from knockoffs.errors import InputError, KnockoffWarning, name_some, unknown_option
+from knockoffs.table.columns import CODED, Column, overrule, recognise_kinds
+from knockoffs.table.decoding import dates_like, from_days, narwhals_series, own_values, pandas_series
+from knockoffs.table.groups import Groups, as_groups, auto_groups, score_correlation
+from knockoffs.table.reading import (
+    PlainFrame,
+    Problem,
+    Raw,
+    is_frame,
+    is_missing,
+    is_pandas,
+    is_sparse,
+    read_columns,
+)
+from knockoffs.table.suspects import dates_from_text, suspicious_columns, warn_of_indexes, warn_of_rows
 
+__all__ = [
+    "MIN_ROWS",
+    "Column",
+    "InputTypeError",
+    "PlainFrame",
+    "Table",
+    "as_table",
+    "check_finite",
+    "check_knockoffs",
+    "check_level",
+    "code_whole_numbers",
+    "is_frame",
+    "is_missing",
+    "is_pandas",
+    "is_sparse",
+    "read_table",
+]
+
+Kinds = Mapping[str, str | Sequence[Any]] | None  # of columns by name: a kind, or labels in their order
 MIN_ROWS = 5  # one row for each fold of the cross-validated models
-CODED = ("boolean", "string", "category")  # kinds of column that hold labels, not numbers
 
 
 class InputTypeError(InputError, TypeError):
@@ -30,78 +60,87 @@ class InputTypeError(InputError, TypeError):
 
 
 @dataclass(frozen=True)
-class Column:
-    """One column of a table.
-
-    Parameters
-    ----------
-    name : str
-    kind : {"number", "integer", "boolean", "string", "category"}
-        The first two hold numbers, the others labels. A new kind (missing values, ordered labels) is added here,
-        in `_read_column` and in `Table.decode`.
-    levels : tuple, optional
-        Of labels: level k has the code k in X.
-    """
-
-    name: str
-    kind: str = "number"
-    levels: tuple[Any, ...] | None = None
-
-
-@dataclass(frozen=True)
-class PlainFrame:
-    """Columns by name: what a csv file is read into where neither polars nor pandas is installed."""
-
-    data: dict[str, NDArray]
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of the columns."""
-        return list(self.data)
-
-
-@dataclass(frozen=True)
 class Table:
-    """A checked table: every value of X is a finite float.
+    """A table that was read and checked.
 
     Parameters
     ----------
     X : array of float, shape (n, n_columns)
-        Numbers, and integer codes where a column holds labels.
+        Numbers, days where a column holds dates, and codes 0, 1, ... where it holds labels. NaN where a cell is
+        missing; infinity is refused.
     columns : tuple of Column
     named : bool
         Whether the names came with the table; a plain array gets x0, x1, ...
     native : object
         What came in; its format, dtypes and index are those that `decode` restores.
+    groups : Groups, optional
+        Which columns are one feature, where a feature has several.
     """
 
     X: NDArray[np.float64]
     columns: tuple[Column, ...]
     named: bool = False
     native: Any = field(default=None, repr=False)
+    groups: Groups | None = None
+
+    def __len__(self) -> int:
+        return len(self.X)
 
     @property
+    def grouped(self) -> bool:
+        """Whether a feature owns several columns."""
+        return self.groups is not None
+
+    @cached_property
+    def feature_of(self) -> NDArray[np.intp]:
+        """Feature that owns each column, shape (n_columns,)."""
+        return np.arange(len(self.columns)) if self.groups is None else self.groups.feature_of
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Name of each feature: its column's, or its group's."""
+        return self.names if self.groups is None else self.groups.names
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What the columns hold: "continuous", "count", "ordinal", "binary" or "nominal"."""
+        return tuple(column.kind for column in self.columns)
+
+    @cached_property
+    def missing(self) -> bool:
+        """Whether any cell is missing."""
+        return bool(np.isnan(self.X.sum())) and bool(np.isnan(self.X).any())
+
+    def with_groups(self, groups: Any) -> Table:
+        """Table some of whose columns are one feature; "auto" joins those whose knockoffs would be twins.
+
+        >>> read_table([[1, 2, 3], [2, 2, 1], [2, 1, 1]]).with_groups({"pair": ["x0", "x1"]}).feature_names
+        ('pair', 'x2')
+        """
+        if groups is None:
+            return self
+        if isinstance(groups, str) and groups == "auto":
+            return replace(self, groups=auto_groups(score_correlation(self.X), self.names))
+        return replace(self, groups=as_groups(groups, self.names))
+
+    def rows(self, which: NDArray | slice) -> Table:
+        """Take some of the rows; ``decode`` then gives back no index."""
+        return replace(self, X=self.X[which])
+
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the columns."""
         return tuple(column.name for column in self.columns)
 
     def column_values(self, X: NDArray, j: int) -> NDArray:
-        """Values of column j of an array like X, in the column's own kind: labels for codes, integers for integers."""
-        column, values = self.columns[j], X[:, j]
-        if column.levels is not None:
-            codes = values.astype(np.intp)
-            if not np.array_equal(codes, values) or codes.min() < 0 or codes.max() >= len(column.levels):
-                raise InputError(f"column {column.name!r} holds values that are codes of none of its labels.")
-            dtype = {"boolean": bool, "integer": np.int64, "number": float}.get(column.kind, object)
-            return np.array(column.levels, dtype=dtype)[codes]
-        if column.kind == "integer" and np.array_equal(np.rint(values), values):
-            return values.astype(np.int64)
-        return values
+        """Values of column j of an array like X, in the column's own type: labels for codes, integers for integers."""
+        return own_values(self.columns[j], X[:, j])
 
     def decode(self, X: NDArray) -> Any:
         """X, shape (n, n_columns), in the format that came in: an array, or a frame with its names, dtypes and index.
 
         A column of integers stays one where its values are whole numbers, and becomes a column of floats otherwise.
+        Dates that were whole days are rounded to whole days. NaN is a missing cell again.
 
         >>> table = as_table([[1.5, "yes"], [2.5, "no"]], labels=True)
         >>> table.X.tolist()
@@ -109,28 +148,60 @@ class Table:
         >>> table.decode(table.X).tolist()
         [[1.5, 'yes'], [2.5, 'no']]
         """
+        X = self._whole_days(X)
         if isinstance(self.native, PlainFrame):
-            return PlainFrame({name: self.column_values(X, j) for j, name in enumerate(self.names)})
+            return PlainFrame({name: self._plain_values(X, j) for j, name in enumerate(self.names)})
         if not is_frame(self.native):
-            if all(column.kind == "number" for column in self.columns):
-                return X
-            values = [self.column_values(X, j) for j in range(len(self.columns))]
-            dtype = np.result_type(*values) if all(v.dtype.kind in "iuf" for v in values) else object
-            return np.stack([value.astype(dtype) for value in values], axis=1)
+            return self._decode_array(X)
         return self._decode_pandas(X) if is_pandas(self.native) else self._decode_frame(X)
 
-    def _keeps_dtype(self, j: int, values: NDArray, is_float: bool) -> bool:
-        return self.columns[j].kind in CODED or values.dtype.kind == "i" or is_float
+    def _whole_days(self, X: NDArray) -> NDArray:
+        """Round the dates that came as whole days: their knockoffs stay in the support."""
+        dates = [j for j, column in enumerate(self.columns) if column.dtype == "date" and column.levels is None]
+        for j in dates:
+            days = self.X[:, j]
+            if ((days == np.rint(days)) | np.isnan(days)).all():
+                X = X.copy()
+                X[:, j] = np.rint(X[:, j])
+        return X
+
+    def _plain_values(self, X: NDArray, j: int) -> NDArray:
+        values = self.column_values(X, j)
+        if self.columns[j].dtype != "date" or self.columns[j].levels is not None:
+            return values
+        native = self.native.data[self.names[j]] if isinstance(self.native, PlainFrame) else np.asarray(self.native)
+        if native.dtype.kind in "mM":
+            return from_days(values, "datetime64[us]" if native.dtype.kind == "M" else "timedelta64[us]").astype(
+                native.dtype
+            )
+        cells = native if native.ndim == 1 else native[:, j]
+        made = np.empty(len(values), dtype=object)
+        made[:] = dates_like(values, next((value for value in cells if not is_missing(value)), None))
+        return made
+
+    def _decode_array(self, X: NDArray) -> NDArray:
+        masked = isinstance(self.native, np.ma.MaskedArray)
+        if all(column.dtype == "number" and column.levels is None for column in self.columns):
+            return np.ma.masked_invalid(X) if masked else X
+        values = [self._plain_values(X, j) for j in range(len(self.columns))]
+        kinds = {v.dtype.kind for v in values}
+        alike = kinds <= set("iuf") or len(kinds) == 1
+        dtype = np.result_type(*values) if alike else np.dtype(object)
+        stacked = np.stack([value.astype(dtype) for value in values], axis=1)
+        if dtype.kind == "O" and np.isnan(X).any():
+            stacked[np.isnan(X)] = None
+        return np.ma.array(stacked, mask=np.isnan(X)) if masked else stacked
 
     def _decode_pandas(self, X: NDArray) -> Any:
         import pandas as pd
 
         index = self.native.index if len(X) == len(self.native) else None
-        series = []
-        for j, dtype in enumerate(self.native.dtypes):
-            values = pd.Series(self.column_values(X, j), index=index)
-            keeps = self._keeps_dtype(j, values.to_numpy(), getattr(dtype, "kind", "") == "f")
-            series.append(values.astype(dtype) if keeps else values)
+        if all(dtype == np.float64 for dtype in self.native.dtypes):
+            return pd.DataFrame(X, index=index, columns=self.native.columns)
+        series = [
+            pandas_series(column, values, native, index)
+            for column, values, (_, native) in zip(self.columns, X.T, self.native.items(), strict=True)
+        ]
         return pd.concat(series, axis=1, keys=self.native.columns)
 
     def _decode_frame(self, X: NDArray) -> Any:
@@ -138,12 +209,109 @@ class Table:
 
         frame = nw.from_native(self.native, eager_only=True)
         backend = nw.get_native_namespace(frame)
-        series = {}
-        for j, old in enumerate(frame.iter_columns()):
-            values = self.column_values(X, j)
-            new = nw.new_series(old.name, values.tolist() if values.dtype == object else values, backend=backend)
-            series[old.name] = new.cast(old.dtype) if self._keeps_dtype(j, values, old.dtype.is_float()) else new
+        series = {
+            old.name: narwhals_series(self.columns[j], X[:, j], old, backend)
+            for j, old in enumerate(frame.iter_columns())
+        }
         return nw.to_native(nw.from_dict(series, backend=backend))
+
+
+def without_columns(X: Any, names: Sequence[str] | None) -> tuple[Any, NDArray[np.bool_]]:
+    """X without some of its columns, and which of its columns are kept."""
+    if names is None or not len(names) or isinstance(X, Table):
+        if names is not None and len(names):
+            raise InputError("drop: a Table is taken as it was read; leave the columns out before.")
+        return X, np.ones(_width(X), dtype=bool)
+    listed = [names] if isinstance(names, str) else [str(name) for name in names]
+    framed = is_frame(X) or isinstance(X, PlainFrame)
+    columns = [str(name) for name in X.columns] if framed else [f"x{j}" for j in range(_width(X))]
+    for name in listed:
+        if name not in columns:
+            raise unknown_option("drop", name, columns)
+    kept = np.array([name not in listed for name in columns])
+    if isinstance(X, PlainFrame):
+        return PlainFrame({name: values for name, values in X.data.items() if name not in listed}), kept
+    if is_pandas(X):
+        return X.loc[:, kept], kept
+    if framed:
+        import narwhals as nw
+
+        return nw.to_native(nw.from_native(X, eager_only=True).drop(listed)), kept
+    return np.asarray(X)[:, kept], kept
+
+
+def _width(X: Any) -> int:
+    """Columns of anything like a table; 0 for what is none, which is refused when it is read."""
+    shape = getattr(X, "shape", None) or np.shape(X if hasattr(X, "__len__") else ())
+    if isinstance(X, PlainFrame | Table):
+        return len(X.columns)
+    return int(shape[1]) if len(shape) == 2 else 0
+
+
+def read_table(X: Any, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
+    """Read a table as it comes: numbers, labels, booleans, dates, missing cells, and the kind of every column.
+
+    Parameters
+    ----------
+    X : array, masked array, list of rows, pandas or polars DataFrame, shape (n, n_columns); or a Table
+        Missing cells may be NaN, None, pandas' NA or NaT, polars' null or masked.
+    kinds : mapping of column names to kinds, optional
+        Overrules what was recognised: "continuous", "count", "ordinal", "binary" or "nominal", or a list of a
+        column's labels in their order, which is ordinal.
+    argument : str
+        What to call the table in errors.
+    min_rows : int
+        Fewest rows that will do.
+
+    Raises
+    ------
+    InputError
+        For columns that cannot be used, all of them in one error: identifiers and free text, an index, labels among
+        numbers, infinity, too few cells. And for what is no table.
+
+    Warns
+    -----
+    KnockoffWarning
+        For a column that counts the rows under another name than an index has, and for rows without any value.
+
+    >>> table = read_table([[1.5, "yes"], [2.5, "no"], [None, "yes"], [0.5, "no"]])
+    >>> table.X.tolist()
+    [[1.5, 1.0], [2.5, 0.0], [nan, 1.0], [0.5, 0.0]]
+    >>> [column.kind for column in table.columns]
+    ['continuous', 'binary']
+    """
+    if isinstance(X, Table):
+        return _with_kinds(X, kinds, argument)
+    raw = dates_from_text(read_columns(X, argument))
+    _check_shape(raw.X, argument, min_rows)
+    columns = recognise_kinds(raw.X, raw.columns, raw.ordered)
+    refuse([*raw.problems, *suspicious_columns(raw, columns, kinds or {})], argument)
+    warn_of_indexes(raw, argument)
+    warn_of_rows(raw.X, argument)
+    return _with_kinds(Table(raw.X, columns, raw.named, X), kinds, argument)
+
+
+def _with_kinds(table: Table, kinds: Kinds, argument: str) -> Table:
+    if not kinds:
+        return table
+    X, columns = overrule(table.X, table.columns, kinds, argument)
+    return replace(table, X=X, columns=columns)
+
+
+def refuse(problems: Sequence[Problem], argument: str, most: int = 10) -> None:
+    """Raise one error for all columns that cannot be used."""
+    if not problems:
+        return
+    error = InputTypeError if any(problem.foreign for problem in problems) else InputError
+    if len(problems) == 1:
+        only = problems[0]
+        raise error(f"column {only.name!r} of {argument} {only.what}: {only.remedy}.")
+    lines = [f"  {problem.name!r} {problem.what}: {problem.remedy}." for problem in problems[:most]]
+    more = [f"  and {len(problems) - most} more."] if len(problems) > most else []
+    lines = [f"{argument} has {len(problems)} columns that cannot be used as they are:", *lines, *more]
+    names = [problem.name for problem in problems]
+    remedy = [f"To leave all of them out: drop={names!r}."] if len(names) <= 5 * most else []
+    raise error("\n".join([*lines, *remedy]))
 
 
 def as_table(
@@ -182,20 +350,74 @@ def as_table(
     >>> as_table([[1, 2], [3, 4]]).names
     ('x0', 'x1')
     """
-    if is_sparse(X):
-        raise InputError(
-            f"{argument} is a sparse matrix, and knockoffs of it would be dense. If {X.shape[0]} x {X.shape[1]} "
-            f"numbers fit into memory, pass {argument}.toarray()."
-        )
-    read = _read_plain if isinstance(X, PlainFrame) else _read_frame if is_frame(X) else _read_array
-    table = read(X, _ColumnReader(labels, argument, levels or {}))
-    n, p = table.X.shape
+    raw = read_columns(X, argument)
+    if raw.problems:
+        refuse(raw.problems[:1], argument)
+    _refuse_dates(raw, argument)
+    if not labels:
+        _refuse_labels(raw, argument)
+    for j, column in enumerate(raw.columns):
+        if levels and column.name in levels and column.dtype in CODED:
+            raw.X[:, j], raw.columns[j] = _recoded(raw.X[:, j], column, levels[column.name], argument)
+    _check_shape(raw.X, argument, min_rows)
+    check_finite(raw.X, [column.name for column in raw.columns], argument)
+    return Table(raw.X, recognise_kinds(raw.X, raw.columns, raw.ordered), raw.named, X)
+
+
+def _check_shape(X: NDArray, argument: str, min_rows: int) -> None:
+    n, p = X.shape
     if p == 0:
         raise InputError(f"{argument} has 0 feature(s) (shape=({n}, 0)) while a minimum of 1 is required.")
     if n < min_rows:
         raise InputError(f"{argument} has n_samples={n} rows: at least {min_rows} are needed.")
-    check_finite(table.X, table.names, argument)
-    return table
+
+
+def _refuse_dates(raw: Raw, argument: str) -> None:
+    dates = [column.name for column in raw.columns if column.dtype == "date"]
+    if dates:
+        raise InputError(
+            f"column {dates[0]!r} of {argument} has dtype Datetime, which is neither numbers nor labels: "
+            "turn it into numbers (for dates, for instance days since a date) or drop it."
+        )
+
+
+def _refuse_labels(raw: Raw, argument: str) -> None:
+    text = [j for j, column in enumerate(raw.columns) if column.levels is not None]
+    if text:
+        column, codes = raw.columns[text[0]], raw.X[:, text[0]]
+        present = codes[~np.isnan(codes)]
+        example = column.levels[int(present[0])] if present.size and column.levels else None
+        raise InputError(
+            f"{argument} holds labels, not numbers, in {_columns([raw.columns[j].name for j in text])}, for "
+            f"instance {example!r} in column {column.name!r}. This feature model could not convert string to float: "
+            "encode the labels as numbers, drop the columns, or use a feature model that takes labels."
+        )
+
+
+def _recoded(values: NDArray, column: Column, known: Sequence[Any], argument: str) -> tuple[NDArray, Column]:
+    """Codes of the levels in the order of a fitted family, which may call True "True"."""
+    present = column.levels or ()
+    place = {str(level): k for k, level in enumerate(known)}
+    unseen = sorted({str(level) for level in present} - set(place))
+    if unseen:
+        raise InputError(
+            f"column {column.name!r} of {argument} holds {name_some(unseen)}, and the feature model knows "
+            f"{name_some(known)}."
+        )
+    own = {str(level): level for level in present}
+    codes = np.array([place[str(level)] for level in present], dtype=float)
+    missing = np.isnan(values)
+    new = np.where(missing, np.nan, codes[np.where(missing, 0, values).astype(np.intp)]) if present else values
+    return new, replace(column, levels=tuple(own.get(str(level), level) for level in known))
+
+
+def code_by(table: Table, levels: Mapping[str, Sequence[Any]], argument: str = "X") -> Table:
+    """Table whose labels have the codes that a fitted family has for them."""
+    X, columns = table.X.copy(), list(table.columns)
+    for j, column in enumerate(columns):
+        if column.name in levels and column.dtype in CODED:
+            X[:, j], columns[j] = _recoded(X[:, j], column, levels[column.name], argument)
+    return replace(table, X=X, columns=tuple(columns))
 
 
 def code_whole_numbers(table: Table, most: int = 100) -> Table:
@@ -211,7 +433,7 @@ def code_whole_numbers(table: Table, most: int = 100) -> Table:
         values, codes = np.unique(X[:, j], return_inverse=True)
         if len(values) <= most:
             X[:, j] = codes
-            levels = values.astype(np.int64) if column.kind == "integer" else values
+            levels = values.astype(np.int64) if column.dtype == "integer" else values
             columns[j] = replace(column, levels=tuple(levels.tolist()))
     return replace(table, X=X, columns=tuple(columns))
 
@@ -242,17 +464,23 @@ def check_level(fdr: float, n_features: int, offset: int) -> None:
     >>> check_level(0.05, 10, 1)
     Traceback (most recent call last):
     knockoffs.errors.InputError: fdr=0.05 can never select with 10 features: knockoff+ needs at least 1/fdr = 20
-    selections. Use fdr >= 0.1 or offset=0.
+    selections. Use fdr >= 0.1; offset=0 selects, but does not hold the false discovery rate where few features matter.
     """
     if offset == 0 or 1 / n_features <= fdr:
         return
     needed = math.ceil(1 / fdr - 1e-9)
-    smallest = math.ceil(1e4 / n_features - 1e-9) / 1e4  # rounded up, so that it can be used as it is written
-    remedy = f"Use fdr >= {smallest:g} or offset=0." if n_features > 1 else "Use offset=0, or more features."
+    remedy = remedy_for_few_features(n_features)
     raise InputError(
         f"fdr={fdr:g} can never select with {n_features} features: knockoff+ needs at least 1/fdr = {needed} "
         f"selections. {remedy}" + (" (n_features=1)" if n_features == 1 else "")
     )
+
+
+def remedy_for_few_features(n_features: int) -> str:
+    """Say what to do where knockoff+ can never select, and what offset=0 costs."""
+    smallest = math.ceil(1e4 / n_features - 1e-9) / 1e4  # rounded up, so that it can be used as it is written
+    caution = "offset=0 selects, but does not hold the false discovery rate where few features matter."
+    return f"Use fdr >= {smallest:g}; {caution}" if n_features > 1 else f"More features are needed; {caution}"
 
 
 def check_knockoffs(knockoffs: Any, table: Table) -> NDArray[np.float64]:
@@ -260,6 +488,12 @@ def check_knockoffs(knockoffs: Any, table: Table) -> NDArray[np.float64]:
     levels = {column.name: column.levels for column in table.columns if column.levels is not None}
     named = as_table(knockoffs, labels=bool(levels), levels=levels, argument="knockoffs")
     X_tilde = named.X
+    if is_pandas(knockoffs) and is_pandas(table.native) and len(knockoffs) == len(table):
+        if not knockoffs.index.equals(table.native.index):
+            raise InputError(
+                "knockoffs and X have different indexes: bring the rows in one order (knockoffs.loc[X.index]), or "
+                "reset both indexes if the rows do belong together."
+            )
     if X_tilde.shape != table.X.shape:
         raise InputError(
             f"knockoffs have shape {X_tilde.shape} and X has shape {table.X.shape}: they must be the same."
@@ -283,231 +517,5 @@ def check_knockoffs(knockoffs: Any, table: Table) -> NDArray[np.float64]:
     return X_tilde
 
 
-# ---- reading frames and arrays ----------------------------------------------------------------------------------
-
-
-def _read_frame(X: Any, reader: _ColumnReader) -> Table:
-    import narwhals as nw
-
-    if hasattr(X, "collect") and not hasattr(X, "to_numpy"):
-        raise InputError(f"{reader.argument} is a lazy frame: pass {reader.argument}.collect().")
-    if is_pandas(X):  # narwhals refuses names given twice in its own words
-        _column_names(list(X.columns), reader.argument)
-    frame = nw.from_native(X, eager_only=True)
-    names = _column_names(list(frame.columns), reader.argument)
-    kinds = [_kind_of_dtype(dtype) for dtype in frame.schema.values()]
-    if frame.shape[1] and all(kind in ("number", "integer") for kind in kinds):
-        values = frame.to_numpy()
-        if values.dtype.kind in "iuf":
-            columns = tuple(Column(name, kind) for name, kind in zip(names, kinds, strict=True))
-            return Table(_as_floats(values), columns, True, X)
-    for name, kind, series in zip(names, kinds, frame.iter_columns(), strict=True):
-        if kind == "number" or kind == "integer":
-            reader.add_numbers(name, kind, np.asarray(series.to_numpy(), dtype=float))
-        elif kind == "other":
-            reader.refuse_kind(name, str(series.dtype))
-        else:
-            reader.add_objects(name, series.to_numpy(), kind, getattr(series.dtype, "categories", None))
-    return reader.table(len(frame), True, X)
-
-
-def _read_plain(X: PlainFrame, reader: _ColumnReader) -> Table:
-    for name, values in zip(_column_names(X.columns, reader.argument), X.data.values(), strict=True):
-        if values.dtype.kind in "iuf":
-            reader.add_numbers(name, "number" if values.dtype.kind == "f" else "integer", values.astype(float))
-        else:
-            reader.add_objects(name, values, "boolean" if values.dtype.kind == "b" else "unknown")
-    return reader.table(len(next(iter(X.data.values()), ())), True, X)
-
-
-def _kind_of_dtype(dtype: Any) -> str:
-    if dtype.is_integer():
-        return "integer"
-    if dtype.is_numeric():
-        return "number"
-    kind = {"Boolean": "boolean", "String": "string", "Categorical": "category", "Enum": "category"}
-    return kind.get(type(dtype).__name__, "unknown" if type(dtype).__name__ == "Object" else "other")
-
-
-def _read_array(X: Any, reader: _ColumnReader) -> Table:
-    argument = reader.argument
-    if isinstance(X, str | bytes | dict) or X is None or np.isscalar(X):
-        raise InputError(f"{argument} is {type(X).__name__}: pass an array or a data frame, one row for each sample.")
-    values = _as_array(X, argument)
-    if values.dtype.names:
-        raise InputError(f"{argument} is a structured array: pass a data frame, or one array of numbers.")
-    if values.ndim != 2:
-        raise InputError(
-            f"{argument} has {values.ndim} dimensions, expected 2D array, one row for each sample. Reshape your data: "
-            f"{argument}.reshape(-1, 1) is one feature, {argument}.reshape(1, -1) is one sample."
-        )
-    if values.dtype.kind == "c":
-        raise InputError(
-            f"{argument} is complex. Complex data not supported: pass real and imaginary parts as columns."
-        )
-    names = [f"x{j}" for j in range(values.shape[1])]
-    if values.dtype.kind in "iuf":
-        kind = "number" if values.dtype.kind == "f" else "integer"
-        return Table(_as_floats(values), tuple(Column(name, kind) for name in names), False, X)
-    if values.dtype.kind not in "bUSO":
-        raise InputError(f"{argument} has dtype {values.dtype}, which is neither numbers nor labels.")
-    for name, column in zip(names, values.T, strict=True):
-        reader.add_objects(name, column, "boolean" if values.dtype.kind == "b" else "unknown")
-    return reader.table(len(values), False, X)
-
-
-def _as_array(X: Any, argument: str) -> NDArray:
-    if isinstance(X, np.ndarray):
-        return X
-    try:
-        values = np.asarray(X)
-        # numpy turns [[1, "a"]] into strings and would hide which column was text
-        return np.asarray(X, dtype=object) if values.dtype.kind in "US" else values
-    except ValueError:
-        lengths = [len(row) if hasattr(row, "__len__") else 0 for row in X]
-        odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), 0)
-        raise InputError(
-            f"{argument} has rows of different lengths: row 0 has {lengths[0]} values, row {odd} has {lengths[odd]}."
-        ) from None
-
-
-def _as_floats(values: NDArray) -> NDArray[np.float64]:
-    return np.ascontiguousarray(values, dtype=np.float64)
-
-
-class _ColumnReader:
-    """Collects columns of all kinds, and refuses what cannot be read, all offending columns in one error."""
-
-    def __init__(self, labels: bool, argument: str, levels: Mapping[str, Sequence[Any]]) -> None:
-        self.labels, self.argument, self.levels = labels, argument, levels
-        self.columns: list[Column] = []
-        self.values: list[NDArray[np.float64]] = []
-        self.text: list[tuple[str, Any]] = []
-
-    def add_numbers(self, name: str, kind: str, values: NDArray[np.float64]) -> None:
-        self.columns.append(Column(name, kind))
-        self.values.append(values)
-
-    def add_objects(self, name: str, values: NDArray, kind: str, levels: Iterable[Any] | None = None) -> None:
-        """Read a column of Python objects: numbers become numbers, labels become codes."""
-        listed = values.tolist()
-        missing = np.fromiter((is_missing(v) for v in listed), bool, len(listed))
-        present = [v for v, gone in zip(listed, missing, strict=True) if not gone]
-        if kind == "unknown":
-            kind = self._kind_of_values(name, listed, present)
-        if kind in ("number", "integer"):
-            self.add_numbers(name, kind, np.array([np.nan if m else v for v, m in zip(listed, missing)], dtype=float))  # noqa: B905
-            return
-        if not self.labels:
-            self.text.append((name, present[0] if present else None))
-            return
-        ordered = self._known_levels(name, present) if name in self.levels else _sorted_levels(present, levels)
-        code = {level: k for k, level in enumerate(ordered)}
-        # a missing label is refused by check_finite, where the numbers are
-        codes = np.array([np.nan if m else code[v] for v, m in zip(listed, missing)], dtype=float)  # noqa: B905
-        self.columns.append(Column(name, kind, tuple(ordered)))
-        self.values.append(codes)
-
-    def _known_levels(self, name: str, present: list[Any]) -> list[Any]:
-        known = list(self.levels[name])
-        unseen = sorted({str(value) for value in present} - {str(level) for level in known})
-        if unseen:
-            raise InputError(
-                f"column {name!r} of {self.argument} holds {name_some(unseen)}, and the feature model knows "
-                f"{name_some(known)}."
-            )
-        by_name = {str(value): value for value in present}  # True in the table may be "True" in the model
-        return [by_name.get(str(level), level) for level in known]
-
-    def refuse_kind(self, name: str, dtype: str) -> None:
-        raise InputError(
-            f"column {name!r} of {self.argument} has dtype {dtype}, which is neither numbers nor labels: "
-            "turn it into numbers (for dates, for instance days since a date) or drop it."
-        )
-
-    def _kind_of_values(self, name: str, listed: list[Any], present: list[Any]) -> str:
-        if all(isinstance(v, bool | np.bool_) for v in present) and present:
-            return "boolean"
-        if all(isinstance(v, numbers.Real) and not isinstance(v, bool) for v in present):
-            return "integer" if present and all(isinstance(v, numbers.Integral) for v in present) else "number"
-        if all(isinstance(v, str | bytes | bool | numbers.Real) for v in present):
-            if any(isinstance(v, str | bytes) for v in present) and self.labels:
-                if not all(isinstance(v, str | bytes) for v in present):
-                    odd = next(v for v in present if not isinstance(v, str | bytes))
-                    raise InputError(
-                        f"column {name!r} of {self.argument} mixes strings with {odd!r}: make all of them strings."
-                    )
-                return "string"
-            return "string" if any(isinstance(v, str | bytes) for v in present) else "number"
-        row, odd = next((i, v) for i, v in enumerate(listed) if not isinstance(v, str | bytes | bool | numbers.Real))
-        raise InputTypeError(
-            f"{self.argument} holds {odd!r} ({type(odd).__name__}) in row {row}, column {name!r}: "
-            "every argument must be a string (for families that take labels) or a number."
-        )
-
-    def table(self, n: int, named: bool, native: Any) -> Table:
-        if self.text:
-            name, example = self.text[0]
-            raise InputError(
-                f"{self.argument} holds labels, not numbers, in {_columns([name for name, _ in self.text])}, for "
-                f"instance {example!r} in column {name!r}. This feature model could not convert string to float: "
-                "encode the labels as numbers, drop the columns, or use a feature model that takes labels."
-            )
-        X = np.stack(self.values, axis=1) if self.values else np.empty((n, 0))
-        return Table(_as_floats(X), tuple(self.columns), named, native)
-
-
-def _sorted_levels(present: list[Any], levels: Iterable[Any] | None) -> list[Any]:
-    seen = set(present)
-    if levels is not None:  # an Enum has its own order
-        return [level for level in levels if level in seen]
-    try:
-        return sorted(seen)
-    except TypeError:
-        return sorted(seen, key=lambda level: (type(level).__name__, str(level)))
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a cell is empty: None, NaN, pandas' NA or NaT."""
-    return value is None or value != value or type(value).__name__ in ("NAType", "NaTType")
-
-
-def _column_names(names: list[Any], argument: str) -> list[str]:
-    kinds = sorted({type(name).__name__ for name in names})
-    if "str" in kinds and len(kinds) > 1:
-        raise InputError(f"the column names of {argument} mix {' and '.join(kinds)}: make all of them strings.")
-    listed = [str(name) for name in names]
-    twice = [name for name, count in Counter(listed).items() if count > 1]
-    if twice:
-        raise InputError(
-            f"{argument} has two columns of the same name: {name_some(twice)}. Rename or drop one of each."
-        )
-    return listed
-
-
 def _columns(names: Sequence[str]) -> str:
     return f"column {names[0]!r}" if len(names) == 1 else f"{len(names)} columns ({name_some(names)})"
-
-
-# ---- formats, recognised without importing their libraries --------------------------------------------------------
-
-
-def is_frame(X: Any) -> bool:
-    """Whether it is a data frame of any of the known libraries."""
-    # asked of the class: the columns of a lazy frame are work
-    return type(X).__module__.split(".")[0] in _FRAMES and hasattr(type(X), "columns")
-
-
-_FRAMES = ("pandas", "polars", "pyarrow", "modin", "cudf", "narwhals")
-
-
-def is_pandas(X: Any) -> bool:
-    """Whether it is a frame or a series of pandas."""
-    pandas = sys.modules.get("pandas")
-    return pandas is not None and isinstance(X, pandas.DataFrame | pandas.Series)
-
-
-def is_sparse(X: Any) -> bool:
-    """Whether it is a sparse matrix or array of SciPy."""
-    sparse = sys.modules.get("scipy.sparse")
-    return sparse is not None and sparse.issparse(X)

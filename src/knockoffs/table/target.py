@@ -4,13 +4,179 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from typing import Any
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from knockoffs.errors import InputError
+from knockoffs.errors import InputError, name_some, unknown_option
 from knockoffs.table.table import Table, is_frame, is_missing, is_pandas, is_sparse
+from knockoffs.table.target_kinds import KINDS_OF_TASK, TargetKind, describe_kind, infer_kind
+
+
+@dataclass(frozen=True)
+class Target:
+    """The target of a table: what is to be predicted, in the rows where it is known.
+
+    Parameters
+    ----------
+    values : array, shape (n_observed,)
+        Numbers; labels of classes as they came; ranks 0, 1, ... of ordered categories.
+    weights : array, shape (n_observed,), optional
+        Of the rows in the model of y.
+    kind : {"number", "count", "binary", "classes", "ordinal"}
+    observed : array of bool, shape (n,), optional
+        Rows of the table in which the target is known: those of ``values`` and ``weights``; all if left out.
+    name : str, optional
+    levels : tuple, optional
+        Of ordered categories: what rank k was called.
+    note : str
+        What the target was taken for, what was left out, and how to overrule it.
+    """
+
+    values: NDArray
+    weights: NDArray[np.float64] | None = None
+    kind: TargetKind = "number"
+    observed: NDArray[np.bool_] | None = field(default=None, repr=False)
+    name: str | None = None
+    levels: tuple[Any, ...] | None = None
+    note: str = ""
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def rows(self, which: NDArray | slice) -> Target:
+        """Take some of the rows, counted among the observed ones."""
+        weights = None if self.weights is None else self.weights[which]
+        return replace(self, values=self.values[which], weights=weights, observed=None)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the table that it is the target of."""
+        return len(self.values) if self.observed is None else len(self.observed)
+
+    @property
+    def task(self) -> Literal["classification", "regression", "count"]:
+        """What a model of y is made for: "count" is a regression by the Poisson deviance."""
+        if self.kind in ("binary", "classes"):
+            return "classification"
+        return "count" if self.kind == "count" else "regression"
+
+
+def as_target(
+    y: Any, table: Table, *, task: str | None = None, weights: ArrayLike | None = None, argument: str = "y"
+) -> Target:
+    """Check the target, leave out the rows in which it is missing, and tell what it is.
+
+    Parameters
+    ----------
+    y : array, list, pandas or polars Series, shape (n,); or a Target
+    table : Table
+    task : {"classification", "regression", "binary", "multiclass", "numeric", "count", "ordinal"}, optional
+        Says what y is, where it looks like something else; told from y by the rule of
+        ``knockoffs.table.target_kinds.infer_kind`` if left out.
+    weights : array, shape (n,), optional
+    argument : str
+        What to call the target in errors.
+
+    Returns
+    -------
+    Target
+
+    >>> from knockoffs.table.table import read_table
+    >>> target = as_target([0, 1, None, 1], read_table([[1.5], [2.5], [3.5], [0.5]]))
+    >>> target.values.tolist(), target.kind, target.observed.tolist()
+    ([0, 1, 1], 'binary', [True, True, False, True])
+    """
+    if isinstance(y, Target):
+        if y.n_rows != len(table.X):
+            raise InputError(
+                f"{argument} is a target of {y.n_rows} rows and X has {len(table.X)}: make it of this table."
+            )
+        return y
+    if task is not None and task not in KINDS_OF_TASK:
+        raise unknown_option("task", task, KINDS_OF_TASK)
+    _check_source(y, table, argument)
+    categories = None if task in ("classification", "binary", "multiclass") else _ordered_categories(y)
+    values = _target_values(y, argument, unbox=False)
+    _check_length(values, table, argument)
+    observed = ~_missing(values)
+    if not observed.any():
+        raise InputError(f"{argument} is missing in all {len(values)} rows.")
+    values = values[observed]
+    if values.dtype.kind == "O":
+        values = _unboxed(values, argument)
+    _check_target_values(values, argument)
+    _refuse_copy_of_target(values, table, argument, observed)
+    levels = None
+    if categories is not None and len(set(values.tolist())) > 2:
+        present = set(values.tolist())
+        levels = tuple(level for level in categories if level in present)
+        rank = {level: k for k, level in enumerate(levels)}
+        values = np.array([rank[value] for value in values.tolist()], dtype=float)
+        kind: TargetKind = "number" if task in ("regression", "numeric") else "ordinal"
+    else:
+        kind = infer_kind(values, task)
+        _refuse_free_text(values, kind, argument)
+        if kind in ("number", "count", "ordinal"):
+            values = values.astype(float)
+    checked = check_weights(weights, len(observed))
+    note = _note(values, kind, levels, observed, task, argument)
+    kept = None if checked is None else checked[observed]
+    if kept is not None and not kept.any():
+        raise InputError(f"sample_weight is zero in every row in which {argument} is known: nothing is left to fit.")
+    return Target(values, kept, kind, observed, _target_name(y), levels, note)
+
+
+def _note(values: NDArray, kind: TargetKind, levels: Any, observed: NDArray, task: str | None, argument: str) -> str:
+    said = describe_kind(values, kind, levels, argument)
+    others = {
+        "number": "'classification'",
+        "count": "'regression' or 'classification'",
+        "ordinal": "'classification'",
+        "binary": "'regression'" if values.dtype.kind in "iuf" else "",
+        "classes": "'regression' or 'ordinal'" if values.dtype.kind in "iuf" else "",
+    }[kind]
+    overrule = f"; task={others} says otherwise" if task is None and others else ""
+    missing = int((~observed).sum())
+    rows = "1 row is" if missing == 1 else f"{missing} rows are"
+    left_out = f" {rows} left out, because {argument} is missing there." if missing else ""
+    return f"{said}{overrule}.{left_out}"
+
+
+def _ordered_categories(y: Any) -> list[Any] | None:
+    """Return the categories of an ordered column, in their order; None for another."""
+    dtype = getattr(y, "dtype", None)
+    if dtype is None and is_frame(y) and len(y.columns) == 1 and is_pandas(y):
+        dtype = y.dtypes.iloc[0]
+    categories = getattr(dtype, "categories", None)
+    if categories is None or not getattr(dtype, "ordered", type(dtype).__name__ == "Enum"):
+        return None
+    return list(categories)
+
+
+def _missing(values: NDArray) -> NDArray[np.bool_]:
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    if values.dtype.kind in "mM":
+        return np.isnat(values)
+    if values.dtype.kind == "O":
+        return np.fromiter(map(is_missing, values.tolist()), bool, len(values))
+    return np.zeros(len(values), dtype=bool)
+
+
+def _refuse_free_text(values: NDArray, kind: TargetKind, argument: str) -> None:
+    if kind != "classes":
+        return
+    n, classes = len(values), np.unique(values)
+    if len(classes) > 10 and 2 * len(classes) > n:
+        raise InputError(
+            f"{argument} has {len(classes)} different labels in {n} rows ({name_some(classes.tolist(), 3)}): too many "
+            "for classes. Make fewer classes of them, or numbers."
+        )
 
 
 def check_target(y: Any, table: Table, *, argument: str = "y") -> NDArray:
@@ -28,6 +194,16 @@ def check_target(y: Any, table: Table, *, argument: str = "y") -> NDArray:
     array, shape (n,)
         Numbers or labels, as they came.
     """
+    _check_source(y, table, argument)
+    values = _target_values(y, argument)
+    _check_length(values, table, argument)
+    _check_target_values(values, argument)
+    _refuse_copy_of_target(values, table, argument)
+    return values
+
+
+def _check_source(y: Any, table: Table, argument: str) -> None:
+    """Refuse what is no target: nothing, a sparse matrix, another index, a name that a feature has."""
     if y is None:
         raise InputError(f"{argument} is None: this estimator requires y to be passed, but the target y is None.")
     if is_sparse(y):
@@ -36,14 +212,13 @@ def check_target(y: Any, table: Table, *, argument: str = "y") -> NDArray:
     name = _target_name(y)
     if name is not None and table.named and name in table.names:
         raise InputError(f"{argument} is called {name!r}, and X has a column {name!r} too: drop it from X.")
-    values = _target_values(y, argument)
+
+
+def _check_length(values: NDArray, table: Table, argument: str) -> None:
     if len(values) != len(table.X):
         raise InputError(
             f"{argument} has {len(values)} values and X has {len(table.X)} rows: they must have one row for each."
         )
-    _check_target_values(values, argument)
-    _refuse_copy_of_target(values, table, argument)
-    return values
 
 
 def check_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64] | None:
@@ -83,7 +258,10 @@ def _check_index(X: Any, y: Any, argument: str) -> None:
     )
 
 
-def _target_values(y: Any, argument: str) -> NDArray:
+def _target_values(y: Any, argument: str, unbox: bool = True) -> NDArray:
+    if isinstance(y, np.ma.MaskedArray) and np.ma.getmaskarray(y).any():  # what a mask covers is missing
+        mask, y = np.ma.getmaskarray(y), np.ma.getdata(y).astype(object)
+        y[mask] = None
     values = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
     if values.dtype.kind in "US" and not isinstance(y, np.ndarray):
         values = np.asarray(y, dtype=object)  # numpy would turn [1, "a"] into strings
@@ -98,18 +276,27 @@ def _target_values(y: Any, argument: str) -> NDArray:
         values = values[:, 0]
     if values.ndim != 1:
         raise InputError(f"{argument} has shape {values.shape}: y should be a 1d array, one value for each row of X.")
-    return _unboxed(values, argument) if values.dtype.kind == "O" else values
+    return _unboxed(values, argument) if unbox and values.dtype.kind == "O" else values
 
 
 def _unboxed(values: NDArray, argument: str) -> NDArray:
     """Array of Python objects as an array of numbers or of booleans where it holds nothing else."""
-    present = [value for value in values.tolist() if not is_missing(value)]
-    kinds = {bool: "booleans", numbers.Real: "numbers", str: "strings", bytes: "strings"}
-    found = {next((word for kind, word in kinds.items() if isinstance(v, kind)), type(v).__name__) for v in present}
-    if len(found) > 1:
-        raise InputError(f"{argument} mixes {' and '.join(sorted(found))}: make all of them one kind.")
-    if found & {"numbers", "booleans"} and len(present) == len(values):
-        return np.array(present)
+    listed = values.tolist()
+    kinds = {bool: "booleans", numbers.Real: "numbers", Decimal: "numbers", str: "strings", bytes: "strings"}
+    words = [
+        None if is_missing(v) else next((word for kind, word in kinds.items() if isinstance(v, kind)), type(v).__name__)
+        for v in listed
+    ]
+    count = Counter(word for word in words if word is not None)
+    if len(count) > 1:
+        rarest = min(count, key=lambda word: (count[word], word != "strings"))
+        row = words.index(rarest)
+        raise InputError(
+            f"{argument} mixes {' and '.join(sorted(count))}, for instance {listed[row]!r} in row {row}: make missing "
+            "values empty (None or NaN) and all others one kind."
+        )
+    if count.keys() & {"numbers", "booleans"} and None not in words:
+        return np.array([float(v) if isinstance(v, Decimal) else v for v in listed])
     return values
 
 
@@ -138,14 +325,17 @@ def _check_target_values(values: NDArray, argument: str) -> None:
         )
 
 
-def _refuse_copy_of_target(values: NDArray, table: Table, argument: str) -> None:
+def _refuse_copy_of_target(
+    values: NDArray, table: Table, argument: str, observed: NDArray[np.bool_] | None = None
+) -> None:
     if values.dtype.kind not in "biuf" or not len(values):
         return
     y = values.astype(float)
+    rows = np.arange(len(y)) if observed is None else np.flatnonzero(observed)
     candidates = np.arange(table.X.shape[1])
     block = 1
     while candidates.size:  # a few rows rule out almost every column
-        candidates = candidates[(table.X[:block, candidates] == y[:block, None]).all(axis=0)]
+        candidates = candidates[(table.X[np.ix_(rows[:block], candidates)] == y[:block, None]).all(axis=0)]
         if block >= len(y):
             break
         block = min(block * 8, len(y))

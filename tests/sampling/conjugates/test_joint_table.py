@@ -127,3 +127,20 @@ def test_impossible_rows_are_named():
     with pytest.raises(InputError, match="rows '1' are impossible"):
         # the second row cannot occur; its first coordinate moves to agree with the second one, which then cannot
         conjugate.sample(np.array([[0, 0], [0, 1]]), {}, np.random.default_rng(0))
+
+
+def test_a_table_that_does_not_fit_into_memory_is_refused_before_it_is_made():
+    """40 coordinates of 2 states joined by one factor each to the first: 2^40 entries, if all are tied together."""
+
+    def factors(blanket, n):
+        pairs = [(i, j) for i in range(40) for j in range(i)]
+        return [Factor(pair, np.full((1, 2, 2), 0.25), np.zeros(n, dtype=int)) for pair in pairs]
+
+    conjugate = JointTable((2,) * 40, factors)
+    with pytest.raises(
+        InputError, match=r"40 coordinates .* needs 1,099,511,627,776 entries .* limit is max_table=4,194"
+    ):
+        conjugate.sample(np.zeros((3, 40)), {}, np.random.default_rng(0))
+    small = JointTable((2, 2), lambda blanket, n: [Factor((0, 1), np.full((1, 2, 2), 0.25), np.zeros(n, int))], 3)
+    with pytest.raises(InputError, match=r"states needs 4 entries for one row \(0 MiB\); the limit is max_table=3"):
+        small.log_kernel(np.zeros((1, 2)), np.zeros((1, 2)), {})

@@ -46,38 +46,64 @@ def sample_topics_gibbs(
     if start is None:
         gamma = variational_topics(counts, alpha, beta)
         start = gamma / gamma.sum(axis=1, keepdims=True)
-    words = np.repeat(counts.indices, counts.data.astype(np.int64))
-    starts = np.concatenate([[0], np.cumsum(counts.data, dtype=np.int64)])[counts.indptr]
-    topics, z, impossible = _sweep(words, starts, alpha, np.ascontiguousarray(beta.T), start, n_sweeps, rng)
-    if impossible.any():
-        raise InputError(f"rows {name_some(np.flatnonzero(impossible))} have words that no topic produces.")
+    words, starts = tokens_of(counts)
+    beta_of_word = np.ascontiguousarray(beta.T)
+    z = start_topics(words, starts, beta_of_word, start, rng)
+    impossible = np.flatnonzero(z < 0)
+    if impossible.size:
+        rows = np.unique(np.searchsorted(starts, impossible, side="right") - 1)
+        raise InputError(f"rows {name_some(rows)} have words that no topic produces.")
+    topics = run_sweeps(words, starts, alpha, beta_of_word, z, n_sweeps, rng)
     return sample_dirichlet(alpha + topics, rng), z
 
 
+def tokens_of(counts: csr_array) -> tuple[NDArray, NDArray]:
+    """Words of all tokens, documents one after the other, and where each document begins (and the last ends)."""
+    words = np.repeat(counts.indices, counts.data.astype(np.int64))
+    return words, np.concatenate([[0], np.cumsum(counts.data, dtype=np.int64)])[counts.indptr]
+
+
 @njit(cache=True, nogil=True)
-def _sweep(words, starts, alpha, beta_of_word, mean, n_sweeps, rng):  # type: ignore[no-untyped-def]
+def start_topics(words, starts, beta_of_word, mean, rng):  # type: ignore[no-untyped-def]
+    """Topics of all tokens drawn at given theta, shape (n, n_topics); -1 where no topic produces the word."""
+    n_topics = mean.shape[1]
+    z = np.empty(len(words), dtype=np.int64)
+    cdf = np.empty(n_topics)
+    for d in range(len(starts) - 1):
+        for i in range(starts[d], starts[d + 1]):
+            total = 0.0
+            for t in range(n_topics):
+                total += mean[d, t] * beta_of_word[words[i], t]
+                cdf[t] = total
+            u = rng.random() * total
+            chosen = 0
+            while chosen < n_topics - 1 and cdf[chosen] <= u:
+                chosen += 1
+            z[i] = chosen if total > 0.0 else -1
+    return z
+
+
+@njit(cache=True, nogil=True)
+def run_sweeps(words, starts, alpha, beta_of_word, z, n_sweeps, rng):  # type: ignore[no-untyped-def]
+    """Sweep the topics z, in place, and return how many tokens each has in each document, shape (n, n_topics)."""
     n, n_topics = len(starts) - 1, len(alpha)
     topics = np.zeros((n, n_topics))
-    z = np.empty(len(words), dtype=np.int64)
-    impossible = np.zeros(n, dtype=np.bool_)
     cdf = np.empty(n_topics)
     for d in range(n):
         tokens = topics[d]
-        for sweep in range(n_sweeps + 1):  # the first one draws z at the variational mean of theta
+        for i in range(starts[d], starts[d + 1]):
+            tokens[z[i]] += 1.0
+        for _ in range(n_sweeps):
             for i in range(starts[d], starts[d + 1]):
-                if sweep > 0:
-                    tokens[z[i]] -= 1.0
+                tokens[z[i]] -= 1.0
                 total = 0.0
                 for t in range(n_topics):
-                    prior = mean[d, t] if sweep == 0 else alpha[t] + tokens[t]
-                    total += prior * beta_of_word[words[i], t]
+                    total += (alpha[t] + tokens[t]) * beta_of_word[words[i], t]
                     cdf[t] = total
-                if not total > 0.0:
-                    impossible[d] = True
                 u = rng.random() * total
                 chosen = 0
                 while chosen < n_topics - 1 and cdf[chosen] <= u:
                     chosen += 1
                 z[i] = chosen
                 tokens[chosen] += 1.0
-    return topics, z, impossible
+    return topics

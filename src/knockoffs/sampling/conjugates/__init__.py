@@ -1,1 +1,14 @@
-"""Exchangeable conjugates, one file each."""
+"""Exchangeable conjugates (Definition 3.1), one file each; ``knockoffs.sampling.definition`` checks them."""
+
+# name -> "module:class", imported when first used. A conjugate that is listed here is tested, with the example that
+# tests/sampling/conjugates/test_conjugates.py asks for.
+CONJUGATES: dict[str, str] = {
+    "identity": "knockoffs.sampling.conjugates.identity:Identity",
+    "independent": "knockoffs.sampling.conjugates.independent:Independent",
+    "gaussian": "knockoffs.sampling.conjugates.gaussian:Gaussian",
+    "joint_table": "knockoffs.sampling.conjugates.joint_table:JointTable",
+    "markov_chain": "knockoffs.sampling.conjugates.markov_chain:MarkovChain",
+    "jump_chain": "knockoffs.sampling.conjugates.markov_chain:JumpChain",
+    "grouped_chain": "knockoffs.sampling.conjugates.grouped_chain:GroupedChain",
+    "markov_chain_given": "knockoffs.sampling.conjugates.markov_chain:MarkovChainGiven",
+}

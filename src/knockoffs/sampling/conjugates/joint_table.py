@@ -9,10 +9,12 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError
+from knockoffs.errors import InputError, name_some
 from knockoffs.sampling.factors import Factor, eliminate, elimination_order, multiply, rescale, row_blocks
 from knockoffs.sampling.inverse_cdf import sample_weights
 from knockoffs.sampling.network import Blanket
+
+MAX_TABLE = 2**22  # entries for one row, 32 MiB; three such tables are held at once
 
 
 @dataclass(frozen=True)
@@ -34,10 +36,13 @@ class JointTable:
         Number of states of each coordinate.
     factors : callable
         ``(blanket, n) -> factors`` for n rows, their scopes numbering the coordinates. Every coordinate must be in one.
+    max_table : int
+        Entries of the largest table that may be needed for one row; more are refused, with the sizes.
     """
 
     n_states: tuple[int, ...]
     factors: Callable[[Blanket, int], list[Factor]]
+    max_table: int = MAX_TABLE
 
     def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:
         """Draw u_tilde, a coordinate at a time."""
@@ -79,6 +84,12 @@ class JointTable:
     def _blocks(self, codes: NDArray, blanket: Blanket) -> list[tuple[list[Factor], list[int], slice]]:
         factors = self.factors(blanket, len(codes))
         order, largest = elimination_order((f.scope for f in factors), dict(enumerate(self.n_states)))
+        if largest > self.max_table:
+            raise InputError(
+                f"a joint table of {len(self.n_states)} coordinates with {name_some(self.n_states)} states needs "
+                f"{largest:,} entries for one row ({8 * largest / 2**20:,.0f} MiB); the limit is max_table="
+                f"{self.max_table:,}. Write the law as a product of smaller tables, or raise max_table."
+            )
         return [([factor.rows(rows) for factor in factors], order, rows) for rows in row_blocks(len(codes), largest)]
 
 

@@ -277,15 +277,15 @@ def check_probabilities(name: str, table: NDArray) -> NDArray:
     return np.ascontiguousarray(table / sums[..., None])
 
 
-def encode_states(u: NDArray, K: int, *, missing: bool = False, nine: bool = False, name: str = "state") -> NDArray:
-    """Write states as small integers, uint8 where they fit; missing ones (NaN, negative, 9) become K if allowed."""
+def encode_states(u: NDArray, K: int, *, missing: bool = False, flagged: bool = False, name: str = "state") -> NDArray:
+    """Write states as small integers; K where missing, if allowed: NaN, and if ``flagged`` negative numbers and 9."""
     from knockoffs.sampling.conjugates import markov_chain_kernels as kernels
 
     u = np.asarray(u)
     if u.ndim != 2:
         raise InputError(f"{name}s have shape {u.shape}: expected one row a sample and one column a site.")
     codes = np.empty(u.shape, np.uint8 if K < 256 else np.int32)
-    place = kernels.encode(u, K, K if missing else -1, nine, codes)
+    place = kernels.encode(u, K, K if missing else -1, flagged, codes)
     if place >= 0:
         row, site = divmod(place, u.shape[1])
         raise InputError(f"row {row}, site {site}: {u[row, site]} is not a known {name}; known are 0, ..., {K - 1}.")

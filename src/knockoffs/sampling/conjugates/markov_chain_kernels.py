@@ -62,10 +62,10 @@ def row_uniforms(key: NDArray, n_rows: int, n_draws: int) -> NDArray:
 
 
 @njit(cache=True, nogil=True)
-def encode(values: NDArray, n_codes: int, missing: int, nine: bool, codes: NDArray) -> int:
+def encode(values: NDArray, n_codes: int, missing: int, flagged: bool, codes: NDArray) -> int:
     """Write 0, ..., n_codes - 1 as small integers; returns the first value that is none, as row * T + site, or -1.
 
-    NaN, negative numbers and, where ``nine`` says so, 9 become ``missing``; with missing = -1 they are refused.
+    NaN and, where ``flagged`` says so, negative numbers and 9 become ``missing``; with missing = -1 they are refused.
     """
     n, T = values.shape
     for i in range(n):
@@ -76,7 +76,7 @@ def encode(values: NDArray, n_codes: int, missing: int, nine: bool, codes: NDArr
                 if code != value:
                     return i * T + j
                 codes[i, j] = code
-            elif missing >= 0 and (value != value or value < 0 or (nine and value == 9)):
+            elif missing >= 0 and (value != value or (flagged and (value < 0 or value == 9))):
                 codes[i, j] = missing
             else:
                 return i * T + j

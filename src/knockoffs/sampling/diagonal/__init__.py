@@ -1,7 +1,9 @@
 """The matrix D of Gaussian knockoffs: Cov(X, X_tilde) = Sigma - D, with D and 2 Sigma - D positive definite.
 
 Each choice is a function ``(R, feature_of) -> s``. R is Sigma whitened within each feature (the correlation matrix,
-where a feature is one column), so no choice depends on the units of X; s has one number for each feature.
+where a feature is one column), so no choice depends on the units of X; s has one number for each feature. Where
+features own several columns, the optimised choices have a second function ``(R, shape) -> D`` that searches all of D:
+any positive definite block for each feature (``blocks.py``).
 """
 
 from __future__ import annotations
@@ -18,6 +20,11 @@ DIAGONALS: dict[str, str] = {
     "mvr": "knockoffs.sampling.diagonal.mvr:mvr",
     "maximum_entropy": "knockoffs.sampling.diagonal.maximum_entropy:maximum_entropy",
 }
+BLOCKS: dict[str, str] = {
+    "sdp": "knockoffs.sampling.diagonal.sdp:sdp_blocks",
+    "mvr": "knockoffs.sampling.diagonal.mvr:mvr_blocks",
+    "maximum_entropy": "knockoffs.sampling.diagonal.maximum_entropy:maximum_entropy_blocks",
+}
 # Power of the lasso difference at FDR 0.1 (0.2), n = 500, 150 columns, 30 signals, 40 to 80 draws of four designs:
 # AR(1) 0.5, equal correlations 0.5, factors, blocks of correlation 0.7. The standard error of a difference to MVR is
 # 0.009 (0.004) or less.  maximum entropy .751 .534 .280 .325 (.873 .758 .493 .549)
@@ -27,14 +34,20 @@ DEFAULT_DIAGONAL = "maximum_entropy"
 
 
 def solve_diagonal(
-    Sigma: ArrayLike, method: str = DEFAULT_DIAGONAL, feature_of: ArrayLike | None = None
+    Sigma: ArrayLike,
+    method: str = DEFAULT_DIAGONAL,
+    feature_of: ArrayLike | None = None,
+    *,
+    full_blocks: bool = True,
 ) -> NDArray[np.float64]:
     """D for which [[Sigma, Sigma - D], [Sigma - D, Sigma]] is positive definite, by one of ``DIAGONALS``.
 
-    With L the Cholesky factors of the features' own blocks of Sigma, R = L^-1 Sigma L^-T and D = L diag(s[feature_of])
-    L^T. The result is strictly feasible: D > 0 and 2 Sigma - D >= MARGIN Sigma, MARGIN = 1e-6 (``newton.py``). The
-    optimised methods "mvr" and "maximum_entropy" are further inside by themselves; "sdp" and "equicorrelated", whose
-    optimum makes 2 Sigma - D singular, are moved inside by that much.
+    With L the Cholesky factors of the features' own blocks of Sigma and R = L^-1 Sigma L^-T, D is L S L^T: S is
+    diagonal where every feature owns one column, and otherwise block diagonal, each block whatever is best ("sdp",
+    "mvr", "maximum_entropy") or the same multiple of the identity for all ("equicorrelated"). The result is strictly
+    feasible: D > 0 and 2 Sigma - D >= MARGIN Sigma, MARGIN = 1e-6 (``newton.py``). The optimised methods "mvr" and
+    "maximum_entropy" are further inside by themselves; "sdp" and "equicorrelated", whose optimum makes 2 Sigma - D
+    singular, are moved inside by that much.
 
     Parameters
     ----------
@@ -43,6 +56,8 @@ def solve_diagonal(
     method : {"maximum_entropy", "mvr", "sdp", "equicorrelated"}
     feature_of : array-like of int, shape (d,), optional
         Feature that owns each column; one column a feature by default.
+    full_blocks : bool
+        False: the block of every feature is a multiple of its block of Sigma, with one number for each feature.
 
     Returns
     -------
@@ -61,15 +76,37 @@ def solve_diagonal(
     owners = check_features(feature_of, len(Sigma))
     solver = load(DIAGONALS, "diagonal", method)
     R, blocks = whiten(Sigma, owners)
+    if full_blocks and owners.max() + 1 < len(owners) and method.replace("-", "_") in BLOCKS:
+        return unwhiten(solve_blocks(R, owners, method), blocks)
     s = solver(R, owners)
     # checked with half of the margin that is promised, the other half being left to rounding
     if not (s > 0).all() or factor((1 - MARGIN / 4) * R, owners, s) is None:
-        smallest = float(np.linalg.eigvalsh(R)[0])
-        raise InputError(
-            f"no D can be found safely inside by method={method!r}: the covariance is too near to singular "
-            f"(smallest eigenvalue {smallest:.3g} as a correlation matrix). Shrink it, or drop dependent columns."
-        )
-    return unwhiten(s, owners, blocks)
+        raise not_inside(method, R)
+    return unwhiten(np.diag(s[owners]), blocks)
+
+
+def solve_blocks(R: NDArray, feature_of: NDArray, method: str) -> NDArray:
+    """Best block-diagonal D of a whitened R by one of ``BLOCKS``, checked as above."""
+    from knockoffs.sampling.diagonal.blocks import block_factor, layout
+    from knockoffs.sampling.diagonal.newton import MARGIN
+
+    shape = layout(feature_of)
+    order = np.ix_(shape.order, shape.order)
+    D = load(BLOCKS, "diagonal", method)(R[order], shape)
+    if block_factor((1 - MARGIN / 4) * R[order], shape, D) is None:
+        raise not_inside(method, R)
+    result = np.empty_like(R)
+    result[order] = shape.scatter(D)
+    return result
+
+
+def not_inside(method: str, R: NDArray) -> InputError:
+    """Error for a covariance so near to singular that rounding decides."""
+    smallest = float(np.linalg.eigvalsh(R)[0])
+    return InputError(
+        f"no D can be found safely inside by method={method!r}: the covariance is too near to singular "
+        f"(smallest eigenvalue {smallest:.3g} as a correlation matrix). Shrink it, or drop dependent columns."
+    )
 
 
 def whiten(Sigma: NDArray, feature_of: NDArray) -> tuple[NDArray, list[tuple[NDArray, NDArray]]]:
@@ -95,12 +132,12 @@ def whiten(Sigma: NDArray, feature_of: NDArray) -> tuple[NDArray, list[tuple[NDA
     return (R + R.T) / 2, blocks
 
 
-def unwhiten(s: NDArray, feature_of: NDArray, blocks: list[tuple[NDArray, NDArray]]) -> NDArray:
-    """D = L diag(s[feature_of]) L^T."""
+def unwhiten(S: NDArray, blocks: list[tuple[NDArray, NDArray]]) -> NDArray:
+    """D = L S L^T, for a block-diagonal S."""
     (single, sd), *others = blocks
-    D = np.zeros((len(feature_of), len(feature_of)))
-    D[single, single] = s[feature_of[single]] * sd**2
+    D = np.zeros_like(S)
+    D[single, single] = S[single, single] * sd**2
     for columns, L in others:
-        block = s[feature_of[columns[0]]] * (L @ L.T)
+        block = L @ S[np.ix_(columns, columns)] @ L.T
         D[np.ix_(columns, columns)] = (block + block.T) / 2
     return D

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from knockoffs.sampling.diagonal.blocks import Layout, LogDeterminant, block_start, minimise_blocks
 from knockoffs.sampling.diagonal.newton import Derivatives, Factor, feature_sums, inner_start, minimise
 
 
@@ -44,3 +45,41 @@ def maximum_entropy(R: NDArray, feature_of: NDArray) -> NDArray:
     array([1., 1., 1.])
     """
     return minimise(Entropy(), R, feature_of, inner_start(R, feature_of))
+
+
+class BlockEntropy(LogDeterminant):
+    """-log det A - log det D, for blocks of any shape."""
+
+    upper = np.inf
+
+    def value(self, values: NDArray, A: Factor) -> float:
+        """Objective at D with these eigenvalues."""
+        return -A.log_determinant - float(np.log(values).sum())
+
+    def slope(self, values: NDArray) -> NDArray:
+        """Eigenvalues of -D^-1."""
+        return -1 / values
+
+    def pull(self, values: NDArray) -> NDArray:
+        """Eigenvalues of D^-1."""
+        return 1 / values
+
+    def bend(self, a: NDArray, b: NDArray) -> NDArray:
+        """Divided differences of -1 / s."""
+        return 1 / (a * b)
+
+
+def maximum_entropy_blocks(R: NDArray, shape: Layout) -> NDArray:
+    """Maximiser D of log det(2R - D) + log det D over all block-diagonal D; at the solution (A^-1)_gg = S_g^-1.
+
+    Parameters
+    ----------
+    R : ndarray, shape (d, d)
+        Covariance in the order of ``shape``, the identity within each feature.
+    shape : Layout
+
+    Returns
+    -------
+    ndarray, shape (n_entries,)
+    """
+    return minimise_blocks(BlockEntropy(), R, shape, block_start(R, shape))

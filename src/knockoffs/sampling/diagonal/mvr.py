@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
+from knockoffs.sampling.diagonal.blocks import Layout, TraceOfInverse, block_start, minimise_blocks
 from knockoffs.sampling.diagonal.newton import Derivatives, Factor, feature_sums, inner_start, minimise, symmetric
 
 
@@ -47,3 +48,41 @@ def mvr(R: NDArray, feature_of: NDArray) -> NDArray:
     array([1., 1., 1.])
     """
     return minimise(Reconstructability(), R, feature_of, inner_start(R, feature_of))
+
+
+class BlockReconstructability(TraceOfInverse):
+    """trace(A^-1) + trace(D^-1), for blocks of any shape."""
+
+    upper = np.inf
+
+    def value(self, values: NDArray, A: Factor) -> float:
+        """Objective at D with these eigenvalues."""
+        return float(np.vdot(A.inverse_L, A.inverse_L)) + float((1 / values).sum())
+
+    def slope(self, values: NDArray) -> NDArray:
+        """Eigenvalues of -D^-2."""
+        return -(values**-2)
+
+    def pull(self, values: NDArray) -> NDArray:
+        """Eigenvalues of D^-2."""
+        return values**-2
+
+    def bend(self, a: NDArray, b: NDArray) -> NDArray:
+        """Divided differences of -1 / s^2."""
+        return (a + b) / (a * b) ** 2
+
+
+def mvr_blocks(R: NDArray, shape: Layout) -> NDArray:
+    """Minimiser D of trace((2R - D)^-1) + trace(D^-1) over all block-diagonal D; at it (A^-2)_gg = S_g^-2.
+
+    Parameters
+    ----------
+    R : ndarray, shape (d, d)
+        Covariance in the order of ``shape``, the identity within each feature.
+    shape : Layout
+
+    Returns
+    -------
+    ndarray, shape (n_entries,)
+    """
+    return minimise_blocks(BlockReconstructability(), R, shape, block_start(R, shape))

@@ -1,0 +1,247 @@
+"""Many draws of knockoffs to one selection: e-values, e-BH, and a level that may be chosen after looking.
+
+One draw gives one vector W. Given |W| and the signs of the non-null features, the signs of the null features are fair
+coins, and with V+(t), V-(t) the null features at or above t in size with a positive, a negative sign, V+(t) / (1 +
+V-(t)) is a supermartingale as t grows, in the filtration that knows |W|, the signs below t, and how many signs of
+each kind remain (Barber and Candes, 2015). Every stopping time T of that filtration therefore gives
+
+    e_j = d 1{W_j >= T} / (1 + #{W <= -T})    with    E[sum of e_j over the null features] <= d,
+
+compound e-values (Ren and Barber, 2024). Their mean over draws, however dependent, keeps the inequality, and e-BH
+asks for nothing else: what it selects at level a has FDP <= a (sum of e_j over the null features) / d, *for all
+levels at once*. So a fixed level gives FDR <= a, and a level chosen after looking at the e-values gives E[FDP /
+stated level] <= 1 (Fischer and Sechidis, arXiv 2511.11166). The e_j are compound only, E[e_j] <= 1 need not hold for
+one null feature, so that sharper procedures that need it, closed e-BH among them, do not apply.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from knockoffs.errors import InputError, unknown_option
+from knockoffs.filter import check_fdr, check_offset, check_W, knockoff_filter, path_counts
+
+WAYS = ("fixed", "post_hoc")
+STOPS = ("level", "unreachable", "no_negative")
+ROUNDING = 1 + 1e-12  # d / (k e) with e = d / (1 + negatives) may miss (1 + negatives) / k by the last digit
+
+
+def knockoff_e_values(W: ArrayLike, level: float, *, offset: int = 1, stop: str = "level") -> NDArray:
+    """e_j = d 1{W_j >= T} / (1 + #{W <= -T}), T the knockoff threshold at an inner level (Ren and Barber, 2024).
+
+    Parameters
+    ----------
+    W : array-like, shape (d,)
+    level : float
+        Inner level of the threshold T. It decides how much evidence is found, never whether the e-values are valid.
+    offset : {1, 0}
+        That of the threshold; the 1 in the denominator of e_j stays.
+    stop : {"level", "unreachable", "no_negative"}
+        What T is where the level is not reached: infinity; the smallest t with #{W >= t} < offset / level, from where
+        the level is out of reach (Ren and Barber, equation 14); or the smallest t with no negative beyond it, from
+        where waiting cannot lower the estimate. All three look at the counts at t and at what lies below, so T is a
+        stopping time, as the t with the smallest estimate of all would not be.
+
+    Returns
+    -------
+    array, shape (d,)
+        E[sum over the null features] <= d.
+
+    >>> knockoff_e_values([6, 5, 4, 3, -2, 1], level=0.25)
+    array([6., 6., 6., 6., 0., 0.])
+    >>> [knockoff_e_values([6, 5, -4, 3], level=0.25, stop=stop).tolist() for stop in STOPS]
+    [[0.0, 0.0, 0.0, 0.0], [2.0, 2.0, 0.0, 2.0], [4.0, 4.0, 0.0, 0.0]]
+    """
+    W, level, offset = check_W(W), check_fdr(level), check_offset(offset)
+    if stop not in STOPS:
+        raise unknown_option("stop", stop, STOPS)
+    t, n_above, n_below = path_counts(W)
+    stopped = (offset + n_below) / np.maximum(n_above, 1) <= level
+    if stop == "unreachable":
+        stopped |= n_above * level < offset
+    elif stop == "no_negative":
+        stopped |= n_below == 0
+    if not stopped.any():
+        return np.zeros(len(W))
+    first = int(np.argmax(stopped))
+    return np.where(t[first] <= W, len(W) / (1.0 + n_below[first]), 0.0)
+
+
+def average_e_values(e: ArrayLike) -> NDArray:
+    """Mean over the draws, (M, d) to (d,): expectations add, so compound e-values stay compound, however dependent.
+
+    >>> average_e_values([[4.0, 0.0], [2.0, 0.0]])
+    array([3., 0.])
+    """
+    e = np.asarray(e, dtype=float)
+    if e.ndim != 2 or len(e) == 0:
+        raise InputError(f"e has shape {e.shape}: expected one row of e-values for each draw, (n_draws, d).")
+    return check_e(e.mean(axis=0))
+
+
+def e_bh(e: ArrayLike, fdr: float) -> NDArray[np.bool_]:
+    """Which features e-BH selects: the k largest e-values, for the largest k with e_(k) >= d / (k fdr).
+
+    (Wang and Ramdas, 2022.)
+
+    >>> e_bh([40.0, 30.0, 2.0, 0.0], 0.1)
+    array([ True,  True, False, False])
+    """
+    return e_levels(e) <= check_fdr(fdr) * ROUNDING
+
+
+def e_levels(e: ArrayLike) -> NDArray:
+    """Smallest level at which e-BH selects each feature, the q-value of an e-value; infinity for e_j = 0.
+
+    The k largest are selected together at d / (k e_(k)), and a feature whenever a longer list is: a running minimum.
+
+    >>> e_levels([40.0, 30.0, 2.0, 0.0])
+    array([0.06666667, 0.06666667, 0.66666667,        inf])
+    """
+    e = check_e(e)
+    order = np.argsort(-e, kind="stable")
+    k = np.arange(1, len(e) + 1)
+    with np.errstate(divide="ignore"):
+        alpha = len(e) / (k * e[order])
+    levels = np.empty(len(e))
+    levels[order] = np.minimum.accumulate(alpha[::-1])[::-1]
+    return levels
+
+
+def choose_level(levels: ArrayLike, fdr: float, *, cap: float = 0.5) -> tuple[NDArray[np.bool_], float]:
+    """Choose a selection and the level stated for it, after looking.
+
+    All features with a level <= fdr, where there are any; else those of the smallest level there is, if it is <= cap.
+    Stated is the largest level among the selected, the smallest at which e-BH selects just them; it is <= fdr in the
+    first case. Any other rule that reads the levels only would keep E[FDP / stated level] <= 1 too.
+
+    Returns
+    -------
+    selected : array of bool, shape (d,)
+    stated : float
+        NaN if nothing is selected.
+
+    >>> choose_level([0.07, 0.07, 0.67, np.inf], 0.1)
+    (array([ True,  True, False, False]), 0.07)
+    >>> choose_level([0.07, 0.07, 0.67, np.inf], 0.05)
+    (array([ True,  True, False, False]), 0.07)
+    """
+    levels, fdr = np.asarray(levels, dtype=float), check_fdr(fdr)
+    if not fdr <= cap <= 1:
+        raise InputError(f"cap={cap!r}: the largest level that may be stated lies between fdr={fdr:g} and 1.")
+    best = levels.min(initial=np.inf)
+    reached = fdr if best <= fdr * ROUNDING else min(best, cap)
+    selected = levels <= reached * ROUNDING
+    return selected, float(levels[selected].max()) if selected.any() else float("nan")
+
+
+def selection_frequencies(W: ArrayLike, fdr: float, *, offset: int = 1) -> NDArray:
+    """Share of the draws in which the knockoff filter at level fdr selects each feature, (M, d) to (d,).
+
+    >>> selection_frequencies([[3.0, 2.0, 1.0], [3.0, 2.0, -1.0]], 0.5)
+    array([1. , 1. , 0.5])
+    """
+    return np.mean([knockoff_filter(w, fdr, offset=offset) for w in check_draws(W)], axis=0)
+
+
+@dataclass(frozen=True)
+class Combined:
+    """What many draws say together.
+
+    Attributes
+    ----------
+    selected : array of bool, shape (d,)
+    e_values : array, shape (d,)
+        Mean over the draws.
+    frequencies : array, shape (d,)
+        Share of the draws in which the knockoff filter alone, at the target level, selects the feature.
+    levels : array, shape (d,)
+        Smallest level at which e-BH selects each feature; infinity where none does.
+    stated : float
+        The level the promise is made at; NaN where a post-hoc selection is empty.
+    promise : str
+    """
+
+    selected: NDArray[np.bool_]
+    e_values: NDArray
+    frequencies: NDArray
+    levels: NDArray
+    stated: float
+    promise: str
+
+
+def combine_draws(
+    W: ArrayLike,
+    fdr: float,
+    *,
+    how: str = "fixed",
+    inner: float | None = None,
+    stop: str = "no_negative",
+    offset: int = 1,
+    cap: float = 0.5,
+) -> Combined:
+    """One selection from many draws: e-values of every draw, averaged, and e-BH.
+
+    With one draw, how="fixed" and inner=fdr this is the knockoff filter.
+
+    Parameters
+    ----------
+    W : array-like, shape (M, d)
+        The feature statistics of each draw.
+    fdr : float
+        Target level.
+    how : {"fixed", "post_hoc"}
+        "fixed" promises FDR <= fdr; "post_hoc" states a level after looking and promises E[FDP / stated level] <= 1.
+    inner : float, optional
+        Inner level of the thresholds, to be fixed before looking; fdr for one draw and fdr / 2 for more (Ren and
+        Barber).
+    stop : {"no_negative", "unreachable", "level"}
+        What the thresholds do where the inner level is not reached: see ``knockoff_e_values``.
+    offset : {1, 0}
+    cap : float
+        Largest level that "post_hoc" may state; above it, it selects nothing.
+    """
+    draws, fdr = check_draws(W), check_fdr(fdr)
+    if how not in WAYS:
+        raise unknown_option("how", how, WAYS)
+    inner = (fdr if len(draws) == 1 else fdr / 2) if inner is None else inner
+    e = average_e_values([knockoff_e_values(w, inner, offset=offset, stop=stop) for w in draws])
+    levels = e_levels(e)
+    if how == "post_hoc":
+        selected, stated = choose_level(levels, fdr, cap=cap)
+    else:
+        selected, stated = e_bh(e, fdr), fdr
+    frequencies = selection_frequencies(draws, fdr, offset=offset)
+    return Combined(selected, e, frequencies, levels, stated, _promise(how, stated))
+
+
+def _promise(how: str, stated: float) -> str:
+    if how == "fixed":
+        return f"FDR <= {stated:g}: the expected share of null features among the selected is at most {stated:g}."
+    if np.isnan(stated):
+        return "E[FDP / stated level] <= 1, the level being chosen after looking; nothing was selected."
+    return (
+        f"E[FDP / stated level] <= 1, the level being chosen after looking; it is {stated:.3g} here. "
+        f"This is not FDR <= {stated:.3g}, which a level fixed beforehand would promise."
+    )
+
+
+def check_e(e: ArrayLike) -> NDArray:
+    """Return the e-values as a vector of floats >= 0."""
+    e = np.asarray(e, dtype=float)
+    if e.ndim != 1:
+        raise InputError(f"e has shape {e.shape}: expected one e-value for each feature.")
+    if not (e >= 0).all():
+        raise InputError(f"e-value {e[~(e >= 0)][0]} of feature {int(np.argmin(e >= 0))} is not a number >= 0.")
+    return e
+
+
+def check_draws(W: ArrayLike) -> NDArray:
+    """W of every draw, shape (M, d) with M >= 1."""
+    draws = np.asarray(W, dtype=float)
+    if draws.ndim != 2 or len(draws) == 0:
+        raise InputError(f"W has shape {draws.shape}: expected one row of statistics for each draw, (n_draws, d).")
+    return draws

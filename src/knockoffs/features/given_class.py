@@ -1,0 +1,413 @@
+"""Columns that are independent given a class: categorical, Bernoulli, Gaussian and Poisson, one node for each kind.
+
+A discrete law is one of codes 0, 1, ..., and carries what values of X they stand for (``supports``, see support.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+from scipy.special import gammaln
+
+from knockoffs.errors import InputError, name_some
+from knockoffs.features.support import Labels, Lattice, Support
+from knockoffs.sampling.inverse_cdf import sample_weights
+
+LOG_ZERO = -1e30  # stands for log 0 in matrix products, where 0 * inf would be NaN; no real log likelihood is as low
+SUM_TOLERANCE = 1e-8  # rows of a table may miss one by rounding, and no more
+
+
+class Children(Protocol):
+    """Columns of X that are independent given the class K."""
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """Columns of X."""
+        ...
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        ...
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters, for AIC and BIC."""
+        ...
+
+    def encode(self, U: NDArray) -> NDArray:
+        """Codes of U, shape (n, d), as floats: NaN for values that the columns cannot take."""
+        ...
+
+    def check(self, U: NDArray) -> None:
+        """Raise InputError where U, shape (n, d), has values the columns cannot take."""
+        ...
+
+    def log_prob_of_codes(self, C: NDArray) -> NDArray:
+        """Log P(codes | K = k), shape (n, n_classes)."""
+        ...
+
+    def draw(self, K: NDArray, rng: Generator) -> NDArray:
+        """Draw from P(u | K) for the class of each row, shape (n, d)."""
+        ...
+
+    def draw_column(self, i: int, K: NDArray, rng: Generator) -> NDArray:
+        """Draw the i-th of the columns alone, shape (n,)."""
+        ...
+
+
+def log_prob(children: Children, U: NDArray) -> NDArray:
+    """Log P(u | K = k), shape (n, n_classes); -inf where a value is outside the support."""
+    C = children.encode(U)
+    outside = np.isnan(C).any(axis=1)
+    out = children.log_prob_of_codes(np.where(outside[:, None], 0.0, C) if outside.any() else C)
+    out[outside] = -np.inf
+    return out
+
+
+@dataclass(frozen=True)
+class BernoulliColumn:
+    """Columns of two values each; ``p``, shape (n_classes, d), is the probability of the second, the larger one."""
+
+    columns: tuple[int, ...]
+    p: NDArray
+    supports: tuple[Support, ...] | None = None  # zeros and ones if left out
+
+    def __post_init__(self) -> None:
+        _check_shape(self, "p", self.p)
+        _refuse(self.columns, ~((self.p >= 0) & (self.p <= 1)).all(axis=0), "p outside [0, 1]")
+        _fill_supports(self, [Labels(np.array([0.0, 1.0]))] * len(self.columns))
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.p)
+
+    @property
+    def n_parameters(self) -> int:
+        """One for each class and column."""
+        return self.p.size
+
+    def encode(self, U: NDArray) -> NDArray:
+        """Zeros and ones."""
+        return _encode(self.supports, U)
+
+    def check(self, U: NDArray) -> None:
+        """Refuse what is neither of the two values."""
+        _refuse_outside(self.columns, self.supports, U)
+
+    def log_prob_of_codes(self, C: NDArray) -> NDArray:
+        """Sum of c log p + (1 - c) log(1 - p)."""
+        return _impossible(C @ _log(self.p).T + (1.0 - C) @ _log(1 - self.p).T)
+
+    def draw(self, K: NDArray, rng: Generator) -> NDArray:
+        """Draw the second value with probability p."""
+        return _decode(self.supports, (rng.random((len(K), len(self.columns))) < self.p[K]).astype(np.intp))
+
+    def draw_column(self, i: int, K: NDArray, rng: Generator) -> NDArray:
+        """Draw one column."""
+        return _one(self.supports, i, (rng.random(len(K)) < self.p[K, i]).astype(np.intp))
+
+    @staticmethod
+    def statistics(C: NDArray) -> NDArray:
+        """Return the codes, whose class means are p."""
+        return C
+
+    @staticmethod
+    def from_means(columns: tuple[int, ...], C: NDArray, means: NDArray) -> BernoulliColumn:
+        """Columns of codes with the given means of the statistics in each class."""
+        return BernoulliColumn(columns, np.clip(means, 0.0, 1.0))
+
+
+@dataclass(frozen=True)
+class PoissonColumn:
+    """Columns of counts, in units of their own; ``rate``, shape (n_classes, d), counts the units."""
+
+    columns: tuple[int, ...]
+    rate: NDArray
+    supports: tuple[Support, ...] | None = None  # whole numbers if left out
+
+    def __post_init__(self) -> None:
+        _check_shape(self, "rate", self.rate)
+        _refuse(self.columns, ~((self.rate >= 0) & np.isfinite(self.rate)).all(axis=0), "a rate that is not >= 0")
+        _fill_supports(self, [Lattice()] * len(self.columns))
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.rate)
+
+    @property
+    def n_parameters(self) -> int:
+        """One for each class and column."""
+        return self.rate.size
+
+    def encode(self, U: NDArray) -> NDArray:
+        """Numbers of units."""
+        return _encode(self.supports, U)
+
+    def check(self, U: NDArray) -> None:
+        """Refuse negative and fractional counts."""
+        _refuse_outside(self.columns, self.supports, U)
+
+    def log_prob_of_codes(self, C: NDArray) -> NDArray:
+        """Sum of c log rate - rate - log c!."""
+        return _impossible(C @ _log(self.rate).T - self.rate.sum(axis=1) - gammaln(C + 1.0).sum(axis=1)[:, None])
+
+    def draw(self, K: NDArray, rng: Generator) -> NDArray:
+        """Draw counts."""
+        return _decode(self.supports, rng.poisson(self.rate[K]))
+
+    def draw_column(self, i: int, K: NDArray, rng: Generator) -> NDArray:
+        """Draw one column."""
+        return _one(self.supports, i, rng.poisson(self.rate[K, i]))
+
+    @staticmethod
+    def statistics(C: NDArray) -> NDArray:
+        """Return the codes, whose class means are the rates."""
+        return C
+
+    @staticmethod
+    def from_means(columns: tuple[int, ...], C: NDArray, means: NDArray) -> PoissonColumn:
+        """Columns of codes with the given means of the statistics in each class."""
+        return PoissonColumn(columns, means)
+
+
+@dataclass(frozen=True)
+class GaussianColumn:
+    """Real columns; ``mean`` and ``variance`` have shape (n_classes, d)."""
+
+    columns: tuple[int, ...]
+    mean: NDArray
+    variance: NDArray
+
+    def __post_init__(self) -> None:
+        _check_shape(self, "mean", self.mean)
+        _check_shape(self, "variance", self.variance)
+        if self.mean.shape != self.variance.shape:
+            raise InputError(f"mean has shape {self.mean.shape}, variance {self.variance.shape}: they must agree.")
+        bad = ~((self.variance > 0) & np.isfinite(self.variance) & np.isfinite(self.mean)).all(axis=0)
+        _refuse(self.columns, bad, "a variance that is not positive (or a mean that is not finite)")
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.mean)
+
+    @property
+    def n_parameters(self) -> int:
+        """Two for each class and column."""
+        return 2 * self.mean.size
+
+    def encode(self, U: NDArray) -> NDArray:
+        """Return the numbers themselves: NaN has no density."""
+        return np.asarray(U, dtype=float)
+
+    def check(self, U: NDArray) -> None:
+        """Refuse integer arrays: the knockoffs of a real column would be cut to integers."""
+        if not np.issubdtype(U.dtype, np.floating):
+            raise InputError(f"X has dtype {U.dtype}, but columns {list(self.columns)} are Gaussian: pass floats.")
+
+    def log_prob_of_codes(self, C: NDArray) -> NDArray:
+        """Sum of log N(u; mean, variance)."""
+        out = np.empty((len(C), self.n_classes))
+        for k, (mean, scale) in enumerate(zip(self.mean, np.sqrt(self.variance), strict=True)):
+            out[:, k] = -0.5 * (((C - mean) / scale) ** 2).sum(axis=1) - np.log(scale).sum()
+        return out - 0.5 * np.log(2 * np.pi) * len(self.columns)
+
+    def draw(self, K: NDArray, rng: Generator) -> NDArray:
+        """Draw normal numbers."""
+        return self.mean[K] + np.sqrt(self.variance)[K] * rng.standard_normal((len(K), len(self.columns)))
+
+    def draw_column(self, i: int, K: NDArray, rng: Generator) -> NDArray:
+        """Draw one column."""
+        return self.mean[K, i] + np.sqrt(self.variance[K, i]) * rng.standard_normal(len(K))
+
+    @staticmethod
+    def statistics(U: NDArray) -> NDArray:
+        """Return z and z**2 of the standardised columns, so that units and offsets do not matter."""
+        center, scale = _standard(U)
+        z = (U - center) / scale
+        return np.hstack([z, z**2])
+
+    @staticmethod
+    def from_means(columns: tuple[int, ...], U: NDArray, means: NDArray) -> GaussianColumn:
+        """Children with the given means of the statistics in each class."""
+        center, scale = _standard(U)
+        _refuse(columns, np.ptp(U, axis=0) == 0, "one value only: drop constant columns")
+        first, second = np.split(means, 2, axis=1)
+        return GaussianColumn(columns, center + scale * first, scale**2 * np.maximum(second - first**2, 1e-12))
+
+
+@dataclass(frozen=True)
+class CategoricalColumn:
+    """Columns of finitely many values; ``tables`` holds one (n_classes, n_states) array for each column."""
+
+    columns: tuple[int, ...]
+    tables: tuple[NDArray, ...]
+    supports: tuple[Support, ...] | None = None  # the codes 0, ..., n_states - 1 if left out
+
+    def __post_init__(self) -> None:
+        if len(self.tables) != len(self.columns):
+            raise InputError(f"{len(self.tables)} tables for {len(self.columns)} categorical columns.")
+        for column, table in zip(self.columns, self.tables, strict=True):
+            if table.ndim != 2 or len(table) != len(self.tables[0]):
+                raise InputError(f"the table of column {column} has shape {table.shape}: expected (n_classes, states).")
+            off = np.flatnonzero(~(np.abs(table.sum(axis=1) - 1.0) <= SUM_TOLERANCE) | (table < 0).any(axis=1))
+            if off.size:
+                raise InputError(
+                    f"row {off[0]} of the table of column {column} is no probability: it sums to "
+                    f"{table[off[0]].sum():.6g}, smallest entry {table[off[0]].min():.3g}. Divide it by its sum."
+                )
+        _fill_supports(self, [Labels(np.arange(float(table.shape[1]))) for table in self.tables])
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.tables[0])
+
+    @property
+    def n_parameters(self) -> int:
+        """States less one for each class and column."""
+        return sum(table.size - len(table) for table in self.tables)
+
+    def encode(self, U: NDArray) -> NDArray:
+        """Codes 0, ..., n_states - 1."""
+        return _encode(self.supports, U)
+
+    def check(self, U: NDArray) -> None:
+        """Refuse values without a state."""
+        _refuse_outside(self.columns, self.supports, U)
+
+    def log_prob_of_codes(self, C: NDArray) -> NDArray:
+        """Sum of log table[k, c_j]."""
+        log_tables = _log(np.hstack(self.tables))
+        return _impossible(_one_hot(C, [table.shape[1] for table in self.tables]) @ log_tables.T)
+
+    def draw(self, K: NDArray, rng: Generator) -> NDArray:
+        """Draw codes by inverse cdf."""
+        n_states = max(table.shape[1] for table in self.tables)
+        # A finished cdf is 1 exactly, so that no state beyond the last is drawn
+        cdf = np.ones((n_states, self.n_classes, len(self.columns)))
+        for j, table in enumerate(self.tables):
+            cdf[: table.shape[1], :, j] = (np.cumsum(table, axis=1) / table.sum(axis=1, keepdims=True)).T
+            last = np.array([np.flatnonzero(row)[-1] for row in table])
+            cdf[:, :, j][np.arange(n_states)[:, None] >= last] = 1.0
+        u = rng.random((len(K), len(self.columns)))
+        codes = np.zeros(u.shape, dtype=np.int64)
+        for below in cdf[:-1]:
+            codes += u >= below[K]
+        return _decode(self.supports, codes)
+
+    def draw_column(self, i: int, K: NDArray, rng: Generator) -> NDArray:
+        """Draw one column."""
+        return _one(self.supports, i, sample_weights(self.tables[i][K], rng))
+
+    @staticmethod
+    def statistics(C: NDArray) -> csr_array:
+        """Return indicators of the states, whose class means are the tables."""
+        return _one_hot(C, _count_states(C))
+
+    @staticmethod
+    def from_means(columns: tuple[int, ...], C: NDArray, means: NDArray) -> CategoricalColumn:
+        """Columns with the given means of the statistics in each class."""
+        tables = np.split(np.maximum(means, 0.0), np.cumsum(_count_states(C))[:-1], axis=1)
+        return CategoricalColumn(columns, tuple(table / table.sum(axis=1, keepdims=True) for table in tables))
+
+
+LAWS: dict[str, Any] = {  # kind of a column -> its law given the class
+    "nominal": CategoricalColumn,
+    "ordinal": CategoricalColumn,
+    "binary": BernoulliColumn,
+    "continuous": GaussianColumn,
+    "count": PoissonColumn,
+}
+
+
+def support_of(column: NDArray, law: Any) -> Support | None:
+    """Values of a column as the law takes them; None if it cannot have that law."""
+    values = np.unique(column)
+    if law is PoissonColumn:
+        return Lattice.of(values) if values[0] >= 0 else None
+    return Labels(values) if law is CategoricalColumn or len(values) == 2 else None
+
+
+def drop_column(children: Any, i: int) -> Any:
+    """Return the same law without the i-th of its columns."""
+
+    def less(value: Any) -> Any:
+        return np.delete(value, i, axis=1) if isinstance(value, np.ndarray) else value[:i] + value[i + 1 :]
+
+    return replace(children, **{field.name: less(getattr(children, field.name)) for field in fields(children)})
+
+
+def _fill_supports(children: Any, plain: Sequence[Support]) -> None:
+    supports = tuple(plain if children.supports is None else children.supports)
+    if len(supports) != len(children.columns):
+        raise InputError(f"{len(supports)} supports for {len(children.columns)} columns.")
+    object.__setattr__(children, "supports", supports)
+
+
+def _encode(supports: Sequence[Support] | None, U: NDArray) -> NDArray:
+    return np.stack([support.encode(U[:, i]) for i, support in enumerate(supports or ())], axis=1)
+
+
+def _decode(supports: Sequence[Support] | None, codes: NDArray) -> NDArray:
+    return np.stack([support.decode(codes[:, i]) for i, support in enumerate(supports or ())], axis=1)
+
+
+def _one(supports: Sequence[Support] | None, i: int, codes: NDArray) -> NDArray:
+    return (supports or ())[i].decode(codes)
+
+
+def _refuse_outside(columns: tuple[int, ...], supports: Sequence[Support] | None, U: NDArray) -> None:
+    """Refuse values that are none of a column's own, with an example."""
+    for i, support in enumerate(supports or ()):
+        bad = np.flatnonzero(np.isnan(support.encode(U[:, i])))
+        if bad.size:
+            if isinstance(support, Labels):
+                some = ", ".join(f"{value:g}" for value in support.values[:10])
+                known = f"its values are {some}{' ...' if len(support.values) > 10 else ''}"
+            else:
+                known = f"it holds counts in units of {getattr(support, 'unit', 1.0):g}"
+            raise InputError(f"column {columns[i]} has the value {U[bad[0], i]:g} in row {bad[0]}, and {known}.")
+
+
+def _count_states(U: NDArray) -> list[int]:
+    return [int(top) + 1 for top in U.max(axis=0)]
+
+
+def _one_hot(U: NDArray, n_states: Sequence[int]) -> csr_array:
+    starts = np.concatenate([[0], np.cumsum(n_states)])
+    indices = (np.asarray(U).astype(np.int64) + starts[:-1]).ravel()
+    indptr = np.arange(0, U.size + 1, U.shape[1])
+    return csr_array((np.ones(U.size), indices, indptr), shape=(len(U), int(starts[-1])))
+
+
+def _standard(U: NDArray) -> tuple[NDArray, NDArray]:
+    center, scale = U.mean(axis=0), U.std(axis=0)
+    return center, np.where(scale > 0, scale, 1.0)
+
+
+def _log(p: NDArray) -> NDArray:
+    return np.where(p > 0, np.log(np.where(p > 0, p, 1.0)), LOG_ZERO)
+
+
+def _impossible(log_prob: NDArray) -> NDArray:
+    return np.where(log_prob < 0.1 * LOG_ZERO, -np.inf, log_prob)
+
+
+def _check_shape(children: Children, name: str, values: NDArray) -> None:
+    if values.ndim != 2 or values.shape[1] != len(children.columns):
+        raise InputError(f"{name} has shape {values.shape}: expected (n_classes, {len(children.columns)}).")
+
+
+def _refuse(columns: tuple[int, ...], bad: ArrayLike, what: str) -> None:
+    if np.any(bad):
+        raise InputError(f"columns {name_some(np.asarray(columns)[np.asarray(bad)])} have {what}.")

@@ -1,0 +1,111 @@
+"""The law of (K, L) as the compiled loops read it, and draws of it given the cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dtrtri
+
+from knockoffs.features.latent.cells import Cells
+from knockoffs.features.latent.gibbs import sweep_rows
+from knockoffs.features.latent.margins import Margin
+from knockoffs.features.latent.nominal import Nominal
+
+
+class Layout(NamedTuple):
+    """Which coordinates belong to which column.
+
+    Parameters
+    ----------
+    column_of : array of int, shape (D,)
+        Column of each coordinate.
+    first, last : array of int, shape (D,)
+        Range of the coordinates of the same column.
+    offset : array, shape (D,)
+        Offsets of nominal coordinates, zero for the others.
+    """
+
+    column_of: NDArray[np.intp]
+    first: NDArray[np.intp]
+    last: NDArray[np.intp]
+    offset: NDArray
+
+    @property
+    def blocks(self) -> list[tuple[int, int]]:
+        """Ranges of the columns with several coordinates."""
+        pairs = sorted({(int(a), int(b)) for a, b in zip(self.first, self.last, strict=True)})
+        return [(a, b) for a, b in pairs if b > a + 1]
+
+
+def lay_out(margins: Sequence[Margin]) -> Layout:
+    """Coordinates of the columns, in their order."""
+    sizes = np.array([margin.n_coordinates for margin in margins])
+    ends = np.cumsum(sizes)
+    column_of = np.repeat(np.arange(len(margins)), sizes)
+    offsets = [m.offset if isinstance(m, Nominal) else np.zeros(m.n_coordinates) for m in margins]
+    return Layout(column_of, (ends - sizes)[column_of], ends[column_of], np.concatenate([np.empty(0), *offsets]))
+
+
+class Classes(NamedTuple):
+    """Proportions, means and precisions P = W^T W of the classes, shapes (l,), (l, D) and (l, D, D)."""
+
+    log_weights: NDArray
+    means: NDArray
+    precisions: NDArray
+    whiteners: NDArray
+    half_log_det: NDArray
+
+
+def classes(weights: NDArray, means: NDArray, covariances: NDArray) -> Classes:
+    """Precisions and their determinants of positive definite covariances."""
+    P, W, half = np.empty(covariances.shape), np.empty(covariances.shape), np.empty(len(weights))
+    for k, S in enumerate(covariances):
+        factor = dpotrf(S, lower=1)[0]
+        W[k] = np.tril(dtrtri(factor, lower=1)[0])
+        P[k] = W[k].T @ W[k]
+        half[k] = -np.log(np.diagonal(factor)).sum()
+    return Classes(np.log(weights), np.ascontiguousarray(means, dtype=float), P, W, half)
+
+
+def sweep(
+    L: NDArray,
+    K: NDArray[np.intp],
+    cells: Cells,
+    layout: Layout,
+    law: Classes,
+    *,
+    rng: Generator,
+    n_sweeps: int,
+    n_jobs: int | None = None,
+) -> None:
+    """Move L, shape (n, D), and K, shape (n,), by some sweeps of Gibbs sampling, in place.
+
+    The random numbers of a row do not depend on n_jobs.
+    """
+    key = rng.integers(2**64, size=2, dtype=np.uint64)
+    n, parts = len(L), max(effective_n_jobs(n_jobs), 1)
+    step = max(-(-n // (4 * parts)), 64) if parts > 1 else max(n, 1)
+
+    def work(start: int) -> None:
+        rows = slice(start, start + step)
+        some = cells.rows(rows)
+        sweep_rows(
+            L[rows], K[rows], some.status, some.low, some.high, layout.offset, layout.first, layout.last,
+            law.log_weights, law.means, law.precisions, law.whiteners, law.half_log_det, key, start, n_sweeps,
+        )  # fmt: skip
+
+    Parallel(n_jobs=n_jobs, prefer="threads")(delayed(work)(start) for start in range(0, n, step))
+
+
+def draw_latent(
+    cells: Cells, layout: Layout, law: Classes, *, rng: Generator, n_sweeps: int, n_jobs: int | None = None
+) -> tuple[NDArray[np.intp], NDArray]:
+    """(K, L) given the cells, after n_sweeps sweeps from the cells' own means."""
+    L, K = np.array(cells.start, order="C"), np.zeros(len(cells.start), np.intp)
+    sweep(L, K, cells, layout, law, rng=rng, n_sweeps=n_sweeps, n_jobs=n_jobs)
+    return K, L

@@ -1,0 +1,191 @@
+"""Fit the latent model to a table: margins, one class, the number of classes, several classes, D."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from knockoffs.errors import InputError, KnockoffWarning, name_some
+from knockoffs.features.columns import Fixed
+from knockoffs.features.em import search_mixture
+from knockoffs.features.gaussian import compact, gaussian_law
+from knockoffs.features.gaussian_mixture import MixtureFeatures
+from knockoffs.features.latent.cells import Cells
+from knockoffs.features.latent.kinds import check_cells, check_kinds, fit_margins
+from knockoffs.features.latent.margins import read_cells
+from knockoffs.features.latent.model import LatentFeatures
+from knockoffs.features.latent.stochastic_em import (
+    NEAR,
+    Fit,
+    Frame,
+    fit_classes,
+    fit_one_class,
+    frame_of,
+    intensity,
+    separate,
+    softening,
+)
+from knockoffs.features.latent.transform import candidates_for, choose_transform
+from knockoffs.features.shrinkage import FEW
+from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
+from knockoffs.sampling.swap import check_features
+
+MOST_ROWS = 10_000  # of stochastic EM, or 40 for each coordinate: the error of a correlation is then 0.01
+
+
+def fit_latent(
+    X: NDArray,
+    *,
+    rng: Generator,
+    n_jobs: int | None = None,
+    kinds: Sequence[str] | None = None,
+    feature_of: ArrayLike | None = None,
+    names: Sequence[str] | None = None,
+    n_classes: int | Iterable[int] | None = None,
+    diagonal: str = DEFAULT_DIAGONAL,
+    criterion: str = "aic",
+) -> LatentFeatures:
+    """Fit the latent model X_j = g_j(L_j), L a mixture of Gaussians, by stochastic EM.
+
+    Parameters
+    ----------
+    X : array, shape (n, d)
+        Numbers, and codes of labels; NaN where a cell is missing. A row without any observed cell is allowed: its
+        cells are drawn from the model, and it says nothing about it.
+    rng : numpy.random.Generator
+    n_jobs : int, optional
+        Threads; the answer does not depend on it.
+    kinds : sequence of str, optional
+        "continuous", "count", "ordinal", "binary" or "nominal" for each column; inferred if left out.
+    feature_of : array-like of int, shape (d,), optional
+        Feature of each column.
+    names : sequence of str, optional
+        Names of the columns, for warnings.
+    n_classes : int or iterable of int, optional
+        A number, or the numbers to choose among; 1 to 10 if left out, as far as there are rows for them.
+    diagonal : str
+        Which matrix D: see ``DIAGONALS``.
+    criterion : {"aic", "bic", "held_out"}
+        What chooses the number of classes, by the completed L of the model with one class.
+
+    Notes
+    -----
+    Where L is not known in every cell, at most ``MOST_ROWS`` rows, or 40 for each coordinate if that is more, drawn at
+    random, take part in stochastic EM and in the choice of the number of classes. Margins are learned from all rows.
+    """
+    X = np.asarray(X, dtype=float)
+    check_cells(X)
+    owners = check_features(feature_of, X.shape[1])
+    words = check_kinds(X, kinds)
+    called = [str(name) for name in names] if names is not None else [str(j) for j in range(X.shape[1])]
+    transform_stream, row_stream, search_stream, em_stream = rng.spawn(4)
+    affine, held_out = choose_transform(X, words, rng=transform_stream, n_jobs=n_jobs)
+    margins = fit_margins(X, words, affine=affine)
+    frame = frame_of(margins)
+    D = len(frame.unit)
+    if not D:
+        raise InputError("every column of X is constant: there is nothing to select from.")
+    cells = _some_rows(read_cells(margins, X), D, row_stream)
+    a = intensity(cells.start, np.ones(len(cells.start)))
+    fit, shrunk = fit_one_class(cells, frame, a=a, rng=em_stream, n_jobs=n_jobs), [a]
+    tried = _candidates(n_classes, len(cells.start), D)
+    values: dict[int, float] = {}
+    if tried != [1]:
+        found, values = search_mixture(fit.L, tried, criterion=criterion, rng=search_stream, n_jobs=n_jobs)
+        if found.n_components > 1:
+            shares = found.posterior(fit.L)
+            shrunk = [intensity(cells.start, shares[:, k]) for k in range(found.n_components)]
+            fit = _several(cells, frame, fit, shares, shrunk, em_stream, n_jobs)
+    _warn_few(fit, shrunk, len(cells.start), D)
+    _warn_near(fit, cells, frame, called)
+    inner = compact(owners[frame.layout.column_of])
+    laws = tuple(gaussian_law(m, S, diagonal, inner) for m, S in zip(fit.means, fit.covariances, strict=True))
+    mixture = MixtureFeatures(fit.weights, laws, Fixed.none(D), inner, values)
+    return LatentFeatures(margins, mixture, owners, words, values, _notes(affine, held_out, shrunk))
+
+
+def _some_rows(cells: Cells, D: int, rng: Generator) -> Cells:
+    """Rows for stochastic EM: all, unless they are many and L has to be drawn."""
+    n, most = len(cells.start), max(MOST_ROWS, 40 * D)
+    if n <= most or cells.all_points:
+        return cells
+    return cells.rows(np.sort(rng.choice(n, most, replace=False)))
+
+
+def _candidates(n_classes: int | Iterable[int] | None, n: int, D: int) -> list[int]:
+    if n_classes is None:
+        return candidates_for(n, D)
+    listed = list(n_classes) if isinstance(n_classes, Iterable) else [n_classes]
+    for k in listed:
+        if not isinstance(k, int | np.integer) or not 1 <= k <= n:
+            raise InputError(f"n_classes={k!r}: expected whole numbers between 1 and the number of rows, {n}.")
+    if not listed:
+        raise InputError("n_classes is empty: give a number or a range, for instance range(1, 11).")
+    return sorted({int(k) for k in listed})
+
+
+def _several(
+    cells: Cells, frame: Frame, one: Fit, shares: NDArray, shrunk: Sequence[float], rng: Generator, n_jobs: int | None
+) -> Fit:
+    """Several classes: moments of the rows where L is known, stochastic EM from them where it is not."""
+    rows = shares.sum(axis=0)
+    softs = [softening(cells.start, frame, a) for a in shrunk]
+    means = shares.T @ one.L / rows[:, None]
+    covariances = []
+    for k, soft in enumerate(softs):
+        centred = one.L - means[k]
+        covariances.append(separate((centred * shares[:, [k]]).T @ centred / rows[k] * soft, frame.within)[0])
+    start = Fit(rows / rows.sum(), means, np.stack(covariances), one.K, one.L)
+    if cells.all_points:
+        return start
+    return fit_classes(cells, frame, start, softs=softs, rng=rng, n_jobs=n_jobs)
+
+
+def _warn_few(fit: Fit, shrunk: Sequence[float], n: int, D: int) -> None:
+    for k, (weight, a) in enumerate(zip(fit.weights, shrunk, strict=True)):
+        if weight * n < FEW * D:
+            what = "the latent Gaussian" if len(shrunk) == 1 else f"class {k} of the latent model"
+            warnings.warn(
+                f"{what} rests on {weight * n:.0f} rows for {D} coordinates: its covariance was shrunk towards the "
+                f"diagonal by {a:.2g}. P^X, and with it the FDR, is less sure; more rows make it surer.",
+                KnockoffWarning,
+                stacklevel=3,
+            )
+
+
+def _warn_near(fit: Fit, cells: Cells, frame: Frame, names: Sequence[str]) -> None:
+    """Warn of columns that (nearly) determine one another: their latent correlations were held below one."""
+    sd = np.maximum(cells.start.std(axis=0), 1e-12)
+    alike = np.abs((cells.start - cells.start.mean(axis=0)).T @ (cells.start - cells.start.mean(axis=0)))
+    alike = np.where(frame.within, 0.0, alike / len(cells.start) / np.outer(sd, sd))
+    near = set(frame.layout.column_of[(alike > 1 - NEAR).any(axis=0)].tolist())
+    for S in fit.covariances:
+        sd = np.sqrt(np.diagonal(S))
+        values, vectors = np.linalg.eigh(S / np.outer(sd, sd))
+        for value, vector in zip(values, vectors.T, strict=True):
+            if value > NEAR:
+                break
+            near |= set(frame.layout.column_of[np.abs(vector) > 0.1].tolist())
+    if near:
+        warnings.warn(
+            f"columns {name_some(names[j] for j in sorted(near))} nearly determine one another: their latent "
+            "correlation was held below one by a small ridge. None of them can matter much given the others: keep one "
+            "of them, or make them one feature.",
+            KnockoffWarning,
+            stacklevel=3,
+        )
+
+
+def _notes(affine: bool, held_out: dict[str, float], shrunk: Sequence[float]) -> tuple[str, ...]:
+    notes = []
+    if held_out:
+        chosen = "in their own units" if affine else "by their normal scores"
+        gain = abs(held_out["affine"] - held_out["normal scores"])
+        notes.append(f"smooth columns {chosen} (held-out rows gain {gain:.2g} in log density by it)")
+    if max(shrunk) > 0:
+        notes.append("covariances shrunk by " + ", ".join(f"{a:.2g}" for a in shrunk))
+    return tuple(notes)

@@ -1,0 +1,230 @@
+"""Compiled draws of the class K and the coordinates L given the cells: blocked Gibbs, a row at a time.
+
+One sweep of a row draws (K, L_free) given the other coordinates, exactly and at once, then every coordinate that its
+cell leaves an interval, one by one. Where no cell is an interval, one sweep is a draw from the posterior.
+"""
+
+from __future__ import annotations
+
+from math import exp, inf, log, sqrt
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from knockoffs.features.latent.cells import FREE, LOSER, POINT, WINNER
+from knockoffs.features.latent.normals import draw_normal, draw_truncated, draw_uniform, seed_row
+
+reals = {"contract", "nsz", "reassoc"}  # sums may be taken in any order; infinities and NaN keep their meaning
+
+
+@njit(cache=True, nogil=True, fastmath=reals)
+def _slope(P: NDArray, centred: NDArray, i: int) -> float:
+    """Coordinate i of P (l - mean)."""
+    row, value = P[i], 0.0
+    for j in range(len(centred)):
+        value += row[j] * centred[j]
+    return value
+
+
+@njit(cache=True, nogil=True, fastmath=reals)
+def _square(W: NDArray, centred: NDArray) -> float:
+    """(l - mean)^T P (l - mean) = |W (l - mean)|^2, W lower triangular."""
+    total = 0.0
+    for i in range(len(centred)):
+        row, value = W[i], 0.0
+        for j in range(i + 1):
+            value += row[j] * centred[j]
+        total += value * value
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=reals)
+def _move(P: NDArray, j: int, step: float, q: NDArray) -> None:
+    """Keep q = P (l - mean) when l_j moves by step."""
+    row = P[j]  # P is symmetric and a row is contiguous
+    for i in range(len(q)):
+        q[i] += step * row[i]
+
+
+@njit(cache=True, nogil=True, fastmath=reals)
+def _factor(P: NDArray, free: NDArray, m: int, C: NDArray) -> float:
+    """Cholesky factor of P over the free coordinates into C, lower; returns half its log determinant."""
+    half = 0.0
+    for a in range(m):
+        for b in range(a + 1):
+            value = P[free[a], free[b]]
+            for c in range(b):
+                value -= C[a, c] * C[b, c]
+            if a == b:
+                C[a, a] = sqrt(max(value, 1e-300))
+                half += log(C[a, a])
+            else:
+                C[a, b] = value / C[b, b]
+    return half
+
+
+@njit(cache=True, nogil=True, fastmath=reals)
+def _solve_lower(C: NDArray, q: NDArray, free: NDArray, m: int, w: NDArray) -> float:
+    """Set w to C^-1 q over the free coordinates; return its squared length."""
+    total = 0.0
+    for a in range(m):
+        value = q[free[a]]
+        for b in range(a):
+            value -= C[a, b] * w[b]
+        w[a] = value / C[a, a]
+        total += w[a] * w[a]
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=reals)
+def _draw_free(
+    P: NDArray,
+    C: NDArray,
+    free: NDArray,
+    m: int,
+    l: NDArray,  # noqa: E741
+    q: NDArray,
+    w: NDArray,
+    state: NDArray,  # noqa: E741
+) -> None:
+    """L_free ~ N(l_free - P_ff^-1 q_f, P_ff^-1), the law given all other coordinates."""
+    _solve_lower(C, q, free, m, w)
+    for a in range(m):
+        w[a] = draw_normal(state) - w[a]
+    for a in range(m - 1, -1, -1):  # C^T step = z - C^-1 q
+        value = w[a]
+        for b in range(a + 1, m):
+            value -= C[b, a] * w[b]
+        w[a] = value / C[a, a]
+    for a in range(m):
+        l[free[a]] += w[a]
+        _move(P, free[a], w[a], q)
+
+
+@njit(cache=True, nogil=True)
+def _bounds(
+    j: int,
+    status: NDArray,
+    low: NDArray,
+    high: NDArray,
+    l: NDArray,  # noqa: E741
+    offset: NDArray,
+    first: NDArray,
+    last: NDArray,
+) -> tuple[float, float]:
+    """Interval of coordinate j given its cell and, in a nominal column, the column's other coordinates."""
+    if status[j] == WINNER:
+        best = 0.0
+        for b in range(first[j], last[j]):
+            if b != j:
+                best = max(best, l[b] + offset[b])
+        return best - offset[j], inf
+    if status[j] == LOSER:
+        for b in range(first[j], last[j]):
+            if status[b] == WINNER:
+                return -inf, l[b] + offset[b] - offset[j]
+    return low[j], high[j]
+
+
+@njit(cache=True, nogil=True, fastmath=reals)
+def sweep_rows(
+    L: NDArray,
+    K: NDArray,
+    status: NDArray,
+    low: NDArray,
+    high: NDArray,
+    offset: NDArray,
+    first: NDArray,
+    last: NDArray,
+    log_weights: NDArray,
+    means: NDArray,
+    P: NDArray,
+    W: NDArray,
+    half_log_det: NDArray,
+    key: NDArray,
+    first_row: int,
+    n_sweeps: int,
+) -> None:
+    """Move L, shape (n, D), and K, shape (n,), by n_sweeps sweeps in place.
+
+    Parameters
+    ----------
+    status, low, high : array, shape (n, D)
+        The cells.
+    offset, first, last : array, shape (D,)
+        Offset of a nominal coordinate, and the range of its column's coordinates.
+    log_weights, half_log_det : array, shape (l,)
+        Log proportions of the classes, half the log determinant of their precisions.
+    means, P, W : array, shape (l, D), (l, D, D), (l, D, D)
+        Means, precisions and their lower triangular roots, P = W^T W.
+    key, first_row
+        Of the random streams: a row draws the same numbers whatever block it is worked in.
+    """
+    n, D = L.shape
+    n_classes = len(log_weights)
+    most = 0
+    for i in range(n):
+        m = 0
+        for j in range(D):
+            m += 1 if status[i, j] == FREE else 0
+        most = max(most, m)
+    C = np.empty((n_classes, most, most))
+    q, centred, w = np.empty(D), np.empty(D), np.empty(D)
+    free, open_cells = np.empty(D, np.int64), np.empty(D, np.int64)
+    half_free, score, state = np.zeros(n_classes), np.empty(n_classes), np.empty(4, np.uint64)
+    for i in range(n):
+        seed_row(key, first_row + i, state)
+        l, s = L[i], status[i]  # noqa: E741
+        m = n_open = 0
+        for j in range(D):
+            if s[j] == FREE:
+                free[m] = j
+                m += 1
+            elif s[j] != POINT:
+                open_cells[n_open] = j
+                n_open += 1
+        for k in range(n_classes):
+            half_free[k] = _factor(P[k], free, m, C[k])
+        k = 0
+        for turn in range(n_sweeps):
+            if n_classes > 1:
+                top = -inf
+                for c in range(n_classes):
+                    # log N(l_rest; c) = log N(l; c) - log N(l_free | l_rest; c), whatever the value of l_free
+                    for j in range(D):
+                        centred[j] = l[j] - means[c, j]
+                    for a in range(m):
+                        q[free[a]] = _slope(P[c], centred, free[a])
+                    square = _square(W[c], centred) - _solve_lower(C[c], q, free, m, w)
+                    score[c] = log_weights[c] + half_log_det[c] - half_free[c] - 0.5 * square
+                    top = max(top, score[c])
+                total = 0.0
+                for c in range(n_classes):
+                    score[c] = exp(score[c] - top)
+                    total += score[c]
+                level = draw_uniform(state) * total
+                k = 0
+                while k < n_classes - 1 and level >= score[k]:
+                    level -= score[k]
+                    k += 1
+            Pk = P[k]
+            if m == 0 and n_open == 0:
+                break  # L is known: K was all there was to draw
+            if n_classes > 1 or turn == 0:
+                for j in range(D):
+                    centred[j] = l[j] - means[k, j]
+                for j in range(D):
+                    q[j] = _slope(Pk, centred, j)
+            if m > 0:
+                _draw_free(Pk, C[k], free, m, l, q, w, state)
+            for o in range(n_open):
+                j = open_cells[o]
+                a, b = _bounds(j, s, low[i], high[i], l, offset, first, last)
+                sd = 1.0 / sqrt(Pk[j, j])
+                centre = l[j] - q[j] * sd * sd
+                drawn = centre + sd * draw_truncated((a - centre) / sd, (b - centre) / sd, state)
+                drawn = min(max(drawn, a), b)  # rounding must not leave the cell
+                _move(Pk, j, drawn - l[j], q)
+                l[j] = drawn
+        K[i] = k

@@ -1,0 +1,97 @@
+"""What the columns of a table are, and the margin each kind asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knockoffs.errors import ColumnsError, InputError, unknown_option
+from knockoffs.features.latent.margins import TIED, Constant, Margin, fit_affine, fit_curve, fit_steps
+from knockoffs.features.latent.nominal import fit_nominal
+
+KINDS = ("continuous", "count", "ordinal", "binary", "nominal")
+SHORT_SCALE = 10  # whole numbers with at most so many distinct values are taken for an ordered scale
+SEEN = 10  # cells of a column that must be observed, or all of them in a table with fewer rows
+
+
+def infer_kinds(X: NDArray) -> tuple[str, ...]:
+    """Kind of each column of numbers, shape (n, d), NaN where missing. Labels without order cannot be told from them.
+
+    >>> infer_kinds(np.array([[0.0, 0.5, 3.0], [1.0, 0.7, 30.0], [np.nan, 0.1, 4.0]]))
+    ('binary', 'continuous', 'ordinal')
+    """
+    return tuple(_infer(np.unique(x[~np.isnan(x)])) for x in X.T)
+
+
+def _infer(values: NDArray) -> str:
+    if len(values) <= 2:
+        return "binary"
+    if (values != np.round(values)).any():
+        return "continuous"
+    if len(values) <= SHORT_SCALE:
+        return "ordinal"
+    return "count" if values[0] >= 0 else "continuous"
+
+
+def check_kinds(X: NDArray, kinds: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the kinds given, or inferred where None; a kind that contradicts its column is refused."""
+    if kinds is None:
+        return infer_kinds(X)
+    if len(kinds) != X.shape[1]:
+        raise InputError(f"kinds has {len(kinds)} words: expected {X.shape[1]}, one for each column.")
+    for kind in kinds:
+        if kind not in KINDS:
+            raise unknown_option("kinds", kind, KINDS)
+    for j, kind in enumerate(kinds):
+        values = np.unique(X[~np.isnan(X[:, j]), j])
+        if kind == "binary" and len(values) > 2:
+            raise ColumnsError([j], f"kind 'binary' was given, but {len(values)} distinct values are in column",
+                               ". Use 'ordinal' or 'nominal'.")  # fmt: skip
+        if kind == "count" and len(values) and (values[0] < 0 or (values != np.round(values)).any()):
+            raise ColumnsError([j], "kind 'count' was given, but negative or fractional values are in column",
+                               ". Use 'continuous' or 'ordinal'.")  # fmt: skip
+    return tuple(kinds)
+
+
+def check_cells(X: NDArray) -> None:
+    """Refuse what cannot be modelled: too few rows, infinite cells, columns of which too little is observed."""
+    if X.ndim != 2 or not X.shape[1]:
+        raise InputError(f"X has shape {X.shape}: expected rows and columns.")
+    if len(X) < 3:
+        raise InputError(f"X has {len(X)} rows: a covariance needs at least 3.")
+    infinite = np.flatnonzero(np.isinf(X).any(axis=0))
+    if infinite.size:
+        raise ColumnsError(infinite, "columns", "have infinite values: replace them, or make them missing.")
+    seen = (~np.isnan(X)).sum(axis=0)
+    if (seen == 0).any():
+        raise ColumnsError(np.flatnonzero(seen == 0), "columns", "have no observed cell at all: drop them.")
+    few = np.flatnonzero(seen < min(SEEN, len(X)))
+    if few.size:
+        raise ColumnsError(
+            few, "columns", f"have fewer than {SEEN} observed cells, too few to learn a distribution from: drop them."
+        )
+
+
+def fit_margins(X: NDArray, kinds: Sequence[str], *, affine: bool = False) -> tuple[Margin, ...]:
+    """Margin of every column of X, shape (n, d), NaN where missing.
+
+    Parameters
+    ----------
+    affine : bool
+        Whether smooth continuous columns are left as they are, up to units, instead of taking their normal scores.
+    """
+    return tuple(_fit_margin(x[~np.isnan(x)], kind, affine) for x, kind in zip(X.T, kinds, strict=True))
+
+
+def _fit_margin(x: NDArray, kind: str, affine: bool) -> Margin:
+    distinct = len(np.unique(x))
+    if distinct == 1:
+        return Constant(float(x[0]))
+    if kind == "nominal" and distinct > 2:
+        return fit_nominal(x)
+    if kind != "continuous" or TIED * distinct <= len(x):
+        return fit_steps(x)
+    curve = fit_curve(x)
+    return fit_affine(x) if affine and not len(curve.atoms) else curve

@@ -1,0 +1,316 @@
+"""g_j, one for each column: X_j = g_j(L_j) is monotone, and learned from the column's own distribution.
+
+Every margin reads cells (what x says about L), writes values (x = g(l)), gives a score (the mean of L given x alone)
+and the log slope dl/dx at points. NaN is a missing cell. The pooled distribution of L_j is near the standard normal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from knockoffs.features.latent.cells import Cells, beside, free_cells, interval_cells, point_cells
+
+ATOM_SHARE = 0.01  # a value of a continuous column that holds this share of its rows is a step
+ATOM_ROWS = 5  # and at least so many rows
+TIED = 2.0  # rows for each distinct value from which on all the values of a continuous column are steps
+STEEPEST = 3.0  # largest growth rate of a tail: e^3 for each unit of L
+
+
+class Margin(Protocol):
+    """The map g of one column from its latent coordinates."""
+
+    @property
+    def n_coordinates(self) -> int:
+        """Latent coordinates of the column."""
+        ...
+
+    def read(self, x: NDArray) -> Cells:
+        """Say what x, shape (n,), tells of the coordinates, each array of shape (n, n_coordinates)."""
+        ...
+
+    def write(self, l: NDArray) -> NDArray:  # noqa: E741
+        """Return x = g(l), shape (n,), for l of shape (n, n_coordinates)."""
+        ...
+
+    def log_slope(self, x: NDArray) -> NDArray:
+        """Log dl/dx where x is a point, zero where it is not."""
+        ...
+
+
+@dataclass(frozen=True)
+class Affine:
+    """X = centre + scale L."""
+
+    centre: float = 0.0
+    scale: float = 1.0
+    n_coordinates = 1
+
+    def read(self, x: NDArray) -> Cells:
+        """Every value is a point."""
+        return _with_missing(x, point_cells(((x - self.centre) / self.scale)[:, None]))
+
+    def write(self, l: NDArray) -> NDArray:  # noqa: E741
+        """Return centre + scale l."""
+        return self.centre + self.scale * l[:, 0]
+
+    def log_slope(self, x: NDArray) -> NDArray:
+        """-log scale."""
+        return np.where(np.isnan(x), 0.0, -np.log(self.scale))
+
+
+@dataclass(frozen=True)
+class Steps:
+    """X = values_m where cuts_m < L <= cuts_{m+1}: counts, ordered labels, 0/1, rounded numbers.
+
+    Parameters
+    ----------
+    values : array, shape (m,)
+        Values seen, in increasing order; every knockoff is one of them.
+    cuts : array, shape (m + 1,)
+        From -inf to inf, at the standard normal quantiles of the cumulated shares.
+    """
+
+    values: NDArray
+    cuts: NDArray
+    n_coordinates = 1
+
+    @cached_property
+    def scores(self) -> NDArray:
+        """Mean of a standard normal within each step, shape (m,)."""
+        return interval_mean(self.cuts[:-1], self.cuts[1:])
+
+    def place(self, x: NDArray) -> NDArray[np.intp]:
+        """Step of each value; one that was never seen belongs to the nearest that was (NaN to the last)."""
+        return np.abs(np.searchsorted((self.values[1:] + self.values[:-1]) / 2, x, side="left"))
+
+    def read(self, x: NDArray) -> Cells:
+        """Every value is an interval."""
+        m = self.place(x)
+        return _with_missing(
+            x, interval_cells(*(part[m][:, None] for part in (self.cuts[:-1], self.cuts[1:], self.scores)))
+        )
+
+    def write(self, l: NDArray) -> NDArray:  # noqa: E741
+        """Return the value of the step that l lies in."""
+        return self.values[np.searchsorted(self.cuts[1:-1], l[:, 0], side="left")]
+
+    def log_slope(self, x: NDArray) -> NDArray:
+        """Zero: a step has a probability, not a density."""
+        return np.zeros(len(x))
+
+
+@dataclass(frozen=True)
+class Curve:
+    """X = g(L), g linear between knots, with exponential tails beyond them and steps at the column's atoms.
+
+    Beyond the last knot g(l) = x_last + slope (exp(rate t) - 1) / rate, t = l - l_last (linear at rate 0), and the
+    same mirrored below the first.
+
+    Parameters
+    ----------
+    l, x : array, shape (m,)
+        Knots, both non-decreasing. A step is a pair of knots with the same x, a jump beside it one with neighbouring l.
+    atoms : array, shape (a,)
+        Values of the steps, in increasing order.
+    low, high : array, shape (a,)
+        Interval of L of each atom.
+    tails : ((float, float), (float, float))
+        Slope and rate of the lower and of the upper tail; slope 0 where an atom ends the column.
+    """
+
+    l: NDArray  # noqa: E741
+    x: NDArray
+    atoms: NDArray
+    low: NDArray
+    high: NDArray
+    tails: tuple[tuple[float, float], tuple[float, float]]
+    n_coordinates = 1
+
+    def read(self, x: NDArray) -> Cells:
+        """Atoms are intervals, all other values points."""
+        point = np.interp(x, self.x, self.l)
+        point = np.where(x < self.x[0], self.l[0] - _tail_inverse(self.x[0] - x, *self.tails[0]), point)
+        point = np.where(x > self.x[-1], self.l[-1] + _tail_inverse(x - self.x[-1], *self.tails[1]), point)
+        cells = point_cells(point[:, None])
+        if len(self.atoms):
+            m = np.searchsorted(self.atoms, x).clip(max=len(self.atoms) - 1)
+            seen = self.atoms[m] == x
+            m = m[seen]
+            step = interval_cells(*(a[m][:, None] for a in (self.low, self.high, interval_mean(self.low, self.high))))
+            for part, value in zip(cells, step, strict=True):
+                part[seen] = value
+        return _with_missing(x, cells)
+
+    def write(self, l: NDArray) -> NDArray:  # noqa: E741
+        """Interpolate between the knots, and follow the tails beyond them."""
+        l = l[:, 0]  # noqa: E741
+        x = np.interp(l, self.l, self.x)
+        x = np.where(l < self.l[0], self.x[0] - _tail(self.l[0] - l, *self.tails[0]), x)
+        x = np.where(l > self.l[-1], self.x[-1] + _tail(l - self.l[-1], *self.tails[1]), x)
+        for value, low, high in zip(self.atoms, self.low, self.high, strict=True):
+            x[(l > low) & (l <= high)] = value
+        return x
+
+    def log_slope(self, x: NDArray) -> NDArray:
+        """Log dl/dx by the segment or the tail that x lies in."""
+        m = np.searchsorted(self.x, x, side="left").clip(1, len(self.x) - 1)
+        least = np.finfo(float).tiny  # steps have no slope; values in a jump beside them are as good as impossible
+        slope = (np.log(np.maximum(np.diff(self.l), least)) - np.log(np.maximum(np.diff(self.x), least)))[m - 1]
+        for outside, gap, (steep, rate) in (
+            (x < self.x[0], self.x[0] - x, self.tails[0]),
+            (x > self.x[-1], x - self.x[-1], self.tails[1]),
+        ):
+            slope = np.where(outside, -np.log(np.maximum(steep + rate * gap, np.finfo(float).tiny)), slope)
+        return np.where(np.isnan(x) | np.isin(x, self.atoms), 0.0, slope)
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A column with one value, its own knockoff: no latent coordinate. Missing cells hold the same value."""
+
+    value: float
+    n_coordinates = 0
+
+    def read(self, x: NDArray) -> Cells:
+        """Nothing to read."""
+        return free_cells(len(x), 0)
+
+    def write(self, l: NDArray) -> NDArray:  # noqa: E741
+        """Return the one value."""
+        return np.full(len(l), self.value)
+
+    def log_slope(self, x: NDArray) -> NDArray:
+        """Zero."""
+        return np.zeros(len(x))
+
+
+def fit_steps(x: NDArray) -> Steps:
+    """Set steps at the values seen, cut where the standard normal has their cumulated shares."""
+    values, counts = np.unique(x, return_counts=True)
+    return Steps(values, np.concatenate([[-np.inf], ndtri(np.cumsum(counts)[:-1] / len(x)), [np.inf]]))
+
+
+def fit_affine(x: NDArray) -> Affine:
+    """Mean and standard deviation of the values seen."""
+    largest = np.abs(x - x.mean()).max()
+    return Affine(float(x.mean()), float(largest * np.sqrt((((x - x.mean()) / largest) ** 2).mean())))
+
+
+def fit_curve(x: NDArray) -> Curve:
+    """Take normal scores of the values seen, smoothed to about 2 n^0.4 knots, with steps at the atoms.
+
+    Parameters
+    ----------
+    x : array, shape (n,)
+        Values without missing ones, in any order.
+    """
+    values, counts = np.unique(x, return_counts=True)
+    n = len(x)
+    is_atom = (counts >= ATOM_SHARE * n) & (counts >= ATOM_ROWS)
+    is_atom |= np.append(True, is_atom[:-1]) & np.append(is_atom[1:], True)  # a value alone between atoms is one too
+    below = np.cumsum(counts) - counts
+    atoms = values[is_atom]
+    low, high = ndtri(below[is_atom] / n), ndtri((below + counts)[is_atom] / n)
+    # the stretches between atoms, each with knots of its own at evenly spaced normal scores
+    stretches = np.split(np.arange(len(values)), np.flatnonzero(is_atom))
+    l_knots, x_knots = [], []
+    for s, stretch in enumerate(stretches):
+        if s > 0:
+            l_knots += [low[s - 1], high[s - 1]]
+            x_knots += [atoms[s - 1], atoms[s - 1]]
+            stretch = stretch[1:]  # it begins with the atom
+        if not len(stretch):
+            continue
+        middle = ndtri((below[stretch] + counts[stretch] / 2) / n)
+        some = _thin(middle, counts[stretch].sum())
+        l_part, x_part = middle[some].tolist(), values[stretch][some].tolist()
+        if s > 0:  # the value beside an atom lies at its edge, so that no value is drawn between the two
+            l_part[0] = np.nextafter(high[s - 1], np.inf)
+        if s < len(stretches) - 1:
+            l_part[-1] = np.nextafter(low[s], -np.inf)
+        l_knots += l_part
+        x_knots += x_part
+    l, v = np.array(l_knots), np.array(x_knots)  # noqa: E741
+    inner = np.isfinite(l)
+    lower, upper = not is_atom[0], not is_atom[-1]
+    l, v = l[inner], v[inner]  # noqa: E741
+    tails = (_fit_tail(-l[::-1], -v[::-1], lower and values[0] > 0, lower), _fit_tail(l, v, False, upper))
+    return Curve(l, v, atoms, low, high, tails)
+
+
+def _thin(middle: NDArray, n: int) -> NDArray[np.intp]:
+    """Which values are knots: both ends, and those nearest to evenly spaced normal scores between them."""
+    m = int(np.clip(2 * n**0.4, 8, 200))
+    if len(middle) <= m:
+        return np.arange(len(middle))
+    return np.unique(np.searchsorted(middle, np.linspace(middle[0], middle[-1], m)).clip(max=len(middle) - 1))
+
+
+def _fit_tail(l: NDArray, x: NDArray, positive: bool, open_end: bool) -> tuple[float, float]:  # noqa: E741
+    """Slope and growth rate beyond the last knot, from the secants of the last unit of L and of the one before it.
+
+    A lower tail of positive values (mirrored here) has the rate that keeps them positive: slope / |x_last|, negative.
+    """
+    if not open_end:
+        return 0.0, 0.0
+    ends = np.interp([l[-1] - 2.0, l[-1] - 1.0], l, x)
+    near, far = max(x[-1] - ends[1], 0.0), max(ends[1] - ends[0], 0.0)
+    slope = near if near > 0 else max(x[-1] - x[0], np.spacing(abs(x[-1])) * 4) / max(l[-1] - l[0], 1.0)
+    if positive:
+        return float(slope), float(-slope / abs(x[-1]))
+    rate = float(np.clip(np.log(near / far), 0.0, STEEPEST)) if near > 0 and far > 0 else 0.0
+    return float(slope), rate
+
+
+def _tail(t: NDArray, slope: float, rate: float) -> NDArray:
+    """Compute slope (exp(rate t) - 1) / rate for t > 0; slope t at rate 0."""
+    t = np.maximum(t, 0.0)
+    return slope * t if rate == 0 else slope * np.maximum(np.expm1(np.minimum(rate * t, 600.0)), -1 + 1e-9) / rate
+
+
+def _tail_inverse(gap: NDArray, slope: float, rate: float) -> NDArray:
+    """Find t with _tail(t) = gap; values that no t reaches are taken to the far end of it."""
+    if slope == 0:
+        return np.zeros(len(gap))
+    ratio = np.maximum(gap, 0.0) / slope
+    return ratio if rate == 0 else np.log1p(np.maximum(rate * ratio, -1 + 1e-9)) / rate
+
+
+def interval_mean(low: NDArray, high: NDArray) -> NDArray:
+    """Mean of a standard normal in (low, high)."""
+    flip = low > 0  # probabilities of the far side lose no digits
+    a, b = np.where(flip, -high, low), np.where(flip, -low, high)
+    mass = ndtr(b) - ndtr(a)
+    density = (np.exp(-0.5 * a**2) - np.exp(-0.5 * b**2)) / np.sqrt(2 * np.pi)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.where(mass > 0, density / mass, 0.5 * (a + b))
+    mean = np.clip(mean, a, b)
+    return np.where(flip, -mean, mean)
+
+
+def _with_missing(x: NDArray, cells: Cells) -> Cells:
+    missing = np.isnan(x)
+    if missing.any():
+        for part, value in zip(cells, free_cells(1, cells.start.shape[1]), strict=True):
+            part[missing] = value
+    return cells
+
+
+def read_cells(margins: Sequence[Margin], X: NDArray) -> Cells:
+    """Say what the rows of X, shape (n, d), tell of all the coordinates."""
+    return beside([margin.read(X[:, j]) for j, margin in enumerate(margins)])
+
+
+def write_values(margins: Sequence[Margin], L: NDArray) -> NDArray:
+    """X_j = g_j(L_j), shape (n, d), for L of shape (n, n_coordinates)."""
+    ends = np.cumsum([margin.n_coordinates for margin in margins])
+    return np.column_stack(
+        [margin.write(L[:, end - margin.n_coordinates : end]) for margin, end in zip(margins, ends, strict=True)]
+    )

@@ -1,0 +1,257 @@
+"""The fitted latent model: X_j = g_j(L_j), L given the class K Gaussian."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from knockoffs.errors import InputError
+from knockoffs.features.gaussian import compact
+from knockoffs.features.gaussian_mixture import MixtureFeatures, gaussian_mixture_features
+from knockoffs.features.latent.cells import FREE, Cells
+from knockoffs.features.latent.chain import Classes, Layout, classes, draw_latent, lay_out, sweep
+from knockoffs.features.latent.margins import Affine, Curve, Margin, Steps, read_cells, write_values
+from knockoffs.features.latent.nominal import Nominal
+from knockoffs.sampling.conjugates.gaussian import Gaussian
+from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
+from knockoffs.sampling.pair import Pair
+from knockoffs.sampling.sampler import sample_knockoffs
+from knockoffs.sampling.swap import check_features
+
+N_SWEEPS = 30  # of Gibbs sampling for a draw, where a cell is an interval; without one, the first sweep is exact
+N_DRAWS = 64  # of importance sampling for a density
+THIN = 5  # sweeps between two draws of a conditional
+
+
+@dataclass(frozen=True)
+class LatentFeatures:
+    """P^X of X_j = g_j(L_j), where L given K = k is N(mean_k, S_k).
+
+    Parameters
+    ----------
+    margins : tuple of Margin
+        g_j of each column.
+    mixture : MixtureFeatures
+        Law of (K, L) over the latent coordinates, with the matrices D of its knockoffs.
+    feature_of : array of int, shape (n_columns,)
+    kinds : tuple of str
+        "continuous", "count", "ordinal", "binary" or "nominal", for each column.
+    criterion : dict
+        Criterion for each number of classes tried; empty for given parameters.
+    notes : tuple of str
+        What was decided in the fit.
+    """
+
+    margins: tuple[Margin, ...]
+    mixture: MixtureFeatures
+    feature_of: NDArray[np.intp]
+    kinds: tuple[str, ...]
+    criterion: dict[int, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of X."""
+        return len(self.margins)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.mixture.n_components
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Coordinates of each column."""
+        return lay_out(self.margins)
+
+    @cached_property
+    def law(self) -> Classes:
+        """The mixture as the compiled loops read it."""
+        laws = self.mixture.laws
+        return classes(self.mixture.weights, np.stack([g.mean for g in laws]), np.stack([g.covariance for g in laws]))
+
+    def read(self, X: NDArray) -> Cells:
+        """Say what the cells of X, shape (n, n_columns), NaN where missing, tell of L."""
+        X = np.asarray(X, dtype=float)
+        if X.ndim != 2 or X.shape[1] != self.n_columns:
+            raise InputError(f"X has shape {X.shape}: the latent model has {self.n_columns} columns.")
+        return read_cells(self.margins, X)
+
+    def write(self, L: NDArray) -> NDArray:
+        """X = g(L), shape (n, n_columns)."""
+        return write_values(self.margins, L)
+
+    def draw_hidden(
+        self, X: NDArray, rng: Generator, *, n_sweeps: int | None = None, n_jobs: int | None = None
+    ) -> tuple[NDArray[np.intp], NDArray]:
+        """(K, L) given the observed cells; exact where no cell is an interval, else the end of n_sweeps sweeps."""
+        cells = self.read(X)
+        sweeps = n_sweeps or (N_SWEEPS if (cells.status > FREE).any() else 1)
+        return draw_latent(cells, self.layout, self.law, rng=rng, n_sweeps=sweeps, n_jobs=n_jobs)
+
+    def as_sampler(self, *, n_sweeps: int | None = None, n_jobs: int | None = None) -> LatentSampler:
+        """Knockoffs by Algorithm 1 with the hidden node (K, L)."""
+        return LatentSampler(self, n_sweeps, n_jobs)
+
+    def sample(self, n: int, rng: Generator) -> NDArray:
+        """Draw n rows of X."""
+        K = rng.choice(self.n_classes, size=n, p=self.mixture.weights)
+        L = rng.standard_normal((n, len(self.layout.column_of)))
+        for k, law in enumerate(self.mixture.laws):
+            L[K == k] = law.mean + L[K == k] @ law.factor.T  # rows are draws, so the factor multiplies from the right
+        return self.write(L)
+
+    def log_density(self, X: NDArray, *, n_draws: int = N_DRAWS) -> NDArray:
+        """Log P^X of each row: a density in points, a probability in steps and labels, missing cells integrated out.
+
+        Exact where every cell is a point or the only other one is a step. Otherwise an estimate by importance sampling
+        with fixed random numbers: the same rows have the same value, and its error falls as n_draws grows.
+        """
+        from knockoffs.features.latent.density import log_densities
+
+        X = np.asarray(X, dtype=float)
+        cells = self.read(X)
+        jacobian = sum((margin.log_slope(X[:, j]) for j, margin in enumerate(self.margins)), np.zeros(len(X)))
+        if cells.all_points:
+            return np.logaddexp.reduce(self.mixture.log_joint(cells.start), axis=1) + jacobian
+        # points first: what is drawn is then drawn given them
+        order = np.argsort([_DRAWN.get(type(margin), 0) for margin in self.margins], kind="stable")
+        place = np.concatenate([np.flatnonzero(self.layout.column_of == j) for j in order])
+        layout = lay_out([self.margins[j] for j in order])
+        covariances = [law.covariance[np.ix_(place, place)] for law in self.mixture.laws]
+        value = log_densities(
+            *(np.ascontiguousarray(part[:, place]) for part in cells),
+            layout.offset,
+            layout.first,
+            self.law.log_weights,
+            np.ascontiguousarray(self.law.means[:, place]),
+            np.linalg.cholesky(np.stack(covariances)),
+            np.array([1, 2], np.uint64),
+            n_draws,
+        )
+        return value + jacobian
+
+    def scores(self, X: NDArray) -> NDArray:
+        """Monotone score of each column, shape (n, n_columns): the mean of L_j given x_j alone; NaN where missing.
+
+        It looks at no other cell, so scores of [X, X_tilde] swap as X and X_tilde do. A nominal column has no order
+        and keeps its codes, a constant one its value.
+        """
+        X = np.asarray(X, dtype=float)
+        columns = [
+            X[:, j] if margin.n_coordinates != 1 or isinstance(margin, Nominal) else margin.read(X[:, j]).start[:, 0]
+            for j, margin in enumerate(self.margins)
+        ]
+        return np.where(np.isnan(X), np.nan, np.column_stack(columns))
+
+    def conditional(
+        self, j: int, X: NDArray, rng: Generator, n_draws: int, *, n_sweeps: int = N_SWEEPS, n_jobs: int | None = None
+    ) -> NDArray:
+        """Draws of X_j given the other observed columns, shape (n_draws, n)."""
+        hidden = np.array(X, dtype=float)
+        hidden[:, j] = np.nan
+        cells = self.read(hidden)
+        exact = not (cells.status > FREE).any()
+        K, L = draw_latent(cells, self.layout, self.law, rng=rng, n_sweeps=1 if exact else n_sweeps, n_jobs=n_jobs)
+        own = self.layout.column_of == j
+        out = np.empty((n_draws, len(L)))
+        for draw in range(n_draws):
+            sweep(L, K, cells, self.layout, self.law, rng=rng, n_sweeps=1 if exact else THIN, n_jobs=n_jobs)
+            out[draw] = self.margins[j].write(L[:, own])
+        return out
+
+    def say(self) -> str:
+        """One sentence on what was fitted."""
+        counted = Counter(self.kinds)
+        kinds = ", ".join(f"{counted[kind]} {kind}" for kind in KINDS if counted[kind])
+        classes = "one class" if self.n_classes == 1 else f"{self.n_classes} classes"
+        D = len(self.layout.column_of)
+        notes = "".join(f"; {note}" for note in self.notes)
+        return f"a latent Gaussian model of {kinds} columns in {D} coordinates, {classes}{notes}."
+
+
+KINDS = ("continuous", "count", "ordinal", "binary", "nominal")
+_DRAWN: dict[type, int] = {Affine: 0, Curve: 1, Steps: 2, Nominal: 3}
+
+
+@dataclass(frozen=True)
+class LatentSampler:
+    """Draw (K, L) given the observed cells, L_tilde by the Gaussian conjugate of its class, X_tilde = g(L_tilde).
+
+    (L, L_tilde) is exchangeable in every feature and g acts column by column, so (X, X_tilde) is (Theorem 3.2).
+    """
+
+    model: LatentFeatures
+    n_sweeps: int | None = None
+    n_jobs: int | None = None
+
+    @property
+    def feature_of(self) -> NDArray[np.intp]:
+        """Feature of each column."""
+        return self.model.feature_of
+
+    def sample(self, X: NDArray, rng: Generator) -> Pair:
+        """X, its missing cells drawn, beside its knockoffs."""
+        model, X = self.model, np.asarray(X, dtype=float)
+        cells = model.read(X)
+        if cells.all_points:
+            L = cells.start
+            L_tilde = sample_knockoffs(model.mixture.as_network(), L, rng)
+        else:
+            K, L = model.draw_hidden(X, rng, n_sweeps=self.n_sweeps, n_jobs=self.n_jobs)
+            L_tilde = Gaussian(model.mixture.laws, component="K").sample(L, {"K": K}, rng)
+        missing = np.isnan(X)
+        completed = np.where(missing, model.write(L), X) if missing.any() else X
+        return Pair(completed, model.write(L_tilde), model.feature_of)
+
+
+def latent_features(
+    margins: Sequence[Margin],
+    weights: ArrayLike,
+    means: ArrayLike,
+    covariances: ArrayLike,
+    *,
+    diagonal: str = DEFAULT_DIAGONAL,
+    feature_of: ArrayLike | None = None,
+    kinds: Sequence[str] | None = None,
+) -> LatentFeatures:
+    """P^X with given margins and given parameters of L.
+
+    Parameters
+    ----------
+    margins : sequence of Margin
+        One for each column.
+    weights, means, covariances : array-like, shape (l,), (l, D), (l, D, D)
+        Of the classes, over the coordinates of all columns in order.
+    diagonal : str
+        Which matrix D: see ``DIAGONALS``.
+    feature_of : array-like of int, shape (d,), optional
+        Feature of each column; the coordinates of a column, and of a feature, are swapped as one.
+    kinds : sequence of str, optional
+        For the sentence of ``say`` only.
+
+    >>> from knockoffs.features.latent.margins import Affine, Steps
+    >>> margins = [Affine(), Steps(np.array([0.0, 1.0]), np.array([-np.inf, 0.0, np.inf]))]
+    >>> model = latent_features(margins, [1.0], [[0, 0]], [[[1, 0.5], [0.5, 1]]])
+    >>> X = model.sample(4, np.random.default_rng(0))
+    >>> sorted(set(model.as_sampler().sample(X, np.random.default_rng(1)).X_tilde[:, 1]) - {0.0, 1.0})
+    []
+    """
+    owners = check_features(feature_of, len(margins))
+    layout = lay_out(margins)
+    inner = compact(owners[layout.column_of])
+    mixture = gaussian_mixture_features(weights, means, covariances, diagonal=diagonal, feature_of=inner)
+    named = tuple(kinds) if kinds is not None else tuple(_kind(margin) for margin in margins)
+    return LatentFeatures(tuple(margins), mixture, owners, named)
+
+
+def _kind(margin: Margin) -> str:
+    if isinstance(margin, Nominal):
+        return "nominal"
+    return "ordinal" if isinstance(margin, Steps) else "continuous"

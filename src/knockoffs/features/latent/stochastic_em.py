@@ -1,0 +1,207 @@
+"""Stochastic EM: draw L given the cells and the parameters, take moments of L, average them over the last steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf
+
+from knockoffs.features.latent.cells import Cells
+from knockoffs.features.latent.chain import Layout, classes, lay_out, sweep
+from knockoffs.features.latent.margins import Margin, Steps
+from knockoffs.features.latent.nominal import Nominal
+from knockoffs.features.shrinkage import PLENTY, held_out_intensity
+
+N_FORGOTTEN = 8  # steps before moments are averaged
+N_AVERAGED = 16  # steps over which they are
+FLOOR = 1e-4  # smallest eigenvalue of a latent correlation matrix; columns nearer to dependence are moved apart
+NEAR = 5 * FLOOR  # eigenvalue under which the user is told of it
+CLOSEST, LEAST = 0.999, 1e-3  # largest correlation and smallest eigenvalue of the covariance EM starts from
+PSEUDO_ROWS = 2.0  # of the pooled covariance, added to every class so that none collapses on a label
+
+
+class Frame(NamedTuple):
+    """What the margins fix about L.
+
+    Parameters
+    ----------
+    layout : Layout
+    unit : array of bool, shape (D,)
+        Coordinates known by intervals only, whose pooled mean and variance the margin fixes at 0 and 1.
+    target : array, shape (D, D)
+        Identity, with the fixed pooled covariances within nominal columns.
+    """
+
+    layout: Layout
+    unit: NDArray[np.bool_]
+    target: NDArray
+
+    @property
+    def within(self) -> NDArray[np.bool_]:
+        """Pairs of coordinates of the same column, shape (D, D)."""
+        return np.equal.outer(self.layout.first, self.layout.first)
+
+
+def frame_of(margins: Sequence[Margin]) -> Frame:
+    """Coordinates, and what is fixed about them."""
+    layout = lay_out(margins)
+    target = np.eye(len(layout.column_of))
+    for first, last in layout.blocks:
+        margin = margins[layout.column_of[first]]
+        assert isinstance(margin, Nominal)
+        target[first:last, first:last] = margin.block
+    unit = np.array([isinstance(margins[j], Steps | Nominal) for j in layout.column_of], dtype=bool)
+    return Frame(layout, unit, target)
+
+
+class Fit(NamedTuple):
+    """Weights, means and covariances of the classes, and the last draw of (K, L)."""
+
+    weights: NDArray
+    means: NDArray
+    covariances: NDArray
+    K: NDArray[np.intp]
+    L: NDArray
+
+
+def intensity(start: NDArray, weights: NDArray) -> float:
+    """Shrinkage that held-out rows ask for, measured on the scores of the cells.
+
+    A completed L would repeat the covariance it was drawn with, and ask for too little. Scores do not: a correlation
+    r of L is v r among scores, v the product of their standard deviations, and its error is that much smaller too.
+    """
+    rows, D = weights.sum(), start.shape[1]
+    if rows >= PLENTY * D or D == 1:
+        return 0.0
+    mean = weights @ start / rows
+    sd = np.sqrt(weights @ (start - mean) ** 2 / rows)
+    return held_out_intensity((start - mean) / np.maximum(sd, 1e-3), weights)
+
+
+def softening(start: NDArray, frame: Frame, a: float) -> NDArray:
+    """Factors of the covariances in a step of EM, by which its limit is shrunk by a.
+
+    Where a share f of a covariance is drawn from the model, a factor s in every step has the limit
+    s (1 - f) / (1 - s f) of what the cells say; s = (1 - a) / (1 - a f) makes that 1 - a. To first order f is one
+    minus the product of the two scores' variances.
+    """
+    v = np.where(frame.unit, 1.0, start.var(axis=0))
+    v = (start.var(axis=0) / np.maximum(v, 1e-12)).clip(0, 1)
+    observed = np.outer(v, v)
+    return np.where(frame.within, 1.0, (1 - a) / (1 - a * (1 - observed)))
+
+
+def first_covariance(cells: Cells, frame: Frame) -> NDArray:
+    """Covariances of the scores, pairwise where observed, corrected for what steps take away.
+
+    To first order a correlation r of L is c = r among T times the scores; r = c / sqrt(1 + c^2 (1 - v)), v the product
+    of the scores' variances, has the same slope, is 1 for copies, and is within 0.05 for two halved columns.
+    """
+    seen = (cells.status != 1).astype(float)
+    pairs = np.maximum(seen.T @ seen, 1.0)
+    S = cells.start.T @ cells.start / pairs  # scores have mean zero where observed
+    T = np.eye(len(S))
+    layout = frame.layout
+    for j in np.flatnonzero(frame.unit & (layout.last == layout.first + 1)):
+        T[j, j] = 1 / max(S[j, j], 1e-2)
+    for first, last in layout.blocks:
+        b = slice(first, last)
+        T[b, b] = frame.target[b, b] @ np.linalg.pinv(S[b, b], rcond=1e-2, hermitian=True)
+    corrected = T @ S @ T.T
+    own = np.maximum(np.diagonal(S), 1e-12)
+    v = np.where(frame.unit, own, 1.0)
+    sd = np.where(frame.unit, 1.0, np.sqrt(own))
+    c = corrected / np.outer(sd, sd)
+    c = np.clip(c / np.sqrt(1 + c**2 * (1 - np.minimum(np.outer(v, v), 1.0))), -CLOSEST, CLOSEST)
+    corrected = np.where(frame.within, frame.target, c) * np.outer(sd, sd)
+    return _positive((corrected + corrected.T) / 2)
+
+
+def _positive(S: NDArray) -> NDArray:
+    """Nearest matrix with eigenvalues of at least LEAST, variances kept."""
+    values, vectors = np.linalg.eigh(S)
+    if values[0] >= LEAST:
+        return S
+    lifted = (vectors * values.clip(LEAST)) @ vectors.T
+    scale = np.sqrt(np.diagonal(S) / np.diagonal(lifted))
+    return lifted * np.outer(scale, scale)
+
+
+def normalise(mean: NDArray, S: NDArray, frame: Frame) -> tuple[NDArray, NDArray]:
+    """Pooled moments with what the margins fix put back: mean 0, variance 1, the blocks of nominal columns."""
+    scale = np.where(frame.unit, 1 / np.sqrt(np.maximum(np.diagonal(S), 1e-12)), 1.0)
+    S = S * np.outer(scale, scale)
+    for first, last in frame.layout.blocks:
+        b = slice(first, last)
+        T = np.linalg.cholesky(frame.target[b, b]) @ np.linalg.inv(
+            np.linalg.cholesky(S[b, b] + 1e-9 * np.eye(last - first))
+        )
+        S[b], S[:, b] = T @ S[b], S[:, b] @ T.T
+        S[b, b] = frame.target[b, b]
+    return np.where(frame.unit, 0.0, mean), (S + S.T) / 2
+
+
+def separate(S: NDArray, within: NDArray[np.bool_]) -> tuple[NDArray, float]:
+    """Covariance whose correlations have eigenvalues above FLOOR, and how much its correlations had to give way."""
+    variances, r = np.diagonal(S), 0.0
+    while dpotrf(S - FLOOR * np.diag(variances), lower=1)[1] != 0:
+        factor, r = (1 + r), 2 * r or 2 * FLOOR
+        S = np.where(within, S, S * factor / (1 + r))
+        if r > 1:  # within a block alone: cannot be, the targets are well conditioned
+            break
+    return S, r
+
+
+def fit_one_class(cells: Cells, frame: Frame, *, a: float, rng: Generator, n_jobs: int | None = None) -> Fit:
+    """One Gaussian for L, its covariance shrunk by a."""
+    n, D = cells.start.shape
+    L, K = cells.start.copy(), np.zeros(n, np.intp)
+    soft = softening(cells.start, frame, a)
+    one = np.ones(1)
+    if cells.all_points:
+        mean = L.mean(axis=0)
+        S, _ = separate((L - mean).T @ (L - mean) / n * soft, frame.within)
+        return Fit(one, mean[None], S[None], K, L)
+    mean, S = np.zeros(D), separate(first_covariance(cells, frame) * soft, frame.within)[0]
+    first, second = np.zeros(D), np.zeros((D, D))
+    for step in range(N_FORGOTTEN + N_AVERAGED):
+        law = classes(one, mean[None], S[None])
+        sweep(L, K, cells, frame.layout, law, rng=rng, n_sweeps=2 if step == 0 else 1, n_jobs=n_jobs)
+        gain = 1 / max(step - N_FORGOTTEN + 1, 1)
+        first += gain * (L.mean(axis=0) - first)
+        second += gain * (L.T @ L / n - second)
+        mean, S = normalise(first, second - np.outer(first, first), frame)
+        S = separate(S * soft, frame.within)[0]
+    return Fit(one, mean[None], S[None], K, L)
+
+
+def fit_classes(
+    cells: Cells, frame: Frame, start: Fit, *, softs: Sequence[NDArray], rng: Generator, n_jobs: int | None = None
+) -> Fit:
+    """Several classes, from parameters and a draw of L to start with."""
+    L, K = start.L, start.K
+    n, D = L.shape
+    l = len(start.weights)  # noqa: E741
+    weights, means, covariances = start.weights, start.means, start.covariances
+    total, first, second = np.zeros(l), np.zeros((l, D)), np.zeros((l, D, D))
+    for step in range(N_FORGOTTEN + N_AVERAGED):
+        law = classes(weights, means, covariances)
+        sweep(L, K, cells, frame.layout, law, rng=rng, n_sweeps=1, n_jobs=n_jobs)
+        gain = 1 / max(step - N_FORGOTTEN + 1, 1)
+        for k in range(l):
+            rows = L[K == k]
+            total[k] += gain * (len(rows) - total[k])
+            first[k] += gain * (rows.sum(axis=0) - first[k])
+            second[k] += gain * (rows.T @ rows - second[k])
+        pooled_mean = first.sum(axis=0) / n
+        pooled = second.sum(axis=0) / n - np.outer(pooled_mean, pooled_mean)
+        counts = np.maximum(total, 1e-6)
+        weights, means = counts / counts.sum(), first / counts[:, None]
+        own = second / counts[:, None, None] - means[:, :, None] * means[:, None, :]
+        mixed = (counts[:, None, None] * own + PSEUDO_ROWS * pooled) / (counts + PSEUDO_ROWS)[:, None, None]
+        covariances = np.stack([separate(S * soft, frame.within)[0] for S, soft in zip(mixed, softs, strict=True)])
+    return Fit(weights, means, covariances, K, L)

@@ -1,0 +1,80 @@
+"""Are smooth columns left as they are or taken by their normal scores? Held-out rows decide, for the whole table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from knockoffs.features.em import search_mixture
+from knockoffs.features.em_steps import Mixture
+from knockoffs.features.latent.kinds import fit_margins
+from knockoffs.features.latent.margins import Affine, Margin, read_cells
+from knockoffs.features.latent.stochastic_em import intensity, separate
+
+TRIAL_ROWS = 2000  # rows of the comparison, or 30 for each column; a quarter of them are held out
+HELD_OUT = 4
+
+
+def candidates_for(n: int, D: int) -> list[int]:
+    """Numbers of classes that n rows allow: a class needs rows of its own, at least twice its dimension."""
+    return list(range(1, max(1, min(10, n // (2 * (D + 1)))) + 1))
+
+
+def choose_transform(
+    X: NDArray, kinds: Sequence[str], *, rng: Generator, n_jobs: int | None = None
+) -> tuple[bool, dict[str, float]]:
+    """Whether smooth continuous columns stay affine in L, and the mean held-out log density of both choices.
+
+    A mixture of Gaussians is one in the columns' own units, and is none after normal scores; skewed columns are the
+    other way round. Both are fitted to the smooth columns alone, with their own number of classes, and compared by
+    the density in the units of X. A missing cell holds a value drawn from its column, the same in both.
+    """
+    margins = fit_margins(X, kinds, affine=True)
+    smooth = np.array([j for j, margin in enumerate(margins) if isinstance(margin, Affine)], dtype=np.intp)
+    if not smooth.size:
+        return False, {}
+    sample_stream, fill_stream, *streams = rng.spawn(4)
+    size = min(len(X), max(TRIAL_ROWS, 30 * len(smooth)))
+    Z = X[np.ix_(sample_stream.choice(len(X), size, replace=False), smooth)]
+    for x in Z.T:
+        missing = np.isnan(x)
+        x[missing] = fill_stream.choice(x[~missing], missing.sum()) if not missing.all() else 0.0
+    held = np.arange(size) % HELD_OUT == 0
+    kept = ["continuous"] * len(smooth)
+    values = {}
+    for name, affine, stream in (("affine", True, streams[0]), ("normal scores", False, streams[1])):
+        margins = fit_margins(Z[~held], kept, affine=affine)
+        if any(margin.n_coordinates == 0 for margin in margins):
+            return False, {}
+        values[name] = float(np.mean(_log_density(margins, Z[~held], Z[held], stream, n_jobs)))
+    return values["affine"] >= values["normal scores"], values
+
+
+def _log_density(
+    margins: Sequence[Margin], train: NDArray, held: NDArray, rng: Generator, n_jobs: int | None
+) -> NDArray:
+    """Log density of held rows under the mixture fitted to the points of the others."""
+    L = read_cells(margins, train).start
+    found, _ = search_mixture(L, candidates_for(*L.shape), criterion="aic", rng=rng, n_jobs=n_jobs)
+    mixture = shrink_mixture(L, found)
+    slopes = sum((margin.log_slope(held[:, j]) for j, margin in enumerate(margins)), np.zeros(len(held)))
+    return mixture.log_density(read_cells(margins, held).start) + slopes
+
+
+def shrink_mixture(L: NDArray, mixture: Mixture) -> Mixture:
+    """Weighted moments of complete rows, the covariances shrunk as far as held-out rows ask for it."""
+    shares = mixture.posterior(L)
+    rows = shares.sum(axis=0)
+    means, covariances = [], []
+    for k in range(len(rows)):
+        a = intensity(L, shares[:, k])
+        mean = shares[:, k] @ L / rows[k]
+        centred = L - mean
+        S = (centred * shares[:, [k]]).T @ centred / rows[k]
+        own = np.eye(len(S), dtype=bool)
+        means.append(mean)
+        covariances.append(separate(np.where(own, S, (1 - a) * S), own)[0])
+    return Mixture(rows / rows.sum(), np.stack(means), np.stack(covariances))

@@ -1,0 +1,333 @@
+"""Where knockoffs come from: P^X by a name, a file, a network, a covariance or a fit, or knockoffs brought along.
+
+A source is a value; called with a table it gives the sampler, without a look at y.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from knockoffs.errors import ColumnsError, InputError, KnockoffWarning, name_columns, name_some
+from knockoffs.features import FAMILIES, Family, FeatureModel, family_of
+from knockoffs.features.columns import constant_columns
+from knockoffs.registry import check_options, find, imported
+from knockoffs.sampling.network import BayesianNetwork
+from knockoffs.sampling.pair import Pair
+from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler
+from knockoffs.table.table import Kinds, Table, check_knockoffs, code_by, code_whole_numbers, read_table
+
+
+@dataclass(frozen=True)
+class Settled:
+    """P^X settled for a table: the sampler of its knockoffs, the law it rests on, and what to say of it."""
+
+    sampler: KnockoffSampler
+    model: FeatureModel | None = None
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+
+class KnockoffSource(Protocol):
+    """How P^X is settled for a table."""
+
+    def read(self, X: Any, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
+        """Read a table as this source takes it, and refuse what it cannot use."""
+        ...
+
+    def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> Settled:
+        """Settle P^X for the table."""
+        ...
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A family that is fitted to the table.
+
+    Parameters
+    ----------
+    family : Family
+    options : mapping
+        Of its fit.
+    """
+
+    family: Family
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def read(self, X: Any, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
+        """Labels as codes for families that take them; whole numbers too, where all columns are labels."""
+        takes = self.family.takes
+        table = read_table(X, kinds=kinds, argument=argument, min_rows=min_rows)
+        check_takes(table, takes, argument)
+        if "codes" in takes or ("alike" in takes and _has_labels(table)):
+            table = code_whole_numbers(table)
+            _refuse_numbers(table, argument)
+        return table
+
+    def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> Settled:
+        """Fit the family; errors about columns get the columns' names."""
+        _warn_of_constant_columns(table)
+        handed = self._handed(table)
+        try:
+            model = imported(self.family.fit)(table.X, rng=rng, n_jobs=n_jobs, **handed)
+        except ColumnsError as error:
+            raise error.named(table.names) from None
+        except InputError:
+            raise
+        except (TypeError, ValueError) as error:
+            if not self.options:
+                raise
+            options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
+            raise InputError(f"the feature model could not be fitted with {options}: {error}") from error
+        return settled(model, {**({"n_jobs": n_jobs} if "n_jobs" in self.family.how else {}), **self._how()})
+
+    def _how(self) -> dict[str, Any]:
+        return {name: value for name, value in self.options.items() if name in self.family.how}
+
+    def _handed(self, table: Table) -> dict[str, Any]:
+        """Options of the user, and what the family asks for of the table."""
+        takes = self.family.takes
+        handed = {name: value for name, value in self.options.items() if name not in self.family.how}
+        if "groups" in takes and table.grouped:
+            handed["feature_of"] = table.feature_of
+        if "names" in takes:
+            handed["names"] = table.names
+        if "kinds" in takes:
+            handed["kinds"] = [column.kind for column in table.columns]
+        if "alike" in takes and _has_labels(table) and handed.setdefault("emissions", "discrete") != "discrete":
+            raise InputError(f"emissions={handed['emissions']!r}, and X holds labels: use 'discrete'.")
+        return handed
+
+
+@dataclass(frozen=True)
+class Given:
+    """P^X that is known: a fitted family or a Bayesian network."""
+
+    model: FeatureModel
+
+    def read(self, X: Any, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
+        """Labels get the codes that the model has for them."""
+        table = read_table(X, kinds=kinds, argument=argument, min_rows=min_rows)
+        check_takes(table, ("labels", "missing") if hasattr(self.model, "as_sampler") else ("labels",), argument)
+        from knockoffs.features.discrete_network import DiscreteNetwork
+        from knockoffs.features.discrete_network.columns import code_by_state
+
+        if not isinstance(self.model, DiscreteNetwork):
+            return table
+        return code_by_state(code_by(table, self.model.states or {}, argument), self.model)
+
+    def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> Settled:
+        """Match the model's columns with the table's."""
+        from knockoffs.features.discrete_network import DiscreteNetwork
+        from knockoffs.features.discrete_network.columns import observe_columns
+
+        model: FeatureModel = self.model
+        if isinstance(model, DiscreteNetwork):
+            model = observe_columns(model, table.names, named=table.named)
+        found = settled(model, {})
+        _check_width(len(found.sampler.feature_of), table)
+        return found
+
+
+@dataclass(frozen=True)
+class Covariance:
+    """P^X Gaussian with a known covariance, around the means of the columns.
+
+    Parameters
+    ----------
+    covariance : array or data frame, shape (n_columns, n_columns)
+    options : mapping
+        Of ``gaussian_features``.
+    """
+
+    covariance: Any
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def read(self, X: Any, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
+        """Numbers only."""
+        table = read_table(X, kinds=kinds, argument=argument, min_rows=min_rows)
+        check_takes(table, ("numbers",), argument)
+        return table
+
+    def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> Settled:
+        """Gaussian around the means of the table."""
+        from knockoffs.features.gaussian import check_covariance_units, gaussian_features
+
+        names = getattr(self.covariance, "columns", None)
+        if names is not None and table.named and tuple(map(str, names)) != table.names:
+            raise InputError("feature_model is a covariance whose columns are not those of X, in the order of X.")
+        values = np.asarray(self.covariance, dtype=float)
+        if values.ndim != 2 or values.shape[0] != values.shape[1]:
+            raise InputError(f"feature_model is a covariance of shape {values.shape}: expected a square matrix.")
+        _check_width(len(values), table)
+        grouped = table.feature_of if table.grouped else None
+        try:
+            check_covariance_units(values, table.X)
+        except ColumnsError as error:
+            raise error.named(table.names) from None
+        return settled(gaussian_features(table.X.mean(axis=0), values, feature_of=grouped, **self.options), {})
+
+
+@dataclass(frozen=True)
+class Brought:
+    """Knockoffs that were drawn elsewhere; the guarantee rests on how they were drawn."""
+
+    knockoffs: Any
+
+    def read(self, X: Any, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
+        """Any complete table that comes with its knockoffs will do."""
+        table = read_table(X, kinds=kinds, argument=argument, min_rows=min_rows)
+        check_takes(table, ("labels",), argument)
+        return table
+
+    def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> Settled:
+        """Check that they fit the table."""
+        X_tilde = check_knockoffs(self.knockoffs, table)
+        note = "the knockoffs were brought along: the guarantee rests on how they were drawn"
+        return Settled(FixedKnockoffs(X_tilde, table.feature_of), None, {"knockoffs": note})
+
+
+@dataclass(frozen=True)
+class FixedKnockoffs:
+    """Sampler of knockoffs that are there already."""
+
+    X_tilde: NDArray
+    feature_of: NDArray[np.intp]
+
+    def sample(self, X: NDArray, rng: Generator) -> Pair:
+        """X beside them; nothing is drawn."""
+        return Pair(X, self.X_tilde, self.feature_of)
+
+
+@dataclass(frozen=True)
+class GivenNetwork:
+    """P^X that was written down as a Bayesian network."""
+
+    network: BayesianNetwork
+
+    def as_network(self) -> BayesianNetwork:
+        """Return the network itself."""
+        return self.network
+
+
+def settled(model: Any, how: Mapping[str, Any]) -> Settled:
+    """Sampler of a fitted P^X, and its own words about itself."""
+    direct = hasattr(model, "as_sampler")  # what is no network over X brings its own sampler
+    sampler = model.as_sampler(**how) if direct else NetworkSampler(model.as_network(**how))
+    notes = {"feature_model": f"P^X is {model.say()}"} if hasattr(model, "say") else {}
+    return Settled(sampler, model, notes)
+
+
+def knockoff_source(feature_model: Any, options: Mapping[str, Any] | None = None) -> KnockoffSource:
+    """Source of knockoffs from whatever stands for P^X.
+
+    Parameters
+    ----------
+    feature_model : str, Family, FeatureModel, BayesianNetwork, callable, or array of shape (n_columns, n_columns)
+        A name in ``FAMILIES``; the .bif file of a network; a fitted P^X; a network; how to fit one; or a covariance,
+        which makes the features Gaussian around their means.
+    options : mapping, optional
+        Options of the fit, for instance ``{"diagonal": "mvr"}``.
+    """
+    if isinstance(feature_model, np.ndarray | list) or hasattr(feature_model, "iloc"):
+        return Covariance(feature_model, check_options(options, ("diagonal",), "feature_model_options"))
+    if isinstance(feature_model, str):
+        if not is_network_file(feature_model):
+            family = find(FAMILIES, "feature_model", feature_model)
+            return Fitted(family, check_options(options, _options(family), "feature_model_options"))
+        feature_model = _read_network(feature_model)
+    if isinstance(feature_model, BayesianNetwork):
+        feature_model = GivenNetwork(feature_model)
+    can_sample = hasattr(feature_model, "as_network") or hasattr(feature_model, "as_sampler")
+    if can_sample and not isinstance(feature_model, type):
+        if options:
+            raise InputError("feature_model_options are for a family that is yet to be fitted; this one is fitted.")
+        return Given(feature_model)
+    if not (callable(feature_model) or isinstance(feature_model, Family)):
+        raise InputError(
+            f"feature_model={feature_model!r} ({type(feature_model).__name__}): pass a name, a fitted P^X with "
+            "as_network, a function that fits one, or a covariance matrix."
+        )
+    family = family_of(feature_model)
+    return Fitted(family, check_options(options, _options(family), "feature_model_options"))
+
+
+def _options(family: Family) -> tuple[str, ...] | None:
+    return None if family.options is None else (*family.options, *family.how)
+
+
+def is_network_file(feature_model: str) -> bool:
+    """Whether P^X is named by the file of a Bayesian network."""
+    return feature_model.lower().endswith((".bif", ".bif.gz"))
+
+
+def _read_network(path: str) -> FeatureModel:
+    from knockoffs.features.discrete_network import read_network
+
+    if not Path(path).is_file():
+        raise InputError(f"feature_model={path!r}: there is no such file.")
+    return read_network(path)
+
+
+def check_takes(table: Table, takes: tuple[str, ...], argument: str) -> None:
+    """Refuse columns that a family cannot model, by name, and say which can."""
+    if "labels" not in takes:
+        labels = [c for c in table.columns if c.levels is not None and c.dtype not in ("boolean", "number", "integer")]
+        if labels:
+            example = next(iter(labels[0].levels or ("",)))
+            raise InputError(
+                f"{argument} holds labels, not numbers, in {name_columns([c.name for c in labels])}, for instance "
+                f"{example!r} in column {labels[0].name!r}. This feature model could not convert string to "
+                f"float: use one that takes labels ({_families_that_take('labels')}), or drop the columns."
+            )
+    if "missing" not in takes and table.missing:
+        empty = np.isnan(table.X)
+        i, j = (int(k) for k in np.argwhere(empty)[0])
+        bad = [table.names[int(k)] for k in np.flatnonzero(empty.any(axis=0))]
+        raise InputError(
+            f"{argument} contains NaN in {name_columns(bad)}, the first in row {i}, column {table.names[j]!r}: use a "
+            f"feature model that takes missing cells ({_families_that_take('missing')}), or drop or impute these "
+            "values before the selection; fill them in by a model of the features, not of the target."
+        )
+
+
+def _families_that_take(word: str) -> str:
+    return ", ".join(repr(name) for name, family in FAMILIES.items() if word in family.takes) or "none yet"
+
+
+def _warn_of_constant_columns(table: Table) -> None:
+    constant = constant_columns(table.X)
+    if constant.size:
+        which = name_some(table.names[column] for column in constant)
+        warnings.warn(
+            f"columns {which} are constant: they are their own knockoffs and cannot be selected.",
+            KnockoffWarning,
+            stacklevel=4,
+        )
+
+
+def _has_labels(table: Table) -> bool:
+    return any(column.levels is not None for column in table.columns)
+
+
+def _refuse_numbers(table: Table, argument: str) -> None:
+    """Refuse columns that have no levels where every column must have them."""
+    numbers = [j for j, column in enumerate(table.columns) if column.levels is None]
+    if numbers:
+        names, example = name_some(table.names[j] for j in numbers), table.X[0, numbers[0]]
+        raise InputError(
+            f"{argument} has columns of numbers, {names} (for instance {example:g}), and this feature model takes them "
+            "as labels, at most 100 in a column, where any column holds labels: cut the numbers into classes, drop the "
+            "columns, or use naive-bayes, which takes both."
+        )
+
+
+def _check_width(n_columns: int, table: Table) -> None:
+    if n_columns != len(table.columns):
+        raise InputError(f"feature_model has {n_columns} columns and X has {len(table.columns)}: they must agree.")

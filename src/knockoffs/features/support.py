@@ -1,0 +1,144 @@
+"""What values a column takes: its kind, and codes 0, 1, ... for them that do not depend on how they are written.
+
+The law of a column must not depend on its coding (0/1 or 1/2, grades from 0 or from 1) or on its units (counts, or
+counts times 0.1). A law of codes therefore carries the values that the codes stand for, and its draws are such values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from knockoffs.errors import unknown_option
+
+KINDS = ("continuous", "count", "ordinal", "binary", "nominal")
+MOST_CATEGORIES = 10  # more different values than this are no categories, unless the kinds say so
+REPEATS = 5  # rows for each value, on average, before few values are taken for categories
+MOST_STEPS = 10_000  # of a lattice, from zero to its largest value: beyond it, steps cannot be told from numbers
+FEW_STEPS = 100  # a lattice that never takes the value zero is one of counts up to here, and of rounded numbers beyond
+ROUNDING = 1e-6  # of a step, by which a value of a lattice may miss its place (0.1 + 0.2 is not 0.3)
+
+
+class Support(Protocol):
+    """The values of a column and their codes."""
+
+    def encode(self, u: NDArray) -> NDArray:
+        """Codes of values, as floats; NaN for what is no value of the column."""
+        ...
+
+    def decode(self, codes: NDArray) -> NDArray:
+        """Values of codes."""
+        ...
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Finitely many values, in rising order: code i stands for ``values[i]``.
+
+    >>> grades = Labels(np.array([1.0, 2.0, 5.0]))
+    >>> grades.encode(np.array([5.0, 1.0, 3.0])), grades.decode(np.array([2, 0]))
+    (array([ 2.,  0., nan]), array([5., 1.]))
+    """
+
+    values: NDArray
+
+    def encode(self, u: NDArray) -> NDArray:
+        """Place of each value among those known."""
+        u = np.asarray(u, dtype=float)
+        codes = np.minimum(np.searchsorted(self.values, u), len(self.values) - 1)
+        return np.where(self.values[codes] == u, codes, np.nan)
+
+    def decode(self, codes: NDArray) -> NDArray:
+        """Values of codes."""
+        return self.values[codes]
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """Multiples of a unit: code c stands for c * unit. Values that were seen are given back to the last bit.
+
+    >>> tenths = Lattice.of(np.array([0.0, 0.3, 0.1, 0.7]))
+    >>> float(tenths.unit), tenths.encode(np.array([0.2, 0.25])), tenths.decode(np.array([3, 7]))
+    (0.1, array([ 2., nan]), array([0.3, 0.7]))
+    """
+
+    unit: float = 1.0
+    seen: NDArray | None = None  # values of the codes 0, 1, ..., len(seen) - 1
+
+    @staticmethod
+    def of(values: ArrayLike) -> Lattice | None:
+        """Lattice through zero that holds the values, which are not negative; None if there is no such lattice."""
+        places = np.unique(np.append(np.asarray(values, dtype=float), 0.0))
+        unit = _common_unit(places)
+        if unit is None:
+            return None
+        codes = np.rint(places / unit).astype(np.intp)
+        seen = unit * np.arange(codes[-1] + 1)
+        seen[codes] = places
+        return Lattice(unit, seen)
+
+    def encode(self, u: NDArray) -> NDArray:
+        """Count the units."""
+        steps = np.asarray(u, dtype=float) / self.unit
+        steps = np.where(np.isfinite(steps), steps, np.nan)
+        codes = np.rint(steps)
+        return np.where((np.abs(steps - codes) <= ROUNDING) & (codes >= 0), codes, np.nan)
+
+    def decode(self, codes: NDArray) -> NDArray:
+        """Values of codes."""
+        if self.seen is None:
+            return codes * self.unit
+        known = codes < len(self.seen)
+        return np.where(known, self.seen[np.where(known, codes, 0)], codes * self.unit)
+
+
+def infer_kind(column: NDArray) -> str:
+    """Kind of a column by its values, whatever their coding and units.
+
+    Two values are "binary"; one, or at most ten that are seen five times on average, "nominal"; multiples of a unit
+    that are not negative a "count" (if zero is among them, or the largest is at most 100 units); all else is
+    "continuous".
+
+    >>> [infer_kind(np.tile(c, 20)) for c in ([0, 1, 1], [1, 2, 2], [1, 3, 2, 5])]
+    ['binary', 'binary', 'nominal']
+    >>> counts = np.arange(40) ** 2 % 37
+    >>> [infer_kind(c) for c in (counts, 0.1 * counts, counts - 0.5, np.sqrt(counts))]
+    ['count', 'count', 'continuous', 'continuous']
+    """
+    values = np.unique(column)
+    if len(values) == 2:
+        return "binary"
+    if len(values) == 1:
+        return "nominal"
+    if len(values) <= MOST_CATEGORIES and REPEATS * len(values) <= len(column):
+        return "nominal"
+    lattice = Lattice.of(values) if values[0] >= 0 else None
+    if lattice is None:
+        return "continuous"
+    return "count" if values[0] == 0 or lattice.encode(values[-1:])[0] <= FEW_STEPS else "continuous"
+
+
+def check_kinds(kinds: Iterable[str]) -> None:
+    """Refuse words that are no kinds."""
+    for kind in kinds:
+        if kind not in KINDS:
+            raise unknown_option("kinds", kind, KINDS)
+
+
+def _common_unit(places: NDArray) -> float | None:
+    """Greatest common divisor of values that begin with zero, by Euclid's algorithm; None if it is too small."""
+    if len(places) < 2 or not np.isfinite(places).all():
+        return None
+    unit = float(np.diff(places).min())
+    while places[-1] <= MOST_STEPS * unit:
+        steps = places / unit
+        off = np.abs(steps - np.rint(steps)) * unit
+        if not (off > ROUNDING * unit).any():
+            largest = np.rint(steps[-1])
+            return float(f"{places[-1] / largest:.12g}")  # the last digits of 0.1 * 3 are no part of the unit
+        unit = float(off[off > ROUNDING * unit].min())
+    return None

@@ -1,0 +1,202 @@
+"""The statistic: from [X, X_tilde] and the target to Z and Z_tilde, by a model of y and its importance score."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from knockoffs.errors import InputError, KnockoffWarning
+from knockoffs.importance.rows import Job, check_rows, plan
+from knockoffs.importance.scores import Importance, Scores, mean_of
+from knockoffs.progress import track
+from knockoffs.response.fresh import check_takes_weights, fresh, predicts_classes
+from knockoffs.sampling.pair import Pair
+from knockoffs.table.target import Target
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Importance scores, notes on how they came about, and the model score that was used, where there is one."""
+
+    scores: Scores
+    notes: Mapping[str, str] = field(default_factory=dict)
+    used: ModelScore | None = None
+
+    def swap(self, S: NDArray[np.bool_]) -> Scored:
+        """Exchange Z and Z_tilde of the features where S is true."""
+        return replace(self, scores=self.scores.swap(S))
+
+    def tie(self, copied: NDArray[np.bool_]) -> Scored:
+        """Equal scores for features that are their own knockoffs."""
+        return replace(self, scores=self.scores.tie(copied))
+
+
+class Statistic(Protocol):
+    """How features and knockoffs are scored.
+
+    Valid if swapping features of the pair swaps their Z and Z_tilde, in distribution where it is random.
+    """
+
+    def __call__(self, pair: Pair, target: Target, *, rng: Generator, n_jobs: int | None = None) -> Scored:
+        """Score every feature and every knockoff."""
+        ...
+
+
+@dataclass(frozen=True)
+class ModelScore:
+    """A model of y fitted on [X, X_tilde], and an importance score of the fitted model.
+
+    Parameters
+    ----------
+    estimator : object
+        Unfitted model with ``fit(XX, y)``; it is copied for every fit. A ``random_state`` of None is drawn.
+    score : Importance
+    options : mapping
+        Keyword arguments of the score, for instance its loss.
+    rows : {"in_sample", "held_out", "cross_fitted", "out_of_bag"}
+        On which rows a fitted model is scored: those it was fitted on; one fold of ``n_folds`` that was held out; each
+        fold in turn by a model fitted on the others; or, for a bootstrapped forest, each row by the trees that were not
+        fitted on it. Folds hold every class in proportion.
+    n_folds : int
+    n_fits : int
+        Fits (each with folds of its own) that are averaged.
+    transform : callable, optional
+        What is done to the pair before the model sees it; it treats a feature and its knockoff alike.
+    name : str
+        What the model is called where it is compared with others.
+    saturates : bool
+        Whether the score can be stuck at zero, so that many W = 0 ask for a warning.
+    notes : mapping
+        What was chosen by default, in words.
+    """
+
+    estimator: Any
+    score: Importance
+    options: Mapping[str, Any] = field(default_factory=dict)
+    rows: str = "in_sample"
+    n_folds: int = 5
+    n_fits: int = 1
+    transform: Callable[[Pair], Pair] | None = None
+    name: str = ""
+    saturates: bool = False
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+    def __call__(self, pair: Pair, target: Target, *, rng: Generator, n_jobs: int | None = None) -> Scored:
+        """Scores of the fitted model, averaged over folds and fits."""
+        stream, _ = rng.spawn(2)  # the other one is for a choice among models, which there is none of here
+        return self.scored(pair, target, rng=stream, n_jobs=n_jobs)
+
+    def scored(self, pair: Pair, target: Target, *, rng: Generator, n_jobs: int | None = None) -> Scored:
+        """Fit, score and average; the stream is used as it is."""
+        seen = pair if self.transform is None else self.transform(pair)
+        scores = fit_and_score(self, seen, target, rng=rng, n_jobs=n_jobs)
+        if self.saturates:
+            warn_if_saturated(scores)
+        return Scored(scores, self.notes, self)
+
+    def along_lambda(self, **options: Any) -> ModelScore:
+        """Score the same model at every lambda of a path: Z has one more axis, shape (n_features, n_lams).
+
+        Parameters
+        ----------
+        **options
+            ``fake`` and ``lams`` of ``knockoffs.importance.lambda_path.path_scores``; the loss is that of the score.
+        """
+        from knockoffs.importance.lambda_path import path_scores
+
+        options = {"loss": self.options.get("loss"), **options}
+        return replace(self, score=path_scores, options=options, saturates=False)
+
+
+def fit_and_score(
+    statistic: ModelScore, pair: Pair, target: Target, *, rng: Generator, n_jobs: int | None = None
+) -> Scores:
+    """Scores of a model of y fitted on [X, X_tilde], averaged over folds (by their rows) and fits.
+
+    Which rows a model sees is drawn without looking at X or X_tilde, so flip-sign in distribution is kept.
+
+    Parameters
+    ----------
+    statistic : ModelScore
+    pair : Pair
+    target : Target
+        Its weights serve the fit and the score; rows of weight 0 are not there.
+    rng : numpy.random.Generator
+    n_jobs : int, optional
+        Fits at a time; the answer does not depend on it.
+    """
+    check_rows(statistic.rows)
+    if int(statistic.n_fits) != statistic.n_fits or statistic.n_fits < 1:
+        raise InputError(f"n_fits={statistic.n_fits!r}: use 1 or more.")
+    if target.weights is not None:
+        check_takes_weights(statistic.estimator)
+        pair, target = weighted_rows(pair, target)
+    labels = target.values if predicts_classes(statistic.estimator) else None
+    jobs = [
+        job
+        for stream in rng.spawn(int(statistic.n_fits))
+        for job in plan(statistic.rows, len(pair), labels, int(statistic.n_folds), stream)
+    ]
+    work = Parallel(n_jobs=n_jobs if len(jobs) > 1 else None, return_as="generator")(
+        delayed(_fit_and_score_once)(statistic, pair, target, job) for job in jobs
+    )
+    scores = list(track(work, "model fits", total=len(jobs)))
+    return mean_of(scores, weights=np.array([len(job.score_rows) for job in jobs], dtype=float))
+
+
+def weighted_rows(pair: Pair, target: Target) -> tuple[Pair, Target]:
+    """Without the rows of weight 0, which are not there."""
+    if target.weights is None or (target.weights > 0).all():
+        return pair, target
+    kept = target.weights > 0
+    return pair.rows(kept), target.rows(kept)
+
+
+def _fit_and_score_once(statistic: ModelScore, pair: Pair, target: Target, job: Job) -> Scores:
+    model = fit_on(statistic.estimator, pair, target, job.fit_rows, job.rng)
+    if statistic.rows == "out_of_bag":
+        from knockoffs.response.trees import out_of_bag
+
+        model = out_of_bag(model, len(job.fit_rows))
+    seen, scored = (pair, target) if job.everything else (pair.rows(job.score_rows), target.rows(job.score_rows))
+    return statistic.score(
+        model,
+        seen.X,
+        seen.X_tilde,
+        scored.values,
+        feature_of=pair.feature_of,
+        rng=job.rng,
+        sample_weight=scored.weights,
+        **statistic.options,
+    )
+
+
+def fit_on(estimator: Any, pair: Pair, target: Target, rows: NDArray, rng: Generator) -> Any:
+    """Fresh copy of a model, fitted on some rows of [X, X_tilde]."""
+    part, y = (pair, target) if len(rows) == len(pair) else (pair.rows(rows), target.rows(rows))
+    weights = {} if y.weights is None else {"sample_weight": y.weights}
+    return fresh(estimator, rng).fit(part.stacked, y.values, **weights)
+
+
+def warn_if_saturated(scores: Scores) -> None:
+    """Warn where an accuracy-drop score left most W at exactly 0.
+
+    Other scores are sparse by design (a lasso's coefficients) and are left alone.
+    """
+    zeros, d = int(np.sum(scores.Z == scores.Z_tilde)), len(scores.Z)
+    if zeros <= d / 2:
+        return
+    warnings.warn(
+        f"W is exactly 0 for {zeros} of {d} features: faking them changed no prediction, as happens when a model "
+        "is scored by accuracy on the rows it was fitted on. Use rows='cross_fitted' (or 'out_of_bag' for a "
+        "forest), or loss='log_loss' (loss='squared_error' for numbers).",
+        KnockoffWarning,
+        stacklevel=2,
+    )

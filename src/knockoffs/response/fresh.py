@@ -1,0 +1,45 @@
+"""Unfitted models of y: copies with random states of their own, and what can be told of them before the fit."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from numpy.random import Generator
+
+from knockoffs.errors import InputError
+
+
+def fresh(estimator: Any, rng: Generator) -> Any:
+    """Unfitted copy whose open random states are drawn from rng."""
+    from sklearn.base import clone
+
+    if not hasattr(estimator, "get_params"):
+        return copy.deepcopy(estimator)
+    model = clone(estimator)
+    states = {
+        name: int(rng.integers(2**31 - 1))
+        for name, value in sorted(model.get_params().items())
+        if value is None and name.split("__")[-1] == "random_state"
+    }
+    return model.set_params(**states) if states else model
+
+
+def predicts_classes(estimator: Any) -> bool:
+    """Whether an unfitted model is a classifier."""
+    from sklearn.base import is_classifier
+
+    if hasattr(estimator, "__sklearn_tags__"):
+        return is_classifier(estimator)
+    return getattr(estimator, "_estimator_type", None) == "classifier" or hasattr(estimator, "predict_proba")
+
+
+def check_takes_weights(estimator: Any) -> None:
+    """Refuse weights for a model that takes none."""
+    from sklearn.utils.validation import has_fit_parameter
+
+    if not has_fit_parameter(estimator, "sample_weight"):
+        raise InputError(
+            f"{type(estimator).__name__}.fit takes no sample_weight. Leave the weights out, or use a model that takes "
+            "them, for instance a forest, boosting or a logistic regression."
+        )

@@ -1,0 +1,261 @@
+"""L1-penalised likelihoods with a canonical link: Newton's method around coordinate descent.
+
+The loss of a row is convex in its linear predictors, and minus its gradient by them is y less its mean: that is all
+the method needs to know, so logistic and Poisson regression are the same code with another `Likelihood`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from knockoffs.response.coordinate_descent import minimise_quadratic
+from knockoffs.response.l1_path import Design, polish, solve_at
+
+CV_TOL = 1e-4  # largest violation of an optimality condition, relative to the penalty, on the cross-validated path
+MAX_NEWTON = 100
+
+
+class Likelihood(Protocol):
+    """Minus a log-likelihood with a canonical link: its loss, its mean, its Hessian."""
+
+    def row_loss(self, Y: NDArray, eta: NDArray) -> NDArray:
+        """Loss of every row, shape (n,), from targets and linear predictors of shape (n_outputs, n)."""
+        ...
+
+    def floor(self, Y: NDArray) -> NDArray:
+        """Smallest loss a row can have, shape (n,)."""
+        ...
+
+    def mean(self, eta: NDArray) -> NDArray:
+        """Mean of the targets, shape (n_outputs, n)."""
+        ...
+
+    def null_intercept(self, Y: NDArray, weights: NDArray) -> NDArray:
+        """Return the intercepts of the fit without columns, shape (n_outputs,)."""
+        ...
+
+    def hessian(self, X: list[NDArray], M: NDArray, weights: NDArray) -> NDArray:
+        """Hessian of the weighted loss at means M, for output k with the columns X[k]; outputs one after another."""
+        ...
+
+
+class LikelihoodSet:
+    """An L1-penalised likelihood on the rows with positive weight, on a growing set of columns (a ``TrainingSet``).
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+    X : array, shape (n, d)
+    Y : array, shape (n_outputs, n)
+    weights : array, shape (n,)
+        Add up to one; zero on held-out rows.
+    rows, row_weights
+        The held-out rows and the weights of all.
+    tol : float
+        Largest violation of an optimality condition, relative to the penalty.
+    """
+
+    def __init__(
+        self,
+        likelihood: Likelihood,
+        X: NDArray,
+        Y: NDArray,
+        weights: NDArray,
+        rows: slice,
+        row_weights: NDArray,
+        tol: float = CV_TOL,
+    ) -> None:
+        self.likelihood = likelihood
+        self.all_columns, self.Y, self.weights, self.rows, self.tol = X, Y, weights, rows, tol
+        self.row_weights = row_weights[rows]
+        self.columns = np.zeros(0, dtype=np.intp)
+        self.X = np.empty((Y.shape[1], 0), order="F")
+        self.intercept = likelihood.null_intercept(Y, weights)
+        self.null_loss = float(weights @ likelihood.row_loss(Y, np.broadcast_to(self.intercept[:, None], Y.shape)))
+        self.floor = float(weights @ likelihood.floor(Y))
+        self.beta = np.zeros((len(Y), 0))
+        self._chosen: NDArray[np.bool_] | None = None  # the coefficients of the Hessian in store, and it
+        self._H = np.empty((0, 0))
+
+    def null_residual(self) -> NDArray:
+        """Y less its mean, weighted, shape (n_outputs, n)."""
+        return self.weights * (self.Y - (self.Y @ self.weights / self.weights.sum())[:, None])
+
+    def add(self, columns: NDArray[np.intp]) -> None:
+        """Append columns to the working set."""
+        if not columns.size:
+            return
+        self.columns = np.concatenate([self.columns, columns])
+        self.X = np.asfortranarray(np.hstack([self.X, self.all_columns[:, columns]]))
+        self.beta = np.pad(self.beta, ((0, 0), (0, columns.size)))
+        self._chosen = None
+
+    def save(self) -> tuple[NDArray, NDArray]:
+        """Copy coefficients and intercepts."""
+        return self.beta.copy(), self.intercept.copy()
+
+    def restore(self, state: Any) -> None:
+        """Set coefficients and intercepts back; columns added since start from zero."""
+        held, intercept = state
+        self.beta[:] = 0.0
+        self.beta[:, : held.shape[1]] = held
+        self.intercept = intercept.copy()
+
+    def support(self) -> NDArray[np.intp]:
+        """Columns with a nonzero coefficient for some output."""
+        return self.columns[self.beta.any(axis=0)]
+
+    def solve(self, lams: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+        """Solve at several penalties: residuals, held-out loss, deviance explained."""
+        residuals, held_out, explained = [], [], []
+        held = self.row_weights.sum()
+        for lam in lams:
+            eta, residual = self._solve_one(float(lam))
+            losses = self.likelihood.row_loss(self.Y, eta)
+            residuals.append(residual)
+            held_out.append(self.row_weights @ losses[self.rows] / held if held else np.nan)
+            span = self.null_loss - self.floor
+            explained.append((self.null_loss - self.weights @ losses) / span if span > 0 else 0.0)
+        return np.stack(residuals), np.array(held_out), np.array(explained)
+
+    def _solve_one(self, lam: float) -> tuple[NDArray, NDArray]:
+        """Proximal Newton: minimise the quadratic model plus penalty, step back until the objective falls.
+
+        A Hessian is kept as long as steps with it shrink the violations: the gradient is always fresh, so the
+        limit is the same.
+        """
+        used = np.flatnonzero(self.beta.any(axis=0))
+        eta = self.intercept[:, None] + self.beta[:, used] @ self.X[:, used].T
+        objective = self.weights @ self.likelihood.row_loss(self.Y, eta) + lam * np.abs(self.beta).sum()
+        last = np.inf
+        for _ in range(MAX_NEWTON):
+            M = self.likelihood.mean(eta)
+            residual = self.weights * (self.Y - M)
+            g, g0 = residual @ self.X, residual.sum(axis=1)
+            nonzero = self.beta != 0
+            violation = np.where(nonzero, np.abs(g - lam * np.sign(self.beta)), np.maximum(np.abs(g) - lam, 0.0))
+            error = max(float(violation.max(initial=0.0)), float(np.abs(g0).max()))
+            if error <= self.tol * lam:
+                break
+            wanted = nonzero | (np.abs(g) > lam)
+            fresh = self._chosen is None or bool((wanted & ~self._chosen).any()) or error > 0.3 * last
+            if fresh:
+                self._chosen = wanted
+                self._H = self._hessian(M)
+            last = error
+            objective_new, eta_new, beta, intercept = self._step(lam, g, g0, eta, objective, error)
+            if not objective_new < objective:
+                if fresh:
+                    break
+                self._chosen = None  # the kept Hessian is too far off
+                continue
+            objective, eta, self.beta, self.intercept = objective_new, eta_new, beta, intercept
+        return eta, self.weights * (self.Y - self.likelihood.mean(eta))
+
+    def _hessian(self, M: NDArray) -> NDArray:
+        """Hessian of the chosen coefficients of each output, its intercept in front."""
+        one = np.ones((self.X.shape[0], 1))
+        assert self._chosen is not None
+        return self.likelihood.hessian(
+            [np.hstack([one, self.X[:, chosen]]) for chosen in self._chosen], M, self.weights
+        )
+
+    def _step(
+        self, lam: float, g: NDArray, g0: NDArray, eta: NDArray, objective: float, error: float
+    ) -> tuple[float, NDArray, NDArray, NDArray]:
+        """One step of proximal Newton with a line search: objective, predictors, coefficients, intercepts."""
+        chosen = self._chosen
+        assert chosen is not None
+        free = np.hstack([np.ones((len(g), 1), dtype=bool), chosen])
+        start = np.hstack([self.intercept[:, None], self.beta])[free]
+        down = np.hstack([g0[:, None], g])[free]
+        penalty = np.where(np.hstack([np.ones((len(g), 1), dtype=bool), np.zeros_like(chosen)])[free], 0.0, lam)
+        target, q = start.copy(), np.empty_like(start)
+        m = start.size
+        minimise_quadratic(self._H, down + self._H @ start, penalty, target, q, m, 0.0, (0.03 * error) ** 2, 10_000)
+        full = np.zeros(free.shape)
+        full[free] = target - start
+        d0, d = full[:, 0], full[:, 1:]
+        used = np.flatnonzero(d.any(axis=0))
+        d_eta = d0[:, None] + d[:, used] @ self.X[:, used].T
+        length = 1.0
+        for _ in range(30):
+            beta = self.beta + length * d
+            if length == 1.0:  # exact zeros
+                beta[chosen] = target[penalty > 0]
+            value = self.weights @ self.likelihood.row_loss(self.Y, eta + length * d_eta) + lam * np.abs(beta).sum()
+            if value < objective:
+                break
+            length /= 2
+        return float(value), eta + length * d_eta, beta, self.intercept + length * d0
+
+
+class FullData:
+    """Loss of the full data for ``polish``, minimised over the intercepts."""
+
+    def __init__(self, likelihood: Likelihood, design: Design, Y: NDArray, intercept: NDArray) -> None:
+        self.likelihood, self.X, self.Y = likelihood, design.X, Y
+        self.weights = design.weights / design.weights.sum()
+        self.intercept = intercept.copy()
+        self.M = np.empty_like(Y)
+
+    def gradient(self, beta: NDArray) -> NDArray:
+        """X' W (Y - M), shape (n_outputs, d), at the best intercepts."""
+        used = np.flatnonzero(beta.any(axis=0))
+        eta = beta[:, used] @ self.X[:, used].T
+        for _ in range(50):
+            self.M = self.likelihood.mean(eta + self.intercept[:, None])
+            residual = self.weights * (self.Y - self.M)
+            g0 = residual.sum(axis=1)
+            if np.abs(g0).max() <= 1e-16:
+                break
+            step = np.linalg.lstsq(self._intercept_hessian(), g0, rcond=None)[0]
+            self.intercept = self.intercept + step
+            if np.abs(step).max() <= 1e-15 * (1 + np.abs(self.intercept).max()):
+                break
+        return residual @ self.X
+
+    def _intercept_hessian(self) -> NDArray:
+        one = np.ones((self.Y.shape[1], 1))
+        return self.likelihood.hessian([one] * len(self.Y), self.M, self.weights)
+
+    def newton_step(self, active: NDArray[np.bool_], right: NDArray) -> NDArray | None:
+        """Solve with the Hessian of the active coefficients after the intercepts have taken their part."""
+        one = np.ones((self.Y.shape[1], 1))
+        H = self.likelihood.hessian([np.hstack([one, self.X[:, a]]) for a in active], self.M, self.weights)
+        is_intercept = np.concatenate([np.arange(1 + a.sum()) == 0 for a in active])
+        border = H[np.ix_(~is_intercept, is_intercept)]
+        schur = H[np.ix_(~is_intercept, ~is_intercept)]
+        schur = schur - border @ np.linalg.pinv(H[np.ix_(is_intercept, is_intercept)]) @ border.T
+        scale = np.sqrt(np.diag(schur))
+        if not (scale > 0).all():
+            return None
+        try:
+            factor = cho_factor(schur / np.outer(scale, scale), check_finite=False)
+        except LinAlgError:
+            return None
+        if np.diag(factor[0]).min() < 1e-6:
+            return None
+        return cho_solve(factor, right / scale, check_finite=False) / scale
+
+
+def solve_exactly(
+    likelihood: Likelihood, design: Design, Y: NDArray, lam: float, columns: NDArray[np.intp]
+) -> tuple[NDArray, NDArray]:
+    """Exact coefficients of the standardised columns, (n_outputs, d), and intercepts, (n_outputs,), at a penalty.
+
+    ``columns`` is a first guess of the working set; more join until the optimality conditions hold.
+    """
+    weights = design.weights / design.weights.sum()
+    problem = LikelihoodSet(likelihood, design.X, Y, weights, slice(0, 0), weights, tol=1e-6)
+    solve_at(design, problem, lam, columns)
+    beta = np.zeros((len(Y), design.X.shape[1]))
+    beta[:, problem.columns] = problem.beta
+    smooth = FullData(likelihood, design, Y, problem.intercept)
+    beta = polish(smooth, beta, lam)
+    smooth.gradient(beta)  # brings the intercepts along
+    return beta, smooth.intercept

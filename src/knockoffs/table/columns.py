@@ -1,0 +1,392 @@
+"""What the values of a column are: continuous, count, ordinal, binary or nominal; recognised, said, overruled, used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knockoffs.errors import InputError, name_some, unknown_option
+
+KINDS = ("continuous", "count", "ordinal", "binary", "nominal")
+CODED = ("boolean", "string", "category")  # dtypes of columns that hold labels, not numbers
+SCALE = 20  # whole numbers with at most so many values, and no long tail, are a scale: ordinal
+MOST_STEPS = 100  # numbers with more values than this are not ordinal, however often they repeat
+ROWS_A_VALUE = 5  # fewer rows for each value than this, on average, and a number does not repeat: it is continuous
+FIRST_ROWS = 500  # enough to tell most continuous columns
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    Parameters
+    ----------
+    name : str
+    dtype : {"number", "integer", "boolean", "string", "category", "date"}
+        What came in. Numbers and dates (as days) stand in X as they are, the others as codes of their levels.
+    levels : tuple, optional
+        Of labels: level k has the code k in X.
+    kind : {"continuous", "count", "ordinal", "binary", "nominal"}
+        What the values are.
+    why : str
+        How the kind was recognised.
+    n_missing : int
+        Cells without a value, NaN in X.
+    """
+
+    name: str
+    dtype: str = "number"
+    levels: tuple[Any, ...] | None = None
+    kind: str = "continuous"
+    why: str = ""
+    n_missing: int = 0
+
+
+def describe(column: Column) -> str:
+    """One sentence that says what a column was taken for, why, and how many of its cells are missing.
+
+    >>> describe(Column("grade", "integer", None, "ordinal", "5 different whole numbers, 1 to 5", 3))
+    "'grade' is ordinal: 5 different whole numbers, 1 to 5; 3 cells are missing."
+    """
+    cells = "1 cell is" if column.n_missing == 1 else f"{column.n_missing} cells are"
+    missing = f"; {cells} missing" if column.n_missing else ""
+    why = column.why.replace("{name}", repr(column.name))
+    return f"{column.name!r} is {column.kind}{': ' if why else ''}{why}{missing}."
+
+
+# ---- recognising -------------------------------------------------------------------------------------------------
+
+
+def recognise_kind(
+    values: NDArray[np.float64], dtype: str = "number", levels: Sequence[Any] | None = None, ordered: bool = False
+) -> tuple[str, str]:
+    """Kind of a column and the reason for it.
+
+    Two values of anything are binary. Labels are nominal, ordinal where they came in an order. Numbers are ordinal
+    where they repeat and are few, whole numbers from 0 up with a long tail, or more than a scale has, are counts, and
+    all others are continuous. The most frequent value is left out when it is asked whether values repeat, so that a
+    column of many zeros and a continuous rest stays continuous. Codes written as whole numbers (3 = widowed) cannot be
+    told from grades: they are ordinal, and ``kinds=`` says otherwise.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        Numbers, or codes of the levels; NaN where a cell is missing.
+    dtype, levels
+        As in `Column`.
+    ordered : bool
+        Whether the levels came in an order that means something.
+
+    Returns
+    -------
+    kind : str
+    why : str
+
+    >>> recognise_kind(np.array([1.0, 2.0, 2.0, 1.0]))
+    ('binary', 'two values, 1 and 2')
+    >>> recognise_kind(np.tile([1.0, 2.0, 3.0], 10))[0]
+    'ordinal'
+    >>> recognise_kind(np.array([1.5, 2.25, 3.125]))[0]
+    'continuous'
+    """
+    if levels is not None:
+        kind, why = _kind_of_labels(dtype, levels, ordered)
+        return kind, why + _said_once(values, levels)
+    present = values[~np.isnan(values)]
+    return _kind_of_numbers(*_distinct(present), dtype)
+
+
+def _distinct(values: NDArray) -> tuple[NDArray, NDArray]:
+    """Distinct values in ascending order and the rows of each; small whole numbers are counted, not sorted."""
+    if values.size and values.min() >= 0 and values.max() <= 10 * values.size:
+        codes = values.astype(np.intp)
+        if (codes == values).all():
+            counts = np.bincount(codes)
+            distinct = np.flatnonzero(counts)
+            return distinct.astype(float), counts[distinct]
+    return np.unique(values, return_counts=True)
+
+
+def _kind_of_labels(dtype: str, levels: Sequence[Any], ordered: bool) -> tuple[str, str]:
+    m = len(levels)
+    word = {"boolean": "boolean", "string": "text", "category": "categories"}.get(dtype, "values")
+    if dtype == "boolean":
+        return "binary", "boolean" if m == 2 else f"boolean, always {levels[0]!r}" if m else "boolean"
+    if m == 2:
+        return "binary", f"{word} with two values, {name_some(levels)}"
+    if ordered:
+        return "ordinal", f"{m} categories in the order {_in_order(levels)}"
+    return "nominal", f"{word} with {m} different value{'' if m == 1 else 's'}"
+
+
+def _said_once(values: NDArray, levels: Sequence[Any]) -> str:
+    """Name the labels that only one row has; their law is learned from that row."""
+    if len(levels) < 2:
+        return ""
+    counts = np.bincount(values[~np.isnan(values)].astype(np.intp), minlength=len(levels))
+    once = [level for level, count in zip(levels, counts, strict=True) if count == 1]
+    return f", {name_some(once)} in one row only" if once and len(once) < len(levels) else ""
+
+
+def _in_order(levels: Sequence[Any], most: int = 5) -> str:
+    shown = [str(level) for level in levels]
+    return " < ".join(shown if len(shown) <= most else [*shown[: most - 1], "...", shown[-1]])
+
+
+def _kind_of_numbers(distinct: NDArray, counts: NDArray, dtype: str) -> tuple[str, str]:
+    m, n = len(distinct), int(counts.sum())
+    unit = "dates, as days since 1970-01-01" if dtype == "date" else "numbers"
+    if m == 0:
+        return "continuous", "no values"
+    low, high = f"{distinct[0]:g}", f"{distinct[-1]:g}"
+    if m == 1:
+        return "ordinal", f"one value only, {low}"
+    whole = bool((distinct == np.rint(distinct)).all())
+    if m == 2 and (whole or n > m):
+        return "binary", f"two values, {low} and {high}"
+    rest = n - int(counts.max())
+    rows = 2 if whole and m <= SCALE else ROWS_A_VALUE
+    repeats = rest >= rows * (m - 1)
+    if not repeats:
+        hardly = ", most of them different" if whole else ""
+        return "continuous", f"{'whole ' if whole and dtype != 'date' else ''}{unit} from {low} to {high}{hardly}"
+    if whole and dtype != "date" and distinct[0] >= 0 and (m > SCALE or looks_like_counts(distinct, counts)):
+        return "count", f"whole numbers from {low} to {high}"
+    if m <= MOST_STEPS:
+        codes = "; if they are codes, say kinds={{name}: 'nominal'}" if whole and m <= SCALE and dtype != "date" else ""
+        return "ordinal", f"{m} different {'whole ' if whole and dtype != 'date' else ''}{unit}, {low} to {high}{codes}"
+    return "continuous", f"{unit} from {low} to {high}"
+
+
+def looks_like_counts(distinct: NDArray, counts: NDArray) -> bool:
+    """Whether whole numbers look like counts: from 0 up, one peak, a rare last value, a variance like the mean or more.
+
+    Shares that fall from 0 on to a rare last value are counts; balanced classes have no rare last value, and a bell
+    on 1 to 5 has less variance than a count of its mean.
+
+    Parameters
+    ----------
+    distinct : array, shape (m,)
+        Distinct values in ascending order.
+    counts : array, shape (m,)
+        Rows of each.
+
+    >>> looks_like_counts(np.arange(5), np.array([137, 270, 271, 180, 20]))
+    False
+    >>> looks_like_counts(np.arange(7), np.array([135, 271, 270, 180, 90, 36, 12]))
+    True
+    >>> looks_like_counts(np.arange(3), np.array([50, 50, 50]))
+    False
+    """
+    m, n = len(distinct), counts.sum()
+    if m < 3 or distinct[0] < 0 or (distinct != np.rint(distinct)).any():
+        return False
+    mean = float(distinct @ counts) / n
+    deviation = distinct - mean
+    variance = float(deviation**2 @ counts) / n
+    if distinct[0] > max(0.0, mean / 2) or variance < 0.7 * mean:
+        return False
+    if variance > 2 * mean:  # counts that vary so much have a long right tail
+        skew = float(deviation**3 @ counts) / n / variance**1.5
+        if distinct[0] > 1 or skew < variance**0.5 / mean / 2:
+            return False
+    if m > SCALE:
+        return True
+    if counts[-1] > counts.max() / (8 if m == 3 else 5):
+        return False
+    return one_peak(counts) or (m > 5 and distinct[0] == 0 and one_peak(counts[1:]))  # the zeros may be too many
+
+
+def one_peak(counts: NDArray) -> bool:
+    """Whether frequencies rise to one peak and fall again, but for the noise of two standard errors."""
+    peak = int(np.argmax(counts))
+    step = np.diff(counts.astype(float))
+    noise = 2 * np.sqrt(counts[1:] + counts[:-1])
+    rising = np.arange(len(step)) < peak
+    return bool((np.where(rising, -step, step) <= noise).all())
+
+
+def recognise_kinds(
+    X: NDArray[np.float64], columns: Sequence[Column], ordered: Sequence[bool] | None = None
+) -> tuple[Column, ...]:
+    """Columns of X, shape (n, n_columns), with their kinds and missing cells."""
+    plain, n_missing = _plainly_continuous(X), _count_missing(X)
+    result = []
+    for j, column in enumerate(columns):
+        if plain[j] and column.levels is None and column.dtype in ("number", "date"):
+            word = "dates, as days since 1970-01-01" if column.dtype == "date" else "numbers with decimals"
+            kind, why = "continuous", word
+        else:
+            kind, why = recognise_kind(X[:, j], column.dtype, column.levels, bool(ordered is not None and ordered[j]))
+        result.append(replace(column, kind=kind, why=why, n_missing=int(n_missing[j])))
+    return tuple(result)
+
+
+def _plainly_continuous(X: NDArray) -> NDArray[np.bool_]:
+    """Columns of numbers with decimals that do not repeat, seen on the first rows; others may be continuous too."""
+    head = np.sort(X[:FIRST_ROWS], axis=0)  # NaN goes last
+    if len(head) < 3:
+        return np.zeros(X.shape[1], dtype=bool)
+    with np.errstate(invalid="ignore"):
+        n_distinct = 1 + (np.diff(head, axis=0) > 0).sum(axis=0)
+        decimals = (head != np.rint(head)).mean(axis=0) > 0.5
+    all_differ = (n_distinct == len(head)) & (len(head) == len(X))
+    return decimals & ((n_distinct > MOST_STEPS) | all_differ)
+
+
+def _count_missing(X: NDArray) -> NDArray[np.intp]:
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspects = np.flatnonzero(np.isnan(X.sum(axis=0)))  # one pass and no memory where nothing is missing
+    n_missing = np.zeros(X.shape[1], dtype=np.intp)
+    for j in suspects:
+        n_missing[j] = np.isnan(X[:, j]).sum()
+    return n_missing
+
+
+# ---- overruling --------------------------------------------------------------------------------------------------
+
+
+def overrule(
+    X: NDArray[np.float64], columns: Sequence[Column], kinds: Mapping[str, str | Sequence[Any]], argument: str = "X"
+) -> tuple[NDArray[np.float64], tuple[Column, ...]]:
+    """X and its columns with the kinds that a user gave: a kind, or the labels of an ordinal column in their order.
+
+    Raises
+    ------
+    InputError
+        For a column that is not there, a word that is no kind, and kinds that contradict the data: all in one error.
+    """
+    place = {column.name: j for j, column in enumerate(columns)}
+    X, changed, wrong = X.copy(), list(columns), []
+    for name, kind in kinds.items():
+        if name not in place:
+            near = get_close_matches(str(name), list(place), n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            wrong.append(f"kinds names {name!r}, which is no column of {argument}.{hint}")
+            continue
+        j = place[name]
+        order = None if isinstance(kind, str) else list(kind)
+        word = kind if isinstance(kind, str) else "ordinal"
+        if word not in KINDS:
+            wrong.append(str(unknown_option(f"kinds[{name!r}]", word, KINDS)))
+            continue
+        against = _contradiction(X[:, j], columns[j], word) if order is None else _bad_order(columns[j], order)
+        if against:
+            wrong.append(f"kinds[{name!r}]={kind!r}, but column {name!r} of {argument} {against}")
+            continue
+        X[:, j], changed[j] = _with_kind(X[:, j], columns[j], word, order)
+    if wrong:
+        raise InputError(" ".join(wrong))
+    return X, tuple(changed)
+
+
+def _contradiction(values: NDArray, column: Column, kind: str) -> str:
+    """Say what in the data speaks against a kind; empty if nothing does."""
+    present = values[~np.isnan(values)]
+    if kind in ("continuous", "count") and column.levels is not None:
+        return f"holds labels, for instance {column.levels[0]!r}: use 'nominal' or 'ordinal'."
+    if kind == "count":
+        if column.dtype == "date":
+            return "holds dates: use 'continuous' or 'ordinal'."
+        odd = present[(present < 0) | (present != np.rint(present))]
+        if odd.size:
+            what = "a negative number" if odd[0] < 0 else "a fraction"
+            return f"holds {odd[0]:g}, {what}: use 'continuous' or 'ordinal'."
+    n_distinct = len(column.levels) if column.levels is not None else len(np.unique(present))
+    if kind == "binary" and n_distinct > 2:
+        return f"has {n_distinct} different values: use {'nominal' if column.levels is not None else 'ordinal'!r}."
+    if kind == "nominal" and column.levels is None and 2 * n_distinct > max(len(present), 2 * SCALE):
+        return f"has {n_distinct} different values in {len(present)} rows, too many for labels: use 'continuous'."
+    return ""
+
+
+def _bad_order(column: Column, order: list[Any]) -> str:
+    if column.levels is None:
+        return "holds numbers, which have their own order: say 'ordinal'."
+    absent = [level for level in column.levels if level not in order]
+    if absent:
+        return f"also holds {name_some(absent)}: list all of its labels."
+    twice = sorted({str(level) for level in order if order.count(level) > 1})
+    return f"has its labels listed twice: {name_some(twice)}." if twice else ""
+
+
+def _with_kind(values: NDArray, column: Column, kind: str, order: list[Any] | None) -> tuple[NDArray, Column]:
+    why = "as kinds says"
+    if order is not None and column.levels is not None:
+        levels = tuple(level for level in order if level in column.levels)
+        codes = np.array([levels.index(level) for level in column.levels], dtype=float)
+        why = f"as kinds says, in the order {_in_order(levels)}"
+        return _recode(values, codes), replace(column, levels=levels, kind=kind, why=why)
+    if kind == "ordinal" and column.levels is not None:
+        why = f"as kinds says, in the order {_in_order(column.levels)}; list the labels for another one"
+    if kind == "nominal" and column.levels is None:
+        distinct, codes = np.unique(values, return_inverse=True)
+        present = distinct[~np.isnan(distinct)]
+        whole = column.dtype == "integer"
+        levels = tuple((present.astype(np.int64) if whole else present).tolist())
+        return np.where(np.isnan(values), np.nan, codes), replace(column, levels=levels, kind=kind, why=why)
+    return values, replace(column, kind=kind, why=why)
+
+
+def _recode(values: NDArray, codes: NDArray) -> NDArray:
+    """Codes of the old levels as codes of the new ones, NaN kept."""
+    missing = np.isnan(values)
+    return np.where(missing, np.nan, codes[np.where(missing, 0, values).astype(np.intp)])
+
+
+# ---- for a model of y --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Design:
+    """How columns become numbers for a model of y: nominal ones a block of indicators, all others themselves.
+
+    Parameters
+    ----------
+    blocks : tuple of int
+        Of each column of the table: number of indicators, 0 for a column that stays as it is.
+    feature_of : array of int, shape (n_design_columns,)
+        Feature that owns each column of the result: a swap exchanges whole features.
+    """
+
+    blocks: tuple[int, ...]
+    feature_of: NDArray[np.intp]
+
+    def __call__(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Columns for a model of y, shape (n, n_design_columns), of an array like the table's X without NaN.
+
+        The same function of X and of X_tilde, column by column, so that swaps commute with it.
+        """
+        if not any(self.blocks):
+            return X
+        parts = [X[:, [j]] if not m else (X[:, [j]] == np.arange(m)).astype(float) for j, m in enumerate(self.blocks)]
+        return np.hstack(parts)
+
+
+def design(columns: Sequence[Column], feature_of: NDArray[np.intp] | None = None) -> Design:
+    """Design of a table's columns for a model of y.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+    feature_of : array of int, shape (n_columns,), optional
+        Feature of each column of the table; each its own by default.
+
+    >>> colour = Column("colour", "string", ("blue", "green", "red"), "nominal")
+    >>> made = design([Column("size"), colour])
+    >>> made.feature_of
+    array([0, 1, 1, 1])
+    >>> made(np.array([[0.5, 2.0]]))
+    array([[0.5, 0. , 0. , 1. ]])
+    """
+    owners = np.arange(len(columns)) if feature_of is None else np.asarray(feature_of, dtype=np.intp)
+    blocks = tuple(
+        len(column.levels) if column.kind == "nominal" and column.levels and len(column.levels) > 2 else 0
+        for column in columns
+    )
+    return Design(blocks, np.repeat(owners, [max(m, 1) for m in blocks]))

@@ -1,0 +1,202 @@
+"""Columns that are no features: identifiers, free text, an index that was written with the table, too few cells."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knockoffs.errors import KnockoffWarning, name_some
+from knockoffs.table.columns import SCALE, Column
+from knockoffs.table.reading import Problem, Raw, dates_in_text, is_number, stray
+
+FEWEST_CELLS = 10  # a column with most of its cells missing needs so many observed ones,
+MOST_MISSING = 0.95  # and may lack this share of them: the rest says too little about its law
+MOST_LABELS = 1000  # of a nominal column
+FEWEST_ROWS = 5  # labels that are all different in fewer rows may be just few rows
+FEWEST_COUNTED = 10  # fewer rows may be counted by chance
+INDEX_NAMES = (
+    "",
+    "index",
+    "unnamed: 0",
+    "unnamed:0",
+    "level_0",
+    "__index_level_0__",
+    "row",
+    "rowname",
+    "rownames",
+    "row.names",
+)
+
+
+def dates_from_text(raw: Raw) -> Raw:
+    """Table whose columns of text like 2024-02-29 are dates."""
+    for j, column in enumerate(raw.columns):
+        days = dates_in_text(column.levels) if column.dtype == "string" and column.levels else None
+        if days is not None:
+            missing = np.isnan(raw.X[:, j])
+            raw.X[:, j] = np.where(missing, np.nan, days[np.where(missing, 0, raw.X[:, j]).astype(np.intp)])
+            raw.columns[j] = replace(column, dtype="date", levels=None)
+    return raw
+
+
+def suspicious_columns(raw: Raw, columns: Sequence[Column], overruled: Collection[str]) -> list[Problem]:
+    """Columns that cannot be features, those that were read; ``overruled`` are names whose kind a user gave."""
+    unread = {problem.name for problem in raw.problems}
+    infinite = _infinite(raw.X)
+    found = []
+    for j, column in enumerate(columns):
+        if column.name in unread:
+            continue
+        values = raw.X[:, j]
+        problem = _infinity(column, values) if infinite[j] else _too_few(column, len(values))
+        if problem is None and column.levels is not None and column.kind == "nominal":
+            problem = _no_category(column, values, column.name in overruled)
+        if problem is None and raw.named and _is_index_name(column.name) and counts_rows(values, 2):
+            problem = Problem(
+                column.name,
+                f"counts the rows, {values[0]:g} to {values[-1]:g}: it is the index that was written with the table",
+                "drop it, or give it a name of its own if it is a feature",
+            )
+        if problem is not None:
+            found.append(problem)
+    return found
+
+
+def _infinite(X: NDArray) -> NDArray[np.bool_]:
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspects = np.flatnonzero(~np.isfinite(X.sum(axis=0)))
+    found = np.zeros(X.shape[1], dtype=bool)
+    for j in suspects:
+        found[j] = np.isinf(X[:, j]).any()
+    return found
+
+
+def _infinity(column: Column, values: NDArray) -> Problem:
+    rows = np.flatnonzero(np.isinf(values))
+    many = f"{len(rows)} cells, the first in row {rows[0]}" if len(rows) > 1 else f"row {rows[0]}"
+    return Problem(column.name, f"holds infinity in {many}", "make these cells missing, or finite numbers")
+
+
+def _too_few(column: Column, n: int) -> Problem | None:
+    observed = n - column.n_missing
+    if column.n_missing == 0:
+        return None
+    if observed == 0:
+        return Problem(column.name, f"is missing in all {n} rows", "drop it")
+    if (observed >= FEWEST_CELLS or 2 * observed > n) and column.n_missing <= MOST_MISSING * n:
+        return None
+    return Problem(
+        column.name,
+        f"has {observed} observed cells in {n} rows, too few for a model of it (at least {FEWEST_CELLS} and "
+        f"{100 * (1 - MOST_MISSING):.0f} % are needed)",
+        "drop it, or make it a column that says whether the cell is there",
+    )
+
+
+def _no_category(column: Column, values: NDArray, overruled: bool) -> Problem | None:
+    """Refuse labels that are identifiers, free text, or numbers with a stray word among them."""
+    levels = column.levels or ()
+    m, n = len(levels), len(values) - column.n_missing
+    if m == n and n >= FEWEST_ROWS:
+        return _numbers_as_text(column, values) or Problem(
+            column.name,
+            f"has a different label in each of {n} rows, for instance {levels[0]!r}: an identifier, or text",
+            "drop it, or make categories, numbers or dates of it",
+        )
+    if overruled or m <= SCALE:
+        return None
+    if 2 * m > n or m > MOST_LABELS:
+        return _numbers_as_text(column, values) or Problem(
+            column.name,
+            f"has {m} different labels in {n} rows, for instance {levels[0]!r}: free text, or too many categories",
+            "drop it, or make fewer categories of it",
+        )
+    return _stray_word(column, values)
+
+
+def _numbers_as_text(column: Column, values: NDArray) -> Problem | None:
+    levels = column.levels or ()
+    if all(map(is_number, levels)):
+        return Problem(
+            column.name, f"holds numbers written as text, for instance {levels[0]!r}", "turn them into numbers"
+        )
+    return _stray_word(column, values)
+
+
+def _stray_word(column: Column, values: NDArray) -> Problem | None:
+    """Say which label is odd in a column of numbers as text, as a file with one question mark in it gives."""
+    levels = column.levels or ()
+    numeric = np.array([is_number(level) for level in levels], dtype=bool)
+    if numeric.sum() <= SCALE or (~numeric).sum() > min(5, 0.1 * len(levels)) or numeric.all():
+        return None
+    words = set(np.flatnonzero(~numeric).tolist())
+    rows = np.flatnonzero(np.isin(values, list(words)))
+    return stray(column.name, "numbers", [(int(i), levels[int(values[i])]) for i in rows])
+
+
+# ---- what is said, not refused ------------------------------------------------------------------------------------
+
+
+def counts_rows(values: NDArray, fewest: int = FEWEST_COUNTED) -> bool:
+    """Whether a column is 0, 1, 2, ... or 1, 2, 3, ... from the first row to the last."""
+    n = len(values)
+    if n < fewest or values[0] not in (0, 1) or values[-1] != values[0] + n - 1:
+        return False
+    return bool((np.diff(values) == 1).all())
+
+
+def _is_index_name(name: str) -> bool:
+    return name.strip().lower() in INDEX_NAMES
+
+
+def warn_of_indexes(raw: Raw, argument: str) -> None:
+    """Warn of columns that count the rows, or are called an identifier and never repeat.
+
+    An index under its own name is refused, because it is no feature and an ordered one can hide all others. Under
+    another name it may be one (the order of the measurements), so the user is told.
+    """
+    X = raw.X
+    n = len(X)
+    if n < FEWEST_COUNTED:
+        return
+    ends = ((X[0] == 0) | (X[0] == 1)) & (X[-1] == X[0] + n - 1)
+    counted = [j for j in np.flatnonzero(ends) if counts_rows(X[:, j])]
+    named = [
+        j
+        for j, column in enumerate(raw.columns)
+        if raw.named and column.dtype == "integer" and _says_id(column.name) and len(np.unique(X[:, j])) == n
+    ]
+    found = sorted({*map(int, counted), *named})
+    if found:
+        listed = name_some(raw.columns[j].name for j in found)
+        column, verb = ("column", "numbers") if len(found) == 1 else ("columns", "number")
+        warnings.warn(
+            f"{column} {listed} of {argument} {verb} the rows: if that is an index or an identifier and no "
+            "measurement, drop it.",
+            KnockoffWarning,
+            stacklevel=4,
+        )
+
+
+def _says_id(name: str) -> bool:
+    words = name.strip().lower().replace("-", "_").replace(" ", "_").split("_")
+    return "id" in words or name.endswith(("Id", "ID"))
+
+
+def warn_of_rows(X: NDArray, argument: str) -> None:
+    """Warn of rows in which every cell is missing: their features are drawn from P^X alone."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not np.isnan(X.sum(axis=0)).all():  # one pass and no memory where a column is complete
+            return
+    rows = np.flatnonzero(np.isnan(X).all(axis=1))
+    if rows.size:
+        warnings.warn(
+            f"{argument} has no value at all in {rows.size} row{'' if rows.size == 1 else 's'}, the first is row "
+            f"{rows[0]}: such rows say nothing about the features; drop them.",
+            KnockoffWarning,
+            stacklevel=4,
+        )

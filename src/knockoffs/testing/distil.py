@@ -1,0 +1,130 @@
+"""What the other features say of y: residuals of a model without X_j, and the features X_j may interact with.
+
+Everything here is a function of y and the other features alone. That, and no property of the model, makes the test
+exact: given them, X_j and its draws are exchangeable under the null hypothesis, and the statistic treats them alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from knockoffs.errors import unknown_option
+from knockoffs.response.linear import make_lasso
+from knockoffs.response.trees import make_boosting
+
+KINDS = ("number", "count", "binary", "classes", "ordinal")
+MODELS = ("best", "lasso", "boosting")
+FEW_ROWS = 100  # below it a boosted tree is not tried
+N_FOLDS = 3
+N_TREES = 60  # of the boosted model; residuals ask for less than predictions do
+N_PARTNERS = 6
+
+
+@dataclass(frozen=True)
+class Distilled:
+    """y as seen from the other features.
+
+    Attributes
+    ----------
+    weights : array, shape (n, m)
+        Residuals of y, one column for a number or two classes, one a class for more; then their products with the
+        features that X_j may interact with. Every column is centred.
+    n_residuals : int
+        How many of the columns are residuals themselves.
+    model : str
+        Which model was used.
+    """
+
+    weights: NDArray
+    n_residuals: int
+    model: str
+
+
+def distil(rest: NDArray, y: NDArray, *, kind: str, model: Any = "best", rng: Generator) -> Distilled:
+    """Residuals of y, cross-fitted on the other features, and their products with the most promising of those.
+
+    Parameters
+    ----------
+    rest : array, shape (n, d - 1)
+        The features without X_j.
+    y : array, shape (n,)
+        Numbers, or codes 0 .. K - 1 of classes.
+    kind : {"number", "count", "binary", "classes", "ordinal"}
+    model : {"best", "lasso", "boosting"} or estimator
+        "best" is the one with the smaller squared residuals, which are those of held-out rows.
+    rng : numpy.random.Generator
+    """
+    Y = responses(y, kind)
+    fold_of = rng.permutation(np.arange(len(y)) % N_FOLDS)
+    residuals = {
+        name: Y - _cross_fit(estimator, rest, y, Y, fold_of)
+        for name, estimator in _candidates(model, kind, len(y), rng)
+    }
+    best = min(residuals, key=lambda name: float((residuals[name] ** 2).sum()))
+    r = residuals[best] - residuals[best].mean(axis=0)
+    partners = standardised(rest)[:, _partners(standardised(rest), Y)]
+    products = (r[:, :, None] * partners[:, None, :]).reshape(len(y), -1)
+    return Distilled(np.hstack([r, products]), r.shape[1], best)
+
+
+def responses(y: NDArray, kind: str) -> NDArray:
+    """Y as numbers, shape (n, m): itself, the second of two classes, or an indicator for each of more."""
+    if kind not in KINDS:
+        raise unknown_option("kind", kind, KINDS)
+    if kind == "classes":
+        Y = (y[:, None] == np.unique(y)).astype(float)
+        return Y[:, 1:] if Y.shape[1] == 2 else Y
+    return np.asarray(y, dtype=float)[:, None]
+
+
+def _candidates(model: Any, kind: str, n: int, rng: Generator) -> list[tuple[str, Any]]:
+    task = "classification" if kind in ("binary", "classes") else "regression"
+    seed = int(rng.integers(2**31))
+    if not isinstance(model, str):
+        return [(type(model).__name__, model)]
+    if model not in MODELS:
+        raise unknown_option("model", model, MODELS)
+    makers = {
+        "lasso": lambda: make_lasso(task, random_state=seed),
+        "boosting": lambda: make_boosting(task, random_state=seed, max_iter=N_TREES),
+    }
+    names = ("lasso",) if n < FEW_ROWS else ("lasso", "boosting")
+    return [(name, makers[name]()) for name in (names if model == "best" else (model,))]
+
+
+def _cross_fit(estimator: Any, rest: NDArray, y: NDArray, Y: NDArray, fold_of: NDArray[np.intp]) -> NDArray:
+    """Prediction of Y for each row by a model that was fitted to the other folds."""
+    predicted = np.tile(Y.mean(axis=0), (len(Y), 1))
+    if rest.shape[1] == 0:
+        return predicted
+    classes = np.unique(y)
+    for fold in range(N_FOLDS):
+        held = fold_of == fold
+        if hasattr(estimator, "predict_proba"):
+            if len(np.unique(y[~held])) < len(classes):
+                continue  # a class of so few rows: the shares of the classes stand for a model
+            p = clone(estimator).fit(rest[~held], y[~held]).predict_proba(rest[held])
+            predicted[held] = p[:, 1:] if p.shape[1] == 2 else p
+        else:
+            predicted[held] = clone(estimator).fit(rest[~held], y[~held]).predict(rest[held])[:, None]
+    return predicted
+
+
+def standardised(X: NDArray) -> NDArray:
+    """Columns in standard deviations from their mean; constant ones are 0."""
+    scale = X.std(axis=0)
+    return (X - X.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
+
+
+def _partners(Z: NDArray, Y: NDArray) -> NDArray[np.intp]:
+    """Features most associated with Y: in mean, in size, or size with size, which interactions alone leave behind."""
+    size, response = standardised(np.abs(Z)), standardised(Y)
+    spread = standardised(response**2)
+    seen = [np.abs(A.T @ B).max(axis=1) for A, B in ((Z, response), (size, response), (size, spread))]
+    return np.argsort(-np.max(seen, axis=0), kind="stable")[:N_PARTNERS]

@@ -1,0 +1,66 @@
+"""Margins: whether every knockoff column has the distribution of its feature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knockoffs.errors import name_some
+from knockoffs.sampling.pair import Pair
+from knockoffs.validity.scores import FEW_LEVELS, frequent_levels, pooled_ranks
+from knockoffs.validity.signs import Check, critical_value, either, sign_sums, worst_columns
+
+N_WAVES = 5  # cos(pi k rank), k = 1, ..., 5: where a column lies, its spread, its skewness, ...
+TAILS = (0.01, 0.05)  # share of the values in a tail
+
+
+def check_margins(pair: Pair, names: Sequence[str], kinds: tuple[str, ...]) -> Check:
+    """Compare f(x_j) with f(x_tilde_j) for several f and every column, and for all columns together.
+
+    f(x_j) - f(x_tilde_j) changes its sign when feature j is swapped; its sum over the columns when all are.
+    """
+    differences, pooled = margin_differences(pair, kinds)
+    per_column = np.array([np.abs(sign_sums(D)).max(initial=0.0) for D in differences])
+    together = np.abs(sign_sums(pooled)).max(initial=0.0)
+    n_sums = sum(D.shape[1] for D in differences)
+    worst = worst_columns(per_column, names, critical_value(n_sums))
+    p, t = either((per_column.max(), n_sums), (together, pooled.shape[1]))
+    effect = t / np.sqrt(len(pair))
+    if p > 0.05:
+        sentence = "Each knockoff column has the distribution of its feature, as far as can be seen."
+    elif worst:
+        sentence = f"Knockoffs do not have the distribution of their features: {name_some(worst)}."
+    else:
+        sentence = "Knockoffs do not have the distribution of their features: a little in many columns."
+    return Check("margins", p, float(t), float(effect), worst, sentence)
+
+
+def margin_differences(pair: Pair, kinds: tuple[str, ...]) -> tuple[list[NDArray], NDArray]:
+    """f(x_j) - f(x_tilde_j): for each column an array (n, number of f), and the sum over columns of those all have."""
+    ranks, ranks_tilde = pooled_ranks(pair)
+    shared = np.zeros((len(pair), N_WAVES + 2 * len(TAILS)))
+    columns = []
+    for j, kind in enumerate(kinds):
+        r, r_tilde = ranks[:, j], ranks_tilde[:, j]
+        levels = frequent_levels(r, r_tilde, FEW_LEVELS + 1)
+        D = wave_differences(r, r_tilde)
+        if kind != "nominal":
+            shared += D
+        if len(levels) == 2:
+            D = np.subtract(r == levels[0], r_tilde == levels[0], dtype=float)[:, None]
+        elif len(levels) <= FEW_LEVELS or kind == "nominal":
+            D = np.subtract(r[:, None] == levels, r_tilde[:, None] == levels, dtype=float)
+        columns.append(D)
+    return columns, shared
+
+
+def wave_differences(r: NDArray, r_tilde: NDArray) -> NDArray:
+    """Differences of waves and of indicators of tails, shape (n, N_WAVES + 2 len(TAILS))."""
+    k = np.pi * np.arange(1, N_WAVES + 1)
+    waves = np.cos(np.multiply.outer(r, k)) - np.cos(np.multiply.outer(r_tilde, k))
+    tails = [
+        (side(r) < share) * 1.0 - (side(r_tilde) < share) for share in TAILS for side in (lambda v: v, lambda v: 1 - v)
+    ]
+    return np.column_stack([waves, *tails])

@@ -1,0 +1,92 @@
+"""Remedies: what can be done about a verdict, by name, so that it can be done for the user."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from knockoffs.errors import name_some
+from knockoffs.sampling.pair import Pair
+from knockoffs.validity.distance import Twin
+from knockoffs.validity.signs import Check
+
+ALIKE = 0.8  # |correlation| from which a column is put into a group with a twin
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """One thing to do.
+
+    Parameters
+    ----------
+    action : {"other_kind", "transformation", "more_classes", "fewer_columns", "group", "drop_column", "thin_rows"}
+    columns : tuple of str
+        The columns it is about; for a group, its members; empty where it is about all of them.
+    sentence : str
+    """
+
+    action: str
+    columns: tuple[str, ...]
+    sentence: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Values for json."""
+        return asdict(self) | {"columns": list(self.columns)}
+
+
+def find_remedies(
+    failing: Sequence[Check],
+    twins: Sequence[Twin],
+    pair: Pair,
+    names: Sequence[str],
+    kinds: Sequence[str],
+) -> tuple[Remedy, ...]:
+    """List what to do about the checks that failed, in the order in which to try it; groups are for twins."""
+    failed = {check.name: check for check in failing}
+    columns_of = {name: check.columns for name, check in failed.items()}
+    kind_of = dict(zip(names, kinds, strict=True))
+    found = []
+    if strange := columns_of.get("support", ()):
+        found.append(
+            Remedy("other_kind", strange, f"give {name_some(strange)} another kind (binary, count, ordinal, nominal).")
+        )
+    numbers = [name for name in columns_of.get("margins", ()) if kind_of[name] == "continuous" and name not in strange]
+    if numbers:
+        what = f"transform {name_some(numbers)} (to normal scores, or by a logarithm)"
+        found.append(
+            Remedy(
+                "transformation", tuple(numbers), f"{what}, or use a family that fits each column's own distribution."
+            )
+        )
+    if failed.keys() & {"margins", "pairs", "classifier"}:
+        found.append(Remedy("more_classes", (), "fit P^X with more classes (components), or another family."))
+    if linked := columns_of.get("pairs", ())[:5]:
+        found.append(Remedy("fewer_columns", linked, f"if nothing else helps, leave out {name_some(linked)}."))
+    found += group_twins(twins, pair, names) if twins else []
+    if failed.keys() & {"repeated rows", "order of rows", "neighbouring rows"}:
+        found.append(Remedy("thin_rows", (), "keep one row of those that belong together."))
+    return tuple(found)
+
+
+def group_twins(twins: Sequence[Twin], pair: Pair, names: Sequence[str]) -> list[Remedy]:
+    """Group twins with the columns they resemble, groups that overlap joined; one on its own is left out instead."""
+    place = {name: j for j, name in enumerate(names)}
+    X = np.nan_to_num(pair.X - np.nanmean(pair.X, axis=0))
+    X = X / np.maximum(np.sqrt((X**2).sum(axis=0)), np.finfo(float).tiny)
+    groups: list[set[str]] = []
+    for twin in twins:
+        r = np.abs(X.T @ X[:, [place[name] for name in twin.columns]]).max(axis=1)
+        members = set(twin.columns) | {name for name, likeness in zip(names, r, strict=True) if likeness >= ALIKE}
+        touched = [group for group in groups if group & members]
+        groups = [group for group in groups if not group & members] + [members.union(*touched)]
+    found = []
+    for group in groups:
+        columns = tuple(name for name in names if name in group)
+        if len(columns) > 1:
+            found.append(Remedy("group", columns, f"make {name_some(columns)} one group: each hides the others."))
+        else:
+            found.append(Remedy("drop_column", columns, f"leave out {name_some(columns)}: the others determine it."))
+    return found

@@ -1,0 +1,98 @@
+"""Scores of the columns: bounded functions of the ranks of X and X_tilde taken together.
+
+The ranks of a column are those among the 2n values of x_j and x_tilde_j: that set does not change when rows are
+swapped, so neither does the score of a value, and the coins of ``signs.py`` stay fair.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from scipy.stats import rankdata
+
+from knockoffs.sampling.pair import Pair
+
+FEW_LEVELS = 20  # values of a column up to which each has a score of its own among the margins
+NOMINAL_LEVELS = 4  # most frequent labels of a nominal column that stand for it among the pairs
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of X and X_tilde, k columns of which each belongs to a column of the table.
+
+    Parameters
+    ----------
+    S, S_tilde : array, shape (n, k)
+    column_of : array of int, shape (k,)
+    far_out : array of bool, shape (k,)
+        Scores of how far out a value lies; the others are of where it lies, or of a label.
+    """
+
+    S: NDArray
+    S_tilde: NDArray
+    column_of: NDArray[np.intp]
+    far_out: NDArray[np.bool_]
+
+    @property
+    def difference(self) -> NDArray:
+        """S - S_tilde: changes its sign when the feature is swapped."""
+        return self.S - self.S_tilde
+
+    @property
+    def middle(self) -> NDArray:
+        """(S + S_tilde) / 2, centred: does not change when any feature is swapped."""
+        M = (self.S + self.S_tilde) / 2
+        return M - M.mean(axis=0)
+
+
+def pooled_ranks(pair: Pair) -> tuple[NDArray, NDArray]:
+    """Ranks among the 2n values of a column, between 0 and 1, ties at their middle; a missing cell is at 1/2.
+
+    >>> pair = Pair(np.array([[1.0], [5.0]]), np.array([[3.0], [5.0]]), np.array([0]))
+    >>> pooled_ranks(pair)[0].ravel()
+    array([0.125, 0.75 ])
+    """
+    both = np.vstack([pair.X, pair.X_tilde]).astype(float, copy=False)
+    ranks = (rankdata(both, axis=0) - 0.5) / len(both)
+    n = len(pair)
+    missing = np.isnan(pair.X) | np.isnan(pair.X_tilde)
+    if missing.any():  # rankdata gives nan to the whole column
+        for j in np.flatnonzero(missing.any(axis=0)):
+            seen = np.tile(~missing[:, j], 2)
+            ranks[:, j] = 0.5
+            ranks[seen, j] = (rankdata(both[seen, j]) - 0.5) / max(seen.sum(), 1)
+    return ranks[:n], ranks[n:]
+
+
+def link_scores(pair: Pair, kinds: tuple[str, ...]) -> Scores:
+    """Two scores a column, where it lies and how far out; labels of nominal columns one by one.
+
+    The first is the normal score, the second cos(2 pi rank): largest at both ends, so that a link by a square is seen.
+    """
+    ranks, ranks_tilde = pooled_ranks(pair)
+    parts, parts_tilde, owners, far_out = [], [], [], []
+    for j, kind in enumerate(kinds):
+        r, r_tilde = ranks[:, j], ranks_tilde[:, j]
+        if kind == "nominal":
+            levels = frequent_levels(r, r_tilde, NOMINAL_LEVELS)
+            columns = [(np.equal(r, level) * 1.0, np.equal(r_tilde, level) * 1.0) for level in levels]
+        else:
+            columns = [(ndtri(r), ndtri(r_tilde)), (np.cos(2 * np.pi * r), np.cos(2 * np.pi * r_tilde))]
+            if len(np.unique([r, r_tilde])) <= 2:  # two values have one score
+                columns = columns[:1]
+        for place, (S, S_tilde) in enumerate(columns):
+            parts.append(S)
+            parts_tilde.append(S_tilde)
+            owners.append(j)
+            far_out.append(kind != "nominal" and place == 1)
+    owner, S, S_tilde = np.array(owners, dtype=np.intp), np.column_stack(parts), np.column_stack(parts_tilde)
+    return Scores(S, S_tilde, owner, np.array(far_out))
+
+
+def frequent_levels(r: NDArray, r_tilde: NDArray, most: int) -> NDArray:
+    """Return the most frequent values of a column and its knockoff together."""
+    levels, counts = np.unique(np.concatenate([r, r_tilde]), return_counts=True)
+    return levels[np.argsort(-counts, kind="stable")[:most]]

@@ -1,0 +1,169 @@
+"""The sampler of (K, L) given the cells: simulation-based calibration, and its closed forms."""
+
+import numpy as np
+import pytest
+from scipy.stats import chi2, kstest, truncnorm
+
+from knockoffs.features.latent.cells import INTERVAL
+from knockoffs.features.latent.chain import classes, draw_latent, sweep
+from knockoffs.features.latent.margins import Affine, Steps
+from knockoffs.features.latent.model import latent_features
+from knockoffs.features.latent.nominal import Nominal, solve_offsets
+from knockoffs.features.latent.normals import draw_truncated, log_interval, seed_row
+
+N, DRAWS, SWEEPS = 3000, 7, 40
+UNLIKELY = 1e-6  # of each test of calibration: about 20 of them, so a false failure in 50,000 runs
+
+
+def steps(*inner):
+    cuts = np.array([-np.inf, *inner, np.inf])
+    return Steps(np.arange(len(cuts) - 1.0), cuts)
+
+
+def mixed_model():
+    """Continuous, binary, ordinal, nominal with three levels; two classes."""
+    nominal = Nominal(np.arange(3.0), solve_offsets(np.array([0.5, 0.3, 0.2])))
+    margins = [Affine(2.0, 3.0), steps(0.3), steps(-0.8, 0.1, 0.9), nominal]
+    root = np.random.default_rng(5).standard_normal((2, 5, 5))
+    covariances = root @ root.swapaxes(1, 2) / 5 + 0.3 * np.eye(5)
+    return latent_features(margins, [0.6, 0.4], [[-0.5, 0.3, 0, 0.2, 0], [0.7, -0.4, 0.2, 0, 0.5]], covariances)
+
+
+def draw_prior(model, n, rng):
+    K = rng.choice(model.n_classes, size=n, p=model.mixture.weights)
+    L = np.empty((n, len(model.layout.column_of)))
+    for k, law in enumerate(model.mixture.laws):
+        L[K == k] = rng.multivariate_normal(law.mean, law.covariance, size=int((K == k).sum()))
+    return K, L
+
+
+def calibration(model, rng, cells_of=lambda cells: cells, law=None, missing=0.2):
+    """P-values: ranks of L among draws given X (a chi-square for each coordinate), and of the class.
+
+    Truth and draws are exchangeable given X, so the rank of the truth is uniform over 0, ..., DRAWS.
+    """
+    K, L = draw_prior(model, N, rng)
+    X = model.write(L)
+    X[rng.random(X.shape) < missing] = np.nan
+    cells = cells_of(model.read(X))
+    drawn = [draw_latent(cells, model.layout, law or model.law, rng=rng, n_sweeps=SWEEPS) for _ in range(DRAWS)]
+    rank = sum((draw < L).astype(int) for _, draw in drawn)
+    p_values = []
+    for j in range(L.shape[1]):
+        if not (hidden := cells.status[:, j] != 0).any():
+            continue
+        counts = np.bincount(rank[hidden, j], minlength=DRAWS + 1)
+        expected = hidden.sum() / (DRAWS + 1)
+        p_values.append(chi2.sf(((counts - expected) ** 2).sum() / expected, DRAWS))
+    # the class: K and a draw of it are exchangeable, so their difference has mean zero
+    difference = drawn[0][0].astype(float) - K
+    p_values.append(chi2.sf(difference.sum() ** 2 / max((difference**2).sum(), 1), 1))
+    return np.array(p_values)
+
+
+def test_draws_are_calibrated(rng):
+    assert calibration(mixed_model(), rng).min() > UNLIKELY
+
+
+def test_truncation_on_the_wrong_side_is_seen(rng):
+    def mirrored(cells):
+        ordinal = cells.status == INTERVAL
+        low, high = np.where(ordinal, -cells.high, cells.low), np.where(ordinal, -cells.low, cells.high)
+        start = np.where(ordinal, -cells.start, cells.start)
+        return cells._replace(low=low, high=high, start=start)
+
+    assert calibration(mixed_model(), rng, mirrored).min() < UNLIKELY
+
+
+def test_the_marginal_variance_in_place_of_the_conditional_is_seen(rng):
+    model = mixed_model()
+    P = model.law.precisions.copy()
+    for k, law in enumerate(model.mixture.laws):
+        np.fill_diagonal(P[k], 1 / np.diag(law.covariance))
+    assert calibration(model, rng, law=model.law._replace(precisions=P), missing=0.0).min() < UNLIKELY
+
+
+def test_too_few_sweeps_are_not_needed_without_intervals(rng):
+    """Missing cells alone: one sweep is a draw from the posterior, so the completed L has the law of L."""
+    S = np.array([[1.0, 0.8, 0.3], [0.8, 1.0, 0.5], [0.3, 0.5, 1.0]])
+    model = latent_features([Affine()] * 3, [0.3, 0.7], [[-2, 0, 0], [1, 0, 2.0]], [S, 0.5 * S])
+    n = 40_000
+    K, L = draw_prior(model, n, rng)
+    X = L.copy()
+    X[rng.random(X.shape) < 0.4] = np.nan
+    K_drawn, L_drawn = model.draw_hidden(X, rng)
+    seen = ~np.isnan(X)
+    np.testing.assert_allclose(L_drawn[seen], X[seen])
+    for k in range(2):  # 5 standard errors, 18 comparisons: false alarms once in 100,000 runs
+        rows = L_drawn[K_drawn == k]
+        law = model.mixture.laws[k]
+        assert len(rows) / n == pytest.approx(model.mixture.weights[k], abs=5 * np.sqrt(0.21 / n))
+        se = np.sqrt(np.diag(law.covariance) / len(rows))
+        assert (np.abs(rows.mean(axis=0) - law.mean) < 5 * se).all()
+        variances = np.outer(np.diag(law.covariance), np.diag(law.covariance)) + law.covariance**2
+        assert (np.abs(np.cov(rows.T) - law.covariance) < 5 * np.sqrt(variances / len(rows))).all()
+
+
+def test_a_row_without_cells_comes_from_the_model(rng):
+    model = mixed_model()
+    pair = model.as_sampler().sample(np.full((20_000, 4), np.nan), rng)
+    fresh = model.sample(20_000, rng)
+    for j in range(1, 4):  # binary, ordinal, nominal: shares of the completed column against those of the model
+        for value in np.unique(fresh[:, j]):
+            share, other = (pair.X[:, j] == value).mean(), (fresh[:, j] == value).mean()
+            assert abs(share - other) < 5 * np.sqrt(0.5 / 20_000)
+    assert abs(pair.X[:, 0].mean() - fresh[:, 0].mean()) < 5 * np.sqrt(2 * fresh[:, 0].var() / 20_000)
+
+
+def test_draws_do_not_depend_on_threads():
+    model = mixed_model()
+    X = model.sample(500, np.random.default_rng(3))
+    one, four = (model.draw_hidden(X, np.random.default_rng(4), n_sweeps=3, n_jobs=n)[1] for n in (1, 4))
+    np.testing.assert_array_equal(one, four)
+
+
+def test_completed_coordinates_stay_in_their_cells(rng):
+    model = mixed_model()
+    X = model.sample(2000, rng)
+    K, L = model.draw_hidden(X, rng)
+    np.testing.assert_allclose(model.write(L), X)
+
+
+@pytest.mark.parametrize(
+    "a, b",
+    [(-np.inf, np.inf), (0.0, np.inf), (-np.inf, -3.0), (2.0, 2.1), (-1.0, -0.9), (0.5, 3.0), (-8.0, 0.2)]
+    + [(6.0, np.inf), (-0.1, 0.3), (8.0, 9.0), (0.4, 1.5), (0.44, 1.7), (-np.inf, 0.7)],
+)
+def test_truncated_normals(a, b):
+    state = np.empty(4, np.uint64)
+    seed_row(np.array([3, 4], np.uint64), 0, state)
+    z = np.array([draw_truncated(a, b, state) for _ in range(4000)])
+    assert z.min() >= a and z.max() <= b
+    assert kstest(z, truncnorm(a, b).cdf).pvalue > 1e-6  # one false failure in 77,000 runs of all cases
+    assert log_interval(a, b) == pytest.approx(truncnorm_log_mass(a, b), rel=1e-9, abs=1e-12)
+
+
+def truncnorm_log_mass(a, b):
+    from scipy.special import log_ndtr
+
+    if a > 0:
+        a, b = -b, -a
+    return float(log_ndtr(b) + np.log1p(-np.exp(log_ndtr(a) - log_ndtr(b))))
+
+
+def test_classes_hold_the_precision(rng):
+    root = rng.standard_normal((2, 4, 4))
+    S = root @ root.swapaxes(1, 2) + np.eye(4)
+    law = classes(np.array([0.5, 0.5]), np.zeros((2, 4)), S)
+    np.testing.assert_allclose(law.precisions @ S, np.tile(np.eye(4), (2, 1, 1)), atol=1e-10)
+    np.testing.assert_allclose(law.half_log_det, -0.5 * np.linalg.slogdet(S)[1])
+
+
+def test_sweeps_move_open_cells_only(rng):
+    model = mixed_model()
+    X = model.sample(50, rng)
+    cells = model.read(X)
+    L, K = cells.start.copy(), np.zeros(50, np.intp)
+    sweep(L, K, cells, model.layout, model.law, rng=rng, n_sweeps=2)
+    assert (L[:, 0] == cells.start[:, 0]).all()
+    assert (L[:, 1:] != cells.start[:, 1:]).all()

@@ -1,0 +1,272 @@
+"""EM for Gaussian mixtures: each step against its definition, the search against mixtures that are known."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from knockoffs.errors import InputError
+from knockoffs.features.em import _Path, admissible, em_steps, run_em, search_mixture
+from knockoffs.features.em_starts import _halves, clusters_start, merged_start, split_start
+from knockoffs.features.em_steps import NEGLIGIBLE, PRECISION, RIDGE, ROWS_AT_ONCE, Fitted, Mixture, mixture_of
+from knockoffs.simulate import simulate_three_components
+from knockoffs.simulate.mixtures import draw_mixture, sample_mixture
+
+
+def standardised(X):
+    return (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+def draw(n, d, n_components, rng):
+    return standardised(sample_mixture(draw_mixture(n_components, d, rng=rng), n, rng=rng)[0])
+
+
+def start_of(Z, n_components, rng):
+    return mixture_of(Z, rng.dirichlet(np.ones(n_components), size=len(Z)))
+
+
+def responsibilities(Z, mixture):
+    parts = zip(mixture.weights, mixture.means, mixture.covariances, strict=True)
+    joint = np.column_stack([w * multivariate_normal(m, S).pdf(Z) for w, m, S in parts])
+    return joint / joint.sum(axis=1, keepdims=True), np.log(joint.sum(axis=1))
+
+
+def test_e_step_is_bayes_rule(rng):
+    Z = draw(ROWS_AT_ONCE + 500, 4, 3, rng)  # more than one block
+    mixture = start_of(Z, 3, rng)
+    expected, log_density = responsibilities(Z, mixture)
+    np.testing.assert_allclose(mixture.posterior(Z), expected, rtol=1e-9)
+    np.testing.assert_allclose(mixture.log_density(Z), log_density, rtol=1e-9)
+
+
+def test_m_step_is_weighted_moments(rng):
+    Z = draw(ROWS_AT_ONCE + 500, 4, 3, rng)
+    start = clusters_start(Z, 3, rng)
+    r, log_density = responsibilities(Z, start)
+    assert ((r > 1e-6) & (r < 1e-3)).any()  # small ones count
+    after, trace = em_steps(Z, start, 1)
+    assert trace[0] == pytest.approx(log_density.sum())
+    np.testing.assert_allclose(after.weights, r.mean(axis=0), rtol=1e-9)
+    for k in range(3):
+        np.testing.assert_allclose(after.means[k], np.average(Z, axis=0, weights=r[:, k]), rtol=1e-9)
+        expected = np.cov(Z.T, aweights=r[:, k], bias=True) + RIDGE * np.eye(4)
+        np.testing.assert_allclose(after.covariances[k], expected, rtol=1e-8, atol=1e-12)
+
+
+def test_rows_that_are_left_out_of_a_component_do_not_count(rng):
+    """Two clusters 100 apart: each row's other responsibility is far under what is left out."""
+    Z = rng.standard_normal((600, 3))
+    Z[:200] += 100
+    start = mixture_of(Z, np.eye(2)[(np.arange(600) < 200).astype(int)])
+    assert (start.posterior(Z).min(axis=1) < NEGLIGIBLE).all()
+    after, _ = em_steps(Z, start, 1)
+    np.testing.assert_allclose(after.means, [Z[200:].mean(axis=0), Z[:200].mean(axis=0)], rtol=1e-12)
+    np.testing.assert_allclose(after.covariances[1], np.cov(Z[:200].T, bias=True) + RIDGE * np.eye(3), rtol=1e-9)
+
+
+def test_far_and_narrow_components_keep_their_digits(rng):
+    """Sums around the mean before the step: squares of 1e6 would leave a variance of 1e-6 four digits in float64."""
+    Z = np.r_[1e3 + 1e-2 * rng.standard_normal((500, 2)), rng.standard_normal((500, 2))]
+    after, _ = em_steps(Z, mixture_of(Z, np.eye(2)[(np.arange(1000) < 500).astype(int)]), 2)
+    expected = np.cov(Z[:500].T, bias=True) + RIDGE * np.eye(2)
+    np.testing.assert_allclose(after.covariances[1], expected, rtol=1e-9, atol=1e-13)
+
+
+@pytest.mark.parametrize("d", [1, 3, 12])
+def test_the_likelihood_never_falls(d, rng):
+    Z = draw(700, d, 3, rng)
+    _, trace = em_steps(Z, start_of(Z, 4, rng), 80)
+    assert (np.diff(trace) > -1e-6).all()  # the ridge may cost the square of 1e-6 a step
+    assert trace[-1] > trace[0]
+
+
+def test_the_optimum_is_that_of_scikit_learn(rng):
+    from sklearn.mixture import GaussianMixture
+
+    Z = draw(1500, 5, 3, rng)
+    start = clusters_start(Z, 3, rng)
+    theirs = GaussianMixture(
+        3,
+        tol=1e-12,
+        max_iter=3000,
+        weights_init=start.weights,
+        means_init=start.means,
+        precisions_init=np.linalg.inv(start.covariances),
+    ).fit(Z)
+    ours, trace = em_steps(Z, start, theirs.n_iter_ + 50)
+    assert trace[-1] / len(Z) == pytest.approx(theirs.score(Z), abs=1e-9)
+    np.testing.assert_allclose(ours.weights, theirs.weights_, atol=1e-6)
+    np.testing.assert_allclose(ours.means, theirs.means_, atol=1e-6)
+    np.testing.assert_allclose(ours.covariances, theirs.covariances_, atol=1e-6)
+
+
+def test_the_stopping_rule_leaves_little_of_a_parameter():
+    """What run_em leaves to gain is at most ten times what it says: Aitken's estimate is one of a rate."""
+    for seed in range(5):
+        generator = np.random.default_rng(seed)
+        Z = draw(1000, 4, 3, generator)
+        stopped = run_em(Z, clusters_start(Z, 3, generator))
+        _, trace = em_steps(Z, stopped.mixture, 500)
+        assert trace[0] == pytest.approx(stopped.log_likelihood)
+        assert trace[-1] - trace[0] < 10 * PRECISION * stopped.mixture.n_parameters
+
+
+def test_em_that_is_not_finished_says_so(rng):
+    Z = draw(500, 4, 3, rng)
+    stopped = run_em(Z, start_of(Z, 3, rng), max_steps=2)
+    assert not stopped.mixture.converged
+    assert stopped.log_likelihood == pytest.approx(stopped.mixture.log_density(Z).sum())
+
+
+def test_single_precision_is_near_enough_to_find_starts(rng):
+    Z = draw(3000, 20, 4, rng)
+    start = clusters_start(Z, 4, rng)
+    double, single = em_steps(Z, start, 10), em_steps(Z.astype(np.float32), start, 10)
+    np.testing.assert_allclose(single[1], double[1], rtol=1e-5)
+    np.testing.assert_allclose(single[0].covariances, double[0].covariances, atol=1e-3)
+    assert single[0].covariances.dtype == np.float64
+
+
+def test_a_merged_pair_has_the_moments_of_both(rng):
+    Z = draw(900, 3, 3, rng)
+    r = rng.dirichlet(np.ones(3), size=900)
+    merged = [mixture_of(Z, np.column_stack([r[:, k], 1 - r[:, k]])) for k in range(3)]
+    found = merged_start(mixture_of(Z, r))
+    one = next(m for m in merged if np.isclose(m.weights[0], found.weights[0]))  # the component that was kept
+    np.testing.assert_allclose(found.means, one.means, atol=1e-10)
+    np.testing.assert_allclose(found.covariances, one.covariances, atol=2 * RIDGE)
+
+
+def test_the_pair_that_is_merged_is_the_nearest():
+    mixture = Mixture(np.full(3, 1 / 3), np.array([[0.0, 0], [9, 9], [1, 0]]), np.stack([np.eye(2)] * 3))
+    np.testing.assert_allclose(np.sort(merged_start(mixture).means[:, 0]), [0.5, 9])
+
+
+@pytest.mark.parametrize("kind", ["apart", "scale", "hidden"])
+def test_a_split_finds_two_components(kind, rng):
+    """Two clusters apart; a narrow one inside a wide one; and two that only a direction of little variance tells."""
+    A, B = rng.standard_normal((2, 1000, 6))
+    if kind == "apart":
+        A += 3
+    elif kind == "scale":
+        A *= 5
+    else:
+        A[:, 0] = 10 * A[:, 1] + 0.1 * A[:, 0] + 0.5
+        B[:, 0] = 10 * B[:, 1] + 0.1 * B[:, 0] - 0.5
+    Z = standardised(np.r_[A, B])
+    split = split_start(Z, mixture_of(Z, np.ones((2000, 1))), 12)
+    right = (split.posterior(Z)[:, 0] > 0.5) == (np.arange(2000) < 1000)
+    assert max(right.mean(), 1 - right.mean()) > 0.9
+
+
+def test_the_radius_tells_a_wide_component_from_a_narrow_one(rng):
+    Z = standardised(rng.standard_normal((2000, 8)) * np.where(np.arange(2000) < 1000, 3, 1)[:, None])
+    agree = [(mask == (np.arange(2000) < 1000)).mean() for mask in _halves(Z, mixture_of(Z, np.ones((2000, 1))))]
+    assert max(agree) > 0.95  # directions get half of the rows right
+
+
+def test_a_component_of_few_rows_is_not_split(rng):
+    Z = rng.standard_normal((30, 4))
+    assert split_start(Z, mixture_of(Z, np.ones((30, 1))), 16) is None
+
+
+@pytest.mark.parametrize("d", [5, 20, 40])
+def test_five_components_are_five(d):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        mixture, values = search_mixture(draw(3000, d, 5, rng), range(1, 11), criterion="aic", rng=rng)
+        assert mixture.n_components == 5 == min(values, key=values.get)
+        assert list(values) == [1, 2, 3, 4, 5, 6, 7]  # two that are worse end the search
+        assert (np.diff(mixture.weights) <= 0).all()
+
+
+def test_the_three_components_of_the_paper_are_three():
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        Z = standardised(simulate_three_components(3000, rng=rng).X)
+        assert search_mixture(Z, range(1, 11), criterion="aic", rng=rng)[0].n_components == 3
+
+
+@pytest.mark.parametrize(("n", "d"), [(3000, 10), (20_000, 20), (3000, 60), (500, 3)])
+def test_one_gaussian_is_one_component(n, d):
+    """AIC alone takes four to six components at 3000 x 10 and 20,000 x 20: the best place for some hundred rows
+    gains up to 2.3 a parameter, and AIC pays 2."""
+    C = 0.5 ** np.abs(np.subtract.outer(np.arange(d), np.arange(d)))
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        Z = standardised(rng.multivariate_normal(np.zeros(d), C, size=n))
+        mixture, values = search_mixture(Z, range(1, 7), criterion="aic", rng=rng)
+        assert mixture.n_components == 1 and np.isfinite(values[1])
+
+
+@pytest.mark.parametrize(("gain", "value"), [(1.9, "worse"), (2.5, "not comparable"), (3.1, "better")])
+def test_aic_does_not_pay_for_the_best_place_of_a_needless_component(gain, value, rng):
+    """Twice the log-likelihood a parameter: AIC asks for 2; between 2 and 3 the gain may be that of a search."""
+    Z = rng.standard_normal((400, 3))
+    path = _Path(Z, Z, None, "aic")
+    one = path.visit(1, mixture_of(Z, np.ones((400, 1))))
+    two = mixture_of(Z, np.full((400, 2), 0.5))
+    extra = two.n_parameters - one.n_parameters
+    found = path._value(Fitted(two, path.log_likelihoods[1] + gain * extra / 2))
+    expected = {"worse": path.values[1] + 0.1 * extra, "not comparable": np.inf, "better": path.values[1] - 1.1 * extra}
+    assert found == pytest.approx(expected[value])
+
+
+def test_the_criterion_is_no_worse_than_that_of_scikit_learn():
+    from sklearn.mixture import GaussianMixture
+
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        Z = draw(2000, 15, 4, rng)
+        _, values = search_mixture(Z, range(1, 6), criterion="aic", rng=rng)
+        theirs = min(GaussianMixture(k, n_init=3, max_iter=500, random_state=seed).fit(Z).aic(Z) for k in range(1, 6))
+        assert min(values.values()) <= theirs + 1
+
+
+def test_the_criterion_is_that_of_all_rows(rng):
+    """Starts are found on a sample; AIC and BIC are those of the mixture that is returned, on every row."""
+    Z = draw(6000, 3, 2, rng)  # more than SEARCH_ROWS
+    for criterion, price in (("aic", 2.0), ("bic", np.log(6000))):
+        mixture, values = search_mixture(Z, [1, 2, 3], criterion=criterion, rng=rng)
+        value = price * mixture.n_parameters - 2 * mixture.log_density(Z).sum()
+        assert values[mixture.n_components] == pytest.approx(value, rel=1e-12)
+    assert Mixture(np.ones(2) / 2, np.zeros((2, 3)), np.stack([np.eye(3)] * 2)).n_parameters == 1 + 6 + 12
+
+
+def test_order_of_columns_and_jobs_do_not_matter(seed):
+    Z = draw(5000, 6, 3, np.random.default_rng(seed))
+    order = np.array([3, 0, 5, 1, 4, 2])
+
+    def search(Z, n_jobs=None):
+        return search_mixture(Z, range(1, 6), criterion="aic", rng=np.random.default_rng(seed), n_jobs=n_jobs)
+
+    plain, values = search(Z)
+    parallel, same = search(Z, n_jobs=2)
+    assert same == values and (parallel.covariances == plain.covariances).all()
+    turned, near = search(np.ascontiguousarray(Z[:, order]))
+    assert near.keys() == values.keys()
+    np.testing.assert_allclose(turned.means, plain.means[:, order], atol=1e-4)
+    np.testing.assert_allclose(turned.covariances, plain.covariances[:, order][:, :, order], atol=1e-4)
+
+
+def test_numbers_that_were_not_asked_for_are_passed_over(rng):
+    Z = draw(2000, 5, 4, rng)
+    mixture, values = search_mixture(Z, [2, 4], criterion="aic", rng=rng)
+    assert mixture.n_components == 4 and list(values) == [2, 4]
+    single, none = search_mixture(Z, [4], criterion="aic", rng=rng)
+    assert single.n_components == 4 and none == {}
+
+
+def test_components_of_few_rows_or_no_spread_are_not_admissible():
+    def mixture(weight, variance):
+        S = np.stack([np.eye(2), np.diag([1, variance + RIDGE])])
+        return Mixture(np.array([1 - weight, weight]), np.zeros((2, 2)), S)
+
+    assert admissible(mixture(0.04, 1.0), 100)
+    assert not admissible(mixture(0.039, 1.0), 100)
+    assert not admissible(mixture(0.5, 0.9e-4), 100)
+    assert admissible(mixture(0.5, 1.1e-4), 100)
+
+
+def test_an_unknown_criterion_is_refused(rng):
+    with pytest.raises(InputError, match="criterion='aicc' is not known"):
+        search_mixture(rng.standard_normal((50, 2)), [1, 2], criterion="aicc", rng=rng)

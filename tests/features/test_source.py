@@ -1,0 +1,130 @@
+"""Names, files and functions become sources of knockoffs, and families get tables they can use."""
+
+from functools import partial
+from inspect import signature
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from knockoffs.errors import InputError
+from knockoffs.features import FAMILIES, HANDED, Family
+from knockoffs.features.discrete_network import DiscreteNetwork, fit_discrete_network
+from knockoffs.features.gaussian import fit_gaussian
+from knockoffs.features.hidden_markov import fit_hidden_markov
+from knockoffs.features.naive_bayes import fit_naive_bayes
+from knockoffs.features.source import Fitted, knockoff_source
+from knockoffs.registry import imported
+
+WEATHER = DiscreteNetwork(
+    parents={"rain": (), "wet": ("rain",), "slippery": ("wet",)},
+    tables={"rain": [0.8, 0.2], "wet": [[0.9, 0.1], [0.2, 0.8]], "slippery": [[0.95, 0.05], [0.3, 0.7]]},
+    states={"rain": ("yes", "no"), "wet": ("wet", "dry"), "slippery": ("very", "not")},
+)
+
+
+def draw(family, X, **options):
+    """Knockoffs as the command line draws them: in the format that came in."""
+    source = knockoff_source(family, options or None)
+    table = source.read(X)
+    sampler = source(table, rng=np.random.default_rng(0)).sampler
+    return table.decode(sampler.sample(table.X, np.random.default_rng(1)).X_tilde)
+
+
+def labels_table(n=60):
+    rng = np.random.default_rng(0)
+    return pl.DataFrame(
+        {
+            "colour": rng.choice(["red", "green", "blue"], n),
+            "sick": rng.random(n) < 0.3,
+            "visits": rng.choice([1, 2, 5], n),
+            "grade": pl.Series(rng.choice(["low", "high"], n), dtype=pl.Enum(["low", "high"])),
+        }
+    )
+
+
+TWO_CLASSES = Family(partial(fit_naive_bayes, n_classes=2), FAMILIES["naive_bayes"].takes)
+
+
+@pytest.mark.parametrize("family", [TWO_CLASSES, fit_naive_bayes, fit_discrete_network])
+@pytest.mark.parametrize("as_pandas", [False, True])
+def test_discrete_families_take_labels_and_give_labels_back(family, as_pandas):
+    frame = labels_table().to_pandas() if as_pandas else labels_table()
+    knockoffs = draw(family, frame)
+    assert type(knockoffs) is type(frame)
+    assert list(knockoffs.dtypes) == list(frame.dtypes)
+    for name in ("colour", "sick", "grade"):
+        assert set(knockoffs[name].to_list()) <= set(frame[name].to_list())
+    assert not knockoffs.equals(frame)
+
+
+def test_a_network_takes_whole_numbers_as_codes_of_themselves():
+    assert set(draw(fit_discrete_network, labels_table())["visits"].to_list()) == {1, 2, 5}
+
+
+def test_labels_get_the_codes_of_a_fitted_network():
+    source = knockoff_source(WEATHER)
+    table = source.read(pd.DataFrame({"wet": ["dry", "wet"], "rain": ["yes", "no"]}))
+    np.testing.assert_array_equal(table.X, [[1, 0], [0, 1]])  # not the alphabet's
+    with pytest.raises(InputError, match="column 'wet' of X holds 'damp', and the feature model knows 'wet', 'dry'"):
+        source.read(pd.DataFrame({"wet": ["damp"]}))
+
+
+def test_a_network_observes_the_columns_of_the_table():
+    frame = pd.DataFrame({"slippery": ["very", "not"], "rain": ["yes", "no"]})
+    source = knockoff_source(WEATHER)
+    model = source(source.read(frame), rng=np.random.default_rng(0)).model
+    assert model.observed == ("slippery", "rain")
+    assert model.as_network().n_columns == 2
+
+
+def test_a_network_comes_from_a_file(data_folder):
+    source = knockoff_source(str(next((data_folder / "bif").glob("asia*"))))
+    assert len(source.model.parents) == 8
+    with pytest.raises(InputError, match="nowhere.bif': there is no such file"):
+        knockoff_source("nowhere.bif")
+
+
+def test_labels_are_refused_by_gaussian_families_by_name():
+    with pytest.raises(InputError, match=r"labels, not numbers, in 2 columns \('colour', 'grade'\), for inst"):
+        knockoff_source(fit_gaussian).read(labels_table())
+
+
+def test_options_are_bound_and_checked():
+    assert knockoff_source(fit_gaussian) == Fitted(FAMILIES["gaussian"]) == knockoff_source("gaussian")
+    assert knockoff_source(fit_gaussian, {"diagonal": "sdp"}).options == {"diagonal": "sdp"}
+    with pytest.raises(InputError, match="feature_model_options='diagonl' is not known. Did you mean 'diagonal'"):
+        knockoff_source("gaussian", {"diagonl": "sdp"})
+    with pytest.raises(InputError, match="feature_model_options are for a family that is yet to be fitted"):
+        knockoff_source(WEATHER, {"diagonal": "sdp"})
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_options_of_a_family_are_those_of_its_fit(name):
+    family = FAMILIES[name]
+    handed = {"X", "rng", "n_jobs", *(HANDED[word] for word in family.takes if word in HANDED)}
+    assert set(signature(imported(family.fit)).parameters) == handed | set(family.options)
+
+
+def test_a_chain_takes_labels_or_numbers_and_not_codes_for_numbers():
+    """Labels of 25 kinds are still symbols, and a table of both is refused by name."""
+    rng = np.random.default_rng(0)
+    many = pl.DataFrame({f"site {j}": rng.choice([*"abcdefghijklmnopqrstuvwxy"], 80) for j in range(3)})
+    knockoffs = draw(fit_hidden_markov, many, n_states=2, n_starts=1)
+    assert knockoffs.schema == many.schema
+    mixed = labels_table().with_columns(weight=rng.random(60))
+    with pytest.raises(InputError, match=r"X has columns of numbers, 'weight' \(for instance 0\.\d+\)"):
+        draw(fit_hidden_markov, mixed)
+    with pytest.raises(InputError, match="X has columns of numbers, 'weight'"):
+        draw(fit_discrete_network, mixed)
+    with pytest.raises(InputError, match="emissions='gaussian', and X holds labels"):
+        draw(fit_hidden_markov, labels_table(), emissions="gaussian")
+    assert set(draw(fit_hidden_markov, labels_table(), n_states=2, n_starts=1)["visits"].to_list()) == {1, 2, 5}
+
+
+def test_columns_that_are_no_nodes_are_named():
+    frame = pd.DataFrame({"rain": ["yes", "no"], "snow": ["yes", "no"]})
+    with pytest.raises(InputError, match="columns 'snow' of X are no nodes of the network, which has 'rain', 'wet'"):
+        source = knockoff_source(WEATHER)
+        source(source.read(frame), rng=np.random.default_rng(0))

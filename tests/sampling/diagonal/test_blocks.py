@@ -1,0 +1,280 @@
+"""D with a full block for each feature: derivatives, optimality, and the group swap it is made for."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.linalg import block_diag, toeplitz
+from scipy.optimize import minimize
+
+from knockoffs.sampling.conjugates.gaussian import GaussianLaw
+from knockoffs.sampling.diagonal import BLOCKS, solve_diagonal, whiten
+from knockoffs.sampling.diagonal.blocks import block_factor, block_start, feasible_point, layout, minimise_blocks
+from knockoffs.sampling.diagonal.maximum_entropy import BlockEntropy, maximum_entropy_blocks
+from knockoffs.sampling.diagonal.mvr import BlockReconstructability, mvr_blocks
+from knockoffs.sampling.diagonal.newton import symmetric
+from knockoffs.sampling.diagonal.sdp import BLOCK_GAP, BlockBarrier, follow_block_path
+
+every_method = pytest.mark.parametrize("method", BLOCKS)
+every_objective = pytest.mark.parametrize(
+    "objective", [BlockEntropy(), BlockReconstructability(), BlockBarrier(0.03)], ids=lambda o: type(o).__name__
+)
+FEATURE_OF = np.array([2, 0, 1, 2, 1, 2, 3])  # sizes 1, 2, 3, 1
+
+
+def random_covariance(d, condition, rng):
+    Q = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    Sigma = (Q * np.logspace(0, -np.log10(condition), d)) @ Q.T
+    return (Sigma + Sigma.T) / 2
+
+
+def whitened(Sigma, feature_of):
+    """Layout, and R in its order."""
+    shape = layout(feature_of)
+    return shape, whiten(Sigma, feature_of)[0][np.ix_(shape.order, shape.order)]
+
+
+def covariances():
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((120, 60)) @ np.linalg.cholesky(toeplitz(0.9 ** np.arange(60))).T
+    loadings = rng.standard_normal((40, 3))
+    return {
+        "ar": (toeplitz(0.9 ** np.arange(60)), np.arange(60) // 5),
+        "sample": (np.cov(rows, rowvar=False), rng.permutation(np.arange(60) // 4)),
+        "factors": (loadings @ loadings.T + np.diag(rng.uniform(0.1, 2, 40)), np.maximum(np.arange(40) - 20, 0) // 2),
+        "equal": (np.full((30, 30), 0.5) + 0.5 * np.eye(30), np.repeat(np.arange(9), [1, 1, 1, 2, 2, 3, 5, 7, 8])),
+        "condition 1e4": (random_covariance(30, 1e4, rng), np.arange(30) // 3),
+    }
+
+
+COVARIANCES = covariances()
+every_covariance = pytest.mark.parametrize("case", COVARIANCES.values(), ids=COVARIANCES.keys())
+
+
+def test_layout_moves_blocks_in_and_out():
+    shape = layout(FEATURE_OF)
+    assert shape.order.tolist() == [1, 6, 2, 4, 0, 3, 5]
+    rng = np.random.default_rng(1)
+    M, N = (random_covariance(7, 10, rng) for _ in range(2))
+    same = FEATURE_OF[shape.order][:, None] == FEATURE_OF[shape.order]
+    V = np.where(same, rng.standard_normal((7, 7)), 0.0)
+    flat = shape.gather(V)
+    assert np.array_equal(shape.scatter(flat), V)
+    np.testing.assert_allclose(shape.left(flat, M), V @ M)
+    np.testing.assert_allclose(shape.sandwich(M, flat, N), shape.gather(M @ V @ N))
+    np.testing.assert_allclose(shape.rotate(flat, M), V.T @ M @ V)
+    np.testing.assert_allclose(shape.scatter(shape.product(flat, shape.transpose(flat))), V @ V.T)
+    assert shape.trace(flat) == pytest.approx(np.trace(V))
+    assert np.array_equal(shape.scatter(shape.from_diagonal(np.arange(7.0))), np.diag(np.arange(7.0)))
+
+
+@every_objective
+def test_derivatives_against_differences(objective):
+    """Gradient and Hessian in the eigenvectors of the blocks, as the Newton step uses them."""
+    rng = np.random.default_rng(7)
+    shape, R = whitened(random_covariance(7, 20, rng), FEATURE_OF)
+    noise = rng.standard_normal((7, 7))
+    D = 0.7 * block_start(R, shape) + 0.02 * shape.gather(noise @ noise.T) * R.min()
+    D = (D + shape.transpose(D)) / 2
+
+    def at(D):
+        point = feasible_point(objective, R, shape, D)
+        assert point is not None
+        return point
+
+    def gradient(D):
+        point = at(D)
+        values = objective.slope(point.values)
+        assert (objective.pull(point.values) > 0).all()
+        Q = shape.scatter(point.vectors)
+        inner = shape.gather((Q * values) @ Q.T)
+        return shape.gather(objective.rise(symmetric(point.A.inverse))) + inner
+
+    def hessian(V):
+        point = at(D)
+        Q = shape.scatter(point.vectors)
+        turned = shape.gather(Q.T @ shape.scatter(V) @ Q)
+        inner = shape.scatter(shape.outer(objective.bend, point.values) * turned)
+        inverse = symmetric(point.A.inverse)
+        return shape.gather(Q @ inner @ Q.T) + objective.curve(shape, inverse, objective.rise(inverse), V)
+
+    for _ in range(5):
+        V = shape.gather(rng.standard_normal((7, 7)))
+        V = (V + shape.transpose(V)) / 2
+        h = 1e-5 * np.abs(D).max()
+        slope = (at(D + h * V).objective - at(D - h * V).objective) / (2 * h)
+        assert gradient(D) @ V == pytest.approx(slope, rel=1e-5, abs=1e-5 * np.abs(gradient(D)).max())
+        bend = (gradient(D + h * V) - gradient(D - h * V)) / (2 * h)
+        np.testing.assert_allclose(hessian(V), bend, rtol=1e-4, atol=1e-5 * np.abs(bend).max())
+
+
+@every_covariance
+def test_first_order_conditions(case):
+    """(A^-1)_gg = S_g^-1 for maximum entropy, (A^-2)_gg = S_g^-2 for MVR; both problems are convex."""
+    shape, R = whitened(*case)
+    for solver, power in [(maximum_entropy_blocks, 1), (mvr_blocks, 2)]:
+        D = shape.scatter(solver(R, shape))
+        inverse = np.linalg.inv(2 * R - D)
+        left = shape.gather(np.linalg.matrix_power(inverse, power))
+        right = shape.gather(np.linalg.matrix_power(np.linalg.inv(D), power))
+        np.testing.assert_allclose(left, right, rtol=1e-6, atol=1e-7 * np.abs(right).max())
+        # what makes the margin of feasibility: A >= D / d, or D / sqrt(d)
+        L = np.linalg.cholesky(D)
+        relative = np.linalg.eigvalsh(np.linalg.solve(L, np.linalg.solve(L, 2 * R - D).T))[0]
+        assert relative >= len(R) ** (-1 / power) * (1 - 1e-3)
+
+
+@every_covariance
+def test_sdp_is_optimal_by_its_dual(case):
+    """trace(D) <= trace(2 R X) + sum_g trace((I - X_gg)_+) for every positive semi-definite X; here X = c A^-1."""
+    shape, R = whitened(*case)
+    D = follow_block_path(R, shape, 0.9 * block_start(R, shape))
+    weight = BLOCK_GAP * shape.trace(D) / (3 * len(R))
+    centred = minimise_blocks(BlockBarrier(weight), R, shape, D, last=1e-3)
+    X = weight * np.linalg.inv(2 * R - shape.scatter(centred))
+    rest = [np.maximum(0, np.linalg.eigvalsh(np.eye(p.shape[-1]) - p)).sum() for p in shape.cut(shape.gather(X))]
+    bound = 2 * np.sum(R * X) + sum(rest)
+    assert shape.trace(D) <= bound * (1 + 1e-9)
+    assert shape.trace(D) >= bound * (1 - 5 * BLOCK_GAP)
+
+
+@every_method
+@pytest.mark.parametrize("d, feature_of", [(4, [0, 1, 0, 1]), (5, [0, 1, 1, 2, 1]), (6, [0, 0, 0, 1, 1, 1])])
+def test_against_brute_force(method, d, feature_of):
+    """Against a general optimiser over Cholesky factors of the blocks, on the definition."""
+    feature_of = np.array(feature_of)
+    Sigma = random_covariance(d, 30, np.random.default_rng(8))
+    shape, R = whitened(Sigma, feature_of)
+    lower = np.tril(shape.scatter(np.ones(shape.n_entries))) > 0
+
+    def D_of(x):
+        C = np.zeros((d, d))
+        C[lower] = x
+        return C @ C.T
+
+    def loss(D):
+        A = 2 * R - D
+        if np.linalg.eigvalsh(A)[0] <= 1e-12 or np.linalg.eigvalsh(D)[0] <= 1e-14:
+            return 1e6
+        if method == "maximum_entropy":
+            return -np.linalg.slogdet(A)[1] - np.linalg.slogdet(D)[1]
+        if method == "mvr":
+            return np.trace(np.linalg.inv(A) + np.linalg.inv(D))
+        if np.linalg.eigvalsh(D)[-1] > 1:
+            return 1e6
+        return -np.trace(D)
+
+    start = np.sqrt(block_start(R, shape) * 0.9)[shape.from_diagonal(np.ones(d)) > 0]
+    C = np.diag(start)
+    x = C[lower]
+    for _ in range(6):
+        x = minimize(
+            lambda x: loss(D_of(x)), x, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12, "maxiter": 6000}
+        ).x
+    D = solve_diagonal(Sigma, method, feature_of)
+    unit = {
+        g: np.linalg.inv(np.linalg.cholesky(Sigma[np.ix_(feature_of == g, feature_of == g)])) for g in set(feature_of)
+    }
+    ours = np.zeros((d, d))
+    for g, L in unit.items():
+        columns = np.flatnonzero(feature_of == g)
+        ours[np.ix_(columns, columns)] = L @ D[np.ix_(columns, columns)] @ L.T
+    ours = ours[np.ix_(shape.order, shape.order)]
+    brute = loss(D_of(x))
+    tolerance = 2 * BLOCK_GAP if method == "sdp" else 1e-9
+    assert loss(ours) <= brute + tolerance * abs(brute)
+    if method != "sdp":
+        assert loss(ours) == pytest.approx(brute, rel=1e-4)  # the other has found about the same
+
+
+@every_method
+@every_covariance
+def test_never_worse_than_scaled_blocks(method, case):
+    Sigma, feature_of = case
+    measure = {
+        "maximum_entropy": lambda A, D: -np.linalg.slogdet(A)[1] - np.linalg.slogdet(D)[1],
+        "mvr": lambda A, D: np.trace(np.linalg.inv(A) + np.linalg.inv(D)),
+        "sdp": lambda A, D: -np.trace(D),
+    }[method]
+    L = np.zeros_like(Sigma)
+    for g in set(feature_of):
+        block = np.ix_(feature_of == g, feature_of == g)
+        L[block] = np.linalg.cholesky(Sigma[block])
+    to_unit = np.linalg.inv(L)
+    R = to_unit @ Sigma @ to_unit.T
+    full, scaled = (
+        to_unit @ solve_diagonal(Sigma, method, feature_of, full_blocks=full) @ to_unit.T for full in (True, False)
+    )
+    better, worse = measure(2 * R - full, full), measure(2 * R - scaled, scaled)
+    assert better < worse - 1e-3 * abs(worse)
+
+
+@every_method
+def test_features_of_one_column_are_the_diagonal_case(method):
+    Sigma = random_covariance(12, 100, np.random.default_rng(2))
+    assert np.array_equal(solve_diagonal(Sigma, method, np.arange(12)), solve_diagonal(Sigma, method))
+    # and the block solver itself agrees with the one for numbers
+    shape, R = whitened(Sigma, np.arange(12))
+    s = {"maximum_entropy": maximum_entropy_blocks, "mvr": mvr_blocks}
+    if method in s:
+        expected = np.diagonal(solve_diagonal(Sigma, method)) / np.diagonal(Sigma)
+        np.testing.assert_allclose(s[method](R, shape), expected, rtol=1e-7)
+
+
+@pytest.mark.parametrize("method", ["maximum_entropy", "mvr"])
+def test_linear_maps_within_groups_do_not_matter(method):
+    rng = np.random.default_rng(5)
+    Sigma = random_covariance(7, 50, rng)
+    B = np.zeros((7, 7))
+    for g in range(4):
+        columns = np.flatnonzero(FEATURE_OF == g)
+        B[np.ix_(columns, columns)] = rng.standard_normal((len(columns), len(columns)))
+    D = solve_diagonal(Sigma, method, FEATURE_OF)
+    moved = solve_diagonal(B @ Sigma @ B.T, method, FEATURE_OF)
+    np.testing.assert_allclose(moved, B @ D @ B.T, rtol=1e-6, atol=1e-7)
+
+
+@every_method
+def test_groups_that_are_independent_are_drawn_afresh(method):
+    rng = np.random.default_rng(6)
+    Sigma = block_diag(*[random_covariance(3, 30, rng) for _ in range(3)])
+    D = solve_diagonal(Sigma, method, np.arange(9) // 3)
+    np.testing.assert_allclose(D, Sigma, rtol=0, atol=2 * BLOCK_GAP if method == "sdp" else 1e-8)
+
+
+@every_method
+def test_the_joint_law_is_unchanged_by_every_group_swap(method):
+    """The affine map and noise of the Gaussian conjugate imply [[S, S - D], [S - D, S]], the same under 2^4 swaps."""
+    Sigma = random_covariance(7, 100, np.random.default_rng(3))
+    law = GaussianLaw(np.zeros(7), Sigma, solve_diagonal(Sigma, method, FEATURE_OF))
+    map_ = np.eye(7) - law.slope.T
+    cross = Sigma @ map_.T
+    own = map_ @ Sigma @ map_.T + law.noise_factor @ law.noise_factor.T
+    joint = np.block([[Sigma, cross], [cross.T, own]])
+    for swapped in product([False, True], repeat=4):
+        columns = np.array(swapped)[FEATURE_OF]
+        order = np.concatenate(
+            [np.where(columns, np.arange(7) + 7, np.arange(7)), np.where(columns, np.arange(7), np.arange(7) + 7)]
+        )
+        np.testing.assert_allclose(joint[np.ix_(order, order)], joint, atol=1e-12)
+    # the check has teeth: swapping one column of a group of three changes the law
+    order = np.arange(14)
+    order[[0, 7]] = 7, 0
+    assert np.abs(joint[np.ix_(order, order)] - joint).max() > 1e-3
+
+
+def test_strictly_feasible_where_many_constraints_are_active():
+    """A sample covariance: a path that starts too near to the optimum ends on the boundary and creeps along it."""
+    d = 400
+    chain = np.linalg.cholesky(toeplitz(0.9 ** np.arange(d)))
+    R = np.corrcoef(np.random.default_rng(0).standard_normal((2 * d, d)) @ chain.T, rowvar=False)
+    for method in BLOCKS:
+        D = solve_diagonal(R, method, np.arange(d) // 5)
+        np.linalg.cholesky(np.block([[R, R - D], [R - D, R]]))
+
+
+def test_an_infeasible_point_is_none():
+    shape, R = whitened(random_covariance(7, 20, np.random.default_rng(9)), FEATURE_OF)
+    assert feasible_point(BlockEntropy(), R, shape, shape.from_diagonal(np.full(7, 2.0))) is None
+    assert feasible_point(BlockEntropy(), R, shape, shape.from_diagonal(np.full(7, -0.1))) is None
+    assert block_factor(R, shape, shape.from_diagonal(np.full(7, 2.0))) is None

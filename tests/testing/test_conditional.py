@@ -1,0 +1,218 @@
+"""The test is exact if draws are right and the distillation does not see X_j; each is broken once, and seen."""
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.linalg import toeplitz
+from sklearn.dummy import DummyRegressor
+from sklearn.linear_model import LinearRegression
+
+from knockoffs.errors import InputError
+from knockoffs.testing.conditional import N_PILOT, conditional_tests, p_value_of
+from knockoffs.testing.distil import distil
+from knockoffs.testing.sequential import sequential_p_value
+from knockoffs.testing.statistic import residual_statistic
+
+
+@dataclass(frozen=True)
+class GaussianConditional:
+    """N(0, covariance); ``marginal`` is the fault of forgetting the other features."""
+
+    covariance: np.ndarray
+    marginal: bool = False
+
+    def conditional(self, j, X, rng, n_draws):
+        if self.marginal:
+            return np.sqrt(self.covariance[j, j]) * rng.standard_normal((n_draws, len(X)))
+        rest = np.delete(np.arange(len(self.covariance)), j)
+        slope = np.linalg.solve(self.covariance[np.ix_(rest, rest)], self.covariance[rest, j])
+        scale = np.sqrt(self.covariance[j, j] - self.covariance[j, rest] @ slope)
+        return X[:, rest] @ slope + scale * rng.standard_normal((n_draws, len(X)))
+
+
+@dataclass
+class EveryTable:
+    """X_0 given X_1 is a coin with P(1) = 3/4 where X_1 is 1 and 1/4 where it is 0: all tables, by their multiplicity.
+
+    A call for all 4^n gives each 0/1 vector as often as its probability says; ``fair`` is the fault of a fair coin.
+    """
+
+    fair: bool = False
+
+    def table(self, rest):
+        ones = np.full(len(rest), 2) if self.fair else np.where(rest == 1, 3, 1)
+        every = product(*[[1.0] * k + [0.0] * (4 - k) for k in ones])
+        return np.array(list(every))
+
+    def conditional(self, j, X, rng, n_draws):
+        table = self.table(X[:, 1 - j])
+        return table if n_draws == len(table) else table[rng.integers(len(table), size=n_draws)]
+
+
+def exceeds_uniform(p):
+    p = np.sort(p)
+    return bool((np.arange(1, len(p) + 1) / len(p) > p + 1e-12).any())
+
+
+def p_values_of_every_table(model, response_model):
+    """The p-value of each table that X_0 can be, as often as it can be it, against all of them."""
+    rest, y = np.array([1.0, 0.0, 1.0, 0.0]), np.array([2.0, 0.5, 1.4, -0.3])
+    truth, found = EveryTable().table(rest), {}
+    for x in np.unique(truth, axis=0):
+        tested = conditional_tests_of_first(model, np.column_stack([x, rest]), y, response_model)
+        found[tuple(x)] = tested
+    return np.array([found[tuple(x)] for x in truth])
+
+
+def conditional_tests_of_first(model, X, y, response_model):
+    rng = np.random.default_rng(3)
+    weights = distil(X[:, 1:], y, kind="number", model=response_model, rng=rng).weights
+    statistic = residual_statistic(weights, model.conditional(0, X, rng, N_PILOT))
+    n = 4 ** len(X)
+    observed = statistic(X[None, :, 0])[0] - 1e-9
+    return sequential_p_value(
+        observed, lambda m: statistic(model.conditional(0, X, rng, m)), max_draws=n, enough=2 * n, batch=n
+    )[0]
+
+
+@pytest.mark.parametrize("response_model", [DummyRegressor(), LinearRegression()])
+def test_p_values_are_super_uniform_exactly(response_model):
+    assert not exceeds_uniform(p_values_of_every_table(EveryTable(), response_model))
+
+
+def test_draws_that_forget_the_other_features_are_seen_exactly():
+    assert exceeds_uniform(p_values_of_every_table(EveryTable(fair=True), DummyRegressor()))
+
+
+def p_of(model, j, X, y, *, kind="number", max_draws, rng):
+    options = {"kind": kind, "nominal": False, "response_model": "lasso", "enough": 20}
+    return p_value_of(model, j, X, y, max_draws=max_draws, rng=rng, **options)[0]
+
+
+SIGMA = toeplitz(0.7 ** np.arange(4))
+
+
+def null_p_values(model, rng, n_tables):
+    """p-values of two null features, each of a table of its own."""
+    found = []
+    for _ in range(n_tables):
+        X = rng.normal(size=(80, 4)) @ np.linalg.cholesky(SIGMA).T
+        y = X[:, 1] + X[:, 2] ** 2 + rng.normal(size=80)
+        found.append(p_of(model, rng.choice([0, 3]), X, y, rng=rng, max_draws=199))
+    return np.array(found)
+
+
+def largest_excess(p):
+    """Sup of the empirical distribution over the uniform one: above e with probability <= exp(-2 m e^2) for m."""
+    p = np.sort(p)
+    return (np.arange(1, len(p) + 1) / len(p) - p).max()
+
+
+def test_null_p_values_are_super_uniform(rng):
+    assert largest_excess(null_p_values(GaussianConditional(SIGMA), rng, 150)) < 0.215  # false alarm 1e-6
+
+
+def test_marginal_draws_are_seen(rng):
+    assert largest_excess(null_p_values(GaussianConditional(SIGMA, marginal=True), rng, 40)) > 0.42  # 1e-6 if valid
+
+
+def test_a_distillation_that_sees_the_feature_is_seen(rng):
+    """The residuals' product with the feature that fits X_j best: valid with any choice that leaves X_j out."""
+
+    def p_value(peeks):
+        X = rng.normal(size=(60, 40))
+        y = rng.normal(size=60)
+        products = (y - y.mean())[:, None] * X[:, 1:]
+        looked_at = X[:, 0] if peeks else rng.normal(size=60)
+        best = np.argmax(np.abs(looked_at @ products))
+        statistic = residual_statistic(products[:, [best]], rng.normal(size=(N_PILOT, 60)))
+        observed = statistic(X[None, :, 0])[0] - 1e-9
+        return sequential_p_value(observed, lambda m: statistic(rng.normal(size=(m, 60))), max_draws=99)[0]
+
+    assert largest_excess([p_value(False) for _ in range(150)]) < 0.215
+    assert largest_excess([p_value(True) for _ in range(150)]) > 0.5
+
+
+def designs(name, X):
+    return {
+        "linear": X[:, 0],
+        "u_shape": X[:, 0] ** 2,
+        "interaction": X[:, 0] * X[:, 3],
+        "step": 1.5 * (X[:, 0] > 1),
+    }[name]
+
+
+@pytest.mark.parametrize("design", ["linear", "u_shape", "interaction", "step"])
+@pytest.mark.parametrize("kind", ["number", "binary", "classes"])
+def test_effects_of_every_shape_are_found(design, kind, rng):
+    covariance = toeplitz(0.3 ** np.arange(5))
+    X = rng.normal(size=(400, 5)) @ np.linalg.cholesky(covariance).T
+    signal = designs(design, X) + 0.5 * X[:, 1] + 0.3 * rng.normal(size=400)
+    y = {
+        "number": signal,
+        "binary": signal > np.median(signal),
+        "classes": np.digitize(signal, np.quantile(signal, [0.3, 0.6])),
+    }[kind]
+    assert p_of(GaussianConditional(covariance), 0, X, y, kind=kind, max_draws=400, rng=rng) == 1 / 401
+
+
+def test_levels_without_an_order(rng):
+    """Three levels of which the middle one raises y: seen by the indicators, whatever the codes are."""
+
+    class Coin:
+        def conditional(self, j, X, rng, n_draws):
+            return rng.integers(3, size=(n_draws, len(X))).astype(float)
+
+    X = rng.integers(3, size=(300, 3)).astype(float)
+    y = (X[:, 0] == 1) + 0.5 * rng.normal(size=300)
+    for nominal in ((), (0, 1, 2)):
+        tested = conditional_tests(Coin(), X, y, kind="number", rng=rng, nominal=nominal, response_model="lasso")
+        assert tested.selected[0]
+
+
+def test_the_answer_does_not_depend_on_the_jobs_nor_on_the_names_of_classes(rng):
+    X = rng.normal(size=(60, 3))
+    y = np.where(X[:, 0] > 0, "yes", "no")
+    model = GaussianConditional(np.eye(3))
+    answers = [
+        conditional_tests(model, X, labels, kind="binary", rng=np.random.default_rng(1), n_jobs=jobs, max_draws=99)
+        for labels, jobs in ((y, 1), (y, 2), (y == "yes", 1))
+    ]
+    assert all((answer.p_values == answers[0].p_values).all() for answer in answers)
+    assert answers[0].names == ("x0", "x1", "x2") and answers[0].p_values[0] == 0.01
+
+
+def test_a_column_that_the_others_determine_has_p_value_one(rng):
+    class Copy:
+        def conditional(self, j, X, rng, n_draws):
+            return np.tile(X[:, 1 - j], (n_draws, 1))
+
+    x = rng.normal(size=50)
+    tested = conditional_tests(Copy(), np.column_stack([x, x]), x, kind="number", rng=rng, max_draws=50)
+    assert (tested.p_values == 1).all()
+
+
+def test_one_feature_needs_no_model(rng):
+    x = rng.normal(size=50)
+    tested = conditional_tests(GaussianConditional(np.eye(1)), x[:, None], x, kind="number", rng=rng, max_draws=99)
+    assert tested.p_values == [0.01]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kind": "numbers"}, "Did you mean 'number'"),
+        ({"names": ["a"]}, "1 names for 2 features"),
+        ({"response_model": "boost"}, "Did you mean 'boosting'"),
+        ({"X": np.array([[1.0, np.nan]] * 10)}, "'1' have cells that are missing"),
+        ({"y": np.zeros(3)}, r"y \(3,\)"),
+        ({"model": object()}, r"object has no conditional\(j"),
+    ],
+)
+def test_errors(change, message, rng):
+    given = {"model": GaussianConditional(np.eye(2)), "X": np.ones((10, 2)), "y": np.arange(10.0), "kind": "number"}
+    given |= change
+    with pytest.raises(InputError, match=message):
+        conditional_tests(given.pop("model"), given.pop("X"), given.pop("y"), rng=rng, **given)
