@@ -17,7 +17,7 @@ from knockoffs.commands.calls import parse_options
 from knockoffs.record import read_selection
 from knockoffs.table.files import read_table_file, take_column
 
-SOURCE = Path(cli.__file__).resolve().parents[1]
+SOURCE = Path(cli.__file__).resolve().parents[2]
 NAMES = [*(f"gene {j}" for j in range(12)), "[bold]x[/bold]", "two\nlines", "=SUM(A1)"]
 
 

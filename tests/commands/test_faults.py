@@ -94,6 +94,16 @@ def test_a_picture_is_not_written_over_a_table(table, capsys):
     assert "is what is read" in capsys.readouterr().err
 
 
+def test_an_archive_does_not_replace_a_file(tmp_path, capsys):
+    (tmp_path / "all.zip").write_text("theirs")
+    options = ("--quick", "--jobs", 1, "--out", tmp_path / "results")
+    run("reproduce", "schematic", *options, "--archive", tmp_path / "all.zip", status=1)
+    assert "all.zip is there already" in capsys.readouterr().err
+    run("reproduce", "schematic", *options, "--archive", tmp_path / "nowhere" / "all.zip", status=1)
+    assert "there is no such folder" in capsys.readouterr().err
+    assert os.listdir(tmp_path) == ["all.zip"] and (tmp_path / "all.zip").read_text() == "theirs"
+
+
 @pytest.mark.parametrize("place", ["a file", "below a file", "no permission"])
 def test_a_place_that_cannot_be_written_is_found_before_the_work(table, tmp_path, capsys, place):
     (tmp_path / "file").write_text("")

@@ -277,6 +277,7 @@ def reproduce(
     jobs: Annotated[int, typer.Option(help="Jobs at a time; -1 is all cores.")] = -1,
     data: Annotated[Path | None, typer.Option(help="Folder of the real data sets (else KNOCKOFFS_DATA).")] = None,
     archive: Annotated[Path | None, typer.Option(help="Zip file for all tables, figures and records.")] = None,
+    force: Force = False,
 ) -> None:
     """Reproduce the paper's figures and tables."""
     from knockoffs.errors import unknown_option
@@ -294,6 +295,13 @@ def reproduce(
     if data is not None and not data.is_dir():
         raise bad_call(f"--data {str(data)!r}: there is no such folder.")
     prepare_jobs(jobs)
+    from knockoffs.table.writer import check_output, check_place
+
+    check_place(out, make=True)
+    if archive is not None and archive.parent.resolve() != out.resolve():  # else its folder may have to be made
+        check_place(archive.parent)
+    if archive is not None and archive.exists():
+        check_output(archive, force=force)
     for written in run_experiment(
         name, quick=quick, device=device, out=out, seed=seed, n_jobs=jobs, data_folder=data, archive=archive
     ):

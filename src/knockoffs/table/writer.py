@@ -47,7 +47,6 @@ def atomic_files(*paths: Path) -> Iterator[tuple[IO[bytes], ...]]:
     files: list[IO[bytes]] = []
     try:
         for place in places:
-            clear_leftovers(place)
             file, name = _open_temporary(place)
             files.append(file)
             temporaries.append(name)
@@ -69,6 +68,7 @@ def rename_together(pairs: Sequence[tuple[Path, Path]]) -> None:
     """Give finished files, each (temporary, place), their names, the first of them first; see `atomic_files`."""
     aside: list[tuple[Path, Path]] = []
     for temporary, place in pairs:
+        clear_leftovers(place)
         _sync(temporary, os.O_RDWR)
         with suppress(OSError):
             os.chmod(temporary, _new_file_mode(place))
