@@ -79,7 +79,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         Columns to leave out.
     method : {"auto", "knockoffs", "conditional_test"}
         "conditional_test" gives every feature a p-value by drawing it anew from P^X given the others, and needs no
-        smallest number of discoveries; "auto" takes it where knockoffs could never select at this level.
+        smallest number of discoveries; "auto" takes it where a table has fewer than 2 / fdr features.
     n_draws : int
         Draws of knockoffs, joined by their e-values: the answer depends less on the seed.
     level : {"fixed", "post_hoc"}
@@ -261,7 +261,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     def _method(
         self, table: Table, target: Target, fdr: float, offset: int, n_draws: int
     ) -> tuple[str, dict[str, str]]:
-        """How features are selected: by tests where knockoffs have too few features at this level, and P^X allows it."""
+        """How features are selected: by tests where features are few for knockoffs at this level, and P^X allows it."""
         find(dict.fromkeys(METHODS, True), "method", str(self.method))
         method, d = key_of(str(self.method)), len(table.feature_names)
         if method == "conditional_test" and target.weights is not None:
