@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from knockoffs.feature_choice import feature_model_for, load_feature_model, read_features
 
 from knockoffs.defaults import choose
 from knockoffs.errors import InputError
-from knockoffs.feature_choice import feature_model_for, load_feature_model, read_features
 from knockoffs.features.discrete_network import DiscreteNetwork, fit_discrete_network
 from knockoffs.features.gaussian import fit_gaussian
 from knockoffs.features.hidden_markov_fit import fit_hidden_markov

@@ -5,9 +5,9 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from knockoffs.errors import InputError
-from knockoffs.features.em import admissible, em_steps, run_em, search_mixture
-from knockoffs.features.em_starts import clusters_start, merged_start, split_start
-from knockoffs.features.em_steps import NEGLIGIBLE, RIDGE, ROWS_AT_ONCE, Mixture, mixture_of
+from knockoffs.features.em import _Path, admissible, em_steps, run_em, search_mixture
+from knockoffs.features.em_starts import _halves, clusters_start, merged_start, split_start
+from knockoffs.features.em_steps import NEGLIGIBLE, PRECISION, RIDGE, ROWS_AT_ONCE, Fitted, Mixture, mixture_of
 from knockoffs.simulate import simulate_three_components
 from knockoffs.simulate.mixtures import draw_mixture, sample_mixture
 
@@ -40,8 +40,9 @@ def test_e_step_is_bayes_rule(rng):
 
 def test_m_step_is_weighted_moments(rng):
     Z = draw(ROWS_AT_ONCE + 500, 4, 3, rng)
-    start = start_of(Z, 3, rng)
+    start = clusters_start(Z, 3, rng)
     r, log_density = responsibilities(Z, start)
+    assert ((r > 1e-6) & (r < 1e-3)).any()  # small ones count
     after, trace = em_steps(Z, start, 1)
     assert trace[0] == pytest.approx(log_density.sum())
     np.testing.assert_allclose(after.weights, r.mean(axis=0), rtol=1e-9)
@@ -98,7 +99,7 @@ def test_the_optimum_is_that_of_scikit_learn(rng):
     np.testing.assert_allclose(ours.covariances, theirs.covariances_, atol=1e-6)
 
 
-def test_the_stopping_rule_leaves_a_thousandth_of_a_parameter(rng):
+def test_the_stopping_rule_leaves_little_of_a_parameter():
     """What run_em leaves to gain is at most ten times what it says: Aitken's estimate is one of a rate."""
     for seed in range(5):
         generator = np.random.default_rng(seed)
@@ -106,7 +107,7 @@ def test_the_stopping_rule_leaves_a_thousandth_of_a_parameter(rng):
         stopped = run_em(Z, clusters_start(Z, 3, generator))
         _, trace = em_steps(Z, stopped.mixture, 500)
         assert trace[0] == pytest.approx(stopped.log_likelihood)
-        assert trace[-1] - trace[0] < 10 * 1e-3 * stopped.mixture.n_parameters
+        assert trace[-1] - trace[0] < 10 * PRECISION * stopped.mixture.n_parameters
 
 
 def test_em_that_is_not_finished_says_so(rng):
@@ -157,6 +158,12 @@ def test_a_split_finds_two_components(kind, rng):
     assert max(right.mean(), 1 - right.mean()) > 0.9
 
 
+def test_the_radius_tells_a_wide_component_from_a_narrow_one(rng):
+    Z = standardised(rng.standard_normal((2000, 8)) * np.where(np.arange(2000) < 1000, 3, 1)[:, None])
+    agree = [(mask == (np.arange(2000) < 1000)).mean() for mask in _halves(Z, mixture_of(Z, np.ones((2000, 1))))]
+    assert max(agree) > 0.95  # directions get half of the rows right
+
+
 def test_a_component_of_few_rows_is_not_split(rng):
     Z = rng.standard_normal((30, 4))
     assert split_start(Z, mixture_of(Z, np.ones((30, 1))), 16) is None
@@ -189,6 +196,19 @@ def test_one_gaussian_is_one_component(n, d):
         Z = standardised(rng.multivariate_normal(np.zeros(d), C, size=n))
         mixture, values = search_mixture(Z, range(1, 7), criterion="aic", rng=rng)
         assert mixture.n_components == 1 and np.isfinite(values[1])
+
+
+@pytest.mark.parametrize(("gain", "value"), [(1.9, "worse"), (2.5, "not comparable"), (3.1, "better")])
+def test_aic_does_not_pay_for_the_best_place_of_a_needless_component(gain, value, rng):
+    """Twice the log-likelihood a parameter: AIC asks for 2; between 2 and 3 the gain may be that of a search."""
+    Z = rng.standard_normal((400, 3))
+    path = _Path(Z, Z, None, "aic")
+    one = path.visit(1, mixture_of(Z, np.ones((400, 1))))
+    two = mixture_of(Z, np.full((400, 2), 0.5))
+    extra = two.n_parameters - one.n_parameters
+    found = path._value(Fitted(two, path.log_likelihoods[1] + gain * extra / 2))
+    expected = {"worse": path.values[1] + 0.1 * extra, "not comparable": np.inf, "better": path.values[1] - 1.1 * extra}
+    assert found == pytest.approx(expected[value])
 
 
 def test_the_criterion_is_no_worse_than_that_of_scikit_learn():

@@ -71,7 +71,8 @@ def _halves(rows: NDArray, whole: Mixture) -> list[NDArray]:
     weighted = z * np.sqrt(squares)[:, None]
     kurtosis = np.linalg.eigh((weighted.T @ weighted).astype(float))[1]
     principal = np.linalg.eigh(whole.covariances[0])[1][:, -1]
-    scores = (z @ kurtosis[:, 0], z @ kurtosis[:, -1], squares, centred @ principal)
+    least, most, principal = (v.astype(rows.dtype) for v in (kurtosis[:, 0], kurtosis[:, -1], principal))
+    scores = (z @ least, z @ most, squares, centred @ principal)
     masks = [values > np.median(values) for values in scores]
     return [mask for mask in masks if 0 < mask.sum() < len(mask)]
 

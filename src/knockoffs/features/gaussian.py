@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,35 +10,76 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from knockoffs.errors import ColumnsError, InputError
-from knockoffs.features.columns import check_independent, constant_columns, standardise
+from knockoffs.errors import ColumnsError, InputError, name_some
+from knockoffs.features.columns import Fixed, split_columns
+from knockoffs.features.conditionals import Conditionals
 from knockoffs.features.shrinkage import estimate_covariance
 from knockoffs.sampling.conjugates.gaussian import Gaussian, GaussianLaw
 from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.covariance import check_covariance
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL, solve_diagonal
 from knockoffs.sampling.network import BayesianNetwork, Node
+from knockoffs.sampling.pair import Pair
+from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler, sample_knockoffs
 from knockoffs.sampling.swap import check_features
+
+UNITS = 2.0  # standard deviations that differ by more than this factor are in different units
+ENOUGH = 10  # rows from which on a standard deviation tells the units
 
 
 @dataclass(frozen=True)
 class GaussianFeatures:
-    """P^X = N(mean, covariance).
+    """P^X = N(mean, covariance); `gaussian_features` makes it from given parameters, `fit_gaussian` from rows.
 
     Parameters
     ----------
     law : GaussianLaw
-        Mean, covariance and D of the columns that vary.
-    n_columns : int
-    constant : array of int
-        Columns that are constant: they are their own knockoff.
+        Mean, covariance and D of the columns that vary freely.
+    fixed : Fixed
+        The others: constant, or dropped because these determine them.
     feature_of : array of int, shape (n_columns,)
+    rows : float
+        Rows it was fitted to; 0 for given parameters.
+    intensity : float
+        How far the covariance was shrunk towards its diagonal.
     """
 
     law: GaussianLaw
-    n_columns: int
-    constant: NDArray[np.intp]
+    fixed: Fixed
     feature_of: NDArray[np.intp]
+    rows: float = 0.0
+    intensity: float = 0.0
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of X."""
+        return len(self.feature_of)
+
+    @cached_property
+    def varying(self) -> NDArray[np.intp]:
+        """Columns that vary freely."""
+        return free_columns(self.fixed, self.n_columns)
+
+    def log_density(self, X: NDArray) -> NDArray:
+        """Log density of the columns that vary freely, shape (n,); the others are point masses.
+
+        A constant or dropped column adds nothing where it has its value, and minus infinity where it has not.
+        """
+        columns = X[:, self.varying] if len(self.fixed.columns) else X
+        return with_fixed(self.law.log_density(columns), self.fixed, X, columns)
+
+    def sample(self, n: int, rng: Generator) -> NDArray:
+        """Draw n rows, shape (n, n_columns)."""
+        return add_fixed(self.law.sample_rows(n, rng), self.fixed, self.varying)
+
+    def given_others(self, X: NDArray) -> Conditionals:
+        """Laws of each column that varies freely (in the order of ``varying``) given the others of these."""
+        columns = np.asarray(X[:, self.varying], dtype=float)
+        return Conditionals((self.law,), columns, np.zeros((len(X), 1)))
+
+    def conditional(self, j: int, X: NDArray, rng: Generator, n_draws: int) -> NDArray:
+        """Draws of X_j given the other columns that vary freely, shape (n_draws, n); a fixed column is itself."""
+        return draw_conditional(self.given_others, self.varying, j, X, rng, n_draws)
 
     def as_network(self) -> BayesianNetwork:
         """One observed node, X, and no hidden one."""
@@ -45,14 +87,95 @@ class GaussianFeatures:
 
     @cached_property
     def _network(self) -> BayesianNetwork:
-        varying = np.setdiff1d(np.arange(self.n_columns), self.constant)
-        X = Node("X", (), Gaussian((self.law,)), columns=varying.tolist())
-        return BayesianNetwork((X, *constant_node(self.constant)), feature_of=self.feature_of)
+        X = Node("X", (), Gaussian((self.law,)), columns=self.varying.tolist())
+        return BayesianNetwork((X, *fixed_node(self.fixed)), feature_of=self.feature_of)
+
+    def as_sampler(self) -> KnockoffSampler:
+        """Sampler of Algorithm 1; dropped columns come back as zeros, so that no model of y sees them."""
+        if not len(self.fixed.columns):
+            return NetworkSampler(self._network)
+        inner = Node("X", (), Gaussian((self.law,)), columns=range(len(self.varying)))
+        return FreeColumns(BayesianNetwork((inner,)), self.fixed, self.varying, self.feature_of)
+
+    def say(self, names: Sequence[str] | None = None) -> str:
+        """Tell in one sentence what P^X is and how it was fitted."""
+        fitted = f", fitted to {self.rows:,.0f} rows" if self.rows else " with given parameters"
+        shrunk = f"; its covariance was shrunk towards the diagonal by {self.intensity:.2g}" if self.intensity else ""
+        return f"P^X is a Gaussian of {len(self.varying)} columns{fitted}{shrunk}{say_fixed(self.fixed, names)}."
 
 
-def constant_node(constant: NDArray[np.intp]) -> tuple[Node, ...]:
-    """Node of the constant columns, which keep their value; none if there are none."""
-    return (Node("constant", (), Identity(), columns=constant.tolist()),) if len(constant) else ()
+@dataclass(frozen=True)
+class FreeColumns:
+    """Knockoffs of the columns that vary freely; constant ones keep their value, dropped ones are zero in X too.
+
+    Knockoffs of the free columns are exchangeable with them in the table without the dropped columns. A dropped column
+    is a function of X and not of X_tilde: a model of y that saw it could tell the two apart.
+    """
+
+    network: BayesianNetwork
+    fixed: Fixed
+    varying: NDArray[np.intp]
+    feature_of: NDArray[np.intp]
+
+    def sample(self, X: NDArray, rng: Generator) -> Pair:
+        """X and its knockoffs, with dropped columns set to zero in both."""
+        if X.ndim != 2 or X.shape[1] != len(self.feature_of):
+            raise InputError(f"X has shape {X.shape}: P^X has {len(self.feature_of)} columns.")
+        X, X_tilde = X.astype(float), X.astype(float)
+        X_tilde[:, self.varying] = sample_knockoffs(self.network, X[:, self.varying], rng)
+        X[:, self.fixed.dropped] = X_tilde[:, self.fixed.dropped] = 0.0
+        return Pair(X, X_tilde, self.feature_of)
+
+
+def free_columns(fixed: Fixed, n_columns: int) -> NDArray[np.intp]:
+    """Columns that are neither constant nor dropped."""
+    return np.setdiff1d(np.arange(n_columns), fixed.columns)
+
+
+def fixed_node(fixed: Fixed) -> tuple[Node, ...]:
+    """Node of the columns that keep their value; none if there are none."""
+    return (Node("fixed", (), Identity(), columns=np.sort(fixed.columns).tolist()),) if len(fixed.columns) else ()
+
+
+def with_fixed(log_density: NDArray, fixed: Fixed, X: NDArray, columns: NDArray) -> NDArray:
+    """Minus infinity in rows where a fixed column does not have its value."""
+    return np.where(fixed.hold(X, columns), log_density, -np.inf) if len(fixed.columns) else log_density
+
+
+def add_fixed(drawn: NDArray, fixed: Fixed, varying: NDArray[np.intp]) -> NDArray:
+    """Rows of all columns from rows of those that vary."""
+    if not len(fixed.columns):
+        return drawn
+    X = np.empty((len(drawn), len(varying) + len(fixed.columns)))
+    X[:, varying], X[:, fixed.columns] = drawn, fixed.values(drawn)
+    return X
+
+
+def draw_conditional(
+    given_others: Callable[[NDArray], Conditionals],
+    varying: NDArray[np.intp],
+    j: int,
+    X: NDArray,
+    rng: Generator,
+    n_draws: int,
+) -> NDArray:
+    """Draw column j of X given the others; a column that does not vary is drawn as it is."""
+    if not 0 <= j < X.shape[1]:
+        raise InputError(f"j={j}: X has columns 0 to {X.shape[1] - 1}.")
+    place = np.flatnonzero(varying == j)
+    if not place.size:
+        return np.tile(np.asarray(X[:, j], dtype=float), (n_draws, 1))
+    return given_others(X).sample(int(place[0]), rng, n_draws)
+
+
+def say_fixed(fixed: Fixed, names: Sequence[str] | None) -> str:
+    """Constant and dropped columns, as the end of a sentence."""
+    said = ""
+    for columns, why in ((fixed.constant, "constant"), (fixed.dropped, "dropped as exact combinations of others")):
+        if columns.size:
+            which = name_some(columns if names is None else [names[j] for j in columns])
+            said += f"; column{'s' if columns.size > 1 else ''} {which} {'are' if columns.size > 1 else 'is'} {why}"
+    return said
 
 
 def gaussian_law(mean: NDArray, covariance: NDArray, diagonal: str, feature_of: NDArray[np.intp]) -> GaussianLaw:
@@ -83,7 +206,37 @@ def gaussian_features(
     if mu.shape != (len(Sigma),) or not np.isfinite(mu).all():
         raise InputError(f"mean has shape {mu.shape}: expected {len(Sigma)} finite numbers, one for each column.")
     owners = check_features(feature_of, len(Sigma))
-    return GaussianFeatures(gaussian_law(mu, Sigma, diagonal, owners), len(Sigma), np.empty(0, np.intp), owners)
+    return GaussianFeatures(gaussian_law(mu, Sigma, diagonal, owners), Fixed.none(len(Sigma)), owners)
+
+
+def check_covariance_units(covariance: ArrayLike, X: NDArray) -> None:
+    """Refuse a covariance whose standard deviations are not those of the columns of X, up to a factor of 2.
+
+    Columns that are constant in X, and tables of fewer than 10 rows, say nothing about units.
+
+    Parameters
+    ----------
+    covariance : array-like, shape (d, d)
+    X : array, shape (n, d)
+
+    Raises
+    ------
+    ColumnsError
+        Names the columns, with the two standard deviations of the first.
+    """
+    if len(X) < ENOUGH:
+        return
+    theirs, own = np.sqrt(np.diagonal(np.asarray(covariance, dtype=float))), X.std(axis=0)
+    with np.errstate(divide="ignore"):
+        wrong = np.flatnonzero((own > 0) & (np.abs(np.log(own / theirs)) > np.log(UNITS)))
+    if wrong.size:
+        j = wrong[0]
+        raise ColumnsError(
+            wrong,
+            "the covariance is in other units than X in columns",
+            f"(standard deviation {theirs[j]:.3g} in the covariance and {own[j]:.3g} in X for the first of them). Give "
+            "both in the same units: a correlation matrix is for columns divided by their standard deviations.",
+        )
 
 
 def fit_gaussian(
@@ -92,7 +245,9 @@ def fit_gaussian(
     rng: Generator | None = None,
     n_jobs: int | None = None,
     diagonal: str = DEFAULT_DIAGONAL,
+    dependent: str = "refuse",
     feature_of: ArrayLike | None = None,
+    names: Sequence[str] | None = None,
 ) -> GaussianFeatures:
     """Fit one Gaussian: mean and covariance of the rows, shrunk (and said so) if rows are few.
 
@@ -103,33 +258,19 @@ def fit_gaussian(
         Not used: the fit is not random.
     diagonal : str
         Which matrix D: see ``DIAGONALS``.
+    dependent : {"refuse", "drop"}
+        What to do with columns that are exact combinations of others: name a smallest set of them, or drop it.
     feature_of : array-like of int, shape (d,), optional
         Feature of each column.
+    names : sequence of str, optional
+        Of the columns, for messages.
     """
     owners = check_features(feature_of, X.shape[1])
-    constant, varying, Z, centre, scale = varying_columns(X)
-    mean, correlation = estimate_covariance(Z, what="the Gaussian")
-    law = gaussian_law(mean, correlation, diagonal, compact(owners[varying]))
-    return GaussianFeatures(in_units(law, centre, scale), X.shape[1], constant, owners)
-
-
-def varying_columns(X: NDArray) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray, NDArray, NDArray]:
-    """Constant and varying columns, and the varying ones standardised with their centre and scale."""
-    if len(X) < 3:
-        raise InputError(f"X has {len(X)} rows: a covariance needs at least 3.")
-    missing = np.flatnonzero(~np.isfinite(X).all(axis=0))
-    if missing.size:
-        raise ColumnsError(missing, "columns", "have missing or infinite values: fill them or drop the rows first.")
-    constant = constant_columns(X)
-    varying = np.setdiff1d(np.arange(X.shape[1]), constant)
-    if not varying.size:
-        raise InputError("every column of X is constant: there is nothing to select from.")
-    Z, centre, scale = standardise(np.asarray(X[:, varying], dtype=float))
-    try:
-        check_independent(Z)
-    except ColumnsError as error:  # counted among the varying columns; the user counts all
-        raise ColumnsError(varying[list(error.columns)], error.before, error.after) from None
-    return constant, varying, Z, centre, scale
+    table = split_columns(X, dependent=dependent, names=names)
+    mean, correlation, intensity = estimate_covariance(table.Z, what="the Gaussian")
+    law = gaussian_law(mean, correlation, diagonal, compact(owners[table.varying]))
+    in_X = in_units(law, table.centre, table.scale)
+    return GaussianFeatures(in_X, table.fixed, owners, float(len(X)), intensity)
 
 
 def compact(owners: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import KnockoffWarning
+from knockoffs.features.em_steps import NEGLIGIBLE, ROWS_AT_ONCE
 
 FEW = 2  # rows a column, under which the user is told that the covariance rests on little
 PLENTY = 50  # rows a column, from which on a covariance is kept as it is
+MOVED = 0.25  # a correlation that shrinkage takes more than this from is worth a warning
 N_FOLDS = 4
 INTENSITIES = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 61)])
 
 
-def estimate_covariance(X: NDArray, weights: NDArray | None = None, *, what: str) -> tuple[NDArray, NDArray]:
+class Estimate(NamedTuple):
+    """A mean, a covariance, and how far it was shrunk towards its diagonal: 0 not at all, 1 all the way."""
+
+    mean: NDArray
+    covariance: NDArray
+    intensity: float
+
+
+def estimate_covariance(X: NDArray, weights: NDArray | None = None, *, what: str) -> Estimate:
     """Mean and covariance of weighted rows, shrunk towards the diagonal where that predicts held-out rows better.
 
     The likelihood of held-out rows estimates the divergence of the fitted P^X from the true one, which is what the
@@ -32,26 +43,35 @@ def estimate_covariance(X: NDArray, weights: NDArray | None = None, *, what: str
 
     Returns
     -------
-    mean : array, shape (d,)
-    covariance : array, shape (d, d)
+    Estimate
+        Mean, shape (d,), covariance, shape (d, d), and the intensity of the shrinkage.
+
+    Warns
+    -----
+    KnockoffWarning
+        Where shrinkage takes more than ``MOVED`` from a correlation, or rows are fewer than ``FEW`` a column.
     """
     w = np.ones(len(X)) if weights is None else weights
     rows, d = w.sum(), X.shape[1]
     mean, covariance = _moments(X, w)
     if rows >= PLENTY * d:
-        return mean, covariance
+        return Estimate(mean, covariance, 0.0)
+    if weights is not None:
+        X, w = X[w > NEGLIGIBLE], w[w > NEGLIGIBLE]
     scale = np.sqrt(np.diag(covariance))
     intensity = held_out_intensity((X - mean) / scale, w)
     off_diagonal = ~np.eye(d, dtype=bool)
+    largest = np.abs(covariance / scale / scale[:, None])[off_diagonal].max(initial=0.0)
     covariance[off_diagonal] *= 1 - intensity
-    if rows < FEW * d:
+    if rows < FEW * d or intensity * largest > MOVED:
         warnings.warn(
             f"{what} rests on {rows:.0f} rows for {d} columns: its covariance was shrunk towards the diagonal by "
-            f"{intensity:.2g}. P^X, and with it the FDR, is less sure; more rows or fewer components make it surer.",
+            f"{intensity:.2g}, which takes up to {intensity * largest:.2g} from a correlation. P^X, and with it the "
+            "FDR, is less sure; more rows or fewer components make it surer.",
             KnockoffWarning,
             stacklevel=4,
         )
-    return mean, covariance
+    return Estimate(mean, covariance, intensity)
 
 
 def held_out_intensity(Z: NDArray, weights: NDArray) -> float:
@@ -88,5 +108,9 @@ def held_out_intensity(Z: NDArray, weights: NDArray) -> float:
 def _moments(X: NDArray, weights: NDArray) -> tuple[NDArray, NDArray]:
     total = weights.sum()
     mean = weights @ X / total
-    centred = X - mean
-    return mean, (centred * weights[:, None]).T @ centred / total
+    covariance = np.zeros((X.shape[1], X.shape[1]))
+    for start in range(0, len(X), ROWS_AT_ONCE):  # blocks: no copy of X
+        rows = slice(start, start + ROWS_AT_ONCE)
+        weighted = (X[rows] - mean) * np.sqrt(weights[rows, None])
+        covariance += weighted.T @ weighted
+    return mean, covariance / total

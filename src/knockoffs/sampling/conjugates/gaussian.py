@@ -48,6 +48,11 @@ class GaussianLaw:
         return np.asfortranarray(cho_solve((self.factor, True), self.D))
 
     @cached_property
+    def precision(self) -> NDArray:
+        """S^-1: column j, over its diagonal, is the regression of X_j on the others."""
+        return cho_solve((self.factor, True), np.eye(len(self.mean)))
+
+    @cached_property
     def noise_factor(self) -> NDArray:
         """C with C C^T = Cov(X_tilde | X) = 2D - D S^-1 D, lower triangular."""
         # With D = F F^T the covariance is F (2I - F^T S^-1 F) F^T; the eigenvalues of the middle lie in (0, 2)
@@ -60,6 +65,13 @@ class GaussianLaw:
     def log_density(self, X: NDArray) -> NDArray:
         """Log N(x; mean, S) for each row."""
         return _log_normal(X, self.mean, self.factor)
+
+    def sample_rows(self, n: int, rng: Generator) -> NDArray:
+        """Draw n rows of N(mean, S)."""
+        X = rng.standard_normal((n, len(self.mean)))
+        X = blas.dtrmm(1.0, self.factor, X.T, lower=True, overwrite_b=True).T
+        X += self.mean
+        return X
 
     def log_knockoff_density(self, X_tilde: NDArray, X: NDArray) -> NDArray:
         """Log density of X_tilde given X, for each row."""
@@ -110,7 +122,7 @@ class Gaussian:
 
     def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:
         """Draw u_tilde from the Gaussian of each row's component."""
-        if not np.isfinite(u).all():
+        if not np.isfinite(u.sum()) and not np.isfinite(u).all():  # a finite sum has finite terms
             row, column = np.argwhere(~np.isfinite(u))[0]
             raise InputError(
                 f"row {row}, column {column} of a Gaussian node is {u[row, column]}: it has no knockoff. Fill or drop "

@@ -1,0 +1,114 @@
+"""Columns without a law of their own: constants, copies, sums, and the smallest set to leave out."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+
+from knockoffs.errors import ColumnsError, InputError, KnockoffWarning
+from knockoffs.features.columns import dependent_columns, split_columns, standardise
+from knockoffs.features.gaussian import fit_gaussian
+from knockoffs.features.gaussian_mixture import fit_gaussian_mixture
+
+
+def found(X):
+    return {j: of.tolist() for j, (of, _) in dependent_columns(standardise(X)[0]).items()}
+
+
+def test_standardised_columns_keep_their_digits_and_x_its_values(rng):
+    X = rng.normal(size=(100, 3)) * [1e-200, 1.0, 1e200] + [0, 1e6, 0]
+    before = X.copy()
+    Z, centre, scale = standardise(X)
+    assert (X == before).all()
+    np.testing.assert_allclose(Z.mean(axis=0), 0, atol=1e-9)
+    np.testing.assert_allclose(Z.std(axis=0), 1, rtol=1e-9)
+    np.testing.assert_allclose(centre + scale * Z, X, rtol=1e-12)
+
+
+def test_every_relation_is_found_at_once_and_later_columns_go(rng):
+    X = rng.normal(size=(200, 6))
+    X = np.column_stack([X, 2 * X[:, 0] - X[:, 2], 1e6 * X[:, 1] + 3, X[:, 3] + X[:, 4] + X[:, 5]])
+    assert found(X) == {6: [0, 2], 7: [1], 8: [3, 4, 5]}
+    assert found(X[:, ::-1]).keys() == {5, 7, 8}
+
+
+def test_a_chain_of_relations_drops_as_many_as_the_rank_asks_for(rng):
+    """A full set of indicators, its sums, and a copy: rank 8 of 12 columns, whatever their order."""
+    labels = rng.integers(4, size=300)
+    X = np.column_stack([np.eye(4)[labels], rng.normal(size=(300, 5))])
+    X = np.column_stack([X, X[:, 0] + X[:, 1], -X[:, 5], X[:, 4] - X[:, 8]])
+    rank = np.linalg.matrix_rank(X - X.mean(axis=0))
+    for seed in range(5):
+        order = np.random.default_rng(seed).permutation(12)
+        assert len(found(X[:, order])) == 12 - rank == 4
+    assert found(X) == {3: [0, 1, 2], 9: [0, 1], 10: [5], 11: [4, 8]}
+
+
+def test_innocent_columns_are_not_named(rng):
+    """64 columns with a common factor (correlations 0.9999) and one sum: weights of a plain fit name most of them."""
+    X = rng.normal(size=(2000, 1)) + 1e-2 * rng.normal(size=(2000, 63))
+    X = np.column_stack([X, X[:, 3] + X[:, 40]])
+    assert found(X) == {63: [3, 40]}
+
+
+def test_a_column_near_the_sum_is_not_taken_for_a_part_of_it(rng):
+    X = rng.normal(size=(300, 3))
+    X = np.column_stack([X, X[:, 0] + X[:, 1] + 0.1 * rng.normal(size=300), X[:, 0] + X[:, 1]])
+    assert found(X) == {4: [0, 1]}
+
+
+def test_near_collinear_columns_are_free(rng):
+    X = rng.normal(size=(300, 10))
+    near = np.column_stack([X, X.sum(axis=1) + 1e-4 * rng.normal(size=300)])
+    assert found(near) == {}
+    assert found(np.column_stack([X, X.sum(axis=1) + 1e-7 * rng.normal(size=300)])) != {}
+
+
+def test_with_few_rows_only_copies_count(rng):
+    X = rng.normal(size=(10, 20))
+    assert found(np.column_stack([X, -X[:, 1], 5 * X[:, 1] + 1, X[:, 0] + X[:, 1]])) == {20: [1], 21: [1]}
+
+
+@pytest.mark.parametrize("fit", [fit_gaussian, fit_gaussian_mixture])
+def test_the_default_of_make_classification(fit, rng):
+    """Two redundant columns among twenty: the refusal names two, and the argument that drops them."""
+    X, _ = make_classification(random_state=0)
+    with pytest.raises(ColumnsError, match="pass dependent='drop'") as caught:
+        fit(X, rng=rng)
+    assert len(caught.value.columns) == 2
+    with pytest.warns(KnockoffWarning) as warned:
+        model = fit(X, rng=rng, dependent="drop", names=[f"x{j}" for j in range(20)])
+    said = " ".join(str(one.message) for one in warned)
+    assert all(f"'x{j}'" in said for j in caught.value.columns) and "were dropped" in said
+    assert tuple(model.fixed.dropped) == caught.value.columns and len(model.varying) == 18
+    kept = np.delete(X, caught.value.columns, axis=1)
+    assert np.linalg.matrix_rank(kept) == 18
+
+
+def test_messages_name_columns_and_what_they_are_made_of(rng):
+    X = rng.normal(size=(50, 3))
+    X = np.column_stack([np.ones(50), X, X[:, 0] + X[:, 2]])
+    with pytest.raises(ColumnsError, match="columns '4' are exact combinations of other columns .'4' of '1', '3':"):
+        split_columns(X)
+    with pytest.raises(ColumnsError, match="'total' of 'a', 'c'") as caught:
+        split_columns(X, names=["one", "a", "b", "c", "total"])
+    assert "columns 'total' are exact" in str(caught.value.named(["one", "a", "b", "c", "total"]))
+
+
+def test_equations_of_fixed_columns_are_in_units_of_x(rng):
+    X = rng.normal(size=(80, 2)) * [1e3, 1e-3] + [5, 7]
+    X = np.column_stack([X, 2 * X[:, 0] - 1e6 * X[:, 1] + 4, np.full(80, -2.0)])
+    with pytest.warns(KnockoffWarning, match="'2' of '0', '1'"):
+        table = split_columns(X, dependent="drop")
+    assert table.varying.tolist() == [0, 1] and table.fixed.columns.tolist() == [3, 2]
+    np.testing.assert_allclose(table.fixed.slopes, [[0, 2], [0, -1e6]], rtol=1e-9)
+    np.testing.assert_allclose(table.fixed.values(X[:, :2]), X[:, [3, 2]], rtol=1e-7)
+    assert table.fixed.hold(X, X[:, :2]).all()
+
+
+def test_bad_options_and_tables_are_refused(rng):
+    with pytest.raises(InputError, match="dependent='omit' is not known"):
+        split_columns(rng.normal(size=(9, 2)), dependent="omit")
+    with pytest.raises(InputError, match="X has 2 rows"):
+        split_columns(rng.normal(size=(2, 2)))
+    with pytest.raises(InputError, match="every column of X is constant"):
+        split_columns(np.ones((5, 2)))
