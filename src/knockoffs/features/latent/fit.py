@@ -10,6 +10,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, KnockoffWarning, name_some
+from knockoffs.features.columns import Fixed
 from knockoffs.features.em import search_mixture
 from knockoffs.features.gaussian import compact, gaussian_law
 from knockoffs.features.gaussian_mixture import MixtureFeatures
@@ -105,7 +106,9 @@ def fit_latent(
     _warn_near(fit, cells, frame, called)
     inner = compact(owners[frame.layout.column_of])
     laws = tuple(gaussian_law(m, S, diagonal, inner) for m, S in zip(fit.means, fit.covariances, strict=True))
-    mixture = MixtureFeatures(fit.weights, laws, D, np.empty(0, np.intp), inner, values)
+    mixture = MixtureFeatures(
+        fit.weights, laws, Fixed.none(D), inner, values, criterion if values else "", float(len(X)), tuple(shrunk)
+    )
     return LatentFeatures(margins, mixture, owners, words, values, _notes(affine, held_out, shrunk))
 
 
