@@ -186,8 +186,8 @@ class LatentFeatures:
             out[draw] = self.margins[j].write(L[:, own])
         return out
 
-    def say(self) -> str:
-        """One sentence on what was fitted."""
+    def say(self, names: Sequence[str] | None = None) -> str:
+        """Tell in one sentence what P^X is and how it was fitted."""
         counted = Counter(self.kinds)
         kinds = ", ".join(f"{counted[kind]} {kind}" for kind in KINDS if counted[kind])
         classes = "one class" if self.n_classes == 1 else f"{self.n_classes} classes"
