@@ -193,7 +193,7 @@ class LatentFeatures:
         classes = "one class" if self.n_classes == 1 else f"{self.n_classes} classes"
         D = len(self.layout.column_of)
         notes = "".join(f"; {note}" for note in self.notes)
-        return f"a latent Gaussian model of {kinds} columns in {D} coordinates, {classes}{notes}."
+        return f"P^X is a latent Gaussian model of {kinds} columns in {D} coordinates, {classes}{notes}."
 
 
 def _is_coarse(margin: Margin) -> bool:
