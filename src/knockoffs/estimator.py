@@ -210,6 +210,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             rows=self.rows,
             n_folds=_count(self.n_folds, "n_folds", 2),
             n_fits=_count(self.n_fits, "n_fits", 1),
+            n_columns=len(table.columns),
         )
         rule = self.rule if callable(self.rule) else find(RULES, "rule", str(self.rule))
         n_draws = _count(self.n_draws, "n_draws", 1)
