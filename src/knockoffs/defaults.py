@@ -23,6 +23,7 @@ from knockoffs.table.target_kinds import KINDS_OF_TASK
 
 DEFAULT_FDR = 0.1
 DEFAULT_FEATURE_MODEL = "auto"  # the latent model, which takes any table
+FEW_DISCOVERIES = 2.0  # times 1 / fdr: with fewer features knockoffs would have to select half of them, or none
 METHODS = ("auto", "knockoffs", "conditional_test")
 CONDITIONAL_FAMILIES = ("auto", "latent", "gaussian", "mixture", "naive_bayes", "hmm", "network")
 TEST_MODELS = ("best", "lasso", "boosting")  # models of y that conditional tests take by name

@@ -17,6 +17,7 @@ from knockoffs.defaults import (
     CONDITIONAL_FAMILIES,
     DEFAULT_FDR,
     DEFAULT_FEATURE_MODEL,
+    FEW_DISCOVERIES,
     METHODS,
     TEST_MODELS,
     choose,
@@ -30,7 +31,7 @@ from knockoffs.procedure import select_by_tests, select_features
 from knockoffs.registry import find, key_of
 from knockoffs.seeds import as_generator
 from knockoffs.table.table import MIN_ROWS, Table, check_level, without_columns
-from knockoffs.table.target import as_target, check_weights
+from knockoffs.table.target import Target, as_target, check_weights
 
 
 class KnockoffSelector(SelectorMixin, BaseEstimator):
@@ -78,7 +79,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         Columns to leave out.
     method : {"auto", "knockoffs", "conditional_test"}
         "conditional_test" gives every feature a p-value by drawing it anew from P^X given the others, and needs no
-        smallest number of discoveries; "auto" takes it where knockoffs could never select at this level.
+        smallest number of discoveries; "auto" takes it where a table has fewer than 2 / fdr features.
     n_draws : int
         Draws of knockoffs, joined by their e-values: the answer depends less on the seed.
     level : {"fixed", "post_hoc"}
@@ -213,7 +214,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         rule = self.rule if callable(self.rule) else find(RULES, "rule", str(self.rule))
         n_draws = _count(self.n_draws, "n_draws", 1)
         find(dict.fromkeys(WAYS), "level", str(self.level))
-        method, why = self._method(table, fdr, offset, n_draws)
+        method, why = self._method(table, target, fdr, offset, n_draws)
         validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
 
         common: dict[str, Any] = {"knockoffs": source, "fdr": fdr, "verdict": self.verdict, "n_jobs": self.n_jobs}
@@ -257,25 +258,30 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             return Brought(self.knockoffs)
         return knockoff_source(self.feature_model, self.feature_model_options)
 
-    def _method(self, table: Table, fdr: float, offset: int, n_draws: int) -> tuple[str, dict[str, str]]:
-        """How features are selected: by tests where knockoff+ could never select at this level, and P^X allows it."""
-        method = find(dict.fromkeys(METHODS), "method", str(self.method)) or key_of(str(self.method))
-        if method != "auto":
-            if method == "knockoffs" and n_draws == 1 and self.level == "fixed":
-                self._check_level(fdr, len(table.feature_names), offset)
-            return method, {}
-        try:
-            check_level(fdr, len(table.feature_names), offset)
-        except InputError:
-            needed = int(np.ceil(1 / fdr - 1e-9))
-            few = f"knockoffs select {needed} features or more at {fdr:g}, or none, and there are {len(table.names)}"
-            if self._can_test(table) and self.importance is None and self.knockoffs is None:
+    def _method(
+        self, table: Table, target: Target, fdr: float, offset: int, n_draws: int
+    ) -> tuple[str, dict[str, str]]:
+        """How features are selected: by tests where features are few for knockoffs at this level, and P^X allows it."""
+        find(dict.fromkeys(METHODS, True), "method", str(self.method))
+        method, d = key_of(str(self.method)), len(table.feature_names)
+        if method == "conditional_test" and target.weights is not None:
+            raise InputError("sample_weight: conditional tests take no weights. Leave them out, or method='knockoffs'.")
+        if method == "auto":
+            if d * fdr < FEW_DISCOVERIES and offset == 1 and n_draws == 1 and self._can_test(table, target):
+                needed = int(np.ceil(1 / fdr - 1e-9))
+                few = f"knockoffs select {needed} features or more at {fdr:g}, or none, and there are {d}"
                 return "conditional_test", {"method": f"method='conditional_test', because {few}"}
-            self._check_level(fdr, len(table.feature_names), offset)
-        return "knockoffs", {}
+            method = "knockoffs"
+        if method == "knockoffs" and n_draws == 1 and self.level == "fixed":
+            self._check_level(fdr, d, offset)
+        return method, {}
 
-    def _can_test(self, table: Table) -> bool:
-        """Whether P^X can draw a column given the others, and the model of y serves for tests."""
+    def _can_test(self, table: Table, target: Target) -> bool:
+        """Whether P^X can draw a column given the others, and nothing was asked for that only knockoffs have."""
+        if not (self.knockoffs is None and self.importance is None and self.loss is None and self.level == "fixed"):
+            return False
+        if target.weights is not None:
+            return False
         named = isinstance(self.feature_model, str) and key_of(self.feature_model) in CONDITIONAL_FAMILIES
         serves = not isinstance(self.estimator, str) or self.estimator in TEST_MODELS
         return serves and not table.grouped and (named or hasattr(self.feature_model, "conditional"))
