@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from knockoffs.errors import InputError
+from knockoffs.plots.layout import largest
 from knockoffs.plots.look import KNOCKOFF, QUIET, SELECTED, name_rows, new_axes, tidy
-from knockoffs.report.figures import largest
 from knockoffs.selection import Selection
 
 MOST = 40  # features with a bar; the others are counted
@@ -43,9 +43,9 @@ def plot_features(selection: Selection, *, ax: Any = None) -> Any:
         ax.axvline(selection.threshold, color=KNOCKOFF, linestyle="--", linewidth=1.4, label=told)
     name_rows(ax, [selection.feature_names[j] for j in shown], chosen)
     others = int((W != 0).sum()) - len(shown)
-    more = f"; {others} of a smaller |W| not shown" if others else ""
+    _count_others(ax, f"{others} of a smaller |W| not shown" if others else "")
     draws = "" if selection.draws is None or len(selection.draws) == 1 else f", mean of {len(selection.draws)} draws"
-    ax.set_xlabel(f"W: importance of the feature minus its knockoff's{draws}{more}")
+    ax.set_xlabel(f"W, the feature's importance minus its knockoff's{draws}")
     ax.legend(loc="lower right", frameon=False, fontsize="small")
     tidy(ax)
     return ax
@@ -59,6 +59,12 @@ def _bars(ax: Any, values: Any, chosen: Any) -> None:
             ax.barh(at[which], values[which], height=0.7, label=f"{word} ({int(which.sum())})", linewidth=0.8, **look)
 
 
+def _count_others(ax: Any, words: str) -> None:
+    """Add a line of the legend that stands for nothing drawn."""
+    if words:
+        ax.plot([], [], linestyle="none", label=words)
+
+
 def _plot_p_values(selection: Selection, ax: Any) -> Any:
     p = np.maximum(np.asarray(selection.p_values), 1e-300)
     shown = np.argsort(p, kind="stable")[:MOST]
@@ -70,10 +76,8 @@ def _plot_p_values(selection: Selection, ax: Any) -> Any:
         ax.axvline(last, color=KNOCKOFF, linestyle="--", linewidth=1.4, label=f"last one selected (level {selection.fdr:g})")
     name_rows(ax, [selection.feature_names[j] for j in shown], chosen)
     others = len(p) - len(shown)
-    ax.set_xlabel("−log10 of the p-value" + (f"; {others} larger p-values not shown" if others else ""))
+    _count_others(ax, f"{others} of a larger p-value not shown" if others else "")
+    ax.set_xlabel("−log10 of the p-value")
     ax.legend(loc="lower right", frameon=False, fontsize="small")
     tidy(ax)
     return ax
-
-
-

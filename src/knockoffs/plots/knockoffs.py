@@ -67,8 +67,9 @@ def draw_margin(ax: Any, found: Margin, name: str) -> None:
         _label_values(ax, "x", [short(word, 14) for word in found.labels or ()])
         plain([ax.set_xlabel(short(name, 40))])
     ax.set_ylabel("share of the rows")
-    ax.set_title(f"{found.nearness} with its knockoff", fontsize="medium", loc="left")
-    ax.legend(frameon=False, fontsize="small")
+    ax.set_title(f"{found.nearness} with its knockoff", fontsize="small", loc="left")
+    ax.set_ylim(0, 1.28 * float(found.shares.max()))
+    ax.legend(frameon=False, fontsize="small", ncols=2, loc="upper right")
     tidy(ax)
 
 
@@ -80,7 +81,7 @@ def _label_values(ax: Any, axis: str, words: list[str]) -> None:
     which.set_major_formatter(FixedFormatter(words))
     labels = ax.get_xticklabels() if axis == "x" else ax.get_yticklabels()
     plain(labels)
-    if axis == "x" and sum(map(len, words)) > 28:
+    if axis == "x" and sum(map(len, words)) > 20:
         for label in labels:
             label.set(rotation=40, ha="right", rotation_mode="anchor")
 
@@ -97,13 +98,26 @@ def _draw_pair(
     looks = ((X, "o", SELECTED, "column"), (X_tilde, "x", KNOCKOFF, "knockoff"))
     for values, marker, colour, word in looks:
         ax.scatter(across, _spread(values[rows, j], rng), s=size, marker=marker, color=colour, alpha=0.45, linewidths=0.8, label=word)
-    for axis, column in zip("xy", columns, strict=True):
-        if column.levels is not None and len(column.levels) <= 8:
-            _label_values(ax, axis, [short(str(level), 12) for level in column.levels])
+    for axis, place, column in zip("xy", places, columns, strict=True):
+        _fit_axis(ax, axis, np.concatenate([X[:, place], X_tilde[:, place]]), column)
     plain([ax.set_xlabel(short(columns[0].name, 36)), ax.set_ylabel(short(columns[1].name, 28))])
     links = [_rank_correlation(X[:, k], values[:, j]) for values in (X, X_tilde)]
-    ax.set_title(f"rank correlation {links[0]:.2f}; knockoff {links[1]:.2f}", fontsize="medium", loc="left")
+    ax.set_title(f"rank correlation {links[0]:.2f}; knockoff {links[1]:.2f}", fontsize="small", loc="left")
     tidy(ax)
+
+
+def _fit_axis(ax: Any, axis: str, values: NDArray, column: Column) -> None:
+    """Ticks at the values where they are few; else limits that a few stray values do not set."""
+    which, limits = (ax.xaxis, ax.set_xlim) if axis == "x" else (ax.yaxis, ax.set_ylim)
+    distinct = np.unique(values)
+    if column.levels is not None and len(column.levels) <= 8:
+        _label_values(ax, axis, [short(str(level), 12) for level in column.levels])
+    elif len(distinct) <= 8:
+        which.set_ticks(distinct)
+    else:
+        low, high = np.quantile(values, [0.005, 0.995])
+        if low < high:
+            limits(low - 0.1 * (high - low), high + 0.1 * (high - low))
 
 
 def _spread(values: NDArray, rng: np.random.Generator) -> NDArray:

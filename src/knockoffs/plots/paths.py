@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from knockoffs.errors import InputError, unknown_option
 from knockoffs.features.source import Settled
 from knockoffs.importance.accuracy_drop import FAKES
 from knockoffs.importance.lambda_path import LambdaPath, check_lams
+from knockoffs.plots.layout import apart
 from knockoffs.plots.look import LINES, QUIET, new_axes, plain, short, tidy
 from knockoffs.registry import find
 from knockoffs.sampling.pair import Pair
@@ -65,8 +67,6 @@ def follow_selector(selector: Any, lams: ArrayLike | None = None, fake: str = "s
     asked = {"estimator": selector.estimator, "loss": selector.loss, "rows": selector.rows}
     asked |= {"n_folds": selector.n_folds, "n_fits": selector.n_fits}
     choice = choose(selector.target_, importance="swap", **asked)
-    from copy import deepcopy
-
     path, _ = follow_lambda(
         selector.table_,
         selector.target_,
@@ -136,25 +136,19 @@ def _label_ends(ax: Any, path: LambdaPath, named: list[int]) -> None:
         return
     low, high = ax.get_ylim()
     ends = np.clip(path.W[named, -1], low, high)
-    order = np.argsort(ends, kind="stable")
-    heights, least = ends.astype(float), 0.055 * (high - low)
-    for before, after in zip(order[:-1], order[1:], strict=True):
-        heights[after] = max(heights[after], heights[before] + least)
-    over = heights[order[-1]] - high
-    if over > 0:
-        heights -= over * (len(order) > 1)
+    heights = apart(ends.tolist(), 0.06 * (high - low), low, high)
     for i, j in enumerate(named):
         colour, _ = LINES[i]
         note = ax.annotate(
             "",
             xy=(1.0, ends[i]),
-            xytext=(1.04, heights[i]),
+            xytext=(1.07, heights[i]),
             xycoords=("axes fraction", "data"),
             textcoords=("axes fraction", "data"),
             va="center",
             fontsize="small",
             annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.8},
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5)},
         )
         plain([note])
         note.set_text(short(path.feature_names[j], 22))

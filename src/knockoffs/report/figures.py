@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.importance.lambda_path import LambdaPath
+from knockoffs.plots.layout import apart, largest
 from knockoffs.plots.margins import Margin
 from knockoffs.report.svg import bottom_axis, dot, drawing, label, left_axis, line, polyline, rect
 from knockoffs.report.words import number, short
@@ -22,18 +23,10 @@ WIDTH, NAMES = 440.0, 150.0  # of a picture, and of the names at its left
 ROW = 16.0
 
 
-def largest(W: NDArray, most: int = MOST_BARS) -> NDArray[np.intp]:
-    """Features of the largest |W|, at most so many, from the largest W down; W = 0 is never shown."""
-    size = np.abs(np.nan_to_num(W))
-    order = np.argsort(-size, kind="stable")[:most]
-    order = order[size[order] > 0]
-    return order[np.argsort(-W[order], kind="stable")]
-
-
 def draw_W(selection: Selection, rank_of: NDArray[np.intp]) -> str:
     """W of the features with the largest |W|, the threshold, and which are selected: full bars, the others empty."""
     W = np.clip(selection.W, -1e300, 1e300)
-    shown = largest(W)
+    shown = largest(W, MOST_BARS)
     if not len(shown):
         return ""
     low, high = min(float(W[shown].min()), 0.0), max(float(W[shown].max()), 0.0)
@@ -51,7 +44,7 @@ def draw_W(selection: Selection, rank_of: NDArray[np.intp]) -> str:
         kind = "bar selected" if selection.selected[j] else "bar"
         told = f"{short(name)}: W = {number(float(selection.W[j]))}"
         more = f' data-rank="{rank_of[j]}"'
-        parts.append(label(NAMES, y + 12, name, "bold" if selection.selected[j] else "", "end", most=24))
+        parts.append(label(NAMES, y + 12, name, "bold" if selection.selected[j] else "", "end", most=21))
         parts.append(rect(start, y + 3, max(end - start, 0.5), ROW - 5, kind, more, told))
     parts.append(line(x_of(0.0), top, x_of(0.0), bottom, "axis"))
     t = selection.threshold
@@ -79,7 +72,7 @@ def draw_stability(selection: Selection, order: NDArray[np.intp], most: int = 20
     for i, j in enumerate(shown):
         y, share = top + ROW * i, float(evidence.frequencies[j])
         kind = "bar selected" if selection.selected[j] else "bar"
-        parts.append(label(NAMES, y + 12, selection.feature_names[j], "", "end", most=24))
+        parts.append(label(NAMES, y + 12, selection.feature_names[j], "", "end", most=21))
         parts.append(rect(left, y + 3, max(share * (right - left), 0.5), ROW - 5, kind, "", f"{100 * share:.0f} %"))
         parts.append(label(WIDTH - 4, y + 12, f"e = {number(float(evidence.e_values[j]))}", "small", "end"))
     parts += bottom_axis(0.0, 1.0, left, right, bottom, "share of the draws that select the feature alone")
@@ -145,7 +138,7 @@ def draw_paths(path: LambdaPath, order: Sequence[int], selected: NDArray[np.bool
         return list(zip(x.tolist(), y.tolist(), strict=True))
 
     parts = [polyline(place(j), "thin") for j in others]
-    heights = _apart([place(j)[-1][1] for j in firsts], 13.0, top + 4, bottom)
+    heights = apart([place(j)[-1][1] + 4 for j in firsts], 13.0, top + 4, bottom)
     for i, (j, y) in enumerate(zip(firsts, heights, strict=True)):
         points = place(j)
         parts.append(polyline(points, f"path path{i % MOST_PATHS}", path.feature_names[j]))
@@ -210,19 +203,3 @@ def draw_criterion(values: Mapping[int, float], chosen: int | None) -> str:
     parts += [line(left, bottom, right, bottom, "axis"), *left_axis(low, high, top, bottom, left)]
     parts.append(label((left + right) / 2, bottom + 30, "classes (the square is the one chosen)", "small", "middle"))
     return drawing(WIDTH, bottom + 36, parts, "Criterion by the number of classes; smaller is better", "wide")
-
-
-def _apart(heights: Sequence[float], least: float, top: float, bottom: float) -> list[float]:
-    """Heights of labels, moved so that none stands on another."""
-    order = np.argsort(heights, kind="stable")
-    placed = np.array(heights, dtype=float)[order] + 4
-    for i in range(1, len(placed)):
-        placed[i] = max(placed[i], placed[i - 1] + least)
-    over = placed[-1] - bottom if len(placed) else 0.0
-    if over > 0:
-        placed[-1] -= over
-        for i in range(len(placed) - 2, -1, -1):
-            placed[i] = min(placed[i], placed[i + 1] - least)
-    moved = np.empty(len(placed))
-    moved[order] = placed
-    return moved.tolist()
