@@ -61,7 +61,9 @@ def run_on_frame(
         from knockoffs.report.write import facts_of, write_report
 
         called = {"called": parameters["target"], "parameters": parameters, "data": about, "warnings": said}
-        write_report(facts_of(selector, **called, versions=record.versions), report, force=True)  # checked before the work
+        write_report(
+            facts_of(selector, **called, versions=record.versions), report, force=True
+        )  # checked before the work
         say(f"wrote {report}")
     return record
 

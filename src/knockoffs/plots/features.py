@@ -53,7 +53,10 @@ def plot_features(selection: Selection, *, ax: Any = None) -> Any:
 
 def _bars(ax: Any, values: Any, chosen: Any) -> None:
     at = np.arange(len(values))
-    looks = ((chosen, "selected", {"color": SELECTED}), (~chosen, "not selected", {"facecolor": "none", "edgecolor": QUIET, "hatch": "////"}))
+    looks = (
+        (chosen, "selected", {"color": SELECTED}),
+        (~chosen, "not selected", {"facecolor": "none", "edgecolor": QUIET, "hatch": "////"}),
+    )
     for which, word, look in looks:
         if which.any():
             ax.barh(at[which], values[which], height=0.7, label=f"{word} ({int(which.sum())})", linewidth=0.8, **look)
@@ -73,7 +76,9 @@ def _plot_p_values(selection: Selection, ax: Any) -> Any:
     _bars(ax, -np.log10(p[shown]), chosen)
     if chosen.any():
         last = -np.log10(p[shown][chosen].max())
-        ax.axvline(last, color=KNOCKOFF, linestyle="--", linewidth=1.4, label=f"last one selected (level {selection.fdr:g})")
+        ax.axvline(
+            last, color=KNOCKOFF, linestyle="--", linewidth=1.4, label=f"last one selected (level {selection.fdr:g})"
+        )
     name_rows(ax, [selection.feature_names[j] for j in shown], chosen)
     others = len(p) - len(shown)
     _count_others(ax, f"{others} of a larger p-value not shown" if others else "")

@@ -86,9 +86,7 @@ def _label_values(ax: Any, axis: str, words: list[str]) -> None:
             label.set(rotation=40, ha="right", rotation_mode="anchor")
 
 
-def _draw_pair(
-    ax: Any, X: NDArray, X_tilde: NDArray, places: tuple[int, int], columns: tuple[Column, Column]
-) -> None:
+def _draw_pair(ax: Any, X: NDArray, X_tilde: NDArray, places: tuple[int, int], columns: tuple[Column, Column]) -> None:
     """Column (dots) and knockoff (crosses) against another column; few values are spread a little, to be seen."""
     rng = np.random.default_rng(0)  # of the spread alone
     rows = np.sort(rng.choice(len(X), min(len(X), MOST_POINTS), replace=False))
@@ -97,7 +95,16 @@ def _draw_pair(
     size = 12 if len(rows) < 500 else 6
     looks = ((X, "o", SELECTED, "column"), (X_tilde, "x", KNOCKOFF, "knockoff"))
     for values, marker, colour, word in looks:
-        ax.scatter(across, _spread(values[rows, j], rng), s=size, marker=marker, color=colour, alpha=0.45, linewidths=0.8, label=word)
+        ax.scatter(
+            across,
+            _spread(values[rows, j], rng),
+            s=size,
+            marker=marker,
+            color=colour,
+            alpha=0.45,
+            linewidths=0.8,
+            label=word,
+        )
     for axis, place, column in zip("xy", places, columns, strict=True):
         _fit_axis(ax, axis, np.concatenate([X[:, place], X_tilde[:, place]]), column)
     plain([ax.set_xlabel(short(columns[0].name, 36)), ax.set_ylabel(short(columns[1].name, 28))])

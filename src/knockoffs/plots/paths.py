@@ -148,7 +148,14 @@ def _label_ends(ax: Any, path: LambdaPath, named: list[int]) -> None:
             va="center",
             fontsize="small",
             annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5)},
+            arrowprops={
+                "arrowstyle": "-",
+                "color": colour,
+                "linewidth": 0.8,
+                "shrinkA": 0,
+                "shrinkB": 0,
+                "relpos": (0, 0.5),
+            },
         )
         plain([note])
         note.set_text(short(path.feature_names[j], 22))

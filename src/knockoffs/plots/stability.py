@@ -42,10 +42,14 @@ def plot_stability(selection: Selection, *, ax: Any = None) -> Any:
         ax.barh(at[~chosen], share[~chosen], height=0.7, label=f"not selected ({int((~chosen).sum())})", **look)
     for y, value in zip(at, e, strict=True):
         ax.annotate(f"{value:.3g}", (1.03, y), xycoords=("axes fraction", "data"), va="center", fontsize="small")
-    ax.annotate("e-value", (1.03, -0.9), xycoords=("axes fraction", "data"), va="center", fontsize="small", color=KNOCKOFF)
+    ax.annotate(
+        "e-value", (1.03, -0.9), xycoords=("axes fraction", "data"), va="center", fontsize="small", color=KNOCKOFF
+    )
     name_rows(ax, [selection.feature_names[j] for j in shown], chosen)
     ax.set_xlim(0, 1)
-    ax.set_xlabel(f"share of {len(selection.draws)} draws that select the feature by themselves (level {selection.fdr:g})")
+    ax.set_xlabel(
+        f"share of {len(selection.draws)} draws that select the feature by themselves (level {selection.fdr:g})"
+    )
     ax.legend(loc="lower right", frameon=False, fontsize="small")
     tidy(ax)
     return ax

@@ -35,7 +35,9 @@ def plot_verdict(selection: Selection, *, ax: Any = None) -> Any:
     failed = np.array([check in verdict.failed for check in checks])
     at = np.arange(len(checks))
     ax.hlines(at, p, 1.0, color=QUIET, linewidth=0.8)
-    ax.scatter(p[~failed], at[~failed], marker="o", s=40, facecolor="white", edgecolor=SELECTED, zorder=3, label="passed")
+    ax.scatter(
+        p[~failed], at[~failed], marker="o", s=40, facecolor="white", edgecolor=SELECTED, zorder=3, label="passed"
+    )
     if failed.any():
         ax.scatter(p[failed], at[failed], marker="s", s=46, color=KNOCKOFF, zorder=3, label="speaks against them")
     limit = DOUBTFUL / len(checks)
@@ -43,7 +45,9 @@ def plot_verdict(selection: Selection, *, ax: Any = None) -> Any:
     for y, check in zip(at, checks, strict=True):
         if failed[y] and check.columns:
             more = f" and {len(check.columns) - 2} more" if len(check.columns) > 2 else ""
-            note = ax.annotate("", (p[y], y), xytext=(8, 7), textcoords="offset points", fontsize="x-small", va="center")
+            note = ax.annotate(
+                "", (p[y], y), xytext=(8, 7), textcoords="offset points", fontsize="x-small", va="center"
+            )
             plain([note])
             note.set_text(", ".join(short(name, 18) for name in check.columns[:2]) + more)
     name_rows(ax, [check.name for check in checks], failed)

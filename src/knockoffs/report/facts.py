@@ -113,13 +113,16 @@ class Facts:
             words |= {"e": "e-value", "frequency": "frequency"}
         words["q"] = "q-value" if selection.evidence is None else "level"
         if self.target is not None:
-            words["direction"] = "goes with the target"
+            words["direction"] = "with the target"
         return words
 
     def cells(self, feature: int) -> list[str]:
         """Cells of a feature after its name and whether it is selected, as they are read."""
         selection, evidence = self.selection, self.selection.evidence
-        values: dict[str, str] = {"W": number(float(selection.W[feature])), "q": number(float(selection.q_values[feature]))}
+        values: dict[str, str] = {
+            "W": number(float(selection.W[feature])),
+            "q": number(float(selection.q_values[feature])),
+        }
         if selection.p_values is not None:
             values["p"] = number(float(selection.p_values[feature]))
         if evidence is not None:

@@ -44,7 +44,7 @@ def draw_W(selection: Selection, rank_of: NDArray[np.intp]) -> str:
         kind = "bar selected" if selection.selected[j] else "bar"
         told = f"{short(name)}: W = {number(float(selection.W[j]))}"
         more = f' data-rank="{rank_of[j]}"'
-        parts.append(label(NAMES, y + 12, name, "bold" if selection.selected[j] else "", "end", most=21))
+        parts.append(label(NAMES, y + 12, name, "bold" if selection.selected[j] else "", "end", most=19))
         parts.append(rect(start, y + 3, max(end - start, 0.5), ROW - 5, kind, more, told))
     parts.append(line(x_of(0.0), top, x_of(0.0), bottom, "axis"))
     t = selection.threshold
@@ -53,7 +53,7 @@ def draw_W(selection: Selection, rank_of: NDArray[np.intp]) -> str:
         anchor = "start" if x < (left + right) / 2 else "end"
         words = f"threshold {number(t)} at level {selection.fdr:g}"
         parts += [line(x, top - 4, x, bottom, "threshold"), label(x, top - 7, words, "small", anchor)]
-    parts += bottom_axis(low, high, left, right, bottom, "W: the feature's importance minus its knockoff's")
+    parts += bottom_axis(low, high, left, right, bottom, "W, feature minus knockoff")
     title = f"W of {len(shown)} features, {int(selection.selected[shown].sum())} of them selected"
     return drawing(WIDTH, bottom + 36, parts, title, "wide")
 
@@ -72,10 +72,10 @@ def draw_stability(selection: Selection, order: NDArray[np.intp], most: int = 20
     for i, j in enumerate(shown):
         y, share = top + ROW * i, float(evidence.frequencies[j])
         kind = "bar selected" if selection.selected[j] else "bar"
-        parts.append(label(NAMES, y + 12, selection.feature_names[j], "", "end", most=21))
+        parts.append(label(NAMES, y + 12, selection.feature_names[j], "", "end", most=19))
         parts.append(rect(left, y + 3, max(share * (right - left), 0.5), ROW - 5, kind, "", f"{100 * share:.0f} %"))
         parts.append(label(WIDTH - 4, y + 12, f"e = {number(float(evidence.e_values[j]))}", "small", "end"))
-    parts += bottom_axis(0.0, 1.0, left, right, bottom, "share of the draws that select the feature alone")
+    parts += bottom_axis(0.0, 1.0, left, right, bottom, "share of the draws that select it")
     return drawing(WIDTH, bottom + 36, parts, "Selection frequencies over the draws, with e-values", "wide")
 
 
@@ -128,7 +128,10 @@ def draw_paths(path: LambdaPath, order: Sequence[int], selected: NDArray[np.bool
     low, high = min(float(seen.min()), 0.0), max(float(seen.max()), 0.0)
     if others:
         reach = 0.5 * (high - low)
-        low, high = max(min(low, float(W[others].min())), low - reach), min(max(high, float(W[others].max())), high + reach)
+        low, high = (
+            max(min(low, float(W[others].min())), low - reach),
+            min(max(high, float(W[others].max())), high + reach),
+        )
     if not low < high:
         low, high = low - 1.0, high + 1.0
 
@@ -148,11 +151,13 @@ def draw_paths(path: LambdaPath, order: Sequence[int], selected: NDArray[np.bool
     parts.append(line(left, zero, right, zero, "axis"))
     if lams[0] < 1 < lams[-1]:
         x = left + (1 - lams[0]) / (lams[-1] - lams[0]) * (right - left)
-        parts.append(line(x, top, x, bottom, "threshold"))
+        parts.append(line(x, top, x, bottom, "marker"))
     parts += left_axis(low, high, top, bottom, left)
-    words = "lambda (0: the column as it is, 1: swapped with its knockoff)"
+    words = "lambda (0: as it is, 1: swapped with its knockoff)"
     parts += bottom_axis(float(lams[0]), float(lams[-1]), left, right, bottom, words)
-    return drawing(WIDTH, bottom + 36, parts, f"Lambda paths of {len(firsts)} features and {len(others)} others", "wide")
+    return drawing(
+        WIDTH, bottom + 36, parts, f"Lambda paths of {len(firsts)} features and {len(others)} others", "wide"
+    )
 
 
 def draw_verdict(verdict: Verdict) -> str:

@@ -116,17 +116,23 @@ def _stop(selection: Selection, level: float, n: int, false: int | None) -> Stop
         besides = "" if false is None else f" Besides: {_bound(n, false)}"
         return Stop(level, n, True, _asked(selection, level) + besides, "")
     if false is None:
-        return Stop(level, n, False, _after(level), f"FDR ≤ {level:g} is not promised: that takes a level fixed before looking.")
+        return Stop(
+            level,
+            n,
+            False,
+            _after(level),
+            f"FDR ≤ {level:.4g} is not promised: that takes a level fixed before looking.",
+        )
     caution = (
-        f"This level is chosen after looking, so FDR ≤ {level:g} is not promised for it. That promise was made at "
-        f"{selection.fdr:g} alone, the level asked for."
+        f"This level is chosen after looking, so FDR ≤ {level:.4g} is not promised for it. That promise was made at "
+        f"{selection.fdr:.4g} alone, the level asked for."
     )
     return Stop(level, n, False, _bound(n, false), caution)
 
 
 def _after(level: float) -> str:
     return (
-        f"E[FDP / level] ≤ 1, with the level {level:g}: over repeated data the share of false features among the "
+        f"E[FDP / level] ≤ 1, with the level {level:.4g}: over repeated data the share of false features among the "
         "selected, divided by the level that was chosen, is at most 1 on average, also where the level is chosen after "
         "looking, as here."
     )
@@ -135,11 +141,11 @@ def _after(level: float) -> str:
 def _asked(selection: Selection, level: float) -> str:
     if selection.offset == 0 and selection.evidence is None and selection.p_values is None:
         return (
-            f"A modified false discovery rate is at most {level:g} (offset=0); the false discovery rate itself is not "
+            f"A modified false discovery rate is at most {level:.4g} (offset=0); the false discovery rate itself is not "
             "promised."
         )
     return (
-        f"FDR ≤ {level:g}: on average over repeated data at most {100 * level:.10g} % of the selected features are false, "
+        f"FDR ≤ {level:.4g}: on average over repeated data at most {100 * level:.10g} % of the selected features are false, "
         "for this level, fixed before looking."
     )
 

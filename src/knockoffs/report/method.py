@@ -50,7 +50,9 @@ def method_paragraph(facts: Facts) -> tuple[str, list[str]]:
     selection, notes = facts.selection, facts.selection.notes
     d, n = len(selection.feature_names), len(selection.pair)
     cited = ["model_x"]
-    parts = [f"We asked which of {count(d, 'feature')} matter for {facts.called or 'the target'} given all the others, in {count(n, 'row')}."]
+    parts = [
+        f"We asked which of {count(d, 'feature')} matter for {facts.called or 'the target'} given all the others, in {count(n, 'row')}."
+    ]
     law = notes.get("feature_model", "").rstrip(".") or "The knockoffs were drawn elsewhere"
     if selection.p_values is not None:
         parts.append(
@@ -82,7 +84,11 @@ def method_paragraph(facts: Facts) -> tuple[str, list[str]]:
                 parts.append("The level is post hoc (Fischer and Sechidis, 2025).")
                 cited.append("post_hoc")
         else:
-            name = "knockoff+ filter" if selection.offset == 1 else "knockoff filter with offset 0 (a modified false discovery rate)"
+            name = (
+                "knockoff+ filter"
+                if selection.offset == 1
+                else "knockoff filter with offset 0 (a modified false discovery rate)"
+            )
             parts.append(
                 f"Features were selected by the {name} at level {selection.fdr:g} (Barber and Candès, 2015); bounds on "
                 "the false discovery proportion that hold for all levels at once are in the sense of Katsevich and "

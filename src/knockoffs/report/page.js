@@ -8,6 +8,8 @@
   const input = byId("level"), body = document.querySelector("#features tbody"), MOST = 200;
   let selected = data.selected, shown = data.shown, matches = null;
 
+  const brief = (name) => (name.length > 40 ? name.slice(0, 38) + "\u2026" : name);
+
   function row(rank) {
     const tr = document.createElement("tr"), cells = data.rows[rank];
     tr.dataset.rank = rank;
@@ -45,7 +47,7 @@
     byId("stop-count").textContent = stop.words;
     byId("stop-caution").textContent = stop.caution;
     byId("stop-promise").textContent = stop.promise;
-    const names = data.rows.slice(0, Math.min(stop.n, 12)).map((cells) => "\u2068" + cells[0] + "\u2069");
+    const names = data.rows.slice(0, Math.min(stop.n, 12)).map((cells) => "\u2068" + brief(cells[0]) + "\u2069");
     byId("stop-names").textContent = names.join(", ") + (stop.n > 12 ? " and " + (stop.n - 12) + " more" : "");
     byId("level-promise").classList.toggle("asked", stop.asked);
     byId("back").disabled = at === data.at;

@@ -29,7 +29,7 @@ def page(facts: Facts) -> str:
     title = f"Features that matter{called}"
     parts = [
         section("warnings", "Warnings", sections.warned(facts)),
-        section("levels", "Other levels", sections.levels(facts)),
+        section("levels", "What holds at which level", sections.levels(facts)),
         section("features-ranked", "Features", sections.features(facts)),
         section("pictures", "W, feature by feature", sections.pictures(facts)),
         section("paths", "Lambda paths", sections.paths(facts)),

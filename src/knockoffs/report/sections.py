@@ -44,16 +44,13 @@ def answer(facts: Facts) -> str:
     selection = facts.selection
     n, d = int(selection.selected.sum()), len(selection.feature_names)
     called = f" for {named(facts.called)}" if facts.called else ""
-    asked = f"at level {selection.fdr:g}"
-    if selection.evidence is not None and n and selection.evidence.stated != selection.fdr:
-        asked = f"at the level {selection.evidence.stated:.3g}, chosen after looking"
     if n == 0:
-        lead = f"<strong>None</strong> of {count(d, 'feature')} can be said to matter{called} {asked}."
+        lead = f"<strong>None</strong> of {count(d, 'feature')} is selected{called}, at level {selection.fdr:g}."
     else:
         first = ", ".join(named(name, 30) for name in selection.selected_names[:6])
         more = f" and {n - 6} more" if n > 6 else ""
-        verb = "matters" if n == 1 else "matter"
-        lead = f"<strong>{n} of {count(d, 'feature')}</strong> {verb}{called} given all the others, {asked}: {first}{more}."
+        verb = "is selected as one that matters" if n == 1 else "are selected as those that matter"
+        lead = f"<strong>{n} of {count(d, 'feature')}</strong> {verb}{called} given all the others, {_at_level(facts)}: {first}{more}."
     parts = [f'<p class="lead">{lead}</p>\n']
     word = None if selection.verdict is None else selection.verdict.word
     if word is not None and word != "good":
@@ -65,11 +62,22 @@ def answer(facts: Facts) -> str:
     return "".join(parts)
 
 
+def _at_level(facts: Facts) -> str:
+    selection, level = facts.selection, facts.stops[facts.at].level
+    if selection.evidence is not None and not facts.stops[facts.at].asked:
+        return f"at the level {level:.3g}, chosen after looking"
+    if selection.evidence is None and selection.p_values is None and selection.offset == 0:
+        return f"at a modified false discovery rate of {level:g}"
+    return f"at a false discovery rate of {level:g}"
+
+
 def levels(facts: Facts) -> str:
     """The slider, which is shown where scripts run, and what holds at the level that was asked for."""
     stops, at = facts.stops, facts.at
     stop = stops[at]
-    return f"""<div id="slider" hidden>
+    broken = facts.selection.verdict is not None and facts.selection.verdict.word == "broken"
+    alarm = '<p class="alarm">The verdict is broken: none of these promises can be relied on.</p>\n' if broken else ""
+    return f"""{alarm}<div id="slider" hidden>
 <p><label for="level">Level: <output id="level-value" for="level">{stop.level:.4g}</output></label>
 <input type="range" id="level" min="0" max="{len(stops) - 1}" step="1" value="{at}" aria-describedby="level-promise">
 <button type="button" id="back">Back to the level of the answer, {stop.level:.4g}</button></p>
@@ -130,11 +138,15 @@ def features(facts: Facts) -> str:
         )
     hidden = "" if d > 15 else " hidden"
     more = f'<button type="button" id="more">Show {MOST_ROWS} more</button>' if d > len(shown) else ""
-    note = f"<noscript><p>The first {len(shown)} of {d:,} features; selection.csv has all.</p></noscript>" if more else ""
+    note = (
+        f"<noscript><p>The first {len(shown)} of {d:,} features; selection.csv has all.</p></noscript>" if more else ""
+    )
     return f"""<p id="search-box"{hidden}><label for="search">Find a feature: </label><input type="search" id="search"
  autocomplete="off" spellcheck="false"> <span id="found" role="status" aria-live="polite"></span></p>
-<div class="scroll" role="region" aria-label="Table of the features" tabindex="0"><table id="features">
-<caption>{count(d, "feature")}, the surest first. {_what_columns_mean(facts)}</caption>
+<p class="means" id="means">{_what_columns_mean(facts)}</p>
+<div class="scroll" role="region" aria-label="Table of the features" tabindex="0"><table id="features"
+ aria-describedby="means">
+<caption>{count(d, "feature")}, the surest first</caption>
 <thead><tr>{head}</tr></thead>
 <tbody>{"".join(rows)}</tbody></table></div>
 {more}{note}
@@ -154,7 +166,9 @@ def _what_columns_mean(facts: Facts) -> str:
     }
     words = [means[key] for key in facts.headings if key in means]
     level = "q-value" if facts.selection.evidence is None else "level"
-    words.append(f"The {level} is the smallest level that selects the feature, and no promise in itself: see the slider.")
+    words.append(
+        f"The {level} is the smallest level that selects the feature, and no promise in itself: see the slider."
+    )
     if "direction" in facts.headings:
         high = facts.high_label
         of = f" (of {named(high, 30)})" if high is not None else ""
@@ -247,7 +261,9 @@ def model(facts: Facts) -> str:
     if isinstance(criterion, dict) and criterion:
         drawn = draw_criterion(criterion, getattr(law, "n_classes", getattr(law, "n_components", None)))
         if drawn:
-            parts.append(f"<figure>{drawn}<figcaption>Criterion by the number of classes; smaller is better.</figcaption></figure>")
+            parts.append(
+                f"<figure>{drawn}<figcaption>Criterion by the number of classes; smaller is better.</figcaption></figure>"
+            )
     if facts.table is not None:
         columns = facts.table.columns
         kinds = ", ".join(f"{n:,} {kind}" for kind, n in Counter(column.kind for column in columns).most_common())

@@ -34,6 +34,8 @@ def short(name: str, most: int = LONGEST) -> str:
     >>> short("blood pressure (systolic)", 15)
     'blood pr…tolic)'
     """
+    if not name.strip():
+        return f"“{printable(name[:most])}”"  # nothing is not a name that can be seen
     whole = len(name) <= most
     shown = printable(name if whole else name[:most])  # a character is written as one or more: never as fewer
     if whole and len(shown) <= most:
