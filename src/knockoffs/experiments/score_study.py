@@ -320,8 +320,8 @@ def _path_scores(model: Any, X: NDArray, X_tilde: NDArray, y: NDArray, order: ND
 
     Integrals are exact for trees and trapezoids on 21 points for others.
     """
-    from knockoffs.importance.lambda_path import path_losses
-    from knockoffs.importance.tree_paths import TreePath
+    from knockoffs.importance.paths.follow import path_losses
+    from knockoffs.importance.paths.tree import TreePath
 
     XX, found = np.hstack([X, X_tilde]), {}
     for fake, XX_fake in {"swap": np.hstack([X_tilde, X]), "permutation": XX[order]}.items():
@@ -377,9 +377,9 @@ def _network_scores(
     *,
     saliency: bool,
 ) -> Arrays:
-    from knockoffs.importance.neural_paths import path_losses
+    from knockoffs.importance.paths.batched import network_losses
     from knockoffs.importance.saliency import gradient_scores, integrated_gradient_scores
-    from knockoffs.response.networks import train_classifiers
+    from knockoffs.response.training import train_classifiers
 
     R = np.arange(len(XX))[:, None]
     network = train_classifiers(
@@ -395,7 +395,7 @@ def _network_scores(
     inner = np.argsort(orders[R, score_rows], axis=1)
     fakes = {"swap": np.roll(table, XX.shape[2] // 2, axis=2), "permutation": table[R, inner]}
     for fake, moved in fakes.items():
-        along = path_losses(network, table, moved, labels, LAMS, PATH_LOSSES)
+        along = network_losses(network, table, moved, labels, LAMS, PATH_LOSSES)
         for loss, path in along.items():
             rise = path - path[:, :, :1]
             found[f"{fake}/{loss}"] = rise[:, :, AT_ONE]
