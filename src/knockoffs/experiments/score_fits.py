@@ -108,7 +108,7 @@ def _score_batch(
 def _lasso(seed: int, **options: Any) -> Any:
     from knockoffs.response.linear import LogisticPathCV
 
-    return LogisticPathCV(n_lams=50, random_state=seed, **options)
+    return LogisticPathCV(n_alphas=50, random_state=seed, **options)
 
 
 def _forest(n_trees: int, seed: int) -> Any:
@@ -143,7 +143,7 @@ def _score_one(make: Callable[..., Any], name: str, pair: Pair, data: Prepared, 
             read = coefficient_magnitude(model, X, X_tilde, data.y, feature_of=owners, rng=rng)
             found["in_sample"]["coefficients/-"] = np.concatenate([read.Z, read.Z_tilde])
         # a lasso keeps the penalty that all rows chose, which does not know which columns are knockoffs
-        options = {"lam": model.lam_} if name == "lasso" else {}
+        options = {"alpha": model.alpha_} if name == "lasso" else {}
         folds = []
         for fold in range(N_FOLDS):
             held = fold_of == fold
