@@ -17,7 +17,8 @@ from knockoffs.evidence import combine_draws
 from knockoffs.features.source import KnockoffSource, Settled
 from knockoffs.filter import check_fdr, check_offset, difference, knockoff_filter, knockoff_threshold, q_values
 from knockoffs.importance.best import BestOf
-from knockoffs.importance.lambda_path import Fake, LambdaPath
+from knockoffs.importance.paths.lambda_path import LambdaPath
+from knockoffs.importance.paths.moves import Fake
 from knockoffs.importance.scores import NamedScores, Scores, mean_of
 from knockoffs.importance.statistic import ModelScore, Scored, Statistic
 from knockoffs.progress import track
