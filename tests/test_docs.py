@@ -176,6 +176,32 @@ def test_every_page_is_on_the_map():
         assert page.name == "index.md" or f"({page.name})" in index, f"docs/index.md does not mention {page.name}"
 
 
+# ---- the page of options ---------------------------------------------------------------------------------------
+
+OPTIONS_TABLE = re.compile(r"(?<=<!-- options -->\n).*?(?=<!-- end of options -->)", re.DOTALL)
+COMMANDS = ("select", "path", "sample", "check")
+
+
+def options_table():
+    """Table of all options, as docs/options.md has it."""
+    from knockoffs.options import OPTIONS
+
+    lines = ["| selector | command line | default | what it says | commands |", "|---|---|---|---|---|"]
+    for option in OPTIONS:
+        parameter = f"`{option.parameter or option.name}`" if "selector" in option.where else ""
+        commands = "" if option.where == ("selector",) else f"`{option.written}`"
+        default = "" if option.default is None else f"`{option.default}`"
+        has = ", ".join(command for command in COMMANDS if command in option.where)
+        says = re.sub(r"\s*\[default: (.*?)\]", r" (\1 if left out)", option.help).replace("|", "\\|")
+        lines.append(f"| {parameter} | {commands} | {default} | {says} | {has} |")
+    return "\n".join(lines) + "\n"
+
+
+def test_the_page_of_options_is_the_list_of_options():
+    page = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
+    assert OPTIONS_TABLE.findall(page) == [options_table()], "run `python tests/test_docs.py docs/options.md`"
+
+
 @pytest.mark.parametrize(
     ("page", "fault"),
     [
@@ -227,5 +253,7 @@ if __name__ == "__main__":
     for name in sys.argv[1:]:
         with tempfile.TemporaryDirectory() as empty:
             fresh_text, changes = run_page(Path(name).resolve(), empty)
+        if Path(name).name == "options.md":
+            fresh_text = OPTIONS_TABLE.sub(lambda match: options_table(), fresh_text)
         Path(name).write_text(fresh_text, encoding="utf-8")
         print(f"{name}: {len(changes)} outputs changed")

@@ -318,7 +318,7 @@ def demo(
 ) -> None:
     """Select what matters for the course of diabetes.
 
-    All ten columns of the diabetes data that scikit-learn brings along (442 patients), with every option at its default.
+    All ten columns of the diabetes data that scikit-learn brings along, with every option at its default.
     """
     import hashlib
 
@@ -342,9 +342,9 @@ def demo(
     save(record, out)
     show(record)
     put(
-        "\nThe target is the progression of diabetes one year on. The six measurements of the blood nearly determine one "
-        "another (cholesterol / hdl is a ratio of two others), so each says little that the rest does not. Your own "
-        "table: knockoffs select TABLE --target COLUMN"
+        "\nThe target is the progression of diabetes one year on. The six measurements of the blood nearly determine "
+        "one another (cholesterol / hdl is a ratio of two others), so each says little that the rest does not. "
+        "Your own table: knockoffs select TABLE --target COLUMN"
     )
 
 
