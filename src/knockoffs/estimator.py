@@ -27,6 +27,7 @@ from knockoffs.defaults import (
 )
 from knockoffs.errors import InputError, KnockoffWarning, unknown_option
 from knockoffs.evidence import WAYS
+from knockoffs.features import FAMILIES, family_of
 from knockoffs.features.source import Brought, KnockoffSource, knockoff_source
 from knockoffs.filter import RULES, check_fdr, check_offset
 from knockoffs.importance.paths.lambda_path import LambdaPath
@@ -251,8 +252,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.feature_model_ = self.selection_.feature_model
         self.verdict_ = self.selection_.verdict
         self.knockoffs_ = table.decode(self.selection_.X_tilde)
-        self._support = np.zeros(len(kept), dtype=bool)
-        self._support[kept] = self.selection_.selected[table.feature_of]
+        self._support = np.zeros(len(table.columns) if kept is None else len(kept), dtype=bool)
+        self._support[slice(None) if kept is None else kept] = self.selection_.selected[table.feature_of]
         return self
 
     def explain(self) -> str:
@@ -382,7 +383,19 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.input_tags.allow_nan = self._takes_missing()
+        # labels are taken too, but the tags "categorical" and "string" promise other things: codes alone, and any object
         return tags
+
+    def _takes_missing(self) -> bool:
+        """Whether P^X takes missing cells."""
+        if self.knockoffs is not None:
+            return False
+        if isinstance(self.feature_model, str):
+            family = FAMILIES.get(key_of(self.feature_model))
+            return family is not None and "missing" in family.takes
+        fits = callable(self.feature_model) and "missing" in family_of(self.feature_model).takes
+        return fits or hasattr(self.feature_model, "as_sampler")
 
 
 def _count(value: Any, argument: str, smallest: int) -> int:
