@@ -30,14 +30,14 @@ def draw_truth(table: Table, rng: Generator, n_non_nulls: int | None = None) -> 
 
 def linear_labels(table: Table, truth: NDArray[np.bool_], rng: Generator) -> NDArray:
     """Numbers: a sum of effects of random sign, one for each column that matters, and Gaussian noise."""
-    effects = np.stack([linear_effect(table, j, rng) for j in np.flatnonzero(truth)], axis=1)
+    effects = np.stack([linear_effect(table, j, rng) for j in np.flatnonzero(truth).tolist()], axis=1)
     signal = unit(effects @ rng.choice([-1.0, 1.0], effects.shape[1]))
     return signal + noise_of("linear", *effects.shape) * rng.standard_normal(len(signal))
 
 
 def curved_labels(table: Table, truth: NDArray[np.bool_], rng: Generator) -> NDArray[np.intp]:
-    """Two classes: steps, humps and slopes in the ranks of columns, and products of pairs of them, cut at the median."""
-    matter = np.flatnonzero(truth)
+    """Two classes: steps, humps and slopes in ranks, and products of pairs of columns, cut at the median."""
+    matter = np.flatnonzero(truth).tolist()
     main = np.stack([curved_effect(table, j, rng) for j in matter], axis=1)
     ranks = np.stack([rank_effect(table, j, rng) for j in matter], axis=1)
     pairs = rng.permutation(len(matter))[: len(matter) // 2 * 2].reshape(2, -1)
@@ -51,7 +51,7 @@ LABELS = {"linear": linear_labels, "curved": curved_labels}
 
 
 def noise_of(labels: str, n: int, k: int) -> float:
-    """Standard deviation of the noise beside a signal of variance one with k equal parts."""
+    """Deviation of the noise beside a signal of variance one with k equal parts."""
     return float(np.sqrt(n / k) / STRENGTH[labels])
 
 
