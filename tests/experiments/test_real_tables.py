@@ -5,7 +5,8 @@ import pytest
 
 from knockoffs.experiments import real_tables
 from knockoffs.experiments.real_columns import first_of_copies, load_columns, varies
-from knockoffs.experiments.real_tables import Config, rows_of, selected, too_high, write_page
+from knockoffs.experiments.real_page import too_high
+from knockoffs.experiments.real_tables import Config, rows_of, selected, write_page
 from knockoffs.experiments.runner import Context
 
 SMALL = Config(("diabetes",), ("linear",), repetitions=2, best_cells=0, test_cells=0)
