@@ -9,20 +9,23 @@ from numpy.typing import NDArray
 from knockoffs.table.table import Table
 
 MOST_MISSING = 0.1  # share of missing cells up to which a column may matter
+FEWEST, MOST = 6, 30  # columns that matter: knockoff+ selects 5 or more at 0.2, or none
 CLIP = 3.0  # robust standard deviations; beyond them a value counts as this, or one row would be all of the signal
-STRENGTH = {"linear": 6.0, "curved": 10.0}  # about the t statistic of one of the columns that matter, by itself
+STRENGTH = {"linear": 10.0, "curved": 16.0}  # about the t statistic of one of the columns that matter, by itself
 
 
-def draw_truth(table: Table, rng: Generator, n_non_nulls: int | None = None) -> NDArray[np.bool_]:
-    """Which columns matter: a quarter of them, from 5 to 30, drawn among those with few missing cells.
+def draw_truth(
+    table: Table, rng: Generator, n_non_nulls: int | None = None, *, most_missing: float = MOST_MISSING
+) -> NDArray[np.bool_]:
+    """Which columns matter: a quarter of them, from 6 to 30, drawn among those with few missing cells.
 
     What y depends on must be in the table: a missing cell counts as the column's mean, and where cells are missing
     for reasons that other columns hold, those columns would matter too. Hence the columns that matter have few of
     them; the nulls may have many.
     """
     d = len(table.columns)
-    able = np.flatnonzero(np.isnan(table.X).mean(axis=0) <= MOST_MISSING)
-    k = min(int(np.clip(d // 4, 5, 30)) if n_non_nulls is None else n_non_nulls, len(able))
+    able = np.flatnonzero(np.isnan(table.X).mean(axis=0) <= most_missing)
+    k = min(int(np.clip(d // 4, FEWEST, MOST)) if n_non_nulls is None else n_non_nulls, len(able))
     truth = np.zeros(d, dtype=bool)
     truth[rng.choice(able, k, replace=False)] = True
     return truth

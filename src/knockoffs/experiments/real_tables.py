@@ -396,7 +396,7 @@ INTRO = (
     "# Real tables",
     "",
     "Columns of real tables as they come, and labels drawn from a known random subset of them, a quarter of the",
-    "columns (5 to 30), so that the nulls are known and P^X is not. FDR ± its standard error, and power after the",
+    "columns (6 to 30), so that the nulls are known and P^X is not. FDR ± its standard error, and power after the",
     "slash; **in bold an FDR more than two standard errors above its target**. P^X is fitted once a table,",
     "knockoffs are drawn anew for each draw of labels. `knockoffs reproduce tables` makes this page again.",
     "",
