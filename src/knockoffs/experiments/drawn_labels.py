@@ -11,7 +11,6 @@ from knockoffs.table.table import Table
 MOST_MISSING = 0.1  # share of missing cells up to which a column may matter
 FEWEST, MOST = 6, 30  # columns that matter: knockoff+ selects 5 or more at 0.2, or none
 CLIP = 3.0  # robust standard deviations; beyond them a value counts as this, or one row would be all of the signal
-STRENGTH = {"linear": 10.0, "curved": 16.0}  # about the t statistic of one of the columns that matter, by itself
 
 
 def draw_truth(
@@ -31,14 +30,16 @@ def draw_truth(
     return truth
 
 
-def linear_labels(table: Table, truth: NDArray[np.bool_], rng: Generator) -> NDArray:
+def linear_labels(table: Table, truth: NDArray[np.bool_], rng: Generator, *, strength: float = 10.0) -> NDArray:
     """Numbers: a sum of effects of random sign, one for each column that matters, and Gaussian noise."""
     effects = np.stack([linear_effect(table, j, rng) for j in np.flatnonzero(truth).tolist()], axis=1)
     signal = unit(effects @ rng.choice([-1.0, 1.0], effects.shape[1]))
-    return signal + noise_of("linear", *effects.shape) * rng.standard_normal(len(signal))
+    return signal + noise_of(strength, *effects.shape) * rng.standard_normal(len(signal))
 
 
-def curved_labels(table: Table, truth: NDArray[np.bool_], rng: Generator) -> NDArray[np.intp]:
+def curved_labels(
+    table: Table, truth: NDArray[np.bool_], rng: Generator, *, strength: float = 16.0
+) -> NDArray[np.intp]:
     """Two classes: steps, humps and slopes in ranks, and products of pairs of columns, cut at the median."""
     matter = np.flatnonzero(truth).tolist()
     main = np.stack([curved_effect(table, j, rng) for j in matter], axis=1)
@@ -46,16 +47,16 @@ def curved_labels(table: Table, truth: NDArray[np.bool_], rng: Generator) -> NDA
     pairs = rng.permutation(len(matter))[: len(matter) // 2 * 2].reshape(2, -1)
     products = np.stack([unit(a) for a in (ranks[:, pairs[0]] * ranks[:, pairs[1]]).T], axis=1)
     signal = unit(main @ rng.choice([-1.0, 1.0], main.shape[1]) + products @ rng.choice([-1.0, 1.0], products.shape[1]))
-    seen = signal + noise_of("curved", *main.shape) * rng.standard_normal(len(signal))
+    seen = signal + noise_of(strength, *main.shape) * rng.standard_normal(len(signal))
     return (seen > np.median(seen)).astype(np.intp)
 
 
 LABELS = {"linear": linear_labels, "curved": curved_labels}
 
 
-def noise_of(labels: str, n: int, k: int) -> float:
-    """Deviation of the noise beside a signal of variance one with k equal parts."""
-    return float(np.sqrt(n / k) / STRENGTH[labels])
+def noise_of(strength: float, n: int, k: int) -> float:
+    """Deviation of the noise beside a signal of variance one with k equal parts, which have about this t statistic."""
+    return float(np.sqrt(n / k) / strength)
 
 
 def linear_effect(table: Table, j: int, rng: Generator) -> NDArray:

@@ -85,7 +85,15 @@ def above(table: Rows) -> list[str]:
     if not bad:
         return ["Nowhere: every FDR of the default is at most its target plus two standard errors."]
     return [
-        f"- {row['table']}, {row['labels']} labels, {row['method']} at {row['target_fdr']:g}: {row['fdr']:.3f}; of the "
-        f"nulls `{row['worst_null']}` is selected most often, in {100 * row['worst_share']:.0f} % of its draws."
+        f"- {row['table']}, {row['labels']} labels, {row['method']} at {row['target_fdr']:g}: {row['fdr']:.3f}"
+        + worst_of(row)
         for row in bad
     ]
+
+
+def worst_of(row: Row) -> str:
+    """Say which null is selected most often, where it is known."""
+    if "worst_null" not in row:
+        return "."
+    share = 100 * row["worst_share"]
+    return f"; of the nulls `{row['worst_null']}` is selected most often, in {share:.0f} % of its draws."
