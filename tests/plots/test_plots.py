@@ -44,7 +44,7 @@ def numbers():
     return X, X[:, :8].sum(axis=1) + rng.standard_normal(300)
 
 
-COMMON = {"feature_model": "gaussian", "estimator": "lasso", "fdr": 0.2}
+COMMON = {"feature_model": "gaussian", "estimator": "linear", "fdr": 0.2}
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +88,7 @@ def test_every_plot_takes_axes_and_gives_them_back(selector, drawn):
         assert draw(ax=ax) is ax
         assert not plt.get_fignums()  # no figure but the one given
         assert draw().figure.number in plt.get_fignums()
+        plt.close("all")
     ax = Figure().subplots()
     assert selector.plot_knockoffs("x3", ax=ax) is ax
     assert len(selector.plot_knockoffs("x3")) == 3
@@ -106,13 +107,14 @@ def test_names_are_only_names(mixed):
 
 def test_paths_meet_W_at_one_whatever_the_seed_was(numbers, drawn, selector):
     path = selector.lambda_path(np.array([0.0, 0.5, 1.0]))
-    assert np.array_equal(path.W[:, 2], selector.W_)
+    same = {"rtol": 1e-9, "atol": 1e-12}  # other code adds up the same losses
+    assert np.allclose(path.W[:, 2], selector.W_, **same)
     assert np.abs(path.W[:, 0]).max() == 0
     again = drawn.lambda_path(np.array([1.0, 2.0]))
-    assert np.array_equal(again.W[:, 0], drawn.selection_.draws[0])
+    assert np.allclose(again.W[:, 0], drawn.selection_.draws[0], **same)
     for state in (None, np.random.default_rng(5)):
         loose = KnockoffSelector(**COMMON, importance="swap", random_state=state).fit(*numbers)
-        assert np.array_equal(loose.lambda_path([1.0, 2.0]).W[:, 0], loose.W_)
+        assert np.allclose(loose.lambda_path([1.0, 2.0]).W[:, 0], loose.W_, **same)
 
 
 def test_paths_of_named_features(selector):

@@ -253,7 +253,8 @@ def verdict(facts: Facts) -> str:
 <div class="scroll" role="region" aria-label="Checks of the knockoffs" tabindex="0"><table>
 <caption>Checks, on {count(found.n_rows, "row")}; no check looks at the target.</caption>
 <thead><tr><th scope="col">check</th><th scope="col" class="number">p-value</th>
-<th scope="col" class="number">effect</th><th scope="col">what was seen</th></tr></thead><tbody>{rows}</tbody></table></div>
+<th scope="col" class="number">effect</th><th scope="col">what was seen</th></tr></thead>
+<tbody>{rows}</tbody></table></div>
 """
 
 
@@ -264,10 +265,8 @@ def model(facts: Facts) -> str:
     criterion = getattr(law, "criterion", None)
     if isinstance(criterion, dict) and criterion:
         drawn = draw_criterion(criterion, getattr(law, "n_classes", getattr(law, "n_components", None)))
-        if drawn:
-            parts.append(
-                f"<figure>{drawn}<figcaption>Criterion by the number of classes, smaller is better.</figcaption></figure>"
-            )
+        told = "Criterion by the number of classes: the smaller, the better."
+        parts.append(f"<figure>{drawn}<figcaption>{told}</figcaption></figure>" if drawn else "")
     if facts.table is not None:
         columns = facts.table.columns
         kinds = ", ".join(f"{n:,} {kind}" for kind, n in Counter(column.kind for column in columns).most_common())
