@@ -29,7 +29,7 @@ from knockoffs.errors import InputError, KnockoffWarning, unknown_option
 from knockoffs.evidence import WAYS
 from knockoffs.features.source import Brought, KnockoffSource, knockoff_source
 from knockoffs.filter import RULES, check_fdr, check_offset
-from knockoffs.importance.lambda_path import LambdaPath
+from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.procedure import select_by_tests, select_features
 from knockoffs.registry import find, key_of
 from knockoffs.seeds import as_generator
@@ -215,6 +215,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             rows=self.rows,
             n_folds=_count(self.n_folds, "n_folds", 2),
             n_fits=_count(self.n_fits, "n_fits", 1),
+            n_columns=len(table.columns),
         )
         rule = self.rule if callable(self.rule) else find(RULES, "rule", str(self.rule))
         n_draws = _count(self.n_draws, "n_draws", 1)

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from knockoffs.importance.lambda_path import LambdaPath
+from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.report.facts import Facts, direction
 from knockoffs.report.page import page
 from knockoffs.sampling.pair import Pair

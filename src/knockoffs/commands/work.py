@@ -209,9 +209,9 @@ def sample_genotypes(
     bed: Path, out: Path, parameters: Mapping[str, Any], *, rows_at_once: int, fresh: bool, force: bool
 ) -> None:
     """Write knockoffs of a .bed file as another .bed file, by fastPHASE's model of the genotypes."""
+    from knockoffs.features.genotypes import check_bed_output, fastphase_models, sample_knockoffs_bed
     from knockoffs.registry import check_options
     from knockoffs.seeds import as_generator
-    from knockoffs.table.plink import check_bed_output, fastphase_models, sample_knockoffs_bed
 
     jobs, seed, options = parameters["jobs"], parameters["seed"], parameters["feature_model_options"]
     prepare_jobs(jobs)

@@ -15,7 +15,8 @@ from knockoffs.defaults import choose
 from knockoffs.errors import InputError, unknown_option
 from knockoffs.features.source import Settled
 from knockoffs.importance.accuracy_drop import FAKES
-from knockoffs.importance.lambda_path import LambdaPath, check_lams
+from knockoffs.importance.paths.lambda_path import LambdaPath
+from knockoffs.importance.paths.moves import check_lams
 from knockoffs.plots.layout import apart
 from knockoffs.plots.look import LINES, QUIET, new_axes, plain, short, tidy
 from knockoffs.registry import find

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.importance.lambda_path import LambdaPath
+from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.report.levels import Stop, ranked, start, stops
 from knockoffs.report.words import LONGEST, number, shorten_names
 from knockoffs.selection import Selection

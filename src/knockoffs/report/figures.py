@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.importance.lambda_path import LambdaPath
+from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.plots.layout import apart, largest
 from knockoffs.plots.margins import Margin
 from knockoffs.report.svg import bottom_axis, dot, drawing, label, left_axis, line, polyline, rect
