@@ -325,7 +325,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         write_report(facts_of(self, python=python_of(self), path=followed), path, force=force)
 
     def _html_repr(self) -> str:
-        """What a notebook shows: the answer of a fitted selector, else its parameters, as scikit-learn does."""
+        """Return what a notebook shows: the answer of a fitted selector, else its parameters, as scikit-learn does."""
         from sklearn.utils import estimator_html_repr
 
         from knockoffs.report.notebook import answer_html
