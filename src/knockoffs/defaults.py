@@ -13,7 +13,6 @@ from knockoffs.errors import InputError, name_some, unknown_option
 from knockoffs.importance import SCORES, Score
 from knockoffs.importance.best import BestOf
 from knockoffs.importance.losses import LOSSES
-from knockoffs.importance.rows import check_rows
 from knockoffs.importance.statistic import ModelScore
 from knockoffs.registry import find, imported, key_of
 from knockoffs.response import ESTIMATORS, Model, make_estimator, model_of
@@ -154,7 +153,6 @@ def _model_score(
     if rows is None:
         rows = model.rows if score.rows else "in_sample"
         notes["rows"] = f"rows={rows!r}, the default for {kind}"
-    check_rows(rows)
     options = {} if loss is None else {"loss": loss}
     return ModelScore(
         unfitted,

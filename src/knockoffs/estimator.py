@@ -31,7 +31,7 @@ from knockoffs.procedure import select_by_tests, select_features
 from knockoffs.registry import find, key_of
 from knockoffs.seeds import as_generator
 from knockoffs.table.table import MIN_ROWS, Table, check_level, without_columns
-from knockoffs.table.target import Target, as_target, check_weights
+from knockoffs.table.target import Target, as_target
 
 
 class KnockoffSelector(SelectorMixin, BaseEstimator):
@@ -199,8 +199,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         frame, kept = without_columns(X, self.drop)
         source = self._source()
         table = source.read(frame, kinds=self.kinds, min_rows=MIN_ROWS).with_groups(self.groups)
-        weights = check_weights(fit_params.get("sample_weight"), len(table))
-        target = as_target(y, table, task=task_for(self.task, self.estimator), weights=weights)
+        task = task_for(self.task, self.estimator)
+        target = as_target(y, table, task=task, weights=fit_params.get("sample_weight"))
         offset, fdr = check_offset(self.offset), check_fdr(DEFAULT_FDR if self.fdr is None else self.fdr)
         choice = choose(
             target,

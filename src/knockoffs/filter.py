@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -63,6 +64,23 @@ def check_offset(offset: int) -> int:
     return int(offset)
 
 
+@dataclass(frozen=True)
+class Filtered:
+    """What the knockoff filter says of W at one level: see the three functions of the same names."""
+
+    threshold: float
+    q_values: NDArray
+    selected: NDArray[np.bool_]
+
+
+def filter_statistics(W: ArrayLike, fdr: float, offset: int) -> Filtered:
+    """Threshold, q-values and selection at once, at a level and with an offset that were checked before."""
+    W = check_W(W)
+    t, fdp = _fdp_estimates(W, offset)
+    q = _q_values(W, t, fdp)
+    return Filtered(_threshold(t, fdp, fdr), q, q <= fdr)
+
+
 def knockoff_threshold(W: ArrayLike, fdr: float, *, offset: int = 1) -> float:
     """Smallest t among the |W_j| > 0 with (offset + #{W <= -t}) / #{W >= t} <= fdr; infinity if there is none.
 
@@ -84,9 +102,11 @@ def knockoff_threshold(W: ArrayLike, fdr: float, *, offset: int = 1) -> float:
     >>> knockoff_threshold([5, 4, -3], fdr=0.25)
     inf
     """
-    W, q, offset = check_W(W), check_fdr(fdr), check_offset(offset)
-    t, fdp = _fdp_estimates(W, offset)
-    passing = t[fdp <= q]
+    return _threshold(*_fdp_estimates(check_W(W), check_offset(offset)), check_fdr(fdr))
+
+
+def _threshold(t: NDArray, fdp: NDArray, fdr: float) -> float:
+    passing = t[fdp <= fdr]
     return float(passing[0]) if passing.size else float("inf")
 
 
@@ -106,8 +126,11 @@ def q_values(W: ArrayLike, *, offset: int = 1) -> NDArray:
     >>> q_values([5.0, 4.0, -3.0, 2.0, 0.0])
     array([0.5       , 0.5       ,        inf, 0.66666667,        inf])
     """
-    W, offset = check_W(W), check_offset(offset)
-    t, fdp = _fdp_estimates(W, offset)
+    W = check_W(W)
+    return _q_values(W, *_fdp_estimates(W, check_offset(offset)))
+
+
+def _q_values(W: NDArray, t: NDArray, fdp: NDArray) -> NDArray:
     q = np.full(W.shape, np.inf)
     positive = W > 0
     # feature j is selected at level q if some t <= W_j has an estimate <= q: a running minimum from below

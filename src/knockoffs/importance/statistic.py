@@ -88,6 +88,12 @@ class ModelScore:
     saturates: bool = False
     notes: Mapping[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Refuse rows that have no name here, and no fits at all."""
+        check_rows(self.rows)
+        if int(self.n_fits) != self.n_fits or self.n_fits < 1:
+            raise InputError(f"n_fits={self.n_fits!r}: use 1 or more.")
+
     def __call__(self, pair: Pair, target: Target, *, rng: Generator, n_jobs: int | None = None) -> Scored:
         """Scores of the fitted model, averaged over folds and fits."""
         stream, _ = rng.spawn(2)  # the other one is for a choice among models, which there is none of here
@@ -132,9 +138,6 @@ def fit_and_score(
     n_jobs : int, optional
         Fits at a time; the answer does not depend on it.
     """
-    check_rows(statistic.rows)
-    if int(statistic.n_fits) != statistic.n_fits or statistic.n_fits < 1:
-        raise InputError(f"n_fits={statistic.n_fits!r}: use 1 or more.")
     if target.weights is not None:
         check_takes_weights(statistic.estimator)
         pair, target = weighted_rows(pair, target)
