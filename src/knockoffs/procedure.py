@@ -32,6 +32,7 @@ from knockoffs.testing.conditional import conditional_tests
 from knockoffs.validity.verdict import Verdict
 from knockoffs.validity.verdict import verdict as give_verdict
 
+MOST_TESTED = 10_000  # rows of conditional tests, whose cost is that of some hundred draws of every column
 FEWEST_JUDGED = 50  # rows, below which a verdict could see nothing
 Rule = Callable[[NDArray, NDArray], NDArray]
 
@@ -142,9 +143,15 @@ def select_by_tests(
     if table.grouped:
         raise InputError("conditional tests are of single columns: leave out groups, or use method='knockoffs'.")
     pair = settled.sampler.sample(table.X, streams.draws(1)[0])  # which also fills the missing cells
+    rows = np.arange(len(table)) if target.observed is None else np.flatnonzero(target.observed)
+    said: dict[str, str] = {}
+    if len(rows) > MOST_TESTED:  # drawn without a look at either side
+        some = np.sort(streams.test.choice(len(rows), MOST_TESTED, replace=False))
+        rows, target = rows[some], target.rows(some)
+        said["rows"] = f"{MOST_TESTED:,} of the rows, drawn at random, are tested: more would take too long"
     tested = conditional_tests(
         law,
-        pair.X[target.known_rows],
+        pair.X[rows],
         target.values,
         kind=target.kind,
         fdr=check_fdr(fdr),
@@ -163,7 +170,7 @@ def select_by_tests(
         method="conditional_test",
         pair=pair,
         feature_model=settled.model,
-        notes={**(notes or {}), **settled.notes, **tested.notes},
+        notes={**(notes or {}), **settled.notes, **said, **tested.notes},
         W=np.full(len(tested.p_values), np.nan),
         p_values=tested.p_values,
         verdict=judge(pair, table, streams.verdict, n_jobs) if verdict else None,

@@ -292,12 +292,15 @@ def test_options_of_the_feature_model(tmp_path, capsys):
     assert parse_options(["n-components=[1, 2]", "a=x", "b=true"]) == {"n_components": [1, 2], "a": "x", "b": True}
 
 
-def test_demo_selects_from_the_breast_cancer_data(capsys, tmp_path):
+def test_demo_takes_the_diabetes_data_as_they_are(capsys, tmp_path):
     run("demo", "--out", tmp_path)
     out = capsys.readouterr().out
-    assert "of 8 features selected" in out
+    assert "of 10 features selected" in out
+    assert "method='conditional_test', because knockoffs select 10 features or more at 0.1" in out
     assert "false discovery rate" in out  # also where nothing was selected
-    assert len(read_selection(tmp_path / "selection.json").features) == 8
+    names = [feature["name"] for feature in read_selection(tmp_path / "selection.json").features]
+    assert sorted(names)[:4] == ["age", "bmi", "bp", "cholesterol"]
+    assert len(names) == 10
 
 
 # ---- bad calls and bad data ---------------------------------------------------------------------------------

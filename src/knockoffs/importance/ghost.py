@@ -10,7 +10,7 @@ from knockoffs.importance.scores import Scores, sum_by_feature
 from knockoffs.sampling.ghost import check_z
 from knockoffs.sampling.swap import check_features
 
-SHARE = 0.6  # of the penalty that pure noise would need; the choice of GhostKnockoffs with penalised regression
+SHARE = 0.6  # of the penalty that pure noise would need; not tuned
 TOLERANCE = 1e-12  # duality gap, relative to the variance of y
 MAX_SWEEPS = 100_000
 
