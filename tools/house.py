@@ -29,10 +29,14 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("importance", "testing"),
     ("selection",),
     ("procedure", "defaults", "options"),
-    ("estimator", "record", "report"),
-    ("commands", "experiments"),
+    ("plots", "record"),
+    ("report",),
+    ("estimator", "experiments"),
+    ("commands",),
     ("__main__",),
 )
+# the only ways up, each taken inside a function and for a reason
+DOORS = {("selection", "report"): "a notebook asks a selection how it looks"}
 
 
 # The graph
@@ -225,6 +229,12 @@ SAID = {
     "estimator": "KnockoffSelector",
     "options": "every choice, once",
     "record": "selection.json",
+    "selection": "the result, in words",
+    "defaults": "what was not asked for",
+    "plots": "figures of a selection",
+    "report": "one page",
+    "experiments": "the paper, reproduced",
+    "commands": "the command line",
 }
 
 
@@ -278,14 +288,13 @@ def picture() -> str:
         shift = -3 if name in SAID else 4
         lines.append(f'<text x="{x:.0f}" y="{y + shift:.0f}" text-anchor="middle" font-size="13">{number}{name}</text>')
         if name in SAID:
-            lines.append(
-                f'<text x="{x:.0f}" y="{y + 12:.0f}" text-anchor="middle" font-size="10" fill="#555">{SAID[name]}</text>'
-            )
-    lines.append(
-        f'<text x="{MARGIN}" y="{height - 12:.0f}" font-size="11" fill="#555">Imports point down. Red: the rooms that one '
-        "fit (gaussian, lasso) enters, numbered as it comes to them. errors, registry, progress and seeds are used by all."
-        "</text>"
+            small = 'text-anchor="middle" font-size="10" fill="#555"'
+            lines.append(f'<text x="{x:.0f}" y="{y + 12:.0f}" {small}>{SAID[name]}</text>')
+    told = (
+        "Imports point down. Red: the rooms that one fit (gaussian, lasso) enters, numbered as it comes to them. "
+        "errors, registry, progress and seeds are used by all."
     )
+    lines.append(f'<text x="{MARGIN}" y="{height - 12:.0f}" font-size="11" fill="#555">{told}</text>')
     return "\n".join([*lines, "</svg>", ""])
 
 

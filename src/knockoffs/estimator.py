@@ -26,14 +26,14 @@ from knockoffs.defaults import (
     task_for,
 )
 from knockoffs.errors import InputError, KnockoffWarning, unknown_option
-from knockoffs.evidence import WAYS
 from knockoffs.features.source import Brought, KnockoffSource, knockoff_source
-from knockoffs.filter import RULES, check_fdr, check_offset
+from knockoffs.filter import RULES, check_fdr, check_level, check_offset
+from knockoffs.filter.evidence import WAYS
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.procedure import select_by_tests, select_features
 from knockoffs.registry import find, key_of
 from knockoffs.seeds import as_generator
-from knockoffs.table.table import MIN_ROWS, Table, check_level, without_columns
+from knockoffs.table.table import MIN_ROWS, Table, without_columns
 from knockoffs.table.target import Target, as_target
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.commands.output import printable, say
+from knockoffs.commands.output import say
 from knockoffs.commands.work import groups_of, take_apart
 from knockoffs.defaults import choose, task_for
-from knockoffs.errors import InputError
+from knockoffs.errors import InputError, printable
 from knockoffs.features.source import knockoff_source
 from knockoffs.importance.accuracy_drop import FAKES
 from knockoffs.importance.paths.lambda_path import LambdaPath

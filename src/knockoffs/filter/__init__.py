@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -62,6 +63,31 @@ def check_offset(offset: int) -> int:
     if offset not in (0, 1):
         raise InputError(f"offset={offset!r}: use 1 (knockoff+, controls the FDR) or 0 (controls a modified FDR).")
     return int(offset)
+
+
+def check_level(fdr: float, n_features: int, offset: int) -> None:
+    """Refuse a level at which knockoff+ can never select, and name the smallest that can.
+
+    >>> check_level(0.05, 10, 1)
+    Traceback (most recent call last):
+    knockoffs.errors.InputError: fdr=0.05 can never select with 10 features: knockoff+ needs at least 1/fdr = 20
+    selections. Use fdr >= 0.1; offset=0 selects, but does not hold the false discovery rate where few features matter.
+    """
+    if offset == 0 or 1 / n_features <= fdr:
+        return
+    needed = math.ceil(1 / fdr - 1e-9)
+    remedy = remedy_for_few_features(n_features)
+    raise InputError(
+        f"fdr={fdr:g} can never select with {n_features} features: knockoff+ needs at least 1/fdr = {needed} "
+        f"selections. {remedy}" + (" (n_features=1)" if n_features == 1 else "")
+    )
+
+
+def remedy_for_few_features(n_features: int) -> str:
+    """Say what to do where knockoff+ can never select, and what offset=0 costs."""
+    smallest = math.ceil(1e4 / n_features - 1e-9) / 1e4  # rounded up, so that it can be used as it is written
+    caution = "offset=0 selects, but does not hold the false discovery rate where few features matter."
+    return f"Use fdr >= {smallest:g}; {caution}" if n_features > 1 else f"More features are needed; {caution}"
 
 
 @dataclass(frozen=True)
