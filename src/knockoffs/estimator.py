@@ -140,26 +140,26 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self,
         fdr: float | None = None,
         *,
-        feature_model: Any = DEFAULT_FEATURE_MODEL,
+        feature_model: object = DEFAULT_FEATURE_MODEL,
         feature_model_options: Mapping[str, Any] | None = None,
         kinds: Mapping[str, Any] | None = None,
-        estimator: Any = None,
-        importance: Any = None,
-        loss: Any = None,
+        estimator: object = None,
+        importance: object = None,
+        loss: object = None,
         rows: str | None = None,
         n_folds: int = 5,
         n_fits: int = 1,
         task: str | None = None,
-        knockoffs: Any = None,
-        groups: Any = None,
+        knockoffs: object = None,
+        groups: object = None,
         drop: Sequence[str] | None = None,
         method: str = "auto",
         n_draws: int = 1,
         level: str = "fixed",
         verdict: bool = True,
         offset: int = 1,
-        rule: Any = "difference",
-        random_state: Any = None,
+        rule: object = "difference",
+        random_state: object = None,
         n_jobs: int | None = None,
     ) -> None:
         self.fdr = fdr
@@ -262,7 +262,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
 
     # ---- to look at and to send ---------------------------------------------------------------------------------
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: object = None) -> Any:
         """Draw W of the features with the largest |W|, and the threshold; returns the axes (matplotlib)."""
         from knockoffs.plots.features import plot_features
 
@@ -276,21 +276,21 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         check_is_fitted(self)
         return plot_paths(self.lambda_path(**options), self.selection_, features=features, ax=ax)
 
-    def plot_knockoffs(self, column: str, ax: Any = None) -> Any:
+    def plot_knockoffs(self, column: str, ax: object = None) -> Any:
         """Draw a column beside its knockoff: their margins, and their links to the columns nearest to it."""
         from knockoffs.plots.knockoffs import plot_knockoffs
 
         check_is_fitted(self)
         return plot_knockoffs(self.selection_, self.table_, column, ax=ax)
 
-    def plot_stability(self, ax: Any = None) -> Any:
+    def plot_stability(self, ax: object = None) -> Any:
         """Draw how often the features are selected over the draws, with their e-values."""
         from knockoffs.plots.stability import plot_stability
 
         check_is_fitted(self)
         return plot_stability(self.selection_, ax=ax)
 
-    def plot_verdict(self, ax: Any = None) -> Any:
+    def plot_verdict(self, ax: object = None) -> Any:
         """Draw the checks of the knockoffs with their p-values, and the columns that are worst."""
         from knockoffs.plots.verdict import plot_verdict
 
@@ -385,7 +385,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         return tags
 
 
-def _count(value: Any, argument: str, smallest: int) -> int:
+def _count(value: object, argument: str, smallest: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < smallest:
         raise InputError(f"{argument}={value!r}: expected a whole number of at least {smallest}.")
     return int(value)

@@ -40,8 +40,8 @@ Swappable = TypeVar("Swappable", Scored, Scores, NamedScores)
 
 
 def select_features(
-    X: Any,
-    y: Any,
+    X: object,
+    y: object,
     *,
     knockoffs: KnockoffSource,
     statistic: Statistic,
@@ -114,11 +114,11 @@ def select_features(
 
 
 def select_by_tests(
-    X: Any,
-    y: Any,
+    X: object,
+    y: object,
     *,
     knockoffs: KnockoffSource,
-    estimator: Any = "best",
+    estimator: object = "best",
     fdr: float = 0.1,
     verdict: bool = False,
     notes: Mapping[str, str] | None = None,
@@ -197,7 +197,7 @@ class Streams:
 
 
 def prepare(
-    X: Any, y: Any, knockoffs: KnockoffSource, rng: Generator, n_jobs: int | None
+    X: object, y: object, knockoffs: KnockoffSource, rng: Generator, n_jobs: int | None
 ) -> tuple[Table, Target, Settled, Streams]:
     """Table, target and P^X, which is settled without a look at y."""
     table = knockoffs.read(X)
@@ -249,8 +249,8 @@ def check_antisymmetric(rule: Rule) -> None:
 
 
 def follow_lambda(
-    X: Any,
-    y: Any,
+    X: object,
+    y: object,
     *,
     knockoffs: KnockoffSource,
     statistic: ModelScore | BestOf,

@@ -107,7 +107,7 @@ class ModelScore:
             warn_if_saturated(scores)
         return Scored(scores, self.notes, self)
 
-    def along_lambda(self, **options: Any) -> ModelScore:
+    def along_lambda(self, **options: object) -> ModelScore:
         """Score the same model at every lambda of a path: Z has one more axis, shape (n_features, n_lams).
 
         Parameters
@@ -181,7 +181,7 @@ def _fit_and_score_once(statistic: ModelScore, pair: Pair, target: Target, job: 
     )
 
 
-def fit_on(estimator: Any, pair: Pair, target: Target, rows: NDArray, rng: Generator) -> Any:
+def fit_on(estimator: object, pair: Pair, target: Target, rows: NDArray, rng: Generator) -> Any:
     """Fresh copy of a model, fitted on some rows of [X, X_tilde]."""
     part, y = (pair, target) if len(rows) == len(pair) else (pair.rows(rows), target.rows(rows))
     weights = {} if y.weights is None else {"sample_weight": y.weights}
