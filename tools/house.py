@@ -148,8 +148,10 @@ def stub(source: Path = SOURCE) -> str:
 # The walk of one fit
 
 
-def walk_of_fit(feature_model: str | None = "gaussian", estimator: str | None = "lasso") -> tuple[list[str], Counter]:
-    """Modules of the package that one fit enters, in order, and how often every function is called.
+def walk_of_fit(
+    feature_model: str | None = "gaussian", estimator: str | None = "lasso"
+) -> tuple[list[str], Counter, set[tuple[str, str]]]:
+    """Modules that one fit enters, in order; how often every function is called; and which room calls which.
 
     The first fit fills caches and imports; the second is counted.
     """
@@ -165,6 +167,7 @@ def walk_of_fit(feature_model: str | None = "gaussian", estimator: str | None = 
     options = {name: value for name, value in {"feature_model": feature_model, "estimator": estimator}.items() if value}
     entered: dict[str, None] = {}
     calls: Counter = Counter()
+    steps: set[tuple[str, str]] = set()
 
     def tracer(frame: object, event: str, _: object) -> None:
         if event == "call":
@@ -172,6 +175,11 @@ def walk_of_fit(feature_model: str | None = "gaussian", estimator: str | None = 
             if module.split(".")[0] == "knockoffs":
                 entered.setdefault(module)
                 calls[frame.f_code.co_name] += 1  # type: ignore[attr-defined]
+                caller = frame.f_back  # type: ignore[attr-defined]
+                while caller is not None and caller.f_globals.get("__name__", "").split(".")[0] != "knockoffs":
+                    caller = caller.f_back  # through scikit-learn, joblib, ...
+                if caller is not None:
+                    steps.add((room(caller.f_globals["__name__"]), room(module)))
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -182,7 +190,7 @@ def walk_of_fit(feature_model: str | None = "gaussian", estimator: str | None = 
             selector.fit(X, y)
         finally:
             sys.setprofile(None)
-    return list(entered), calls
+    return list(entered), calls, {(a, b) for a, b in steps if a != b}
 
 
 # Counts
@@ -254,12 +262,14 @@ def places() -> dict[str, tuple[float, float]]:
 def picture() -> str:
     """SVG of the rooms, the imports between them (grey, down only) and the walk of one fit (red, numbered)."""
     at = places()
-    walked, _ = walk_of_fit()
+    walked, _, steps = walk_of_fit()
     order = list(dict.fromkeys(room(module) for module in walked))
     height = max(y for _, y in at.values()) + HEIGHT / 2 + MARGIN + 24
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" font-family="sans-serif">',
         f'<rect width="{WIDTH}" height="{height:.0f}" fill="white"/>',
+        '<defs><marker id="tip" markerWidth="8" markerHeight="8" refX="7" refY="3" orient="auto">'
+        '<path d="M0 0 L7 3 L0 6 z" fill="#c44e52"/></marker></defs>',
     ]
     used = rooms()
     for name in sorted(at):
@@ -267,16 +277,11 @@ def picture() -> str:
             if other in ("errors", "registry", "progress", "seeds") or other not in at:
                 continue  # used everywhere, and nothing to see
             (x0, y0), (x1, y1) = at[name], at[other]
-            both = name in order and other in order
-            colour, width = ("#c44e52", 1.6) if both else ("#bbbbbb", 0.8)
-            bend = (x0 + x1) / 2, (y0 + y1) / 2
-            side = y0 + HEIGHT / 2 if y1 > y0 else y0
-            lines.append(
-                f'<path d="M{x0:.0f} {side:.0f} Q{bend[0]:.0f} {bend[1]:.0f} {x1:.0f} {y1 - HEIGHT / 2:.0f}" '
-                f'fill="none" stroke="{colour}" stroke-width="{width}"/>'
-                if y1 > y0
-                else f'<path d="M{x0:.0f} {y0:.0f} L{x1:.0f} {y1:.0f}" stroke="{colour}" stroke-width="{width}"/>'
-            )
+            if y1 <= y0:
+                continue  # a door up, see DOORS
+            walked_too = (name, other) in steps
+            look = 'stroke="#c44e52" stroke-width="1.6" marker-end="url(#tip)"' if walked_too else 'stroke="#cccccc"'
+            lines.append(f'<path d="M{x0:.0f} {y0 + HEIGHT / 2:.0f} L{x1:.0f} {y1 - HEIGHT / 2:.0f}" {look}/>')
     for name, (x, y) in sorted(at.items()):
         on = name in order
         fill, stroke = ("#fbe9e7", "#c44e52") if on else ("#f4f4f4", "#999999")
@@ -291,7 +296,7 @@ def picture() -> str:
             small = 'text-anchor="middle" font-size="10" fill="#555"'
             lines.append(f'<text x="{x:.0f}" y="{y + 12:.0f}" {small}>{SAID[name]}</text>')
     told = (
-        "Imports point down. Red: the rooms that one fit (gaussian, lasso) enters, numbered as it comes to them. "
+        "Imports point down. Red: the calls of one fit (gaussian, lasso), rooms numbered as it first enters them. "
         "errors, registry, progress and seeds are used by all."
     )
     lines.append(f'<text x="{MARGIN}" y="{height - 12:.0f}" font-size="11" fill="#555">{told}</text>')
@@ -307,7 +312,7 @@ def main(arguments: list[str]) -> None:
     sys.path.insert(0, str(SOURCE))
     if arguments[:1] == ["--checks"]:
         chosen: tuple[str | None, str | None] = ("gaussian", "lasso") if arguments[1:] else (None, None)
-        entered, calls = walk_of_fit(*chosen)
+        entered, calls, _ = walk_of_fit(*chosen)
         print(f"{len(entered)} modules: {', '.join(name.removeprefix('knockoffs.') for name in entered)}")
         checks = {name: n for name, n in calls.items() if name.lstrip("_").startswith("check")}
         print("\n".join(f"{n:4} {name}" for name, n in sorted(checks.items(), key=lambda item: -item[1])))
