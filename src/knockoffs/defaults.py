@@ -29,6 +29,7 @@ CONDITIONAL_FAMILIES = ("auto", "latent", "gaussian", "mixture", "naive_bayes", 
 TEST_MODELS = ("best", "lasso", "boosting")  # models of y that conditional tests take by name
 BEST = "best"  # the default model of y: of these, the one that predicts held-out rows best
 BEST_OF = ("lasso", "boosting")
+WIDE = 2  # columns a row, beyond which boosting costs most of the time and hardly ever predicts better
 FEW_ROWS = 100  # a boosted tree needs twenty in a leaf
 BEST_NAMES = (BEST,)
 TASKS = tuple(KINDS_OF_TASK)
@@ -51,6 +52,7 @@ def choose(
     rows: str | None = None,
     n_folds: int = 5,
     n_fits: int = 1,
+    n_columns: int | None = None,
 ) -> Choice:
     """Statistic by a model of y and its score, with defaults by task where nothing was asked for.
 
@@ -67,6 +69,8 @@ def choose(
         On which rows a fitted model is scored.
     n_folds, n_fits : int
         Folds of a cross-fitted score, and fits whose scores are averaged.
+    n_columns : int, optional
+        Columns of the table, where there are so many that boosting is no candidate.
     """
     notes: dict[str, str] = {}
     name = _name_of(estimator)
@@ -80,7 +84,7 @@ def choose(
         if rows == "out_of_bag":
             raise InputError("rows='out_of_bag' is for forests: use it with estimator='forest'.")
         y = target.values if target.weights is None else target.values[target.weights > 0]
-        alone = _why_lasso_alone(y, task, score, asked)
+        alone = _why_lasso_alone(y, task, score, asked, n_columns or 0)
         if alone is None:
             candidates = tuple(_model_score(name, task, {}, **options) for name in BEST_OF)
             folded = tuple(replace(candidate, n_folds=n_folds, n_fits=n_fits) for candidate in candidates)
@@ -105,7 +109,7 @@ def _score_asked_for(importance: Any) -> tuple[Score | None, str]:
     return (ours, "a score") if ours is not None else (Score(importance), "one's own")
 
 
-def _why_lasso_alone(y: NDArray, task: str, score: Score | None, asked: str) -> str | None:
+def _why_lasso_alone(y: NDArray, task: str, score: Score | None, asked: str, n_columns: int) -> str | None:
     """Why boosting is no candidate, if it is none."""
     if score is not None and score.needs is not None:
         return f"importance={asked!r} is for linear models"
@@ -113,6 +117,8 @@ def _why_lasso_alone(y: NDArray, task: str, score: Score | None, asked: str) -> 
         return "an importance score of your own may ask for a linear model; pass another estimator if it does not"
     if len(y) < FEW_ROWS:
         return f"{len(y)} rows are few for boosting, which is considered from {FEW_ROWS}"
+    if n_columns > WIDE * len(y):
+        return f"{n_columns} columns of {len(y)} rows are too many for boosting, which rarely wins there"
     if task == "classification":
         classes, counts = np.unique(y, return_counts=True)
         if counts.min() < 2:

@@ -195,9 +195,16 @@ OPTIONS: tuple[Option, ...] = (
         where=ALL,
         parameter="random_state",
     ),
+    Option(
+        "report",
+        None,
+        "Page for the answer, one .html file that opens without a network.",
+        metavar="FILE",
+        where=("select",),
+    ),
     Option("jobs", None, "Jobs at a time; the answer does not depend on it.", int, where=ALL, parameter="n_jobs"),
 )
-NOT_RECORDED = ("jobs",)  # the answer does not depend on it
+NOT_RECORDED = ("report", "jobs")  # the answer does not depend on them
 
 
 def options_of(face: str) -> dict[str, Option]:

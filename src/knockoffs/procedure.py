@@ -17,7 +17,8 @@ from knockoffs.evidence import combine_draws
 from knockoffs.features.source import KnockoffSource, Settled
 from knockoffs.filter import check_fdr, check_offset, difference, knockoff_filter, knockoff_threshold, q_values
 from knockoffs.importance.best import BestOf
-from knockoffs.importance.lambda_path import Fake, LambdaPath
+from knockoffs.importance.paths.lambda_path import LambdaPath
+from knockoffs.importance.paths.moves import Fake
 from knockoffs.importance.scores import NamedScores, Scores, mean_of
 from knockoffs.importance.statistic import ModelScore, Scored, Statistic
 from knockoffs.progress import track
@@ -31,6 +32,7 @@ from knockoffs.testing.conditional import conditional_tests
 from knockoffs.validity.verdict import Verdict
 from knockoffs.validity.verdict import verdict as give_verdict
 
+MOST_TESTED = 10_000  # rows of conditional tests, whose cost is that of some hundred draws of every column
 FEWEST_JUDGED = 50  # rows, below which a verdict could see nothing
 Rule = Callable[[NDArray, NDArray], NDArray]
 
@@ -145,7 +147,12 @@ def select_by_tests(
     if table.grouped:
         raise InputError("conditional tests are of single columns: leave out groups, or use method='knockoffs'.")
     pair = settled.sampler.sample(table.X, streams.draws(1)[0])  # which also fills the missing cells
-    rows = slice(None) if target.observed is None else target.observed
+    rows = np.arange(len(table)) if target.observed is None else np.flatnonzero(target.observed)
+    said: dict[str, str] = {}
+    if len(rows) > MOST_TESTED:  # drawn without a look at either side
+        some = np.sort(streams.test.choice(len(rows), MOST_TESTED, replace=False))
+        rows, target = rows[some], target.rows(some)
+        said["rows"] = f"{MOST_TESTED:,} of the rows, drawn at random, are tested: more would take too long"
     tested = conditional_tests(
         law,
         pair.X[rows],
@@ -167,7 +174,7 @@ def select_by_tests(
         method="conditional_test",
         pair=pair,
         feature_model=settled.model,
-        notes={**(notes or {}), **settled.notes, **tested.notes},
+        notes={**(notes or {}), **settled.notes, **said, **tested.notes},
         W=np.full(len(tested.p_values), np.nan),
         p_values=tested.p_values,
         verdict=judge(pair, table, streams.verdict, n_jobs) if verdict else None,

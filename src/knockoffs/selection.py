@@ -87,3 +87,9 @@ class Selection:
         if self.verdict is not None and self.verdict.word != "good":
             told += f" The knockoffs look {self.verdict.word}: the promise rests on a P^X that does not fit (verdict)."
         return told
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the answer, and the surest features."""
+        from knockoffs.report.notebook import answer_html
+
+        return answer_html(self)

@@ -16,8 +16,10 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from knockoffs.importance import SCORES
 from knockoffs.importance.accuracy_drop import permuted, swapped
-from knockoffs.importance.lambda_path import BlackBoxPath, both_halves, faked_tables, path_losses
-from knockoffs.importance.tree_paths import TreePath
+from knockoffs.importance.paths.black_box import BlackBoxPath
+from knockoffs.importance.paths.follow import path_losses
+from knockoffs.importance.paths.moves import both_halves, faked_tables
+from knockoffs.importance.paths.tree import TreePath
 from knockoffs.sampling.swap import swap
 
 N_COLUMNS = 5

@@ -120,16 +120,17 @@ def test(table: TableFile, parameters: Parameters, out: OutFolder = None, force:
 
 def run_select(table: Path, parameters: Parameters, out: Path | None, force: bool) -> None:
     """Select, save and show."""
-    jobs = parameters.pop("jobs")
+    jobs, report = parameters.pop("jobs"), parameters.pop("report")
     if parameters["knockoffs"] is not None:
         if parameters["feature_model"] != "auto" or parameters["feature_model_options"]:
             raise bad_call("--knockoffs are used as they are: leave out --feature-model and its options.")
         parameters["feature_model"] = None
     check_call(parameters)
-    from knockoffs.commands.work import check_out, run_selection, save
+    from knockoffs.commands.work import check_out, check_report, run_selection, save
 
     check_out(out, table, parameters, force)
-    record = run_selection(table, parameters, jobs)
+    place = check_report(report, table, parameters, force)
+    record = run_selection(table, parameters, jobs, report=place)
     save(record, out)
     show(record)
 

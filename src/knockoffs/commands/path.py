@@ -16,7 +16,7 @@ from knockoffs.defaults import choose, task_for
 from knockoffs.errors import InputError
 from knockoffs.features.source import knockoff_source
 from knockoffs.importance.accuracy_drop import FAKES
-from knockoffs.importance.lambda_path import LambdaPath
+from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.procedure import follow_lambda
 from knockoffs.seeds import as_generator
 from knockoffs.table.files import write_table_file

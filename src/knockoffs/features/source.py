@@ -220,7 +220,7 @@ def settled(model: Any, how: Mapping[str, Any]) -> Settled:
     """Sampler of a fitted P^X, and its own words about itself."""
     direct = hasattr(model, "as_sampler")  # what is no network over X brings its own sampler
     sampler = model.as_sampler(**how) if direct else NetworkSampler(model.as_network(**how))
-    notes = {"feature_model": f"P^X is {model.say()}"} if hasattr(model, "say") else {}
+    notes = {"feature_model": model.say()} if hasattr(model, "say") else {}
     return Settled(sampler, model, notes)
 
 

@@ -107,9 +107,9 @@ class ModelScore:
         Parameters
         ----------
         **options
-            ``fake`` and ``lams`` of ``knockoffs.importance.lambda_path.path_scores``; the loss is that of the score.
+            ``fake`` and ``lams`` of ``importance.paths.lambda_path.path_scores``; the loss is that of the score.
         """
-        from knockoffs.importance.lambda_path import path_scores
+        from knockoffs.importance.paths.lambda_path import path_scores
 
         options = {"loss": self.options.get("loss"), **options}
         return replace(self, score=path_scores, options=options, saturates=False)

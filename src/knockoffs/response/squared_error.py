@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from knockoffs.response.coordinate_descent import lasso_path
-from knockoffs.response.l1_path import Design, polish, solve_at
+from knockoffs.response.l1_path import Design, solve_at
+from knockoffs.response.polish import polish
 
 CV_TOL = 1e-7  # duality gap relative to |y|^2 on the cross-validated path; the final fit is exact
 MAX_SWEEPS = 10_000
@@ -84,17 +85,17 @@ class SquaredErrorSet:
         """Columns with a nonzero coefficient."""
         return self.columns[self.beta[: self.columns.size] != 0]
 
-    def solve(self, lams: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    def solve(self, alphas: NDArray) -> tuple[NDArray, NDArray, NDArray]:
         """Lasso at several penalties: residuals, held-out loss, R squared."""
         m = self.columns.size
-        path = np.zeros((lams.size, m))
+        path = np.zeros((alphas.size, m))
         if m and self.y2 > 0:
-            lasso_path(self.G, self.c, lams, self.beta, path, m, self.y2, self.tol, MAX_SWEEPS)
+            lasso_path(self.G, self.c, alphas, self.beta, path, m, self.y2, self.tol, MAX_SWEEPS)
         used = np.flatnonzero(path.any(axis=0))
         error = self.y - path[:, used] @ self.X[:, used].T
         error += (path @ self.means[:m])[:, None]
         held = self.row_weights.sum()
-        held_out = error[:, self.rows] ** 2 @ self.row_weights / held if held else np.full(lams.size, np.nan)
+        held_out = error[:, self.rows] ** 2 @ self.row_weights / held if held else np.full(alphas.size, np.nan)
         residual = error * self.weights
         explained = 1 - np.einsum("ij,ij->i", residual, error) / (self.y2 if self.y2 > 0 else 1.0)
         return residual[:, None, :], held_out, explained
@@ -130,14 +131,14 @@ class SquaredError:
         return cho_solve(self._factor[1], right, check_finite=False)
 
 
-def lasso_at(design: Design, y: NDArray, lam: float, columns: NDArray[np.intp]) -> NDArray:
-    """Exact lasso coefficients of the standardised columns at penalty ``lam``, shape (d,).
+def lasso_at(design: Design, y: NDArray, alpha: float, columns: NDArray[np.intp]) -> NDArray:
+    """Exact lasso coefficients of the standardised columns at penalty ``alpha``, shape (d,).
 
     ``columns`` is a first guess of the working set; more join until the optimality conditions hold.
     """
     weights = design.weights / design.weights.sum()
     problem = SquaredErrorSet(design.X, y, weights, slice(0, 0), weights, tol=1e-10)
-    solve_at(design, problem, lam, columns)
+    solve_at(design, problem, alpha, columns)
     beta = np.zeros((1, design.X.shape[1]))
     beta[0, problem.columns] = problem.beta[: problem.columns.size]
-    return polish(SquaredError(design, y), beta, lam)[0]
+    return polish(SquaredError(design, y), beta, alpha)[0]

@@ -7,8 +7,8 @@ pytest.importorskip("bed_reader")
 from bed_reader import open_bed, to_bed
 
 from knockoffs.errors import InputError, KnockoffWarning
+from knockoffs.features import genotypes as drawing
 from knockoffs.features.fastphase import GenotypeModel, Mosaic
-from knockoffs.sampling import sampler
 from knockoffs.table import plink
 
 
@@ -39,7 +39,7 @@ def genotypes(tmp_path):
 
 def run(genotypes, out, seed=1, **options):
     bed, _, models = genotypes
-    return plink.sample_knockoffs_bed(
+    return drawing.sample_knockoffs_bed(
         bed, out, models, rng=np.random.default_rng(seed), **({"rows_at_once": 40} | options)
     )
 
@@ -62,7 +62,7 @@ def test_names_and_missing_calls_survive(genotypes, tmp_path):
 
 def test_a_stopped_run_goes_on(genotypes, tmp_path, monkeypatch):
     whole, _ = plink.read_bed(run(genotypes, tmp_path / "whole.bed"))
-    draw, calls = sampler.sample_knockoffs, []
+    draw, calls = drawing.sample_knockoffs, []
 
     def dies(*arguments):
         if len(calls) == 5:
@@ -70,7 +70,7 @@ def test_a_stopped_run_goes_on(genotypes, tmp_path, monkeypatch):
         calls.append(1)
         return draw(*arguments)
 
-    monkeypatch.setattr(sampler, "sample_knockoffs", dies)
+    monkeypatch.setattr(drawing, "sample_knockoffs", dies)
     with pytest.raises(KeyboardInterrupt):
         run(genotypes, tmp_path / "out.bed")
     assert not (tmp_path / "out.bed").exists()
@@ -82,7 +82,7 @@ def test_a_stopped_run_goes_on(genotypes, tmp_path, monkeypatch):
 
 
 def test_another_run_does_not_go_on_with_these_blocks(genotypes, tmp_path, monkeypatch):
-    monkeypatch.setattr(plink, "_assemble", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(drawing, "_assemble", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         run(genotypes, tmp_path / "out.bed")
     monkeypatch.undo()
@@ -96,7 +96,7 @@ def test_another_run_does_not_go_on_with_these_blocks(genotypes, tmp_path, monke
 def test_one_model_for_all_snps(genotypes, tmp_path):
     bed, X, _ = genotypes
     model = GenotypeModel(mosaic(np.random.default_rng(3), 12))
-    out = plink.sample_knockoffs_bed(bed, tmp_path / "out.bed", model, rng=np.random.default_rng(0))
+    out = drawing.sample_knockoffs_bed(bed, tmp_path / "out.bed", model, rng=np.random.default_rng(0))
     assert plink.read_bed(out)[0].shape == X.shape
     part, names = plink.read_bed(out, rows=slice(10, 20), columns=slice(2, 4))
     assert part.shape == (10, 2) and list(names) == ["rs2", "rs3"]
@@ -106,18 +106,18 @@ def test_errors(genotypes, tmp_path):
     bed, _, models = genotypes
     rng = np.random.default_rng(0)
     with pytest.raises(InputError, match="no model for chromosomes '2'"):
-        plink.sample_knockoffs_bed(bed, tmp_path / "o.bed", {"1": models["1"]}, rng=rng)
+        drawing.sample_knockoffs_bed(bed, tmp_path / "o.bed", {"1": models["1"]}, rng=rng)
     with pytest.raises(InputError, match="chromosome 2 has 5 SNPs, and its model 7"):
-        plink.sample_knockoffs_bed(bed, tmp_path / "o.bed", {"1": models["1"], "2": models["1"]}, rng=rng)
+        drawing.sample_knockoffs_bed(bed, tmp_path / "o.bed", {"1": models["1"], "2": models["1"]}, rng=rng)
     with pytest.raises(InputError, match="must end in .bed"):
-        plink.sample_knockoffs_bed(bed, tmp_path / "o.txt", models, rng=rng)
+        drawing.sample_knockoffs_bed(bed, tmp_path / "o.txt", models, rng=rng)
     with pytest.raises(InputError, match="missing: .bed, .bim, .fam"):
         plink.read_bed(tmp_path / "nothing.bed")
     certain = Mosaic(np.zeros(5), np.full((5, 2), 0.5), np.zeros((5, 2)))
     with pytest.raises(InputError, match="chromosome 2, rows counted from person 0: row .* is impossible"):
-        plink.sample_knockoffs_bed(bed, tmp_path / "o.bed", models | {"2": GenotypeModel(certain)}, rng=rng)
+        drawing.sample_knockoffs_bed(bed, tmp_path / "o.bed", models | {"2": GenotypeModel(certain)}, rng=rng)
     with pytest.raises(InputError, match="chromosome 1 do not lie together"):
-        plink._chromosomes(np.array(["1", "2", "1"]))
+        drawing._chromosomes(np.array(["1", "2", "1"]))
 
 
 def write_fastphase(prefix, model):
@@ -189,11 +189,11 @@ def test_files_of_the_other_allele_are_told(tmp_path):
     X = rng.binomial(2, model.mosaic.frequencies(), size=(500, 40)).astype(np.int8)
     to_bed(tmp_path / "in.bed", X)
     write_fastphase(tmp_path / "right", model)
-    plink.fastphase_models(tmp_path / "in.bed", tmp_path / "right")  # a warning would be an error here
+    drawing.fastphase_models(tmp_path / "in.bed", tmp_path / "right")  # a warning would be an error here
     other = Mosaic(model.mosaic.r, model.mosaic.alpha, 1 - model.mosaic.theta)
     write_fastphase(tmp_path / "wrong", GenotypeModel(other))
     with pytest.warns(KnockoffWarning, match="have correlation -0.9.*count the other allele"):
-        plink.fastphase_models(tmp_path / "in.bed", tmp_path / "wrong")
+        drawing.fastphase_models(tmp_path / "in.bed", tmp_path / "wrong")
 
 
 def test_frequencies_are_those_of_the_chain():
@@ -250,22 +250,22 @@ def test_genotypes_are_not_overwritten_and_folders_of_others_stay(genotypes, tmp
     (tmp_path / "link.bed").symlink_to(bed)
     for out in (bed, tmp_path / "link.bed"):
         with pytest.raises(InputError, match="is what is read"):
-            plink.sample_knockoffs_bed(bed, out, models, rng=rng, force=True)
+            drawing.sample_knockoffs_bed(bed, out, models, rng=rng, force=True)
     (tmp_path / "o.fam").write_text("theirs")
     with pytest.raises(InputError, match="o.fam is there already"):
-        plink.sample_knockoffs_bed(bed, tmp_path / "o.bed", models, rng=rng)
+        drawing.sample_knockoffs_bed(bed, tmp_path / "o.bed", models, rng=rng)
     (tmp_path / "n.parts").mkdir()
     (tmp_path / "n.parts" / "thesis.txt").write_text("ten years")
     for resume in (True, False):
         with pytest.raises(InputError, match="nothing in it is touched"):
-            plink.sample_knockoffs_bed(bed, tmp_path / "n.bed", models, rng=rng, resume=resume)
+            drawing.sample_knockoffs_bed(bed, tmp_path / "n.bed", models, rng=rng, resume=resume)
     assert (tmp_path / "n.parts" / "thesis.txt").read_text() == "ten years"
     assert before == {ending: bed.with_suffix(ending).read_bytes() for ending in plink.ENDINGS}
 
 
 def test_a_damaged_block_is_drawn_again(genotypes, tmp_path, monkeypatch):
     whole = run(genotypes, tmp_path / "whole.bed").read_bytes()
-    monkeypatch.setattr(plink, "_assemble", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(drawing, "_assemble", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         run(genotypes, tmp_path / "out.bed")
     monkeypatch.undo()
@@ -286,5 +286,5 @@ def test_a_chromosome_may_have_any_name(genotypes, tmp_path):
         "\n".join(line.replace("2\t", "../../2\t", 1) if line[0] == "2" else line for line in lines)
     )
     odd = {"1": models["1"], "../../2": models["2"]}
-    out = plink.sample_knockoffs_bed(tmp_path / "in.bed", tmp_path / "out.bed", odd, rng=np.random.default_rng(0))
+    out = drawing.sample_knockoffs_bed(tmp_path / "in.bed", tmp_path / "out.bed", odd, rng=np.random.default_rng(0))
     assert plink.read_bed(out)[0].shape == X.shape

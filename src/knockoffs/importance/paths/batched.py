@@ -22,8 +22,8 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from knockoffs.errors import InputError, unknown_option
-from knockoffs.importance.losses import LOSSES, SMALLEST_PROBABILITY, class_codes
+from knockoffs.errors import unknown_option
+from knockoffs.importance.losses import SMALLEST_PROBABILITY
 from knockoffs.progress import track
 from knockoffs.response.networks import Network, Split, as_tensor, split_network
 
@@ -82,7 +82,7 @@ REGRESSION_LOSSES = ("squared_error", "absolute_error")
 # The evaluation: all features, all lambdas, all repetitions
 
 
-def path_losses(
+def network_losses(
     network: Network | Split,
     XX: Any,
     XX_fake: Any,
@@ -121,7 +121,7 @@ def path_losses(
     """
     split = split_network(network) if isinstance(network, Network) else network
     device, dtype = split.weight.device, split.weight.dtype
-    functions = {_name(loss): _row_loss(loss) for loss in losses}
+    functions = {name_of(loss): _row_loss(loss) for loss in losses}
     grid = np.asarray(lams, dtype=float)
     with torch.inference_mode():
         XX = as_tensor(XX, device, torch.float64)
@@ -271,7 +271,8 @@ def _sum_rows(loss: Tensor, weight: Tensor) -> Tensor:
     return torch.bmm(loss.reshape(shape[0], -1, shape[-1]).double(), weight[:, :, None]).view(shape[:-1])
 
 
-def _name(loss: Any) -> str:
+def name_of(loss: Any) -> str:
+    """Name of a loss, however it was given."""
     return loss if isinstance(loss, str) else getattr(loss, "name", getattr(loss, "__name__", str(loss)))
 
 
@@ -281,98 +282,3 @@ def _row_loss(loss: str | RowLoss) -> RowLoss:
     if loss not in DEVICE_LOSSES:
         raise unknown_option("loss", loss, DEVICE_LOSSES)
     return DEVICE_LOSSES[loss]
-
-
-# The two evaluations of importance/lambda_path.py
-
-
-def loss_at(
-    model: Any,
-    XX: NDArray,
-    XX_fake: NDArray,
-    y: NDArray,
-    lams: NDArray,
-    loss: Any,
-    *,
-    feature_of2: NDArray[np.intp],
-    sample_weight: NDArray | None = None,
-) -> NDArray:
-    """Mean loss of a neural network with feature i moved to each lam, shape (2m, L).
-
-    Parameters
-    ----------
-    model : NeuralClassifier, NeuralRegressor or TorchModel
-    XX, XX_fake : array, shape (n, 2 n_columns)
-    y : array, shape (n,)
-        Labels, or values.
-    lams : array, shape (L,)
-    loss : str or Loss
-        A name of `DEVICE_LOSSES` runs on the device; any other `Loss` is called on the predictions of each block.
-    feature_of2 : array of int, shape (2 n_columns,)
-    sample_weight : array, shape (n,), optional
-    """
-    width = getattr(model, "n_features_in_", XX.shape[1])
-    if XX.shape[1] != width:
-        raise InputError(f"XX has {XX.shape[1]} columns: the model takes {width}.")
-    classes = getattr(model, "classes_", None)
-    name = _name(loss)
-    row_loss: str | RowLoss = name
-    codes = y.astype(float) if classes is None else class_codes(y, classes)
-    if isinstance(loss, str) and name not in LOSSES:
-        raise unknown_option("loss", name, LOSSES)
-    known = LOSSES[name] if isinstance(loss, str) else loss
-    if name not in DEVICE_LOSSES or LOSSES[name] is not known:  # a user's may have the same name as one of ours
-        row_loss = _on_host(known, classes)
-    elif (name in REGRESSION_LOSSES) != (classes is None):
-        kind, fitting = ("regressor", REGRESSION_LOSSES) if classes is None else ("classifier", CLASSIFIER_LOSSES)
-        raise InputError(f"loss={name!r} does not fit a {kind}: use one of {', '.join(map(repr, fitting))}.")
-    weight = None if sample_weight is None else sample_weight[None]
-    losses = path_losses(
-        model.split(), XX[None], XX_fake[None], codes[None], lams, [row_loss],
-        feature_of2=feature_of2, sample_weight=weight,
-    )  # fmt: skip
-    return next(iter(losses.values()))[0]
-
-
-CLASSIFIER_LOSSES = tuple(name for name in DEVICE_LOSSES if name not in REGRESSION_LOSSES)
-
-
-def loss_integral(
-    model: Any,
-    XX: NDArray,
-    XX_fake: NDArray,
-    y: NDArray,
-    low: float,
-    high: float,
-    loss: Any,
-    *,
-    n_lams: int = 21,
-    feature_of2: NDArray[np.intp],
-    sample_weight: NDArray | None = None,
-) -> NDArray:
-    """Integral of the mean loss over lam from low to high, by the trapezoid rule on n_lams points, shape (2m,)."""
-    lams = np.linspace(low, high, n_lams)
-    values = loss_at(model, XX, XX_fake, y, lams, loss, feature_of2=feature_of2, sample_weight=sample_weight)
-    return np.trapezoid(values, lams, axis=1)
-
-
-def _on_host(loss: Any, classes: NDArray | None) -> RowLoss:
-    """Turn a `Loss`, a function of arrays, into a function of tensors."""
-
-    def row_loss(output: Tensor, y: Tensor) -> Tensor:
-        flat = output.reshape(-1, output.shape[-1]).double()
-        codes = y.reshape(-1).cpu().numpy()
-        labels = codes if classes is None else classes[codes]
-        if classes is None:
-            prediction = flat[:, 0].cpu().numpy()
-        elif loss.needs == "predict_proba":
-            prediction = flat.softmax(-1).cpu().numpy()
-        elif loss.needs == "predict":
-            prediction = classes[flat.argmax(-1).cpu().numpy()]
-        else:
-            logits = flat.cpu().numpy()
-            prediction = logits - logits[:, :1] if logits.shape[1] == 2 else logits  # as decision_function: (0, f)
-        rows = np.asarray(loss.function(labels, prediction, classes), dtype=float)
-        return as_tensor(rows, output.device).view(output.shape[:-1])
-
-    return row_loss

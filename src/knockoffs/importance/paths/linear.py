@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax, spence
 
-from knockoffs.importance.lambda_path import Moves
 from knockoffs.importance.losses import LOSSES, SMALLEST_PROBABILITY, Loss, class_codes
+from knockoffs.importance.paths.moves import Moves
 
 LARGEST_LOG_LOSS = -np.log(SMALLEST_PROBABILITY)
 N_PANELS, N_POINTS = 32, 8  # Gauss-Legendre, where no closed form is used

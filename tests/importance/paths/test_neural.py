@@ -10,9 +10,13 @@ from knockoffs.errors import InputError
 
 torch = pytest.importorskip("torch")
 
-from knockoffs.importance.neural_paths import CLASSIFIER_LOSSES, loss_at, loss_integral, path_losses  # noqa: E402
-from knockoffs.response.networks import outputs, train_classifiers  # noqa: E402
-from knockoffs.response.neural import NeuralClassifier, NeuralRegressor, TorchModel  # noqa: E402
+from knockoffs.importance.paths.batched import network_losses  # noqa: E402
+from knockoffs.importance.paths.follow import loss_integral  # noqa: E402
+from knockoffs.importance.paths.neural import CLASSIFIER_LOSSES, loss_at  # noqa: E402
+from knockoffs.response.networks import outputs  # noqa: E402
+from knockoffs.response.neural import NeuralClassifier, NeuralRegressor  # noqa: E402
+from knockoffs.response.torch_model import TorchModel  # noqa: E402
+from knockoffs.response.training import train_classifiers  # noqa: E402
 
 LAMS = np.array([0.0, 0.5, 1.0, 3.0, 10.0])
 OWNERS = np.array([0, 0, 1, 2, 3, 3, 4, 5])  # four columns a half, three features, the first of two columns
@@ -72,7 +76,7 @@ def test_path_losses_are_those_of_plain_predictions(owners, dtype, tolerance, me
     XX, XX_fake, y = data()
     network = trained(XX, y, dtype)
     weight = np.random.default_rng(1).uniform(size=y.shape)
-    losses = path_losses(
+    losses = network_losses(
         network, XX, XX_fake, y, LAMS, CLASSIFIER_LOSSES,
         feature_of2=owners, sample_weight=weight, memory_bytes=memory,
     )  # fmt: skip
@@ -87,8 +91,8 @@ def test_path_losses_are_those_of_plain_predictions(owners, dtype, tolerance, me
 def test_the_test_above_sees_a_move_of_the_wrong_column():
     XX, XX_fake, y = data()
     network = trained(XX, y)
-    right = path_losses(network, XX, XX_fake, y, LAMS, ["log_loss"])["log_loss"]
-    wrong = path_losses(network, XX, XX_fake[:, :, ::-1].copy(), y, LAMS, ["log_loss"])["log_loss"]
+    right = network_losses(network, XX, XX_fake, y, LAMS, ["log_loss"])["log_loss"]
+    wrong = network_losses(network, XX, XX_fake[:, :, ::-1].copy(), y, LAMS, ["log_loss"])["log_loss"]
     assert np.abs(right - wrong)[:, :, 1:].min(axis=0).max() > 0.1
     np.testing.assert_array_equal(right[:, :, 0], wrong[:, :, 0])
 
@@ -166,8 +170,8 @@ def test_flip_sign_in_float32():
     XX, XX_fake, y = data(R=2, n=200)
     network = trained(XX, y)
     other, order = swap_network(network, np.array([True, False, True, True]))
-    before = path_losses(network, XX, XX_fake, y, LAMS)
-    after = path_losses(other, XX[:, :, order], XX_fake[:, :, order], y, LAMS)
+    before = network_losses(network, XX, XX_fake, y, LAMS)
+    after = network_losses(other, XX[:, :, order], XX_fake[:, :, order], y, LAMS)
     for name in ("accuracy", "log_loss"):
         np.testing.assert_allclose(after[name], before[name][:, order], rtol=1e-8)
 

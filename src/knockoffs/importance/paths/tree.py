@@ -21,9 +21,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
-from knockoffs.importance.lambda_path import Moves
 from knockoffs.importance.losses import LOSSES, SMALLEST_MEAN, SMALLEST_PROBABILITY, Loss, check_counts, class_codes
-from knockoffs.importance.tree_arrays import IDENTITY, LOGARITHM, LOGISTIC, PROBABILITY, TreeArrays, tree_arrays
+from knockoffs.importance.paths.moves import Moves
+from knockoffs.response.tree_arrays import IDENTITY, LOGARITHM, LOGISTIC, PROBABILITY, TreeArrays, tree_arrays
 
 LOSS_CODES = {
     "accuracy": 0,
