@@ -25,10 +25,11 @@ print(selector.explain())
 
 # %%
 # Why is no measurement of the blood among them, when a linear regression is sure of the triglycerides? Because four of
-# them determine one another, though not linearly. LDL was not measured but computed, as cholesterol - HDL - triglycerides
-# / 5, and the column of the triglycerides holds their logarithm. Given three of the four the last is known, so none of
-# them can matter given the others. P^X has found the bent relation by its classes: a column drawn anew is nearly itself,
-# and does not stand out. One Gaussian cannot see it, and calls three of the four clear discoveries.
+# them determine one another, though not linearly. LDL was not measured but computed, as cholesterol - HDL -
+# triglycerides / 5, and the column of the triglycerides holds their logarithm. Given three of the four the last is
+# known, so none of them can matter given the others. P^X has found the bent relation by its classes: a column drawn
+# anew is nearly itself, and does not stand out. One Gaussian cannot see it, and calls three of the four clear
+# discoveries.
 gaussian = KnockoffSelector(random_state=0, estimator="lasso", feature_model="gaussian").fit(X, y)
 implied = np.log((X["cholesterol"] - X["ldl"] - X["hdl"]).clip(lower=1))
 r = np.corrcoef(implied, X["triglycerides"])[0, 1]
