@@ -176,6 +176,13 @@ def test_every_page_is_on_the_map():
         assert page.name == "index.md" or f"({page.name})" in index, f"docs/index.md does not mention {page.name}"
 
 
+def test_tests_that_pages_name_are_there():
+    for page in ALL_PAGES:
+        for file, name in re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", page.read_text(encoding="utf-8")):
+            assert (ROOT / file).exists(), f"{page.name} names {file}, which is not there"
+            assert f"def {name}" in (ROOT / file).read_text(encoding="utf-8"), f"{page.name} names {file}::{name}"
+
+
 # ---- the page of options ---------------------------------------------------------------------------------------
 
 OPTIONS_TABLE = re.compile(r"(?<=<!-- options -->\n).*?(?=<!-- end of options -->)", re.DOTALL)

@@ -344,8 +344,9 @@ def demo(
     save(record, out)
     show(record)
     put(
-        "\nThe target is the progression of diabetes one year on. The six measurements of the blood nearly determine "
-        "one another (cholesterol / hdl is a ratio of two others), so each says little that the rest does not. "
+        "\nThe target is the progression of diabetes one year on. Why no cholesterol? LDL was computed from "
+        "cholesterol, HDL and triglycerides, so given three of these four columns the last is known, and none can "
+        "matter given the others. P^X has found that; a linear regression is sure of the triglycerides. "
         "Your own table: knockoffs select TABLE --target COLUMN"
     )
 
