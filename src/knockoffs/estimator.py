@@ -384,7 +384,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.allow_nan = self._takes_missing()
-        # labels are taken too, but the tags "categorical" and "string" promise other things: codes alone, and any object
+        # labels are taken too, but the tags "categorical" and "string" promise other things: codes alone, any object
         return tags
 
     def _takes_missing(self) -> bool:
