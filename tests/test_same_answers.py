@@ -192,7 +192,8 @@ def plink(folder):
     from bed_reader import to_bed
 
     from knockoffs.features.fastphase import GenotypeModel, Mosaic
-    from knockoffs.table.plink import read_bed, sample_knockoffs_bed
+    from knockoffs.features.genotypes import sample_knockoffs_bed
+    from knockoffs.table.plink import read_bed
 
     rng = np.random.default_rng(2)
     mosaic = Mosaic(np.full(8, 0.3), rng.dirichlet(np.ones(3), size=8), rng.uniform(0.1, 0.9, size=(8, 3)))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
@@ -24,15 +26,16 @@ from knockoffs.defaults import (
     task_for,
 )
 from knockoffs.errors import InputError, KnockoffWarning, unknown_option
-from knockoffs.evidence import WAYS
 from knockoffs.features import FAMILIES, family_of
 from knockoffs.features.source import Brought, KnockoffSource, knockoff_source
-from knockoffs.filter import RULES, check_fdr, check_offset
+from knockoffs.filter import RULES, check_fdr, check_level, check_offset
+from knockoffs.filter.evidence import WAYS
+from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.procedure import select_by_tests, select_features
 from knockoffs.registry import find, key_of
 from knockoffs.seeds import as_generator
-from knockoffs.table.table import MIN_ROWS, Table, check_level, without_columns
-from knockoffs.table.target import Target, as_target, check_weights
+from knockoffs.table.table import MIN_ROWS, Table, without_columns
+from knockoffs.table.target import Target, as_target
 
 
 class KnockoffSelector(SelectorMixin, BaseEstimator):
@@ -117,6 +120,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         Whether the knockoffs could be told from the features: ``verdict_.word`` is "good", "doubtful" or "broken".
     table_ : Table
         The table as it was read: names, kinds and labels of its columns.
+    target_ : Target
+        The target as it was read: what it is, and the rows in which it is known.
     selection_ : Selection
         All of the above, with notes on what was chosen by default.
     n_features_in_ : int
@@ -136,26 +141,26 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self,
         fdr: float | None = None,
         *,
-        feature_model: Any = DEFAULT_FEATURE_MODEL,
+        feature_model: object = DEFAULT_FEATURE_MODEL,
         feature_model_options: Mapping[str, Any] | None = None,
         kinds: Mapping[str, Any] | None = None,
-        estimator: Any = None,
-        importance: Any = None,
-        loss: Any = None,
+        estimator: object = None,
+        importance: object = None,
+        loss: object = None,
         rows: str | None = None,
         n_folds: int = 5,
         n_fits: int = 1,
         task: str | None = None,
-        knockoffs: Any = None,
-        groups: Any = None,
+        knockoffs: object = None,
+        groups: object = None,
         drop: Sequence[str] | None = None,
         method: str = "auto",
         n_draws: int = 1,
         level: str = "fixed",
         verdict: bool = True,
         offset: int = 1,
-        rule: Any = "difference",
-        random_state: Any = None,
+        rule: object = "difference",
+        random_state: object = None,
         n_jobs: int | None = None,
     ) -> None:
         self.fdr = fdr
@@ -200,8 +205,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         frame, kept = without_columns(X, self.drop)
         source = self._source()
         table = source.read(frame, kinds=self.kinds, min_rows=MIN_ROWS).with_groups(self.groups)
-        weights = check_weights(fit_params.get("sample_weight"), len(table))
-        target = as_target(y, table, task=task_for(self.task, self.estimator), weights=weights)
+        task = task_for(self.task, self.estimator)
+        target = as_target(y, table, task=task, weights=fit_params.get("sample_weight"))
         offset, fdr = check_offset(self.offset), check_fdr(DEFAULT_FDR if self.fdr is None else self.fdr)
         choice = choose(
             target,
@@ -211,6 +216,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             rows=self.rows,
             n_folds=_count(self.n_folds, "n_folds", 2),
             n_fits=_count(self.n_fits, "n_fits", 1),
+            n_columns=len(table.columns),
         )
         rule = self.rule if callable(self.rule) else find(RULES, "rule", str(self.rule))
         n_draws = _count(self.n_draws, "n_draws", 1)
@@ -220,6 +226,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
 
         common: dict[str, Any] = {"knockoffs": source, "fdr": fdr, "verdict": self.verdict, "n_jobs": self.n_jobs}
         common["rng"] = as_generator(self.random_state)
+        self._generator = deepcopy(common["rng"])  # as it was: lambda paths follow the same draw
         notes = {"task": target.note, **why, **self._said_of_groups(table)}
         if method == "conditional_test":
             model = "best" if self.estimator is None else self.estimator
@@ -236,7 +243,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
                 notes=notes | dict(choice.notes),
                 **common,
             )
-        self.table_ = table
+        self.table_, self.target_ = table, target
         self.W_ = self.selection_.W
         self.threshold_ = self.selection_.threshold
         self.q_values_ = self.selection_.q_values
@@ -253,6 +260,77 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         """Say in one paragraph what was selected and what it means, or why nothing was and what would help."""
         check_is_fitted(self)
         return self.selection_.explain()
+
+    # ---- to look at and to send ---------------------------------------------------------------------------------
+
+    def plot(self, ax: object = None) -> Any:
+        """Draw W of the features with the largest |W|, and the threshold; returns the axes (matplotlib)."""
+        from knockoffs.plots.features import plot_features
+
+        check_is_fitted(self)
+        return plot_features(self.selection_, ax=ax)
+
+    def plot_paths(self, features: Sequence[str] | None = None, *, ax: Any = None, **options: Any) -> Any:
+        """Draw W along lambda, for some features by name; the model of y is fitted again, P^X and knockoffs are not."""
+        from knockoffs.plots.paths import plot_paths
+
+        check_is_fitted(self)
+        return plot_paths(self.lambda_path(**options), self.selection_, features=features, ax=ax)
+
+    def plot_knockoffs(self, column: str, ax: object = None) -> Any:
+        """Draw a column beside its knockoff: their margins, and their links to the columns nearest to it."""
+        from knockoffs.plots.knockoffs import plot_knockoffs
+
+        check_is_fitted(self)
+        return plot_knockoffs(self.selection_, self.table_, column, ax=ax)
+
+    def plot_stability(self, ax: object = None) -> Any:
+        """Draw how often the features are selected over the draws, with their e-values."""
+        from knockoffs.plots.stability import plot_stability
+
+        check_is_fitted(self)
+        return plot_stability(self.selection_, ax=ax)
+
+    def plot_verdict(self, ax: object = None) -> Any:
+        """Draw the checks of the knockoffs with their p-values, and the columns that are worst."""
+        from knockoffs.plots.verdict import plot_verdict
+
+        check_is_fitted(self)
+        return plot_verdict(self.selection_, ax=ax)
+
+    def lambda_path(self, lams: Any = None, *, fake: str = "swapped") -> LambdaPath:
+        """W of every feature along lambda, for the knockoffs of the (first) draw; at 1 it is that of the score Swap."""
+        from knockoffs.plots.paths import follow_selector
+
+        check_is_fitted(self)
+        return follow_selector(self, lams, fake)
+
+    def report(self, path: str | os.PathLike[str], *, paths: bool = False, force: bool = False) -> None:
+        """Write the answer as a page, one file that opens in any browser without a network.
+
+        Parameters
+        ----------
+        path : str or path
+            Ends in .html. An earlier report is replaced; another file only with ``force``.
+        paths : bool
+            Whether lambda paths are followed for it, which fits the model of y again.
+        force : bool
+        """
+        from knockoffs.report.provenance import python_of
+        from knockoffs.report.write import check_report_place, facts_of, write_report
+
+        check_is_fitted(self)
+        check_report_place(path, force=force)
+        followed = self.lambda_path() if paths else None
+        write_report(facts_of(self, python=python_of(self), path=followed), path, force=force)
+
+    def _html_repr(self) -> str:
+        """Return what a notebook shows: the answer of a fitted selector, else its parameters, as scikit-learn does."""
+        from sklearn.utils import estimator_html_repr
+
+        from knockoffs.report.notebook import answer_html
+
+        return answer_html(self.selection_) if hasattr(self, "selection_") else estimator_html_repr(self)
 
     def _source(self) -> KnockoffSource:
         if self.knockoffs is not None:
@@ -320,7 +398,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         return fits or hasattr(self.feature_model, "as_sampler")
 
 
-def _count(value: Any, argument: str, smallest: int) -> int:
+def _count(value: object, argument: str, smallest: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < smallest:
         raise InputError(f"{argument}={value!r}: expected a whole number of at least {smallest}.")
     return int(value)

@@ -112,7 +112,7 @@ OPTIONS: tuple[Option, ...] = (
         "level",
         "fixed",
         "fixed; or post-hoc, which may state a larger level after looking, where nothing is found at that asked for.",
-        known=_names("evidence:WAYS"),
+        known=_names("filter.evidence:WAYS"),
     ),
     Option("offset", 1, "1 (knockoff+) or 0, which does not hold the false discovery rate.", int),
     Option("verdict", True, "Check the knockoffs against the features, without a look at the target.", bool),
@@ -195,9 +195,16 @@ OPTIONS: tuple[Option, ...] = (
         where=ALL,
         parameter="random_state",
     ),
+    Option(
+        "report",
+        None,
+        "Page for the answer, one .html file that opens without a network.",
+        metavar="FILE",
+        where=("select",),
+    ),
     Option("jobs", None, "Jobs at a time; the answer does not depend on it.", int, where=ALL, parameter="n_jobs"),
 )
-NOT_RECORDED = ("jobs",)  # the answer does not depend on it
+NOT_RECORDED = ("report", "jobs")  # the answer does not depend on them
 
 
 def options_of(face: str) -> dict[str, Option]:

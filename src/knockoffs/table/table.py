@@ -7,7 +7,6 @@ data is refused here, in one pass, so that the rest of the package trusts what i
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,7 +41,6 @@ __all__ = [
     "as_table",
     "check_finite",
     "check_knockoffs",
-    "check_level",
     "code_whole_numbers",
     "is_frame",
     "is_missing",
@@ -452,31 +450,6 @@ def check_finite(X: NDArray[np.float64], names: Sequence[str], argument: str = "
         f"{argument} contains {found} in {_columns(bad)}, the first in row {i}, column {names[j]!r}: "
         "drop or impute these values before the selection; fill them in by a model of the features, not of the target."
     )
-
-
-def check_level(fdr: float, n_features: int, offset: int) -> None:
-    """Refuse a level at which knockoff+ can never select, and name the smallest that can.
-
-    >>> check_level(0.05, 10, 1)
-    Traceback (most recent call last):
-    knockoffs.errors.InputError: fdr=0.05 can never select with 10 features: knockoff+ needs at least 1/fdr = 20
-    selections. Use fdr >= 0.1; offset=0 selects, but does not hold the false discovery rate where few features matter.
-    """
-    if offset == 0 or 1 / n_features <= fdr:
-        return
-    needed = math.ceil(1 / fdr - 1e-9)
-    remedy = remedy_for_few_features(n_features)
-    raise InputError(
-        f"fdr={fdr:g} can never select with {n_features} features: knockoff+ needs at least 1/fdr = {needed} "
-        f"selections. {remedy}" + (" (n_features=1)" if n_features == 1 else "")
-    )
-
-
-def remedy_for_few_features(n_features: int) -> str:
-    """Say what to do where knockoff+ can never select, and what offset=0 costs."""
-    smallest = math.ceil(1e4 / n_features - 1e-9) / 1e4  # rounded up, so that it can be used as it is written
-    caution = "offset=0 selects, but does not hold the false discovery rate where few features matter."
-    return f"Use fdr >= {smallest:g}; {caution}" if n_features > 1 else f"More features are needed; {caution}"
 
 
 def check_knockoffs(knockoffs: Any, table: Table) -> NDArray[np.float64]:
