@@ -354,7 +354,9 @@ def rows_of(name: str, table: Table, known: Mapping[Work, Arrays | None]) -> Row
         for method in METHODS:
             mine = [arrays for arrays in done if f"W/{method}" in arrays]
             for q in TARGETS if mine else ():
-                rows.append({"table": name, "n": len(table), "d": table.X.shape[1]} | _row(table, labels, method, q, mine))
+                rows.append(
+                    {"table": name, "n": len(table), "d": table.X.shape[1]} | _row(table, labels, method, q, mine)
+                )
     return rows
 
 
