@@ -202,9 +202,16 @@ OPTIONS: tuple[Option, ...] = (
         metavar="FILE",
         where=("select",),
     ),
+    Option(
+        "report_paths",
+        False,
+        "Follow lambda paths for the report, which fits the model of the target once more.",
+        bool,
+        where=("select",),
+    ),
     Option("jobs", None, "Jobs at a time; the answer does not depend on it.", int, where=ALL, parameter="n_jobs"),
 )
-NOT_RECORDED = ("report", "jobs")  # the answer does not depend on them
+NOT_RECORDED = ("report", "report_paths", "jobs")  # the answer does not depend on them
 
 
 def options_of(face: str) -> dict[str, Option]:
