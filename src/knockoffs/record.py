@@ -210,23 +210,23 @@ def _seal(content: Mapping[str, Any]) -> str:
 # ---- reading -----------------------------------------------------------------------------------------------------
 
 
-def _is_count(value: Any) -> bool:
+def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
 
 
-def _is_text(value: Any) -> bool:
+def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _is_texts(value: Any) -> bool:
+def _is_texts(value: object) -> bool:
     return isinstance(value, list) and all(map(_is_text, value))
 
 
-def _is_text_of_text(value: Any) -> bool:
+def _is_text_of_text(value: object) -> bool:
     return isinstance(value, dict) and all(map(_is_text, value.values()))
 
 
-def _is_level(value: Any) -> bool:
+def _is_level(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -351,7 +351,7 @@ def _demand(good: bool, where: str, found: str) -> None:
         raise InputError(f"{where} holds {found}. This is not as knockoffs select wrote it.")
 
 
-def _brief(value: Any) -> str:
+def _brief(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
@@ -421,11 +421,11 @@ def _changes(
     return [(name, f"{show(then.get(name, 'none'))} then, {show(now.get(name, 'none'))} now") for name in names]
 
 
-def _start(sha256: Any) -> str:
+def _start(sha256: object) -> str:
     return f"{str(sha256)[:12]}..."
 
 
-def _writable(value: Any) -> Any:
+def _writable(value: object) -> Any:
     """JSON has no infinity and no numpy: "inf" reads back by float(), and numbers are written to the last bit."""
     if isinstance(value, dict):
         return {str(key): _writable(item) for key, item in value.items()}

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from knockoffs.evidence import combine_draws
 from knockoffs.filter import knockoff_filter, knockoff_threshold, q_values
+from knockoffs.filter.evidence import combine_draws
 from knockoffs.importance.scores import Scores
 from knockoffs.sampling.pair import Pair
 from knockoffs.selection import Selection
@@ -83,7 +83,7 @@ def make_selection(names, W, fdr=0.2, *, rng, n=80, offset=1, judged=True, draws
         selected=knockoff_filter(W, fdr, offset=offset),
         q_values=q_values(W, offset=offset),
         W=W,
-        scores=Scores(W, 0 * W),
+        scores=Scores(W, np.zeros(d)),
         draws=W[None],
         threshold=knockoff_threshold(W, fdr, offset=offset),
         offset=offset,

@@ -17,7 +17,8 @@ import typer
 from knockoffs.commands.calls import bad_call, check_call, check_feature_model, check_picture, prepare_jobs, split_names
 from knockoffs.commands.declare import with_options
 from knockoffs.commands.interrupt import interrupt_once
-from knockoffs.commands.output import UnprintedError, prepare_streams, printable, put, say, show, spoken_warnings
+from knockoffs.commands.output import UnprintedError, prepare_streams, put, say, show, spoken_warnings
+from knockoffs.errors import printable
 
 STOPPED = 130  # status of a program that was ended by Ctrl-C
 

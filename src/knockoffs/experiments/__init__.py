@@ -26,6 +26,7 @@ EXPERIMENTS = {
 STUDIES = {
     "scores": "knockoffs.experiments.score_study",
     "tables": "knockoffs.experiments.real_tables",
+    "designs": "knockoffs.experiments.column_designs",
 }
 SEED = 2019  # the year of the paper
 

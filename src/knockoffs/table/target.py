@@ -59,6 +59,11 @@ class Target:
         return len(self.values) if self.observed is None else len(self.observed)
 
     @property
+    def known_rows(self) -> NDArray[np.bool_] | slice:
+        """Rows of the table whose target is known; a slice where all are, which copies nothing."""
+        return slice(None) if self.observed is None or self.observed.all() else self.observed
+
+    @property
     def task(self) -> Literal["classification", "regression", "count"]:
         """What a model of y is made for: "count" is a regression by the Poisson deviance."""
         if self.kind in ("binary", "classes"):
