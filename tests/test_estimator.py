@@ -46,12 +46,13 @@ EXPLAINED_SKIPS = {"check_array_api_input"}
 
 @pytest.mark.parametrize("feature_model", ["auto", "gaussian"])
 def test_scikit_learns_own_checks_pass(feature_model):
-    """Of knockoffs, with a P^X that takes missing cells and with one that does not; tests/guarantees has the default."""
+    """Of knockoffs, with a P^X that takes missing cells and one that does not; tests/guarantees has the default."""
     with warnings.catch_warnings():
         # the checks fit tables of two columns and of sixteen rows, about which we warn
         warnings.simplefilter("ignore")
         results = check_estimator(
-            KnockoffSelector(feature_model=feature_model, method="knockoffs"), on_fail=None, on_skip=None)
+            KnockoffSelector(feature_model=feature_model, method="knockoffs"), on_fail=None, on_skip=None
+        )
     failed = {result["check_name"]: result["exception"] for result in results if result["status"] == "failed"}
     skipped = {result["check_name"] for result in results if result["status"] == "skipped"}
     assert not failed

@@ -23,7 +23,6 @@ from knockoffs.record import (
 )
 from knockoffs.table.files import read_table_file, take_column
 
-
 STORED = Path(__file__).parent / "stored" / "selection_format_1.json"
 WAYS = {
     "knockoffs": {"method": "knockoffs"},

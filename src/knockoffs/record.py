@@ -295,7 +295,7 @@ def _from_format_1(content: dict[str, Any]) -> dict[str, Any]:
     """Read a selection of earlier versions: one draw, a mixture where nothing was asked for, no verdict."""
     renamed = {RENAMED.get(name, name): value for name, value in content["parameters"].items()}
     before = {"feature_model": "mixture", "method": "knockoffs", "verdict": False}
-    lacking = {"method": "knockoffs", "verdict": None, "columns": [], "warnings": []}
+    lacking: dict[str, Any] = {"method": "knockoffs", "verdict": None, "columns": [], "warnings": []}
     return {**lacking, **content, "format": FORMAT, "parameters": {**before, **renamed}}
 
 
