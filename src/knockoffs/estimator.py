@@ -23,6 +23,7 @@ from knockoffs.defaults import (
     METHODS,
     TEST_MODELS,
     choose,
+    repairs,
     task_for,
 )
 from knockoffs.errors import InputError, KnockoffWarning, unknown_option
@@ -37,6 +38,7 @@ from knockoffs.response.threads import worthwhile_threads
 from knockoffs.seeds import as_generator
 from knockoffs.table.table import MIN_ROWS, Table, without_columns
 from knockoffs.table.target import Target, as_target
+from knockoffs.validity.repair import Repaired
 
 
 class KnockoffSelector(SelectorMixin, BaseEstimator):
@@ -92,6 +94,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         something is stated. The promise is then E[FDP / stated level] <= 1.
     verdict : bool
         Whether the knockoffs are checked against the features, without a look at y.
+    repair : bool
+        Whether other models of the features are tried, in turn, until the knockoffs look good; y is not looked at.
     offset : {1, 0}
         1 is knockoff+, which controls the false discovery rate; 0 is knockoff, which controls a modified one.
     rule : {"difference", "signed_maximum"} or callable
@@ -159,6 +163,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         n_draws: int = 1,
         level: str = "fixed",
         verdict: bool = True,
+        repair: bool = False,
         offset: int = 1,
         rule: object = "difference",
         random_state: object = None,
@@ -182,6 +187,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.n_draws = n_draws
         self.level = level
         self.verdict = verdict
+        self.repair = repair
         self.offset = offset
         self.rule = rule
         self.random_state = random_state
@@ -337,7 +343,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     def _source(self) -> KnockoffSource:
         if self.knockoffs is not None:
             return Brought(self.knockoffs)
-        return knockoff_source(self.feature_model, self.feature_model_options)
+        asked = knockoff_source(self.feature_model, self.feature_model_options)
+        return Repaired(repairs(asked)) if self.repair else asked
 
     def _method(
         self, table: Table, target: Target, fdr: float, offset: int, n_draws: int
