@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from knockoffs import procedure
 from knockoffs.errors import InputError
 from knockoffs.features import Family
 from knockoffs.features.gaussian import fit_gaussian, gaussian_features
@@ -18,7 +19,6 @@ from knockoffs.importance.coefficients import coefficient_magnitude
 from knockoffs.importance.saliency import gradient_saliency
 from knockoffs.importance.scores import Scores, sum_by_feature
 from knockoffs.importance.statistic import ModelScore
-from knockoffs import procedure
 from knockoffs.procedure import check_antisymmetric, draw_and_score, prepare, select_by_tests, select_features
 from knockoffs.response.linear import PlainLinear, PlainLogistic
 from knockoffs.table.target import as_target
