@@ -112,10 +112,11 @@ OPTIONS: tuple[Option, ...] = (
         "level",
         "fixed",
         "fixed; or post-hoc, which may state a larger level after looking, where nothing is found at that asked for.",
-        known=_names("evidence:WAYS"),
+        known=_names("filter.evidence:WAYS"),
     ),
     Option("offset", 1, "1 (knockoff+) or 0, which does not hold the false discovery rate.", int),
     Option("verdict", True, "Check the knockoffs against the features, without a look at the target.", bool),
+    Option("repair", False, "Try other models of the features until the knockoffs look good.", bool),
     # P^X
     Option(
         "feature_model",

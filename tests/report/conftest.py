@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from knockoffs.evidence import combine_draws
 from knockoffs.filter import knockoff_filter, knockoff_threshold, q_values
+from knockoffs.filter.evidence import combine_draws
 from knockoffs.importance.scores import Scores
 from knockoffs.sampling.pair import Pair
 from knockoffs.selection import Selection

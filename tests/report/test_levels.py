@@ -5,9 +5,9 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from knockoffs.bounds import fdp_bounds
-from knockoffs.evidence import e_bh
 from knockoffs.filter import knockoff_filter
+from knockoffs.filter.bounds import fdp_bounds
+from knockoffs.filter.evidence import e_bh
 from knockoffs.report.levels import CONFIDENCE, holm, most_false, ranked, stops
 
 

@@ -17,7 +17,8 @@ import typer
 from knockoffs.commands.calls import bad_call, check_call, check_feature_model, check_picture, prepare_jobs, split_names
 from knockoffs.commands.declare import with_options
 from knockoffs.commands.interrupt import interrupt_once
-from knockoffs.commands.output import UnprintedError, prepare_streams, printable, put, say, show, spoken_warnings
+from knockoffs.commands.output import UnprintedError, prepare_streams, put, say, show, spoken_warnings
+from knockoffs.errors import printable
 
 STOPPED = 130  # status of a program that was ended by Ctrl-C
 
@@ -343,8 +344,9 @@ def demo(
     save(record, out)
     show(record)
     put(
-        "\nThe target is the progression of diabetes one year on. The six measurements of the blood nearly determine "
-        "one another (cholesterol / hdl is a ratio of two others), so each says little that the rest does not. "
+        "\nThe target is the progression of diabetes one year on. Why no cholesterol? LDL was computed from "
+        "cholesterol, HDL and triglycerides, so given three of these four columns the last is known, and none can "
+        "matter given the others. P^X has found that; a linear regression is sure of the triglycerides. "
         "Your own table: knockoffs select TABLE --target COLUMN"
     )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.random import Generator
@@ -93,7 +93,7 @@ class Integral:
 
 
 def accuracy_drop(
-    model: Any,
+    model: object,
     X: NDArray,
     X_tilde: NDArray,
     y: NDArray,

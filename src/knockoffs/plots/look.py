@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from importlib.util import find_spec
 from typing import Any
 
-from knockoffs.commands.output import printable
-from knockoffs.errors import InputError
+from knockoffs.errors import InputError, printable
 
 # Okabe and Ito's blue and vermilion tell apart for every eye, and a mid grey stands on white and on black
 SELECTED, KNOCKOFF, QUIET = "#0072B2", "#D55E00", "#8c8c8c"

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.bounds import fdp_bounds
-from knockoffs.evidence import ROUNDING
+from knockoffs.filter.bounds import fdp_bounds
+from knockoffs.filter.evidence import ROUNDING
 from knockoffs.report.words import count
 from knockoffs.selection import Selection
 

@@ -7,7 +7,6 @@ from html import escape
 
 import numpy as np
 
-from knockoffs.explanation import PROVIDED
 from knockoffs.plots.margins import margin
 from knockoffs.report.facts import MOST_ROWS, Facts
 from knockoffs.report.figures import (
@@ -22,6 +21,7 @@ from knockoffs.report.figures import (
 from knockoffs.report.method import method_paragraph
 from knockoffs.report.provenance import command_of
 from knockoffs.report.words import count, named, number, short, text
+from knockoffs.selection import PROVIDED
 
 MOST_MARGINS = 12  # columns beside their knockoffs
 MOST_COLUMNS = 60  # in the table of what columns hold

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
 
-from knockoffs.commands.output import printable
+from knockoffs.errors import printable
 
 LONGEST = 60  # characters of a name that are shown at all
 FULL = 10_000  # characters of a name that stand in a title

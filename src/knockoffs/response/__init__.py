@@ -67,7 +67,7 @@ def make_estimator(
     return imported(find(ESTIMATORS, "estimator", name).make)(task, random_state=random_state, n_jobs=n_jobs)
 
 
-def model_of(estimator: Any) -> Model:
+def model_of(estimator: object) -> Model:
     """Tell what can be told of a model of y that has no name, before it is fitted.
 
     Linear models of scikit-learn and of this package, tree ensembles whose integrals are exact, networks of this
@@ -86,7 +86,7 @@ def model_of(estimator: Any) -> Model:
     return Model(type(estimator), offers)
 
 
-def _is_linear(estimator: Any) -> bool:
+def _is_linear(estimator: object) -> bool:
     """Whether it is a linear model of this package or of scikit-learn, or made from one."""
     from sklearn import linear_model as theirs
 

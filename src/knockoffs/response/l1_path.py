@@ -72,7 +72,9 @@ def make_design(X: NDArray, weights: NDArray | None, fold_of: NDArray[np.intp]) 
     ends = np.searchsorted(np.where(fold_of < 0, n_folds, fold_of)[order], np.arange(n_folds + 1))
     folds = [slice(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True)]
     w = np.ones(n) if weights is None else weights[order] / weights.mean()
-    Xs = np.asfortranarray(X[order], dtype=float)
+    Xs = np.empty(X.shape, order="F")
+    for j in range(X.shape[1]):  # column by column: X[order] would be one more copy of the table
+        Xs[:, j] = X[order, j]
     biggest = np.maximum(Xs.max(axis=0), -Xs.min(axis=0))
     unit = np.where(biggest > 0, biggest, 1.0)  # so that neither squares nor sums overflow or underflow
     Xs /= unit

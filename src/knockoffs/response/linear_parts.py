@@ -26,7 +26,7 @@ def standardise(y: NDArray, weights: NDArray) -> tuple[float, float, NDArray]:
 
 
 def drop_weightless(
-    X: NDArray, y: NDArray, sample_weight: ArrayLike | None, folds: Any
+    X: NDArray, y: NDArray, sample_weight: ArrayLike | None, folds: object
 ) -> tuple[NDArray, NDArray, NDArray | None, Any]:
     """Leave out the rows of weight 0: they are not there."""
     if sample_weight is None:

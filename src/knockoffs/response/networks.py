@@ -82,7 +82,7 @@ class Network:
         """Precision of the weights."""
         return self.weights[0].dtype
 
-    def to(self, *, device: Any = None, dtype: torch.dtype | None = None) -> Network:
+    def to(self, *, device: object = None, dtype: torch.dtype | None = None) -> Network:
         """Network on another device or in another precision."""
         return replace(
             self,
@@ -172,7 +172,7 @@ def backward(network: Network, layers: list[Tensor], direction: Tensor) -> Itera
             delta = torch.bmm(delta, network.weights[number].mT) * (layers[number] > 0)
 
 
-def outputs(network: Network, XX: Any) -> Tensor:
+def outputs(network: Network, XX: object) -> Tensor:
     """Logits or values of y of every repetition, shape (R, n, n_outputs).
 
     Parameters
@@ -186,7 +186,7 @@ def outputs(network: Network, XX: Any) -> Tensor:
     return torch.cat([split.rest(split.first(part), slice(None)) for part in parts], dim=1)
 
 
-def input_gradient(network: Network, XX: Any, direction: Tensor) -> Tensor:
+def input_gradient(network: Network, XX: object, direction: Tensor) -> Tensor:
     """Gradient of sum_c direction_c output_c with respect to the inputs, in their units, shape (R, n, n_inputs).
 
     Parameters
@@ -214,7 +214,7 @@ def as_tensor(values: Any, device: Any, dtype: torch.dtype | None = None) -> Ten
     return values.to(device=device, dtype=dtype)
 
 
-def choose_device(device: Any) -> torch.device:
+def choose_device(device: object) -> torch.device:
     """Device by name; "auto" is CUDA where there is one and the CPU otherwise.
 
     >>> choose_device("cpu")

@@ -215,7 +215,7 @@ def partial_gradient(network: Network) -> Callable[[NDArray, NDArray], NDArray]:
     return along
 
 
-def _seed(random_state: Any) -> Any:
+def _seed(random_state: object) -> Any:
     """Turn scikit-learn's random state into what `numpy.random.default_rng` takes."""
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,7 +37,7 @@ class NeuralModel(BaseEstimator):
         """First layer and the rest, for scores along lambda paths."""
 
 
-def gradients_along(along: Callable, XX: NDArray, direction: Any, n_outputs: int) -> NDArray:
+def gradients_along(along: Callable, XX: NDArray, direction: object, n_outputs: int) -> NDArray:
     """Gradients along one direction (n, n_columns) or of every output (n, n_outputs, n_columns), in blocks of rows."""
     blocks = [slice(start, start + ROWS_AT_ONCE) for start in range(0, max(len(XX), 1), ROWS_AT_ONCE)]
     if direction is not None:

@@ -12,6 +12,7 @@ from knockoffs.response.polish import polish
 
 CV_TOL = 1e-7  # duality gap relative to |y|^2 on the cross-validated path; the final fit is exact
 MAX_SWEEPS = 10_000
+COLUMNS_AT_ONCE = 32  # gathered for a block of the Gram matrix: half of a table of 60 columns
 
 
 class SquaredErrorSet:
@@ -37,7 +38,6 @@ class SquaredErrorSet:
         self.y = y - weights @ y  # the intercept takes up the training means of y and of the columns
         self.y2 = float(weights @ self.y**2)
         self.columns = np.zeros(0, dtype=np.intp)
-        self.X = np.empty((y.size, 0), order="F")
         self.G = np.empty((0, 0))
         self.means, self.c, self.beta = np.empty(0), np.empty(0), np.empty(0)
 
@@ -52,24 +52,29 @@ class SquaredErrorSet:
         old, m = self.columns.size, self.columns.size + columns.size
         self.columns = np.concatenate([self.columns, columns])
         self._reserve(m)
-        self.X[:, old:m] = self.all_columns[:, columns]
-        weighted = self.X[:, old:m] * self.weights[:, None]
-        self.means[old:m] = weighted.sum(axis=0)
-        self.c[old:m] = self.y @ weighted
-        block = weighted.T @ self.X[:, :m]
-        block -= np.outer(self.means[old:m], self.means[:m])
-        self.G[old:m, :m] = block
-        self.G[:old, old:m] = block[:, :old].T
+        # gathered anew, a few at a time: copies of the working columns in every fold would be most of a fit's memory
+        rows = self.all_columns.T
+        for start in range(old, m, COLUMNS_AT_ONCE):
+            new = slice(start, min(start + COLUMNS_AT_ONCE, m))
+            weighted = (rows[self.columns[new]] * self.weights).T
+            self.means[new] = weighted.sum(axis=0)
+            self.c[new] = self.y @ weighted
+            for first in range(0, new.stop, COLUMNS_AT_ONCE):
+                others = slice(first, min(first + COLUMNS_AT_ONCE, new.stop))
+                block = weighted.T @ rows[self.columns[others]].T
+                block -= np.outer(self.means[new], self.means[others])
+                self.G[new, others] = block
+                self.G[others, new] = block.T
 
     def _reserve(self, m: int) -> None:
         """Room for m working columns, with some to spare, so that copying stays cheap."""
-        held = self.X.shape[1]
+        held = len(self.G)
         if m <= held:
             return
         room = min(max(m + m // 2, 64), self.all_columns.shape[1])
-        X, G = np.empty((self.X.shape[0], room), order="F"), np.zeros((room, room))
-        X[:, :held], G[:held, :held] = self.X, self.G
-        self.X, self.G = X, G
+        G = np.zeros((room, room))
+        G[:held, :held] = self.G
+        self.G = G
         self.means, self.c, self.beta = (np.pad(a, (0, room - held)) for a in (self.means, self.c, self.beta))
 
     def save(self) -> NDArray:
@@ -92,7 +97,7 @@ class SquaredErrorSet:
         if m and self.y2 > 0:
             lasso_path(self.G, self.c, alphas, self.beta, path, m, self.y2, self.tol, MAX_SWEEPS)
         used = np.flatnonzero(path.any(axis=0))
-        error = self.y - path[:, used] @ self.X[:, used].T
+        error = self.y - path[:, used] @ self.all_columns[:, self.columns[used]].T
         error += (path @ self.means[:m])[:, None]
         held = self.row_weights.sum()
         held_out = error[:, self.rows] ** 2 @ self.row_weights / held if held else np.full(alphas.size, np.nan)

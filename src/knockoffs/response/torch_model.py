@@ -43,7 +43,7 @@ class TorchModel(NeuralModel):
         classes: ArrayLike | None = None,
         *,
         probabilities: bool = False,
-        device: Any = None,
+        device: object = None,
     ) -> None:
         if not isinstance(module, torch.nn.Module):
             raise InputError(f"module is {type(module).__name__}: expected a trained torch.nn.Module.")

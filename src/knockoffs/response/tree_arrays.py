@@ -68,7 +68,7 @@ class Tree:
     value: NDArray
 
 
-def tree_arrays(model: Any, XX: NDArray) -> TreeArrays | None:
+def tree_arrays(model: object, XX: NDArray) -> TreeArrays | None:
     """Arrays of a fitted ensemble, or None if the model is not one whose trees can be followed exactly.
 
     None for categorical splits, several targets, linear leaves, custom starting models and uncommon links: the path is
@@ -86,12 +86,12 @@ def tree_arrays(model: Any, XX: NDArray) -> TreeArrays | None:
     return None if read is None else read(model, XX)
 
 
-def has_trees(model: Any) -> bool:
+def has_trees(model: object) -> bool:
     """Whether the model is an ensemble of a kind that is known here; loads no library."""
     return _reader(model) is not None
 
 
-def _reader(model: Any) -> Callable[[Any, NDArray], TreeArrays | None] | None:
+def _reader(model: object) -> Callable[[Any, NDArray], TreeArrays | None] | None:
     kinds = {kind.__module__.split(".")[0] + ":" + kind.__name__ for kind in type(model).__mro__}
     return next((read for name, read in READERS.items() if name in kinds), None)
 

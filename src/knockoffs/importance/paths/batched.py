@@ -271,7 +271,7 @@ def _sum_rows(loss: Tensor, weight: Tensor) -> Tensor:
     return torch.bmm(loss.reshape(shape[0], -1, shape[-1]).double(), weight[:, :, None]).view(shape[:-1])
 
 
-def name_of(loss: Any) -> str:
+def name_of(loss: object) -> str:
     """Name of a loss, however it was given."""
     return loss if isinstance(loss, str) else getattr(loss, "name", getattr(loss, "__name__", str(loss)))
 

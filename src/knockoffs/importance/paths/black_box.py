@@ -68,7 +68,7 @@ class BlackBoxPath:
         ]
 
 
-def _block_losses(model: Any, moves: Moves, loss: Loss, jobs: list[tuple[int, float]], rows: slice) -> NDArray:
+def _block_losses(model: object, moves: Moves, loss: Loss, jobs: list[tuple[int, float]], rows: slice) -> NDArray:
     """Weighted sum over the rows of the loss of each move, with one call of the model."""
     XX, XX_fake, y = moves.XX[rows], moves.XX_fake[rows], moves.y[rows]
     table = np.repeat(XX[None], len(jobs), axis=0)

@@ -19,7 +19,7 @@ from knockoffs.response.tree_arrays import has_trees
 
 
 def loss_at(
-    model: Any,
+    model: object,
     XX: NDArray,
     XX_fake: NDArray,
     y: NDArray,
@@ -63,7 +63,7 @@ def loss_at(
 
 
 def loss_integral(
-    model: Any,
+    model: object,
     XX: NDArray,
     XX_fake: NDArray,
     y: NDArray,
@@ -94,7 +94,7 @@ def loss_integral(
 
 
 def path_losses(
-    model: Any,
+    model: object,
     XX: NDArray,
     XX_fake: NDArray,
     y: NDArray,
@@ -115,7 +115,7 @@ def path_losses(
     return BlackBoxPath(model, moves, resolved, memory, n_jobs)
 
 
-def _fast_paths(model: Any) -> Iterator[Callable[[Any, Moves, Loss], PathLosses | None]]:
+def _fast_paths(model: object) -> Iterator[Callable[[Any, Moves, Loss], PathLosses | None]]:
     """Ways to follow the path that know the model; each answers None for a model it does not know."""
     if has_trees(model):
         from knockoffs.importance.paths.tree import tree_path

@@ -71,7 +71,7 @@ class LambdaPath:
 
 
 def lambda_path(
-    model: Any,
+    model: object,
     X: NDArray,
     X_tilde: NDArray,
     y: NDArray,
@@ -141,7 +141,7 @@ def lambda_path(
 
 
 def path_scores(
-    model: Any,
+    model: object,
     X: NDArray,
     X_tilde: NDArray,
     y: NDArray,

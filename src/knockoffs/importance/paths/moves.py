@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.random import Generator
@@ -74,7 +74,7 @@ def move(x: NDArray, x_fake: NDArray, lam: float) -> NDArray:
     return x_fake if lam == 1.0 else x + lam * (x_fake - x)
 
 
-def unmoved_loss(model: Any, moves: Moves, loss: Loss) -> float:
+def unmoved_loss(model: object, moves: Moves, loss: Loss) -> float:
     """Mean loss of the model on the table as it is."""
     losses = loss(moves.y, predict_for(loss, model, moves.XX), getattr(model, "classes_", None))
     return float(losses @ moves.weights)
@@ -124,7 +124,7 @@ def check_range(low: float, high: float, n_lams: int = N_LAMS) -> None:
 
 
 def check_moves(
-    model: Any,
+    model: object,
     XX: NDArray,
     XX_fake: NDArray,
     y: NDArray,

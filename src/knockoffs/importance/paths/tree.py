@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numba import njit
@@ -38,7 +37,7 @@ LARGEST_LOG_LOSS = -np.log(SMALLEST_PROBABILITY)
 TIE = 1e-10  # scores this near are a tie: sums of leaves differ by rounding according to their order
 
 
-def tree_path(model: Any, moves: Moves, loss: Loss) -> TreePath | None:
+def tree_path(model: object, moves: Moves, loss: Loss) -> TreePath | None:
     """Path losses of a tree ensemble; None for another model, for another loss, or for a table with NaN."""
     if loss.name not in LOSS_CODES or LOSSES[loss.name] is not loss:
         return None

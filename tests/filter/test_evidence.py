@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from knockoffs.errors import InputError
-from knockoffs.evidence import (
+from knockoffs.filter import false_discovery_proportion, knockoff_filter, path_counts
+from knockoffs.filter.evidence import (
     STOPS,
     average_e_values,
     choose_level,
@@ -16,7 +17,6 @@ from knockoffs.evidence import (
     knockoff_e_values,
     selection_frequencies,
 )
-from knockoffs.filter import false_discovery_proportion, knockoff_filter, path_counts
 
 EXACT = 1 + 1e-9  # the expectations are sums of a few thousand floats
 SIZES = {"distinct": [6, 5, 4, 3, 2, 1], "tied": [3, 3, 3, 2, 2, 1], "all_equal": [1] * 6, "a_zero": [5, 4, 3, 2, 1, 0]}

@@ -5,8 +5,15 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from knockoffs.bounds import FalseDiscoveryBounds, before_negative, crossing_probability, fdp_bounds, k_fwer, pfer
 from knockoffs.errors import InputError
+from knockoffs.filter.bounds import (
+    FalseDiscoveryBounds,
+    before_negative,
+    crossing_probability,
+    fdp_bounds,
+    k_fwer,
+    pfer,
+)
 
 EXACT = 1 + 1e-9
 SIZES = {"distinct": [6, 5, 4, 3, 2, 1], "tied": [3, 3, 2, 2, 1, 1], "a_zero": [5, 4, 3, 2, 1, 0]}

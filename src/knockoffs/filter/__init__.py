@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -63,6 +65,48 @@ def check_offset(offset: int) -> int:
     return int(offset)
 
 
+def check_level(fdr: float, n_features: int, offset: int) -> None:
+    """Refuse a level at which knockoff+ can never select, and name the smallest that can.
+
+    >>> check_level(0.05, 10, 1)
+    Traceback (most recent call last):
+    knockoffs.errors.InputError: fdr=0.05 can never select with 10 features: knockoff+ needs at least 1/fdr = 20
+    selections. Use fdr >= 0.1; offset=0 selects, but does not hold the false discovery rate where few features matter.
+    """
+    if offset == 0 or 1 / n_features <= fdr:
+        return
+    needed = math.ceil(1 / fdr - 1e-9)
+    remedy = remedy_for_few_features(n_features)
+    raise InputError(
+        f"fdr={fdr:g} can never select with {n_features} features: knockoff+ needs at least 1/fdr = {needed} "
+        f"selections. {remedy}" + (" (n_features=1)" if n_features == 1 else "")
+    )
+
+
+def remedy_for_few_features(n_features: int) -> str:
+    """Say what to do where knockoff+ can never select, and what offset=0 costs."""
+    smallest = math.ceil(1e4 / n_features - 1e-9) / 1e4  # rounded up, so that it can be used as it is written
+    caution = "offset=0 selects, but does not hold the false discovery rate where few features matter."
+    return f"Use fdr >= {smallest:g}; {caution}" if n_features > 1 else f"More features are needed; {caution}"
+
+
+@dataclass(frozen=True)
+class Filtered:
+    """What the knockoff filter says of W at one level: see the three functions of the same names."""
+
+    threshold: float
+    q_values: NDArray
+    selected: NDArray[np.bool_]
+
+
+def filter_statistics(W: ArrayLike, fdr: float, offset: int) -> Filtered:
+    """Threshold, q-values and selection at once, at a level and with an offset that were checked before."""
+    W = check_W(W)
+    t, fdp = _fdp_estimates(W, offset)
+    q = _q_values(W, t, fdp)
+    return Filtered(_threshold(t, fdp, fdr), q, q <= fdr)
+
+
 def knockoff_threshold(W: ArrayLike, fdr: float, *, offset: int = 1) -> float:
     """Smallest t among the |W_j| > 0 with (offset + #{W <= -t}) / #{W >= t} <= fdr; infinity if there is none.
 
@@ -84,9 +128,11 @@ def knockoff_threshold(W: ArrayLike, fdr: float, *, offset: int = 1) -> float:
     >>> knockoff_threshold([5, 4, -3], fdr=0.25)
     inf
     """
-    W, q, offset = check_W(W), check_fdr(fdr), check_offset(offset)
-    t, fdp = _fdp_estimates(W, offset)
-    passing = t[fdp <= q]
+    return _threshold(*_fdp_estimates(check_W(W), check_offset(offset)), check_fdr(fdr))
+
+
+def _threshold(t: NDArray, fdp: NDArray, fdr: float) -> float:
+    passing = t[fdp <= fdr]
     return float(passing[0]) if passing.size else float("inf")
 
 
@@ -106,8 +152,11 @@ def q_values(W: ArrayLike, *, offset: int = 1) -> NDArray:
     >>> q_values([5.0, 4.0, -3.0, 2.0, 0.0])
     array([0.5       , 0.5       ,        inf, 0.66666667,        inf])
     """
-    W, offset = check_W(W), check_offset(offset)
-    t, fdp = _fdp_estimates(W, offset)
+    W = check_W(W)
+    return _q_values(W, *_fdp_estimates(W, check_offset(offset)))
+
+
+def _q_values(W: NDArray, t: NDArray, fdp: NDArray) -> NDArray:
     q = np.full(W.shape, np.inf)
     positive = W > 0
     # feature j is selected at level q if some t <= W_j has an estimate <= q: a running minimum from below
