@@ -28,11 +28,11 @@ import numpy as np  # noqa: E402  (threads are set first)
 from joblib import Parallel, delayed  # noqa: E402
 from scipy.linalg import toeplitz  # noqa: E402
 
-from knockoffs.filter.bounds import pfer  # noqa: E402
-from knockoffs.filter.evidence import combine_draws  # noqa: E402
 from knockoffs.features.gaussian import gaussian_features  # noqa: E402
 from knockoffs.features.source import Given  # noqa: E402
 from knockoffs.filter import false_discovery_proportion, knockoff_filter, power  # noqa: E402
+from knockoffs.filter.bounds import pfer  # noqa: E402
+from knockoffs.filter.evidence import combine_draws  # noqa: E402
 from knockoffs.importance.coefficients import coefficient_magnitude  # noqa: E402
 from knockoffs.importance.statistic import ModelScore  # noqa: E402
 from knockoffs.procedure import select_features  # noqa: E402

@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-GENERATED = ("paper_reproduced.md", "scores_table.md")  # written by commands of their own
+GENERATED = ("paper_reproduced.md", "scores_table.md", "real_tables.md")  # written by commands of their own
 ALL_PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGES = [page for page in ALL_PAGES if page.name not in GENERATED]
 BLOCK = re.compile(r"^```(python|text|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -174,6 +174,13 @@ def test_every_page_is_on_the_map():
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     for page in (ROOT / "docs").glob("*.md"):
         assert page.name == "index.md" or f"({page.name})" in index, f"docs/index.md does not mention {page.name}"
+
+
+def test_tests_that_pages_name_are_there():
+    for page in ALL_PAGES:
+        for file, name in re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", page.read_text(encoding="utf-8")):
+            assert (ROOT / file).exists(), f"{page.name} names {file}, which is not there"
+            assert f"def {name}" in (ROOT / file).read_text(encoding="utf-8"), f"{page.name} names {file}::{name}"
 
 
 # ---- the page of options ---------------------------------------------------------------------------------------

@@ -41,7 +41,9 @@ def fit(X, y, sample_weight=None, **options):
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        selector = KnockoffSelector(**({"fdr": 0.3, "random_state": 7} | options)).fit(X, y, **weights)
+        selector = KnockoffSelector(
+            **({"fdr": 0.3, "random_state": 7, "method": "knockoffs", "verdict": False} | options)
+        ).fit(X, y, **weights)
     return [*selector.W_.tolist(), float(selector.threshold_)]
 
 
@@ -102,8 +104,7 @@ def permutation():
 
 
 def groups():
-    feature_of = np.repeat(np.arange(6), 2)
-    return fit(*numbers(), feature_model="gaussian", estimator="lasso", feature_of=feature_of)
+    return fit(*numbers(), feature_model="gaussian", estimator="lasso", groups=np.repeat(np.arange(6), 2))
 
 
 def weights():
@@ -156,6 +157,7 @@ def select_csv(folder):
         "gaussian",
         "--estimator",
         "lasso",
+        "--no-verdict",
         "--out",
         folder / "out",
     ]
@@ -168,7 +170,8 @@ def select_parquet(folder):
     pl = pytest.importorskip("polars")
     table = folder / "table.parquet"
     pl.read_csv(write_csv(folder)).write_parquet(table)
-    command_line("select", table, "--target", "y", "--fdr", 0.3, "--feature-model", "gaussian", "--out", folder / "out")
+    options = ["--fdr", 0.3, "--feature-model", "gaussian", "--no-verdict", "--out", folder / "out"]
+    command_line("select", table, "--target", "y", *options)
     content = json.loads((folder / "out" / "selection.json").read_text())
     return [*(feature["W"] for feature in content["features"]), float(content["threshold"])]
 

@@ -30,7 +30,7 @@ class Browser:
     def __init__(self, folder):
         read_commands, self._out = os.pipe()
         self._in, write_answers = os.pipe()
-        command = 'exec "$0" "$@" 3<&%d 4>&%d' % (read_commands, write_answers)
+        command = f'exec "$0" "$@" 3<&{read_commands} 4>&{write_answers}'
         self._process = subprocess.Popen(
             ["bash", "-c", command, CHROMIUM, *FLAGS, f"--user-data-dir={folder}", "about:blank"],
             pass_fds=(read_commands, write_answers),
@@ -95,6 +95,11 @@ class Browser:
         if "exceptionDetails" in answer:
             raise RuntimeError(answer["exceptionDetails"])
         return answer["result"].get("value")
+
+    def enter(self, name, value):
+        """Give an input a value, as a user does."""
+        field = f"document.getElementById({json.dumps(name)})"
+        self.run(f"(() => {{ {field}.value = {json.dumps(value)}; {field}.dispatchEvent(new Event('input')); }})()")
 
     def press(self, key, code):
         """Press a key."""

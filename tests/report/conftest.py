@@ -83,7 +83,7 @@ def make_selection(names, W, fdr=0.2, *, rng, n=80, offset=1, judged=True, draws
         selected=knockoff_filter(W, fdr, offset=offset),
         q_values=q_values(W, offset=offset),
         W=W,
-        scores=Scores(W, 0 * W),
+        scores=Scores(W, np.zeros(d)),
         draws=W[None],
         threshold=knockoff_threshold(W, fdr, offset=offset),
         offset=offset,

@@ -33,9 +33,7 @@ def test_the_slider_selects_again_and_says_what_holds(opened, selection):
     assert "the level asked for" in texts[0] and texts[1] == "" and "FDR ≤ 0.2" in texts[2]
     seen = set()
     for i, stop in enumerate(found):
-        opened.run(
-            f"(() => {{ const s = document.getElementById('level'); s.value = {i}; s.dispatchEvent(new Event('input')); }})()"
-        )
+        opened.enter("level", i)
         texts, marked = stop_of(opened)
         assert texts[1:] == [stop.caution, stop.promise]
         assert len(marked) == stop.n_selected
@@ -63,12 +61,8 @@ def test_no_script_of_the_data_runs_and_nothing_is_asked_for(browser, make, host
     facts = Facts(selection, called=hostile[0], warnings=list(hostile), python="\n".join(hostile[:3]))
     place = write_report(facts, tmp_path / "report.html")
     browser.open(place)
-    browser.run(
-        "(() => { const s = document.getElementById('level'); s.value = 0; s.dispatchEvent(new Event('input')); })()"
-    )
-    browser.run(
-        "(() => { const s = document.getElementById('search'); s.value = '<'; s.dispatchEvent(new Event('input')); })()"
-    )
+    browser.enter("level", 0)
+    browser.enter("search", "<")
     assert browser.run("document.querySelectorAll('#features tbody tr').length") == sum(
         "<" in short(n, 80) for n in hostile
     )
@@ -80,7 +74,10 @@ def test_no_script_of_the_data_runs_and_nothing_is_asked_for(browser, make, host
 
 
 def test_the_policy_holds_where_escaping_would_fail(browser, selection, tmp_path):
-    planted = '<script>window.ran=1</script><img src="http://127.0.0.1:9/x.png" onerror="window.ran=2"><style>body{color:red}</style>'
+    planted = (
+        '<script>window.ran=1</script><img src="http://127.0.0.1:9/x.png" onerror="window.ran=2">'
+        "<style>body{color:red}</style>"
+    )
     place = tmp_path / "report.html"
     place.write_text(page(Facts(selection)).replace("<main>", f"<main>{planted}"), encoding="utf-8")
     browser.open(place)
@@ -108,9 +105,7 @@ def test_every_feature_can_be_found_among_thousands(browser, make, rng, tmp_path
     n = int(selection.selected.sum())
     assert browser.run("document.querySelectorAll('#features tr.chosen').length") == min(n, 400)
     last = selection.feature_names[int(np.argmin(W))]
-    browser.run(
-        f"(() => {{ const s = document.getElementById('search'); s.value = {last!r}; s.dispatchEvent(new Event('input')); }})()"
-    )
+    browser.enter("search", last)
     assert browser.run("document.querySelector('#features tbody th').textContent") == last
     assert browser.run(count) == 1
 

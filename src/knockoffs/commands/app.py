@@ -121,7 +121,7 @@ def test(table: TableFile, parameters: Parameters, out: OutFolder = None, force:
 
 def run_select(table: Path, parameters: Parameters, out: Path | None, force: bool) -> None:
     """Select, save and show."""
-    jobs, report = parameters.pop("jobs"), parameters.pop("report")
+    jobs, report, paths = (parameters.pop(name) for name in ("jobs", "report", "report_paths"))
     if parameters["knockoffs"] is not None:
         if parameters["feature_model"] != "auto" or parameters["feature_model_options"]:
             raise bad_call("--knockoffs are used as they are: leave out --feature-model and its options.")
@@ -131,7 +131,7 @@ def run_select(table: Path, parameters: Parameters, out: Path | None, force: boo
 
     check_out(out, table, parameters, force)
     place = check_report(report, table, parameters, force)
-    record = run_selection(table, parameters, jobs, report=place)
+    record = run_selection(table, parameters, jobs, report=place, paths=paths)
     save(record, out)
     show(record)
 
@@ -344,8 +344,9 @@ def demo(
     save(record, out)
     show(record)
     put(
-        "\nThe target is the progression of diabetes one year on. The six measurements of the blood nearly determine "
-        "one another (cholesterol / hdl is a ratio of two others), so each says little that the rest does not. "
+        "\nThe target is the progression of diabetes one year on. Why no cholesterol? LDL was computed from "
+        "cholesterol, HDL and triglycerides, so given three of these four columns the last is known, and none can "
+        "matter given the others. P^X has found that; a linear regression is sure of the triglycerides. "
         "Your own table: knockoffs select TABLE --target COLUMN"
     )
 

@@ -9,50 +9,54 @@ from numpy.typing import NDArray
 from knockoffs.table.table import Table
 
 MOST_MISSING = 0.1  # share of missing cells up to which a column may matter
+FEWEST, MOST = 6, 30  # columns that matter: knockoff+ selects 5 or more at 0.2, or none
 CLIP = 3.0  # robust standard deviations; beyond them a value counts as this, or one row would be all of the signal
-STRENGTH = {"linear": 6.0, "curved": 10.0}  # about the t statistic of one of the columns that matter, by itself
 
 
-def draw_truth(table: Table, rng: Generator, n_non_nulls: int | None = None) -> NDArray[np.bool_]:
-    """Which columns matter: a quarter of them, from 5 to 30, drawn among those with few missing cells.
+def draw_truth(
+    table: Table, rng: Generator, n_non_nulls: int | None = None, *, most_missing: float = MOST_MISSING
+) -> NDArray[np.bool_]:
+    """Which columns matter: a quarter of them, from 6 to 30, drawn among those with few missing cells.
 
     What y depends on must be in the table: a missing cell counts as the column's mean, and where cells are missing
     for reasons that other columns hold, those columns would matter too. Hence the columns that matter have few of
     them; the nulls may have many.
     """
     d = len(table.columns)
-    able = np.flatnonzero(np.isnan(table.X).mean(axis=0) <= MOST_MISSING)
-    k = min(int(np.clip(d // 4, 5, 30)) if n_non_nulls is None else n_non_nulls, len(able))
+    able = np.flatnonzero(np.isnan(table.X).mean(axis=0) <= most_missing)
+    k = min(int(np.clip(d // 4, FEWEST, MOST)) if n_non_nulls is None else n_non_nulls, len(able))
     truth = np.zeros(d, dtype=bool)
     truth[rng.choice(able, k, replace=False)] = True
     return truth
 
 
-def linear_labels(table: Table, truth: NDArray[np.bool_], rng: Generator) -> NDArray:
+def linear_labels(table: Table, truth: NDArray[np.bool_], rng: Generator, *, strength: float = 10.0) -> NDArray:
     """Numbers: a sum of effects of random sign, one for each column that matters, and Gaussian noise."""
-    effects = np.stack([linear_effect(table, j, rng) for j in np.flatnonzero(truth)], axis=1)
+    effects = np.stack([linear_effect(table, j, rng) for j in np.flatnonzero(truth).tolist()], axis=1)
     signal = unit(effects @ rng.choice([-1.0, 1.0], effects.shape[1]))
-    return signal + noise_of("linear", *effects.shape) * rng.standard_normal(len(signal))
+    return signal + noise_of(strength, *effects.shape) * rng.standard_normal(len(signal))
 
 
-def curved_labels(table: Table, truth: NDArray[np.bool_], rng: Generator) -> NDArray[np.intp]:
-    """Two classes: steps, humps and slopes in the ranks of columns, and products of pairs of them, cut at the median."""
-    matter = np.flatnonzero(truth)
+def curved_labels(
+    table: Table, truth: NDArray[np.bool_], rng: Generator, *, strength: float = 16.0
+) -> NDArray[np.intp]:
+    """Two classes: steps, humps and slopes in ranks, and products of pairs of columns, cut at the median."""
+    matter = np.flatnonzero(truth).tolist()
     main = np.stack([curved_effect(table, j, rng) for j in matter], axis=1)
     ranks = np.stack([rank_effect(table, j, rng) for j in matter], axis=1)
     pairs = rng.permutation(len(matter))[: len(matter) // 2 * 2].reshape(2, -1)
     products = np.stack([unit(a) for a in (ranks[:, pairs[0]] * ranks[:, pairs[1]]).T], axis=1)
     signal = unit(main @ rng.choice([-1.0, 1.0], main.shape[1]) + products @ rng.choice([-1.0, 1.0], products.shape[1]))
-    seen = signal + noise_of("curved", *main.shape) * rng.standard_normal(len(signal))
+    seen = signal + noise_of(strength, *main.shape) * rng.standard_normal(len(signal))
     return (seen > np.median(seen)).astype(np.intp)
 
 
 LABELS = {"linear": linear_labels, "curved": curved_labels}
 
 
-def noise_of(labels: str, n: int, k: int) -> float:
-    """Standard deviation of the noise beside a signal of variance one with k equal parts."""
-    return float(np.sqrt(n / k) / STRENGTH[labels])
+def noise_of(strength: float, n: int, k: int) -> float:
+    """Deviation of the noise beside a signal of variance one with k equal parts, which have about this t statistic."""
+    return float(np.sqrt(n / k) / strength)
 
 
 def linear_effect(table: Table, j: int, rng: Generator) -> NDArray:

@@ -23,8 +23,10 @@ from numpy.typing import NDArray
 
 from knockoffs.defaults import choose
 from knockoffs.errors import InputError
+from knockoffs.experiments import real_page
 from knockoffs.experiments.drawn_labels import LABELS, draw_truth
 from knockoffs.experiments.real_columns import SOURCES, load_columns
+from knockoffs.experiments.real_page import plot_fdr
 from knockoffs.experiments.runner import Arrays, Context, Row, fingerprint, mean_and_error
 from knockoffs.experiments.runner import Table as Rows
 from knockoffs.features.source import Given, Settled, knockoff_source
@@ -47,7 +49,6 @@ METHODS = {
     "knockpy": ("knockpy", "lasso"),
 }
 PLAIN = ("mixture", "gaussian", "knockpy")  # families that get labels as codes, and complete rows only
-PAGE_LEVEL = TARGETS[0]
 Work = tuple[str, int]  # labels, and the number of the repetition
 
 
@@ -83,7 +84,7 @@ class Config:
 
 
 CONFIG = Config()
-QUICK = Config(repetitions=20, n_rows=3000, best_cells=60_000, test_cells=20_000, test_repetitions=5, minutes=6.0)
+QUICK = Config(repetitions=20, n_rows=3000, best_cells=200_000, test_cells=20_000, test_repetitions=5, minutes=6.0)
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ class KnockpySampler:
 
     def sample(self, X: NDArray, rng: Generator) -> Pair:
         """Draw with knockpy, which uses the global state of NumPy."""
-        from knockpy.knockoffs import GaussianSampler
+        from knockpy.knockoffs import GaussianSampler  # type: ignore[import-not-found]
 
         np.random.seed(int(rng.integers(2**31)))  # noqa: NPY002
         return Pair(X, GaussianSampler(X, method="mvr").sample_knockoffs(check_psd=False), self.feature_of)
@@ -149,7 +150,7 @@ def fit_law(table: Table, family: str, rng: Generator) -> Law | str:
         warnings.simplefilter("ignore")
         try:
             if family == "knockpy":
-                import knockpy  # noqa: F401
+                import knockpy  # type: ignore[import-not-found]  # noqa: F401
 
                 found = Settled(KnockpySampler(np.arange(table.X.shape[1])))
             else:
@@ -363,9 +364,6 @@ def rows_of(name: str, table: Table, known: Mapping[Work, Arrays | None]) -> Row
 def _row(table: Table, labels: str, method: str, q: float, done: Sequence[Arrays]) -> Row:
     truth = np.stack([arrays["truth"] for arrays in done])
     found = np.stack([selected(method, arrays[f"W/{method}"], q) for arrays in done])
-    fdp = (found & ~truth).sum(axis=1) / np.maximum(found.sum(axis=1), 1)
-    fdr, fdr_se = mean_and_error(fdp)
-    power, power_se = mean_and_error((found & truth).sum(axis=1) / truth.sum(axis=1))
     often = (found & ~truth).sum(axis=0) / np.maximum((~truth).sum(axis=0), 1)
     worst = int(np.argmax(often))
     return {
@@ -374,15 +372,18 @@ def _row(table: Table, labels: str, method: str, q: float, done: Sequence[Arrays
         "labels": labels,
         "method": method,
         "target_fdr": q,
-        "fdr": fdr,
-        "fdr_se": fdr_se,
-        "power": power,
-        "power_se": power_se,
-        "repetitions": len(done),
+        **fdr_and_power(found, truth),
         "seconds": float(np.median([arrays[f"seconds/{method}"] for arrays in done])),
         "worst_null": table.names[worst] if often[worst] > 0 else "-",
         "worst_share": float(often[worst]),
     }
+
+
+def fdr_and_power(found: NDArray[np.bool_], truth: NDArray[np.bool_]) -> Row:
+    """Means and standard errors over repetitions, both of shape (repetitions, d)."""
+    fdr, fdr_se = mean_and_error((found & ~truth).sum(axis=1) / np.maximum(found.sum(axis=1), 1))
+    power, power_se = mean_and_error((found & truth).sum(axis=1) / truth.sum(axis=1))
+    return {"fdr": fdr, "fdr_se": fdr_se, "power": power, "power_se": power_se, "repetitions": len(found)}
 
 
 def kinds_of(table: Table) -> str:
@@ -391,101 +392,35 @@ def kinds_of(table: Table) -> str:
     return ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
 
 
-# Page and figure
+INTRO = (
+    "# Real tables",
+    "",
+    "Columns of real tables as they come, and labels drawn from a known random subset of them, a quarter of the",
+    "columns (6 to 30), so that the nulls are known and P^X is not. FDR ± its standard error, and power after the",
+    "slash; **in bold an FDR more than two standard errors above its target**. P^X is fitted once a table,",
+    "knockoffs are drawn anew for each draw of labels. `knockoffs reproduce tables` makes this page again.",
+    "",
+    "- *Linear* labels are numbers: the standardised values of the chosen columns (clipped at three robust",
+    "  standard deviations), random effects of the levels of labels, random signs, Gaussian noise. *Curved* labels",
+    "  are two classes: steps, humps and slopes in the ranks, and products of pairs.",
+    "- A missing cell of a chosen column counts as the column's mean. Only columns with at most a tenth of their",
+    "  cells missing are chosen: where cells are missing for reasons that other columns hold, those would matter",
+    "  too, and the truth would not be known. Nulls may be missing as often as they are.",
+    "- Columns nearly constant in the rows taken, and columns whose normal scores correlate above 0.99 with an",
+    "  earlier one, are left out: of two columns that determine one another neither is null given the other.",
+    "- *default* is `KnockoffSelector()` as it comes; *default, lasso* the same P^X with lasso coefficients;",
+    "  *default, tests* its conditional tests, on tables with fewer than 30 columns. *mixture* (the default of",
+    "  earlier versions) and *one Gaussian* get labels as codes and complete rows only, as they need them, and",
+    "  lasso coefficients. *knockpy* is that package's Gaussian sampler, where it is installed.",
+    "- The genotypes of the data folder are left out: they have a model of their own (`hmm`).",
+)
 
 
 def plot(table: Rows) -> Any:
-    """FDR at the page's level, a point for each method on each table."""
-    from knockoffs.experiments.figures import new_figure
-
-    rows = [row for row in table if row["target_fdr"] == PAGE_LEVEL]
-    names = list(dict.fromkeys(row["table"] for row in rows))
-    kinds = list(dict.fromkeys(row["labels"] for row in rows))
-    figure = new_figure(4.5 * len(kinds), 0.35 * len(names) + 1.5)
-    for i, labels in enumerate(kinds):
-        axes = figure.add_subplot(1, len(kinds), i + 1)
-        for k, method in enumerate(METHODS):
-            mine = [row for row in rows if row["labels"] == labels and row["method"] == method]
-            places = [len(names) - names.index(row["table"]) - 0.12 * k for row in mine]
-            errors = [2 * row["fdr_se"] for row in mine]
-            axes.errorbar([row["fdr"] for row in mine], places, xerr=errors, fmt="o", markersize=3, label=method)
-        axes.axvline(PAGE_LEVEL, color="0.5", linestyle=":")
-        axes.set_yticks([len(names) - j - 0.25 for j in range(len(names))], names if i == 0 else [""] * len(names))
-        axes.set(title=f"{labels} labels", xlabel=f"FDR, target {PAGE_LEVEL:g}")
-    figure.axes[0].legend(fontsize=7)
-    return figure
+    """FDR at one level, a point for each method on each table."""
+    return plot_fdr(table)
 
 
 def write_page(table: Rows, page: Path) -> None:
     """Write FDR and power of every method on every table as Markdown."""
-    names = list(dict.fromkeys(row["table"] for row in table))
-    first = {row["table"]: row for row in reversed(table)}
-    lines = [
-        "# Real tables",
-        "",
-        "Columns of real tables as they come, and labels drawn from a known random subset of them, a quarter of the",
-        "columns (5 to 30), so that the nulls are known and P^X is not. FDR ± its standard error, and power after the",
-        "slash; **in bold an FDR more than two standard errors above its target**. P^X is fitted once a table,",
-        "knockoffs are drawn anew for each draw of labels. `knockoffs reproduce tables` makes this page again.",
-        "",
-        "- *Linear* labels are numbers: the standardised values of the chosen columns (clipped at three robust",
-        "  standard deviations), random effects of the levels of labels, random signs, Gaussian noise. *Curved* labels",
-        "  are two classes: steps, humps and slopes in the ranks, and products of pairs.",
-        "- A missing cell of a chosen column counts as the column's mean. Only columns with at most a tenth of their",
-        "  cells missing are chosen: where cells are missing for reasons that other columns hold, those would matter",
-        "  too, and the truth would not be known. Nulls may be missing as often as they are.",
-        "- Columns nearly constant in the rows taken, and columns whose normal scores correlate above 0.99 with an",
-        "  earlier one, are left out: of two columns that determine one another neither is null given the other.",
-        "- *default* is `KnockoffSelector()` as it comes; *default, lasso* the same P^X with lasso coefficients;",
-        "  *default, tests* its conditional tests, on tables with fewer than 30 columns. *mixture* (the default of",
-        "  earlier versions) and *one Gaussian* get labels as codes and complete rows only, as they need them, and",
-        "  lasso coefficients. *knockpy* is that package's Gaussian sampler, where it is installed.",
-        "- The genotypes of the data folder are left out: they have a model of their own (`hmm`).",
-        "",
-        "| table | rows | columns | missing | kinds |",
-        "|---|---|---|---|---|",
-        *(
-            f"| {name} | {r['n']} | {r['d']} | {100 * r['missing']:.1f} % | {r['kinds']} |"
-            for name, r in ((name, first[name]) for name in names)
-        ),
-    ]
-    for q in TARGETS:
-        for labels in dict.fromkeys(row["labels"] for row in table):
-            rows = [row for row in table if row["labels"] == labels and row["target_fdr"] == q]
-            lines += ["", f"## {labels.capitalize()} labels, target {q:g}", ""] + table_of(rows)
-    lines += ["", "## Where the level is not held", ""] + above(table)
-    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def table_of(rows: Rows) -> list[str]:
-    """Markdown table: a row for each table, a column for each method, and the repetitions."""
-    methods = [method for method in METHODS if any(row["method"] == method for row in rows)]
-    lines = [f"| table | {' | '.join(methods)} | draws |", f"|{'---|' * (len(methods) + 2)}"]
-    for name in dict.fromkeys(row["table"] for row in rows):
-        mine = {row["method"]: row for row in rows if row["table"] == name}
-        cells = [cell(mine[method]) if method in mine else "" for method in methods]
-        lines.append(f"| {name} | {' | '.join(cells)} | {min(row['repetitions'] for row in mine.values())} |")
-    return lines
-
-
-def cell(row: Row) -> str:
-    """FDR and power in a few characters."""
-    fdr = f"{row['fdr']:.3f} ± {row['fdr_se']:.3f}"
-    return f"{f'**{fdr}**' if too_high(row) else fdr} / {row['power']:.2f}"
-
-
-def too_high(row: Row) -> bool:
-    """Whether the FDR is above its target by more than two standard errors."""
-    return bool(row["fdr"] > row["target_fdr"] + 2 * row["fdr_se"])
-
-
-def above(table: Rows) -> list[str]:
-    """Say where the default's FDR is too high, and by which column most."""
-    bad = [row for row in table if row["method"].startswith("default") and too_high(row)]
-    if not bad:
-        return ["Nowhere: every FDR of the default is at most its target plus two standard errors."]
-    return [
-        f"- {row['table']}, {row['labels']} labels, {row['method']} at {row['target_fdr']:g}: {row['fdr']:.3f}; the null "
-        f"column selected most often is `{row['worst_null']}` ({100 * row['worst_share']:.0f} % of the draws where it is null)."
-        for row in bad
-    ]
+    real_page.write_page(table, page, INTRO)

@@ -108,8 +108,9 @@ def _draw_pair(ax: Any, X: NDArray, X_tilde: NDArray, places: tuple[int, int], c
     for axis, place, column in zip("xy", places, columns, strict=True):
         _fit_axis(ax, axis, np.concatenate([X[:, place], X_tilde[:, place]]), column)
     plain([ax.set_xlabel(short(columns[0].name, 36)), ax.set_ylabel(short(columns[1].name, 28))])
-    links = [_rank_correlation(X[:, k], values[:, j]) for values in (X, X_tilde)]
-    ax.set_title(f"rank correlation {links[0]:.2f}; knockoff {links[1]:.2f}", fontsize="small", loc="left")
+    if "nominal" not in (columns[0].kind, columns[1].kind):  # labels without an order have no ranks
+        links = [_rank_correlation(X[:, k], values[:, j]) for values in (X, X_tilde)]
+        ax.set_title(f"rank correlation {links[0]:.2f}; knockoff {links[1]:.2f}", fontsize="small", loc="left")
     tidy(ax)
 
 

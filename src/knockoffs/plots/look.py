@@ -65,10 +65,6 @@ def name_rows(ax: Any, names: Iterable[str], bold: Iterable[bool] = ()) -> None:
     """Names at the left of horizontal bars, from the top down."""
     shown = [short(name) for name in names]
     ax.set_yticks(range(len(shown)))
-    ticks = ax.set_yticklabels([""] * len(shown))
-    for tick, name in zip(ticks, shown, strict=True):  # set afterwards, so that no name is ever parsed
-        tick.set_parse_math(False)
-        tick.set_text(name)
     ax.yaxis.set_major_formatter(_fixed(shown))
     plain(ax.get_yticklabels())
     for tick, heavy in zip(ax.get_yticklabels(), bold, strict=False):

@@ -1,4 +1,4 @@
-"""A column beside its knockoff, in numbers: how often which values, and how near the two are. No figure is drawn here."""
+"""A column beside its knockoff, in numbers: how often which values, and how near the two are."""
 
 from __future__ import annotations
 

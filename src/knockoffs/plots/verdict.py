@@ -36,7 +36,7 @@ def plot_verdict(selection: Selection, *, ax: Any = None) -> Any:
     at = np.arange(len(checks))
     ax.hlines(at, p, 1.0, color=QUIET, linewidth=0.8)
     ax.scatter(
-        p[~failed], at[~failed], marker="o", s=40, facecolor="white", edgecolor=SELECTED, zorder=3, label="passed"
+        p[~failed], at[~failed], marker="o", s=40, facecolor="none", edgecolor=SELECTED, zorder=3, label="passed"
     )
     if failed.any():
         ax.scatter(p[failed], at[failed], marker="s", s=46, color=KNOCKOFF, zorder=3, label="speaks against them")

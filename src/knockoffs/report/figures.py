@@ -80,7 +80,7 @@ def draw_stability(selection: Selection, order: NDArray[np.intp], most: int = 20
 
 
 def draw_margin(found: Margin, name: str) -> str:
-    """A column (full bars) beside its knockoff (a line, or empty bars where bars are values)."""
+    """Draw a column (full bars) beside its knockoff (a line, or empty bars where bars are values)."""
     width, height, left, bottom, top = 210.0, 118.0, 6.0, 92.0, 6.0
     n, right = found.shares.shape[1], width - 6.0
     most = max(float(found.shares.max()), 1e-9)

@@ -141,12 +141,12 @@ def _after(level: float) -> str:
 def _asked(selection: Selection, level: float) -> str:
     if selection.offset == 0 and selection.evidence is None and selection.p_values is None:
         return (
-            f"A modified false discovery rate is at most {level:.4g} (offset=0); the false discovery rate itself is not "
-            "promised."
+            f"A modified false discovery rate is at most {level:.4g} (offset=0); the false discovery rate itself is "
+            "not promised."
         )
     return (
-        f"FDR ≤ {level:.4g}: on average over repeated data at most {100 * level:.10g} % of the selected features are false, "
-        "for this level, fixed before looking."
+        f"FDR ≤ {level:.4g}: on average over repeated data at most {100 * level:.10g} % of the selected features are "
+        "false, for this level, fixed before looking."
     )
 
 

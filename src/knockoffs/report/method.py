@@ -31,12 +31,12 @@ REFERENCES = {
     ),
     "post_hoc": "Fischer, L. and Sechidis, K. (2025). arXiv:2511.11166.",
     "bounds": (
-        "Katsevich, E. and Ramdas, A. (2020). Simultaneous high-probability bounds on the false discovery proportion in "
-        "structured, regression and online settings. Annals of Statistics 48(6), 3465–3487."
+        "Katsevich, E. and Ramdas, A. (2020). Simultaneous high-probability bounds on the false discovery proportion "
+        "in structured, regression and online settings. Annals of Statistics 48(6), 3465–3487."
     ),
     "bh": (
-        "Benjamini, Y. and Hochberg, Y. (1995). Controlling the false discovery rate: a practical and powerful approach "
-        "to multiple testing. Journal of the Royal Statistical Society B 57(1), 289–300."
+        "Benjamini, Y. and Hochberg, Y. (1995). Controlling the false discovery rate: a practical and powerful "
+        "approach to multiple testing. Journal of the Royal Statistical Society B 57(1), 289–300."
     ),
     "holm": (
         "Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics "
@@ -51,13 +51,14 @@ def method_paragraph(facts: Facts) -> tuple[str, list[str]]:
     d, n = len(selection.feature_names), len(selection.pair)
     cited = ["model_x"]
     parts = [
-        f"We asked which of {count(d, 'feature')} matter for {facts.called or 'the target'} given all the others, in {count(n, 'row')}."
+        f"We asked which of {count(d, 'feature')} matter for {facts.called or 'the target'} given all the others, "
+        f"in {count(n, 'row')}."
     ]
     law = notes.get("feature_model", "").rstrip(".") or "The knockoffs were drawn elsewhere"
     if selection.p_values is not None:
         parts.append(
-            "Each feature was tested by the conditional randomization test (Candès et al., 2018): it was drawn anew given "
-            "the others, without a look at the target."
+            "Each feature was tested by the conditional randomization test (Candès et al., 2018): it was drawn anew "
+            "given the others, without a look at the target."
         )
         parts.append(f"{law}.")
         parts.append(
@@ -67,8 +68,8 @@ def method_paragraph(facts: Facts) -> tuple[str, list[str]]:
         cited += ["bh", "holm"]
     else:
         parts.append(
-            "Model-X knockoffs of the features were drawn without a look at the target (Candès et al., 2018; Gimenez et "
-            "al., 2019)."
+            "Model-X knockoffs of the features were drawn without a look at the target (Candès et al., 2018; Gimenez "
+            "et al., 2019)."
         )
         parts.append(f"{law}.")
         parts += [f"{_plain(notes[key])}." for key in ("estimator", "importance", "rows") if notes.get(key)]
@@ -106,7 +107,7 @@ def method_paragraph(facts: Facts) -> tuple[str, list[str]]:
 
 
 def _plain(note: str) -> str:
-    """A note of what was chosen, as the half of a sentence.
+    """Write a note of what was chosen as the half of a sentence.
 
     >>> _plain("estimator='lasso', because it predicts best")
     'Model of the target: lasso, because it predicts best'

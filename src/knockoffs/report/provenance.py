@@ -5,9 +5,14 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
+from inspect import signature
 from typing import Any
 
+from sklearn.base import BaseEstimator
+
 from knockoffs.options import NOT_RECORDED, options_of
+
+Plain = str | int | float | list | tuple | dict | None  # what Python writes as it can be read
 
 
 def command_of(parameters: Mapping[str, Any], file: str, method: str | None = None) -> str:
@@ -36,4 +41,18 @@ def command_of(parameters: Mapping[str, Any], file: str, method: str | None = No
 
 def python_of(selector: Any) -> str:
     """Python lines that make a selection again, with every parameter that is not at its default."""
-    return f"from knockoffs import KnockoffSelector\n\n{selector.__repr__(N_CHAR_MAX=20_000)}.fit(X, y)"
+    defaults = {name: p.default for name, p in signature(type(selector).__init__).parameters.items() if name != "self"}
+    words, named = [], []
+    for name, value in selector.get_params(deep=False).items():
+        if isinstance(value, Plain) and isinstance(defaults[name], Plain) and value == defaults[name]:
+            continue
+        if isinstance(value, Plain) or isinstance(value, BaseEstimator):
+            words.append(f"{name}={value!r}")
+        else:
+            words.append(f"{name}={name}")
+            named.append(f"# {name} is what was given: {type(value).__name__}")
+    if not isinstance(selector.random_state, int):
+        named.append("# without a whole number as random_state the knockoffs are drawn anew")
+    return "\n".join(
+        ["from knockoffs import KnockoffSelector", "", *named, f"KnockoffSelector({', '.join(words)}).fit(X, y)"]
+    )

@@ -40,7 +40,7 @@ def paragraph(words: str, kind: str = "") -> str:
 
 
 def answer(facts: Facts) -> str:
-    """The answer in one sentence, and the promise that it makes."""
+    """Give the answer in one sentence, and the promise that it makes."""
     selection = facts.selection
     n, d = int(selection.selected.sum()), len(selection.feature_names)
     called = f" for {named(facts.called)}" if facts.called else ""
@@ -50,13 +50,14 @@ def answer(facts: Facts) -> str:
         first = ", ".join(named(name, 30) for name in selection.selected_names[:6])
         more = f" and {n - 6} more" if n > 6 else ""
         verb = "is selected as one that matters" if n == 1 else "are selected as those that matter"
-        lead = f"<strong>{n} of {count(d, 'feature')}</strong> {verb}{called} given all the others, {_at_level(facts)}: {first}{more}."
+        asked = f"{verb}{called} given all the others, {_at_level(facts)}"
+        lead = f"<strong>{n} of {count(d, 'feature')}</strong> {asked}: {first}{more}."
     parts = [f'<p class="lead">{lead}</p>\n']
     word = None if selection.verdict is None else selection.verdict.word
     if word is not None and word != "good":
         parts.append(
-            f'<p class="alarm" role="note"><strong>The knockoffs look {escape(word)}.</strong> The promise below rests on a '
-            'model of the features that does not fit them: see <a href="#verdict">the verdict</a>.</p>\n'
+            f'<p class="alarm" role="note"><strong>The knockoffs look {escape(word)}.</strong> The promise below rests '
+            'on a model of the features that does not fit them: see <a href="#verdict">the verdict</a>.</p>\n'
         )
     parts.append(paragraph(facts.sentence(selection.explain()), "promise"))
     return "".join(parts)
@@ -72,7 +73,7 @@ def _at_level(facts: Facts) -> str:
 
 
 def levels(facts: Facts) -> str:
-    """The slider, which is shown where scripts run, and what holds at the level that was asked for."""
+    """Give the slider, which is shown where scripts run, and what holds at the level that was asked for."""
     stops, at = facts.stops, facts.at
     stop = stops[at]
     broken = facts.selection.verdict is not None and facts.selection.verdict.word == "broken"
@@ -82,13 +83,15 @@ def levels(facts: Facts) -> str:
 <input type="range" id="level" min="0" max="{len(stops) - 1}" step="1" value="{at}" aria-describedby="level-promise">
 <button type="button" id="back">Back to the level of the answer, {stop.level:.4g}</button></p>
 </div>
-<div id="level-promise" role="status" aria-live="polite" aria-atomic="true" class="stop{" asked" if stop.asked else ""}">
+<div id="level-promise" role="status" aria-live="polite" aria-atomic="true"
+ class="stop{" asked" if stop.asked else ""}">
 <p><strong id="stop-count">{_stop_words(stop.level, stop.n_selected, stop.asked)}</strong></p>
 <p id="stop-caution" class="caution">{escape(stop.caution)}</p>
 <p id="stop-promise">{escape(stop.promise)}</p>
 <p id="stop-names" class="names"></p>
 </div>
-<p class="fine">A false feature is one that does not matter given all the others. Everything holds {escape(PROVIDED)}</p>
+<p class="fine">A false feature is one that does not matter given all the others. Everything holds
+{escape(PROVIDED)}</p>
 """
 
 
@@ -98,7 +101,7 @@ def _stop_words(level: float, n: int, asked: bool) -> str:
 
 
 def slider_data(facts: Facts) -> dict[str, object]:
-    """What the slider and the search read: the words of each level, and the features in their order."""
+    """Give what the slider and the search read: the words of each level, and the features in their order."""
     names = facts.selection.feature_names
     return {
         "stops": [
@@ -162,7 +165,7 @@ def _what_columns_mean(facts: Facts) -> str:
         "W": "W is the feature's importance minus its knockoff's.",
         "p": "The p-value is of the hypothesis that the feature does not matter given the others.",
         "e": "The e-value is the evidence of all draws.",
-        "frequency": "The frequency is the share of the draws that select the feature by themselves: it is no probability.",
+        "frequency": "The frequency is the share of draws that select the feature by themselves, and no probability.",
     }
     words = [means[key] for key in facts.headings if key in means]
     level = "q-value" if facts.selection.evidence is None else "level"
@@ -206,8 +209,8 @@ def paths(facts: Facts) -> str:
         return ""
     drawn = draw_paths(facts.path, facts.order.tolist(), facts.selection.selected)
     told = (
-        "W as each column moves from its own values (0) to its knockoff's (1, dotted) and beyond, by the score Swap. The "
-        "thin lines are other features, the largest."
+        "W as each column moves from its own values (0) to its knockoff's (1, dotted) and beyond, by the score Swap. "
+        "The thin lines are other features, the largest."
     )
     return f"<figure>{drawn}<figcaption>{text(told)}</figcaption></figure>\n"
 
@@ -228,8 +231,8 @@ def beside_knockoffs(facts: Facts) -> str:
             "knockoff</figcaption></figure>"
         )
     told = (
-        "Full bars are the column, the line or the empty bars its knockoff. The two should be spread alike; and the less "
-        "they agree row by row, the easier the feature is to find."
+        "Full bars are the column, the line or the empty bars its knockoff. The two should be spread alike; and the "
+        "less they agree row by row, the easier the feature is to find."
     )
     return f'<p>{told}</p>\n<div class="cards">{"".join(cards)}</div>\n'
 
@@ -245,25 +248,25 @@ def verdict(facts: Facts) -> str:
         f'<td class="number">{number(check.effect, 2)}</td><td>{text(facts.sentence(check.sentence))}</td></tr>'
         for check in found.checks
     )
-    return f"""{"".join(sentences)}<figure>{draw_verdict(found)}<figcaption>Squares speak against the knockoffs.</figcaption></figure>
+    return f"""{"".join(sentences)}<figure>{draw_verdict(found)}
+<figcaption>Squares speak against the knockoffs.</figcaption></figure>
 <div class="scroll" role="region" aria-label="Checks of the knockoffs" tabindex="0"><table>
 <caption>Checks, on {count(found.n_rows, "row")}; no check looks at the target.</caption>
-<thead><tr><th scope="col">check</th><th scope="col" class="number">p-value</th><th scope="col" class="number">effect</th>
-<th scope="col">what was seen</th></tr></thead><tbody>{rows}</tbody></table></div>
+<thead><tr><th scope="col">check</th><th scope="col" class="number">p-value</th>
+<th scope="col" class="number">effect</th><th scope="col">what was seen</th></tr></thead>
+<tbody>{rows}</tbody></table></div>
 """
 
 
 def model(facts: Facts) -> str:
-    """The model of X: kinds of columns, missing cells, the number of classes and what was decided."""
+    """Tell the model of X: kinds of columns, missing cells, the number of classes and what was decided."""
     law, notes = facts.selection.feature_model, facts.selection.notes
     parts = [paragraph(facts.sentence(notes.get("feature_model", "The knockoffs were drawn elsewhere.")))]
     criterion = getattr(law, "criterion", None)
     if isinstance(criterion, dict) and criterion:
         drawn = draw_criterion(criterion, getattr(law, "n_classes", getattr(law, "n_components", None)))
-        if drawn:
-            parts.append(
-                f"<figure>{drawn}<figcaption>Criterion by the number of classes; smaller is better.</figcaption></figure>"
-            )
+        told = "Criterion by the number of classes: the smaller, the better."
+        parts.append(f"<figure>{drawn}<figcaption>{told}</figcaption></figure>" if drawn else "")
     if facts.table is not None:
         columns = facts.table.columns
         kinds = ", ".join(f"{n:,} {kind}" for kind, n in Counter(column.kind for column in columns).most_common())
@@ -297,7 +300,7 @@ def _columns_table(facts: Facts) -> str:
 
 
 def method(facts: Facts) -> str:
-    """A paragraph to be pasted into a paper."""
+    """Give a paragraph to be pasted into a paper."""
     words, references = method_paragraph(facts)
     listed = "".join(f"<li>{text(reference)}</li>" for reference in references)
     return f"{paragraph(words)}<h3>References</h3>\n<ul>{listed}</ul>\n"

@@ -1,4 +1,4 @@
-"""Small pictures as svg, written by hand: no colour but by class, so that the page's style serves light, dark and print."""
+"""Small pictures as svg: no colour but by class, so that the page's style serves light, dark and print."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def shorten_names(words: str, names: Iterable[str], most: int = LONGEST) -> str:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Number to be read; a dash where there is none.
+    """Write a number to be read; a dash where there is none.
 
     >>> number(0.12345), number(float("inf")), number(float("nan")), number(-0.5)
     ('0.123', '∞', '–', '−0.5')

@@ -22,8 +22,8 @@ LABS = ("glucose", "crp", "creatinine", "vitamin_d", "cholesterol", "hdl", "trig
 def make_patients(n: int, rng: Generator, *, missing: float = 0.08) -> tuple[Any, NDArray]:
     """Table of n made-up patients, a pandas data frame, and the days until they recovered.
 
-    The columns are monotone functions of correlated normal numbers, as the latent model of the features has it. The days
-    depend on the columns ``MATTER``, as they were before cells went missing, and on no other.
+    The columns are monotone functions of correlated normal numbers, as the latent model of the features has it. The
+    days depend on the columns ``MATTER``, as they were before cells went missing, and on no other.
 
     Parameters
     ----------

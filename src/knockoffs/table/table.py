@@ -218,15 +218,15 @@ class Table:
         return nw.to_native(nw.from_dict(series, backend=backend))
 
 
-def without_columns(X: Any, names: Sequence[str] | None) -> tuple[Any, NDArray[np.bool_]]:
-    """X without some of its columns, and which of its columns are kept."""
+def without_columns(X: Any, names: Sequence[str] | None) -> tuple[Any, NDArray[np.bool_] | None]:
+    """X without some of its columns, and which of its columns are kept; None if all are."""
     if names is None or not len(names) or isinstance(X, Table):
         if names is not None and len(names):
             raise InputError("drop: a Table is taken as it was read; leave the columns out before.")
-        return X, np.ones(_width(X), dtype=bool)
+        return X, None
     listed = [names] if isinstance(names, str) else [str(name) for name in names]
     framed = is_frame(X) or isinstance(X, PlainFrame)
-    columns = [str(name) for name in X.columns] if framed else [f"x{j}" for j in range(_width(X))]
+    columns = [str(name) for name in X.columns] if framed else [f"x{j}" for j in range(np.shape(X)[-1])]
     for name in listed:
         if name not in columns:
             raise unknown_option("drop", name, columns)
@@ -240,14 +240,6 @@ def without_columns(X: Any, names: Sequence[str] | None) -> tuple[Any, NDArray[n
 
         return nw.to_native(nw.from_native(X, eager_only=True).drop(listed)), kept
     return np.asarray(X)[:, kept], kept
-
-
-def _width(X: Any) -> int:
-    """Columns of anything like a table; 0 for what is none, which is refused when it is read."""
-    shape = getattr(X, "shape", None) or np.shape(X if hasattr(X, "__len__") else ())
-    if isinstance(X, PlainFrame | Table):
-        return len(X.columns)
-    return int(shape[1]) if len(shape) == 2 else 0
 
 
 def read_table(X: Any, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:

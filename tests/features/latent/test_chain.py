@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import chi2, kstest, truncnorm
 
 from knockoffs.features.latent.cells import INTERVAL
-from knockoffs.features.latent.chain import classes, draw_latent, start_latent, sweep
+from knockoffs.features.latent.chain import classes, draw_latent, sweep
 from knockoffs.features.latent.margins import Affine, Steps
 from knockoffs.features.latent.model import latent_features
 from knockoffs.features.latent.nominal import Nominal, solve_offsets
@@ -37,15 +37,6 @@ def draw_prior(model, n, rng):
     return K, L
 
 
-def draw(model, cells, law, rng):
-    """(K, L) given the cells; of another law the sweeps, from the start of the model's own."""
-    if law is None:
-        return draw_latent(cells, model.layout, model.law, rng=rng, n_sweeps=SWEEPS)
-    L, K = start_latent(cells, model.layout, model.law, rng=rng), np.zeros(N, np.intp)
-    sweep(L, K, cells, model.layout, law, rng=rng, n_sweeps=SWEEPS)
-    return K, L
-
-
 def calibration(model, rng, cells_of=lambda cells: cells, law=None, missing=0.2):
     """P-values: ranks of L among draws given X (a chi-square for each coordinate), and of the class.
 
@@ -55,7 +46,7 @@ def calibration(model, rng, cells_of=lambda cells: cells, law=None, missing=0.2)
     X = model.write(L)
     X[rng.random(X.shape) < missing] = np.nan
     cells = cells_of(model.read(X))
-    drawn = [draw(model, cells, law, rng) for _ in range(DRAWS)]
+    drawn = [draw_latent(cells, model.layout, law or model.law, rng=rng, n_sweeps=SWEEPS) for _ in range(DRAWS)]
     rank = sum((draw < L).astype(int) for _, draw in drawn)
     p_values = []
     for j in range(L.shape[1]):
