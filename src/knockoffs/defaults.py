@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, name_some, unknown_option
+from knockoffs.features.source import KnockoffSource, knockoff_source
 from knockoffs.importance import SCORES, Score
 from knockoffs.importance.best import BestOf
 from knockoffs.importance.losses import LOSSES
@@ -193,6 +194,16 @@ def _check_loss(score: Score, asked: str, loss: object, task: str) -> None:
     if LOSSES[loss].task != general:
         fitting = [name for name, known in LOSSES.items() if known.task == general]
         raise InputError(f"loss={loss!r} is not for {task}: use {', '.join(map(repr, fitting))}.")
+
+
+def repairs(asked: KnockoffSource) -> dict[str, KnockoffSource]:
+    """List sources of knockoffs to try one after the other: what was asked for, any table, more classes."""
+    return {
+        "as asked for": asked,
+        "auto": knockoff_source("auto"),
+        "auto with more classes": knockoff_source("auto", {"n_classes": range(4, 21), "criterion": "aic"}),
+        "auto with many classes": knockoff_source("auto", {"n_classes": range(12, 41, 4), "criterion": "aic"}),
+    }
 
 
 def default_importance(model: Model, loss: object) -> str:

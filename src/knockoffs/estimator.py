@@ -23,6 +23,7 @@ from knockoffs.defaults import (
     METHODS,
     TEST_MODELS,
     choose,
+    repairs,
     task_for,
 )
 from knockoffs.errors import InputError, KnockoffWarning, unknown_option
@@ -33,9 +34,11 @@ from knockoffs.filter.evidence import WAYS
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.procedure import select_by_tests, select_features
 from knockoffs.registry import find, key_of
+from knockoffs.response.threads import worthwhile_threads
 from knockoffs.seeds import as_generator
 from knockoffs.table.table import MIN_ROWS, Table, without_columns
 from knockoffs.table.target import Target, as_target
+from knockoffs.validity.repair import Repaired
 
 
 class KnockoffSelector(SelectorMixin, BaseEstimator):
@@ -91,6 +94,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         something is stated. The promise is then E[FDP / stated level] <= 1.
     verdict : bool
         Whether the knockoffs are checked against the features, without a look at y.
+    repair : bool
+        Whether other models of the features are tried, in turn, until the knockoffs look good; y is not looked at.
     offset : {1, 0}
         1 is knockoff+, which controls the false discovery rate; 0 is knockoff, which controls a modified one.
     rule : {"difference", "signed_maximum"} or callable
@@ -158,6 +163,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         n_draws: int = 1,
         level: str = "fixed",
         verdict: bool = True,
+        repair: bool = False,
         offset: int = 1,
         rule: object = "difference",
         random_state: object = None,
@@ -181,6 +187,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.n_draws = n_draws
         self.level = level
         self.verdict = verdict
+        self.repair = repair
         self.offset = offset
         self.rule = rule
         self.random_state = random_state
@@ -228,21 +235,22 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         common["rng"] = as_generator(self.random_state)
         self._generator = deepcopy(common["rng"])  # as it was: lambda paths follow the same draw
         notes = {"task": target.note, **why, **self._said_of_groups(table)}
-        if method == "conditional_test":
-            model = "best" if self.estimator is None else self.estimator
-            self.selection_ = select_by_tests(table, target, estimator=model, notes=notes, **common)
-        else:
-            self.selection_ = select_features(
-                table,
-                target,
-                statistic=choice.statistic,
-                rule=rule,
-                offset=offset,
-                n_draws=n_draws,
-                level=key_of(self.level),
-                notes=notes | dict(choice.notes),
-                **common,
-            )
+        with worthwhile_threads(table.X.size):
+            if method == "conditional_test":
+                model = "best" if self.estimator is None else self.estimator
+                self.selection_ = select_by_tests(table, target, estimator=model, notes=notes, **common)
+            else:
+                self.selection_ = select_features(
+                    table,
+                    target,
+                    statistic=choice.statistic,
+                    rule=rule,
+                    offset=offset,
+                    n_draws=n_draws,
+                    level=key_of(self.level),
+                    notes=notes | dict(choice.notes),
+                    **common,
+                )
         self.table_, self.target_ = table, target
         self.W_ = self.selection_.W
         self.threshold_ = self.selection_.threshold
@@ -335,7 +343,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     def _source(self) -> KnockoffSource:
         if self.knockoffs is not None:
             return Brought(self.knockoffs)
-        return knockoff_source(self.feature_model, self.feature_model_options)
+        asked = knockoff_source(self.feature_model, self.feature_model_options)
+        return Repaired(repairs(asked)) if self.repair else asked
 
     def _method(
         self, table: Table, target: Target, fdr: float, offset: int, n_draws: int

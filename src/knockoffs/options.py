@@ -116,6 +116,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("offset", 1, "1 (knockoff+) or 0, which does not hold the false discovery rate.", int),
     Option("verdict", True, "Check the knockoffs against the features, without a look at the target.", bool),
+    Option("repair", False, "Try other models of the features until the knockoffs look good.", bool),
     # P^X
     Option(
         "feature_model",
@@ -202,9 +203,16 @@ OPTIONS: tuple[Option, ...] = (
         metavar="FILE",
         where=("select",),
     ),
+    Option(
+        "report_paths",
+        False,
+        "Follow lambda paths for the report, which fits the model of the target once more.",
+        bool,
+        where=("select",),
+    ),
     Option("jobs", None, "Jobs at a time; the answer does not depend on it.", int, where=ALL, parameter="n_jobs"),
 )
-NOT_RECORDED = ("report", "jobs")  # the answer does not depend on them
+NOT_RECORDED = ("report", "report_paths", "jobs")  # the answer does not depend on them
 
 
 def options_of(face: str) -> dict[str, Option]:

@@ -121,7 +121,7 @@ def test(table: TableFile, parameters: Parameters, out: OutFolder = None, force:
 
 def run_select(table: Path, parameters: Parameters, out: Path | None, force: bool) -> None:
     """Select, save and show."""
-    jobs, report = parameters.pop("jobs"), parameters.pop("report")
+    jobs, report, paths = (parameters.pop(name) for name in ("jobs", "report", "report_paths"))
     if parameters["knockoffs"] is not None:
         if parameters["feature_model"] != "auto" or parameters["feature_model_options"]:
             raise bad_call("--knockoffs are used as they are: leave out --feature-model and its options.")
@@ -131,7 +131,7 @@ def run_select(table: Path, parameters: Parameters, out: Path | None, force: boo
 
     check_out(out, table, parameters, force)
     place = check_report(report, table, parameters, force)
-    record = run_selection(table, parameters, jobs, report=place)
+    record = run_selection(table, parameters, jobs, report=place, paths=paths)
     save(record, out)
     show(record)
 

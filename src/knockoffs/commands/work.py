@@ -24,13 +24,13 @@ from knockoffs.table.writer import check_output
 
 
 def run_selection(
-    table: Path, parameters: Mapping[str, Any], jobs: int | None, *, report: Path | None = None
+    table: Path, parameters: Mapping[str, Any], jobs: int | None, *, report: Path | None = None, paths: bool = False
 ) -> SelectionRecord:
     """Read a file, select, record what was found, and write a report where a place for it is named."""
     prepare_jobs(jobs)
     frame = read(table, parameters)
     data = {"file": table.name, "sha256": file_hash(table)}
-    return run_on_frame(frame, parameters, data, jobs, report=report)
+    return run_on_frame(frame, parameters, data, jobs, report=report, paths=paths)
 
 
 def run_on_frame(
@@ -40,6 +40,7 @@ def run_on_frame(
     jobs: int | None,
     *,
     report: Path | None = None,
+    paths: bool = False,
 ) -> SelectionRecord:
     """Select from a frame, record what was found, and write a report where a place for it is named."""
     from knockoffs.estimator import KnockoffSelector
@@ -61,6 +62,7 @@ def run_on_frame(
         from knockoffs.report.write import facts_of, write_report
 
         called = {"called": parameters["target"], "parameters": parameters, "data": about, "warnings": said}
+        called["path"] = selector.lambda_path() if paths and selector.p_values_ is None else None
         write_report(
             facts_of(selector, **called, versions=record.versions), report, force=True
         )  # checked before the work

@@ -27,6 +27,7 @@ STUDIES = {
     "scores": "knockoffs.experiments.score_study",
     "tables": "knockoffs.experiments.real_tables",
     "designs": "knockoffs.experiments.column_designs",
+    "new_user": "knockoffs.experiments.new_user",
 }
 SEED = 2019  # the year of the paper
 

@@ -178,6 +178,12 @@ def _refuse_free_text(values: NDArray, kind: TargetKind, argument: str) -> None:
         return
     n, classes = len(values), np.unique(values)
     if len(classes) > 10 and 2 * len(classes) > n:
+        if values.dtype.kind == "f" and (values != np.round(values)).any():
+            example = values[values != np.round(values)][0]
+            raise InputError(
+                f"{argument} holds numbers, for instance {example:g}, and classes were asked for, by task or by an "
+                "estimator that is a classifier: make classes of them, or use regression."
+            )
         raise InputError(
             f"{argument} has {len(classes)} different labels in {n} rows ({name_some(classes.tolist(), 3)}): too many "
             "for classes. Make fewer classes of them, or numbers."
