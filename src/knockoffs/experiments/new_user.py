@@ -47,7 +47,7 @@ TABLES: dict[str, dict[str, str]] = {
         "scotland/scotvote.csv": "YES",
         "spector/spector.csv": "GRADE",
         "stackloss/stackloss.csv": "STACKLOSS",
-        "star98/star98.csv": "NABOVE",
+        "star98/star98.csv": "PR50M",
         "statecrime/statecrime.csv": "murder",
     },
     "vega_datasets": {
@@ -132,7 +132,9 @@ def read(package: str, name: str) -> Any:
             assert member is not None
             return pd.read_csv(io.BytesIO(member.read()), index_col=0)  # as pydataset.data does
     path = folder / {"statsmodels": "datasets", "vega_datasets": "_data", "palmerpenguins": "data"}[package] / name
-    return pd.read_json(path) if path.suffix == ".json" else pd.read_csv(path)
+    if path.suffix == ".json":
+        return pd.read_json(path)
+    return pd.read_csv(path, sep=None, engine="python").rename(columns=lambda column: column.strip("'"))
 
 
 def folder_of(package: str) -> Path:
