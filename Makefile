@@ -3,14 +3,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-SOURCES := src tests benchmarks examples
+SOURCES := src tests benchmarks examples tools
 
-.PHONY: demo test check lint types guarantees bench clean help
+.PHONY: demo test check lint types guarantees bench house clean help
 
 help:
 	@echo "make demo        set up .venv and run the procedure on an embedded table"
 	@echo "make test        set up .venv, then lint, types and all tests"
 	@echo "make guarantees  the slow tests: FDR and power by simulation"
+	@echo "make house       write the stub of the public names and the picture of docs/architecture.md"
 	@echo "make bench       measure against knockpy, hidimstat and SNPknock, each in its own environment"
 
 $(VENV)/.package: pyproject.toml constraints.txt
@@ -42,6 +43,9 @@ guarantees: $(VENV)/.development
 
 bench: $(VENV)/.development
 	bash benchmarks/run.sh
+
+house: $(VENV)/.development
+	$(BIN)/python tools/house.py
 
 clean:
 	rm -rf $(VENV) .benchmarks build dist

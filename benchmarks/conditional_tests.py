@@ -23,9 +23,9 @@ from joblib import Parallel, delayed  # noqa: E402
 from scipy.linalg import toeplitz  # noqa: E402
 
 from knockoffs.defaults import choose  # noqa: E402
-from knockoffs.evidence import combine_draws  # noqa: E402
 from knockoffs.features.gaussian import gaussian_features  # noqa: E402
 from knockoffs.filter import false_discovery_proportion, knockoff_filter, power  # noqa: E402
+from knockoffs.filter.evidence import combine_draws  # noqa: E402
 from knockoffs.procedure import select_features  # noqa: E402
 from knockoffs.testing.conditional import conditional_tests  # noqa: E402
 

@@ -28,13 +28,16 @@ import numpy as np  # noqa: E402  (threads are set first)
 from joblib import Parallel, delayed  # noqa: E402
 from scipy.linalg import toeplitz  # noqa: E402
 
-from knockoffs.bounds import pfer  # noqa: E402
-from knockoffs.evidence import combine_draws  # noqa: E402
 from knockoffs.features.gaussian import gaussian_features  # noqa: E402
+from knockoffs.features.source import Given  # noqa: E402
 from knockoffs.filter import false_discovery_proportion, knockoff_filter, power  # noqa: E402
+from knockoffs.filter.bounds import pfer  # noqa: E402
+from knockoffs.filter.evidence import combine_draws  # noqa: E402
 from knockoffs.importance.coefficients import coefficient_magnitude  # noqa: E402
+from knockoffs.importance.statistic import ModelScore  # noqa: E402
 from knockoffs.procedure import select_features  # noqa: E402
 from knockoffs.response.linear import LassoPathCV, LogisticPathCV  # noqa: E402
+from knockoffs.table.target import as_target  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -82,13 +85,14 @@ def draw(setting: Setting, amplitude: float, data: int, folder: Path, diagonal: 
     signal = X @ beta
     y = (rng.random(n) < 1 / (1 + np.exp(-signal))).astype(int) if setting.logistic else signal + rng.normal(size=n)
     model = gaussian_features(np.zeros(p), covariance, diagonal=diagonal)
+    source = Given(model)
+    table = source.read(X)
+    target = as_target(y, table, task="classification" if setting.logistic else "regression")
     W = []
     for stream in rng.spawn(setting.M * setting.groups):
         lasso = (LogisticPathCV if setting.logistic else LassoPathCV)(random_state=int(stream.integers(2**31)))
-        found = select_features(
-            X, y, feature_model=model, estimator=lasso, importance=coefficient_magnitude, fdr=setting.fdr, rng=stream
-        )
-        W.append(found.W)
+        statistic = ModelScore(lasso, coefficient_magnitude)
+        W.append(select_features(table, target, knockoffs=source, statistic=statistic, rng=stream).W)
     part = path.with_suffix(".part.npz")
     np.savez_compressed(part, W=np.array(W), non_nulls=beta != 0)
     part.replace(path)  # a file is there whole or not at all

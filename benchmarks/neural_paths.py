@@ -31,9 +31,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from knockoffs.importance.neural_paths import path_losses
+from knockoffs.importance.paths.batched import network_losses
 from knockoffs.importance.saliency import gradient_scores, integrated_gradient_scores
-from knockoffs.response.networks import outputs, train_classifiers
+from knockoffs.response.networks import outputs
+from knockoffs.response.training import train_classifiers
 
 PEER = """
 import json, sys, time
@@ -126,11 +127,11 @@ def paths(device: torch.device, n: int, tf32: bool) -> bool:
     on_device = [torch.from_numpy(values).to(device) for values in (XX, fake, y)]
     warm = 1 if device.type == "cpu" else 2
     if device.type == "cuda":
-        path_losses(network, *on_device, LAMS, LOSSES)  # kernels are loaded once
+        network_losses(network, *on_device, LAMS, LOSSES)  # kernels are loaded once
     peak(device)
     right = True
     for losses in (("accuracy",), ("log_loss",), LOSSES):
-        wall, cpu, found = timed(device, lambda losses=losses: path_losses(network, *on_device, LAMS, losses), warm)
+        wall, cpu, found = timed(device, lambda losses=losses: network_losses(network, *on_device, LAMS, losses), warm)
         name = " and ".join(losses)
         print(
             f"paths     n={n} 200 columns 21 lambdas 4x100, {name}: {wall:.3f} s wall, {cpu:.2f} s CPU; {peak(device)}"
@@ -138,7 +139,7 @@ def paths(device: torch.device, n: int, tf32: bool) -> bool:
     right &= check(device, found, network, XX, fake, y)
     if tf32 and device.type == "cuda":
         torch.backends.cuda.matmul.allow_tf32 = True
-        wall, _, rough = timed(device, lambda: path_losses(network, *on_device, LAMS, LOSSES), warm)
+        wall, _, rough = timed(device, lambda: network_losses(network, *on_device, LAMS, LOSSES), warm)
         torch.backends.cuda.matmul.allow_tf32 = False
         moved = {loss: float(np.abs(rough[loss] - found[loss]).max()) for loss in LOSSES}
         print(f"tf32      {wall:.3f} s wall; largest change of a mean loss {moved}")
@@ -160,7 +161,7 @@ def batches(device: torch.device, R: int, n: int, columns: int, epochs: int) -> 
         f"training  {label}: {wall:.2f} s wall, {cpu:.2f} s CPU, {R / wall:.1f} repetitions a second "
         f"({ran.mean():.0f} epochs each on average, {ran.max()} at most of {epochs}); {peak(device)}"
     )
-    wall, cpu, found = timed(device, lambda: path_losses(network, XX, fake, y, LAMS, LOSSES))
+    wall, cpu, found = timed(device, lambda: network_losses(network, XX, fake, y, LAMS, LOSSES))
     print(f"scoring   {label}: {wall:.2f} s wall, {cpu:.2f} s CPU, {R / wall:.1f} repetitions a second; {peak(device)}")
     few = slice(0, min(R, 2))
     right = check(

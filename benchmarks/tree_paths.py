@@ -89,7 +89,8 @@ def models(n_trees: int) -> dict[str, Any]:
 
 def differs(model: Any, XX: np.ndarray, XX_fake: np.ndarray, y: np.ndarray) -> float:
     """Largest difference to plain prediction, over ten features and some rows, at random lambdas."""
-    from knockoffs.importance.lambda_path import BlackBoxPath, path_losses
+    from knockoffs.importance.paths.black_box import BlackBoxPath
+    from knockoffs.importance.paths.follow import path_losses
 
     rows, columns = slice(0, 100), np.arange(0, 200, 20)
     still = np.ones(200, dtype=bool)
@@ -101,7 +102,7 @@ def differs(model: Any, XX: np.ndarray, XX_fake: np.ndarray, y: np.ndarray) -> f
 
 
 def ours(n_trees: int) -> bool:
-    from knockoffs.importance.lambda_path import loss_at, loss_integral
+    from knockoffs.importance.paths.follow import loss_at, loss_integral
 
     X, X_tilde, y = data()
     XX, XX_fake = np.hstack([X, X_tilde]), np.hstack([X_tilde, X])

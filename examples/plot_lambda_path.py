@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
 from knockoffs import gaussian_features, sample_knockoffs
-from knockoffs.importance.lambda_path import lambda_path
+from knockoffs.importance.paths.lambda_path import lambda_path
 
 rng = np.random.default_rng(0)
 place = np.arange(15)

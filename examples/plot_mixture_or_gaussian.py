@@ -10,9 +10,11 @@ Gaussian sees independent columns and makes knockoffs that are independent, too.
 # %%
 # The features of one table. The overall correlation of a feature that matters with its near-copy is about zero.
 
+import warnings
+
 import numpy as np
 
-from knockoffs import ModelScore, false_discovery_proportion, knockoff_source, power, select_features
+from knockoffs import KnockoffWarning, ModelScore, false_discovery_proportion, knockoff_source, power, select_features
 from knockoffs.importance.coefficients import coefficient_magnitude
 from knockoffs.response.linear import PlainLogistic
 from knockoffs.simulate import simulate_three_components
@@ -27,6 +29,7 @@ print("correlation within a group:", narrow[0, 10].round(2))
 # The same procedure with two models of the features, on ten tables. Everything else is equal.
 N_TABLES, FDR = 10, 0.2
 few = {"n_components": range(1, 5), "n_starts": 1}  # EM from one start saves time here
+warnings.simplefilter("ignore", KnockoffWarning)  # a group of 311 rows for 30 columns: its covariance is shrunk
 models = {
     "one Gaussian": knockoff_source("gaussian"),
     "mixture, number of groups by AIC": knockoff_source("mixture", few),

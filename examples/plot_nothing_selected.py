@@ -44,7 +44,7 @@ for n, selector in runs.items():
 
 # %%
 # The curve of 1,500 rows dips below the level, that of 150 rows does not. What helps: more rows, a better model of the
-# target, a larger level (chosen before looking), or, where few features matter, offset=0 with its weaker promise.
+# target, a larger level (chosen before looking), or, where few features matter, conditional tests.
 try:
     import matplotlib.pyplot as plt
 except ImportError:

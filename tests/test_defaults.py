@@ -99,4 +99,6 @@ def test_a_classifier_is_not_given_numbers():
     from sklearn.ensemble import RandomForestClassifier
 
     with pytest.raises(InputError, match="RandomForestClassifier is made for classification, but y holds numbers"):
+        choose(np.arange(50) % 4 / 2, estimator=RandomForestClassifier())
+    with pytest.raises(InputError, match="y holds numbers, for instance 0.0204.*, and classes were asked for"):
         choose(np.linspace(0, 1, 50), estimator=RandomForestClassifier())

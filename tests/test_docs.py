@@ -1,9 +1,11 @@
-"""The pages in docs/ do what they say: their code runs, it prints what they show, and their links lead somewhere.
+"""README.md and docs/ do what they say: their code runs, it prints what they show, and their links lead somewhere.
 
 On a page, ```python blocks are run in order in one namespace, in an empty folder. A ```text block right after one is
 what it printed; warnings are shown as ``KnockoffWarning: ...``. A ```console block holds commands after ``$`` and what
-they print. Blocks that begin with ``# not run`` are left out. Numbers may differ from machine to machine and are not
-compared; words are. ``python tests/test_docs.py docs/quickstart.md`` writes the outputs of a page anew.
+they print. Blocks that begin with ``# not run`` are left out. Words are compared exactly and numbers to 1 %, or to one
+unit of the last digit shown after a point. A comment before an output, ``<!-- numbers: within 0.3 -->``, allows more
+where machines differ, and ``<!-- numbers: any -->`` anything. ``python tests/test_docs.py docs/quickstart.md`` writes
+the outputs of a page anew.
 """
 
 import contextlib
@@ -20,9 +22,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-GENERATED = ("paper_reproduced.md", "scores_table.md")  # written by commands of their own
-PAGES = sorted(page for page in (ROOT / "docs").glob("*.md") if page.name not in GENERATED)
+GENERATED = ("paper_reproduced.md", "scores_table.md", "real_tables.md")  # written by commands of their own
+ALL_PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [page for page in ALL_PAGES if page.name not in GENERATED]
 BLOCK = re.compile(r"^```(python|text|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+COMMENT = re.compile(r"<!-- numbers: (?:within (\S+)|any) -->\s*\Z")
+NUMBER = re.compile(r"-?(?:\d+(?:,\d{3})+|\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?")
+WITHIN = 0.01  # relative difference of numbers that passes
 WIDTH = 110  # of the outputs, which are wrapped as a terminal does
 
 
@@ -35,7 +41,9 @@ def run_page(page, folder):
             kind, body = match.groups()
             parts.append(text[at : match.start()])
             at = match.end()
-            follows = printed is not None and not parts[-1].strip()
+            comment = COMMENT.search(parts[-1])
+            within = WITHIN if comment is None else float(comment.group(1) or "inf")
+            follows = printed is not None and not parts[-1].removesuffix(comment.group() if comment else "").strip()
             if kind == "python" and not body.startswith("# not run"):
                 printed = run_python(
                     body, namespace, f"{page.name}, block after {text[: match.start()].count(chr(10))}"
@@ -47,7 +55,7 @@ def run_page(page, folder):
                 shown, printed = wrapped(printed), None
             else:
                 printed, shown = None, body
-            if words(shown) != words(body):
+            if not alike(body, shown, within):
                 stale.append(f"the page says:\n{body}\nit is now:\n{shown}")
             parts.append(f"```{kind}\n{shown}```")
     return "".join([*parts, text[at:]]), stale
@@ -104,10 +112,29 @@ def wrapped(printed):
     return "".join(line + "\n" for line in cut)
 
 
+def alike(old, new, within=WITHIN):
+    """Whether two outputs have the same words, and numbers that differ by no more than is allowed."""
+    old, new = (re.sub(r"\b[0-9a-f]{32,}\b", "(checksum)", text) for text in (old, new))
+    if words(old) != words(new):
+        return False
+    pairs = zip(NUMBER.findall(old), NUMBER.findall(new), strict=True)
+    return all(abs(value(a) - value(b)) <= max(within * abs(value(a)), last_digit(a), last_digit(b)) for a, b in pairs)
+
+
 def words(text):
-    """Words of an output without its numbers, checksums and spaces."""
-    text = re.sub(r"\b[0-9a-f]{32,}\b", "#", text)
-    return re.sub(r"-?\d+(\.\d+)?(e[-+]?\d+)?", "#", text).split()
+    """Words of an output with # for each number, without its spaces; a minus stays with its number."""
+    return re.sub(r"\s*#", " #", NUMBER.sub("#", text)).split()
+
+
+def value(number):
+    return float(number.replace(",", ""))
+
+
+def last_digit(number):
+    """One unit of the last digit after the point (and a bit for rounding); whole numbers have none to spare."""
+    mantissa, _, exponent = number.partition("e")
+    digits = mantissa.partition(".")[2]
+    return 1.001 * 10.0 ** (int(exponent or 0) - len(digits)) if digits or exponent else 0.0
 
 
 def needs_data(page):
@@ -123,7 +150,7 @@ def test_a_page_runs_and_prints_what_it_shows(page, tmp_path, request, monkeypat
     assert not stale, f"run `python tests/test_docs.py docs/{page.name}` and read the page again\n" + "\n".join(stale)
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
@@ -149,11 +176,46 @@ def test_every_page_is_on_the_map():
         assert page.name == "index.md" or f"({page.name})" in index, f"docs/index.md does not mention {page.name}"
 
 
+def test_tests_that_pages_name_are_there():
+    for page in ALL_PAGES:
+        for file, name in re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", page.read_text(encoding="utf-8")):
+            assert (ROOT / file).exists(), f"{page.name} names {file}, which is not there"
+            assert f"def {name}" in (ROOT / file).read_text(encoding="utf-8"), f"{page.name} names {file}::{name}"
+
+
+# ---- the page of options ---------------------------------------------------------------------------------------
+
+OPTIONS_TABLE = re.compile(r"(?<=<!-- options -->\n).*?(?=<!-- end of options -->)", re.DOTALL)
+COMMANDS = ("select", "path", "sample", "check")
+
+
+def options_table():
+    """Table of all options, as docs/options.md has it."""
+    from knockoffs.options import OPTIONS
+
+    lines = ["| selector | command line | default | what it says | commands |", "|---|---|---|---|---|"]
+    for option in OPTIONS:
+        parameter = f"`{option.parameter or option.name}`" if "selector" in option.where else ""
+        commands = "" if option.where == ("selector",) else f"`{option.written}`"
+        default = "" if option.default is None else f"`{option.default}`"
+        has = ", ".join(command for command in COMMANDS if command in option.where)
+        says = re.sub(r"\s*\[default: (.*?)\]", r" (\1 if left out)", option.help).replace("|", "\\|")
+        lines.append(f"| {parameter} | {commands} | {default} | {says} | {has} |")
+    return "\n".join(lines) + "\n"
+
+
+def test_the_page_of_options_is_the_list_of_options():
+    page = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
+    assert OPTIONS_TABLE.findall(page) == [options_table()], "run `python tests/test_docs.py docs/options.md`"
+
+
 @pytest.mark.parametrize(
     ("page", "fault"),
     [
         ("```python\nprint('three')\n```\n```text\nfour\n```\n", "three"),
         ("```console\n$ echo three\nfour\n```\n", "three"),
+        ("```python\nprint(3.1)\n```\n\n```text\n3.3\n```\n", "3.1"),
+        ("```python\nprint(3.1)\n```\n\n<!-- numbers: within 0.05 -->\n```text\n3.3\n```\n", "3.1"),
     ],
 )
 def test_an_output_that_went_stale_is_seen(page, fault, tmp_path):
@@ -166,6 +228,31 @@ def test_an_output_that_went_stale_is_seen(page, fault, tmp_path):
     assert run_page(file, tmp_path) == (fresh, [])
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("W 0.234", "W 0.233", True),  # a unit of the last digit
+        ("W 0.234", "W 0.231", False),
+        ("p < 1e-16", "p < 2e-16", True),
+        ("1,048,576 cells", "1,050,000 cells", True),  # 1 %
+        ("34 of 201", "35 of 201", False),  # whole numbers have no last digit to spare
+        ("34 of 201", "34 out of 201", False),
+        ("[-0.5 1.]", "[0.5 1.]", False),
+        ("a -0.001", "a  0.", True),
+        ("sha256 " + 64 * "a", "sha256 " + 64 * "b", True),
+    ],
+)
+def test_what_counts_as_the_same_output(old, new, same):
+    assert alike(old, new) == same
+
+
+def test_a_page_may_allow_other_numbers(tmp_path):
+    file = tmp_path / "page.md"
+    for allowed in ("within 0.1", "any"):
+        file.write_text(f"```python\nprint(3.1)\n```\n\n<!-- numbers: {allowed} -->\n```text\n3.3\n```\n")
+        assert run_page(file, tmp_path)[1] == []
+
+
 if __name__ == "__main__":
     import tempfile
 
@@ -173,5 +260,7 @@ if __name__ == "__main__":
     for name in sys.argv[1:]:
         with tempfile.TemporaryDirectory() as empty:
             fresh_text, changes = run_page(Path(name).resolve(), empty)
+        if Path(name).name == "options.md":
+            fresh_text = OPTIONS_TABLE.sub(lambda match: options_table(), fresh_text)
         Path(name).write_text(fresh_text, encoding="utf-8")
         print(f"{name}: {len(changes)} outputs changed")

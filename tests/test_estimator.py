@@ -36,19 +36,23 @@ def as_frame(X, library=pd):
     return pd.DataFrame(X, columns=names) if library is pd else pl.DataFrame(X, schema=names)
 
 
-def quick(fdr=0.2, *, random_state=0, feature_model="gaussian", **options):
-    return KnockoffSelector(fdr, feature_model=feature_model, random_state=random_state, **options)
+def quick(fdr=0.2, *, random_state=0, feature_model="gaussian", verdict=False, **options):
+    return KnockoffSelector(fdr, feature_model=feature_model, random_state=random_state, verdict=verdict, **options)
 
 
 # scikit-learn's only skip: it needs SCIPY_ARRAY_API in the environment before scipy is imported
 EXPLAINED_SKIPS = {"check_array_api_input"}
 
 
-def test_scikit_learns_own_checks_pass():
+@pytest.mark.parametrize("feature_model", ["auto", "gaussian"])
+def test_scikit_learns_own_checks_pass(feature_model):
+    """Of knockoffs, with a P^X that takes missing cells and one that does not; tests/guarantees has the default."""
     with warnings.catch_warnings():
         # the checks fit tables of two columns and of sixteen rows, about which we warn
         warnings.simplefilter("ignore")
-        results = check_estimator(KnockoffSelector(), on_fail=None, on_skip=None)
+        results = check_estimator(
+            KnockoffSelector(feature_model=feature_model, method="knockoffs"), on_fail=None, on_skip=None
+        )
     failed = {result["check_name"]: result["exception"] for result in results if result["status"] == "failed"}
     skipped = {result["check_name"] for result in results if result["status"] == "skipped"}
     assert not failed
@@ -317,9 +321,7 @@ def test_weights_come_in_any_form_and_are_left_as_they_were():
 def test_a_feature_may_own_several_columns():
     X, y = regression_data()
     feature_of = np.repeat(np.arange(5), 3)
-    selector = KnockoffSelector(0.2, feature_model="gaussian", feature_of=feature_of, offset=0, random_state=0).fit(
-        X, y
-    )
+    selector = quick(groups=feature_of, offset=0).fit(X, y)
     assert selector.W_.shape == (5,)
     support = selector.get_support()
     assert support.shape == (15,)
@@ -341,7 +343,7 @@ def test_it_says_what_was_selected_at_which_level():
 def test_it_says_why_nothing_was_selected():
     X, _ = regression_data()
     y = np.random.default_rng(5).standard_normal(len(X))
-    selector = quick(0.1).fit(X, y)
+    selector = quick(0.1, method="knockoffs").fit(X, y)
     assert not selector.get_support().any()
     assert selector.threshold_ == np.inf
     text = selector.explain()
@@ -367,7 +369,7 @@ BAD_OPTIONS = [
     ({"fdr": 0}, "fdr=0 is not between 0 and 1"),
     ({"fdr": "0.1"}, "fdr='0.1' is not a number"),
     (
-        {"fdr": 0.05},
+        {"fdr": 0.05, "method": "knockoffs"},
         "fdr=0.05 can never select with 15 features: .* 1/fdr = 20 selections. Use fdr >= 0.0667; offset=0",
     ),
     ({"offset": 2}, "offset=2"),
@@ -385,13 +387,20 @@ BAD_OPTIONS = [
     ({"task": "classification", "estimator": LinearRegression()}, "LinearRegression is made for regression"),
     ({"n_fits": 0}, "n_fits=0: expected a whole number of at least 1"),
     ({"n_folds": 1}, "n_folds=1: expected a whole number of at least 2"),
-    ({"feature_of": [0, 1]}, r"feature_of has shape \(2,\): expected \(15,\)"),
+    ({"groups": [0, 1]}, "groups"),
+    ({"groups": "atuo"}, "groups"),
+    ({"method": "knockof"}, "method='knockof' is not known. Did you mean 'knockoffs'?"),
+    ({"level": "posthoc"}, "level='posthoc' is not known. Did you mean 'post_hoc'?"),
+    ({"n_draws": 0}, "n_draws=0: expected a whole number of at least 1"),
+    ({"drop": ["x99"]}, "drop='x99' is not known"),
+    ({"kinds": {"x0": "nominel"}}, "nominel"),
 ]
 
 
 @pytest.mark.parametrize(("options", "message"), BAD_OPTIONS, ids=range(len(BAD_OPTIONS)))
 def test_options_that_cannot_be_used_are_refused_before_anything_is_computed(options, message, monkeypatch):
-    monkeypatch.setattr("knockoffs.estimator.select_features", lambda *args, **kwargs: pytest.fail("it ran"))
+    for name in ("select_features", "select_by_tests"):
+        monkeypatch.setattr(f"knockoffs.estimator.{name}", lambda *args, **kwargs: pytest.fail("it ran"))
     X, y = regression_data()
     with pytest.raises(InputError, match=message):
         KnockoffSelector(**{"feature_model": "gaussian", "random_state": 0, **options}).fit(X, y)
@@ -426,7 +435,8 @@ def bad_tables():
 
 @pytest.mark.parametrize(("X", "y", "message"), bad_tables(), ids=range(10))
 def test_data_that_cannot_be_used_are_refused_before_anything_is_computed(X, y, message, monkeypatch):
-    monkeypatch.setattr("knockoffs.estimator.select_features", lambda *args, **kwargs: pytest.fail("it ran"))
+    for name in ("select_features", "select_by_tests"):
+        monkeypatch.setattr(f"knockoffs.estimator.{name}", lambda *args, **kwargs: pytest.fail("it ran"))
     with pytest.raises(InputError, match=message):
         quick(0.2).fit(X, y)
 
@@ -440,9 +450,9 @@ def test_labels_cannot_be_regressed():
 def test_a_default_level_that_is_too_small_warns_and_an_asked_one_is_refused():
     X, y = regression_data()
     with pytest.warns(KnockoffWarning, match="fdr=0.1 can never select with 4 features: .* Use fdr >= 0.25"):
-        KnockoffSelector(feature_model="gaussian", random_state=0).fit(X[:, :4], y)
+        quick(None, method="knockoffs").fit(X[:, :4], y)
     with pytest.raises(InputError, match="fdr=0.1 can never select with 4 features"):
-        KnockoffSelector(0.1, feature_model="gaussian").fit(X[:, :4], y)
+        quick(0.1, method="knockoffs").fit(X[:, :4], y)
 
 
 def test_an_unknown_parameter_is_refused_by_scikit_learn():

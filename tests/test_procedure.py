@@ -80,6 +80,7 @@ def test_features_are_swapped_at_random_before_the_fit_and_their_scores_are_swap
     assert len({tuple(S) for S in swapped}) > 10  # and not all by one coin
 
 
+@pytest.mark.filterwarnings("ignore:the Gaussian rests on 40 rows")
 def test_the_knockoffs_do_not_depend_on_y_or_on_the_model_of_it(data):
     X, _, y = data
     first = run(X, y, feature_model=fit_gaussian)

@@ -41,7 +41,9 @@ def fit(X, y, sample_weight=None, **options):
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        selector = KnockoffSelector(**({"fdr": 0.3, "random_state": 7} | options)).fit(X, y, **weights)
+        selector = KnockoffSelector(
+            **({"fdr": 0.3, "random_state": 7, "method": "knockoffs", "verdict": False} | options)
+        ).fit(X, y, **weights)
     return [*selector.W_.tolist(), float(selector.threshold_)]
 
 
@@ -102,8 +104,7 @@ def permutation():
 
 
 def groups():
-    feature_of = np.repeat(np.arange(6), 2)
-    return fit(*numbers(), feature_model="gaussian", estimator="lasso", feature_of=feature_of)
+    return fit(*numbers(), feature_model="gaussian", estimator="lasso", groups=np.repeat(np.arange(6), 2))
 
 
 def weights():
@@ -156,6 +157,7 @@ def select_csv(folder):
         "gaussian",
         "--estimator",
         "lasso",
+        "--no-verdict",
         "--out",
         folder / "out",
     ]
@@ -168,7 +170,8 @@ def select_parquet(folder):
     pl = pytest.importorskip("polars")
     table = folder / "table.parquet"
     pl.read_csv(write_csv(folder)).write_parquet(table)
-    command_line("select", table, "--target", "y", "--fdr", 0.3, "--feature-model", "gaussian", "--out", folder / "out")
+    options = ["--fdr", 0.3, "--feature-model", "gaussian", "--no-verdict", "--out", folder / "out"]
+    command_line("select", table, "--target", "y", *options)
     content = json.loads((folder / "out" / "selection.json").read_text())
     return [*(feature["W"] for feature in content["features"]), float(content["threshold"])]
 
@@ -189,7 +192,8 @@ def plink(folder):
     from bed_reader import to_bed
 
     from knockoffs.features.fastphase import GenotypeModel, Mosaic
-    from knockoffs.table.plink import read_bed, sample_knockoffs_bed
+    from knockoffs.features.genotypes import sample_knockoffs_bed
+    from knockoffs.table.plink import read_bed
 
     rng = np.random.default_rng(2)
     mosaic = Mosaic(np.full(8, 0.3), rng.dirichlet(np.ones(3), size=8), rng.uniform(0.1, 0.9, size=(8, 3)))

@@ -1,7 +1,8 @@
 """Controlled feature selection with knockoffs: which features matter given all the others, at a false discovery rate.
 
 The public names, in the order of the procedure. Each is imported when it is first used, so that ``import knockoffs``
-and ``knockoffs --help`` cost nothing.
+and ``knockoffs --help`` cost nothing. Type checkers and editors read ``__init__.pyi``, which ``make house`` writes from
+the list below.
 """
 
 from __future__ import annotations
@@ -14,12 +15,21 @@ _PUBLIC = {
     "KnockoffSelector": "estimator",
     "select_features": "procedure",
     "Selection": "selection",
+    "follow_lambda": "procedure",
+    # the table and the target
+    "read_table": "table.table",
+    "Table": "table.table",
+    "Target": "table.target",
+    "as_target": "table.target",
+    # P^X
+    "FeatureModel": "features.family",
+    "Family": "features",
+    "FAMILIES": "features",
     "knockoff_source": "features.source",
     "Brought": "features.source",
-    "ModelScore": "importance.statistic",
-    "BestOf": "importance.best",
-    "follow_lambda": "procedure",
-    # P^X
+    "LatentFeatures": "features.latent.model",
+    "fit_latent": "features.latent.fit",
+    "latent_features": "features.latent.model",
     "fit_gaussian": "features.gaussian",
     "gaussian_features": "features.gaussian",
     "fit_gaussian_mixture": "features.gaussian_mixture",
@@ -41,21 +51,34 @@ _PUBLIC = {
     # knockoffs
     "BayesianNetwork": "sampling.network",
     "Node": "sampling.network",
+    "KnockoffSampler": "sampling.sampler",
+    "Pair": "sampling.pair",
     "sample_knockoffs": "sampling.sampler",
     "check_definition": "sampling.definition",
     "swap": "sampling.swap",
-    "sample_knockoffs_bed": "table.plink",
+    "sample_knockoffs_bed": "features.genotypes",
+    "verdict": "validity.verdict",
+    "Verdict": "validity.verdict",
     # models of y
+    "Model": "response",
+    "ESTIMATORS": "response",
     "LassoPathCV": "response.linear",
     "LogisticPathCV": "response.linear",
+    "PoissonPathCV": "response.linear",
     "NeuralClassifier": "response.neural",
     "NeuralRegressor": "response.neural",
-    "TorchModel": "response.neural",
+    "TorchModel": "response.torch_model",
     # Z, W, selection
+    "ModelScore": "importance.statistic",
+    "BestOf": "importance.best",
+    "Score": "importance",
+    "SCORES": "importance",
     "Scores": "importance.scores",
     "accuracy_drop": "importance.accuracy_drop",
-    "lambda_path": "importance.lambda_path",
-    "LambdaPath": "importance.lambda_path",
+    "lambda_path": "importance.paths.lambda_path",
+    "LambdaPath": "importance.paths.lambda_path",
+    "loss_at": "importance.paths.follow",
+    "loss_integral": "importance.paths.follow",
     "Loss": "importance.losses",
     "LOSSES": "importance.losses",
     "knockoff_threshold": "filter",
@@ -63,8 +86,16 @@ _PUBLIC = {
     "q_values": "filter",
     "false_discovery_proportion": "filter",
     "power": "filter",
+    "knockoff_e_values": "filter.evidence",
+    "e_bh": "filter.evidence",
+    "combine_draws": "filter.evidence",
+    "pfer": "filter.bounds",
+    "k_fwer": "filter.bounds",
+    "fdp_bounds": "filter.bounds",
+    "conditional_tests": "testing.conditional",
     # what can go wrong
     "InputError": "errors",
+    "ColumnsError": "errors",
     "KnockoffWarning": "errors",
 }
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, name_some, unknown_option
+from knockoffs.features.source import KnockoffSource, knockoff_source
 from knockoffs.importance import SCORES, Score
 from knockoffs.importance.best import BestOf
 from knockoffs.importance.losses import LOSSES
-from knockoffs.importance.rows import check_rows
 from knockoffs.importance.statistic import ModelScore
 from knockoffs.registry import find, imported, key_of
 from knockoffs.response import ESTIMATORS, Model, make_estimator, model_of
@@ -23,11 +23,13 @@ from knockoffs.table.target_kinds import KINDS_OF_TASK
 
 DEFAULT_FDR = 0.1
 DEFAULT_FEATURE_MODEL = "auto"  # the latent model, which takes any table
+FEW_DISCOVERIES = 2.0  # times 1 / fdr: with fewer features knockoffs would have to select half of them, or none
 METHODS = ("auto", "knockoffs", "conditional_test")
 CONDITIONAL_FAMILIES = ("auto", "latent", "gaussian", "mixture", "naive_bayes", "hmm", "network")
 TEST_MODELS = ("best", "lasso", "boosting")  # models of y that conditional tests take by name
 BEST = "best"  # the default model of y: of these, the one that predicts held-out rows best
 BEST_OF = ("lasso", "boosting")
+WIDE = 2  # columns a row, beyond which boosting costs most of the time and hardly ever predicts better
 FEW_ROWS = 100  # a boosted tree needs twenty in a leaf
 BEST_NAMES = (BEST,)
 TASKS = tuple(KINDS_OF_TASK)
@@ -44,12 +46,13 @@ class Choice:
 def choose(
     target: Target,
     *,
-    estimator: Any = None,
-    importance: Any = None,
-    loss: Any = None,
+    estimator: object = None,
+    importance: object = None,
+    loss: object = None,
     rows: str | None = None,
     n_folds: int = 5,
     n_fits: int = 1,
+    n_columns: int | None = None,
 ) -> Choice:
     """Statistic by a model of y and its score, with defaults by task where nothing was asked for.
 
@@ -66,6 +69,8 @@ def choose(
         On which rows a fitted model is scored.
     n_folds, n_fits : int
         Folds of a cross-fitted score, and fits whose scores are averaged.
+    n_columns : int, optional
+        Columns of the table, where there are so many that boosting is no candidate.
     """
     notes: dict[str, str] = {}
     name = _name_of(estimator)
@@ -79,7 +84,7 @@ def choose(
         if rows == "out_of_bag":
             raise InputError("rows='out_of_bag' is for forests: use it with estimator='forest'.")
         y = target.values if target.weights is None else target.values[target.weights > 0]
-        alone = _why_lasso_alone(y, task, score, asked)
+        alone = _why_lasso_alone(y, task, score, asked, n_columns or 0)
         if alone is None:
             candidates = tuple(_model_score(name, task, {}, **options) for name in BEST_OF)
             folded = tuple(replace(candidate, n_folds=n_folds, n_fits=n_fits) for candidate in candidates)
@@ -90,7 +95,7 @@ def choose(
     return Choice(replace(statistic, n_folds=n_folds, n_fits=n_fits, notes={}), statistic.notes)
 
 
-def _score_asked_for(importance: Any) -> tuple[Score | None, str]:
+def _score_asked_for(importance: object) -> tuple[Score | None, str]:
     """Score, and how it was asked for: by a name, ours or one's own, or not at all."""
     if importance is None:
         return None, ""
@@ -104,7 +109,7 @@ def _score_asked_for(importance: Any) -> tuple[Score | None, str]:
     return (ours, "a score") if ours is not None else (Score(importance), "one's own")
 
 
-def _why_lasso_alone(y: NDArray, task: str, score: Score | None, asked: str) -> str | None:
+def _why_lasso_alone(y: NDArray, task: str, score: Score | None, asked: str, n_columns: int) -> str | None:
     """Why boosting is no candidate, if it is none."""
     if score is not None and score.needs is not None:
         return f"importance={asked!r} is for linear models"
@@ -112,6 +117,8 @@ def _why_lasso_alone(y: NDArray, task: str, score: Score | None, asked: str) -> 
         return "an importance score of your own may ask for a linear model; pass another estimator if it does not"
     if len(y) < FEW_ROWS:
         return f"{len(y)} rows are few for boosting, which is considered from {FEW_ROWS}"
+    if n_columns > WIDE * len(y):
+        return f"{n_columns} columns of {len(y)} rows are too many for boosting, which rarely wins there"
     if task == "classification":
         classes, counts = np.unique(y, return_counts=True)
         if counts.min() < 2:
@@ -153,7 +160,6 @@ def _model_score(
     if rows is None:
         rows = model.rows if score.rows else "in_sample"
         notes["rows"] = f"rows={rows!r}, the default for {kind}"
-    check_rows(rows)
     options = {} if loss is None else {"loss": loss}
     return ModelScore(
         unfitted,
@@ -177,7 +183,7 @@ def _check_offers(score: Score, asked: str, model: Model, name: str | None) -> N
     )
 
 
-def _check_loss(score: Score, asked: str, loss: Any, task: str) -> None:
+def _check_loss(score: Score, asked: str, loss: object, task: str) -> None:
     if not score.loss:
         raise InputError(f"loss={loss!r} is not used by importance={asked!r}: leave it out, or use 'swap'.")
     if not isinstance(loss, str):
@@ -190,14 +196,24 @@ def _check_loss(score: Score, asked: str, loss: Any, task: str) -> None:
         raise InputError(f"loss={loss!r} is not for {task}: use {', '.join(map(repr, fitting))}.")
 
 
-def default_importance(model: Model, loss: Any) -> str:
+def repairs(asked: KnockoffSource) -> dict[str, KnockoffSource]:
+    """List sources of knockoffs to try one after the other: what was asked for, any table, more classes."""
+    return {
+        "as asked for": asked,
+        "auto": knockoff_source("auto"),
+        "auto with more classes": knockoff_source("auto", {"n_classes": range(4, 21), "criterion": "aic"}),
+        "auto with many classes": knockoff_source("auto", {"n_classes": range(12, 41, 4), "criterion": "aic"}),
+    }
+
+
+def default_importance(model: Model, loss: object) -> str:
     """Score that the model is registered with; Swap where that would not use the loss that was asked for."""
     if loss is None or (SCORES[model.score].loss and isinstance(loss, str)):
         return model.score
     return "swap"
 
 
-def default_loss(task: str, model: Any) -> str:
+def default_loss(task: str, model: object) -> str:
     """Loss that does not saturate: log-loss where there are probabilities, squared error for numbers."""
     if task == "count":
         return "poisson_deviance" if "poisson_deviance" in LOSSES else "squared_error"
@@ -206,7 +222,7 @@ def default_loss(task: str, model: Any) -> str:
     return "log_loss" if hasattr(model, "predict_proba") else "accuracy"
 
 
-def task_for(task: str | None, estimator: Any) -> str | None:
+def task_for(task: str | None, estimator: object) -> str | None:
     """Task that was asked for, or that the model of y is made for; None where y has to tell."""
     if _name_of(estimator) or estimator is None:
         return task
@@ -216,7 +232,7 @@ def task_for(task: str | None, estimator: Any) -> str | None:
     return task or made_for
 
 
-def _name_of(estimator: Any) -> str | None:
+def _name_of(estimator: object) -> str | None:
     """Name of a model of y, known or refused; None for an object, which must be able to fit and predict."""
     if isinstance(estimator, str):
         if key_of(estimator) not in (BEST, *ESTIMATORS):
@@ -227,7 +243,7 @@ def _name_of(estimator: Any) -> str | None:
     return None
 
 
-def _refuse_numbers(y: NDArray, estimator: Any) -> None:
+def _refuse_numbers(y: NDArray, estimator: object) -> None:
     if y.dtype.kind == "f" and (y != np.round(y)).any():
         value = y[y != np.round(y)][0]
         raise InputError(
@@ -236,7 +252,7 @@ def _refuse_numbers(y: NDArray, estimator: Any) -> None:
         )
 
 
-def _check_estimator(estimator: Any) -> None:
+def _check_estimator(estimator: object) -> None:
     if isinstance(estimator, type):
         raise InputError(f"estimator is the class {estimator.__name__}: pass an instance, {estimator.__name__}().")
     missing = [method for method in ("fit", "predict") if not callable(getattr(estimator, method, None))]
@@ -244,7 +260,7 @@ def _check_estimator(estimator: Any) -> None:
         raise InputError(f"estimator {type(estimator).__name__} lacks {' and '.join(missing)}.")
 
 
-def _made_for(estimator: Any) -> str | None:
+def _made_for(estimator: object) -> str | None:
     """Task that an estimator is made for, if it says so."""
     from sklearn.base import is_classifier, is_regressor
 

@@ -56,3 +56,12 @@ class ColumnsError(InputError):
     def named(self, names: Sequence[str]) -> InputError:
         """Return the same error with the columns' names."""
         return InputError(f"{self.before} {name_some(names[column] for column in self.columns)} {self.after}")
+
+
+def printable(text: str) -> str:
+    r"""Text whose control characters are written as escapes, so that a name cannot break a line.
+
+    >>> printable("a\nb")
+    'a\\nb'
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
@@ -17,20 +19,26 @@ from knockoffs.defaults import (
     CONDITIONAL_FAMILIES,
     DEFAULT_FDR,
     DEFAULT_FEATURE_MODEL,
+    FEW_DISCOVERIES,
     METHODS,
     TEST_MODELS,
     choose,
+    repairs,
     task_for,
 )
 from knockoffs.errors import InputError, KnockoffWarning, unknown_option
-from knockoffs.evidence import WAYS
+from knockoffs.features import FAMILIES, family_of
 from knockoffs.features.source import Brought, KnockoffSource, knockoff_source
-from knockoffs.filter import RULES, check_fdr, check_offset
+from knockoffs.filter import RULES, check_fdr, check_level, check_offset
+from knockoffs.filter.evidence import WAYS
+from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.procedure import select_by_tests, select_features
 from knockoffs.registry import find, key_of
+from knockoffs.response.threads import worthwhile_threads
 from knockoffs.seeds import as_generator
-from knockoffs.table.table import MIN_ROWS, Table, check_level, without_columns
-from knockoffs.table.target import as_target, check_weights
+from knockoffs.table.table import MIN_ROWS, Table, without_columns
+from knockoffs.table.target import Target, as_target
+from knockoffs.validity.repair import Repaired
 
 
 class KnockoffSelector(SelectorMixin, BaseEstimator):
@@ -78,7 +86,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         Columns to leave out.
     method : {"auto", "knockoffs", "conditional_test"}
         "conditional_test" gives every feature a p-value by drawing it anew from P^X given the others, and needs no
-        smallest number of discoveries; "auto" takes it where knockoffs could never select at this level.
+        smallest number of discoveries; "auto" takes it where a table has fewer than 2 / fdr features.
     n_draws : int
         Draws of knockoffs, joined by their e-values: the answer depends less on the seed.
     level : {"fixed", "post_hoc"}
@@ -86,6 +94,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         something is stated. The promise is then E[FDP / stated level] <= 1.
     verdict : bool
         Whether the knockoffs are checked against the features, without a look at y.
+    repair : bool
+        Whether other models of the features are tried, in turn, until the knockoffs look good; y is not looked at.
     offset : {1, 0}
         1 is knockoff+, which controls the false discovery rate; 0 is knockoff, which controls a modified one.
     rule : {"difference", "signed_maximum"} or callable
@@ -115,6 +125,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         Whether the knockoffs could be told from the features: ``verdict_.word`` is "good", "doubtful" or "broken".
     table_ : Table
         The table as it was read: names, kinds and labels of its columns.
+    target_ : Target
+        The target as it was read: what it is, and the rows in which it is known.
     selection_ : Selection
         All of the above, with notes on what was chosen by default.
     n_features_in_ : int
@@ -134,26 +146,27 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self,
         fdr: float | None = None,
         *,
-        feature_model: Any = DEFAULT_FEATURE_MODEL,
+        feature_model: object = DEFAULT_FEATURE_MODEL,
         feature_model_options: Mapping[str, Any] | None = None,
         kinds: Mapping[str, Any] | None = None,
-        estimator: Any = None,
-        importance: Any = None,
-        loss: Any = None,
+        estimator: object = None,
+        importance: object = None,
+        loss: object = None,
         rows: str | None = None,
         n_folds: int = 5,
         n_fits: int = 1,
         task: str | None = None,
-        knockoffs: Any = None,
-        groups: Any = None,
+        knockoffs: object = None,
+        groups: object = None,
         drop: Sequence[str] | None = None,
         method: str = "auto",
         n_draws: int = 1,
         level: str = "fixed",
         verdict: bool = True,
+        repair: bool = False,
         offset: int = 1,
-        rule: Any = "difference",
-        random_state: Any = None,
+        rule: object = "difference",
+        random_state: object = None,
         n_jobs: int | None = None,
     ) -> None:
         self.fdr = fdr
@@ -174,6 +187,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.n_draws = n_draws
         self.level = level
         self.verdict = verdict
+        self.repair = repair
         self.offset = offset
         self.rule = rule
         self.random_state = random_state
@@ -198,8 +212,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         frame, kept = without_columns(X, self.drop)
         source = self._source()
         table = source.read(frame, kinds=self.kinds, min_rows=MIN_ROWS).with_groups(self.groups)
-        weights = check_weights(fit_params.get("sample_weight"), len(table))
-        target = as_target(y, table, task=task_for(self.task, self.estimator), weights=weights)
+        task = task_for(self.task, self.estimator)
+        target = as_target(y, table, task=task, weights=fit_params.get("sample_weight"))
         offset, fdr = check_offset(self.offset), check_fdr(DEFAULT_FDR if self.fdr is None else self.fdr)
         choice = choose(
             target,
@@ -209,32 +223,35 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             rows=self.rows,
             n_folds=_count(self.n_folds, "n_folds", 2),
             n_fits=_count(self.n_fits, "n_fits", 1),
+            n_columns=len(table.columns),
         )
         rule = self.rule if callable(self.rule) else find(RULES, "rule", str(self.rule))
         n_draws = _count(self.n_draws, "n_draws", 1)
         find(dict.fromkeys(WAYS), "level", str(self.level))
-        method, why = self._method(table, fdr, offset, n_draws)
+        method, why = self._method(table, target, fdr, offset, n_draws)
         validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
 
         common: dict[str, Any] = {"knockoffs": source, "fdr": fdr, "verdict": self.verdict, "n_jobs": self.n_jobs}
         common["rng"] = as_generator(self.random_state)
+        self._generator = deepcopy(common["rng"])  # as it was: lambda paths follow the same draw
         notes = {"task": target.note, **why, **self._said_of_groups(table)}
-        if method == "conditional_test":
-            model = "best" if self.estimator is None else self.estimator
-            self.selection_ = select_by_tests(table, target, estimator=model, notes=notes, **common)
-        else:
-            self.selection_ = select_features(
-                table,
-                target,
-                statistic=choice.statistic,
-                rule=rule,
-                offset=offset,
-                n_draws=n_draws,
-                level=key_of(self.level),
-                notes=notes | dict(choice.notes),
-                **common,
-            )
-        self.table_ = table
+        with worthwhile_threads(table.X.size):
+            if method == "conditional_test":
+                model = "best" if self.estimator is None else self.estimator
+                self.selection_ = select_by_tests(table, target, estimator=model, notes=notes, **common)
+            else:
+                self.selection_ = select_features(
+                    table,
+                    target,
+                    statistic=choice.statistic,
+                    rule=rule,
+                    offset=offset,
+                    n_draws=n_draws,
+                    level=key_of(self.level),
+                    notes=notes | dict(choice.notes),
+                    **common,
+                )
+        self.table_, self.target_ = table, target
         self.W_ = self.selection_.W
         self.threshold_ = self.selection_.threshold
         self.q_values_ = self.selection_.q_values
@@ -243,8 +260,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.feature_model_ = self.selection_.feature_model
         self.verdict_ = self.selection_.verdict
         self.knockoffs_ = table.decode(self.selection_.X_tilde)
-        self._support = np.zeros(len(kept), dtype=bool)
-        self._support[kept] = self.selection_.selected[table.feature_of]
+        self._support = np.zeros(len(table.columns) if kept is None else len(kept), dtype=bool)
+        self._support[slice(None) if kept is None else kept] = self.selection_.selected[table.feature_of]
         return self
 
     def explain(self) -> str:
@@ -252,30 +269,107 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         check_is_fitted(self)
         return self.selection_.explain()
 
+    # ---- to look at and to send ---------------------------------------------------------------------------------
+
+    def plot(self, ax: object = None) -> Any:
+        """Draw W of the features with the largest |W|, and the threshold; returns the axes (matplotlib)."""
+        from knockoffs.plots.features import plot_features
+
+        check_is_fitted(self)
+        return plot_features(self.selection_, ax=ax)
+
+    def plot_paths(self, features: Sequence[str] | None = None, *, ax: Any = None, **options: Any) -> Any:
+        """Draw W along lambda, for some features by name; the model of y is fitted again, P^X and knockoffs are not."""
+        from knockoffs.plots.paths import plot_paths
+
+        check_is_fitted(self)
+        return plot_paths(self.lambda_path(**options), self.selection_, features=features, ax=ax)
+
+    def plot_knockoffs(self, column: str, ax: object = None) -> Any:
+        """Draw a column beside its knockoff: their margins, and their links to the columns nearest to it."""
+        from knockoffs.plots.knockoffs import plot_knockoffs
+
+        check_is_fitted(self)
+        return plot_knockoffs(self.selection_, self.table_, column, ax=ax)
+
+    def plot_stability(self, ax: object = None) -> Any:
+        """Draw how often the features are selected over the draws, with their e-values."""
+        from knockoffs.plots.stability import plot_stability
+
+        check_is_fitted(self)
+        return plot_stability(self.selection_, ax=ax)
+
+    def plot_verdict(self, ax: object = None) -> Any:
+        """Draw the checks of the knockoffs with their p-values, and the columns that are worst."""
+        from knockoffs.plots.verdict import plot_verdict
+
+        check_is_fitted(self)
+        return plot_verdict(self.selection_, ax=ax)
+
+    def lambda_path(self, lams: Any = None, *, fake: str = "swapped") -> LambdaPath:
+        """W of every feature along lambda, for the knockoffs of the (first) draw; at 1 it is that of the score Swap."""
+        from knockoffs.plots.paths import follow_selector
+
+        check_is_fitted(self)
+        return follow_selector(self, lams, fake)
+
+    def report(self, path: str | os.PathLike[str], *, paths: bool = False, force: bool = False) -> None:
+        """Write the answer as a page, one file that opens in any browser without a network.
+
+        Parameters
+        ----------
+        path : str or path
+            Ends in .html. An earlier report is replaced; another file only with ``force``.
+        paths : bool
+            Whether lambda paths are followed for it, which fits the model of y again.
+        force : bool
+        """
+        from knockoffs.report.provenance import python_of
+        from knockoffs.report.write import check_report_place, facts_of, write_report
+
+        check_is_fitted(self)
+        check_report_place(path, force=force)
+        followed = self.lambda_path() if paths else None
+        write_report(facts_of(self, python=python_of(self), path=followed), path, force=force)
+
+    def _html_repr(self) -> str:
+        """Return what a notebook shows: the answer of a fitted selector, else its parameters, as scikit-learn does."""
+        from sklearn.utils import estimator_html_repr
+
+        from knockoffs.report.notebook import answer_html
+
+        return answer_html(self.selection_) if hasattr(self, "selection_") else estimator_html_repr(self)
+
     def _source(self) -> KnockoffSource:
         if self.knockoffs is not None:
             return Brought(self.knockoffs)
-        return knockoff_source(self.feature_model, self.feature_model_options)
+        asked = knockoff_source(self.feature_model, self.feature_model_options)
+        return Repaired(repairs(asked)) if self.repair else asked
 
-    def _method(self, table: Table, fdr: float, offset: int, n_draws: int) -> tuple[str, dict[str, str]]:
-        """How features are selected: by tests where knockoff+ could never select at this level, and P^X allows it."""
-        method = find(dict.fromkeys(METHODS), "method", str(self.method)) or key_of(str(self.method))
-        if method != "auto":
-            if method == "knockoffs" and n_draws == 1 and self.level == "fixed":
-                self._check_level(fdr, len(table.feature_names), offset)
-            return method, {}
-        try:
-            check_level(fdr, len(table.feature_names), offset)
-        except InputError:
-            needed = int(np.ceil(1 / fdr - 1e-9))
-            few = f"knockoffs select {needed} features or more at {fdr:g}, or none, and there are {len(table.names)}"
-            if self._can_test(table) and self.importance is None and self.knockoffs is None:
+    def _method(
+        self, table: Table, target: Target, fdr: float, offset: int, n_draws: int
+    ) -> tuple[str, dict[str, str]]:
+        """How features are selected: by tests where features are few for knockoffs at this level, and P^X allows it."""
+        find(dict.fromkeys(METHODS, True), "method", str(self.method))
+        method, d = key_of(str(self.method)), len(table.feature_names)
+        if method == "conditional_test" and target.weights is not None:
+            raise InputError("sample_weight: conditional tests take no weights. Leave them out, or method='knockoffs'.")
+        if method == "auto":
+            if d * fdr < FEW_DISCOVERIES and offset == 1 and n_draws == 1 and self._can_test(table, target):
+                needed = int(np.ceil(1 / fdr - 1e-9))
+                few = f"knockoffs select {needed} features or more at {fdr:g}, or none, and there are {d}"
                 return "conditional_test", {"method": f"method='conditional_test', because {few}"}
-            self._check_level(fdr, len(table.feature_names), offset)
-        return "knockoffs", {}
+            method = "knockoffs"
+        if method == "knockoffs" and n_draws == 1 and self.level == "fixed":
+            self._check_level(fdr, d, offset)
+        return method, {}
 
-    def _can_test(self, table: Table) -> bool:
-        """Whether P^X can draw a column given the others, and the model of y serves for tests."""
+    def _can_test(self, table: Table, target: Target) -> bool:
+        """Whether P^X can draw a column given the others, and nothing was asked for that only knockoffs have."""
+        if not (self.knockoffs is None and self.importance is None and self.loss is None and self.level == "fixed"):
+            return False
+        if target.weights is not None:
+            return False
         named = isinstance(self.feature_model, str) and key_of(self.feature_model) in CONDITIONAL_FAMILIES
         serves = not isinstance(self.estimator, str) or self.estimator in TEST_MODELS
         return serves and not table.grouped and (named or hasattr(self.feature_model, "conditional"))
@@ -298,10 +392,22 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.input_tags.allow_nan = self._takes_missing()
+        # labels are taken too, but the tags "categorical" and "string" promise other things: codes alone, any object
         return tags
 
+    def _takes_missing(self) -> bool:
+        """Whether P^X takes missing cells."""
+        if self.knockoffs is not None:
+            return False
+        if isinstance(self.feature_model, str):
+            family = FAMILIES.get(key_of(self.feature_model))
+            return family is not None and "missing" in family.takes
+        fits = callable(self.feature_model) and "missing" in family_of(self.feature_model).takes
+        return fits or hasattr(self.feature_model, "as_sampler")
 
-def _count(value: Any, argument: str, smallest: int) -> int:
+
+def _count(value: object, argument: str, smallest: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < smallest:
         raise InputError(f"{argument}={value!r}: expected a whole number of at least {smallest}.")
     return int(value)

@@ -112,10 +112,11 @@ OPTIONS: tuple[Option, ...] = (
         "level",
         "fixed",
         "fixed; or post-hoc, which may state a larger level after looking, where nothing is found at that asked for.",
-        known=_names("evidence:WAYS"),
+        known=_names("filter.evidence:WAYS"),
     ),
     Option("offset", 1, "1 (knockoff+) or 0, which does not hold the false discovery rate.", int),
     Option("verdict", True, "Check the knockoffs against the features, without a look at the target.", bool),
+    Option("repair", False, "Try other models of the features until the knockoffs look good.", bool),
     # P^X
     Option(
         "feature_model",
@@ -195,9 +196,23 @@ OPTIONS: tuple[Option, ...] = (
         where=ALL,
         parameter="random_state",
     ),
+    Option(
+        "report",
+        None,
+        "Page for the answer, one .html file that opens without a network.",
+        metavar="FILE",
+        where=("select",),
+    ),
+    Option(
+        "report_paths",
+        False,
+        "Follow lambda paths for the report, which fits the model of the target once more.",
+        bool,
+        where=("select",),
+    ),
     Option("jobs", None, "Jobs at a time; the answer does not depend on it.", int, where=ALL, parameter="n_jobs"),
 )
-NOT_RECORDED = ("jobs",)  # the answer does not depend on it
+NOT_RECORDED = ("report", "report_paths", "jobs")  # the answer does not depend on them
 
 
 def options_of(face: str) -> dict[str, Option]:

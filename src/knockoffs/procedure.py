@@ -13,11 +13,12 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
-from knockoffs.evidence import combine_draws
 from knockoffs.features.source import KnockoffSource, Settled
-from knockoffs.filter import check_fdr, check_offset, difference, knockoff_filter, knockoff_threshold, q_values
+from knockoffs.filter import check_fdr, check_offset, difference, filter_statistics
+from knockoffs.filter.evidence import combine_draws
 from knockoffs.importance.best import BestOf
-from knockoffs.importance.lambda_path import Fake, LambdaPath
+from knockoffs.importance.paths.lambda_path import LambdaPath
+from knockoffs.importance.paths.moves import Fake
 from knockoffs.importance.scores import NamedScores, Scores, mean_of
 from knockoffs.importance.statistic import ModelScore, Scored, Statistic
 from knockoffs.progress import track
@@ -31,6 +32,7 @@ from knockoffs.testing.conditional import conditional_tests
 from knockoffs.validity.verdict import Verdict
 from knockoffs.validity.verdict import verdict as give_verdict
 
+MOST_TESTED = 10_000  # rows of conditional tests, whose cost is that of some hundred draws of every column
 FEWEST_JUDGED = 50  # rows, below which a verdict could see nothing
 Rule = Callable[[NDArray, NDArray], NDArray]
 
@@ -38,8 +40,8 @@ Swappable = TypeVar("Swappable", Scored, Scores, NamedScores)
 
 
 def select_features(
-    X: Any,
-    y: Any,
+    X: object,
+    y: object,
     *,
     knockoffs: KnockoffSource,
     statistic: Statistic,
@@ -86,15 +88,16 @@ def select_features(
     -------
     Selection
     """
-    table, target, settled, streams = prepare(X, y, knockoffs, rng, n_jobs)
+    fdr, offset = check_fdr(fdr), check_offset(offset)
     check_antisymmetric(rule)
+    table, target, settled, streams = prepare(X, y, knockoffs, rng, n_jobs)
     draws = draw_many(settled.sampler, table, target, statistic, streams.draws(n_draws), n_jobs)
     W = np.stack([rule(draw.scores.Z, draw.scores.Z_tilde) for draw in draws])
     common = dict(
         feature_names=table.feature_names,
-        fdr=check_fdr(fdr),
+        fdr=fdr,
         method="knockoffs",
-        offset=check_offset(offset),
+        offset=offset,
         pair=draws[0].pair,
         feature_model=settled.model,
         scores=mean_of([draw.scores for draw in draws]),
@@ -103,12 +106,7 @@ def select_features(
         notes={**(notes or {}), **settled.notes, **draws[0].notes},
     )
     if n_draws == 1 and level == "fixed":
-        found = {
-            "W": W[0],
-            "threshold": knockoff_threshold(W[0], fdr, offset=offset),
-            "q_values": q_values(W[0], offset=offset),
-            "selected": knockoff_filter(W[0], fdr, offset=offset),
-        }
+        found = {"W": W[0], **vars(filter_statistics(W[0], fdr, offset))}
     else:
         joined = combine_draws(W, fdr, how=level, offset=offset)
         found = {"W": W.mean(axis=0), "evidence": joined, "q_values": joined.levels, "selected": joined.selected}
@@ -116,11 +114,11 @@ def select_features(
 
 
 def select_by_tests(
-    X: Any,
-    y: Any,
+    X: object,
+    y: object,
     *,
     knockoffs: KnockoffSource,
-    estimator: Any = "best",
+    estimator: object = "best",
     fdr: float = 0.1,
     verdict: bool = False,
     notes: Mapping[str, str] | None = None,
@@ -145,7 +143,12 @@ def select_by_tests(
     if table.grouped:
         raise InputError("conditional tests are of single columns: leave out groups, or use method='knockoffs'.")
     pair = settled.sampler.sample(table.X, streams.draws(1)[0])  # which also fills the missing cells
-    rows = slice(None) if target.observed is None else target.observed
+    rows = np.arange(len(table)) if target.observed is None else np.flatnonzero(target.observed)
+    said: dict[str, str] = {}
+    if len(rows) > MOST_TESTED:  # drawn without a look at either side
+        some = np.sort(streams.test.choice(len(rows), MOST_TESTED, replace=False))
+        rows, target = rows[some], target.rows(some)
+        said["rows"] = f"{MOST_TESTED:,} of the rows, drawn at random, are tested: more would take too long"
     tested = conditional_tests(
         law,
         pair.X[rows],
@@ -167,7 +170,7 @@ def select_by_tests(
         method="conditional_test",
         pair=pair,
         feature_model=settled.model,
-        notes={**(notes or {}), **settled.notes, **tested.notes},
+        notes={**(notes or {}), **settled.notes, **said, **tested.notes},
         W=np.full(len(tested.p_values), np.nan),
         p_values=tested.p_values,
         verdict=judge(pair, table, streams.verdict, n_jobs) if verdict else None,
@@ -194,7 +197,7 @@ class Streams:
 
 
 def prepare(
-    X: Any, y: Any, knockoffs: KnockoffSource, rng: Generator, n_jobs: int | None
+    X: object, y: object, knockoffs: KnockoffSource, rng: Generator, n_jobs: int | None
 ) -> tuple[Table, Target, Settled, Streams]:
     """Table, target and P^X, which is settled without a look at y."""
     table = knockoffs.read(X)
@@ -246,8 +249,8 @@ def check_antisymmetric(rule: Rule) -> None:
 
 
 def follow_lambda(
-    X: Any,
-    y: Any,
+    X: object,
+    y: object,
     *,
     knockoffs: KnockoffSource,
     statistic: ModelScore | BestOf,
@@ -291,7 +294,7 @@ def draw_and_score(
     draw_stream, swap_stream, score_stream = rng.spawn(3)
     drawn = sampler.sample(table.X, draw_stream)
     pair = Pair(drawn.X, drawn.X_tilde, check_swaps(drawn.feature_of, table.feature_of))
-    known = pair if target.observed is None else pair.rows(target.observed)  # P^X uses the rows without a target too
+    known = pair.rows(target.known_rows)  # P^X uses the rows without a target too
     seen = known.map(design(table.columns, table.feature_of))
     score = partial(statistic, target=target, rng=score_stream, n_jobs=n_jobs)
     scored = score_swapped([seen], lambda pairs: [score(pairs[0])], [swap_stream])[0]

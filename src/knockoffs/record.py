@@ -27,6 +27,7 @@ FORMAT = 2
 FILES = ("selection.json", "selection.csv")
 NUMBERS = ("W", "q_value", "Z", "Z_tilde")  # of a feature, where it was compared with its knockoff
 EVIDENCE = ("p_value", "e_value", "frequency")  # of a feature, where it was tested, or knockoffs drawn several times
+NUMBERS_HELD = {*NUMBERS, *EVIDENCE}
 RENAMED = {"evaluation": "rows"}  # parameters of format 1
 ALWAYS = ("knockoffs", "numpy", "scipy", "scikit-learn", "numba", "joblib", "narwhals")
 WHERE_USED = {"torch": "torch", "xgboost": "xgboost", "lightgbm": "lightgbm", "pandas": "pandas", "polars": "polars"}
@@ -171,9 +172,11 @@ def is_selection_csv(path: Path) -> bool:
     """Whether a file begins as a selection.csv does."""
     try:
         with path.open("rb") as file:
-            return file.readline(200) == ",".join(("name", "selected", *NUMBERS)).encode() + b"\n"
+            header = file.readline(200).decode("ascii", "replace")
     except OSError:
         return False
+    names = header.removesuffix("\n").split(",")
+    return header.endswith("\n") and names[:2] == ["name", "selected"] and {"q_value"} <= set(names[2:]) <= NUMBERS_HELD
 
 
 def write_selection(record: SelectionRecord, folder: Path) -> tuple[Path, Path]:
@@ -210,23 +213,27 @@ def _seal(content: Mapping[str, Any]) -> str:
 # ---- reading -----------------------------------------------------------------------------------------------------
 
 
-def _is_count(value: Any) -> bool:
+def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
 
 
-def _is_text(value: Any) -> bool:
+def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _is_texts(value: Any) -> bool:
+def _is_texts(value: object) -> bool:
     return isinstance(value, list) and all(map(_is_text, value))
 
 
-def _is_text_of_text(value: Any) -> bool:
+def _is_text_of_text(value: object) -> bool:
     return isinstance(value, dict) and all(map(_is_text, value.values()))
 
 
-def _is_level(value: Any) -> bool:
+def _is_column(value: object) -> bool:
+    return isinstance(value, dict) and _is_text_of_text(value) and set(value) == {"name", "kind", "why"}
+
+
+def _is_level(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -288,13 +295,13 @@ def _from_format_1(content: dict[str, Any]) -> dict[str, Any]:
     """Read a selection of earlier versions: one draw, a mixture where nothing was asked for, no verdict."""
     renamed = {RENAMED.get(name, name): value for name, value in content["parameters"].items()}
     before = {"feature_model": "mixture", "method": "knockoffs", "verdict": False}
-    return {**content, "format": FORMAT, "parameters": {**before, **renamed}}
+    lacking: dict[str, Any] = {"method": "knockoffs", "verdict": None, "columns": [], "warnings": []}
+    return {**lacking, **content, "format": FORMAT, "parameters": {**before, **renamed}}
 
 
 def _check_content(content: dict[str, Any]) -> None:
     known = {field.name for field in fields(SelectionRecord)}
-    needed = known - {"method", "verdict", "columns", "warnings"}
-    _demand_known(content.keys(), known, needed, "field", "fields", None)
+    _demand_known(content.keys(), known, known, "field", "fields", None)
     for name, check, what in (
         ("data", lambda v: isinstance(v, dict), "an object"),
         ("parameters", lambda v: isinstance(v, dict), "an object"),
@@ -302,10 +309,10 @@ def _check_content(content: dict[str, Any]) -> None:
         ("notes", _is_text_of_text, "texts by name"),
         ("explanation", _is_text, "a text"),
         ("features", lambda v: isinstance(v, list) and len(v) > 0, "a list of features"),
-        ("method", lambda v: v is None or _is_text(v), "a text"),
-        ("verdict", lambda v: v is None or isinstance(v, dict), "an object"),
-        ("columns", lambda v: v is None or (isinstance(v, list) and all(map(_is_text_of_text, v))), "a list of texts"),
-        ("warnings", lambda v: v is None or _is_texts(v), "a list of texts"),
+        ("method", _is_text, "a text"),
+        ("verdict", _or_null(lambda v: isinstance(v, dict)), "an object"),
+        ("columns", lambda v: isinstance(v, list) and all(map(_is_column, v)), "a list of columns"),
+        ("warnings", _is_texts, "a list of texts"),
     ):
         _demand(check(content.get(name)), name, f"{_brief(content.get(name))}, not {what}")
     wrote = content["versions"].get("knockoffs")
@@ -351,7 +358,7 @@ def _demand(good: bool, where: str, found: str) -> None:
         raise InputError(f"{where} holds {found}. This is not as knockoffs select wrote it.")
 
 
-def _brief(value: Any) -> str:
+def _brief(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
@@ -373,6 +380,8 @@ def differences(old: SelectionRecord, new: SelectionRecord) -> tuple[list[str], 
 
 def _answer_differs(old: SelectionRecord, new: SelectionRecord) -> list[str]:
     found = []
+    if old.method != new.method:
+        found.append(f"the method: {_brief(old.method)} then, {_brief(new.method)} now")
     if old.names != new.names:
         found.append("the names of the features")
     else:
@@ -395,6 +404,8 @@ def _answer_differs(old: SelectionRecord, new: SelectionRecord) -> list[str]:
     found += [f"the note on {key}: {change}" for key, change in _changes(old.notes, new.notes)]
     if old.explanation != new.explanation:
         found.append(f"the explanation: {_brief(old.explanation)} then, {_brief(new.explanation)} now")
+    if json.dumps(old.verdict, sort_keys=True) != json.dumps(new.verdict, sort_keys=True):  # where 1.0 is not true
+        found.append(f"the verdict: {_brief(old.verdict)} then, {_brief(new.verdict)} now")
     return found
 
 
@@ -410,6 +421,12 @@ def _grounds_differ(old: SelectionRecord, new: SelectionRecord) -> list[str]:
             found.append(f"{word}: {then} then, {now} now")
     files = _changes(old.data.get("files") or {}, new.data.get("files") or {}, _start)
     found += [f"the file {name}: SHA-256 {change}" for name, change in files]
+    if old.columns and old.columns != new.columns:  # earlier versions kept none
+        was, now = ({column["name"]: column["why"] for column in record.columns} for record in (old, new))
+        changes = _changes(was, now)[:3] or [("kinds", "others then, others now")]
+        found += [f"the column {name!r}: {change}" for name, change in changes]
+    if old.warnings != new.warnings:
+        found.append(f"the warnings: {len(old.warnings)} then, {len(new.warnings)} now")
     found += [f"the version of {package}: {change}" for package, change in _changes(old.versions, new.versions)]
     return sorted(found)
 
@@ -421,11 +438,11 @@ def _changes(
     return [(name, f"{show(then.get(name, 'none'))} then, {show(now.get(name, 'none'))} now") for name in names]
 
 
-def _start(sha256: Any) -> str:
+def _start(sha256: object) -> str:
     return f"{str(sha256)[:12]}..."
 
 
-def _writable(value: Any) -> Any:
+def _writable(value: object) -> Any:
     """JSON has no infinity and no numpy: "inf" reads back by float(), and numbers are written to the last bit."""
     if isinstance(value, dict):
         return {str(key): _writable(item) for key, item in value.items()}

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from knockoffs.errors import InputError
 
 
-def as_generator(random_state: Any) -> np.random.Generator:
+def as_generator(random_state: object) -> np.random.Generator:
     """Make a Generator of whatever stands for randomness.
 
     A Generator is used as it is, so that it moves on; an int or a SeedSequence gives the same numbers every time.

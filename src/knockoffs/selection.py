@@ -8,12 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.evidence import Combined
-from knockoffs.explanation import explain_nothing, explain_selection
+from knockoffs.errors import name_some
 from knockoffs.features import FeatureModel
+from knockoffs.filter import remedy_for_few_features
+from knockoffs.filter.evidence import Combined
 from knockoffs.importance.scores import Scores
 from knockoffs.sampling.pair import Pair
 from knockoffs.validity.verdict import Verdict
+
+NEAR = 0.99  # correlation of a feature with its knockoff, above which it takes some fifty times the rows to find it
+PROVIDED = "provided that P^X, the model of the features, is right; nothing is assumed about the model of the target."
 
 
 @dataclass(frozen=True)
@@ -87,3 +91,104 @@ class Selection:
         if self.verdict is not None and self.verdict.word != "good":
             told += f" The knockoffs look {self.verdict.word}: the promise rests on a P^X that does not fit (verdict)."
         return told
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the answer, and the surest features."""
+        from knockoffs.report.notebook import answer_html
+
+        return answer_html(self)
+
+
+# What it means, in words
+
+
+def explain_selection(selection: Selection) -> str:
+    """Say how many features were selected and what is promised of them."""
+    n, d, q = int(selection.selected.sum()), len(selection.W), selection.fdr
+    found = f"{n} of {d} features are selected"
+    if selection.method == "conditional_test":
+        return (
+            f"{found} by their p-values, each for the hypothesis that the feature does not matter given all the others "
+            f"(conditional randomization test). The false discovery rate is held at {q:g} by the rule of Benjamini and "
+            f"Hochberg, {PROVIDED}"
+        )
+    if selection.evidence is not None:
+        n_draws = 1 if selection.draws is None else len(selection.draws)
+        return (
+            f"{found} by the e-values of {n_draws} draw{'s' if n_draws > 1 else ''} of knockoffs. "
+            f"{selection.evidence.promise} It holds {PROVIDED}"
+        )
+    if selection.offset == 1:
+        promise = (
+            f"On average over repeated data sets at most {percent(q)} of the selected features are false discoveries, "
+            f"which do not matter given all the others (false discovery rate {q:g})"
+        )
+    else:
+        promise = (
+            f"With offset=0 the false discovery rate itself is not held (where no feature matters it can be one half), "
+            f"only a modified one: on average at most {percent(q)} of the selected features and {1 / q:.3g} more are "
+            "false discoveries, which do not matter given all the others"
+        )
+    return f"{found} (W >= {selection.threshold:.4g}). {promise}, {PROVIDED}"
+
+
+def explain_nothing(selection: Selection) -> str:
+    """Say why nothing was selected and what would help."""
+    d, q = len(selection.W), selection.fdr
+    positive, negative = int((selection.W > 0).sum()), int((selection.W < 0).sum())
+    needed = int(np.ceil(1 / q - 1e-9))
+    if selection.p_values is not None:
+        return (
+            f"Nothing is selected: the smallest p-value of {d} features is {selection.p_values.min():.3g}, and the "
+            f"rule of Benjamini and Hochberg selects a first feature at {q:g} from {q / d:.3g} on (smallest q-value "
+            f"{selection.q_values.min():.3g}). More rows, a model of the target that predicts better, or a larger fdr "
+            "may help."
+        )
+    parts = [f"Nothing is selected: no threshold holds the false discovery rate at {q:g}."]
+    if selection.evidence is not None:
+        parts = [f"Nothing is selected: the e-values of the draws are too small for a level of {q:g}."]
+    elif selection.offset == 1:
+        parts.append(
+            f"Knockoff+ at {q:g} selects {needed} features or more, or none: {needed} if no knockoff beats them, "
+            f"{needed} more for every knockoff that does."
+        )
+    parts.append(f"Here W is positive for {positive} of {d} features and negative for {negative}.")
+    if needed > d and selection.offset == 1 and selection.evidence is None:
+        parts.append(f"With {d} features that can never happen. {remedy_for_few_features(d)}")
+    nearest = float(np.min(selection.q_values, initial=np.inf))
+    if np.isfinite(nearest) and nearest < 1:
+        n_then = int((selection.q_values <= nearest).sum())
+        parts.append(f"The smallest level that selects anything is {nearest:.3g}, with {n_then} features.")
+    elif positive == 0:
+        parts.append("No feature was more important than its knockoff: the model of the target learned nothing.")
+    else:
+        parts.append("No level below 1 selects anything: the features are not told apart from their knockoffs.")
+    copies = near_copies(selection.pair)
+    if copies.any():
+        names = name_some(name for name, near in zip(selection.feature_names, copies, strict=True) if near)
+        parts.append(
+            f"The knockoffs of {int(copies.sum())} features ({names}) are nearly their copies, because the other "
+            "columns determine them: no model tells them apart. Drop or join columns that say the same, or group them."
+        )
+    else:
+        parts.append("More rows, a model of the target that predicts better, or a larger fdr may help.")
+    return " ".join(parts)
+
+
+def near_copies(pair: Pair) -> NDArray[np.bool_]:
+    """Features all of whose columns have a correlation above NEAR with their knockoffs, shape (n_features,)."""
+    X, X_tilde = (np.asarray(part, dtype=float) - part.mean(axis=0) for part in (pair.X, pair.X_tilde))
+    scale = np.sqrt((X**2).sum(axis=0) * (X_tilde**2).sum(axis=0))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        apart = ~(np.abs((X * X_tilde).sum(axis=0) / scale) > NEAR)
+    apart[scale == 0] = False
+    return np.bincount(pair.feature_of, weights=apart, minlength=pair.n_features) == 0
+
+
+def percent(share: float) -> str:
+    """Share in percent, not rounded to a whole one.
+
+    >>> percent(0.125), percent(0.004), percent(0.1)
+    ('12.5%', '0.4%', '10%')
+    """
+    return f"{100 * share:.10g}%"

@@ -2,7 +2,8 @@ import json
 from pathlib import Path
 
 from knockoffs.experiments import score_study
-from knockoffs.experiments.page import SECTIONS, introduction, mean_power, verdict, write_page
+from knockoffs.experiments.page import introduction, write_page
+from knockoffs.experiments.page_sections import SECTIONS, mean_power, verdict
 from knockoffs.experiments.runner import read_table, write_table
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"

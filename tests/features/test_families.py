@@ -198,7 +198,7 @@ FITS = {
     "network": (fit_discrete_network, rows_of("network")),
     "fastphase": (fastphase_features, rows_of("genotypes")),
 }
-ELSEWHERE = {"gaussian", "mixture", "latent"}  # tests of their own
+ELSEWHERE = {"gaussian", "mixture", "latent", "auto"}  # tests of their own
 
 
 def test_every_family_is_tested():

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from knockoffs import KnockoffSelector
-from knockoffs.experiments.score_study import Setting, prepare
+from knockoffs.experiments.score_settings import Setting, prepare
 from knockoffs.filter import power
 
 CUBIC = Setting("cubic", 2000, 30, 1, 2)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.linalg import toeplitz
 
-from knockoffs.evidence import combine_draws, e_bh, e_levels, knockoff_e_values
 from knockoffs.features.gaussian import gaussian_features
 from knockoffs.filter import false_discovery_proportion, knockoff_filter
+from knockoffs.filter.evidence import combine_draws, e_bh, e_levels, knockoff_e_values
 from knockoffs.sampling.sampler import sample_knockoffs
 
 N_DATA, N_DRAWS, N_ROWS, D, FDR = 400, 4, 260, 60, 0.2

@@ -4,9 +4,6 @@ A refitted model has it in distribution only (tests/guarantees/test_flip_sign_re
 wrapped in the same swap, and then it must hold exactly.
 """
 
-from importlib import import_module
-from importlib.util import find_spec
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -16,8 +13,11 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from knockoffs.importance import SCORES
 from knockoffs.importance.accuracy_drop import permuted, swapped
-from knockoffs.importance.lambda_path import BlackBoxPath, both_halves, faked_tables, path_losses
-from knockoffs.importance.tree_paths import TreePath
+from knockoffs.importance.paths.black_box import BlackBoxPath
+from knockoffs.importance.paths.follow import path_losses
+from knockoffs.importance.paths.moves import both_halves, faked_tables
+from knockoffs.importance.paths.tree import TreePath
+from knockoffs.registry import imported
 from knockoffs.sampling.swap import swap
 
 N_COLUMNS = 5
@@ -58,10 +58,7 @@ def tables(seed=0, n=60):
 
 
 def load(name):
-    module, attribute = SCORES[name].function.split(":")
-    if find_spec(module) is None:
-        pytest.skip(f"{module} is not there yet")
-    return getattr(import_module(module), attribute)
+    return imported(SCORES[name].function)
 
 
 class Smooth:
@@ -88,13 +85,13 @@ class Smooth:
         return self.classes_[self.decision(XX).argmax(axis=1)]
 
 
-def models_for(score_module, XX, signal):
-    """Fitted models that the scores of a module work on, with their y."""
+def models_for(needs, XX, signal):
+    """Fitted models that offer what a score needs, with their y."""
     labels = Smooth.classes_[np.digitize(signal, [-0.5, 0.5])]
     linear = [(LogisticRegression().fit(XX, labels), labels), (LinearRegression().fit(XX, signal), signal)]
-    if score_module == "knockoffs.importance.coefficients":
+    if needs == "coefficients":
         return linear
-    if score_module == "knockoffs.importance.saliency":
+    if needs == "gradient":
         return [*linear, (Smooth(), labels)]
     forest = RandomForestClassifier(10, random_state=0).fit(XX, labels)
     return [*linear, (Smooth(), labels), (KNeighborsClassifier(5).fit(XX, labels), labels), (forest, labels)]
@@ -122,7 +119,7 @@ def test_every_score_flips_its_sign(name, grouping):
     X, X_tilde, signal = tables()
     S = np.random.default_rng(1).random(feature_of.max() + 1) < 0.5
     S[:2] = [True, False]
-    for model, y in models_for(SCORES[name].function.split(":")[0], np.hstack([X, X_tilde]), signal):
+    for model, y in models_for(SCORES[name].needs, np.hstack([X, X_tilde]), signal):
         check_flip(score, model, X, X_tilde, y, S, feature_of)
 
 

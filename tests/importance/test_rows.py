@@ -201,7 +201,7 @@ def test_out_of_bag_is_scikit_learns(data, kind):
     seen = []
 
     def spy(model, X, X_tilde, y, *, feature_of, rng, sample_weight=None):
-        from knockoffs.importance.lambda_path import path_losses
+        from knockoffs.importance.paths.follow import path_losses
 
         XX = np.hstack([X, X_tilde])
         seen.append((path_losses(model, XX, XX, y, loss), model.forest))

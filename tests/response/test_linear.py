@@ -43,11 +43,11 @@ def standardised(X):
     return (X - X.mean(axis=0)) / X.std(axis=0)
 
 
-def violation(gradient, coef, lam):
-    """Largest violation of the optimality conditions: |g| <= lam, and g = lam sign(coef) where coef is not 0."""
+def violation(gradient, coef, alpha):
+    """Largest violation of the optimality conditions: |g| <= alpha, and g = alpha sign(coef) where coef is not 0."""
     return max(
-        np.maximum(np.abs(gradient) - lam, 0).max(),
-        np.abs(gradient - lam * np.sign(coef))[coef != 0].max(initial=0),
+        np.maximum(np.abs(gradient) - alpha, 0).max(),
+        np.abs(gradient - alpha * np.sign(coef))[coef != 0].max(initial=0),
     )
 
 
@@ -55,16 +55,16 @@ def violation(gradient, coef, lam):
 
 
 @pytest.mark.parametrize(("n", "d"), [(200, 30), (60, 200), (40, 400)])
-@pytest.mark.parametrize("lam", [0.3, 0.1, 0.03])
-def test_lasso_is_optimal_to_rounding(n, d, lam):
+@pytest.mark.parametrize("alpha", [0.3, 0.1, 0.03])
+def test_lasso_is_optimal_to_rounding(n, d, alpha):
     X, y = numeric(n, d)
     Z, ys = standardised(X), (y - y.mean()) / y.std()
-    coef = LassoPathCV(lam=lam).fit(X, y).coef_ * X.std(axis=0) / y.std()
-    assert violation(Z.T @ (ys - Z @ coef) / n, coef, lam) < 1e-12
+    coef = LassoPathCV(alpha=alpha).fit(X, y).coef_ * X.std(axis=0) / y.std()
+    assert violation(Z.T @ (ys - Z @ coef) / n, coef, alpha) < 1e-12
     # duality gap, written out: the residual itself is dual feasible here
     r = ys - Z @ coef
-    r = r * min(1, lam / np.abs(Z.T @ r / n).max())
-    primal = ((ys - Z @ coef) ** 2).sum() / (2 * n) + lam * np.abs(coef).sum()
+    r = r * min(1, alpha / np.abs(Z.T @ r / n).max())
+    primal = ((ys - Z @ coef) ** 2).sum() / (2 * n) + alpha * np.abs(coef).sum()
     dual = (ys @ ys - (ys - r) @ (ys - r)) / (2 * n)
     assert abs(primal - dual) < 1e-12
 
@@ -72,7 +72,7 @@ def test_lasso_is_optimal_to_rounding(n, d, lam):
 def test_a_perturbed_lasso_is_not_optimal():  # the check above can fail
     X, y = numeric()
     Z, ys = standardised(X), (y - y.mean()) / y.std()
-    coef = LassoPathCV(lam=0.1).fit(X, y).coef_ * X.std(axis=0) / y.std()
+    coef = LassoPathCV(alpha=0.1).fit(X, y).coef_ * X.std(axis=0) / y.std()
     coef[0] *= 1 + 1e-6
     assert violation(Z.T @ (ys - Z @ coef) / len(y), coef, 0.1) > 1e-9
 
@@ -81,21 +81,21 @@ def test_kernel_closes_the_duality_gap_it_is_asked_to():
     X, y = numeric(100, 40)
     Z, ys = standardised(X), (y - y.mean()) / y.std()
     G, c = Z.T @ Z / 100, Z.T @ ys / 100
-    lams = np.array([0.2, 0.1, 0.02])
+    alphas = np.array([0.2, 0.1, 0.02])
     for tol in (1e-3, 1e-6, 1e-12):
         path, beta = np.empty((3, 40)), np.zeros(40)
-        lasso_path(G, c, lams, beta, path, 40, 1.0, tol, 10_000)
-        for lam, b in zip(lams, path, strict=True):
-            gap = lasso_gap(c, lam, b, c - G @ b, 40, 1.0)
+        lasso_path(G, c, alphas, beta, path, 40, 1.0, tol, 10_000)
+        for alpha, b in zip(alphas, path, strict=True):
+            gap = lasso_gap(c, alpha, b, c - G @ b, 40, 1.0)
             assert -1e-15 < gap <= tol * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
-@pytest.mark.parametrize("lam", [0.1, 0.02, 0.004])
-def test_l1_logistic_is_optimal_to_rounding(n_classes, lam):
+@pytest.mark.parametrize("alpha", [0.1, 0.02, 0.004])
+def test_l1_logistic_is_optimal_to_rounding(n_classes, alpha):
     X, y = classes(n_classes)
     Z = standardised(X)
-    model = LogisticPathCV(lam=lam).fit(X, y)
+    model = LogisticPathCV(alpha=alpha).fit(X, y)
     coef, P = model.coef_ * X.std(axis=0), model.predict_proba(X)
     Y = y[:, None] == model.classes_
     g = (Y - P).T @ Z / len(y)
@@ -103,7 +103,7 @@ def test_l1_logistic_is_optimal_to_rounding(n_classes, lam):
     if n_classes == 2:
         g, g0 = g[1:], g0[1:]
     assert np.abs(g0).max() < 1e-13
-    assert violation(g, coef, lam) < 1e-11
+    assert violation(g, coef, alpha) < 1e-11
 
 
 # ---- scikit-learn as the oracle ------------------------------------------------------------------------------------
@@ -112,9 +112,9 @@ def test_l1_logistic_is_optimal_to_rounding(n_classes, lam):
 def test_lasso_agrees_with_scikit_learn():
     X, y = numeric()
     Z, ys = standardised(X), (y - y.mean()) / y.std()
-    for lam in (0.2, 0.05, 0.005):
-        ours = LassoPathCV(lam=lam).fit(X, y)
-        theirs = Lasso(alpha=lam, tol=1e-14, max_iter=100_000).fit(Z, ys)
+    for alpha in (0.2, 0.05, 0.005):
+        ours = LassoPathCV(alpha=alpha).fit(X, y)
+        theirs = Lasso(alpha=alpha, tol=1e-14, max_iter=100_000).fit(Z, ys)
         np.testing.assert_allclose(ours.coef_ * X.std(axis=0) / y.std(), theirs.coef_, atol=1e-9)
         np.testing.assert_allclose(ours.predict(X), theirs.predict(Z) * y.std() + y.mean(), atol=1e-8)
 
@@ -126,19 +126,19 @@ def test_cross_validation_agrees_with_scikit_learn():
     walked = ours.cross_validation_
     Z, ys = standardised(X), (y - y.mean()) / y.std()
     splits = [(np.flatnonzero(fold_of != f), np.flatnonzero(fold_of == f)) for f in range(5)]
-    theirs = LassoCV(alphas=walked.lams, cv=splits, tol=1e-10, max_iter=100_000).fit(Z, ys)
+    theirs = LassoCV(alphas=walked.alphas, cv=splits, tol=1e-10, max_iter=100_000).fit(Z, ys)
     # Lasso at 1e-7 of duality gap: predictions to a few 1e-4, squared errors near their minimum much closer
     np.testing.assert_allclose(walked.losses.T, theirs.mse_path_, rtol=1e-3)
-    assert ours.lam_ == pytest.approx(theirs.alpha_)
+    assert ours.alpha_ == pytest.approx(theirs.alpha_)
     np.testing.assert_allclose(ours.coef_ * X.std(axis=0) / y.std(), theirs.coef_, atol=1e-5)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
 def test_l1_logistic_agrees_with_scikit_learn(n_classes):
     X, y = classes(n_classes)
-    Z, lam = standardised(X), 0.03
-    ours = LogisticPathCV(lam=lam).fit(X, y)
-    theirs = LogisticRegression(l1_ratio=1, C=1 / (len(y) * lam), solver="saga", tol=1e-9, max_iter=100_000).fit(Z, y)
+    Z, alpha = standardised(X), 0.03
+    ours = LogisticPathCV(alpha=alpha).fit(X, y)
+    theirs = LogisticRegression(l1_ratio=1, C=1 / (len(y) * alpha), solver="saga", tol=1e-9, max_iter=100_000).fit(Z, y)
     np.testing.assert_allclose(ours.coef_ * X.std(axis=0), theirs.coef_, atol=1e-6)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(Z), atol=1e-6)
     assert (ours.predict(X) == theirs.predict(Z)).all()
@@ -154,7 +154,7 @@ def test_log_loss_of_the_folds_agrees_with_scikit_learn(n_classes):
     for fold in range(3):
         train, test = fold_of != fold, fold_of == fold
         for i in (5, walked.best):
-            C = 1 / (train.sum() * walked.lams[i])
+            C = 1 / (train.sum() * walked.alphas[i])
             theirs = LogisticRegression(l1_ratio=1, C=C, solver="saga", tol=1e-8, max_iter=100_000)
             P = theirs.fit(Z[train], y[train]).predict_proba(Z[test])
             loss = -np.log(P[np.arange(test.sum()), codes[test]]).mean()
@@ -210,8 +210,8 @@ def test_no_order_of_the_columns_matters(kind):
 def test_names_of_the_classes_do_not_matter(n_classes):
     X, y = classes(n_classes)
     names = {name: f"{'zyxw'[i]}" for i, name in enumerate(np.unique(y))}  # reverses their order
-    a = LogisticPathCV(lam=0.02).fit(X, y)
-    b = LogisticPathCV(lam=0.02).fit(X, np.array([names[v] for v in y]))
+    a = LogisticPathCV(alpha=0.02).fit(X, y)
+    b = LogisticPathCV(alpha=0.02).fit(X, np.array([names[v] for v in y]))
     sign = -1 if n_classes == 2 else 1
     np.testing.assert_allclose(b.coef_[::-1] * sign, a.coef_, atol=1e-9)
 
@@ -220,10 +220,10 @@ def test_names_of_the_classes_do_not_matter(n_classes):
 def test_labels_of_any_kind(y_of):
     X, y = numeric()
     labels = y_of(y)
-    model = LogisticPathCV(lam=0.05).fit(X, labels)
+    model = LogisticPathCV(alpha=0.05).fit(X, labels)
     np.testing.assert_array_equal(model.classes_, np.unique(labels))
     assert set(model.predict(X)) <= set(labels)
-    np.testing.assert_allclose(model.coef_, LogisticPathCV(lam=0.05).fit(X, y > 0).coef_)
+    np.testing.assert_allclose(model.coef_, LogisticPathCV(alpha=0.05).fit(X, y > 0).coef_)
 
 
 @pytest.mark.parametrize("kind", ["lasso", "binary", "multiclass", "linear", "logistic"])
@@ -275,7 +275,7 @@ def test_nearly_equal_columns_still_solve():
     X, y = numeric(100, 5)
     X = np.column_stack([X, X + 1e-9 * np.random.default_rng(0).standard_normal(X.shape)])
     Z, ys = standardised(X), (y - y.mean()) / y.std()
-    coef = LassoPathCV(lam=0.05).fit(X, y).coef_ * X.std(axis=0) / y.std()
+    coef = LassoPathCV(alpha=0.05).fit(X, y).coef_ * X.std(axis=0) / y.std()
     assert violation(Z.T @ (ys - Z @ coef) / 100, coef, 0.05) < 1e-4
 
 
@@ -329,7 +329,7 @@ def test_more_columns_than_rows():
 
 
 @pytest.mark.parametrize(
-    "model", [LassoPathCV(), LogisticPathCV(n_lams=15, folds=2), PlainLinear(), PlainLogistic()], ids=repr
+    "model", [LassoPathCV(), LogisticPathCV(n_alphas=15, folds=2), PlainLinear(), PlainLogistic()], ids=repr
 )
 def test_scikit_learn_checks(model):
     failed = []
@@ -384,8 +384,8 @@ def test_stopping_early_does_not_change_the_choice(seed, monkeypatch):
     early = LassoPathCV(random_state=0).fit(X, y)
     monkeypatch.setattr("knockoffs.response.l1_path._past_minimum", lambda *_: False)
     full = LassoPathCV(random_state=0).fit(X, y)
-    assert early.cross_validation_.lams.size < full.cross_validation_.lams.size
-    assert early.lam_ == full.lam_
+    assert early.cross_validation_.alphas.size < full.cross_validation_.alphas.size
+    assert early.alpha_ == full.alpha_
     np.testing.assert_array_equal(early.coef_, full.coef_)
 
 
@@ -393,13 +393,13 @@ def test_stopping_early_does_not_change_the_choice(seed, monkeypatch):
 @pytest.mark.parametrize(
     "options",
     [
-        {"lam": -1.0},
-        {"lam": np.nan},  # a lasso would leave every column out and say nothing
-        {"lam": np.inf},
-        {"n_lams": 1},
-        {"n_lams": 2.5},
-        {"lam_ratio": 0.0},
-        {"lam_ratio": 2.0},
+        {"alpha": -1.0},
+        {"alpha": np.nan},  # a lasso would leave every column out and say nothing
+        {"alpha": np.inf},
+        {"n_alphas": 1},
+        {"n_alphas": 2.5},
+        {"alpha_ratio": 0.0},
+        {"alpha_ratio": 2.0},
     ],
 )
 def test_penalties_that_are_none_are_refused(kind, options):
@@ -410,8 +410,8 @@ def test_penalties_that_are_none_are_refused(kind, options):
 
 def test_logistic_regression_without_a_penalty_is_another_model():
     X = np.random.default_rng(0).standard_normal((20, 2))
-    with pytest.raises(InputError, match="lam=0.0: use a positive number"):
-        LogisticPathCV(lam=0.0).fit(X, X[:, 0] > 0)
+    with pytest.raises(InputError, match="alpha=0.0: use a positive number"):
+        LogisticPathCV(alpha=0.0).fit(X, X[:, 0] > 0)
 
 
 @pytest.mark.parametrize("kind", [LassoPathCV, LogisticPathCV])
@@ -424,10 +424,10 @@ def test_the_penalty_has_the_smallest_loss_over_all_held_out_weight(kind):
         y = X[:, 0] + 2 * rng.standard_normal(60)
         y = y if kind is LassoPathCV else y > 0
         folds, weights = np.repeat([0, 1, 2], [8, 12, 40]), rng.uniform(0.2, 3.0, 60)
-        model = kind(folds=folds, n_lams=40).fit(X, y, sample_weight=weights)
+        model = kind(folds=folds, n_alphas=40).fit(X, y, sample_weight=weights)
         total = np.bincount(folds, weights)
         mean = np.average(model.cross_validation_.losses, axis=0, weights=total)
-        assert model.lam_ == model.cross_validation_.lams[np.argmin(mean)]
+        assert model.alpha_ == model.cross_validation_.alphas[np.argmin(mean)]
         differs += np.argmin(mean) != np.argmin(model.cross_validation_.losses.mean(axis=0))
     assert differs > 0  # else the weights of the folds were not tested
 

@@ -10,9 +10,10 @@ from knockoffs.errors import InputError
 
 torch = pytest.importorskip("torch")
 
-from knockoffs.response import networks  # noqa: E402
-from knockoffs.response.networks import train_batched  # noqa: E402
-from knockoffs.response.neural import NeuralClassifier, NeuralRegressor, TorchModel  # noqa: E402
+from knockoffs.response import networks, training  # noqa: E402
+from knockoffs.response.neural import NeuralClassifier, NeuralRegressor  # noqa: E402
+from knockoffs.response.torch_model import TorchModel  # noqa: E402
+from knockoffs.response.training import train_batched  # noqa: E402
 
 
 def xor_rows(seed, n=2000, p=4):
@@ -119,7 +120,7 @@ def test_early_stopping_keeps_the_best_weights():
         best = network.best_epoch[r]
         assert best == np.nanargmin(history)
         assert seen.sum() == best + 1 + 3 < 40  # it stopped three epochs after
-        _, held = networks._hold_out(y[r], 0.25, np.random.default_rng(r))
+        _, held = training._hold_out(y[r], 0.25, np.random.default_rng(r))
         logits = networks.outputs(network, XX)[r, held]
         loss = torch.nn.functional.cross_entropy(logits, torch.from_numpy(y[r, held]))
         np.testing.assert_allclose(loss, history[best], rtol=1e-9)
@@ -128,20 +129,20 @@ def test_early_stopping_keeps_the_best_weights():
 
 def test_hold_out_is_stratified():
     y = np.repeat([0, 1, 2], [700, 250, 50])
-    train_rows, held = networks._hold_out(y, 0.1, np.random.default_rng(0))
+    train_rows, held = training._hold_out(y, 0.1, np.random.default_rng(0))
     assert np.all(np.abs(np.bincount(y[held]) - [70, 25, 5]) <= 1)
     np.testing.assert_array_equal(np.sort(np.concatenate([train_rows, held])), np.arange(1000))
 
 
 def test_shuffles_are_permutations_that_differ():
-    keys = [networks._hash(torch.tensor([1, 2]), epoch, 1000) for epoch in range(3)]
+    keys = [training._hash(torch.tensor([1, 2]), epoch, 1000) for epoch in range(3)]
     orders = torch.cat([key.argsort(1) for key in keys]).numpy()
     np.testing.assert_array_equal(np.sort(orders, axis=1), np.tile(np.arange(1000), (6, 1)))
     # two random orders agree at Poisson(1) many places: 12 or more has probability 1e-9 for each of the 15 pairs
     agree = [(orders[i] == orders[j]).sum() for i in range(6) for j in range(i)]
     assert max(agree) < 12
     # a place's mean over 200 epochs: 499.5 +- 20.4; five standard errors, false alarm 1e-6 a place
-    places = torch.cat([networks._hash(torch.tensor([9]), epoch, 1000).argsort(1) for epoch in range(200)])
+    places = torch.cat([training._hash(torch.tensor([9]), epoch, 1000).argsort(1) for epoch in range(200)])
     assert abs(places[:, [0, 1, 500, 999]].double().mean(0) - 499.5).max() < 5 * 20.4
 
 

@@ -28,7 +28,7 @@ def counts(n=200, d=30, seed=0, size=1.0, signal=0.4):
     return X * rng.uniform(0.1, 10, d) + rng.normal(0, 5, d), y
 
 
-def violation(model, X, y, lam, weights=None):
+def violation(model, X, y, alpha, weights=None):
     """Largest violation of the optimality conditions, with y of mean 1 and columns of variance 1."""
     w = np.ones(len(y)) / len(y) if weights is None else weights / weights.sum()
     mean = w @ X
@@ -38,39 +38,39 @@ def violation(model, X, y, lam, weights=None):
     g = residual @ Z
     return max(
         abs(residual.sum()),
-        np.maximum(np.abs(g) - lam, 0).max(),
-        np.abs(g - lam * np.sign(coef))[coef != 0].max(initial=0),
+        np.maximum(np.abs(g) - alpha, 0).max(),
+        np.abs(g - alpha * np.sign(coef))[coef != 0].max(initial=0),
     )
 
 
 @pytest.mark.parametrize(("n", "d"), [(200, 30), (60, 200), (40, 400)])
-@pytest.mark.parametrize("lam", [0.3, 0.1, 0.03])
-def test_it_is_optimal_to_rounding(n, d, lam):
+@pytest.mark.parametrize("alpha", [0.3, 0.1, 0.03])
+def test_it_is_optimal_to_rounding(n, d, alpha):
     X, y = counts(n, d)
-    model = PoissonPathCV(lam=lam).fit(X, y)
-    assert violation(model, X, y, lam) < 1e-11
+    model = PoissonPathCV(alpha=alpha).fit(X, y)
+    assert violation(model, X, y, alpha) < 1e-11
     model.coef_ = model.coef_ * (1 + 1e-6)  # the check can fail
-    assert (model.coef_ == 0).all() or violation(model, X, y, lam) > 1e-9
+    assert (model.coef_ == 0).all() or violation(model, X, y, alpha) > 1e-9
 
 
 @pytest.mark.parametrize("size", [0.05, 1.0, 1e3, 1e6])
 def test_counts_of_any_size_are_solved(size):
     X, y = counts(size=size)
-    for lam in (0.2, 0.02, 1e-4):
-        assert violation(PoissonPathCV(lam=lam).fit(X, y), X, y, lam) < 1e-10
+    for alpha in (0.2, 0.02, 1e-4):
+        assert violation(PoissonPathCV(alpha=alpha).fit(X, y), X, y, alpha) < 1e-10
 
 
 def test_heavy_tails_are_solved():
     rng = np.random.default_rng(0)
     X = rng.standard_cauchy((200, 20))
     y = np.round(np.exp(3 * rng.standard_normal(200)))
-    for lam in (0.5, 0.1, 0.01):
-        assert violation(PoissonPathCV(lam=lam).fit(X, y), X, y, lam) < 1e-8
+    for alpha in (0.5, 0.1, 0.01):
+        assert violation(PoissonPathCV(alpha=alpha).fit(X, y), X, y, alpha) < 1e-8
 
 
 def test_without_a_penalty_it_is_scikit_learns_poisson_regression():
     X, y = counts(d=8)
-    ours = PoissonPathCV(lam=1e-12).fit(X, y)
+    ours = PoissonPathCV(alpha=1e-12).fit(X, y)
     theirs = PoissonRegressor(alpha=0, solver="newton-cholesky", tol=1e-12, max_iter=1000).fit(X, y)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-7)
@@ -86,15 +86,15 @@ def test_the_deviance_of_the_folds_is_that_of_separate_fits():
         train, held = fold_of != fold, fold_of == fold
         for step in (5, 20):
             # a fold's columns keep the units of all rows, and its y the mean of all rows
-            lam = walked.lams[step]
-            eta = reference(Z[train], ys[train], lam, Z[held])
+            alpha = walked.alphas[step]
+            eta = reference(Z[train], ys[train], alpha, Z[held])
             loss = np.mean(np.exp(eta) - ys[held] * eta)
             assert walked.losses[fold, step] == pytest.approx(
                 loss, abs=5e-5
             )  # the path is solved to 1e-4 of the penalty
 
 
-def reference(Z, y, lam, held):
+def reference(Z, y, alpha, held):
     """L1-Poisson by proximal gradient steps, slow and plain: linear predictors of the held-out rows."""
     b, b0 = np.zeros(Z.shape[1]), np.log(y.mean())
     step = 0.05
@@ -102,7 +102,7 @@ def reference(Z, y, lam, held):
         residual = y - np.exp(Z @ b + b0)
         b0 += step * residual.mean()
         moved = b + step * residual @ Z / len(y)
-        b = np.sign(moved) * np.maximum(np.abs(moved) - step * lam, 0)
+        b = np.sign(moved) * np.maximum(np.abs(moved) - step * alpha, 0)
     return held @ b + b0
 
 
@@ -113,11 +113,11 @@ def test_cross_validation_finds_the_penalty_that_predicts():
     X_new, y_new = new_X[400:], new_y[400:]
     best = mean_poisson_deviance(y_new, model.predict(X_new))
     for factor in (10, 0.05):
-        other = PoissonPathCV(lam=factor * model.lam_).fit(X, y)
+        other = PoissonPathCV(alpha=factor * model.alpha_).fit(X, y)
         assert np.isfinite(mean_poisson_deviance(y_new, other.predict(X_new))) and best > 0
     assert set(range(4)) <= set(np.flatnonzero(model.coef_).tolist())
     walked = model.cross_validation_
-    assert walked.lam == walked.lams[np.argmin(walked.losses.mean(axis=0))]
+    assert walked.alpha == walked.alphas[np.argmin(walked.losses.mean(axis=0))]
 
 
 @pytest.mark.parametrize("factor", [1e-8, 7.0, 1e8])
@@ -144,7 +144,7 @@ def test_weights_are_repeated_rows():
     weighted = PoissonPathCV(folds=folds).fit(X, y, sample_weight=weights)
     repeated = PoissonPathCV(folds=np.repeat(folds, weights)).fit(np.repeat(X, weights, 0), np.repeat(y, weights))
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-8, atol=1e-12)
-    assert violation(weighted, X, y, weighted.lam_, weights.astype(float)) < 1e-11
+    assert violation(weighted, X, y, weighted.alpha_, weights.astype(float)) < 1e-11
 
 
 def test_equal_and_constant_columns():
@@ -176,8 +176,8 @@ def test_bad_counts(y, message):
 
 
 def test_bad_penalty():
-    with pytest.raises(InputError, match="lam=0: use a positive number"):
-        PoissonPathCV(lam=0).fit(np.eye(3), np.arange(3))
+    with pytest.raises(InputError, match="alpha=0: use a positive number"):
+        PoissonPathCV(alpha=0).fit(np.eye(3), np.arange(3))
 
 
 def test_the_lasso_of_a_count_is_poisson():
@@ -185,7 +185,7 @@ def test_the_lasso_of_a_count_is_poisson():
     assert isinstance(make_estimator("lasso", "regression"), LassoPathCV)
     assert isinstance(make_estimator("lasso", "ordinal"), LassoPathCV)
     assert isinstance(make_estimator("lasso", "binary"), LogisticPathCV)
-    assert clone(PoissonPathCV(lam=0.1)).lam == 0.1
+    assert clone(PoissonPathCV(alpha=0.1)).alpha == 0.1
 
 
 @pytest.mark.parametrize(

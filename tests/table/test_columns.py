@@ -258,5 +258,6 @@ def test_counts_are_not_classes():
     assert not looks_like_counts(np.arange(10), np.full(10, 50))
     assert not looks_like_counts(np.array([-1, 0, 1]), np.array([70, 20, 2]))
     assert not looks_like_counts(np.array([0, 0.5, 1]), np.array([70, 20, 2]))
+    assert not looks_like_counts(np.array([0, 1, 2, 7]), np.array([40, 40, 40, 1]))
     assert looks_like_counts(np.arange(4), np.array([370, 111, 17, 2]))
     assert looks_like_counts(np.arange(9), np.array([300, 50, 75, 75, 56, 34, 17, 7, 3]))  # many zeros

@@ -87,7 +87,7 @@ def test_draws_that_forget_the_other_features_are_seen_exactly():
 
 
 def p_of(model, j, X, y, *, kind="number", max_draws, rng):
-    options = {"kind": kind, "nominal": False, "response_model": "lasso", "enough": 20}
+    options = {"kind": kind, "nominal": False, "response_model": "lasso", "enough": 20, "encode": None}
     return p_value_of(model, j, X, y, max_draws=max_draws, rng=rng, **options)[0]
 
 

@@ -206,6 +206,11 @@ def test_rows_are_blamed_only_where_p_x_is_not():
     assert failing([near, repeats], rows_repeat=False) == (near, repeats)
     assert failing([near, repeats, margins], rows_repeat=False) == (margins,)
     assert failing([near, repeats, margins], rows_repeat=True) == (repeats, margins)
+    vague = check("pairs", 0.0)  # many weak links, and no column by itself
+    clear = Check("pairs", 0.0, 9.0, 0.5, ("a", "b"), "")
+    assert failing([near, vague], rows_repeat=False) == (near,)
+    assert failing([near, clear], rows_repeat=False) == (clear,)
+    assert failing([vague], rows_repeat=False) == (vague,)
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ def check_path(*, fake: str, lambda_range: tuple[float, float], n_lams: int) -> 
     """Refuse a lambda path that leads nowhere."""
     from knockoffs.errors import InputError
     from knockoffs.importance.accuracy_drop import FAKES
-    from knockoffs.importance.lambda_path import check_range
+    from knockoffs.importance.paths.moves import check_range
 
     check_name("fake", fake, FAKES)
     try:

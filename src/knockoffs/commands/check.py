@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from knockoffs.commands.calls import split_names
-from knockoffs.commands.output import printable, say, spoken_warnings
+from knockoffs.commands.output import say, spoken_warnings
 from knockoffs.commands.work import groups_of, read, read_knockoffs
+from knockoffs.errors import printable
 from knockoffs.features.source import Brought, knockoff_source
 from knockoffs.sampling.pair import Pair
 from knockoffs.seeds import as_generator

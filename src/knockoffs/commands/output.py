@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from knockoffs.errors import printable
+
 if TYPE_CHECKING:
     from knockoffs.record import SelectionRecord
 
@@ -51,15 +53,6 @@ def _abandon(stream: object) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())  # type: ignore[attr-defined]
         os.close(nowhere)
-
-
-def printable(text: str) -> str:
-    r"""Text whose control characters are written as escapes, so that a name cannot break a line.
-
-    >>> printable("a\nb")
-    'a\\nb'
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 @contextmanager

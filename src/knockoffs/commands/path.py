@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.commands.output import printable, say
+from knockoffs.commands.output import say
 from knockoffs.commands.work import groups_of, take_apart
 from knockoffs.defaults import choose, task_for
-from knockoffs.errors import InputError
+from knockoffs.errors import InputError, printable
 from knockoffs.features.source import knockoff_source
 from knockoffs.importance.accuracy_drop import FAKES
-from knockoffs.importance.lambda_path import LambdaPath
+from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.procedure import follow_lambda
 from knockoffs.seeds import as_generator
 from knockoffs.table.files import write_table_file
 from knockoffs.table.table import MIN_ROWS
-from knockoffs.table.target import as_target, check_weights
+from knockoffs.table.target import as_target
 from knockoffs.table.writer import atomic_file
 
 MOST_LETTERS = 28  # of a name in the legend
@@ -46,7 +46,7 @@ def follow_path(frame: Any, parameters: Mapping[str, Any], jobs: int | None) -> 
     source = knockoff_source(parameters["feature_model"], parameters["feature_model_options"])
     table = source.read(X, kinds=parameters["kinds"], min_rows=MIN_ROWS).with_groups(groups_of(parameters))
     task = task_for(parameters["task"], parameters["estimator"])
-    target = as_target(y, table, task=task, weights=check_weights(weights, len(table)))
+    target = as_target(y, table, task=task, weights=weights)
     asked = {key: parameters[key] for key in ("estimator", "loss", "rows", "n_folds")}
     choice = choose(target, importance="swap", **asked)
     say(f"following {len(table.names)} features of {len(target)} rows for {parameters['target']!r}")

@@ -23,18 +23,26 @@ from knockoffs.table.files import (
 from knockoffs.table.writer import check_output
 
 
-def run_selection(table: Path, parameters: Mapping[str, Any], jobs: int | None) -> SelectionRecord:
-    """Read a file, select, and record what was found."""
+def run_selection(
+    table: Path, parameters: Mapping[str, Any], jobs: int | None, *, report: Path | None = None, paths: bool = False
+) -> SelectionRecord:
+    """Read a file, select, record what was found, and write a report where a place for it is named."""
     prepare_jobs(jobs)
     frame = read(table, parameters)
     data = {"file": table.name, "sha256": file_hash(table)}
-    return run_on_frame(frame, parameters, data, jobs)
+    return run_on_frame(frame, parameters, data, jobs, report=report, paths=paths)
 
 
 def run_on_frame(
-    frame: Any, parameters: Mapping[str, Any], data: Mapping[str, Any], jobs: int | None
+    frame: Any,
+    parameters: Mapping[str, Any],
+    data: Mapping[str, Any],
+    jobs: int | None,
+    *,
+    report: Path | None = None,
+    paths: bool = False,
 ) -> SelectionRecord:
-    """Select from a frame, and record what was found."""
+    """Select from a frame, record what was found, and write a report where a place for it is named."""
     from knockoffs.estimator import KnockoffSelector
 
     X, y, weights = take_apart(frame, parameters)
@@ -49,7 +57,17 @@ def run_on_frame(
         selector.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
     shape = {"n_rows": len(y), "n_columns": len(column_names(frame))}
     about = {**data, **shape, **({"files": files} if files else {})}
-    return record_selection(selector.selection_, selector.table_, parameters, about, said)
+    record = record_selection(selector.selection_, selector.table_, parameters, about, said)
+    if report is not None:
+        from knockoffs.report.write import facts_of, write_report
+
+        called = {"called": parameters["target"], "parameters": parameters, "data": about, "warnings": said}
+        called["path"] = selector.lambda_path() if paths and selector.p_values_ is None else None
+        write_report(
+            facts_of(selector, **called, versions=record.versions), report, force=True
+        )  # checked before the work
+        say(f"wrote {report}")
+    return record
 
 
 def read(table: Path, parameters: Mapping[str, Any]) -> Any:
@@ -142,6 +160,15 @@ def check_out(out: Path | None, table: Path, parameters: Mapping[str, Any], forc
         check_selection_place(out, (table, *other_paths(parameters), *others), force=force)
 
 
+def check_report(report: str | None, table: Path, parameters: Mapping[str, Any], force: bool) -> Path | None:
+    """Refuse, before the work, a place where the report cannot be written or would cost a file."""
+    if report is None:
+        return None
+    from knockoffs.report.write import check_report_place
+
+    return check_report_place(report, (table, *other_paths(parameters)), force=force)
+
+
 def save(record: SelectionRecord, out: Path | None) -> None:
     """Write the record where a folder was named."""
     if out is not None:
@@ -184,9 +211,9 @@ def sample_genotypes(
     bed: Path, out: Path, parameters: Mapping[str, Any], *, rows_at_once: int, fresh: bool, force: bool
 ) -> None:
     """Write knockoffs of a .bed file as another .bed file, by fastPHASE's model of the genotypes."""
+    from knockoffs.features.genotypes import check_bed_output, fastphase_models, sample_knockoffs_bed
     from knockoffs.registry import check_options
     from knockoffs.seeds import as_generator
-    from knockoffs.table.plink import check_bed_output, fastphase_models, sample_knockoffs_bed
 
     jobs, seed, options = parameters["jobs"], parameters["seed"], parameters["feature_model_options"]
     prepare_jobs(jobs)

@@ -328,9 +328,9 @@ def _score_networks(
     device: str,
 ) -> tuple[Arrays, NDArray]:
     """Every score of one network a repetition, shape (R, 2 d, ...), and the accuracies."""
-    from knockoffs.importance.neural_paths import path_losses
+    from knockoffs.importance.paths.batched import network_losses
     from knockoffs.importance.saliency import gradient_scores, integrated_gradient_scores
-    from knockoffs.response.networks import train_classifiers
+    from knockoffs.response.training import train_classifiers
 
     XX, y = np.stack([pair.stacked for pair in pairs]), np.stack([p.y for p in batch])
     # one permutation of the rows, shared by all columns
@@ -347,9 +347,9 @@ def _score_networks(
         device=device,
     )
     swapped = np.roll(XX, XX.shape[2] // 2, axis=2)
-    along = path_losses(network, XX, swapped, y, LAMS)
+    along = network_losses(network, XX, swapped, y, LAMS)
     lams = LAMS if training.permutation_path else LAMS[[0, AT_ONE]]
-    permuted = path_losses(network, XX, shuffled, y, lams, ["accuracy"])["accuracy"]
+    permuted = network_losses(network, XX, shuffled, y, lams, ["accuracy"])["accuracy"]
     with warnings.catch_warnings():
         # a ReLU network has kinks, and fifty steps miss a little of them; only the order of the scores matters
         warnings.simplefilter("ignore", KnockoffWarning)

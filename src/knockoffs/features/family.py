@@ -60,7 +60,7 @@ class Prepared:
         """Draw n rows of the law."""
         return self.law.sample(n, rng)
 
-    def as_network(self, **how: Any) -> BayesianNetwork:
+    def as_network(self, **how: object) -> BayesianNetwork:
         """Return the network of the law, by the settled options where others are not passed."""
         return self.law.as_network(**{**self.how, **how})
 

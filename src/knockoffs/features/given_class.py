@@ -330,7 +330,7 @@ LAWS: dict[str, Any] = {  # kind of a column -> its law given the class
 }
 
 
-def support_of(column: NDArray, law: Any) -> Support | None:
+def support_of(column: NDArray, law: object) -> Support | None:
     """Values of a column as the law takes them; None if it cannot have that law."""
     values = np.unique(column)
     if law is PoissonColumn:

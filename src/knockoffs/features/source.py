@@ -37,7 +37,7 @@ class Settled:
 class KnockoffSource(Protocol):
     """How P^X is settled for a table."""
 
-    def read(self, X: Any, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
+    def read(self, X: object, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
         """Read a table as this source takes it, and refuse what it cannot use."""
         ...
 
@@ -60,7 +60,7 @@ class Fitted:
     family: Family
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def read(self, X: Any, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
+    def read(self, X: object, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
         """Labels as codes for families that take them; whole numbers too, where all columns are labels."""
         takes = self.family.takes
         table = read_table(X, kinds=kinds, argument=argument, min_rows=min_rows)
@@ -111,7 +111,7 @@ class Given:
 
     model: FeatureModel
 
-    def read(self, X: Any, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
+    def read(self, X: object, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
         """Labels get the codes that the model has for them."""
         table = read_table(X, kinds=kinds, argument=argument, min_rows=min_rows)
         check_takes(table, ("labels", "missing") if hasattr(self.model, "as_sampler") else ("labels",), argument)
@@ -149,7 +149,7 @@ class Covariance:
     covariance: Any
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def read(self, X: Any, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
+    def read(self, X: object, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
         """Numbers only."""
         table = read_table(X, kinds=kinds, argument=argument, min_rows=min_rows)
         check_takes(table, ("numbers",), argument)
@@ -180,7 +180,7 @@ class Brought:
 
     knockoffs: Any
 
-    def read(self, X: Any, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
+    def read(self, X: object, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
         """Any complete table that comes with its knockoffs will do."""
         table = read_table(X, kinds=kinds, argument=argument, min_rows=min_rows)
         check_takes(table, ("labels",), argument)
@@ -220,7 +220,7 @@ def settled(model: Any, how: Mapping[str, Any]) -> Settled:
     """Sampler of a fitted P^X, and its own words about itself."""
     direct = hasattr(model, "as_sampler")  # what is no network over X brings its own sampler
     sampler = model.as_sampler(**how) if direct else NetworkSampler(model.as_network(**how))
-    notes = {"feature_model": f"P^X is {model.say()}"} if hasattr(model, "say") else {}
+    notes = {"feature_model": model.say()} if hasattr(model, "say") else {}
     return Settled(sampler, model, notes)
 
 

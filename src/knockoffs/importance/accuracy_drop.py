@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
-from knockoffs.importance.lambda_path import (
-    MEMORY,
+from knockoffs.importance.losses import LossLike
+from knockoffs.importance.paths.black_box import MEMORY
+from knockoffs.importance.paths.follow import path_losses
+from knockoffs.importance.paths.moves import (
     N_LAMS,
     Fake,
     PathLosses,
@@ -23,9 +25,7 @@ from knockoffs.importance.lambda_path import (
     check_lams,
     check_range,
     faked_tables,
-    path_losses,
 )
-from knockoffs.importance.losses import LossLike
 from knockoffs.importance.scores import Scores, mean_of
 from knockoffs.sampling.swap import check_features
 
@@ -93,7 +93,7 @@ class Integral:
 
 
 def accuracy_drop(
-    model: Any,
+    model: object,
     X: NDArray,
     X_tilde: NDArray,
     y: NDArray,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -56,7 +55,7 @@ class BestOf:
         found = f"{measure} {losses[ranked[0]]:.3g} ({rest})"
         return f"estimator={ranked[0]!r}, because it predicts held-out rows best: {found}"
 
-    def along_lambda(self, **options: Any) -> BestOf:
+    def along_lambda(self, **options: object) -> BestOf:
         """Make the same choice, of models that are scored along a lambda path."""
         return replace(self, candidates=tuple(candidate.along_lambda(**options) for candidate in self.candidates))
 

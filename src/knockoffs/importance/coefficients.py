@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
@@ -16,7 +14,7 @@ SCALERS = {"StandardScaler": -1, "MaxAbsScaler": -1, "RobustScaler": -1, "MinMax
 
 
 def coefficient_magnitude(
-    model: Any,
+    model: object,
     X: NDArray,
     X_tilde: NDArray,
     y: NDArray,
@@ -69,7 +67,7 @@ def _deviation(X: NDArray, weights: NDArray) -> NDArray:
     return unit * np.sqrt(np.average(centred**2, axis=0, weights=weights))
 
 
-def coefficients_of(model: Any) -> NDArray:
+def coefficients_of(model: object) -> NDArray:
     """Coefficients of a fitted linear model by the columns it was given, shape (n_outputs, n_columns).
 
     Scalers before the model are undone: its coefficients refer to the scaled columns.
@@ -99,7 +97,7 @@ def coefficients_of(model: Any) -> NDArray:
     return coef
 
 
-def _without_coefficients(model: Any) -> str:
+def _without_coefficients(model: object) -> str:
     import knockoffs.importance
 
     known = set(getattr(knockoffs.importance, "SCORES", ())) - {"coefficients", "lasso_coefficient_difference"}

@@ -10,7 +10,7 @@ from knockoffs.importance.scores import Scores, sum_by_feature
 from knockoffs.sampling.ghost import check_z
 from knockoffs.sampling.swap import check_features
 
-SHARE = 0.6  # of the penalty that pure noise would need; the choice of GhostKnockoffs with penalised regression
+SHARE = 0.6  # of the penalty that pure noise would need; not tuned
 TOLERANCE = 1e-12  # duality gap, relative to the variance of y
 MAX_SWEEPS = 100_000
 
@@ -70,11 +70,11 @@ def ghost_scores(
         raise InputError(f"n={n!r}: give the number of rows behind the z-scores.")
     G: NDArray = np.block([[S, S - D], [S - D, S]])
     r = np.concatenate([scores, ghosts]) / np.sqrt(n)
-    lam = noise_penalty(d, n) if penalty is None else float(penalty)
+    alpha = noise_penalty(d, n) if penalty is None else float(penalty)
     # a few penalties on the way down, each started from the one before
-    lams = np.geomspace(max(float(np.abs(r).max()), lam), lam, 10) if lam > 0 else np.zeros(1)
-    path = np.zeros((len(lams), 2 * d))
-    lasso_path(G, r, lams, np.zeros(2 * d), path, 2 * d, 1.0, TOLERANCE, MAX_SWEEPS)
+    alphas = np.geomspace(max(float(np.abs(r).max()), alpha), alpha, 10) if alpha > 0 else np.zeros(1)
+    path = np.zeros((len(alphas), 2 * d))
+    lasso_path(G, r, alphas, np.zeros(2 * d), path, 2 * d, 1.0, TOLERANCE, MAX_SWEEPS)
     size = np.abs(path[-1])
     owners = check_features(feature_of, d)
     return Scores(sum_by_feature(size[:d], owners), sum_by_feature(size[d:], owners))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -132,12 +132,12 @@ LOSSES: dict[str, Loss] = {
 LossLike = str | Loss | Callable[[NDArray, NDArray], NDArray] | None
 
 
-def task_of(model: Any) -> Task:
+def task_of(model: object) -> Task:
     """Whether a fitted model predicts classes or numbers: a classifier has ``classes_``."""
     return "classification" if hasattr(model, "classes_") else "regression"
 
 
-def resolve_loss(loss: LossLike, model: Any) -> Loss:
+def resolve_loss(loss: LossLike, model: object) -> Loss:
     """Loss for a fitted model, checked to fit what the model predicts and the methods it has.
 
     Parameters
@@ -191,7 +191,7 @@ METHODS: dict[str, tuple[str, ...]] = {
 }
 
 
-def _check_methods(loss: Loss, model: Any, task: Task) -> None:
+def _check_methods(loss: Loss, model: object, task: Task) -> None:
     if any(hasattr(model, method) for method in METHODS[loss.needs]):
         return
     usable = [
@@ -208,7 +208,7 @@ def _check_methods(loss: Loss, model: Any, task: Task) -> None:
     raise InputError(f"{type(model).__name__} has no {missing}, which loss={loss.name!r} needs. {remedy}")
 
 
-def predict_for(loss: Loss, model: Any, XX: NDArray) -> NDArray:
+def predict_for(loss: Loss, model: object, XX: NDArray) -> NDArray:
     """Predict what the loss is computed from.
 
     Returns

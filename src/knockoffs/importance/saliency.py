@@ -38,7 +38,7 @@ BYTES_AT_ONCE = 2**28  # of inputs in flight
 
 
 def gradient_saliency(
-    model: Any,
+    model: object,
     X: NDArray,
     X_tilde: NDArray,
     y: NDArray,
@@ -86,7 +86,7 @@ def gradient_saliency(
 
 
 def integrated_gradients(
-    model: Any,
+    model: object,
     X: NDArray,
     X_tilde: NDArray,
     y: NDArray,
@@ -134,7 +134,7 @@ def integrated_gradients(
 
 
 def attributions(
-    model: Any, XX: NDArray, baseline: NDArray, explained: NDArray[np.intp], output: str = "logit", n_steps: int = 50
+    model: object, XX: NDArray, baseline: NDArray, explained: NDArray[np.intp], output: str = "logit", n_steps: int = 50
 ) -> NDArray:
     """Integrated gradients of each row and column, shape (n, n_columns); `explained` is the output of each row."""
     smooth = model if isinstance(model, Smooth) else as_smooth(model)
@@ -201,7 +201,7 @@ def softmax(logits: NDArray) -> NDArray:
     return exponential / exponential.sum(axis=1, keepdims=True)
 
 
-def as_smooth(model: Any) -> Smooth:
+def as_smooth(model: object) -> Smooth:
     """Find the outputs and the gradient of a model, or say what is missing."""
     classes = getattr(model, "classes_", None)
     if hasattr(model, "gradient") and hasattr(model, "decision"):
@@ -222,7 +222,7 @@ def as_smooth(model: Any) -> Smooth:
     )
 
 
-def _linear_part(model: Any) -> tuple[NDArray, NDArray] | None:
+def _linear_part(model: object) -> tuple[NDArray, NDArray] | None:
     """Coefficients (k, n_columns) and intercepts (k,) in the units of the columns, or None."""
     steps = getattr(model, "steps", None)
     last = steps[-1][1] if steps else model
@@ -255,7 +255,7 @@ def _linear(coef: NDArray, intercept: NDArray, classes: NDArray | None) -> Smoot
 
 
 def _prepare(
-    model: Any, X: NDArray, X_tilde: NDArray, output: str, of: str, sample_weight: NDArray | None
+    model: object, X: NDArray, X_tilde: NDArray, output: str, of: str, sample_weight: NDArray | None
 ) -> tuple[Smooth, NDArray, NDArray]:
     """Check the options; model, [X, X_tilde] and weights of sum 1."""
     if output not in OUTPUTS:

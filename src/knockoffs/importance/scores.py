@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.random import Generator
@@ -65,7 +65,7 @@ class Importance(Protocol):
 
     def __call__(
         self,
-        model: Any,
+        model: object,
         X: NDArray,
         X_tilde: NDArray,
         y: NDArray,

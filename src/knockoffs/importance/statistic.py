@@ -88,6 +88,12 @@ class ModelScore:
     saturates: bool = False
     notes: Mapping[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Refuse rows that have no name here, and no fits at all."""
+        check_rows(self.rows)
+        if int(self.n_fits) != self.n_fits or self.n_fits < 1:
+            raise InputError(f"n_fits={self.n_fits!r}: use 1 or more.")
+
     def __call__(self, pair: Pair, target: Target, *, rng: Generator, n_jobs: int | None = None) -> Scored:
         """Scores of the fitted model, averaged over folds and fits."""
         stream, _ = rng.spawn(2)  # the other one is for a choice among models, which there is none of here
@@ -101,15 +107,15 @@ class ModelScore:
             warn_if_saturated(scores)
         return Scored(scores, self.notes, self)
 
-    def along_lambda(self, **options: Any) -> ModelScore:
+    def along_lambda(self, **options: object) -> ModelScore:
         """Score the same model at every lambda of a path: Z has one more axis, shape (n_features, n_lams).
 
         Parameters
         ----------
         **options
-            ``fake`` and ``lams`` of ``knockoffs.importance.lambda_path.path_scores``; the loss is that of the score.
+            ``fake`` and ``lams`` of ``importance.paths.lambda_path.path_scores``; the loss is that of the score.
         """
-        from knockoffs.importance.lambda_path import path_scores
+        from knockoffs.importance.paths.lambda_path import path_scores
 
         options = {"loss": self.options.get("loss"), **options}
         return replace(self, score=path_scores, options=options, saturates=False)
@@ -132,9 +138,6 @@ def fit_and_score(
     n_jobs : int, optional
         Fits at a time; the answer does not depend on it.
     """
-    check_rows(statistic.rows)
-    if int(statistic.n_fits) != statistic.n_fits or statistic.n_fits < 1:
-        raise InputError(f"n_fits={statistic.n_fits!r}: use 1 or more.")
     if target.weights is not None:
         check_takes_weights(statistic.estimator)
         pair, target = weighted_rows(pair, target)
@@ -178,7 +181,7 @@ def _fit_and_score_once(statistic: ModelScore, pair: Pair, target: Target, job: 
     )
 
 
-def fit_on(estimator: Any, pair: Pair, target: Target, rows: NDArray, rng: Generator) -> Any:
+def fit_on(estimator: object, pair: Pair, target: Target, rows: NDArray, rng: Generator) -> Any:
     """Fresh copy of a model, fitted on some rows of [X, X_tilde]."""
     part, y = (pair, target) if len(rows) == len(pair) else (pair.rows(rows), target.rows(rows))
     weights = {} if y.weights is None else {"sample_weight": y.weights}

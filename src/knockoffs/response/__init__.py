@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -68,26 +67,26 @@ def make_estimator(
     return imported(find(ESTIMATORS, "estimator", name).make)(task, random_state=random_state, n_jobs=n_jobs)
 
 
-def model_of(estimator: Any) -> Model:
+def model_of(estimator: object) -> Model:
     """Tell what can be told of a model of y that has no name, before it is fitted.
 
     Linear models of scikit-learn and of this package, tree ensembles whose integrals are exact, networks of this
     package; of any other only that it predicts.
     """
-    from knockoffs.importance.tree_arrays import has_trees
+    from knockoffs.response.neural_model import NeuralModel
+    from knockoffs.response.tree_arrays import has_trees
 
     if _is_linear(estimator):
         return linear_model(type(estimator))
     if has_trees(estimator):
         return Model(type(estimator), score="swap_integral")
     offers = ("gradient",) if hasattr(estimator, "gradient") else ()
-    neural = sys.modules.get("knockoffs.response.neural")  # loaded, if the model is one of its
-    if neural is not None and isinstance(estimator, neural.NETWORKS):
+    if isinstance(estimator, NeuralModel):
         return Model(type(estimator), offers, rows="in_sample")
     return Model(type(estimator), offers)
 
 
-def _is_linear(estimator: Any) -> bool:
+def _is_linear(estimator: object) -> bool:
     """Whether it is a linear model of this package or of scikit-learn, or made from one."""
     from sklearn import linear_model as theirs
 

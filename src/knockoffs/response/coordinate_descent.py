@@ -19,11 +19,11 @@ def _sweep(G: NDArray, penalty: NDArray, beta: NDArray, q: NDArray, m: int) -> f
             continue
         b = beta[j]
         z = q[j] + h * b
-        lam = penalty[j]
-        if z > lam:
-            new = (z - lam) / h
-        elif z < -lam:
-            new = (z + lam) / h
+        alpha = penalty[j]
+        if z > alpha:
+            new = (z - alpha) / h
+        elif z < -alpha:
+            new = (z + alpha) / h
         else:
             new = 0.0
         step = new - b
@@ -154,7 +154,7 @@ def minimise_quadratic(
 
 
 @njit(cache=True, nogil=True)
-def lasso_gap(c: NDArray, lam: float, beta: NDArray, q: NDArray, m: int, y2: float) -> float:
+def lasso_gap(c: NDArray, alpha: float, beta: NDArray, q: NDArray, m: int, y2: float) -> float:
     """Duality gap of the lasso at beta, from inner products alone.
 
     With r = y - X beta: y'r = y2 - c'beta and r'r = y'r - q'beta. The dual point is r shrunk until it is feasible.
@@ -172,23 +172,31 @@ def lasso_gap(c: NDArray, lam: float, beta: NDArray, q: NDArray, m: int, y2: flo
             l1 += abs(b)
     yr = y2 - cb
     rr = max(yr - qb, 0.0)
-    shrink = 1.0 if q_max <= lam else lam / q_max
-    return 0.5 * rr + lam * l1 - (shrink * yr - 0.5 * shrink * shrink * rr)
+    shrink = 1.0 if q_max <= alpha else alpha / q_max
+    return 0.5 * rr + alpha * l1 - (shrink * yr - 0.5 * shrink * shrink * rr)
 
 
 @njit(cache=True, nogil=True)
 def lasso_path(
-    G: NDArray, c: NDArray, lams: NDArray, beta: NDArray, path: NDArray, m: int, y2: float, tol: float, max_sweeps: int
+    G: NDArray,
+    c: NDArray,
+    alphas: NDArray,
+    beta: NDArray,
+    path: NDArray,
+    m: int,
+    y2: float,
+    tol: float,
+    max_sweeps: int,
 ) -> int:
     """Lasso solutions at several penalties, each started from the one before; return the number of sweeps.
 
-    ``beta`` holds the start and then the last solution; row l of ``path`` becomes the solution at ``lams[l]``.
+    ``beta`` holds the start and then the last solution; row l of ``path`` becomes the solution at ``alphas[l]``.
     """
     q = np.empty(m)
     penalty = np.empty(m)
     sweeps = 0
-    for l in range(lams.shape[0]):  # noqa: E741
-        penalty[:] = lams[l]
+    for l in range(alphas.shape[0]):  # noqa: E741
+        penalty[:] = alphas[l]
         sweeps += minimise_quadratic(G, c, penalty, beta, q, m, y2, tol, max_sweeps)
         path[l, :m] = beta[:m]
     return sweeps

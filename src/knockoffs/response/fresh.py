@@ -10,7 +10,7 @@ from numpy.random import Generator
 from knockoffs.errors import InputError
 
 
-def fresh(estimator: Any, rng: Generator) -> Any:
+def fresh(estimator: object, rng: Generator) -> Any:
     """Unfitted copy whose open random states are drawn from rng."""
     from sklearn.base import clone
 
@@ -25,7 +25,7 @@ def fresh(estimator: Any, rng: Generator) -> Any:
     return model.set_params(**states) if states else model
 
 
-def predicts_classes(estimator: Any) -> bool:
+def predicts_classes(estimator: object) -> bool:
     """Whether an unfitted model is a classifier."""
     from sklearn.base import is_classifier
 
@@ -34,7 +34,7 @@ def predicts_classes(estimator: Any) -> bool:
     return getattr(estimator, "_estimator_type", None) == "classifier" or hasattr(estimator, "predict_proba")
 
 
-def check_takes_weights(estimator: Any) -> None:
+def check_takes_weights(estimator: object) -> None:
     """Refuse weights for a model that takes none."""
     from sklearn.utils.validation import has_fit_parameter
 

@@ -72,7 +72,9 @@ def make_design(X: NDArray, weights: NDArray | None, fold_of: NDArray[np.intp]) 
     ends = np.searchsorted(np.where(fold_of < 0, n_folds, fold_of)[order], np.arange(n_folds + 1))
     folds = [slice(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True)]
     w = np.ones(n) if weights is None else weights[order] / weights.mean()
-    Xs = np.asfortranarray(X[order], dtype=float)
+    Xs = np.empty(X.shape, order="F")
+    for j in range(X.shape[1]):  # column by column: X[order] would be one more copy of the table
+        Xs[:, j] = X[order, j]
     biggest = np.maximum(Xs.max(axis=0), -Xs.min(axis=0))
     unit = np.where(biggest > 0, biggest, 1.0)  # so that neither squares nor sums overflow or underflow
     Xs /= unit
@@ -134,14 +136,14 @@ class TrainingSet(Protocol):
         """Append columns to the working set."""
         ...
 
-    def solve(self, lams: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-        """Solve at penalties ``lams`` in turn, starting from the last solution.
+    def solve(self, alphas: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+        """Solve at penalties ``alphas`` in turn, starting from the last solution.
 
         Returns
         -------
-        residuals : array, shape (len(lams), n_outputs, n)
+        residuals : array, shape (len(alphas), n_outputs, n)
             Minus the derivative of the training loss by each row's linear predictor; 0 on held-out rows.
-        held_out, explained : arrays, shape (len(lams),)
+        held_out, explained : arrays, shape (len(alphas),)
             Mean loss of the held-out rows (NaN if there are none); share of the null loss explained in training.
         """
         ...
@@ -173,18 +175,18 @@ def train_weights(design: Design) -> list[NDArray]:
 class CrossValidation:
     """The walked part of a path: penalties, held-out loss of each fold, and the penalty with the smallest mean."""
 
-    lams: NDArray
+    alphas: NDArray
     losses: NDArray
     best: int
 
     @property
-    def lam(self) -> float:
+    def alpha(self) -> float:
         """The chosen penalty."""
-        return float(self.lams[self.best])
+        return float(self.alphas[self.best])
 
 
 def cross_validate(
-    design: Design, training_sets: Sequence[TrainingSet], lams: NDArray
+    design: Design, training_sets: Sequence[TrainingSet], alphas: NDArray
 ) -> tuple[CrossValidation, NDArray[np.intp]]:
     """Walk down the path in all folds at once until the held-out loss is safely past its minimum.
 
@@ -201,9 +203,9 @@ def cross_validate(
     losses = np.empty((len(training_sets), 0))
     supports = []
     gradients = walk_start(design, training_sets)
-    previous = float(lams[0])
-    for start in range(0, lams.size, STRETCH):
-        stretch = lams[start : start + STRETCH]
+    previous = float(alphas[0])
+    for start in range(0, alphas.size, STRETCH):
+        stretch = alphas[start : start + STRETCH]
         gradients, held_out, explained = _solve_stretch(design, training_sets, stretch, previous, gradients)
         previous = float(stretch[-1])
         losses = np.hstack([losses, held_out])
@@ -212,7 +214,7 @@ def cross_validate(
             break
     mean = np.average(losses, axis=0, weights=fold_weights)
     best = int(np.argmin(mean))
-    return CrossValidation(lams[: mean.size], losses, best), supports[best // STRETCH]
+    return CrossValidation(alphas[: mean.size], losses, best), supports[best // STRETCH]
 
 
 def walk_start(design: Design, training_sets: Sequence[TrainingSet]) -> NDArray:
@@ -222,12 +224,12 @@ def walk_start(design: Design, training_sets: Sequence[TrainingSet]) -> NDArray:
 
 
 def _solve_stretch(
-    design: Design, training_sets: Sequence[TrainingSet], lams: NDArray, previous: float, gradients: NDArray
+    design: Design, training_sets: Sequence[TrainingSet], alphas: NDArray, previous: float, gradients: NDArray
 ) -> tuple[NDArray, NDArray, NDArray]:
-    """Solve all folds at penalties ``lams``; check every column; solve again the folds that lacked one."""
+    """Solve all folds at penalties ``alphas``; check every column; solve again the folds that lacked one."""
     # The strong rule would ask for 2 * last - previous. Over a stretch that lets in far more columns than are
     # needed, and what is missing is found by the check.
-    reach = max(2 * lams[-1] - previous, REACH * lams[-1])
+    reach = max(2 * alphas[-1] - previous, REACH * alphas[-1])
     wanted = np.abs(gradients).max(axis=1) >= reach
     states = [t.save() for t in training_sets]
     todo = list(range(len(training_sets)))
@@ -239,11 +241,11 @@ def _solve_stretch(
             wanted[f, t.columns] = False
             t.add(np.flatnonzero(wanted[f]))
             t.restore(states[f])
-            found[f] = t.solve(lams)
-        R = np.stack([found[f][0] for f in todo])  # (folds to do, lams, n_outputs, n)
+            found[f] = t.solve(alphas)
+        R = np.stack([found[f][0] for f in todo])  # (folds to do, alphas, n_outputs, n)
         every = (R.reshape(-1, R.shape[-1]) @ design.X).reshape(*R.shape[:-1], -1)
         gradients[todo] = every[:, -1]
-        over = (np.abs(every) > (lams * (1 + KKT_SLACK))[:, None, None]).any(axis=(1, 2))
+        over = (np.abs(every) > (alphas * (1 + KKT_SLACK))[:, None, None]).any(axis=(1, 2))
         for i, f in enumerate(todo):
             over[i, training_sets[f].columns] = False
         wanted[todo] = over
@@ -252,14 +254,14 @@ def _solve_stretch(
     return gradients, np.stack([found[f][1] for f in folds]), np.stack([found[f][2] for f in folds])
 
 
-def solve_at(design: Design, problem: TrainingSet, lam: float, columns: NDArray[np.intp]) -> None:
-    """Bring one problem to its solution at penalty ``lam``; ``columns`` is a first guess of its working set."""
+def solve_at(design: Design, problem: TrainingSet, alpha: float, columns: NDArray[np.intp]) -> None:
+    """Bring one problem to its solution at penalty ``alpha``; ``columns`` is a first guess of its working set."""
     problem.add(columns)
     while True:
-        residual, _, _ = problem.solve(np.array([lam]))
+        residual, _, _ = problem.solve(np.array([alpha]))
         size = np.abs(residual[0] @ design.X).max(axis=0)
         size[problem.columns] = 0.0
-        joining = np.flatnonzero(size > lam * (1 + KKT_SLACK))
+        joining = np.flatnonzero(size > alpha * (1 + KKT_SLACK))
         if not joining.size:
             return
         most = max(64, problem.columns.size)  # far from the solution nearly all columns seem to matter
@@ -307,78 +309,18 @@ def assign_folds(
     return fold_of
 
 
-def check_path(lam: float | None, n_lams: int, lam_ratio: float, *, positive: bool = False) -> None:
+def check_path(alpha: float | None, n_alphas: int, alpha_ratio: float, *, positive: bool = False) -> None:
     """Refuse penalties that are none, before anything is computed."""
-    if lam is not None and not (np.isfinite(lam) and (lam > 0 if positive else lam >= 0)):
+    if alpha is not None and not (np.isfinite(alpha) and (alpha > 0 if positive else alpha >= 0)):
         raise InputError(
-            f"lam={lam!r}: use a {'positive' if positive else 'non-negative'} number, or None to cross-validate."
+            f"alpha={alpha!r}: use a {'positive' if positive else 'non-negative'} number, or None to cross-validate."
         )
-    if int(n_lams) != n_lams or n_lams < 2:
-        raise InputError(f"n_lams={n_lams!r}: a path has at least 2 penalties; 100 is the default.")
-    if not 0 < lam_ratio < 1:
-        raise InputError(f"lam_ratio={lam_ratio!r}: use a share between 0 and 1, for instance 1e-3.")
+    if int(n_alphas) != n_alphas or n_alphas < 2:
+        raise InputError(f"n_alphas={n_alphas!r}: a path has at least 2 penalties; 100 is the default.")
+    if not 0 < alpha_ratio < 1:
+        raise InputError(f"alpha_ratio={alpha_ratio!r}: use a share between 0 and 1, for instance 1e-3.")
 
 
-def penalties(largest: float, n_lams: int, ratio: float) -> NDArray:
+def penalties(largest: float, n_alphas: int, ratio: float) -> NDArray:
     """Penalties from the smallest that leaves every coefficient at zero down to ``ratio`` of it, evenly in log."""
-    return largest * ratio ** (np.arange(n_lams) / max(n_lams - 1, 1))
-
-
-class Smooth(Protocol):
-    """The loss of the full data as a function of all coefficients, minimised over the intercepts."""
-
-    def gradient(self, beta: NDArray) -> NDArray:
-        """Minus the gradient at beta, shape (n_outputs, d) like beta."""
-        ...
-
-    def newton_step(self, active: NDArray[np.bool_], right: NDArray) -> NDArray | None:
-        """Solve H step = right on the active coefficients at the last beta; None where H is singular."""
-        ...
-
-
-def polish(smooth: Smooth, beta: NDArray, lam: float, max_steps: int = 200) -> NDArray:
-    """Sharpen an L1 solution to rounding error: Newton's method on the active coefficients, their signs held.
-
-    A coefficient that would change its sign stops at zero and leaves; a column that violates its optimality
-    condition enters. What comes out satisfies all conditions to about 1e-13 and so does not depend on where the
-    descent before it stopped, on the order of the columns or on the number of threads. Where the active columns
-    are linearly dependent the solution is not unique and ``beta`` is returned as it was.
-    """
-    start, beta = beta, beta.copy()
-    sign = np.sign(beta)
-    best, stalls = np.inf, 0
-    for _ in range(max_steps):
-        g = smooth.gradient(beta)
-        active = sign != 0
-        right = (g - lam * sign)[active]
-        error = float(np.abs(right).max()) if right.size else 0.0
-        stalls = 0 if error < 0.5 * best else stalls + 1
-        best = min(best, error)
-        if error <= 1e-14 or (error <= 1e-10 and stalls >= 1):  # the second: rounding is all that is left
-            excess = np.where(active, 0.0, np.abs(g) - lam)
-            worst = np.unravel_index(int(np.argmax(excess)), excess.shape)
-            if excess[worst] <= 1e-9 * lam:
-                return beta
-            sign[worst] = np.sign(g[worst])
-            best, stalls = np.inf, 0
-            continue
-        if stalls > 10:
-            break
-        step = smooth.newton_step(active, right)
-        if step is None:
-            break
-        current = beta[active]
-        crossing = (current + step) * sign[active] < 0
-        length = 1.0
-        if crossing.any():
-            ratios = np.where(crossing, -current / np.where(crossing, step, 1.0), np.inf)
-            length = float(ratios.min())
-            leaving = ratios <= length
-        moved = current + length * step
-        if crossing.any():
-            moved[leaving] = 0.0
-            best, stalls = np.inf, 0
-        beta[active] = moved
-        if crossing.any():
-            sign[np.nonzero(active)[0][leaving], np.nonzero(active)[1][leaving]] = 0.0
-    return start
+    return largest * ratio ** (np.arange(n_alphas) / max(n_alphas - 1, 1))

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from knockoffs.response.coordinate_descent import minimise_quadratic
-from knockoffs.response.l1_path import Design, polish, solve_at
+from knockoffs.response.l1_path import Design, solve_at
+from knockoffs.response.polish import polish
 
 CV_TOL = 1e-4  # largest violation of an optimality condition, relative to the penalty, on the cross-validated path
 MAX_NEWTON = 100
@@ -109,12 +110,12 @@ class LikelihoodSet:
         """Columns with a nonzero coefficient for some output."""
         return self.columns[self.beta.any(axis=0)]
 
-    def solve(self, lams: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    def solve(self, alphas: NDArray) -> tuple[NDArray, NDArray, NDArray]:
         """Solve at several penalties: residuals, held-out loss, deviance explained."""
         residuals, held_out, explained = [], [], []
         held = self.row_weights.sum()
-        for lam in lams:
-            eta, residual = self._solve_one(float(lam))
+        for alpha in alphas:
+            eta, residual = self._solve_one(float(alpha))
             losses = self.likelihood.row_loss(self.Y, eta)
             residuals.append(residual)
             held_out.append(self.row_weights @ losses[self.rows] / held if held else np.nan)
@@ -122,7 +123,7 @@ class LikelihoodSet:
             explained.append((self.null_loss - self.weights @ losses) / span if span > 0 else 0.0)
         return np.stack(residuals), np.array(held_out), np.array(explained)
 
-    def _solve_one(self, lam: float) -> tuple[NDArray, NDArray]:
+    def _solve_one(self, alpha: float) -> tuple[NDArray, NDArray]:
         """Proximal Newton: minimise the quadratic model plus penalty, step back until the objective falls.
 
         A Hessian is kept as long as steps with it shrink the violations: the gradient is always fresh, so the
@@ -130,24 +131,24 @@ class LikelihoodSet:
         """
         used = np.flatnonzero(self.beta.any(axis=0))
         eta = self.intercept[:, None] + self.beta[:, used] @ self.X[:, used].T
-        objective = self.weights @ self.likelihood.row_loss(self.Y, eta) + lam * np.abs(self.beta).sum()
+        objective = self.weights @ self.likelihood.row_loss(self.Y, eta) + alpha * np.abs(self.beta).sum()
         last = np.inf
         for _ in range(MAX_NEWTON):
             M = self.likelihood.mean(eta)
             residual = self.weights * (self.Y - M)
             g, g0 = residual @ self.X, residual.sum(axis=1)
             nonzero = self.beta != 0
-            violation = np.where(nonzero, np.abs(g - lam * np.sign(self.beta)), np.maximum(np.abs(g) - lam, 0.0))
+            violation = np.where(nonzero, np.abs(g - alpha * np.sign(self.beta)), np.maximum(np.abs(g) - alpha, 0.0))
             error = max(float(violation.max(initial=0.0)), float(np.abs(g0).max()))
-            if error <= self.tol * lam:
+            if error <= self.tol * alpha:
                 break
-            wanted = nonzero | (np.abs(g) > lam)
+            wanted = nonzero | (np.abs(g) > alpha)
             fresh = self._chosen is None or bool((wanted & ~self._chosen).any()) or error > 0.3 * last
             if fresh:
                 self._chosen = wanted
                 self._H = self._hessian(M)
             last = error
-            objective_new, eta_new, beta, intercept = self._step(lam, g, g0, eta, objective, error)
+            objective_new, eta_new, beta, intercept = self._step(alpha, g, g0, eta, objective, error)
             if not objective_new < objective:
                 if fresh:
                     break
@@ -165,7 +166,7 @@ class LikelihoodSet:
         )
 
     def _step(
-        self, lam: float, g: NDArray, g0: NDArray, eta: NDArray, objective: float, error: float
+        self, alpha: float, g: NDArray, g0: NDArray, eta: NDArray, objective: float, error: float
     ) -> tuple[float, NDArray, NDArray, NDArray]:
         """One step of proximal Newton with a line search: objective, predictors, coefficients, intercepts."""
         chosen = self._chosen
@@ -173,7 +174,7 @@ class LikelihoodSet:
         free = np.hstack([np.ones((len(g), 1), dtype=bool), chosen])
         start = np.hstack([self.intercept[:, None], self.beta])[free]
         down = np.hstack([g0[:, None], g])[free]
-        penalty = np.where(np.hstack([np.ones((len(g), 1), dtype=bool), np.zeros_like(chosen)])[free], 0.0, lam)
+        penalty = np.where(np.hstack([np.ones((len(g), 1), dtype=bool), np.zeros_like(chosen)])[free], 0.0, alpha)
         target, q = start.copy(), np.empty_like(start)
         m = start.size
         minimise_quadratic(self._H, down + self._H @ start, penalty, target, q, m, 0.0, (0.03 * error) ** 2, 10_000)
@@ -187,7 +188,7 @@ class LikelihoodSet:
             beta = self.beta + length * d
             if length == 1.0:  # exact zeros
                 beta[chosen] = target[penalty > 0]
-            value = self.weights @ self.likelihood.row_loss(self.Y, eta + length * d_eta) + lam * np.abs(beta).sum()
+            value = self.weights @ self.likelihood.row_loss(self.Y, eta + length * d_eta) + alpha * np.abs(beta).sum()
             if value < objective:
                 break
             length /= 2
@@ -244,7 +245,7 @@ class FullData:
 
 
 def solve_exactly(
-    likelihood: Likelihood, design: Design, Y: NDArray, lam: float, columns: NDArray[np.intp]
+    likelihood: Likelihood, design: Design, Y: NDArray, alpha: float, columns: NDArray[np.intp]
 ) -> tuple[NDArray, NDArray]:
     """Exact coefficients of the standardised columns, (n_outputs, d), and intercepts, (n_outputs,), at a penalty.
 
@@ -254,10 +255,10 @@ def solve_exactly(
     problem = LikelihoodSet(likelihood, design.X, Y, weights, slice(0, 0), weights, tol=1e-6)
     if not design.X.shape[1]:  # every column is constant
         return np.zeros((len(Y), 0)), problem.intercept
-    solve_at(design, problem, lam, columns)
+    solve_at(design, problem, alpha, columns)
     beta = np.zeros((len(Y), design.X.shape[1]))
     beta[:, problem.columns] = problem.beta
     smooth = FullData(likelihood, design, Y, problem.intercept)
-    beta = polish(smooth, beta, lam)
+    beta = polish(smooth, beta, alpha)
     smooth.gradient(beta)  # brings the intercepts along
     return beta, smooth.intercept

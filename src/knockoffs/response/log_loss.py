@@ -84,12 +84,12 @@ class LogLoss:
         return np.log(share) - np.log1p(-share) if len(Y) == 1 else np.log(share)
 
 
-def l1_logistic_at(design: Design, Y: NDArray, lam: float, columns: NDArray[np.intp]) -> tuple[NDArray, NDArray]:
+def l1_logistic_at(design: Design, Y: NDArray, alpha: float, columns: NDArray[np.intp]) -> tuple[NDArray, NDArray]:
     """Exact L1-logistic coefficients of the standardised columns, (n_outputs, d), and intercepts, (n_outputs,).
 
     ``columns`` is a first guess of the working set; more join until the optimality conditions hold.
     """
-    beta, intercept = solve_exactly(LogLoss(), design, Y, lam, columns)
+    beta, intercept = solve_exactly(LogLoss(), design, Y, alpha, columns)
     if len(Y) > 1:
         # Softmax does not change if all classes of a column move together. With an even number of classes the
         # penalty need not fix that move either: the median at zero is a choice that treats all classes alike.

@@ -7,10 +7,12 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from knockoffs.response.coordinate_descent import lasso_path
-from knockoffs.response.l1_path import Design, polish, solve_at
+from knockoffs.response.l1_path import Design, solve_at
+from knockoffs.response.polish import polish
 
 CV_TOL = 1e-7  # duality gap relative to |y|^2 on the cross-validated path; the final fit is exact
 MAX_SWEEPS = 10_000
+COLUMNS_AT_ONCE = 32  # gathered for a block of the Gram matrix: half of a table of 60 columns
 
 
 class SquaredErrorSet:
@@ -36,7 +38,6 @@ class SquaredErrorSet:
         self.y = y - weights @ y  # the intercept takes up the training means of y and of the columns
         self.y2 = float(weights @ self.y**2)
         self.columns = np.zeros(0, dtype=np.intp)
-        self.X = np.empty((y.size, 0), order="F")
         self.G = np.empty((0, 0))
         self.means, self.c, self.beta = np.empty(0), np.empty(0), np.empty(0)
 
@@ -51,24 +52,29 @@ class SquaredErrorSet:
         old, m = self.columns.size, self.columns.size + columns.size
         self.columns = np.concatenate([self.columns, columns])
         self._reserve(m)
-        self.X[:, old:m] = self.all_columns[:, columns]
-        weighted = self.X[:, old:m] * self.weights[:, None]
-        self.means[old:m] = weighted.sum(axis=0)
-        self.c[old:m] = self.y @ weighted
-        block = weighted.T @ self.X[:, :m]
-        block -= np.outer(self.means[old:m], self.means[:m])
-        self.G[old:m, :m] = block
-        self.G[:old, old:m] = block[:, :old].T
+        # gathered anew, a few at a time: copies of the working columns in every fold would be most of a fit's memory
+        rows = self.all_columns.T
+        for start in range(old, m, COLUMNS_AT_ONCE):
+            new = slice(start, min(start + COLUMNS_AT_ONCE, m))
+            weighted = (rows[self.columns[new]] * self.weights).T
+            self.means[new] = weighted.sum(axis=0)
+            self.c[new] = self.y @ weighted
+            for first in range(0, new.stop, COLUMNS_AT_ONCE):
+                others = slice(first, min(first + COLUMNS_AT_ONCE, new.stop))
+                block = weighted.T @ rows[self.columns[others]].T
+                block -= np.outer(self.means[new], self.means[others])
+                self.G[new, others] = block
+                self.G[others, new] = block.T
 
     def _reserve(self, m: int) -> None:
         """Room for m working columns, with some to spare, so that copying stays cheap."""
-        held = self.X.shape[1]
+        held = len(self.G)
         if m <= held:
             return
         room = min(max(m + m // 2, 64), self.all_columns.shape[1])
-        X, G = np.empty((self.X.shape[0], room), order="F"), np.zeros((room, room))
-        X[:, :held], G[:held, :held] = self.X, self.G
-        self.X, self.G = X, G
+        G = np.zeros((room, room))
+        G[:held, :held] = self.G
+        self.G = G
         self.means, self.c, self.beta = (np.pad(a, (0, room - held)) for a in (self.means, self.c, self.beta))
 
     def save(self) -> NDArray:
@@ -84,17 +90,17 @@ class SquaredErrorSet:
         """Columns with a nonzero coefficient."""
         return self.columns[self.beta[: self.columns.size] != 0]
 
-    def solve(self, lams: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    def solve(self, alphas: NDArray) -> tuple[NDArray, NDArray, NDArray]:
         """Lasso at several penalties: residuals, held-out loss, R squared."""
         m = self.columns.size
-        path = np.zeros((lams.size, m))
+        path = np.zeros((alphas.size, m))
         if m and self.y2 > 0:
-            lasso_path(self.G, self.c, lams, self.beta, path, m, self.y2, self.tol, MAX_SWEEPS)
+            lasso_path(self.G, self.c, alphas, self.beta, path, m, self.y2, self.tol, MAX_SWEEPS)
         used = np.flatnonzero(path.any(axis=0))
-        error = self.y - path[:, used] @ self.X[:, used].T
+        error = self.y - path[:, used] @ self.all_columns[:, self.columns[used]].T
         error += (path @ self.means[:m])[:, None]
         held = self.row_weights.sum()
-        held_out = error[:, self.rows] ** 2 @ self.row_weights / held if held else np.full(lams.size, np.nan)
+        held_out = error[:, self.rows] ** 2 @ self.row_weights / held if held else np.full(alphas.size, np.nan)
         residual = error * self.weights
         explained = 1 - np.einsum("ij,ij->i", residual, error) / (self.y2 if self.y2 > 0 else 1.0)
         return residual[:, None, :], held_out, explained
@@ -130,14 +136,14 @@ class SquaredError:
         return cho_solve(self._factor[1], right, check_finite=False)
 
 
-def lasso_at(design: Design, y: NDArray, lam: float, columns: NDArray[np.intp]) -> NDArray:
-    """Exact lasso coefficients of the standardised columns at penalty ``lam``, shape (d,).
+def lasso_at(design: Design, y: NDArray, alpha: float, columns: NDArray[np.intp]) -> NDArray:
+    """Exact lasso coefficients of the standardised columns at penalty ``alpha``, shape (d,).
 
     ``columns`` is a first guess of the working set; more join until the optimality conditions hold.
     """
     weights = design.weights / design.weights.sum()
     problem = SquaredErrorSet(design.X, y, weights, slice(0, 0), weights, tol=1e-10)
-    solve_at(design, problem, lam, columns)
+    solve_at(design, problem, alpha, columns)
     beta = np.zeros((1, design.X.shape[1]))
     beta[0, problem.columns] = problem.beta[: problem.columns.size]
-    return polish(SquaredError(design, y), beta, lam)[0]
+    return polish(SquaredError(design, y), beta, alpha)[0]

@@ -19,7 +19,7 @@ RIDGE = 1.0  # on the leaves: without it a class of a few rows among thousands d
 
 
 def make_forest(
-    task: str, *, random_state: int | Generator | None = None, n_jobs: int | None = None, **options: Any
+    task: str, *, random_state: int | Generator | None = None, n_jobs: int | None = None, **options: object
 ) -> Any:
     """Random forest, unfitted: the estimator "forest".
 
@@ -42,7 +42,7 @@ def make_forest(
 
 
 def make_boosting(
-    task: str, *, random_state: int | Generator | None = None, n_jobs: int | None = None, **options: Any
+    task: str, *, random_state: int | Generator | None = None, n_jobs: int | None = None, **options: object
 ) -> Any:
     """Histogram gradient boosting, unfitted: the estimator "boosting". It takes its threads from OpenMP.
 

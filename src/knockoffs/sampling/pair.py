@@ -54,7 +54,13 @@ class Pair:
 
     @property
     def stacked(self) -> NDArray:
-        """[X, X_tilde] as one array, shape (n, 2 n_columns): what a model of y is fitted on."""
+        """[X, X_tilde] as one array, shape (n, 2 n_columns): what a model of y is fitted on.
+
+        Nothing is copied where the two are the halves of one array already, as a swap leaves them.
+        """
+        whole, shape = self.X.base, (len(self), 2 * self.n_columns)
+        if whole is not None and whole is self.X_tilde.base and whole.shape == shape and whole.flags.c_contiguous:
+            return whole
         return np.hstack([self.X, self.X_tilde])
 
     @property

@@ -60,4 +60,8 @@ def swap(
     """
     mask = np.asarray(S, dtype=bool)
     columns = mask if feature_of is None else mask[feature_of]
-    return np.where(columns, X_tilde, X), np.where(columns, X, X_tilde)
+    n, d = X.shape
+    both = np.empty((n, 2 * d), dtype=np.result_type(X, X_tilde))  # one array, so that [X, X_tilde] is not copied again
+    both[:, :d], both[:, d:] = X, X_tilde
+    both[:, :d][:, columns], both[:, d:][:, columns] = X_tilde[:, columns], X[:, columns]
+    return both[:, :d], both[:, d:]

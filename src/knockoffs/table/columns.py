@@ -197,8 +197,8 @@ def looks_like_counts(distinct: NDArray, counts: NDArray) -> bool:
             return False
     if m > SCALE:
         return True
-    if counts[-1] > counts.max() / (8 if m == 3 else 5):
-        return False
+    if counts[-1] > counts.max() / (8 if m == 3 else 5) or (m <= 5 and distinct[-1] - distinct[0] >= m):
+        return False  # the last value is common, or few values have a gap among them
     return one_peak(counts) or (m > 5 and distinct[0] == 0 and one_peak(counts[1:]))  # the zeros may be too many
 
 

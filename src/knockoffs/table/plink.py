@@ -1,39 +1,19 @@
-"""Knockoffs of PLINK genotypes: .bed in, .bed out, a block of people and a chromosome at a time, resumable."""
+"""PLINK genotypes: a .bed with its .bim and .fam, checked before anything of it is used, and read in blocks."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-import os
-import shutil
-import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from functools import partial
-from itertools import groupby
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError, KnockoffWarning, name_some
-from knockoffs.progress import track
-from knockoffs.table.batches import Blocks, check_ours, open_blocks
-from knockoffs.table.writer import check_output, rename_together
-
-if TYPE_CHECKING:
-    from knockoffs.features import FeatureModel
+from knockoffs.errors import InputError
 
 ENDINGS = (".bed", ".bim", ".fam")
-ASSEMBLED = ("assembled.bed", "assembled.bim", "assembled.fam")  # in the folder of the blocks, until all are whole
-OURS = ("block_*.npy", *ASSEMBLED)
 MISSING = -127  # bed-reader's missing call in int8; any negative number is missing to the genotype model
-PEOPLE_COMPARED = 1000  # frequencies are then known to 0.01; the toy genotypes and their model have r = 0.998
-FEWEST_COMPARED, LEAST_CORRELATION = 20, 0.5  # SNPs, and r: 20 unrelated frequencies stay below 0.5 in 98 of 100 cases
-SNPS_AT_ONCE = 1024  # while the .bed, which goes SNP by SNP, is put together from blocks of people
 
 
 @dataclass(frozen=True)
@@ -56,7 +36,7 @@ class Genotypes:
 
     def read(self, rows: slice, columns: slice) -> NDArray[np.int8]:
         """Read counts of allele 1, -127 where missing."""
-        with _bed_reader().open_bed(
+        with load_bed_reader().open_bed(
             self.path, iid_count=self.n, sid_count=len(self.snps), num_threads=1, skip_format_check=True
         ) as bed:
             return bed.read(index=np.s_[rows, columns], dtype="int8", order="C", num_threads=1)
@@ -79,7 +59,7 @@ def read_bed(
 
 def open_genotypes(path: str | Path) -> Genotypes:
     """Check a .bed file against the .bim and .fam beside it, before anything of it is used."""
-    _bed_reader()
+    load_bed_reader()
     path = Path(path)
     missing = [ending for ending in ENDINGS if not path.with_suffix(ending).is_file()]
     if path.suffix != ".bed" or missing:
@@ -135,256 +115,10 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def sample_knockoffs_bed(
-    bed: str | Path,
-    out: str | Path,
-    models: FeatureModel | Mapping[str, FeatureModel],
-    *,
-    rng: Generator,
-    rows_at_once: int = 4096,
-    resume: bool = True,
-    force: bool = False,
-) -> Path:
-    """Write knockoffs of a .bed file as another .bed file with the same people and SNPs.
-
-    Every block of people of every chromosome is drawn with a random stream of its own and written, whole or not at
-    all, into the folder OUT.parts. A run that was stopped goes on with the blocks that are not there yet, and ends
-    with the same file as a run that was not. Memory holds one block. Missing calls stay missing.
-
-    Parameters
-    ----------
-    bed : path
-        The genotypes, with .bim and .fam beside them.
-    out : path
-        The .bed to be written; .bim and .fam are copied beside it unchanged.
-    models : FeatureModel, or mapping of chromosome to FeatureModel
-        P^X of the counts of allele 1, for instance a GenotypeModel; one for all SNPs, or one for each chromosome, by
-        its name in the .bim. Chromosomes are taken as independent.
-    rng : numpy.random.Generator
-        To go on with a stopped run, pass one in the same state.
-    rows_at_once : int
-        People in a block.
-    resume : bool
-        False throws the blocks of an earlier run away.
-    force : bool
-        Whether files that are there already may be overwritten.
-
-    Returns
-    -------
-    path of the .bed that was written
-    """
-    bed, out = Path(bed), Path(out)
-    check_bed_output(bed, out, force=force)
-    if rows_at_once < 1:
-        raise InputError(f"rows_at_once={rows_at_once}: a block needs at least one person.")
-    genotypes = open_genotypes(bed)
-    pieces = _models(models, _chromosomes(genotypes.chromosomes), len(genotypes.snps))
-    parts = _parts(pieces, genotypes.n, rows_at_once)
-    streams = rng.spawn(len(parts))
-    fingerprint = _fingerprint(bed, pieces, streams, rows_at_once)
-    blocks = open_blocks(work_folder(out), fingerprint, suffix=".npy", resume=resume, ours=OURS)
-
-    from knockoffs.sampling.sampler import sample_knockoffs
-
-    drawn = list(zip(parts, streams, strict=True))
-    for part, stream in track(drawn, "knockoffs of genotypes", total=len(parts)):
-        if part.find(blocks) is not None:
-            continue
-        X = genotypes.read(slice(part.start, part.stop), part.columns)
-        try:
-            X_tilde = sample_knockoffs(part.model.as_network(), X, stream)
-        except InputError as error:
-            where = f"chromosome {part.name}, " if part.name else ""
-            raise InputError(f"{where}rows counted from person {part.start}: {error}") from None
-        blocks.keep(part.key, partial(np.save, arr=X_tilde.astype(np.int8)))
-    _assemble(genotypes, out, blocks, parts)
-    blocks.remove(*OURS)
-    return out
-
-
-def work_folder(out: Path) -> Path:
-    """Folder for the blocks of a .bed file that is being written."""
-    return Path(os.path.realpath(out)).with_suffix(".parts")
-
-
-def check_bed_output(bed: Path, out: Path, *, force: bool = False) -> None:
-    """Refuse, before any work, a .bed, .bim or .fam that must not or cannot be written."""
-
-    def is_copy(path: Path) -> bool:  # a stopped run may have left the .bim and the .fam, which stay as they were
-        source = bed.with_suffix(path.suffix)
-        return path.suffix != ".bed" and source.is_file() and path.read_bytes() == source.read_bytes()
-
-    if out.suffix != ".bed":
-        raise InputError(f"out={str(out)!r}: the name must end in .bed.")
-    for ending in ENDINGS:
-        inputs = [bed.with_suffix(other) for other in ENDINGS]
-        check_output(out.with_suffix(ending), inputs, force=force, ours=is_copy)
-    check_ours(work_folder(out))
-
-
-def fastphase_models(
-    bed: str | Path,
-    prefix: str | Path,
-    *,
-    start: int = 0,
-    hidden_knockoff: str = "copy",
-    n_jobs: int | None = None,
-) -> FeatureModel | dict[str, FeatureModel]:
-    """P^X of a .bed file by the parameters that fastPHASE has fitted: one for all SNPs, or one for each chromosome.
-
-    Parameters
-    ----------
-    bed : path
-    prefix : path
-        What the names of fastPHASE's files begin with. Where it holds {}, there is a set of files for each chromosome
-        of the .bim, whose name takes the place of {}. Character 1 of the files is allele 1 of the .bim.
-    start, hidden_knockoff
-        See ``fastphase_features``.
-    n_jobs : int, optional
-        Threads that share the rows.
-    """
-    from knockoffs.features.family import Prepared
-    from knockoffs.features.fastphase import GenotypeModel, read_fastphase
-
-    genotypes = open_genotypes(bed)
-
-    def model(files: str, columns: slice) -> Prepared:
-        mosaic = read_fastphase(files, start=start)
-        _warn_of_other_frequencies(genotypes, columns, mosaic.frequencies(), files)
-        return Prepared(GenotypeModel(mosaic), {"hidden_knockoff": hidden_knockoff, "n_jobs": n_jobs})
-
-    if "{}" not in str(prefix):
-        return model(str(prefix), slice(0, len(genotypes.snps)))
-    chromosomes = _chromosomes(genotypes.chromosomes)
-    return {name: model(str(prefix).replace("{}", name), columns) for name, columns in chromosomes.items()}
-
-
-def _warn_of_other_frequencies(genotypes: Genotypes, columns: slice, expected: NDArray, files: str) -> None:
-    """Warn where the model cannot be one of these SNPs: files of another chromosome, or alleles the other way round."""
-    X = genotypes.read(slice(0, PEOPLE_COMPARED), columns)
-    if X.shape[1] != len(expected):
-        return  # an error, soon
-    known = X >= 0
-    seen = known.sum(axis=0) > 0
-    found = np.where(known, X, 0).sum(axis=0)[seen] / (2 * known.sum(axis=0)[seen])
-    expected = expected[seen]
-    if len(found) < FEWEST_COMPARED or np.ptp(found) == 0 or np.ptp(expected) == 0:
-        return
-    r = float(np.corrcoef(found, expected)[0, 1])
-    if r < LEAST_CORRELATION:
-        warnings.warn(
-            f"{files}: the frequencies of allele 1 in these files and in {genotypes.path.name} have correlation "
-            f"{r:.2f}. The knockoffs are not valid if these are the files of other SNPs, or count the other allele.",
-            KnockoffWarning,
-            stacklevel=4,
-        )
-
-
-def _bed_reader() -> Any:
+def load_bed_reader() -> Any:
+    """Load the package that reads and writes .bed files, or say how it is installed."""
     try:
         import bed_reader
     except ImportError:
         raise InputError("PLINK files need the package bed-reader: pip install 'knockoffs[genetics]'.") from None
     return bed_reader
-
-
-def _chromosomes(names: NDArray) -> dict[str, slice]:
-    """Columns of every chromosome, which must lie together."""
-    starts = [0, *(np.flatnonzero(names[1:] != names[:-1]) + 1)]
-    stops = [*starts[1:], len(names)]
-    found: dict[str, slice] = {}
-    for start, stop in zip(starts, stops, strict=True):
-        name = str(names[start])
-        if name in found:
-            raise InputError(f"the SNPs of chromosome {name} do not lie together in the .bim: sort the file first.")
-        found[name] = slice(int(start), int(stop))
-    return found
-
-
-def _models(
-    models: FeatureModel | Mapping[str, FeatureModel], chromosomes: dict[str, slice], p: int
-) -> dict[str, tuple[slice, FeatureModel]]:
-    """Columns and model of every piece that is drawn on its own, with the numbers of columns compared."""
-    pieces: dict[str, tuple[slice, FeatureModel]]
-    if isinstance(models, Mapping):
-        missing = [name for name in chromosomes if name not in models]
-        if missing:
-            raise InputError(f"no model for chromosomes {name_some(missing)}: models has {name_some(models)}.")
-        pieces = {name: (columns, models[name]) for name, columns in chromosomes.items()}
-    else:
-        pieces = {"": (slice(0, p), models)}
-    for name, (columns, model) in pieces.items():
-        expected, size = model.as_network().n_columns, columns.stop - columns.start
-        if expected != size:
-            where = f"chromosome {name}" if name else "the .bed"
-            raise InputError(f"{where} has {size} SNPs, and its model {expected}.")
-    return pieces
-
-
-@dataclass(frozen=True)
-class _Part:
-    """A block of people of one piece, which is drawn on its own."""
-
-    key: str  # numbers, because the name of a chromosome may be anything
-    name: str
-    columns: slice
-    model: FeatureModel
-    start: int
-    stop: int
-
-    def find(self, blocks: Blocks) -> NDArray[np.int8] | None:
-        """Read the knockoffs of the block, if they are there and whole."""
-        values = blocks.find(self.key, partial(np.load, mmap_mode="r"))
-        shape = (self.stop - self.start, self.columns.stop - self.columns.start)
-        return values if values is not None and values.shape == shape and values.dtype == np.int8 else None
-
-
-def _parts(pieces: Mapping[str, tuple[slice, FeatureModel]], n: int, rows_at_once: int) -> list[_Part]:
-    return [
-        _Part(f"block_{k}_{start}", name, columns, model, start, min(start + rows_at_once, n))
-        for k, (name, (columns, model)) in enumerate(pieces.items())
-        for start in range(0, n, rows_at_once)
-    ]
-
-
-def _fingerprint(bed: Path, chosen: Mapping[str, Any], streams: Sequence[Generator], rows_at_once: int) -> dict:
-    """Write down what must be the same for a stopped run to go on."""
-    state = json.dumps(streams[0].bit_generator.state, default=str) if streams else ""
-    digest = hashlib.sha256()
-    for name, (_, model) in chosen.items():
-        digest.update(name.encode())
-        _digest(model, digest)
-    places = [bed.with_suffix(ending).stat() for ending in ENDINGS]
-    return {
-        "rows_at_once": rows_at_once,
-        "random": hashlib.sha256(state.encode()).hexdigest(),
-        "models": digest.hexdigest(),
-        "genotypes": [[place.st_size, place.st_mtime_ns] for place in places],
-    }
-
-
-def _digest(value: Any, digest: Any) -> None:
-    if is_dataclass(value):
-        for field in fields(value):
-            if field.name != "n_jobs":  # threads do not change the draw
-                _digest(getattr(value, field.name), digest)
-    elif isinstance(value, Mapping):
-        digest.update(repr(sorted((k, v) for k, v in value.items() if k != "n_jobs")).encode())
-    elif isinstance(value, np.ndarray):
-        digest.update(np.ascontiguousarray(value).tobytes())
-    else:
-        digest.update(repr(value).encode())
-
-
-def _assemble(genotypes: Genotypes, out: Path, blocks: Blocks, parts: Sequence[_Part]) -> None:
-    """Put the blocks of people together SNP by SNP; the .bed appears last, and whole."""
-    new = {ending: blocks.folder / name for ending, name in zip(ENDINGS, ASSEMBLED, strict=True)}
-    with _bed_reader().create_bed(new[".bed"], iid_count=genotypes.n, sid_count=len(genotypes.snps)) as target:
-        for columns, same in groupby(parts, key=lambda part: part.columns):
-            rows = [part.find(blocks) for part in same]
-            for j in range(0, columns.stop - columns.start, SNPS_AT_ONCE):
-                for column in np.concatenate([block[:, j : j + SNPS_AT_ONCE] for block in rows if block is not None]).T:
-                    target.write(np.ascontiguousarray(column))
-    for ending in (".bim", ".fam"):  # bed-reader would write numbers anew; names and positions stay as they were
-        shutil.copyfile(genotypes.path.with_suffix(ending), new[ending])
-    rename_together([(new[e], Path(os.path.realpath(out.with_suffix(e)))) for e in (".bim", ".fam", ".bed")])

@@ -7,7 +7,6 @@ data is refused here, in one pass, so that the rest of the package trusts what i
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,7 +41,6 @@ __all__ = [
     "as_table",
     "check_finite",
     "check_knockoffs",
-    "check_level",
     "code_whole_numbers",
     "is_frame",
     "is_missing",
@@ -220,15 +218,15 @@ class Table:
         return nw.to_native(nw.from_dict(series, backend=backend))
 
 
-def without_columns(X: Any, names: Sequence[str] | None) -> tuple[Any, NDArray[np.bool_]]:
-    """X without some of its columns, and which of its columns are kept."""
+def without_columns(X: Any, names: Sequence[str] | None) -> tuple[Any, NDArray[np.bool_] | None]:
+    """X without some of its columns, and which of its columns are kept; None if all are."""
     if names is None or not len(names) or isinstance(X, Table):
         if names is not None and len(names):
             raise InputError("drop: a Table is taken as it was read; leave the columns out before.")
-        return X, np.ones(_width(X), dtype=bool)
+        return X, None
     listed = [names] if isinstance(names, str) else [str(name) for name in names]
     framed = is_frame(X) or isinstance(X, PlainFrame)
-    columns = [str(name) for name in X.columns] if framed else [f"x{j}" for j in range(_width(X))]
+    columns = [str(name) for name in X.columns] if framed else [f"x{j}" for j in range(np.shape(X)[-1])]
     for name in listed:
         if name not in columns:
             raise unknown_option("drop", name, columns)
@@ -242,14 +240,6 @@ def without_columns(X: Any, names: Sequence[str] | None) -> tuple[Any, NDArray[n
 
         return nw.to_native(nw.from_native(X, eager_only=True).drop(listed)), kept
     return np.asarray(X)[:, kept], kept
-
-
-def _width(X: Any) -> int:
-    """Columns of anything like a table; 0 for what is none, which is refused when it is read."""
-    shape = getattr(X, "shape", None) or np.shape(X if hasattr(X, "__len__") else ())
-    if isinstance(X, PlainFrame | Table):
-        return len(X.columns)
-    return int(shape[1]) if len(shape) == 2 else 0
 
 
 def read_table(X: Any, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
@@ -460,31 +450,6 @@ def check_finite(X: NDArray[np.float64], names: Sequence[str], argument: str = "
         f"{argument} contains {found} in {_columns(bad)}, the first in row {i}, column {names[j]!r}: "
         "drop or impute these values before the selection; fill them in by a model of the features, not of the target."
     )
-
-
-def check_level(fdr: float, n_features: int, offset: int) -> None:
-    """Refuse a level at which knockoff+ can never select, and name the smallest that can.
-
-    >>> check_level(0.05, 10, 1)
-    Traceback (most recent call last):
-    knockoffs.errors.InputError: fdr=0.05 can never select with 10 features: knockoff+ needs at least 1/fdr = 20
-    selections. Use fdr >= 0.1; offset=0 selects, but does not hold the false discovery rate where few features matter.
-    """
-    if offset == 0 or 1 / n_features <= fdr:
-        return
-    needed = math.ceil(1 / fdr - 1e-9)
-    remedy = remedy_for_few_features(n_features)
-    raise InputError(
-        f"fdr={fdr:g} can never select with {n_features} features: knockoff+ needs at least 1/fdr = {needed} "
-        f"selections. {remedy}" + (" (n_features=1)" if n_features == 1 else "")
-    )
-
-
-def remedy_for_few_features(n_features: int) -> str:
-    """Say what to do where knockoff+ can never select, and what offset=0 costs."""
-    smallest = math.ceil(1e4 / n_features - 1e-9) / 1e4  # rounded up, so that it can be used as it is written
-    caution = "offset=0 selects, but does not hold the false discovery rate where few features matter."
-    return f"Use fdr >= {smallest:g}; {caution}" if n_features > 1 else f"More features are needed; {caution}"
 
 
 def check_knockoffs(knockoffs: Any, table: Table) -> NDArray[np.float64]:

@@ -59,6 +59,11 @@ class Target:
         return len(self.values) if self.observed is None else len(self.observed)
 
     @property
+    def known_rows(self) -> NDArray[np.bool_] | slice:
+        """Rows of the table whose target is known; a slice where all are, which copies nothing."""
+        return slice(None) if self.observed is None or self.observed.all() else self.observed
+
+    @property
     def task(self) -> Literal["classification", "regression", "count"]:
         """What a model of y is made for: "count" is a regression by the Poisson deviance."""
         if self.kind in ("binary", "classes"):
@@ -173,6 +178,12 @@ def _refuse_free_text(values: NDArray, kind: TargetKind, argument: str) -> None:
         return
     n, classes = len(values), np.unique(values)
     if len(classes) > 10 and 2 * len(classes) > n:
+        if values.dtype.kind == "f" and (values != np.round(values)).any():
+            example = values[values != np.round(values)][0]
+            raise InputError(
+                f"{argument} holds numbers, for instance {example:g}, and classes were asked for, by task or by an "
+                "estimator that is a classifier: make classes of them, or use regression."
+            )
         raise InputError(
             f"{argument} has {len(classes)} different labels in {n} rows ({name_some(classes.tolist(), 3)}): too many "
             "for classes. Make fewer classes of them, or numbers."

@@ -46,7 +46,7 @@ class Distilled:
     model: str
 
 
-def distil(rest: NDArray, y: NDArray, *, kind: str, model: Any = "best", rng: Generator) -> Distilled:
+def distil(rest: NDArray, y: NDArray, *, kind: str, model: object = "best", rng: Generator) -> Distilled:
     """Residuals of y, cross-fitted on the other features, and their products with the most promising of those.
 
     Parameters
@@ -83,7 +83,7 @@ def responses(y: NDArray, kind: str) -> NDArray:
     return np.asarray(y, dtype=float)[:, None]
 
 
-def _candidates(model: Any, kind: str, n: int, rng: Generator) -> list[tuple[str, Any]]:
+def _candidates(model: object, kind: str, n: int, rng: Generator) -> list[tuple[str, Any]]:
     task = "classification" if kind in ("binary", "classes") else "regression"
     seed = int(rng.integers(2**31))
     if not isinstance(model, str):
@@ -98,7 +98,7 @@ def _candidates(model: Any, kind: str, n: int, rng: Generator) -> list[tuple[str
     return [(name, makers[name]()) for name in (names if model == "best" else (model,))]
 
 
-def _cross_fit(estimator: Any, rest: NDArray, y: NDArray, Y: NDArray, fold_of: NDArray[np.intp]) -> NDArray:
+def _cross_fit(estimator: object, rest: NDArray, y: NDArray, Y: NDArray, fold_of: NDArray[np.intp]) -> NDArray:
     """Prediction of Y for each row by a model that was fitted to the other folds."""
     predicted = np.tile(Y.mean(axis=0), (len(Y), 1))
     if rest.shape[1] == 0:

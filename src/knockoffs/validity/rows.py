@@ -98,7 +98,8 @@ def nearest(M: NDArray) -> NDArray[np.intp]:
     found = np.empty(len(M), dtype=np.intp)
     for start in range(0, len(M), 500):
         block = slice(start, min(start + 500, len(M)))
-        distance = length - 2 * M[block] @ M.T
+        distance = (-2 * M[block]) @ M.T
+        distance += length  # in place: a block is 500 rows times all
         distance[np.arange(block.stop - start), np.arange(start, block.stop)] = np.inf
         found[block] = distance.argmin(axis=1)
     return found

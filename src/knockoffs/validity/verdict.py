@@ -209,12 +209,15 @@ def failing(checks: Sequence[Check], *, rows_repeat: bool) -> tuple[Check, ...]:
     """Sort out the checks that failed, the surest first.
 
     A wrong P^X alone puts rows nearer together than their knockoffs, and makes them repeat where all columns are
-    discrete: then it is P^X that is named, and not the rows.
+    discrete: then it is P^X that is named, and not the rows. The other way round, rows that belong together share the
+    links they have by chance, in no pair of columns clearly: then it is the rows.
     """
     found = [check for check in checks if check.p_value * len(checks) < DOUBTFUL]
-    if any(check.name in EXCHANGE for check in found):
-        blamed = {"neighbouring rows"} | (set() if rows_repeat else {"repeated rows"})
-        found = [check for check in found if check.name not in blamed]
+    if any(check.name in EXCHANGE and (check.columns or check.name != "pairs") for check in found):
+        excused = {"neighbouring rows"} | (set() if rows_repeat else {"repeated rows"})
+    else:
+        excused = {"pairs"} if any(check.name not in EXCHANGE for check in found) else set()
+    found = [check for check in found if check.name not in excused]
     return tuple(sorted(found, key=lambda check: (check.p_value, -check.effect)))
 
 

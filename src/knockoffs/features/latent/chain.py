@@ -116,7 +116,8 @@ def start_latent(cells: Cells, layout: Layout, law: Classes, *, rng: Generator) 
     weights = np.exp(law.log_weights)
     mean = weights @ law.means
     spread = np.einsum("k,ki,kj->ij", weights, law.means - mean, law.means - mean)
-    S = np.einsum("k,kij->ij", weights, np.linalg.inv(law.precisions)) + spread
+    factors = np.linalg.inv(law.whiteners)
+    S = np.einsum("k,kij,klj->il", weights, factors, factors, optimize=True) + spread
     key = rng.integers(2**64, size=2, dtype=np.uint64)
     some = (np.ascontiguousarray(part[:, order]) for part in cells)
     F = np.linalg.cholesky(S[np.ix_(order, order)])

@@ -106,7 +106,9 @@ def fit_latent(
     _warn_near(fit, cells, frame, called)
     inner = compact(owners[frame.layout.column_of])
     laws = tuple(gaussian_law(m, S, diagonal, inner) for m, S in zip(fit.means, fit.covariances, strict=True))
-    mixture = MixtureFeatures(fit.weights, laws, Fixed.none(D), inner, values)
+    mixture = MixtureFeatures(
+        fit.weights, laws, Fixed.none(D), inner, values, criterion if values else "", float(len(X)), tuple(shrunk)
+    )
     return LatentFeatures(margins, mixture, owners, words, values, _notes(affine, held_out, shrunk))
 
 

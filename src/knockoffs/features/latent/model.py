@@ -198,14 +198,14 @@ class LatentFeatures:
             out[draw] = self.margins[j].write(L[:, own])
         return out
 
-    def say(self) -> str:
-        """One sentence on what was fitted."""
+    def say(self, names: Sequence[str] | None = None) -> str:
+        """Tell in one sentence what P^X is and how it was fitted."""
         counted = Counter(self.kinds)
         kinds = ", ".join(f"{counted[kind]} {kind}" for kind in KINDS if counted[kind])
         classes = "one class" if self.n_classes == 1 else f"{self.n_classes} classes"
         D = len(self.layout.column_of)
         notes = "".join(f"; {note}" for note in self.notes)
-        return f"a latent Gaussian model of {kinds} columns in {D} coordinates, {classes}{notes}."
+        return f"P^X is a latent Gaussian model of {kinds} columns in {D} coordinates, {classes}{notes}."
 
 
 def _is_coarse(margin: Margin) -> bool:

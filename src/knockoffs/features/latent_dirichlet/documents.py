@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
@@ -82,7 +80,7 @@ def choose(weights: NDArray, rng: Generator) -> NDArray[np.int32]:
     return (cdf <= u[..., None]).sum(axis=-1).astype(np.int32)
 
 
-def check_counts(X: Any, n_words: int | None) -> csr_array:
+def check_counts(X: object, n_words: int | None) -> csr_array:
     """Word counts as a sparse array, checked. A document may be empty."""
     counts = csr_array(X) if issparse(X) else None
     values = counts.data if counts is not None else np.asarray(X)

@@ -97,7 +97,7 @@ def _inside(R: NDArray, s: NDArray) -> bool:
 
 
 def _largest_eigenvalue(R: NDArray, s: NDArray) -> float:
-    """Largest eigenvalue of D^1/2 R^-1 D^1/2, from above: the estimate plus its residual is a bound near it."""
+    """Largest eigenvalue of D^1/2 R^-1 D^1/2, to SAFETY / 2: Lanczos comes from below, SAFETY makes up for it."""
     from scipy.linalg.lapack import dpotrs
 
     L, info = dpotrf(np.array(R, order="F"), lower=1, overwrite_a=1, clean=0)

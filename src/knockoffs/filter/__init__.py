@@ -1,0 +1,206 @@
+"""From importance scores to a selection: W, threshold, q-values, FDP and power, as pure functions of arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from knockoffs.errors import InputError
+
+
+def difference(Z: NDArray, Z_tilde: NDArray) -> NDArray:
+    """W = Z - Z_tilde.
+
+    >>> difference(np.array([3.0, 1.0]), np.array([1.0, 2.0]))
+    array([ 2., -1.])
+    """
+    return Z - Z_tilde
+
+
+def signed_maximum(Z: NDArray, Z_tilde: NDArray) -> NDArray:
+    """W = max(Z, Z_tilde) with the sign of Z - Z_tilde, and 0 where both are below 0.
+
+    >>> signed_maximum(np.array([3.0, 1.0, 2.0, -1.0]), np.array([1.0, 2.0, 2.0, -3.0]))
+    array([ 3., -2.,  0.,  0.])
+    """
+    # a score below 0 says that faking the feature did no harm: as a size it would turn the sign around
+    return np.maximum(np.maximum(Z, Z_tilde), 0.0) * np.sign(Z - Z_tilde)
+
+
+RULES: dict[str, Callable[[NDArray, NDArray], NDArray]] = {
+    "difference": difference,
+    "signed_maximum": signed_maximum,
+}
+
+
+def check_W(W: ArrayLike) -> NDArray:
+    """W as a vector of floats; NaN is an error, infinities are not."""
+    W = np.asarray(W, dtype=float)
+    if W.ndim != 1:
+        raise InputError(f"W has shape {W.shape}: expected one statistic for each feature.")
+    bad = np.flatnonzero(np.isnan(W))
+    if bad.size:
+        raise InputError(f"W is NaN for {bad.size} features, the first is feature {bad[0]}: the score failed there.")
+    return W
+
+
+def check_fdr(fdr: float) -> float:
+    """Target FDR as a float strictly between 0 and 1."""
+    if isinstance(fdr, bool) or not isinstance(fdr, int | float | np.integer | np.floating):
+        raise InputError(f"fdr={fdr!r} is not a number: use a level between 0 and 1, for instance 0.1.")
+    if not 0 < fdr < 1:
+        hint = f" Did you mean {fdr / 100:g}?" if 1 <= fdr < 100 else " Use for instance 0.1."
+        raise InputError(f"fdr={fdr:g} is not between 0 and 1.{hint}")
+    return float(fdr)
+
+
+def check_offset(offset: int) -> int:
+    """1 for knockoff+, 0 for knockoff."""
+    if offset not in (0, 1):
+        raise InputError(f"offset={offset!r}: use 1 (knockoff+, controls the FDR) or 0 (controls a modified FDR).")
+    return int(offset)
+
+
+def check_level(fdr: float, n_features: int, offset: int) -> None:
+    """Refuse a level at which knockoff+ can never select, and name the smallest that can.
+
+    >>> check_level(0.05, 10, 1)
+    Traceback (most recent call last):
+    knockoffs.errors.InputError: fdr=0.05 can never select with 10 features: knockoff+ needs at least 1/fdr = 20
+    selections. Use fdr >= 0.1; offset=0 selects, but does not hold the false discovery rate where few features matter.
+    """
+    if offset == 0 or 1 / n_features <= fdr:
+        return
+    needed = math.ceil(1 / fdr - 1e-9)
+    remedy = remedy_for_few_features(n_features)
+    raise InputError(
+        f"fdr={fdr:g} can never select with {n_features} features: knockoff+ needs at least 1/fdr = {needed} "
+        f"selections. {remedy}" + (" (n_features=1)" if n_features == 1 else "")
+    )
+
+
+def remedy_for_few_features(n_features: int) -> str:
+    """Say what to do where knockoff+ can never select, and what offset=0 costs."""
+    smallest = math.ceil(1e4 / n_features - 1e-9) / 1e4  # rounded up, so that it can be used as it is written
+    caution = "offset=0 selects, but does not hold the false discovery rate where few features matter."
+    return f"Use fdr >= {smallest:g}; {caution}" if n_features > 1 else f"More features are needed; {caution}"
+
+
+@dataclass(frozen=True)
+class Filtered:
+    """What the knockoff filter says of W at one level: see the three functions of the same names."""
+
+    threshold: float
+    q_values: NDArray
+    selected: NDArray[np.bool_]
+
+
+def filter_statistics(W: ArrayLike, fdr: float, offset: int) -> Filtered:
+    """Threshold, q-values and selection at once, at a level and with an offset that were checked before."""
+    W = check_W(W)
+    t, fdp = _fdp_estimates(W, offset)
+    q = _q_values(W, t, fdp)
+    return Filtered(_threshold(t, fdp, fdr), q, q <= fdr)
+
+
+def knockoff_threshold(W: ArrayLike, fdr: float, *, offset: int = 1) -> float:
+    """Smallest t among the |W_j| > 0 with (offset + #{W <= -t}) / #{W >= t} <= fdr; infinity if there is none.
+
+    Parameters
+    ----------
+    W : array-like, shape (d,)
+    fdr : float
+        Target level q.
+    offset : {1, 0}
+        1 is knockoff+, which controls the FDR; 0 is knockoff, which controls a modified FDR.
+
+    Returns
+    -------
+    float
+        The selected features are those with W >= threshold.
+
+    >>> knockoff_threshold([5, 4, 3, 2, -1], fdr=0.25)
+    2.0
+    >>> knockoff_threshold([5, 4, -3], fdr=0.25)
+    inf
+    """
+    return _threshold(*_fdp_estimates(check_W(W), check_offset(offset)), check_fdr(fdr))
+
+
+def _threshold(t: NDArray, fdp: NDArray, fdr: float) -> float:
+    passing = t[fdp <= fdr]
+    return float(passing[0]) if passing.size else float("inf")
+
+
+def knockoff_filter(W: ArrayLike, fdr: float, *, offset: int = 1) -> NDArray[np.bool_]:
+    """Which features the filter selects: those with W >= threshold, where a threshold exists.
+
+    >>> knockoff_filter([5, 4, 3, 2, -1, 0], fdr=0.25)
+    array([ True,  True,  True,  True, False, False])
+    """
+    # through the q-values, because W = inf makes the threshold inf ambiguous: reached, or none at all
+    return q_values(W, offset=offset) <= check_fdr(fdr)
+
+
+def q_values(W: ArrayLike, *, offset: int = 1) -> NDArray:
+    """Smallest level q at which each feature is selected; infinity for W <= 0, which no level selects.
+
+    >>> q_values([5.0, 4.0, -3.0, 2.0, 0.0])
+    array([0.5       , 0.5       ,        inf, 0.66666667,        inf])
+    """
+    W = check_W(W)
+    return _q_values(W, *_fdp_estimates(W, check_offset(offset)))
+
+
+def _q_values(W: NDArray, t: NDArray, fdp: NDArray) -> NDArray:
+    q = np.full(W.shape, np.inf)
+    positive = W > 0
+    # feature j is selected at level q if some t <= W_j has an estimate <= q: a running minimum from below
+    best = np.minimum.accumulate(fdp)
+    q[positive] = best[np.searchsorted(t, W[positive])]
+    return q
+
+
+def path_counts(W: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    """Candidate thresholds t, the |W_j| > 0 in ascending order, with #{W >= t} and #{W <= -t} at each of them.
+
+    >>> path_counts(np.array([3.0, -2.0, 2.0, 0.0]))
+    (array([2., 3.]), array([2, 1]), array([1, 0]))
+    """
+    t = np.unique(np.abs(W[W != 0]))
+    ordered = np.sort(W)
+    n_above = len(W) - np.searchsorted(ordered, t, side="left")
+    n_below = np.searchsorted(ordered, -t, side="right")
+    return t, n_above, n_below
+
+
+def _fdp_estimates(W: NDArray, offset: int) -> tuple[NDArray, NDArray]:
+    """Candidate thresholds t, ascending, and (offset + #{W <= -t}) / #{W >= t} at each of them."""
+    t, n_above, n_below = path_counts(W)
+    return t, np.where(n_above > 0, (offset + n_below) / np.maximum(n_above, 1), np.inf)
+
+
+def false_discovery_proportion(selected: ArrayLike, non_nulls: ArrayLike) -> float:
+    """Share of the selected features that are null; 0 when nothing is selected.
+
+    >>> false_discovery_proportion([True, True, False], [True, False, False])
+    0.5
+    """
+    chosen, true = np.asarray(selected, dtype=bool), np.asarray(non_nulls, dtype=bool)
+    return float((chosen & ~true).sum() / max(chosen.sum(), 1))
+
+
+def power(selected: ArrayLike, non_nulls: ArrayLike) -> float:
+    """Share of the non-null features that are selected.
+
+    >>> power([True, True, False], [True, False, True])
+    0.5
+    """
+    chosen, true = np.asarray(selected, dtype=bool), np.asarray(non_nulls, dtype=bool)
+    if not true.any():
+        raise InputError("power is not defined without a non-null feature.")
+    return float((chosen & true).sum() / true.sum())

@@ -1,0 +1,88 @@
+"""W, feature by feature, with the threshold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from knockoffs.errors import InputError
+from knockoffs.plots.layout import largest
+from knockoffs.plots.look import KNOCKOFF, QUIET, SELECTED, name_rows, new_axes, tidy
+from knockoffs.selection import Selection
+
+MOST = 40  # features with a bar; the others are counted
+
+
+def plot_features(selection: Selection, *, ax: Any = None) -> Any:
+    """Draw W of the features with the largest |W|: full bars are selected, hatched ones are not.
+
+    Where features were tested without knockoffs, their p-values are drawn instead.
+
+    Parameters
+    ----------
+    selection : Selection
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    if selection.p_values is not None:
+        return _plot_p_values(selection, ax)
+    W = selection.W
+    shown = largest(W, MOST)
+    if not len(shown):
+        raise InputError("W is 0 for every feature: there is nothing to draw.")
+    ax = new_axes(ax, 6.4, 1.3 + 0.2 * len(shown))
+    chosen = selection.selected[shown]
+    _bars(ax, W[shown], chosen)
+    ax.axvline(0.0, color=QUIET, linewidth=0.8)
+    if np.isfinite(selection.threshold):
+        told = f"threshold {selection.threshold:.3g} (level {selection.fdr:g})"
+        ax.axvline(selection.threshold, color=KNOCKOFF, linestyle="--", linewidth=1.4, label=told)
+    name_rows(ax, [selection.feature_names[j] for j in shown], chosen)
+    others = int((W != 0).sum()) - len(shown)
+    _count_others(ax, f"{others} of a smaller |W| not shown" if others else "")
+    draws = "" if selection.draws is None or len(selection.draws) == 1 else f", mean of {len(selection.draws)} draws"
+    ax.set_xlabel(f"W, the feature's importance minus its knockoff's{draws}")
+    ax.legend(loc="lower right", frameon=False, fontsize="small")
+    tidy(ax)
+    return ax
+
+
+def _bars(ax: Any, values: Any, chosen: Any) -> None:
+    at = np.arange(len(values))
+    looks = (
+        (chosen, "selected", {"color": SELECTED}),
+        (~chosen, "not selected", {"facecolor": "none", "edgecolor": QUIET, "hatch": "////"}),
+    )
+    for which, word, look in looks:
+        if which.any():
+            ax.barh(at[which], values[which], height=0.7, label=f"{word} ({int(which.sum())})", linewidth=0.8, **look)
+
+
+def _count_others(ax: Any, words: str) -> None:
+    """Add a line of the legend that stands for nothing drawn."""
+    if words:
+        ax.plot([], [], linestyle="none", label=words)
+
+
+def _plot_p_values(selection: Selection, ax: Any) -> Any:
+    p = np.maximum(np.asarray(selection.p_values), 1e-300)
+    shown = np.argsort(p, kind="stable")[:MOST]
+    ax = new_axes(ax, 6.4, 1.3 + 0.2 * len(shown))
+    chosen = selection.selected[shown]
+    _bars(ax, -np.log10(p[shown]), chosen)
+    if chosen.any():
+        last = -np.log10(p[shown][chosen].max())
+        ax.axvline(
+            last, color=KNOCKOFF, linestyle="--", linewidth=1.4, label=f"last one selected (level {selection.fdr:g})"
+        )
+    name_rows(ax, [selection.feature_names[j] for j in shown], chosen)
+    others = len(p) - len(shown)
+    _count_others(ax, f"{others} of a larger p-value not shown" if others else "")
+    ax.set_xlabel("−log10 of the p-value")
+    ax.legend(loc="lower right", frameon=False, fontsize="small")
+    tidy(ax)
+    return ax

@@ -1,0 +1,163 @@
+"""W along lambda for a selection: its knockoffs, its seed, its model of y; drawn for the surest features by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from knockoffs.defaults import choose
+from knockoffs.errors import InputError, unknown_option
+from knockoffs.features.source import Settled
+from knockoffs.importance.accuracy_drop import FAKES
+from knockoffs.importance.paths.lambda_path import LambdaPath
+from knockoffs.importance.paths.moves import check_lams
+from knockoffs.plots.layout import apart
+from knockoffs.plots.look import LINES, QUIET, new_axes, plain, short, tidy
+from knockoffs.registry import find
+from knockoffs.sampling.pair import Pair
+from knockoffs.selection import Selection
+from knockoffs.table.table import Kinds, Table
+
+MOST_NAMED = len(LINES)
+MOST_OTHERS = 200
+DEFAULT_LAMS = np.linspace(0.0, 10.0, 21)  # steps of 0.5 on [0, 10]; the paper integrates to 10
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Knockoffs that a selection has drawn: a source that fits nothing and draws nothing anew."""
+
+    pair: Pair
+
+    def read(self, X: Any, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
+        """Return the table of the selection as it is."""
+        return X
+
+    def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> Settled:
+        """Nothing is left to settle."""
+        return Settled(self)
+
+    @property
+    def feature_of(self) -> NDArray[np.intp]:
+        """Feature that owns each column."""
+        return self.pair.feature_of
+
+    def sample(self, X: NDArray, rng: Generator) -> Pair:
+        """Return the draw."""
+        return self.pair
+
+
+def follow_selector(selector: Any, lams: ArrayLike | None = None, fake: str = "swapped") -> LambdaPath:
+    """W of every feature along lambda, for the knockoffs of a fitted selector's (first) draw.
+
+    The model of y is fitted again from the same random numbers, so that W at lambda = 1 is that of the selection where
+    it was made by the score Swap.
+    """
+    from knockoffs.procedure import follow_lambda
+
+    selection = selector.selection_
+    if selection.p_values is not None:
+        raise InputError("features were tested without knockoffs: there is no lambda path; use method='knockoffs'.")
+    along = DEFAULT_LAMS if lams is None else check_lams(lams)
+    asked = {"estimator": selector.estimator, "loss": selector.loss, "rows": selector.rows}
+    asked |= {"n_folds": selector.n_folds, "n_fits": selector.n_fits}
+    choice = choose(selector.target_, importance="swap", **asked)
+    path, _ = follow_lambda(
+        selector.table_,
+        selector.target_,
+        knockoffs=Drawn(selection.pair),
+        statistic=choice.statistic,
+        lams=along,
+        fake=find(FAKES, "fake", fake),
+        rng=deepcopy(selector._generator),
+        n_jobs=selector.n_jobs,
+    )
+    return path
+
+
+def plot_paths(
+    path: LambdaPath, selection: Selection | None = None, *, features: Sequence[str] | None = None, ax: Any = None
+) -> Any:
+    """Draw W along lambda: some features by name, the others thin and grey.
+
+    Parameters
+    ----------
+    path : LambdaPath
+    selection : Selection, optional
+        Whose surest features get a name, where none are asked for.
+    features : sequence of str, optional
+        At most eight.
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    named = _named(path, selection, features)
+    ax = new_axes(ax, 6.8, 4.0)
+    size = np.abs(path.W).max(axis=1)
+    others = [j for j in np.argsort(-size, kind="stable").tolist() if j not in named]
+    for j in others[:MOST_OTHERS]:
+        ax.plot(path.lams, path.W[j], color=QUIET, linewidth=0.6, alpha=0.5, zorder=1)
+    for j, (colour, dash) in zip(named, LINES, strict=False):
+        ax.plot(path.lams, path.W[j], color=colour, linestyle=dash, linewidth=1.9, zorder=3)
+    _label_ends(ax, path, named)
+    ax.axhline(0.0, color=QUIET, linewidth=0.8, zorder=2)
+    if path.lams[0] < 1.0 < path.lams[-1]:
+        ax.axvline(1.0, color=QUIET, linewidth=1.0, linestyle=":", zorder=2)
+    ax.set_xlim(path.lams[0], path.lams[-1])
+    more = f"; grey: {len(others)} others" if others else ""
+    ax.set_xlabel(f"lambda (0: the column as it is, 1: swapped with its knockoff){more}")
+    ax.set_ylabel(f"W ({path.loss.replace('_', ' ')}), feature minus knockoff")
+    tidy(ax)
+    return ax
+
+
+def _named(path: LambdaPath, selection: Selection | None, features: Sequence[str] | None) -> list[int]:
+    place = {name: j for j, name in enumerate(path.feature_names)}
+    if features is not None:
+        for name in features:
+            if name not in place:
+                raise unknown_option("features", name, place)
+        return [place[name] for name in features][:MOST_NAMED]
+    if selection is not None and selection.selected.any():
+        return [place[name] for name in selection.selected_names[:MOST_NAMED]]
+    return np.argsort(-path.W.mean(axis=1), kind="stable")[: min(MOST_NAMED, len(path.W))].tolist()
+
+
+def _label_ends(ax: Any, path: LambdaPath, named: list[int]) -> None:
+    """Names at the right ends of their lines, moved so that none stands on another."""
+    if not named:
+        return
+    low, high = ax.get_ylim()
+    ends = np.clip(path.W[named, -1], low, high)
+    heights = apart(ends.tolist(), 0.06 * (high - low), low, high)
+    for i, j in enumerate(named):
+        colour, _ = LINES[i]
+        note = ax.annotate(
+            "",
+            xy=(1.0, ends[i]),
+            xytext=(1.07, heights[i]),
+            xycoords=("axes fraction", "data"),
+            textcoords=("axes fraction", "data"),
+            va="center",
+            fontsize="small",
+            annotation_clip=False,
+            arrowprops={
+                "arrowstyle": "-",
+                "color": colour,
+                "linewidth": 0.8,
+                "shrinkA": 0,
+                "shrinkB": 0,
+                "relpos": (0, 0.5),
+            },
+        )
+        plain([note])
+        note.set_text(short(path.feature_names[j], 22))
+    ax.set_ylim(low, high)

@@ -1,0 +1,290 @@
+"""PLINK in and out: names survive, missing calls stay missing, and a stopped run ends as one that was not."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("bed_reader")
+from bed_reader import open_bed, to_bed
+
+from knockoffs.errors import InputError, KnockoffWarning
+from knockoffs.features import genotypes as drawing
+from knockoffs.features.fastphase import GenotypeModel, Mosaic
+from knockoffs.table import plink
+
+
+def mosaic(rng, p, K=3):
+    return Mosaic(rng.exponential(0.1, size=p), rng.dirichlet(np.ones(K), size=p), rng.uniform(0.05, 0.95, (p, K)))
+
+
+@pytest.fixture
+def genotypes(tmp_path):
+    """150 people, 7 SNPs on chromosome 1 and 5 on chromosome 2, a tenth of the calls missing."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(3, size=(150, 12)).astype(np.int8)
+    X[rng.random(X.shape) < 0.1] = plink.MISSING
+    properties = {
+        "fid": [f"family{i}" for i in range(150)],
+        "iid": [f"person{i}" for i in range(150)],
+        "chromosome": ["1"] * 7 + ["2"] * 5,
+        "sid": [f"rs{j}" for j in range(12)],
+        "cm_position": [0.1 * j for j in range(12)],
+        "bp_position": list(range(100, 112)),
+        "allele_1": list("ACGTACGTACGT"),
+        "allele_2": list("CCCCCCCCCCCA"),
+    }
+    to_bed(tmp_path / "in.bed", X, properties=properties)
+    models = {"1": GenotypeModel(mosaic(rng, 7)), "2": GenotypeModel(mosaic(rng, 5))}
+    return tmp_path / "in.bed", X, models
+
+
+def run(genotypes, out, seed=1, **options):
+    bed, _, models = genotypes
+    return drawing.sample_knockoffs_bed(
+        bed, out, models, rng=np.random.default_rng(seed), **({"rows_at_once": 40} | options)
+    )
+
+
+def test_names_and_missing_calls_survive(genotypes, tmp_path):
+    bed, X, _ = genotypes
+    out = run(genotypes, tmp_path / "out.bed")
+    for ending in (".bim", ".fam"):
+        assert out.with_suffix(ending).read_bytes() == bed.with_suffix(ending).read_bytes()
+    X_tilde, names = plink.read_bed(out)
+    assert ((X_tilde == plink.MISSING) == (X == plink.MISSING)).all()
+    assert set(np.unique(X_tilde)) == {plink.MISSING, 0, 1, 2}
+    assert (X_tilde != X).any() and names[3] == "rs3"
+    with open_bed(out) as file:
+        assert file.iid[7] == "person7" and file.allele_1[1] == "C"
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        f"{stem}{ending}" for stem in ("in", "out") for ending in (".bed", ".bim", ".fam")
+    )
+
+
+def test_a_stopped_run_goes_on(genotypes, tmp_path, monkeypatch):
+    whole, _ = plink.read_bed(run(genotypes, tmp_path / "whole.bed"))
+    draw, calls = drawing.sample_knockoffs, []
+
+    def dies(*arguments):
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        calls.append(1)
+        return draw(*arguments)
+
+    monkeypatch.setattr(drawing, "sample_knockoffs", dies)
+    with pytest.raises(KeyboardInterrupt):
+        run(genotypes, tmp_path / "out.bed")
+    assert not (tmp_path / "out.bed").exists()
+    assert len(list((tmp_path / "out.parts").glob("block_*.npy"))) == 5
+    calls.clear()
+    resumed, _ = plink.read_bed(run(genotypes, tmp_path / "out.bed"))
+    assert len(calls) == 3  # 2 chromosomes x 4 blocks, 5 were there
+    assert (resumed == whole).all()
+
+
+def test_another_run_does_not_go_on_with_these_blocks(genotypes, tmp_path, monkeypatch):
+    monkeypatch.setattr(drawing, "_assemble", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        run(genotypes, tmp_path / "out.bed")
+    monkeypatch.undo()
+    with pytest.raises(InputError, match="from another run, with other 'random'"):
+        run(genotypes, tmp_path / "out.bed", seed=2)
+    with pytest.raises(InputError, match="with other 'rows_at_once'"):
+        run(genotypes, tmp_path / "out.bed", rows_at_once=50)
+    run(genotypes, tmp_path / "out.bed", seed=2, resume=False)
+
+
+def test_one_model_for_all_snps(genotypes, tmp_path):
+    bed, X, _ = genotypes
+    model = GenotypeModel(mosaic(np.random.default_rng(3), 12))
+    out = drawing.sample_knockoffs_bed(bed, tmp_path / "out.bed", model, rng=np.random.default_rng(0))
+    assert plink.read_bed(out)[0].shape == X.shape
+    part, names = plink.read_bed(out, rows=slice(10, 20), columns=slice(2, 4))
+    assert part.shape == (10, 2) and list(names) == ["rs2", "rs3"]
+
+
+def test_errors(genotypes, tmp_path):
+    bed, _, models = genotypes
+    rng = np.random.default_rng(0)
+    with pytest.raises(InputError, match="no model for chromosomes '2'"):
+        drawing.sample_knockoffs_bed(bed, tmp_path / "o.bed", {"1": models["1"]}, rng=rng)
+    with pytest.raises(InputError, match="chromosome 2 has 5 SNPs, and its model 7"):
+        drawing.sample_knockoffs_bed(bed, tmp_path / "o.bed", {"1": models["1"], "2": models["1"]}, rng=rng)
+    with pytest.raises(InputError, match="must end in .bed"):
+        drawing.sample_knockoffs_bed(bed, tmp_path / "o.txt", models, rng=rng)
+    with pytest.raises(InputError, match="missing: .bed, .bim, .fam"):
+        plink.read_bed(tmp_path / "nothing.bed")
+    certain = Mosaic(np.zeros(5), np.full((5, 2), 0.5), np.zeros((5, 2)))
+    with pytest.raises(InputError, match="chromosome 2, rows counted from person 0: row .* is impossible"):
+        drawing.sample_knockoffs_bed(bed, tmp_path / "o.bed", models | {"2": GenotypeModel(certain)}, rng=rng)
+    with pytest.raises(InputError, match="chromosome 1 do not lie together"):
+        drawing._chromosomes(np.array(["1", "2", "1"]))
+
+
+def write_fastphase(prefix, model):
+    """Parameter files as fastPHASE writes them, with 1 the first character of every site."""
+    mosaic = model.mosaic
+    for name, values in (("rhat", mosaic.r[:, None]), ("alphahat", mosaic.alpha), ("thetahat", mosaic.theta)):
+        rows = "\n".join(" ".join(map(repr, row)) for row in values.tolist())
+        prefix.with_name(f"{prefix.name}_{name}.txt").write_text(f"> start 0\n{rows}\n")
+    prefix.with_name(f"{prefix.name}_origchars").write_text(f"{len(mosaic.r)}\n" + "2\t10\n" * len(mosaic.r))
+
+
+def command(*arguments, status=0):
+    from knockoffs.commands import app as cli
+
+    with pytest.raises(SystemExit) as ended:
+        cli.main([str(argument) for argument in arguments])
+    assert ended.value.code == status
+
+
+def test_a_bed_on_the_command_line(genotypes, tmp_path, capsys):
+    """By the files of each chromosome it is the draw of the same models and seed."""
+    bed, _, models = genotypes
+    for name, model in models.items():
+        write_fastphase(tmp_path / f"chr{name}", model)
+    options = ("--fastphase", tmp_path / "chr{}", "--seed", 1, "--rows-at-once", 40)
+    command("sample", bed, *options, "--out", tmp_path / "cli.bed")
+    drawn, _ = plink.read_bed(tmp_path / "cli.bed")
+    expected, _ = plink.read_bed(run(genotypes, tmp_path / "out.bed", seed=1))
+    np.testing.assert_array_equal(drawn, expected)
+    command("sample", bed, *options, "--feature-model", "fastphase", "--out", tmp_path)
+    assert (tmp_path / "in.knockoffs.bed").read_bytes() == (tmp_path / "cli.bed").read_bytes()
+    capsys.readouterr()
+    for wrong, message in [
+        (("--out", tmp_path / "o.bed"), "--fastphase PREFIX is needed"),
+        ((*options, "--out", tmp_path / "o.bed", "--feature-model", "hmm"), "--fastphase is for"),
+        (("--out", tmp_path / "o.bed", "--feature-model", "hmm"), "genotypes of a .bed file take fastphase"),
+        ((*options, "--out", tmp_path / "o.bed", "--drop", "rs1"), "--drop is for tables"),
+    ]:
+        command("sample", bed, *wrong, status=2)
+        assert message in capsys.readouterr().err
+    command("sample", bed, "--fastphase", tmp_path / "chr1", "--out", tmp_path / "o.bed", status=1)
+    assert "the .bed has 12 SNPs, and its model 7" in capsys.readouterr().err
+
+
+def test_a_table_of_genotypes_on_the_command_line(tmp_path, capsys):
+    import polars as pl
+
+    rng = np.random.default_rng(4)
+    write_fastphase(tmp_path / "sites", GenotypeModel(mosaic(rng, 5)))
+    counts = pl.DataFrame(rng.integers(3, size=(60, 5)), schema=[*"abcde"])
+    counts.with_columns(y=rng.integers(2, size=60)).write_csv(tmp_path / "table.csv")
+    shared = ("sample", tmp_path / "table.csv", "--fastphase", tmp_path / "sites", "--out", tmp_path / "k.csv")
+    command(*shared, "--drop", "y")
+    knockoffs = pl.read_csv(tmp_path / "k.csv")
+    assert knockoffs.schema == counts.schema and set(knockoffs.to_numpy().ravel()) == {0, 1, 2}
+    command(*shared, "--force", status=1)
+    assert "the files hold 5 sites, and X has 6 columns" in capsys.readouterr().err
+    option = ("--feature-model", "fastphase", "--feature-model-option", f"prefix={tmp_path / 'sites'}")
+    command("select", tmp_path / "table.csv", "--target", "y", "--fdr", 0.5, *option, "--out", tmp_path)
+    from knockoffs.record import read_selection
+
+    assert len(read_selection(tmp_path / "selection.json").data["files"]) == 4
+
+
+def test_files_of_the_other_allele_are_told(tmp_path):
+    """Frequencies of 40 SNPs in 500 people have standard errors of 0.02; those of the other allele are 1 minus them."""
+    rng = np.random.default_rng(5)
+    model = GenotypeModel(mosaic(rng, 40))
+    X = rng.binomial(2, model.mosaic.frequencies(), size=(500, 40)).astype(np.int8)
+    to_bed(tmp_path / "in.bed", X)
+    write_fastphase(tmp_path / "right", model)
+    drawing.fastphase_models(tmp_path / "in.bed", tmp_path / "right")  # a warning would be an error here
+    other = Mosaic(model.mosaic.r, model.mosaic.alpha, 1 - model.mosaic.theta)
+    write_fastphase(tmp_path / "wrong", GenotypeModel(other))
+    with pytest.warns(KnockoffWarning, match="have correlation -0.9.*count the other allele"):
+        drawing.fastphase_models(tmp_path / "in.bed", tmp_path / "wrong")
+
+
+def test_frequencies_are_those_of_the_chain():
+    """Two sites by hand: the law of the second state is 0.75 of the first's and 0.25 of a new one."""
+    law = Mosaic(np.array([0, -np.log(0.75)]), np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([[0.2, 0.4], [0.8, 0.0]]))
+    np.testing.assert_allclose(law.frequencies(), [0.3, 0.8 * (0.75 * 0.5 + 0.25)])
+
+
+# ---- bad files ------------------------------------------------------------------------------------------------
+
+
+def cut(path, keep):
+    path.write_bytes(path.read_bytes()[:keep])
+
+
+def replace_line(path, number, line):
+    lines = path.read_text().splitlines()
+    lines[number - 1] = line
+    path.write_text("\n".join(lines) + "\n")
+
+
+BAD = {
+    "truncated": (lambda f: cut(f(".bed"), 50), "in.bed has 50 bytes, and .* people .* take .*: it is cut off"),
+    "empty bed": (lambda f: cut(f(".bed"), 0), "in.bed is no .bed file of PLINK: it begins with nothing"),
+    "foreign": (lambda f: f(".bed").write_bytes(b"PAR1" * 99), "no .bed file of PLINK: it begins with 50 41 52"),
+    "people first": (lambda f: f(".bed").write_bytes(b"\x6c\x1b\x00"), "goes person by person: .* plink --make-bed"),
+    "empty bim": (lambda f: cut(f(".bim"), 0), "in.bim: the file is empty"),
+    "empty fam": (lambda f: cut(f(".fam"), 0), "in.fam: the file is empty"),
+    "short line": (
+        lambda f: replace_line(f(".bim"), 3, "1 rs2 0 5"),
+        "in.bim: line 3 has 4 values, and six are needed",
+    ),
+    "no position": (lambda f: replace_line(f(".bim"), 2, "1 rs1 0 here A C"), "in.bim: line 2 has .* position 'here'"),
+    "short person": (lambda f: replace_line(f(".fam"), 1, "f p"), "in.fam: line 1 has 2 values"),
+    "no text": (lambda f: f(".bim").write_bytes(b"\xff\xfe\x00" * 20), "in.bim: line 1 or later is no text"),
+    "another bim": (lambda f: replace_line(f(".bim"), 1, ""), "are of another file"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_files_are_refused_in_a_sentence(genotypes, tmp_path, case):
+    damage, message = BAD[case]
+    for ending in (".bed", ".bim", ".fam"):
+        (tmp_path / f"in{ending}").write_bytes(genotypes[0].with_suffix(ending).read_bytes())
+    damage(lambda ending: tmp_path / f"in{ending}")
+    with pytest.raises(InputError, match=message):
+        plink.read_bed(tmp_path / "in.bed")
+
+
+def test_genotypes_are_not_overwritten_and_folders_of_others_stay(genotypes, tmp_path):
+    bed, _, models = genotypes
+    before = {ending: bed.with_suffix(ending).read_bytes() for ending in plink.ENDINGS}
+    rng = np.random.default_rng(0)
+    (tmp_path / "link.bed").symlink_to(bed)
+    for out in (bed, tmp_path / "link.bed"):
+        with pytest.raises(InputError, match="is what is read"):
+            drawing.sample_knockoffs_bed(bed, out, models, rng=rng, force=True)
+    (tmp_path / "o.fam").write_text("theirs")
+    with pytest.raises(InputError, match="o.fam is there already"):
+        drawing.sample_knockoffs_bed(bed, tmp_path / "o.bed", models, rng=rng)
+    (tmp_path / "n.parts").mkdir()
+    (tmp_path / "n.parts" / "thesis.txt").write_text("ten years")
+    for resume in (True, False):
+        with pytest.raises(InputError, match="nothing in it is touched"):
+            drawing.sample_knockoffs_bed(bed, tmp_path / "n.bed", models, rng=rng, resume=resume)
+    assert (tmp_path / "n.parts" / "thesis.txt").read_text() == "ten years"
+    assert before == {ending: bed.with_suffix(ending).read_bytes() for ending in plink.ENDINGS}
+
+
+def test_a_damaged_block_is_drawn_again(genotypes, tmp_path, monkeypatch):
+    whole = run(genotypes, tmp_path / "whole.bed").read_bytes()
+    monkeypatch.setattr(drawing, "_assemble", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        run(genotypes, tmp_path / "out.bed")
+    monkeypatch.undo()
+    blocks = sorted((tmp_path / "out.parts").glob("block_*.npy"))
+    cut(blocks[0], 20)
+    cut(blocks[1], 0)
+    np.save(blocks[2], np.zeros((1, 1)))
+    assert run(genotypes, tmp_path / "out.bed").read_bytes() == whole
+    assert not (tmp_path / "out.parts").exists()
+
+
+def test_a_chromosome_may_have_any_name(genotypes, tmp_path):
+    bed, X, models = genotypes
+    for ending in plink.ENDINGS:
+        (tmp_path / f"in{ending}").write_bytes(bed.with_suffix(ending).read_bytes())
+    lines = (tmp_path / "in.bim").read_text().splitlines()
+    (tmp_path / "in.bim").write_text(
+        "\n".join(line.replace("2\t", "../../2\t", 1) if line[0] == "2" else line for line in lines)
+    )
+    odd = {"1": models["1"], "../../2": models["2"]}
+    out = drawing.sample_knockoffs_bed(tmp_path / "in.bed", tmp_path / "out.bed", odd, rng=np.random.default_rng(0))
+    assert plink.read_bed(out)[0].shape == X.shape

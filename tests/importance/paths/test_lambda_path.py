@@ -1,0 +1,138 @@
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+
+from knockoffs.errors import InputError
+from knockoffs.importance.accuracy_drop import permuted
+from knockoffs.importance.paths.black_box import BlackBoxPath
+from knockoffs.importance.paths.follow import loss_at, loss_integral, path_losses
+from knockoffs.importance.paths.lambda_path import lambda_path
+from knockoffs.importance.paths.moves import both_halves, check_lams, move
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(2)
+    X, X_tilde = rng.normal(size=(2, 50, 3))
+    return X, X_tilde, X[:, 0] + X[:, 1] ** 2
+
+
+class Counting:
+    """A black box that writes down the size of the tables it is asked about."""
+
+    def __init__(self, model):
+        self.model, self.sizes = model, []
+
+    def predict(self, XX):
+        self.sizes.append(XX.size * 8)
+        return self.model.predict(XX)
+
+
+def test_black_box_written_out(data):
+    X, X_tilde, y = data
+    XX, XX_fake = np.hstack([X, X_tilde]), np.hstack([X_tilde, X])
+    model = KNeighborsRegressor(4).fit(XX, y)
+    feature_of2 = both_halves(np.array([0, 1, 0]))
+    lams = [0.0, 0.5, 1.0, 4.0]
+    losses = loss_at(model, XX, XX_fake, y, lams, feature_of2=feature_of2)
+    assert losses.shape == (4, 4)
+    for feature in range(4):
+        for place, lam in enumerate(lams):
+            moved = XX.copy()
+            for column in np.flatnonzero(feature_of2 == feature):
+                moved[:, column] += lam * (XX_fake[:, column] - XX[:, column])
+            assert losses[feature, place] == pytest.approx(np.mean((y - model.predict(moved)) ** 2))
+
+
+def test_few_large_calls_within_the_memory(data):
+    X, X_tilde, y = data
+    XX, XX_fake = np.hstack([X, X_tilde]), np.hstack([X_tilde, X])
+    model = KNeighborsRegressor(4).fit(XX, y)
+    lams, expected = np.linspace(0, 10, 11), None
+    for memory, most_calls in [(256e6, 1), (20 * XX.nbytes, 4), (XX.nbytes, 61), (XX.nbytes / 7, 61 * 8)]:
+        counting = Counting(model)
+        losses = loss_at(counting, XX, XX_fake, y, lams, memory=memory)
+        expected = losses if expected is None else expected
+        np.testing.assert_allclose(losses, expected, rtol=1e-12)
+        assert max(counting.sizes) <= memory and len(counting.sizes) <= most_calls
+        assert sum(counting.sizes) == 61 * XX.nbytes  # six features at ten lambdas, and once the unmoved table
+
+
+def test_jobs_do_not_change_the_answer(data):
+    X, X_tilde, y = data
+    XX, XX_fake = np.hstack([X, X_tilde]), np.hstack([X_tilde, X])
+    model = KNeighborsRegressor(4).fit(XX, y)
+    one, two = (loss_integral(model, XX, XX_fake, y, 0, 10, n_jobs=n_jobs) for n_jobs in (None, 2))
+    np.testing.assert_array_equal(one, two)
+
+
+def test_integral_is_a_trapezoid_on_the_grid(data):
+    X, X_tilde, y = data
+    XX, XX_fake = np.hstack([X, X_tilde]), np.hstack([X_tilde, X])
+    model = KNeighborsRegressor(4).fit(XX, y)
+    lams = np.linspace(1, 3, 9)
+    area = np.trapezoid(loss_at(model, XX, XX_fake, y, lams), lams, axis=1)
+    np.testing.assert_allclose(loss_integral(model, XX, XX_fake, y, 1, 3, n_lams=9), area)
+    assert isinstance(path_losses(model, XX, XX_fake, y, None), BlackBoxPath)
+
+
+def test_the_ends_of_a_move_are_exact():
+    x, fake = np.array([0.1, 1e17]), np.array([0.3, 1.0])
+    np.testing.assert_array_equal(move(x, fake, 0.0), x)
+    np.testing.assert_array_equal(move(x, fake, 1.0), fake)
+
+
+def test_path_of_W(data):
+    X, X_tilde, y = data
+    XX = np.hstack([X, X_tilde])
+    model = LinearRegression().fit(XX, y)
+    path = lambda_path(model, X, X_tilde, y, rng=np.random.default_rng(0), lams=[0, 1, 2], non_nulls=[1, 1, 0])
+    assert path.W.shape == (3, 3) and path.loss == "squared_error"
+    np.testing.assert_allclose(path.W[:, 0], 0.0, atol=1e-12)
+    losses = loss_at(model, XX, np.hstack([X_tilde, X]), y, [2.0])[:, 0]
+    np.testing.assert_allclose(path.W[:, 2], losses[:3] - losses[3:])
+    assert path.colours[0] == path.colours[1] != path.colours[2]
+    labels = lambda_path(
+        KNeighborsClassifier(3).fit(XX, y > 1), X, X_tilde, y > 1, rng=np.random.default_rng(0), fake=permuted
+    )
+    assert labels.loss == "accuracy" and labels.lams[-1] == 10 and len(labels.lams) == 21
+    assert len(set(labels.colours)) == 1
+
+
+def test_path_can_be_drawn(data):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    X, X_tilde, y = data
+    model = LinearRegression().fit(np.hstack([X, X_tilde]), y)
+    path = lambda_path(model, X, X_tilde, y, rng=np.random.default_rng(0), non_nulls=[True, True, False])
+    ax = path.plot()
+    assert len(ax.lines) == 4
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["null", "non-null"]
+
+
+def test_input_that_cannot_be_used(data):
+    X, X_tilde, y = data
+    XX, XX_fake = np.hstack([X, X_tilde]), np.hstack([X_tilde, X])
+    model = KNeighborsRegressor(4).fit(XX, y)
+    with pytest.raises(InputError, match=r"range \(3, 3\) is empty"):
+        loss_integral(model, XX, XX_fake, y, 3, 3)
+    with pytest.raises(InputError, match="give at least one lambda"):
+        check_lams([])
+    with pytest.raises(InputError, match="at least 0, got -1"):
+        loss_at(model, XX, XX_fake, y, [0.0, -1.0])
+    with pytest.raises(InputError, match=r"shape \(50, 6\) and its fake \(50, 5\)"):
+        loss_at(model, XX, XX_fake[:, 1:], y, [1.0])
+    with pytest.raises(InputError, match="non_nulls has shape"):
+        lambda_path(model, X, X_tilde, y, rng=np.random.default_rng(0), non_nulls=[True])
+
+
+def test_blocks_of_rows_keep_their_weights(data):
+    """A table too large for one call is cut into rows, and every row keeps its own weight."""
+    X, X_tilde, y = data
+    XX, XX_fake = np.hstack([X, X_tilde]), np.hstack([X_tilde, X])
+    model = KNeighborsRegressor(4).fit(XX, y)
+    weight = np.random.default_rng(0).uniform(0, 2, len(y))
+    whole = loss_at(model, XX, XX_fake, y, [0.0, 0.5, 1.0], sample_weight=weight)
+    cut = loss_at(model, XX, XX_fake, y, [0.0, 0.5, 1.0], sample_weight=weight, memory=8.0 * XX.shape[1] * 7)
+    np.testing.assert_allclose(cut, whole, rtol=1e-12)

@@ -1,0 +1,31 @@
+import numpy as np
+
+from knockoffs.plots.margins import MOST_BARS, OTHERS, margin, strongest_pairs
+from knockoffs.table.columns import Column
+
+
+def test_a_continuous_column_has_intervals_that_hold_every_row(rng):
+    x = rng.standard_normal(1000)
+    x[0] = 1e6  # a stray value does not press the rest flat
+    found = margin(x, rng.permutation(x), Column("x"))
+    assert found.edges[-1] < 100
+    assert np.allclose(found.shares.sum(axis=1), 1)
+    assert np.allclose(found.shares[0], found.shares[1])
+
+
+def test_labels_keep_their_names_and_the_rare_ones_are_joined(rng):
+    codes = rng.integers(0, 30, 2000).astype(float)
+    column = Column("x", "string", tuple(f"l{k}" for k in range(30)), "nominal")
+    found = margin(codes, codes, column)
+    assert len(found.labels) == MOST_BARS and found.labels[-1] == OTHERS
+    assert np.allclose(found.shares.sum(axis=1), 1)
+    assert found.correlation == 1.0
+    often = f"l{np.bincount(codes.astype(int)).argmax()}"
+    assert found.labels[0] == often
+
+
+def test_the_nearest_columns_are_found_by_ranks(rng):
+    x = rng.standard_normal(500)
+    X = np.column_stack([x, rng.standard_normal(500), np.exp(3 * x), np.ones(500), -x + rng.standard_normal(500)])
+    assert strongest_pairs(X, 0) == [2, 4]
+    assert strongest_pairs(X[:, :1], 0) == []

@@ -1,0 +1,156 @@
+"""The figures: each returns its axes, takes those it is given, shows what it says, and names are only names."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib", reason="plots need matplotlib")
+
+import matplotlib  # noqa: E402
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt  # noqa: E402
+from matplotlib.figure import Figure  # noqa: E402
+
+from knockoffs import KnockoffSelector  # noqa: E402
+from knockoffs.errors import InputError  # noqa: E402
+from knockoffs.table.table import PlainFrame  # noqa: E402
+
+NAMES = ("$\\frac{$", "_hidden", "a\nb", "<b>", "n" * 10_000, "100 %", "\u202eturn", "{x}")
+
+
+@pytest.fixture(autouse=True)
+def close():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, len(NAMES) + 4))
+    y = X[:, :8].sum(axis=1) + rng.standard_normal(200)
+    names = [*NAMES, "plain", "few", "label $", "two"]
+    columns = {name: X[:, j] for j, name in enumerate(names)}
+    columns["few"] = np.round(columns["few"]).clip(-1, 1)
+    columns["label $"] = np.array(["$a$", "_b$\\x$", "c" * 200], dtype=object)[rng.integers(0, 3, 200)]
+    return PlainFrame(columns), y
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((300, 60))
+    return X, X[:, :8].sum(axis=1) + rng.standard_normal(300)
+
+
+COMMON = {"feature_model": "gaussian", "estimator": "linear", "rows": "cross_fitted", "fdr": 0.2}  # random folds
+
+
+@pytest.fixture(scope="module")
+def selector(numbers):
+    return KnockoffSelector(**COMMON, importance="swap", random_state=0).fit(*numbers)
+
+
+@pytest.fixture(scope="module")
+def mixed(data):
+    return KnockoffSelector(fdr=0.2, feature_model_options={"n_classes": 1}, estimator="lasso", random_state=0).fit(
+        *data
+    )
+
+
+@pytest.fixture(scope="module")
+def drawn(numbers):
+    return KnockoffSelector(**COMMON, importance="swap", n_draws=3, random_state=0).fit(*numbers)
+
+
+def texts(ax):
+    return [text.get_text() for text in (*ax.get_yticklabels(), *ax.texts)]
+
+
+def test_W_is_drawn_bar_by_bar_with_its_threshold(selector):
+    ax = selector.plot()
+    W = selector.W_
+    shown = np.sort(np.abs(W))[::-1][:40]
+    widths = sorted((abs(bar.get_width()) for bar in ax.patches), reverse=True)
+    assert np.allclose(widths, shown[shown > 0])
+    assert any(np.allclose(line.get_xdata(), selector.threshold_) for line in ax.lines)
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert f"selected ({int(selector.get_support().sum())})" in labels
+    assert f"{int((W != 0).sum()) - 40} of a smaller |W| not shown" in labels
+    names = [tick.get_text() for tick in ax.get_yticklabels()]
+    assert names[0] == f"x{int(np.argmax(W))}"
+
+
+def test_every_plot_takes_axes_and_gives_them_back(selector, drawn):
+    for draw in (selector.plot, selector.plot_paths, selector.plot_verdict, drawn.plot_stability):
+        ax = Figure().subplots()
+        assert draw(ax=ax) is ax
+        assert not plt.get_fignums()  # no figure but the one given
+        assert draw().figure.number in plt.get_fignums()
+        plt.close("all")
+    ax = Figure().subplots()
+    assert selector.plot_knockoffs("x3", ax=ax) is ax
+    assert len(selector.plot_knockoffs("x3")) == 3
+
+
+def test_names_are_only_names(mixed):
+    for ax in (mixed.plot(), mixed.plot_paths(), mixed.plot_verdict()):
+        ax.figure.canvas.draw()  # a name that were parsed as a formula would fail here
+        assert all(len(text) <= 60 and "\n" not in text for text in texts(ax))
+    shown = texts(mixed.plot())
+    assert {"$\\frac{$", "_hidden", "a\\nb", "\\u202eturn"} & set(shown)
+    for column in (*NAMES, "few", "label $"):
+        axes = mixed.plot_knockoffs(column)
+        axes[0].figure.canvas.draw()
+
+
+def test_paths_meet_W_at_one_whatever_the_seed_was(numbers, drawn, selector):
+    path = selector.lambda_path(np.array([0.0, 0.5, 1.0]))
+    same = {"rtol": 1e-9, "atol": 1e-12}  # other code adds up the same losses
+    assert np.allclose(path.W[:, 2], selector.W_, **same)
+    assert np.abs(path.W[:, 0]).max() == 0
+    again = drawn.lambda_path(np.array([1.0, 2.0]))
+    assert np.allclose(again.W[:, 0], drawn.selection_.draws[0], **same)
+    for state in (None, np.random.default_rng(5)):
+        loose = KnockoffSelector(**COMMON, importance="swap", random_state=state).fit(*numbers)
+        assert np.allclose(loose.lambda_path([1.0, 2.0]).W[:, 0], loose.W_, **same)
+
+
+def test_paths_of_named_features(selector):
+    ax = selector.plot_paths(["x1", "x2"], lams=[0.0, 1.0, 2.0])
+    assert [text.get_text() for text in ax.texts] == ["x1", "x2"]
+    with pytest.raises(InputError, match="nothing|not known"):
+        selector.plot_paths(["nothing"])
+
+
+def test_margins_are_shares_of_rows(mixed):
+    ax = mixed.plot_knockoffs("label $", ax=Figure().subplots())
+    heights = np.array([bar.get_height() for bar in ax.patches])
+    assert np.allclose(heights[:3].sum(), 1) and np.allclose(heights[3:].sum(), 1)
+    with pytest.raises(InputError, match="column='labels'"):
+        mixed.plot_knockoffs("labels")
+
+
+def test_what_is_not_there_is_said(selector, numbers):
+    X, y = numbers
+    with pytest.raises(InputError, match="n_draws"):
+        selector.plot_stability()
+    unchecked = KnockoffSelector(**COMMON, verdict=False, random_state=0).fit(X, y)
+    with pytest.raises(InputError, match="verdict=True"):
+        unchecked.plot_verdict()
+    tested = KnockoffSelector(
+        fdr=0.1, feature_model="gaussian", estimator="lasso", method="conditional_test", random_state=0
+    )
+    tested.fit(X[:, :4], y)
+    with pytest.raises(InputError, match="without knockoffs"):
+        tested.plot_paths()
+    assert "p-value" in tested.plot().get_xlabel()
+
+
+def test_without_matplotlib_the_remedy_is_named(selector, monkeypatch):
+    from knockoffs.plots import look
+
+    monkeypatch.setattr(look, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"pip install 'knockoffs\[plots\]'"):
+        selector.plot()

@@ -1,0 +1,168 @@
+"""The page as text: one file, nothing from outside, data that stay data, and a size that does not run away."""
+
+import hashlib
+import json
+import re
+import time
+from base64 import b64encode
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from knockoffs.importance.paths.lambda_path import LambdaPath
+from knockoffs.report.facts import Facts, direction
+from knockoffs.report.page import page
+from knockoffs.sampling.pair import Pair
+from knockoffs.table.table import PlainFrame, read_table
+from knockoffs.table.target import as_target
+
+
+class Elements(HTMLParser):
+    """Start tags with their attributes, and the text within scripts and styles."""
+
+    def __init__(self, html):
+        super().__init__(convert_charrefs=True)
+        self.tags, self.inside, self._open, self.words = [], {"script": [], "style": []}, None, []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag in self.inside:
+            self._open = tag
+            self.inside[tag].append("")
+
+    def handle_endtag(self, tag):
+        self._open = None if tag == self._open else self._open
+
+    def handle_data(self, data):
+        if self._open:
+            self.inside[self._open][-1] += data
+        else:
+            self.words.append(data)
+
+
+@pytest.fixture
+def hostile_page(make, hostile, rng):
+    W = rng.random(len(hostile)) + 0.1
+    selection = make(list(hostile), W)
+    X = selection.pair.X
+    table = read_table(PlainFrame({name: X[:, j] for j, name in enumerate(hostile)}))
+    path = LambdaPath(np.linspace(0, 2, 5), np.outer(W, np.arange(5.0)), None, tuple(hostile), "squared_error")
+    labels = np.array(["<i>no</i>", "</script>"], dtype=object)[(X[:, 0] > 0).astype(int)]
+    return page(
+        Facts(
+            selection,
+            table=table,
+            target=as_target(labels, table),
+            called=hostile[1],
+            parameters={"target": hostile[1], "drop": list(hostile[:5]), "fdr": 0.2, "seed": 0},
+            data={"file": hostile[2], "sha256": "0", "n_rows": 80, "n_columns": 24, "files": {hostile[0]: "1"}},
+            python=f"KnockoffSelector(drop=[{hostile[1]!r}])",
+            versions={"knockoffs": hostile[3]},
+            warnings=list(hostile),
+            path=path,
+        )
+    )
+
+
+def test_data_make_no_elements_and_no_attributes(hostile_page, make, hostile, rng):
+    found = Elements(hostile_page)
+    tags = {tag for tag, _ in found.tags}
+    assert not tags & {"img", "i", "iframe", "object", "embed", "form", "base", "foreignobject", "image", "use"}
+    assert [attributes.get("type") for tag, attributes in found.tags if tag == "script"] == ["application/json", None]
+    assert len(found.inside["style"]) == 1
+    for tag, attributes in found.tags:
+        assert not [
+            name for name in attributes if name.startswith("on") or name in ("style", "src", "srcset", "xlink:href")
+        ]
+        if "href" in attributes:
+            assert attributes["href"].startswith(("#", "data:,")), tag
+
+
+def test_hostile_marks_are_written_as_escapes(hostile_page):
+    for sign in "\x00\x07\x1b\u202e\u2066\u2028\ud800\r":
+        assert sign not in hostile_page
+    shown = " ".join(Elements(hostile_page).words)
+    for written in ("\\x00", "\\u202e", "\\u2066", "\\ud800", "<script>window.ran=1</script>", "شمال"):
+        assert written in shown
+
+
+def test_the_policy_allows_this_script_and_this_style_alone(selection):
+    found = Elements(page(Facts(selection)))
+    policy = next(a["content"] for tag, a in found.tags if a.get("http-equiv") == "Content-Security-Policy")
+    for directive, content in (("script-src", found.inside["script"][1]), ("style-src", found.inside["style"][0])):
+        digest = b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{directive} 'sha256-{digest}';" in policy
+    assert "unsafe" not in policy and policy.startswith("default-src 'none';")
+
+
+def test_the_answer_comes_first_and_the_data_of_the_slider_are_those_of_the_selection(selection):
+    html = page(Facts(selection))
+    n = int(selection.selected.sum())
+    assert f"<strong>{n} of 40 features</strong>" in html.split("<main>")[0]
+    data = json.loads(Elements(html).inside["script"][0])
+    assert [row[0] for row in data["rows"][:n]] == list(selection.selected_names)
+    assert data["stops"][data["at"]]["n"] == data["selected"] == n
+    assert html == page(Facts(selection))  # the same selection, the same bytes
+
+
+def test_a_broken_verdict_stands_before_the_promise(make, rng):
+    from dataclasses import replace
+
+    from knockoffs.validity.verdict import verdict
+
+    selection = make([f"x{j}" for j in range(12)], rng.random(12) + 1)
+    X = rng.standard_normal((500, 3))
+    broken = verdict(Pair(X, 3 * X, np.arange(3)), names="abc", rng=rng)
+    assert broken.word == "broken"
+    top = page(Facts(replace(selection, verdict=broken))).split("<main>")[0]
+    assert top.index("look broken") < top.index("class='promise'")
+
+
+def test_columns_are_there_where_there_is_something_to_say(make, rng):
+    draws = np.abs(rng.standard_normal((4, 30)))
+    with_draws = Facts(make([f"x{j}" for j in range(30)], draws=draws))
+    assert list(with_draws.headings.values()) == ["feature", "selected", "W", "e-value", "frequency", "level"]
+    tested = Facts(make([f"x{j}" for j in range(5)], p_values=rng.random(5)))
+    assert list(tested.headings.values()) == ["feature", "selected", "p-value", "q-value"]
+    assert all(len(tested.cells(j)) == 2 for j in range(5))
+    assert "Features beside" in page(tested) and "data-rank" in page(tested)
+
+
+def test_directions_are_those_of_ranks_and_only_where_there_is_one(make, rng):
+    selection = make(["up", "down", "labels"], [3.0, 2.0, 1.0], judged=False)
+    X = selection.pair.X
+    X[:, 2] = rng.integers(0, 3, len(X))
+    table = read_table(
+        PlainFrame({"up": X[:, 0], "down": X[:, 1], "labels": np.array(list("abc"), dtype=object)[X[:, 2].astype(int)]})
+    )
+    y = np.exp(X[:, 0]) - 3 * X[:, 1]
+    found = Facts(selection, table=table, target=as_target(y, table)).directions
+    from scipy.stats import spearmanr
+
+    assert found.keys() == {0, 1}
+    assert found[0] == f"↑ {spearmanr(X[:, 0], y).statistic:+.2f}"
+    assert found[1] == f"↓ {spearmanr(X[:, 1], y).statistic:+.2f}".replace("-", "−")
+    assert direction(np.ones(5), np.arange(5.0)) == ""
+
+
+@pytest.mark.parametrize("name", ["snp_{}", "{}" + "n" * 10_000])
+def test_five_thousand_columns_cost_little(make, rng, name):
+    W = rng.standard_normal(5000) * 0.3 + (np.arange(5000) < 400) * 2
+    selection = make([name.format(j) for j in range(5000)], W, n=300, judged=False)
+    table = read_table(PlainFrame({n: selection.pair.X[:, j] for j, n in enumerate(selection.feature_names)}))
+    facts = Facts(selection, table=table, target=as_target(selection.pair.X[:, 0] ** 3, table))
+    start = time.process_time()
+    html = page(facts)
+    assert time.process_time() - start < 5
+    assert len(html.encode()) < 3e6
+    assert len(re.findall("<tr[ >]", html)) < 500
+
+
+def test_no_feature_and_one_feature(make):
+    assert "<strong>1 of 1 feature</strong> is selected" in page(
+        Facts(make(["only"], [1.0], fdr=0.9999, offset=0, judged=False))
+    )
+    assert "<strong>None</strong>" in page(Facts(make(["only"], [0.0], judged=False)))
+    assert "∞" in page(Facts(make(["a", "b"], [np.inf, -np.inf], judged=False)))

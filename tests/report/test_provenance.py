@@ -1,0 +1,35 @@
+"""The command on the page is one that the program understands, and gives the parameters back."""
+
+import shlex
+
+from knockoffs.options import NOT_RECORDED, options_of
+from knockoffs.report.provenance import command_of, python_of
+
+
+def test_the_command_gives_the_same_parameters(monkeypatch):
+    from knockoffs.commands import app
+
+    parameters = {name: option.default for name, option in options_of("select").items() if name not in NOT_RECORDED}
+    parameters |= {
+        "target": "a b",
+        "drop": ["it's", "--x"],
+        "fdr": 0.05,
+        "verdict": False,
+        "n_draws": 7,
+        "level": "post_hoc",
+    }
+    parameters |= {"kinds": {"grade": "ordinal"}, "feature_model_options": {"n_classes": [1, 2]}, "seed": 3}
+    seen = {}
+    monkeypatch.setattr(app, "run_select", lambda table, given, out, force: seen.update(given, table=table))
+    words = shlex.split(command_of(parameters, "my table.csv"))
+    app.app(args=words[1:], standalone_mode=False)
+    assert str(seen.pop("table")) == "my table.csv"
+    assert {name: value for name, value in seen.items() if name not in NOT_RECORDED} == parameters
+
+
+def test_python_lines_run():
+    from knockoffs import KnockoffSelector
+
+    selector = KnockoffSelector(fdr=0.05, feature_model="gaussian", drop=["a" * 900], random_state=4)
+    made = eval(python_of(selector).split("\n")[-1].removesuffix(".fit(X, y)"), {"KnockoffSelector": KnockoffSelector})
+    assert made.get_params() == selector.get_params()

@@ -1,0 +1,139 @@
+"""The house: arrows between modules point down, the public names are typed, a fit checks once and copies little."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import tracemalloc
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import knockoffs
+
+ROOT = Path(__file__).parent.parent
+if not (ROOT / "tools" / "house.py").is_file():
+    pytest.skip("needs the source tree", allow_module_level=True)
+spec = importlib.util.spec_from_file_location("house", ROOT / "tools" / "house.py")
+house = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(house)
+
+FLOOR_OF = {name: level for level, floor in enumerate(house.FLOORS) for name in floor}
+
+
+def test_every_room_has_a_floor():
+    there = {house.room(module) for module in house.modules()} - {"__init__"}
+    assert there == set(FLOOR_OF), "a new room at the root needs its place in FLOORS of tools/house.py"
+
+
+def test_arrows_point_down():
+    for name, used in house.rooms().items():
+        for other in used:
+            if (name, other) not in house.DOORS and name != "__init__":
+                assert FLOOR_OF[other] < FLOOR_OF[name], f"{name} imports {other}, which stands above it or beside it"
+
+
+def test_the_doors_that_lead_up_are_used_and_only_inside_functions():
+    inside, at_import = house.rooms(), house.rooms(lazy=False)
+    for name, other in house.DOORS:
+        assert other in inside[name] and other not in at_import[name]
+
+
+def test_no_modules_import_one_another_in_a_circle():
+    assert house.cycle(house.graph(lazy=False)) == []
+
+
+@pytest.mark.parametrize(
+    "room, never",
+    [
+        ("table", ("features", "response", "importance", "procedure")),
+        ("sampling", ("features", "table", "response", "importance")),
+        ("response", ("features", "sampling", "importance")),
+        ("importance", ("features", "procedure")),
+        ("features", ("response", "importance", "validity")),
+    ],
+)
+def test_the_halves_do_not_know_one_another(room, never):
+    assert not house.rooms()[room] & set(never)
+
+
+def test_the_filter_knows_arrays_only():
+    assert house.rooms()["filter"] == {"errors"}
+
+
+@pytest.mark.parametrize("top", ["experiments", "commands"])
+def test_nobody_imports_what_stands_on_top(top):
+    users = {name for name, used in house.rooms().items() if top in used}
+    assert users <= {"commands", "__main__"}
+
+
+def test_a_dozen_modules_at_the_root_at_most():
+    assert len(list((ROOT / "src" / "knockoffs").glob("*.py"))) <= 12
+
+
+def test_signatures_are_read_in_one_place():
+    """Commands are functions made from the list of options: the signature that typer reads is set there."""
+    users = [
+        name
+        for name, path in house.modules().items()
+        if re.search(r"inspect\.signature|import .*\bsignature\b", path.read_text())
+    ]
+    assert users == ["knockoffs.commands.declare"]
+
+
+def test_the_stub_holds_the_public_names():
+    written = (ROOT / "src" / "knockoffs" / "__init__.pyi").read_text(encoding="utf-8")
+    assert written == house.stub(), "run make house"
+    named = set(re.findall(r" as (\w+)$", written, re.MULTILINE)) | {"__version__"}
+    assert named == set(knockoffs.__all__)
+
+
+@pytest.mark.parametrize(
+    "line, said",
+    [
+        ("reveal_type(knockoffs.KnockoffSelector)", 'Revealed type is "def (fdr: '),
+        ("knockoffs.KnockoffSelector(nonsense=3)", 'Unexpected keyword argument "nonsense"'),
+        ("knockoffs.KnockofSelector", "has no attribute"),
+        ("reveal_type(knockoffs.Pair(1, 2, 3).n_features)", 'incompatible type "int"'),
+    ],
+)
+def test_a_type_checker_sees_the_public_names(line, said, tmp_path):
+    pytest.importorskip("mypy")
+    (tmp_path / "snippet.py").write_text(f"import knockoffs\n{line}\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", str(tmp_path / "snippet.py")],
+        cwd=ROOT,
+        env=os.environ | {"MYPYPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said in done.stdout, done.stdout + done.stderr
+
+
+def test_one_fit_checks_everything_once():
+    _, calls, _ = house.walk_of_fit()
+    once = ("check_W", "check_weights", "check_antisymmetric", "check_swaps", "check_covariance")
+    assert {name: calls[name] for name in once} == dict.fromkeys(once, 1)
+    # the selector and select_features are two borders, and each may be the first
+    assert calls["check_fdr"] == calls["check_offset"] == 2
+
+
+def test_a_fit_holds_at_most_eight_times_the_table():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20_000, 60)) + 0.5 * rng.standard_normal((20_000, 1))
+    y = 0.2 * X[:, :15].sum(axis=1) + rng.standard_normal(20_000)
+    selector = knockoffs.KnockoffSelector(feature_model="gaussian", estimator="lasso", random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        selector.fit(X[:300], y[:300])  # imports and compiles
+        tracemalloc.start()
+        try:
+            selector.fit(X, y)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert peak <= 8 * X.nbytes

@@ -1,0 +1,325 @@
+"""The module graph of the package: its picture with the walk of one fit, its counts, and the stub of the public names.
+
+    python tools/house.py                        write src/knockoffs/__init__.pyi and docs/house.svg (make house)
+    python tools/house.py --counts [FOLDER]      print the counts of a source tree, this one if none is named
+    python tools/house.py --checks gaussian      count the calls of every check in one fit
+
+Imports are read from the source by ``ast`` and nothing is run, except for the walk: one fit under a tracer.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src"
+
+# from the ground up; a floor may use its own rooms and those below, never those above
+FLOORS: tuple[tuple[str, ...], ...] = (
+    ("errors",),
+    ("registry", "seeds", "progress"),
+    ("filter", "sampling", "simulate"),
+    ("table",),
+    ("validity", "features", "response", "datasets"),
+    ("importance", "testing"),
+    ("selection",),
+    ("procedure", "defaults", "options"),
+    ("plots", "record"),
+    ("report",),
+    ("estimator", "experiments"),
+    ("commands",),
+    ("__main__",),
+)
+# the only ways up, each taken inside a function and for a reason
+DOORS = {("selection", "report"): "a notebook asks a selection how it looks"}
+
+
+# The graph
+
+
+def modules(source: Path = SOURCE) -> dict[str, Path]:
+    """Name and file of every module of the package."""
+    found = {}
+    for path in sorted((source / "knockoffs").rglob("*.py")):
+        parts = path.relative_to(source).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imports(path: Path, known: dict[str, Path], *, lazy: bool = True) -> set[str]:
+    """Modules of the package that a file imports; ``lazy`` counts those imported inside functions as well.
+
+    What is imported for type checkers alone is left out: it is not there at run time.
+    """
+
+    def walk(node: ast.AST) -> Iterator[str]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+                continue
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) and not lazy:
+                continue
+            if isinstance(child, ast.ImportFrom) and (child.module or "").split(".")[0] == "knockoffs":
+                for alias in child.names:
+                    whole = f"{child.module}.{alias.name}"
+                    yield whole if whole in known else str(child.module)
+            elif isinstance(child, ast.Import):
+                yield from (alias.name for alias in child.names if alias.name.split(".")[0] == "knockoffs")
+            yield from walk(child)
+
+    return set(walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+def graph(source: Path = SOURCE, *, lazy: bool = True) -> dict[str, set[str]]:
+    """Modules that every module imports."""
+    known = modules(source)
+    return {name: imports(path, known, lazy=lazy) - {name} for name, path in known.items()}
+
+
+def room(module: str) -> str:
+    """Room of a module: its folder, or itself at the root.
+
+    >>> room("knockoffs.features.latent.fit"), room("knockoffs.filter"), room("knockoffs")
+    ('features', 'filter', '__init__')
+    """
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else "__init__"
+
+
+def rooms(source: Path = SOURCE, *, lazy: bool = True) -> dict[str, set[str]]:
+    """Rooms that every room uses."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for module, used in graph(source, lazy=lazy).items():
+        found[room(module)] |= {room(other) for other in used} - {room(module), "__init__"}
+    return dict(found)
+
+
+def cycle(edges: dict[str, set[str]]) -> list[str]:
+    """Modules that import one another in a circle, or an empty list.
+
+    >>> cycle({"a": {"b"}, "b": {"c"}, "c": {"b"}})
+    ['b', 'c', 'b']
+    """
+    done: set[str] = set()
+
+    def visit(module: str, way: list[str]) -> list[str]:
+        if module in way:
+            return [*way[way.index(module) :], module]
+        if module in done:
+            return []
+        for other in sorted(edges.get(module, ())):
+            found = visit(other, [*way, module])
+            if found:
+                return found
+        done.add(module)
+        return []
+
+    return next((found for module in sorted(edges) if (found := visit(module, []))), [])
+
+
+# The public names
+
+
+def stub(source: Path = SOURCE) -> str:
+    """Text of ``__init__.pyi``: every public name, imported from where it lives."""
+    tree = ast.parse((source / "knockoffs" / "__init__.py").read_text(encoding="utf-8"))
+    assigned = next(
+        node for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_PUBLIC"
+    )
+    homes: dict[str, str] = ast.literal_eval(assigned.value)
+    lines = [f"from knockoffs.{home} import {name} as {name}" for name, home in homes.items()]
+    return "\n".join(
+        [
+            '"""The public names, for type checkers and editors. Written from ``__init__.py`` by ``make house``."""',
+            "",
+            *sorted(lines, key=lambda line: (line.split()[1], line.split()[3].lower())),
+            "",
+            "__version__: str",
+            "__all__: list[str]",
+            "",
+        ]
+    )
+
+
+# The walk of one fit
+
+
+def walk_of_fit(
+    feature_model: str | None = "gaussian", estimator: str | None = "lasso"
+) -> tuple[list[str], Counter, set[tuple[str, str]]]:
+    """Modules that one fit enters, in order; how often every function is called; and which room calls which.
+
+    The first fit fills caches and imports; the second is counted.
+    """
+    import warnings
+
+    import numpy as np
+
+    from knockoffs import KnockoffSelector
+
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 20)) + 0.5 * rng.standard_normal((200, 1))
+    y = X[:, :5].sum(axis=1) + rng.standard_normal(200)
+    options = {name: value for name, value in {"feature_model": feature_model, "estimator": estimator}.items() if value}
+    entered: dict[str, None] = {}
+    calls: Counter = Counter()
+    steps: set[tuple[str, str]] = set()
+
+    def tracer(frame: object, event: str, _: object) -> None:
+        if event == "call":
+            module = frame.f_globals.get("__name__", "")  # type: ignore[attr-defined]
+            if module.split(".")[0] == "knockoffs":
+                entered.setdefault(module)
+                calls[frame.f_code.co_name] += 1  # type: ignore[attr-defined]
+                caller = frame.f_back  # type: ignore[attr-defined]
+                while caller is not None and caller.f_globals.get("__name__", "").split(".")[0] != "knockoffs":
+                    caller = caller.f_back  # through scikit-learn, joblib, ...
+                if caller is not None:
+                    steps.add((room(caller.f_globals["__name__"]), room(module)))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        KnockoffSelector(random_state=0, **options).fit(X, y)
+        selector = KnockoffSelector(random_state=0, **options)
+        sys.setprofile(tracer)
+        try:
+            selector.fit(X, y)
+        finally:
+            sys.setprofile(None)
+    return list(entered), calls, {(a, b) for a, b in steps if a != b}
+
+
+# Counts
+
+
+def counts(source: Path = SOURCE) -> dict[str, int]:
+    """Lines, the widest function, ``Any`` and modules at the root of a source tree."""
+    files = modules(source)
+    texts = {name: path.read_text(encoding="utf-8") for name, path in files.items()}
+    middle = [name for name in texts if name.count(".") == 1 and files[name].name != "__init__.py"]
+    widest: Counter = Counter()
+    for name, text in texts.items():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef):
+                arguments = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
+                size = len([argument for argument in arguments if argument.arg not in ("self", "cls")])
+                widest[f"{name.removeprefix('knockoffs.')}.{node.name}"] = size
+    found = {
+        "files": len(files),
+        "lines": sum(text.count("\n") for text in texts.values()),
+        "lines at the root": sum(texts[name].count("\n") for name in middle),
+        "files above 450 lines": sum(text.count("\n") > 450 for text in texts.values()),
+        "modules at the root": len(list((source / "knockoffs").glob("*.py"))),
+        "Any": sum(len(re.findall(r"\bAny\b", text)) for text in texts.values()),
+        "Any at the root": sum(len(re.findall(r"\bAny\b", texts[name])) for name in middle),
+    }
+    return found | {f"arguments of {name}": size for name, size in widest.most_common(6)}
+
+
+# The picture
+
+
+WIDTH, ROOM, HEIGHT, GAP, MARGIN = 1040, 150, 38, 46, 30
+SAID = {
+    "filter": "W, threshold, evidence",
+    "sampling": "Algorithm 1, conjugates",
+    "table": "table, target, files",
+    "features": "P^X, one file a family",
+    "validity": "the verdict",
+    "response": "models of y",
+    "importance": "Z, lambda paths",
+    "testing": "p-values",
+    "procedure": "one screen",
+    "estimator": "KnockoffSelector",
+    "options": "every choice, once",
+    "record": "selection.json",
+    "selection": "the result, in words",
+    "defaults": "what was not asked for",
+    "plots": "figures of a selection",
+    "report": "one page",
+    "experiments": "the paper, reproduced",
+    "commands": "the command line",
+}
+
+
+def places() -> dict[str, tuple[float, float]]:
+    """Middle of every room, the ground floor at the bottom."""
+    there = set(rooms()) | {other for used in rooms().values() for other in used}
+    floors = [tuple(name for name in floor if name in there and name != "__main__") for floor in FLOORS]
+    floors = [floor for floor in floors if floor]
+    found = {}
+    for level, floor in enumerate(floors):
+        y = MARGIN + HEIGHT / 2 + (len(floors) - 1 - level) * (HEIGHT + GAP)
+        for i, name in enumerate(floor):
+            found[name] = (WIDTH * (i + 1) / (len(floor) + 1), y)
+    return found
+
+
+def picture() -> str:
+    """SVG of the rooms, the imports between them (grey, down only) and the walk of one fit (red, numbered)."""
+    at = places()
+    walked, _, steps = walk_of_fit()
+    order = list(dict.fromkeys(room(module) for module in walked))
+    height = max(y for _, y in at.values()) + HEIGHT / 2 + MARGIN + 24
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" font-family="sans-serif">',
+        f'<rect width="{WIDTH}" height="{height:.0f}" fill="white"/>',
+        '<defs><marker id="tip" markerWidth="8" markerHeight="8" refX="7" refY="3" orient="auto">'
+        '<path d="M0 0 L7 3 L0 6 z" fill="#c44e52"/></marker></defs>',
+    ]
+    used = rooms()
+    for name in sorted(at):
+        for other in sorted(used.get(name, ())):
+            if other in ("errors", "registry", "progress", "seeds") or other not in at:
+                continue  # used everywhere, and nothing to see
+            (x0, y0), (x1, y1) = at[name], at[other]
+            if y1 <= y0:
+                continue  # a door up, see DOORS
+            walked_too = (name, other) in steps
+            look = 'stroke="#c44e52" stroke-width="1.6" marker-end="url(#tip)"' if walked_too else 'stroke="#cccccc"'
+            lines.append(f'<path d="M{x0:.0f} {y0 + HEIGHT / 2:.0f} L{x1:.0f} {y1 - HEIGHT / 2:.0f}" {look}/>')
+    for name, (x, y) in sorted(at.items()):
+        on = name in order
+        fill, stroke = ("#fbe9e7", "#c44e52") if on else ("#f4f4f4", "#999999")
+        lines.append(
+            f'<rect x="{x - ROOM / 2:.0f}" y="{y - HEIGHT / 2:.0f}" width="{ROOM}" height="{HEIGHT}" rx="5" '
+            f'fill="{fill}" stroke="{stroke}"/>'
+        )
+        number = f"{order.index(name) + 1}. " if on else ""
+        shift = -3 if name in SAID else 4
+        lines.append(f'<text x="{x:.0f}" y="{y + shift:.0f}" text-anchor="middle" font-size="13">{number}{name}</text>')
+        if name in SAID:
+            small = 'text-anchor="middle" font-size="10" fill="#555"'
+            lines.append(f'<text x="{x:.0f}" y="{y + 12:.0f}" {small}>{SAID[name]}</text>')
+    told = (
+        "Imports point down. Red: the calls of one fit (gaussian, lasso), rooms numbered as it first enters them. "
+        "errors, registry, progress and seeds are used by all."
+    )
+    lines.append(f'<text x="{MARGIN}" y="{height - 12:.0f}" font-size="11" fill="#555">{told}</text>')
+    return "\n".join([*lines, "</svg>", ""])
+
+
+def main(arguments: list[str]) -> None:
+    """Write the stub and the picture, or print counts."""
+    if arguments[:1] == ["--counts"]:
+        source = Path(arguments[1]) if arguments[1:] else SOURCE
+        print("\n".join(f"{value:7} {name}" for name, value in counts(source).items()))
+        return
+    sys.path.insert(0, str(SOURCE))
+    if arguments[:1] == ["--checks"]:
+        chosen: tuple[str | None, str | None] = ("gaussian", "lasso") if arguments[1:] else (None, None)
+        entered, calls, _ = walk_of_fit(*chosen)
+        print(f"{len(entered)} modules: {', '.join(name.removeprefix('knockoffs.') for name in entered)}")
+        checks = {name: n for name, n in calls.items() if name.lstrip("_").startswith("check")}
+        print("\n".join(f"{n:4} {name}" for name, n in sorted(checks.items(), key=lambda item: -item[1])))
+        return
+    (SOURCE / "knockoffs" / "__init__.pyi").write_text(stub(), encoding="utf-8")
+    (ROOT / "docs" / "house.svg").write_text(picture(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
