@@ -40,6 +40,14 @@ def test_time_is_out():
     assert row["error"] == "not done within 0.01 s"
 
 
+def test_an_answer_is_kept_and_no_answer_is_not(tmp_path, monkeypatch):
+    answers = iter([{"error": "not done within 1 s"}, {"method": "knockoffs", "n_selected": 0, "verdict": "good"}])
+    monkeypatch.setattr(new_user, "within", lambda *job: next(answers))
+    context = Context(chunks=tmp_path)
+    for said in ("error", "method", "method"):  # a third answer is not asked for
+        assert said in new_user.kept(1.0, "scikit-learn", "iris", "target", context)
+
+
 def test_packages_that_are_not_installed_are_left_out():
     lines = []
     config = new_user.Config(("no_such_package",))

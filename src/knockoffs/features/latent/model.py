@@ -15,8 +15,17 @@ from scipy.special import ndtr
 from knockoffs.errors import ColumnsError, InputError
 from knockoffs.features.gaussian import compact
 from knockoffs.features.gaussian_mixture import MixtureFeatures, gaussian_mixture_features
-from knockoffs.features.latent.cells import FREE, Cells
-from knockoffs.features.latent.chain import Classes, Layout, classes, draw_latent, lay_out, points_first, sweep
+from knockoffs.features.latent.cells import FREE, POINT, Cells
+from knockoffs.features.latent.chain import (
+    Classes,
+    Layout,
+    classes,
+    draw_coordinate,
+    draw_latent,
+    lay_out,
+    points_first,
+    sweep,
+)
 from knockoffs.features.latent.density import log_densities
 from knockoffs.features.latent.kinds import KINDS
 from knockoffs.features.latent.margins import Margin, Steps, read_cells, write_values
@@ -177,10 +186,13 @@ class LatentFeatures:
         hidden = np.array(X, dtype=float)
         hidden[:, j] = np.nan
         cells = self.read(hidden)
+        own = self.layout.column_of == j
+        if own.sum() == 1 and (cells.status[:, ~own] == POINT).all():
+            drawn = draw_coordinate(cells.start, own, self.law, rng, n_draws)  # in closed form
+            return self.margins[j].write(drawn.reshape(-1, 1)).reshape(drawn.shape)
         exact = not (cells.status > FREE).any()
         sweeps = 1 if exact else n_sweeps or self.n_sweeps
         K, L = draw_latent(cells, self.layout, self.law, rng=rng, n_sweeps=sweeps, n_jobs=n_jobs)
-        own = self.layout.column_of == j
         out = np.empty((n_draws, len(L)))
         for draw in range(n_draws):
             sweep(L, K, cells, self.layout, self.law, rng=rng, n_sweeps=1 if exact else THIN, n_jobs=n_jobs)
