@@ -646,7 +646,8 @@ def test_reproduce_lists_what_there_is(capsys):
     run("reproduce", "--list")
     lines = capsys.readouterr().out.splitlines()
     names = [line.split()[0] for line in lines]
-    assert names == ["fig1", "fig2", "fig3", "fdr", "robustness", "discovery", "schematic", "scores", "all"]
+    of_the_paper = ["fig1", "fig2", "fig3", "fdr", "robustness", "discovery", "schematic"]
+    assert names == [*of_the_paper, "scores", "tables", "designs", "new_user", "all"]
     assert all(len(line.split()) > 3 for line in lines)
     assert "scores" not in lines[-1]  # all are the paper's own
 
