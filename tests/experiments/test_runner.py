@@ -102,3 +102,17 @@ def test_command_line_of_the_module(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(schematic, "QUICK", schematic.Config(n=60, hidden=(8,), epochs=1, grid=5))
     __main__.main(["schematic", "--quick", "--device", "cpu", "--out", str(tmp_path), "--n-jobs", "1"])
     assert (tmp_path / "schematic.csv").is_file() and "schematic: done" in capsys.readouterr().err
+
+
+def test_a_run_is_not_lost_for_want_of_a_figure(tmp_path, monkeypatch):
+    from knockoffs.experiments import need_for_mixtures
+
+    def no_figure(table):
+        raise ModuleNotFoundError("No module named 'matplotlib'")
+
+    monkeypatch.setattr(need_for_mixtures, "QUICK", need_for_mixtures.Config(n=400, repetitions=2))
+    monkeypatch.setattr(need_for_mixtures, "plot", no_figure)
+    lines = []
+    run_experiment("fig2", quick=True, device="cpu", out=tmp_path, n_jobs=1, log=lines.append)
+    assert (tmp_path / "fig2.csv").is_file() and (tmp_path / "fig2.json").is_file()
+    assert any("no figure" in line for line in lines)

@@ -289,6 +289,7 @@ def cells_of(row: Mapping[str, Any]) -> list[str]:
     left_out = str(row.get("left_out", ""))
     if row.get("error"):
         said = " ".join(str(row["error"]).split())[:200].replace("|", "/")
-        return [*first, *size, left_out, f"refused: {said}", "", "", f"{row.get('seconds', 0):.0f}"]
+        said = said if said.startswith(OUT_OF_TIME) else f"refused: {said}"
+        return [*first, *size, left_out, said, "", "", f"{row.get('seconds', 0):.0f}"]
     chosen = f"{row['n_selected']}: {row['selected']}".rstrip(": ") if row["n_selected"] else "none"
     return [*first, *size, left_out, row["method"], chosen[:120], row["verdict"], f"{row['seconds']:.0f}"]
