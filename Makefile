@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 SOURCES := src tests benchmarks examples tools
 
-.PHONY: demo test check lint types guarantees bench house clean help
+.PHONY: demo test check lint types guarantees bench house lowest clean help
 
 help:
 	@echo "make demo        set up .venv and run the procedure on an embedded table"
 	@echo "make test        set up .venv, then lint, types and all tests"
 	@echo "make guarantees  the slow tests: FDR and power by simulation"
 	@echo "make house       write the stub of the public names and the picture of docs/architecture.md"
+	@echo "make lowest      the tests with the smallest versions of all dependencies"
 	@echo "make bench       measure against knockpy, hidimstat and SNPknock, each in its own environment"
 
 $(VENV)/.package: pyproject.toml constraints.txt
@@ -44,8 +45,15 @@ guarantees: $(VENV)/.development
 bench: $(VENV)/.development
 	bash benchmarks/run.sh
 
+# the smallest versions that pyproject.toml promises, in an environment of their own (without PyTorch)
+lowest:
+	$(PYTHON) -m venv $(VENV)-lowest
+	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-lowest.txt \
+		--editable '.[tables,plots,boosting,genetics,hmm]' pytest pytest-xdist hypothesis threadpoolctl
+	OMP_NUM_THREADS=1 $(VENV)-lowest/bin/python -m pytest -n 2 --quiet tests
+
 house: $(VENV)/.development
 	$(BIN)/python tools/house.py
 
 clean:
-	rm -rf $(VENV) .benchmarks build dist
+	rm -rf $(VENV) $(VENV)-lowest .benchmarks build dist

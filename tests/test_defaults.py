@@ -1,12 +1,17 @@
 """Strings become statistics, and what was chosen by default is said."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from knockoffs import defaults
 from knockoffs.defaults import task_for
 from knockoffs.errors import InputError
+from knockoffs.importance import SCORES
 from knockoffs.importance.accuracy_drop import swap_integral, swap_score
+from knockoffs.response import ESTIMATORS
+from knockoffs.sampling.pair import Pair
 from knockoffs.table.table import read_table
 from knockoffs.table.target import as_target
 
@@ -102,3 +107,29 @@ def test_a_classifier_is_not_given_numbers():
         choose(np.arange(50) % 4 / 2, estimator=RandomForestClassifier())
     with pytest.raises(InputError, match="y holds numbers, for instance 0.0204.*, and classes were asked for"):
         choose(np.linspace(0, 1, 50), estimator=RandomForestClassifier())
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("importance", SCORES)
+def test_a_model_and_a_score_work_together_or_are_refused_before_a_fit(importance, estimator, task):
+    if estimator == "neural":
+        pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    X, X_tilde = rng.standard_normal((2, 40, 2))
+    y = 2 * X[:, 0] + 0.1 * rng.standard_normal(40)
+    target = target_of(y if task == "regression" else y > 0)
+    needs = SCORES[importance].needs
+    fits = {"logistic": "classification", "linear": "regression"}.get(estimator, task) == task
+    if not fits or not (needs is None or needs in ESTIMATORS[estimator].offers):
+        with pytest.raises(InputError, match="predicts|does not work with"):
+            defaults.choose(target, estimator=estimator, importance=importance, rows="in_sample")
+        return
+    statistic = defaults.choose(target, estimator=estimator, importance=importance, rows="in_sample").statistic
+    small = {"forest": {"n_estimators": 5}, "boosting": {"max_iter": 5}}.get(estimator, {})
+    statistic = replace(statistic, estimator=statistic.estimator.set_params(**small))
+    scored = statistic(Pair(X, X_tilde, np.arange(2)), target, rng=np.random.default_rng(1), n_jobs=None)
+    assert scored.scores.Z.shape == scored.scores.Z_tilde.shape == (2,)
+    assert np.isfinite(scored.scores.Z).all() and np.isfinite(scored.scores.Z_tilde).all()
+    if not estimator == "boosting":  # twenty rows in a leaf: it sees nothing here
+        assert scored.scores.Z[0] > scored.scores.Z_tilde[0]

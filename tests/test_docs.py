@@ -22,7 +22,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-GENERATED = ("paper_reproduced.md", "scores_table.md", "real_tables.md", "new_user.md")  # written by commands of their own
+# written by commands of their own
+GENERATED = ("paper_reproduced.md", "scores_table.md", "real_tables.md", "new_user.md")
 ALL_PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGES = [page for page in ALL_PAGES if page.name not in GENERATED]
 BLOCK = re.compile(r"^```(python|text|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

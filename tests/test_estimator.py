@@ -458,3 +458,179 @@ def test_a_default_level_that_is_too_small_warns_and_an_asked_one_is_refused():
 def test_an_unknown_parameter_is_refused_by_scikit_learn():
     with pytest.raises(TypeError, match="feature_modle"):
         KnockoffSelector(feature_modle="gaussian")
+
+
+# ---- any table -------------------------------------------------------------------------------------------------------
+
+
+def mixed_frame(n=150, seed=0):
+    """Numbers, labels, a count, a yes or no, and missing cells; y follows the size and the colour."""
+    rng = np.random.default_rng(seed)
+    size = rng.standard_normal(n)
+    colour = rng.choice(["blue", "green", "red"], n)
+    frame = pd.DataFrame(
+        {
+            "size": size,
+            "weight": size + rng.standard_normal(n),
+            "colour": colour,
+            "visits": rng.poisson(3, n),
+            "member": rng.random(n) < 0.4,
+            "noise": rng.standard_normal(n),
+        }
+    )
+    y = 2 * size + 3 * (colour == "red") + 0.5 * rng.standard_normal(n)
+    frame.loc[rng.choice(n, 12, replace=False), "weight"] = np.nan
+    frame.loc[rng.choice(n, 9, replace=False), "colour"] = None
+    return frame, y
+
+
+def test_the_default_takes_labels_counts_and_missing_cells():
+    frame, y = mixed_frame()
+    selector = KnockoffSelector(0.5, method="knockoffs", estimator="lasso", random_state=0).fit(frame, y)
+    assert selector.table_.kinds == ("continuous", "continuous", "nominal", "count", "binary", "continuous")
+    assert selector.W_[[0, 2]].min() > 0
+    assert selector.get_support()[[0, 2]].all()
+    assert list(selector.knockoffs_.columns) == list(frame.columns)
+    assert set(selector.knockoffs_["colour"]) == {"blue", "green", "red"}
+    assert selector.knockoffs_["visits"].dtype == frame["visits"].dtype
+    assert not selector.knockoffs_.isna().any(axis=None)
+    assert selector.transform(frame).shape == (150, selector.get_support().sum())  # with its missing cells
+    assert "latent Gaussian" in selector.selection_.notes["feature_model"]
+
+
+def test_kinds_overrule_what_a_column_is_taken_for():
+    frame, y = mixed_frame()
+    options = {"method": "knockoffs", "estimator": "lasso", "random_state": 0, "verdict": False}
+    selector = KnockoffSelector(0.5, kinds={"visits": "nominal"}, **options)
+    assert selector.fit(frame, y).table_.kinds[3] == "nominal"
+    with pytest.raises(InputError, match="kinds.*'visitz'"):
+        KnockoffSelector(0.5, kinds={"visitz": "nominal"}, **options).fit(frame, y)
+
+
+def test_dropped_columns_are_left_out_and_never_selected():
+    X, y = regression_data()
+    frame = as_frame(X).assign(city=["Bern", "Basel"] * 150)
+    selector = quick(drop=["gene 0", "city"]).fit(frame, y)
+    assert len(selector.W_) == 14 and "gene 0" not in selector.selection_.feature_names
+    support = selector.get_support()
+    assert support.shape == (16,) and not support[[0, 15]].any() and support[1:6].all()
+    assert selector.n_features_in_ == 16
+    np.testing.assert_array_equal(selector.W_, quick().fit(frame.drop(columns=["gene 0", "city"]), y).W_)
+    assert "gene 0" not in selector.get_feature_names_out()
+    of_array = quick(drop=["x0"]).fit(X, y)
+    np.testing.assert_array_equal(of_array.get_support()[1:], of_array.selection_.selected)
+
+
+def test_groups_by_name_are_selected_together():
+    X, y = regression_data()
+    frame = as_frame(X)
+    groups = {"first": ["gene 0", "gene 1"], "last": ["gene 13", "gene 14"]}
+    selector = quick(groups=groups).fit(frame, y)
+    assert selector.W_.shape == (13,)
+    assert {"first", "last", "gene 5"} <= set(selector.selection_.feature_names)
+    support = selector.get_support()
+    assert support[0] == support[1] == selector.selection_.selected[selector.selection_.feature_names.index("first")]
+    column_to_group = {name: group for group, names in groups.items() for name in names}
+    np.testing.assert_array_equal(quick(groups=column_to_group).fit(frame, y).W_, selector.W_)
+
+
+def test_near_copies_are_joined_by_auto_and_said():
+    X, y = regression_data()
+    X = np.column_stack([X, X[:, 0] + 0.01 * np.random.default_rng(1).standard_normal(len(X))])
+    selector = quick(groups="auto").fit(X, y)
+    owners = selector.table_.feature_of
+    assert owners[0] == owners[15] and len(set(owners)) == 15 == len(selector.W_)
+    assert selector.get_support()[[0, 15]].all()
+    assert selector.selection_.notes["groups"].startswith("15 groups of 16 columns")
+
+
+def test_rows_without_a_target_are_left_out_of_the_model_of_y_alone():
+    X, y = regression_data()
+    y[:40] = np.nan
+    selector = quick().fit(X, y)
+    assert selector.knockoffs_.shape == X.shape
+    assert "40 rows are left out, because y is missing there" in selector.selection_.notes["task"]
+    assert set(NON_NULLS) <= set(selector.get_support(indices=True))
+
+
+# ---- methods, draws and the verdict ----------------------------------------------------------------------------------
+
+
+def test_few_columns_are_tested_and_it_is_said():
+    X, y = regression_data()
+    y = y - 2 * X[:, 4:6].sum(axis=1)
+    selector = quick(0.1, estimator="lasso").fit(X[:, :8], y)
+    assert selector.selection_.method == "conditional_test"
+    note = "method='conditional_test', because knockoffs select 10 features or more at 0.1, or none, and there are 8"
+    assert selector.selection_.notes["method"] == note
+    assert selector.p_values_.shape == (8,) and (selector.p_values_[:4] < 0.01).all()
+    assert selector.get_support()[:4].all()
+    assert np.isnan(selector.W_).all() and selector.scores_ is None
+    asked = quick(0.1, estimator="lasso", method="conditional_test").fit(X[:, :8], y)
+    np.testing.assert_array_equal(asked.p_values_, selector.p_values_)
+    assert "method" not in asked.selection_.notes
+    np.testing.assert_array_equal(quick(0.1, estimator="lasso", n_jobs=2).fit(X[:, :8], y).p_values_, asked.p_values_)
+
+
+ONLY_KNOCKOFFS = [
+    {"importance": "coefficients"},
+    {"estimator": "forest"},
+    {"offset": 0},
+    {"level": "post_hoc"},
+    {"n_draws": 2},
+    {"groups": np.arange(8) // 2},
+    {"feature_model": "lda"},
+]
+
+
+@pytest.mark.parametrize("options", ONLY_KNOCKOFFS, ids=[next(iter(options)) for options in ONLY_KNOCKOFFS])
+def test_what_only_knockoffs_have_is_not_tested(options, monkeypatch):
+    monkeypatch.setattr("knockoffs.estimator.select_by_tests", lambda *args, **kwargs: pytest.fail("it was tested"))
+    monkeypatch.setattr("knockoffs.estimator.select_features", lambda *args, **kwargs: 1 / 0)
+    X, y = regression_data(n=60)
+    X = np.random.default_rng(0).poisson(3.0, (60, 8)) if options.get("feature_model") == "lda" else X[:, :8]
+    with pytest.raises(ZeroDivisionError), warnings.catch_warnings():
+        warnings.simplefilter("ignore", KnockoffWarning)  # of the default level
+        quick(None, **options).fit(X, y)
+
+
+def test_weights_are_not_taken_by_tests():
+    X, y = regression_data(n=60)
+    with pytest.raises(InputError, match="conditional tests take no weights"):
+        quick(0.1, method="conditional_test").fit(X, y, sample_weight=np.ones(60))
+
+
+def test_draws_and_a_level_chosen_after_looking_through_the_selector():
+    X, y = regression_data()
+    one = quick(estimator="lasso").fit(X, y)
+    three = quick(estimator="lasso", n_draws=3).fit(X, y)
+    np.testing.assert_array_equal(three.selection_.draws[0], one.W_)
+    assert three.selection_.evidence.e_values.shape == (15,) and np.isnan(three.threshold_)
+    assert "3 draws of knockoffs" in three.explain()
+    later = quick(0.1, estimator="lasso", level="post-hoc").fit(X, y)  # six of fifteen: not at 0.1, but at 1/6
+    assert later.get_support()[:6].all()
+    assert 0.1 < later.selection_.evidence.stated <= 0.5
+    assert "chosen after looking" in later.explain()
+
+
+def test_a_verdict_comes_with_the_answer_and_can_be_left_out():
+    X, y = regression_data()
+    judged, not_judged = (quick(estimator="lasso", verdict=verdict).fit(X, y) for verdict in (True, False))
+    assert judged.verdict_.word == "good" and judged.verdict_ is judged.selection_.verdict
+    assert not_judged.verdict_ is None
+    np.testing.assert_array_equal(judged.W_, not_judged.W_)  # its random numbers are its own
+    broken = quick(estimator="lasso", verdict=True, knockoffs=np.random.default_rng(0).permuted(X, axis=0)).fit(X, y)
+    assert broken.verdict_.word == "broken"
+    assert "The knockoffs look broken" in broken.explain()
+    few = KnockoffSelector(0.2, feature_model=fit_gaussian(X), estimator="lasso", random_state=0)
+    assert few.fit(X[:40], y[:40]).verdict_ is None  # too few rows to tell
+
+
+def test_missing_cells_are_allowed_by_the_families_that_take_them():
+    def allowed(**options):
+        return KnockoffSelector(**options).__sklearn_tags__().input_tags.allow_nan
+
+    assert allowed() and allowed(feature_model="latent")
+    assert not allowed(feature_model="gaussian") and not allowed(feature_model=fit_gaussian)
+    assert not allowed(feature_model="nonsense") and not allowed(feature_model=np.eye(2))
+    assert not allowed(knockoffs=np.zeros((3, 2)))

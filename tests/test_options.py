@@ -1,47 +1,78 @@
-"""The one list of options: selector, command line and what is recorded are made from it, or equal to it."""
+"""One list of options: the selector, the commands and the record have them all, with the same defaults."""
 
 import inspect
 
 import pytest
-from typer.main import get_command
+from typer.testing import CliRunner
 
 from knockoffs.commands.app import app
+from knockoffs.defaults import DEFAULT_FDR
 from knockoffs.estimator import KnockoffSelector
 from knockoffs.options import NOT_RECORDED, OPTIONS, options_of, selector_arguments
+from knockoffs.record import PARAMETERS
 
-PARAMETERS = inspect.signature(KnockoffSelector).parameters
-
-
-def test_the_selector_has_the_options_of_the_list():
-    listed = {option.parameter or option.name: option for option in options_of("selector").values()}
-    assert set(listed) == set(PARAMETERS)
-    # on the command line a seed is 0 unless said otherwise, in Python fresh entropy
-    defaults = {name: option.default for name, option in listed.items() if name != "random_state"}
-    assert defaults == {name: PARAMETERS[name].default for name in defaults}
+CALLED_OTHERWISE = {"seed": "random_state", "jobs": "n_jobs"}
+OF_THE_DATA = {"drop", "knockoffs"}  # taken from the table or read from a file before the selector is made
 
 
-@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
-def test_every_option_is_a_flag_of_its_commands(option):
-    commands = get_command(app).commands
-    places = [place for place in option.where if place != "selector"]
-    assert set(places) <= set(commands)
-    for place in places:
-        flags = [flag for parameter in commands[place].params for flag in parameter.opts]
-        assert option.written in flags, f"knockoffs {place} has no {option.written}"
+def parameters_of_the_selector():
+    found = dict(inspect.signature(KnockoffSelector.__init__).parameters)
+    del found["self"]
+    return found
 
 
-@pytest.mark.parametrize("option", [o for o in OPTIONS if o.known is not None], ids=lambda option: option.name)
-def test_the_names_that_an_option_knows_are_there(option):
-    known = list(option.known())
-    assert known and option.default in (None, *known)
+def test_names_are_given_once():
+    assert len({option.name for option in OPTIONS}) == len(OPTIONS)
+    for face in ("select", "path", "sample", "check"):
+        flags = [option.written for option in options_of(face).values()]
+        assert len(set(flags)) == len(flags)
 
 
-def test_recorded_parameters_make_the_same_selector():
-    recorded = {name: option.default for name, option in options_of("select").items() if name not in NOT_RECORDED}
-    made = KnockoffSelector(**selector_arguments(recorded))
-    expected = {name: parameter.default for name, parameter in PARAMETERS.items()} | {"random_state": 0}
-    assert made.get_params(deep=False) == expected
+def test_the_options_of_the_selector_are_its_parameters_with_the_same_defaults():
+    parameters, listed = parameters_of_the_selector(), options_of("selector")
+    called = {name: option.parameter or name for name, option in listed.items()}
+    assert {name: parameter for name, parameter in called.items() if name != parameter} == CALLED_OTHERWISE
+    assert set(called.values()) == set(parameters)
+    for name, option in listed.items():
+        if name != "seed":  # a program gives the same answer twice; an object asks for fresh entropy unless told
+            assert parameters[called[name]].default == option.default, name
+    assert parameters["random_state"].default is None and listed["seed"].default == 0
+    assert f"[default: {DEFAULT_FDR}]" in listed["fdr"].help  # None: then a level too small only warns
 
 
-def test_names_and_flags_stand_once():
-    assert len({option.name for option in OPTIONS}) == len({option.written for option in OPTIONS}) == len(OPTIONS)
+def test_every_recorded_option_reaches_the_selector():
+    """Values of their own come out under the selector's names; the data are handed over by themselves."""
+    marked = {name: object() for name in options_of("select")}
+    handed = selector_arguments(marked)
+    listed = options_of("selector")
+    expected = {listed[name].parameter or name: marked[name] for name in set(listed) - OF_THE_DATA}
+    assert handed == expected
+    assert set(handed) | OF_THE_DATA == set(parameters_of_the_selector())
+    assert {name for name in marked if name not in listed} == {"target", "weights", "report", "report_paths"}
+
+
+def test_what_is_recorded_is_what_the_answer_depends_on():
+    assert set(PARAMETERS) == set(options_of("select")) - set(NOT_RECORDED)
+    assert set(NOT_RECORDED) == {"jobs", "report", "report_paths"}
+
+
+@pytest.mark.parametrize("command", ["select", "test", "path", "sample", "check"])
+def test_the_help_of_a_command_names_every_flag(command):
+    text = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output
+    words = set(text.replace("/", " ").replace(",", " ").split())
+    for option in options_of("select" if command == "test" else command).values():
+        assert option.written in words, option.name
+        if option.kind is bool:
+            assert f"--no-{option.written[2:]}" in words
+
+
+def test_defaults_are_values_that_may_be_asked_for():
+    for option in OPTIONS:
+        if option.known is not None and option.default is not None:
+            assert option.default in list(option.known()), option.name
+
+
+def test_a_default_is_what_the_record_may_hold():
+    for name, option in options_of("select").items():
+        if name in PARAMETERS and name not in ("target", "drop"):
+            assert PARAMETERS[name](option.default), name

@@ -1,22 +1,25 @@
-"""The procedure: the swap before the fit and back, and tables that do not fit each other."""
+"""The procedure: the swap before the fit and back, several draws, and tables that do not fit each other."""
 
 from functools import partial
 
 import numpy as np
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from knockoffs import procedure
 from knockoffs.errors import InputError
 from knockoffs.features import Family
 from knockoffs.features.gaussian import fit_gaussian, gaussian_features
 from knockoffs.features.naive_bayes import fit_naive_bayes
-from knockoffs.features.source import Brought, knockoff_source
+from knockoffs.features.source import Brought, Fitted, knockoff_source
 from knockoffs.filter import difference
+from knockoffs.filter.evidence import combine_draws
 from knockoffs.importance.coefficients import coefficient_magnitude
 from knockoffs.importance.saliency import gradient_saliency
 from knockoffs.importance.scores import Scores, sum_by_feature
 from knockoffs.importance.statistic import ModelScore
-from knockoffs.procedure import select_features
+from knockoffs.procedure import check_antisymmetric, draw_and_score, prepare, select_by_tests, select_features
 from knockoffs.response.linear import PlainLinear, PlainLogistic
 from knockoffs.table.target import as_target
 
@@ -148,3 +151,215 @@ def test_a_feature_that_is_its_own_knockoff_has_W_zero_exactly(score, model):
         assert (found.W[[0, 3]] != 0).all()
         grouped = run(X, y, knockoffs=X_tilde, feature_of=np.array([0, 1, 1, 2, 2]), **options)
         assert grouped.W[1] == 0.0 and (grouped.W[[0, 2]] != 0).all()  # half a copy is none
+
+
+# ---- several draws, and a level chosen after looking ---------------------------------------------------------------
+
+
+def strong_data(n=120, d=8):
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((n, d))
+    return X, X[:, :5].sum(axis=1) + 0.5 * rng.standard_normal(n)
+
+
+LINEAR = ModelScore(PlainLinear(), coefficient_magnitude, {})
+
+
+def select(X, y, **options):
+    source = knockoff_source("gaussian")
+    options = {"fdr": 0.3, "rng": np.random.default_rng(1)} | options
+    return select_features(X, y, knockoffs=source, statistic=LINEAR, **options)
+
+
+def single_draws(X, y, n_draws):
+    """W of every draw, drawn and scored one by one from the streams of a selection with this seed."""
+    source = knockoff_source("gaussian")
+    table, target, settled, streams = prepare(X, y, source, np.random.default_rng(1), None)
+    draws = [draw_and_score(settled.sampler, table, target, LINEAR, rng=stream) for stream in streams.draws(n_draws)]
+    return draws, np.stack([draw.scores.Z - draw.scores.Z_tilde for draw in draws])
+
+
+@pytest.mark.parametrize("level", ["fixed", "post_hoc"])
+def test_several_draws_are_single_draws_joined_by_their_e_values(level):
+    X, y = strong_data()
+    found = select(X, y, n_draws=3, level=level)
+    draws, W = single_draws(X, y, 3)
+    expected = combine_draws(W, 0.3, how=level)
+    assert_array_equal(found.draws, W)
+    assert len({tuple(row) for row in W}) == 3  # they are three
+    assert_array_equal(found.W, W.mean(axis=0))
+    assert_array_equal(found.scores.Z, np.mean([draw.scores.Z for draw in draws], axis=0))
+    assert_array_equal(found.evidence.e_values, expected.e_values)
+    assert_array_equal(found.selected, expected.selected)
+    assert_array_equal(found.q_values, expected.levels)
+    assert found.evidence.stated == expected.stated
+    assert np.isnan(found.threshold)
+    assert_array_equal(found.X_tilde, draws[0].pair.X_tilde)  # of the first
+    assert expected.selected.any() and found.evidence.promise in found.explain()
+
+
+def test_one_draw_is_the_first_of_several():
+    X, y = strong_data()
+    one, three = select(X, y), select(X, y, n_draws=3)
+    assert_array_equal(one.W, three.draws[0])
+    assert_array_equal(one.X_tilde, three.X_tilde)
+    assert one.evidence is None and one.draws.shape == (1, 8)
+
+
+def test_several_draws_do_not_depend_on_the_number_of_jobs():
+    X, y = strong_data()
+    one, two = (select(X, y, n_draws=3, n_jobs=jobs) for jobs in (1, 2))
+    assert_array_equal(one.draws, two.draws)
+    assert_array_equal(one.X_tilde, two.X_tilde)
+    assert_array_equal(one.selected, two.selected)
+
+
+def test_a_level_chosen_after_looking_is_stated_where_the_one_asked_for_finds_nothing():
+    """Five features of eight cannot be selected at 0.1, and can at 0.2 = 1/5."""
+    X, y = strong_data()
+    fixed, later = select(X, y, fdr=0.1), select(X, y, fdr=0.1, level="post_hoc")
+    assert not fixed.selected.any() and later.selected[:5].all()
+    assert_array_equal(later.draws, fixed.draws)
+    expected = combine_draws(fixed.draws, 0.1, how="post_hoc")
+    assert_array_equal(later.selected, expected.selected)
+    assert later.evidence.stated == expected.stated > 0.1
+    assert later.fdr == 0.1 and f"{expected.stated:.3g}" in later.explain()
+
+
+# ---- rules -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        lambda Z, Z_tilde: Z,
+        lambda Z, Z_tilde: np.abs(Z - Z_tilde),
+        lambda Z, Z_tilde: Z - Z_tilde + 1e-6,
+        lambda Z, Z_tilde: (Z - Z_tilde).sum(),
+        lambda Z, Z_tilde: (Z - Z_tilde)[:-1],
+    ],
+)
+def test_a_rule_that_is_not_antisymmetric_is_refused(rule):
+    with pytest.raises(InputError, match="rule is not antisymmetric"):
+        check_antisymmetric(rule)
+    with pytest.raises(InputError, match="rule is not antisymmetric"):
+        select(*strong_data(), rule=rule)
+
+
+def test_rules_of_our_own_are_antisymmetric():
+    from knockoffs.filter import RULES
+
+    for rule in RULES.values():
+        check_antisymmetric(rule)
+    check_antisymmetric(lambda Z, Z_tilde: np.sign(Z - Z_tilde) * np.maximum(np.abs(Z), np.abs(Z_tilde)))
+
+
+# ---- rows without a target, and labels -------------------------------------------------------------------------------
+
+
+def test_rows_without_a_target_are_used_for_p_x_and_left_out_of_the_model_of_y():
+    X, y = strong_data()
+    y[::4] = np.nan
+    fitted_on = []
+
+    def spy(X, *, rng, n_jobs=None):
+        fitted_on.append(X.copy())
+        return fit_gaussian(X, rng=rng)
+
+    Sees.tables.clear()
+    statistic = ModelScore(Sees(), places, {})
+    found = select_features(
+        X, y, knockoffs=Fitted(Family(spy)), statistic=statistic, fdr=0.5, rng=np.random.default_rng(0)
+    )
+    ((seen,),) = (fitted_on,)
+    assert_array_equal(seen, X)
+    ((XX, seen_y, _),) = Sees.tables
+    assert XX.shape == (90, 16) and np.isfinite(seen_y).all()
+    assert_array_equal(seen_y, y[~np.isnan(y)])
+    assert found.X_tilde.shape == X.shape
+
+
+def mixed_data(n=60):
+    rng = np.random.default_rng(0)
+    colour = rng.choice(["blue", "green", "red"], n)
+    X = pl.DataFrame({"a": rng.standard_normal(n), "colour": colour, "b": rng.standard_normal(n)})
+    other = pl.DataFrame({"a": rng.standard_normal(n), "colour": rng.permutation(colour), "b": rng.standard_normal(n)})
+    return X, other, rng.standard_normal(n)
+
+
+def blocks_go_together():
+    """Whether a label reaches the model of y as indicators that are swapped as one, over 20 seeds."""
+    X, X_tilde, y = mixed_data()
+    halves = [
+        np.column_stack([one["a"], *(one["colour"] == level for level in ("blue", "green", "red")), one["b"]])
+        for one in (X, X_tilde)
+    ]
+    sides = []
+    for seed in range(20):
+        Sees.tables.clear()
+        found = run(X, y, knockoffs=X_tilde, rng=np.random.default_rng(seed))
+        XX = Sees.tables[-1][0]
+        assert XX.shape == (60, 10)
+        whole = []
+        for block in ([0], [1, 2, 3], [4]):
+            left, right = XX[:, block], XX[:, [j + 5 for j in block]]
+            here, there = halves[0][:, block], halves[1][:, block]
+            stays = np.array_equal(left, here) and np.array_equal(right, there)
+            moved = np.array_equal(left, there) and np.array_equal(right, here)
+            if not (stays or moved):
+                return False
+            whole.append(stays)
+        sides.append(tuple(whole))
+        assert found.W.shape == (3,)
+    return len(set(sides)) > 4  # 20 throws of three coins: fewer sides with probability 1e-4
+
+
+def test_labels_reach_the_model_of_y_as_blocks_that_are_swapped_as_one():
+    assert blocks_go_together()
+
+
+def test_indicators_that_are_swapped_one_by_one_are_seen(monkeypatch):
+    true = procedure.draw_and_score
+
+    def one_by_one(sampler, table, target, statistic, *, rng, n_jobs=None):
+        return true(sampler, table, target, Split(statistic), rng=rng, n_jobs=n_jobs)
+
+    class Split:
+        """Swap single columns of the blocks before the statistic sees them."""
+
+        def __init__(self, statistic):
+            self.statistic = statistic
+
+        def __call__(self, pair, target, **how):
+            X, X_tilde = pair.X.copy(), pair.X_tilde.copy()
+            X[:, 2], X_tilde[:, 2] = pair.X_tilde[:, 2], pair.X[:, 2]
+            return self.statistic(type(pair)(X, X_tilde, pair.feature_of), target, **how)
+
+    monkeypatch.setattr(procedure, "draw_and_score", one_by_one)
+    assert not blocks_go_together()
+
+
+# ---- tests in place of knockoffs -------------------------------------------------------------------------------------
+
+
+def test_features_are_tested_by_draws_given_the_others():
+    X, y = strong_data()
+    y[:10] = np.nan
+    found = select_by_tests(
+        X, y, knockoffs=knockoff_source("gaussian"), estimator="lasso", fdr=0.1, rng=np.random.default_rng(0)
+    )
+    assert found.method == "conditional_test"
+    assert found.selected[:5].all() and (found.p_values[:5] < 0.01).all()
+    assert np.isnan(found.W).all() and found.scores is None and np.isnan(found.threshold)
+    assert found.pair.X.shape == X.shape
+    assert "p-values" in found.explain()
+
+
+def test_a_p_x_without_conditionals_and_features_of_several_columns_are_not_tested():
+    X, y = strong_data()
+    with pytest.raises(InputError, match="cannot draw a feature given all the others"):
+        select_by_tests(X, y, knockoffs=knockoff_source(fit_gaussian(X).as_network()), rng=np.random.default_rng(0))
+    source = knockoff_source("gaussian")
+    table = source.read(X).with_groups(np.repeat(np.arange(4), 2))
+    with pytest.raises(InputError, match="conditional tests are of single columns"):
+        select_by_tests(table, y, knockoffs=source, rng=np.random.default_rng(0))

@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 
 from knockoffs.errors import InputError
-from knockoffs.options import OPTIONS
 from knockoffs.record import (
     FILES,
     PARAMETERS,
@@ -104,10 +103,6 @@ def test_a_default_p_x_of_an_earlier_version_is_the_mixture(tmp_path):
     del content["parameters"]["feature_model"]
     (tmp_path / "selection.json").write_text(json.dumps(content))
     assert read_selection(tmp_path / "selection.json").parameters["feature_model"] == "mixture"
-
-
-def test_what_is_recorded_are_the_options():
-    assert set(PARAMETERS) == {option.name for option in OPTIONS if "select" in option.where} - {"jobs"}
 
 
 def test_the_csv_says_what_the_json_says(written):

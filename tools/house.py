@@ -31,7 +31,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("procedure", "defaults", "options"),
     ("plots", "record"),
     ("report",),
-    ("estimator", "experiments"),
+    ("estimator",),
+    ("experiments",),
     ("commands",),
     ("__main__",),
 )

@@ -16,19 +16,19 @@ from knockoffs.features.gaussian import gaussian_features as gaussian_features
 from knockoffs.features.gaussian_mixture import fit_gaussian_mixture as fit_gaussian_mixture
 from knockoffs.features.gaussian_mixture import gaussian_mixture_features as gaussian_mixture_features
 from knockoffs.features.genotypes import sample_knockoffs_bed as sample_knockoffs_bed
-from knockoffs.features.hidden_markov import HiddenMarkov as HiddenMarkov
 from knockoffs.features.hidden_markov import fit_hidden_markov as fit_hidden_markov
 from knockoffs.features.hidden_markov import from_hmmlearn as from_hmmlearn
+from knockoffs.features.hidden_markov import HiddenMarkov as HiddenMarkov
 from knockoffs.features.hidden_markov.mosaic import GenotypeModel as GenotypeModel
 from knockoffs.features.hidden_markov.mosaic import HaplotypeModel as HaplotypeModel
 from knockoffs.features.hidden_markov.mosaic import Mosaic as Mosaic
 from knockoffs.features.latent.fit import fit_latent as fit_latent
-from knockoffs.features.latent.model import LatentFeatures as LatentFeatures
 from knockoffs.features.latent.model import latent_features as latent_features
-from knockoffs.features.latent_dirichlet import LatentDirichlet as LatentDirichlet
+from knockoffs.features.latent.model import LatentFeatures as LatentFeatures
 from knockoffs.features.latent_dirichlet import fit_latent_dirichlet as fit_latent_dirichlet
-from knockoffs.features.naive_bayes import NaiveBayes as NaiveBayes
+from knockoffs.features.latent_dirichlet import LatentDirichlet as LatentDirichlet
 from knockoffs.features.naive_bayes import fit_naive_bayes as fit_naive_bayes
+from knockoffs.features.naive_bayes import NaiveBayes as NaiveBayes
 from knockoffs.features.source import Brought as Brought
 from knockoffs.features.source import knockoff_source as knockoff_source
 from knockoffs.filter import false_discovery_proportion as false_discovery_proportion
@@ -42,16 +42,16 @@ from knockoffs.filter.bounds import pfer as pfer
 from knockoffs.filter.evidence import combine_draws as combine_draws
 from knockoffs.filter.evidence import e_bh as e_bh
 from knockoffs.filter.evidence import knockoff_e_values as knockoff_e_values
-from knockoffs.importance import SCORES as SCORES
 from knockoffs.importance import Score as Score
+from knockoffs.importance import SCORES as SCORES
 from knockoffs.importance.accuracy_drop import accuracy_drop as accuracy_drop
 from knockoffs.importance.best import BestOf as BestOf
-from knockoffs.importance.losses import LOSSES as LOSSES
 from knockoffs.importance.losses import Loss as Loss
+from knockoffs.importance.losses import LOSSES as LOSSES
 from knockoffs.importance.paths.follow import loss_at as loss_at
 from knockoffs.importance.paths.follow import loss_integral as loss_integral
-from knockoffs.importance.paths.lambda_path import LambdaPath as LambdaPath
 from knockoffs.importance.paths.lambda_path import lambda_path as lambda_path
+from knockoffs.importance.paths.lambda_path import LambdaPath as LambdaPath
 from knockoffs.importance.scores import Scores as Scores
 from knockoffs.importance.statistic import ModelScore as ModelScore
 from knockoffs.procedure import follow_lambda as follow_lambda
@@ -72,13 +72,13 @@ from knockoffs.sampling.sampler import KnockoffSampler as KnockoffSampler
 from knockoffs.sampling.sampler import sample_knockoffs as sample_knockoffs
 from knockoffs.sampling.swap import swap as swap
 from knockoffs.selection import Selection as Selection
-from knockoffs.table.table import Table as Table
 from knockoffs.table.table import read_table as read_table
-from knockoffs.table.target import Target as Target
+from knockoffs.table.table import Table as Table
 from knockoffs.table.target import as_target as as_target
+from knockoffs.table.target import Target as Target
 from knockoffs.testing.conditional import conditional_tests as conditional_tests
-from knockoffs.validity.verdict import Verdict as Verdict
 from knockoffs.validity.verdict import verdict as verdict
+from knockoffs.validity.verdict import Verdict as Verdict
 
 __version__: str
 __all__: list[str]

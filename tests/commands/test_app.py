@@ -14,7 +14,7 @@ import pytest
 
 import knockoffs
 from knockoffs.commands import app as cli
-from knockoffs.commands.calls import parse_options
+from knockoffs.commands.calls import parse_pairs
 from knockoffs.record import read_selection
 from knockoffs.table.files import read_table_file, take_column
 
@@ -47,7 +47,7 @@ def run_apart(*arguments, **options):
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, **options)
 
 
-SELECT = ("--target", "y", "--fdr", 0.2, "--seed", 0, "--feature-model", "gaussian")
+SELECT = ("--target", "y", "--fdr", 0.2, "--seed", 0, "--feature-model", "gaussian", "--no-verdict")
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_help_answers_at_once():
 def test_help_names_every_command_and_exits_with_0():
     result = run_apart("--help")
     assert result.returncode == 0
-    for command in ("select", "rerun", "sample", "path", "reproduce", "demo"):
+    for command in ("select", "test", "check", "rerun", "sample", "path", "reproduce", "demo"):
         assert f"  {command} " in result.stdout
 
 
@@ -169,7 +169,7 @@ def test_columns_can_be_left_out(tmp_path):
 def test_a_level_that_is_only_the_default_is_warned_of_and_one_that_was_asked_for_refused(tmp_path, capsys):
     rng = np.random.default_rng(0)
     pl.DataFrame(rng.standard_normal((40, 4)), schema=[*"abcy"]).write_csv(tmp_path / "t.csv")
-    options = ("--target", "y", "--feature-model", "gaussian", "--estimator", "lasso")
+    options = ("--target", "y", "--feature-model", "gaussian", "--estimator", "lasso", "--method", "knockoffs")
     run("select", tmp_path / "t.csv", *options, "--out", tmp_path)
     assert "warning: fdr=0.1 can never select with 3 features" in capsys.readouterr().err
     run("rerun", tmp_path / "selection.json", tmp_path / "t.csv")
@@ -182,7 +182,8 @@ def test_a_run_that_selects_nothing_says_why(tmp_path, capsys):
     table = tmp_path / "noise.csv"
     rng = np.random.default_rng(3)
     pl.DataFrame(rng.standard_normal((100, 16)), schema=[*"abcdefghijklmnop"]).write_csv(table)
-    run("select", table, "--target", "p", "--fdr", 0.1, "--feature-model", "gaussian", "--out", tmp_path)
+    options = ("--target", "p", "--fdr", 0.1, "--feature-model", "gaussian", "--method", "knockoffs", "--out", tmp_path)
+    run("select", table, *options)
     out = capsys.readouterr().out
     assert "Nothing is selected" in out
     assert out.startswith("feature (not selected)")  # the nearest, named for what they are
@@ -225,7 +226,7 @@ def test_rerun_with_other_versions_says_so(selected, tmp_path, capsys):
     [
         (lambda content: "[]", "this is not a selection.json"),
         (lambda content: "{", "cannot be read as a selection"),
-        (lambda content: json.dumps(content | {"format": 9}), "format 9, and this version reads format 1"),
+        (lambda content: json.dumps(content | {"format": 9}), "format 9, and this version reads formats 1 and 2"),
         (
             lambda content: json.dumps(content | {"parameters": {"target": "y"}}),
             "lacks the parameters 'drop', 'fdr', 'seed'",
@@ -290,7 +291,10 @@ def test_options_of_the_feature_model(tmp_path, capsys):
     run(*options, "diagonal", status=2)
     run("sample", table, "--feature-model", "hmm", *options[4:], "n_states=two", status=1)
     assert "the feature model could not be fitted with n_states='two'" in capsys.readouterr().err.splitlines()[-1]
-    assert parse_options(["n-components=[1, 2]", "a=x", "b=true"]) == {"n_components": [1, 2], "a": "x", "b": True}
+    pairs = ["n-components=[1, 2]", "a=x", "b=true"]
+    expected = {"n-components": [1, 2], "a": "x", "b": True}
+    assert parse_pairs("--feature-model-option", pairs) == expected
+    assert parse_pairs("--kind", ["a=b=ordinal"]) == {"a=b": "ordinal"}  # a column may be called so
 
 
 def test_demo_takes_the_diabetes_data_as_they_are(capsys, tmp_path):
@@ -364,7 +368,7 @@ def test_a_bad_call_exits_with_2_and_one_sentence(selected, capsys, options, mes
 def test_bad_data_exit_with_1_and_one_sentence(tmp_path, capsys, name, content, message):
     if content is not None:
         (tmp_path / name).write_text(content)
-    run("select", tmp_path / name, *SELECT, "--out", tmp_path / "out", status=1)
+    run("select", tmp_path / name, *SELECT, "--method", "knockoffs", "--out", tmp_path / "out", status=1)
     err = capsys.readouterr().err
     assert message in err.splitlines()[-1]
     assert not (tmp_path / "out").exists()
@@ -485,7 +489,7 @@ def select_target(table, folder, target, *options, status=0):
     """Select for one of the targets; the others are left out."""
     others = [name for name in ("number", "two", "three", "weight") if name != target and name not in options]
     drop = [part for name in others for part in ("--drop", name)]
-    shared = ("--feature-model", "gaussian", "--fdr", 0.25, "--seed", 2, "--out", folder)
+    shared = ("--feature-model", "gaussian", "--fdr", 0.25, "--seed", 2, "--no-verdict", "--out", folder)
     run("select", table, "--target", target, *drop, *shared, *options, status=status)
     return read_selection(folder / "selection.json") if status == 0 else None
 
@@ -557,7 +561,11 @@ def test_weights_come_from_a_column(targets, tmp_path, capsys):
 
 
 UNFIT = [
-    ("three", ["--estimator", "forest", "--importance", "coefficients"], "neither coefficients nor gradients"),
+    (
+        "three",
+        ["--estimator", "forest", "--importance", "coefficients"],
+        "estimator='forest', which has no coefficients",
+    ),
     ("three", ["--estimator", "boosting", "--importance", "gradient"], "use 'swap', 'permutation', 'swap_integral'"),
     ("three", ["--estimator", "neural", "--importance", "coefficients"], "which has no coefficients"),
     ("three", ["--estimator", "linear"], "estimator='linear' predicts a number, and y has classes"),
@@ -566,7 +574,7 @@ UNFIT = [
     ("three", ["--loss", "squared-error"], "loss='squared_error' is not for classification: use 'accuracy'"),
     ("three", ["--loss", "brier", "--importance", "coefficients"], "is not used by importance='coefficients'"),
     ("number", ["--rows", "out-of-bag"], "rows='out_of_bag' is for forests"),
-    ("number", ["--task", "classification"], "task='classification', but y holds numbers"),
+    ("number", ["--task", "classification"], "y holds numbers, for instance"),
     ("two", ["--task", "regression"], "task='regression', but y holds labels"),
     ("three", ["--feature-model", "fastphase"], "fastphase needs prefix="),
 ]
@@ -646,8 +654,9 @@ def test_reproduce_lists_what_there_is(capsys):
     run("reproduce", "--list")
     lines = capsys.readouterr().out.splitlines()
     names = [line.split()[0] for line in lines]
-    of_the_paper = ["fig1", "fig2", "fig3", "fdr", "robustness", "discovery", "schematic"]
-    assert names == [*of_the_paper, "scores", "tables", "designs", "new_user", "all"]
+    paper = ["fig1", "fig2", "fig3", "fdr", "robustness", "discovery", "schematic"]
+    assert names[:7] == paper and names[-1] == "all" and "scores" in names[7:-1]
+    assert len(set(names)) == len(names)
     assert all(len(line.split()) > 3 for line in lines)
     assert "scores" not in lines[-1]  # all are the paper's own
 
@@ -679,10 +688,12 @@ def test_the_study_of_scores_runs_by_its_name(tmp_path, monkeypatch):
     monkeypatch.setattr(score_study, "QUICK", config)
     run("reproduce", "scores", "--quick", "--device", "cpu", "--out", tmp_path, "--jobs", 1)
     table = pl.read_csv(tmp_path / "scores.csv", infer_schema_length=None)
-    assert {"setting", "model", "rows", "score", "loss", "target_fdr", "power", "power_se", "fdr"} <= set(table.columns)
+    assert {"setting", "model", "evaluation", "score", "loss", "target_fdr", "power", "power_se", "fdr"} <= set(
+        table.columns
+    )
     assert set(table["model"]) == {*few, "best of two (the default)"}
-    assert set(table["rows"]) == {"in_sample", "out_of_bag", "cross_fitted", "-"}
-    combinations = table.filter(target_fdr=0.1).select("model", "rows", "score", "loss")
+    assert set(table["evaluation"]) == {"in_sample", "out_of_bag", "cross_fitted", "-"}
+    combinations = table.filter(target_fdr=0.1).select("model", "evaluation", "score", "loss")
     assert len(combinations.unique()) == len(combinations) == 7 * 16 + 1 + 1  # coefficients, and the best
     assert table["power"].is_between(0, 1).all()
     assert "| best of two (the default) |" in (tmp_path / "scores.md").read_text(encoding="utf-8")

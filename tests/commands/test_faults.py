@@ -16,6 +16,7 @@ from knockoffs.record import read_selection
 
 SOURCE = Path(cli.__file__).resolve().parents[2]
 SELECT = ("--target", "y", "--fdr", 0.2, "--feature-model", "gaussian", "--estimator", "lasso")
+SELECT = (*SELECT, "--method", "knockoffs", "--no-verdict")
 SAMPLE = ("--feature-model", "gaussian", "--drop", "y")
 
 

@@ -16,7 +16,7 @@ def table(rng):
 
 
 def _frame(columns):
-    from knockoffs.table.reading import PlainFrame
+    from knockoffs.table.cells import PlainFrame
 
     return PlainFrame(columns)
 

@@ -16,6 +16,7 @@ from knockoffs.features.hidden_markov import fit_hidden_markov
 from knockoffs.features.naive_bayes import fit_naive_bayes
 from knockoffs.features.source import Fitted, knockoff_source
 from knockoffs.registry import imported
+from knockoffs.sampling.pair import Pair
 
 WEATHER = DiscreteNetwork(
     parents={"rain": (), "wet": ("rain",), "slippery": ("wet",)},
@@ -128,3 +129,59 @@ def test_columns_that_are_no_nodes_are_named():
     with pytest.raises(InputError, match="columns 'snow' of X are no nodes of the network, which has 'rain', 'wet'"):
         source = knockoff_source(WEATHER)
         source(source.read(frame), rng=np.random.default_rng(0))
+
+
+def table_for(takes):
+    """Small table of everything that a family takes: labels, numbers of every kind, missing cells."""
+    rng, n = np.random.default_rng(3), 60
+    size = rng.standard_normal(n)
+    columns = {}
+    if "labels" in takes:
+        columns["colour"] = np.array(["blue", "green", "red"])[np.digitize(size + rng.standard_normal(n), [-0.5, 0.7])]
+        columns["grade"] = np.array(["high", "low"])[(size > rng.standard_normal(n)).astype(int)]
+        columns["place"] = rng.choice(["east", "west"], n)
+    if "numbers" in takes and "alike" not in takes:
+        columns |= {"size": size, "weight": size + rng.standard_normal(n), "visits": rng.poisson(np.exp(size / 2))}
+    if "missing" in takes:
+        columns = {
+            name: [None if lost else value for value, lost in zip(values.tolist(), rng.random(n) < 0.1, strict=True)]
+            for name, values in columns.items()
+        }
+    return pl.DataFrame(columns)
+
+
+OPTIONS = {"naive_bayes": {"n_classes": 2}, "hmm": {"n_states": 2}, "mixture": {"n_components": 1}}
+
+
+@pytest.mark.filterwarnings("ignore:.*shrunk towards the diagonal")
+@pytest.mark.parametrize("name", [name for name in FAMILIES if name not in ("fastphase", "lda")])
+def test_every_family_takes_what_it_says_and_gives_a_pair(name):
+    """lda takes counts alone and fastphase needs files: theirs are in test_families."""
+    frame = table_for(FAMILIES[name].takes)
+    source = knockoff_source(name, OPTIONS.get(name))
+    table = source.read(frame)
+    settled = source(table, rng=np.random.default_rng(0), n_jobs=None)
+    pair = settled.sampler.sample(table.X, np.random.default_rng(1))
+    assert isinstance(pair, Pair)
+    assert pair.X.shape == pair.X_tilde.shape == frame.shape
+    assert np.isfinite(pair.X).all() and np.isfinite(pair.X_tilde).all()  # missing cells are filled
+    np.testing.assert_array_equal(pair.X[~np.isnan(table.X)], table.X[~np.isnan(table.X)])  # and nothing else is
+    assert (pair.X != pair.X_tilde).any(axis=0).all()
+    back = table.decode(pair.X_tilde)
+    assert back.columns == frame.columns
+    if "labels" in FAMILIES[name].takes:  # a Gaussian makes fractions of whole numbers
+        assert back.schema == frame.schema
+    for column in frame.columns:
+        if frame[column].dtype == pl.String:
+            assert set(back[column]) <= set(frame[column].drop_nulls())
+
+
+@pytest.mark.parametrize("name", [name for name, family in FAMILIES.items() if "missing" not in family.takes])
+def test_what_a_family_does_not_take_is_refused_by_the_column(name):
+    frame = table_for(FAMILIES[name].takes)
+    hole = frame.with_columns(pl.when(pl.arange(len(frame)) == 4).then(None).otherwise(frame.columns[0]).alias("hole"))
+    with pytest.raises(InputError, match="X contains NaN in column 'hole', the first in row 4"):
+        knockoff_source(name).read(hole)
+    if "labels" not in FAMILIES[name].takes:
+        with pytest.raises(InputError, match="labels, not numbers, in column 'city', for instance 'Basel'"):
+            knockoff_source(name).read(frame.with_columns(city=pl.Series(["Bern", "Basel"] * 30)))

@@ -1,5 +1,8 @@
 """The page in a real browser: nothing from outside, no script of the data, and a slider that tells the truth."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -8,6 +11,8 @@ from knockoffs.report.levels import stops
 from knockoffs.report.page import page
 from knockoffs.report.words import short
 from knockoffs.report.write import write_report
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -130,3 +135,17 @@ def brightness(colour):
 def contrast(one, other):
     low, high = sorted((brightness(one), brightness(other)))
     return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_finds_nothing_that_hinders(browser, make, hostile, rng, tmp_path, dark):
+    place = Path(os.environ.get("AXE_CORE", ROOT / "node_modules" / "axe-core" / "axe.min.js"))
+    if not place.is_file():
+        pytest.skip("axe-core is not here: npm install axe-core, or set AXE_CORE to its axe.min.js")
+    draws = np.abs(rng.standard_normal((4, len(hostile))))
+    tested = make(["a", "b"], p_values=np.array([0.01, 0.5]))
+    for selection in (make(list(hostile), draws[0]), make(list(hostile), draws=draws), tested):
+        browser.open(write_report(Facts(selection), tmp_path / "report.html"), dark=dark)
+        browser.run(place.read_text(encoding="utf-8") + ";0")
+        found = browser.run("axe.run(document).then(found => found.violations.map(v => v.id + ': ' + v.nodes[0].html))")
+        assert found == []

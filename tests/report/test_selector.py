@@ -54,6 +54,7 @@ def test_the_command_writes_the_report_and_its_command_makes_it_again(fitted, tm
     assert "Lambda paths" not in html
     assert run([*call, "--report", "paths.html", "--report-paths"]) == 0
     assert "Lambda paths" in (tmp_path / "paths.html").read_text(encoding="utf-8")
+    capsys.readouterr()
     (tmp_path / "mine.html").write_text("mine")
     for place, word in (("mine.html", "--force"), ("t.csv", ".html"), ("no/r.html", "no such folder")):
         assert run([*call, "--report", place]) == 1

@@ -8,7 +8,8 @@ import scipy.sparse
 
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.filter import check_level
-from knockoffs.table.table import as_table, check_knockoffs
+from knockoffs.table.coding import check_knockoffs
+from knockoffs.table.table import as_table
 from knockoffs.table.target import check_target, check_weights
 
 VALUES = np.array([[1.5, -2.0, 3.0], [0.0, 4.0, 5.5], [7.0, 8.0, 9.0]])

@@ -10,7 +10,7 @@ from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression
 
 from knockoffs.errors import InputError
-from knockoffs.testing.conditional import N_PILOT, conditional_tests, p_value_of
+from knockoffs.testing.conditional import N_PILOT, conditional_tests, p_value_of, resampling
 from knockoffs.testing.distil import distil
 from knockoffs.testing.sequential import sequential_p_value
 from knockoffs.testing.statistic import residual_statistic
@@ -88,7 +88,7 @@ def test_draws_that_forget_the_other_features_are_seen_exactly():
 
 def p_of(model, j, X, y, *, kind="number", max_draws, rng):
     options = {"kind": kind, "nominal": False, "response_model": "lasso", "enough": 20, "encode": None}
-    return p_value_of(model, j, X, y, max_draws=max_draws, rng=rng, **options)[0]
+    return p_value_of(resampling(model, X, rng), j, X, y, max_draws=max_draws, rng=rng, **options)[0]
 
 
 SIGMA = toeplitz(0.7 ** np.arange(4))

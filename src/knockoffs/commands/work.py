@@ -63,9 +63,8 @@ def run_on_frame(
 
         called = {"called": parameters["target"], "parameters": parameters, "data": about, "warnings": said}
         called["path"] = selector.lambda_path() if paths and selector.p_values_ is None else None
-        write_report(
-            facts_of(selector, **called, versions=record.versions), report, force=True
-        )  # checked before the work
+        facts = facts_of(selector, **called, versions=record.versions)
+        write_report(facts, report, force=True)  # its place was checked before the work
         say(f"wrote {report}")
     return record
 

@@ -36,8 +36,8 @@ from knockoffs.filter import knockoff_filter
 from knockoffs.procedure import draw_and_score
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import NetworkSampler
+from knockoffs.table.cells import PlainFrame
 from knockoffs.table.columns import Column
-from knockoffs.table.reading import PlainFrame
 from knockoffs.table.table import Table, read_table
 from knockoffs.table.target import as_target
 

@@ -233,7 +233,7 @@ def run(config: Config, rng: Generator, context: Context) -> Rows:
             continue
         work += [(package, name, target) for name, target in TABLES[package].items()]
     with ThreadPoolExecutor(config.at_a_time) as pool:
-        return list(pool.map(lambda job: kept(config.seconds, *job, context), work))
+        return list(pool.map(lambda job: kept(config.seconds, job[0], job[1], job[2], context), work))
 
 
 def kept(seconds: float, package: str, name: str, target: str, context: Context) -> Row:

@@ -22,7 +22,8 @@ from knockoffs.registry import check_options, find, imported
 from knockoffs.sampling.network import BayesianNetwork
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler
-from knockoffs.table.table import Kinds, Table, check_knockoffs, code_by, code_whole_numbers, read_table
+from knockoffs.table.coding import check_knockoffs, code_by, code_whole_numbers
+from knockoffs.table.table import Kinds, Table, read_table
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
-from inspect import signature
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -41,7 +40,7 @@ def command_of(parameters: Mapping[str, Any], file: str, method: str | None = No
 
 def python_of(selector: Any) -> str:
     """Python lines that make a selection again, with every parameter that is not at its default."""
-    defaults = {name: p.default for name, p in signature(type(selector).__init__).parameters.items() if name != "self"}
+    defaults = type(selector)().get_params(deep=False)
     words, named = [], []
     for name, value in selector.get_params(deep=False).items():
         if isinstance(value, Plain) and isinstance(defaults[name], Plain) and value == defaults[name]:

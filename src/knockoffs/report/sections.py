@@ -174,7 +174,7 @@ def _what_columns_mean(facts: Facts) -> str:
     )
     if "direction" in facts.headings:
         high = facts.high_label
-        of = f" (of {named(high, 30)})" if high is not None else ""
+        of = f" (of “{named(high, 30)}”)" if high is not None else ""
         words.append(
             f"The last column is the rank correlation with the target{of}, of the feature alone: given the others, its "
             "effect may have the other sign."

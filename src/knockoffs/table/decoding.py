@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
+from knockoffs.table.cells import DAY, is_missing
 from knockoffs.table.columns import Column
-from knockoffs.table.reading import DAY, is_missing, zone_of
+from knockoffs.table.reading import zone_of
 
 
 def own_values(column: Column, values: NDArray) -> NDArray:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import KnockoffWarning, name_some
+from knockoffs.table.cells import Problem, Raw, dates_in_text, is_number, stray
 from knockoffs.table.columns import SCALE, Column
-from knockoffs.table.reading import Problem, Raw, dates_in_text, is_number, stray
 
 FEWEST_CELLS = 10  # a column with most of its cells missing needs so many observed ones,
 MOST_MISSING = 0.95  # and may lack this share of them: the rest says too little about its law

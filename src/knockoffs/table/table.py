@@ -7,7 +7,6 @@ data is refused here, in one pass, so that the rest of the package trusts what i
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,20 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError, KnockoffWarning, name_some, unknown_option
+from knockoffs.errors import InputError, name_some, unknown_option
+from knockoffs.table.cells import PlainFrame, Problem, Raw, is_missing
 from knockoffs.table.columns import CODED, Column, Design, design, overrule, recognise_kinds
 from knockoffs.table.decoding import dates_like, from_days, narwhals_series, own_values, pandas_series
 from knockoffs.table.groups import Groups, as_groups, auto_groups, score_correlation
-from knockoffs.table.reading import (
-    PlainFrame,
-    Problem,
-    Raw,
-    is_frame,
-    is_missing,
-    is_pandas,
-    is_sparse,
-    read_columns,
-)
+from knockoffs.table.reading import is_frame, is_pandas, is_sparse, read_columns
 from knockoffs.table.suspects import dates_from_text, suspicious_columns, warn_of_indexes, warn_of_rows
 
 __all__ = [
@@ -40,8 +31,6 @@ __all__ = [
     "Table",
     "as_table",
     "check_finite",
-    "check_knockoffs",
-    "code_whole_numbers",
     "is_frame",
     "is_missing",
     "is_pandas",
@@ -352,7 +341,7 @@ def as_table(
         _refuse_labels(raw, argument)
     for j, column in enumerate(raw.columns):
         if levels and column.name in levels and column.dtype in CODED:
-            raw.X[:, j], raw.columns[j] = _recoded(raw.X[:, j], column, levels[column.name], argument)
+            raw.X[:, j], raw.columns[j] = recoded(raw.X[:, j], column, levels[column.name], argument)
     _check_shape(raw.X, argument, min_rows)
     check_finite(raw.X, [column.name for column in raw.columns], argument)
     return Table(raw.X, recognise_kinds(raw.X, raw.columns, raw.ordered), raw.named, X)
@@ -388,7 +377,7 @@ def _refuse_labels(raw: Raw, argument: str) -> None:
         )
 
 
-def _recoded(values: NDArray, column: Column, known: Sequence[Any], argument: str) -> tuple[NDArray, Column]:
+def recoded(values: NDArray, column: Column, known: Sequence[Any], argument: str) -> tuple[NDArray, Column]:
     """Codes of the levels in the order of a fitted family, which may call True "True"."""
     present = column.levels or ()
     place = {str(level): k for k, level in enumerate(known)}
@@ -403,33 +392,6 @@ def _recoded(values: NDArray, column: Column, known: Sequence[Any], argument: st
     missing = np.isnan(values)
     new = np.where(missing, np.nan, codes[np.where(missing, 0, values).astype(np.intp)]) if present else values
     return new, replace(column, levels=tuple(own.get(str(level), level) for level in known))
-
-
-def code_by(table: Table, levels: Mapping[str, Sequence[Any]], argument: str = "X") -> Table:
-    """Table whose labels have the codes that a fitted family has for them."""
-    X, columns = table.X.copy(), list(table.columns)
-    for j, column in enumerate(columns):
-        if column.name in levels and column.dtype in CODED:
-            X[:, j], columns[j] = _recoded(X[:, j], column, levels[column.name], argument)
-    return replace(table, X=X, columns=tuple(columns))
-
-
-def code_whole_numbers(table: Table, most: int = 100) -> Table:
-    """Table whose columns of whole numbers are codes of their distinct values, for families of discrete features.
-
-    >>> code_whole_numbers(as_table([[3], [7], [3]])).X.tolist()
-    [[0.0], [1.0], [0.0]]
-    """
-    X, columns = table.X.copy(), list(table.columns)
-    for j, column in enumerate(columns):
-        if column.levels is not None or not np.array_equal(np.rint(X[:, j]), X[:, j]):
-            continue
-        values, codes = np.unique(X[:, j], return_inverse=True)
-        if len(values) <= most:
-            X[:, j] = codes
-            levels = values.astype(np.int64) if column.dtype == "integer" else values
-            columns[j] = replace(column, levels=tuple(levels.tolist()))
-    return replace(table, X=X, columns=tuple(columns))
 
 
 def check_finite(X: NDArray[np.float64], names: Sequence[str], argument: str = "X") -> None:
@@ -450,40 +412,6 @@ def check_finite(X: NDArray[np.float64], names: Sequence[str], argument: str = "
         f"{argument} contains {found} in {_columns(bad)}, the first in row {i}, column {names[j]!r}: "
         "drop or impute these values before the selection; fill them in by a model of the features, not of the target."
     )
-
-
-def check_knockoffs(knockoffs: Any, table: Table) -> NDArray[np.float64]:
-    """Check knockoffs that were brought along: the shape and names of X, numbers, and not X itself."""
-    levels = {column.name: column.levels for column in table.columns if column.levels is not None}
-    named = as_table(knockoffs, labels=bool(levels), levels=levels, argument="knockoffs")
-    X_tilde = named.X
-    if is_pandas(knockoffs) and is_pandas(table.native) and len(knockoffs) == len(table):
-        if not knockoffs.index.equals(table.native.index):
-            raise InputError(
-                "knockoffs and X have different indexes: bring the rows in one order (knockoffs.loc[X.index]), or "
-                "reset both indexes if the rows do belong together."
-            )
-    if X_tilde.shape != table.X.shape:
-        raise InputError(
-            f"knockoffs have shape {X_tilde.shape} and X has shape {table.X.shape}: they must be the same."
-        )
-    if named.named and table.named and named.names != table.names:
-        j = next(j for j, (a, b) in enumerate(zip(named.names, table.names, strict=True)) if a != b)
-        raise InputError(
-            f"column {j} is called {named.names[j]!r} in knockoffs and {table.names[j]!r} in X: "
-            "bring them in one order."
-        )
-    if np.array_equal(X_tilde, table.X):
-        raise InputError("knockoffs are equal to X: copies are valid knockoffs, but nothing can be selected with them.")
-    same = np.flatnonzero((X_tilde == table.X).all(axis=0))
-    if same.size:
-        listed = name_some([table.names[j] for j in same])
-        warnings.warn(
-            f"knockoffs equal X in {same.size} columns ({listed}), which can never be selected.",
-            KnockoffWarning,
-            stacklevel=3,
-        )
-    return X_tilde
 
 
 def _columns(names: Sequence[str]) -> str:

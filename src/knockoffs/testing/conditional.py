@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -122,9 +123,11 @@ def conditional_tests(
         y = np.unique(y, return_inverse=True)[1]
     options: dict[str, Any] = {"encode": encode, "kind": kind, "response_model": response_model}
     options |= {"max_draws": max_draws, "enough": enough}
+    streams = rng.spawn(d)
+    draw = resampling(model, X, rng.spawn(1)[0])
     answers = Parallel(n_jobs=n_jobs)(
-        delayed(p_value_of)(model, j, X, y, rng=stream, nominal=j in nominal, **options)
-        for j, stream in enumerate(rng.spawn(d))
+        delayed(p_value_of)(draw, j, X, y, rng=stream, nominal=j in nominal, **options)
+        for j, stream in enumerate(streams)
     )
     p_values = np.array([p for p, _, _ in answers])
     q_values = adjust_p_values(p_values, adjustment)
@@ -141,8 +144,22 @@ def conditional_tests(
     return Tested(names, p_values, q_values, q_values <= fdr, n_draws, notes)
 
 
+Draw = Callable[[int, Generator, int], NDArray]  # (j, rng, n_draws) -> (n_draws, n)
+
+
+def resampling(model: Conditional, X: NDArray, rng: Generator) -> Draw:
+    """How columns are drawn anew: given the others, or given the others and what is hidden, where that is cheaper."""
+    if hasattr(model, "resampler"):
+        return model.resampler(X, rng).draw
+    return partial(_draw_given_others, model, X)
+
+
+def _draw_given_others(model: Conditional, X: NDArray, j: int, rng: Generator, n_draws: int) -> NDArray:
+    return model.conditional(j, X, rng, n_draws)
+
+
 def p_value_of(
-    model: Conditional,
+    draw: Draw,
     j: int,
     X: NDArray,
     y: NDArray,
@@ -161,11 +178,11 @@ def p_value_of(
     distilled = distil(
         rest if encode is None else encode(rest, j), y, kind=kind, model=response_model, rng=distil_stream
     )
-    pilot = np.asarray(model.conditional(j, X, pilot_stream, N_PILOT), dtype=float)
+    pilot = np.asarray(draw(j, pilot_stream, N_PILOT), dtype=float)
     statistic = residual_statistic(distilled.weights, pilot, n_residuals=distilled.n_residuals, nominal=nominal)
     p, n_draws = sequential_p_value(
         float(statistic(X[None, :, j])[0]) - 1e-9,  # a draw equal to X_j is a tie, whatever rounding says
-        lambda m: statistic(np.asarray(model.conditional(j, X, draw_stream, m), dtype=float)),
+        lambda m: statistic(np.asarray(draw(j, draw_stream, m), dtype=float)),
         max_draws=max_draws,
         enough=enough,
         batch=max(1, min(200, CELLS // len(X))),

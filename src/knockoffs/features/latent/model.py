@@ -30,6 +30,7 @@ from knockoffs.features.latent.density import log_densities
 from knockoffs.features.latent.kinds import KINDS
 from knockoffs.features.latent.margins import Margin, Steps, read_cells, write_values
 from knockoffs.features.latent.nominal import Nominal
+from knockoffs.features.latent.resampling import LatentResampler
 from knockoffs.sampling.conjugates.gaussian import Gaussian
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
 from knockoffs.sampling.pair import Pair
@@ -197,6 +198,10 @@ class LatentFeatures:
             sweep(L, K, cells, self.layout, self.law, rng=rng, n_sweeps=1 if exact else THIN, n_jobs=n_jobs)
             out[draw] = self.margins[j].write(L[:, own])
         return out
+
+    def resampler(self, X: NDArray, rng: Generator, *, n_jobs: int | None = None) -> LatentResampler:
+        """Draws of single columns for conditional tests, given one draw of (K, L): no draw needs a chain."""
+        return LatentResampler(self, *self.draw_hidden(X, rng, n_jobs=n_jobs))
 
     def say(self, names: Sequence[str] | None = None) -> str:
         """Tell in one sentence what P^X is and how it was fitted."""

@@ -1,0 +1,45 @@
+"""Columns drawn anew given what is hidden: their law, and p-values that are uniform where nothing matters."""
+
+import numpy as np
+from scipy.stats import kstest
+
+from knockoffs.features.latent.margins import Affine, Steps
+from knockoffs.features.latent.model import latent_features
+from knockoffs.testing.conditional import conditional_tests
+
+R = np.array([[1.0, 0.7, 0.5], [0.7, 1.0, 0.6], [0.5, 0.6, 1.0]])
+HALF = Steps(np.array([0.0, 1.0]), np.array([-np.inf, 0.0, np.inf]))
+THIRDS = Steps(np.array([1.0, 2.0, 3.0]), np.array([-np.inf, -0.5, 0.6, np.inf]))
+
+
+def model(**classes):
+    return latent_features(
+        [HALF, THIRDS, Affine()], **({"weights": [1.0], "means": [[0, 0, 0]], "covariances": [R]} | classes)
+    )
+
+
+def test_a_column_and_its_draws_have_one_law_together_with_the_others():
+    """Means of products with each other column: 5 standard errors (of 0.007), false alarm about 1e-5 for all."""
+    rng = np.random.default_rng(0)
+    law = model(weights=[0.4, 0.6], means=[[1, 0, 0], [-0.5, 0.3, 0]], covariances=[R, np.eye(3)])
+    X = law.sample(20_000, rng)
+    resampler = law.resampler(X, rng)
+    for j in range(3):
+        (drawn,) = resampler.draw(j, rng, 1)
+        assert set(np.unique(drawn)) <= set(np.unique(X[:, j])) or j == 2
+        for other in (k for k in range(3) if k != j):
+            z = (X[:, j] - drawn) * (X[:, other] - X[:, other].mean())
+            assert abs(z.mean()) < 5 * z.std() / np.sqrt(len(z))
+        assert abs((X[:, j] - drawn).mean()) < 5 * (X[:, j] - drawn).std() / np.sqrt(len(X))
+
+
+def test_p_values_of_nulls_are_uniform():
+    """The target depends on the third column, which the first two resemble: 240 nulls, false failure 1e-4."""
+    law, p_values = model(), []
+    for rng in np.random.default_rng(1).spawn(120):
+        X = law.sample(120, rng)
+        y = X[:, 2] + 0.5 * rng.standard_normal(120)
+        tested = conditional_tests(law, X, y, kind="number", rng=rng, response_model="lasso", max_draws=99)
+        p_values += tested.p_values[:2].tolist()
+    uniform = np.array(p_values) - np.random.default_rng(2).random(240) / 100  # multiples of a hundredth, smoothed
+    assert kstest(uniform, "uniform").pvalue > 1e-4
