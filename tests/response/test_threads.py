@@ -1,6 +1,5 @@
 """Threads by what the work is worth and the machine gives."""
 
-import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
@@ -31,15 +30,3 @@ def test_the_quota_of_a_container_counts(written, expected, monkeypatch):
     monkeypatch.setattr(threads.os, "sched_getaffinity", lambda _: set(range(64)), raising=False)
     monkeypatch.setattr(threads.Path, "read_text", lambda self: written)
     assert threads.available_cores() == expected
-
-
-def test_the_answer_does_not_depend_on_the_threads(monkeypatch):
-    from knockoffs import KnockoffSelector
-
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((150, 12))
-    y = X[:, 0] * X[:, 1] + 0.1 * rng.standard_normal(150)
-    options = {"feature_model": "gaussian", "estimator": "boosting", "verdict": False, "random_state": 0}
-    one = KnockoffSelector(0.3, **options).fit(X, y).W_
-    monkeypatch.setattr(threads, "SMALL", 0)
-    np.testing.assert_allclose(KnockoffSelector(0.3, **options).fit(X, y).W_, one, rtol=1e-6, atol=1e-12)
