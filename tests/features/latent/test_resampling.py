@@ -43,3 +43,19 @@ def test_p_values_of_nulls_are_uniform():
         p_values += tested.p_values[:2].tolist()
     uniform = np.array(p_values) - np.random.default_rng(2).random(240) / 100  # multiples of a hundredth, smoothed
     assert kstest(uniform, "uniform").pvalue > 1e-4
+
+
+def test_the_law_of_a_coordinate_given_the_others_is_that_of_the_algebra():
+    """Mean and covariance by Schur complements of each class's covariance, to rounding."""
+    means, covariances = [[1, 0, 0], [-0.5, 0.3, 0]], [R, 0.4 * R + 0.6 * np.eye(3)]
+    law = model(weights=[0.4, 0.6], means=means, covariances=covariances)
+    resampler = law.resampler(law.sample(40, np.random.default_rng(0)), np.random.default_rng(1))
+    for j in range(3):
+        rest = [k for k in range(3) if k != j]
+        found, factors = resampler._law(np.array([j]))
+        for k, (mean, S) in enumerate(zip(np.array(means), covariances, strict=True)):
+            slope = np.linalg.solve(S[np.ix_(rest, rest)], S[rest, j])
+            rows = resampler.K == k
+            expected = mean[j] + (resampler.L[np.ix_(rows, rest)] - mean[rest]) @ slope
+            np.testing.assert_allclose(found[rows, 0], expected, atol=1e-10)
+            np.testing.assert_allclose(factors[k] @ factors[k].T, [[S[j, j] - S[j, rest] @ slope]], atol=1e-10)
