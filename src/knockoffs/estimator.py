@@ -33,6 +33,7 @@ from knockoffs.filter import RULES, check_fdr, check_level, check_offset
 from knockoffs.filter.evidence import WAYS
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.procedure import select_by_tests, select_features
+from knockoffs.progress import showing
 from knockoffs.registry import find, key_of
 from knockoffs.response.threads import worthwhile_threads
 from knockoffs.seeds import as_generator
@@ -104,6 +105,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         Everything random is drawn from it. NumPy's global state is never used: None is fresh entropy.
     n_jobs : int, optional
         Jobs at a time. The answer does not depend on it.
+    verbose : bool
+        Whether progress is shown on standard error: a bar on a terminal, a line every half minute elsewhere.
 
     Attributes
     ----------
@@ -168,6 +171,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         rule: object = "difference",
         random_state: object = None,
         n_jobs: int | None = None,
+        verbose: bool = False,
     ) -> None:
         self.fdr = fdr
         self.feature_model = feature_model
@@ -192,6 +196,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.rule = rule
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
         """Draw knockoffs of X, score features and knockoffs by a model of y, and select.
@@ -235,7 +240,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         common["rng"] = as_generator(self.random_state)
         self._generator = deepcopy(common["rng"])  # as it was: lambda paths follow the same draw
         notes = {"task": target.note, **why, **self._said_of_groups(table)}
-        with worthwhile_threads(table.X.size):
+        with showing(bool(self.verbose)), worthwhile_threads(table.X.size):
             if method == "conditional_test":
                 model = "best" if self.estimator is None else self.estimator
                 self.selection_ = select_by_tests(table, target, estimator=model, notes=notes, **common)
@@ -311,7 +316,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         from knockoffs.plots.paths import follow_selector
 
         check_is_fitted(self)
-        return follow_selector(self, lams, fake)
+        with showing(bool(self.verbose)):
+            return follow_selector(self, lams, fake)
 
     def report(self, path: str | os.PathLike[str], *, paths: bool = False, force: bool = False) -> None:
         """Write the answer as a page, one file that opens in any browser without a network.

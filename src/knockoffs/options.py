@@ -211,6 +211,7 @@ OPTIONS: tuple[Option, ...] = (
         where=("select",),
     ),
     Option("jobs", None, "Jobs at a time; the answer does not depend on it.", int, where=ALL, parameter="n_jobs"),
+    Option("verbose", False, "Show progress, as the commands always do.", bool, where=("selector",)),
 )
 NOT_RECORDED = ("report", "report_paths", "jobs")  # the answer does not depend on them
 

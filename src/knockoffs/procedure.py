@@ -21,7 +21,7 @@ from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.importance.paths.moves import Fake
 from knockoffs.importance.scores import NamedScores, Scores, mean_of
 from knockoffs.importance.statistic import ModelScore, Scored, Statistic
-from knockoffs.progress import track
+from knockoffs.progress import stage, track
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler
 from knockoffs.selection import Selection
@@ -203,6 +203,7 @@ def prepare(
     table = knockoffs.read(X)
     target = as_target(y, table)
     streams = Streams(*rng.spawn(4))
+    stage("fitting P^X")
     return table, target, knockoffs(table, rng=streams.fit, n_jobs=n_jobs), streams
 
 
@@ -234,6 +235,7 @@ def judge(pair: Pair, table: Table, rng: Generator, n_jobs: int | None) -> Verdi
     """Verdict on the knockoffs; none of a table too small to tell."""
     if len(pair) < FEWEST_JUDGED:
         return None
+    stage("comparing knockoffs with features")
     return give_verdict(pair, names=table.names, kinds=table.kinds, rng=rng, n_jobs=n_jobs)
 
 
@@ -292,10 +294,12 @@ def draw_and_score(
 ) -> Draw:
     """Draw knockoffs, and score features and knockoffs."""
     draw_stream, swap_stream, score_stream = rng.spawn(3)
+    stage("drawing knockoffs")
     drawn = sampler.sample(table.X, draw_stream)
     pair = Pair(drawn.X, drawn.X_tilde, check_swaps(drawn.feature_of, table.feature_of))
     known = pair.rows(target.known_rows)  # P^X uses the rows without a target too
     seen = known.map(design(table.columns, table.feature_of))
+    stage("scoring features and knockoffs")
     score = partial(statistic, target=target, rng=score_stream, n_jobs=n_jobs)
     scored = score_swapped([seen], lambda pairs: [score(pairs[0])], [swap_stream])[0]
     return Draw(pair, scored.scores, scored.notes, scored.used)
