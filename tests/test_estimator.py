@@ -12,7 +12,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline, make_union
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
 from knockoffs.errors import InputError, KnockoffWarning
@@ -51,7 +52,9 @@ def test_scikit_learns_own_checks_pass(feature_model):
         # the checks fit tables of two columns and of sixteen rows, about which we warn
         warnings.simplefilter("ignore")
         results = check_estimator(
-            KnockoffSelector(feature_model=feature_model, method="knockoffs"), on_fail=None, on_skip=None
+            KnockoffSelector(feature_model=feature_model, method="knockoffs", if_empty="empty"),
+            on_fail=None,
+            on_skip=None,
         )
     failed = {result["check_name"]: result["exception"] for result in results if result["status"] == "failed"}
     skipped = {result["check_name"] for result in results if result["status"] == "skipped"}
@@ -349,8 +352,67 @@ def test_it_says_why_nothing_was_selected():
     text = selector.explain()
     assert "Nothing is selected" in text
     assert "Knockoff+ at 0.1 selects 10 features or more, or none: 10 if no knockoff beats them" in text
-    with pytest.warns(UserWarning, match="No features were selected"):
-        assert selector.transform(X).shape == (300, 0)
+
+
+def noise_data():
+    X, _ = regression_data()
+    return X, np.random.default_rng(5).standard_normal(len(X))
+
+
+def test_an_empty_selection_ends_a_pipeline_in_a_sentence_that_names_the_option():
+    X, y = noise_data()
+    pipeline = Pipeline([("select", quick(0.1, method="knockoffs")), ("model", LinearRegression())])
+    with pytest.raises(InputError, match=r"nothing is selected.*if_empty='best' keeps .*if_empty='empty' gives"):
+        pipeline.fit(as_frame(X), y)
+    selector = quick(0.1, method="knockoffs").fit(X, y)
+    assert not selector.get_support().any()  # which is the answer, and no error
+    assert len(selector.get_feature_names_out()) == 0
+
+
+@pytest.mark.parametrize("method", ["knockoffs", "conditional_test"])
+def test_the_best_feature_can_be_kept_where_nothing_is_selected(method):
+    X, y = noise_data()
+    selector = quick(0.1, method=method, if_empty="best").set_output(transform="pandas")
+    pipeline = Pipeline([("select", selector), ("model", LinearRegression())])
+    with pytest.warns(KnockoffWarning, match=r"the best feature, 'gene \d+', is kept .* nothing is promised of it"):
+        pipeline.fit(as_frame(X), y)
+    best = np.argmax(selector.W_) if method == "knockoffs" else np.argmin(selector.p_values_)
+    assert not selector.selection_.selected.any() and "Nothing is selected" in selector.explain()
+    assert list(selector.get_support(indices=True)) == [best]
+    assert list(selector.transform(as_frame(X)).columns) == [f"gene {best}"] == list(selector.get_feature_names_out())
+    assert pipeline.predict(as_frame(X)).shape == (300,)
+
+
+def test_the_best_feature_is_a_group_where_columns_are_grouped_and_none_that_was_dropped():
+    X, y = noise_data()
+    groups = {f"gene {j}": f"pathway {j // 2}" for j in range(1, N_COLUMNS)}
+    options = {"method": "knockoffs", "groups": groups, "drop": ["gene 0"], "if_empty": "best"}
+    with pytest.warns(KnockoffWarning, match="the best feature, 'pathway"):
+        selector = quick(0.2, **options).fit(as_frame(X), y)
+    best = selector.selection_.feature_names[np.argmax(selector.W_)]
+    assert list(selector.get_feature_names_out()) == [name for name, group in groups.items() if group == best]
+
+
+@pytest.mark.parametrize("library", ["default", "pandas", "polars"])
+def test_a_table_without_columns_can_be_passed_on(library):
+    X, y = noise_data()
+    given = {"default": X, "pandas": as_frame(X).set_index(np.arange(300)[::-1]), "polars": as_frame(X, pl)}[library]
+    selector = quick(0.1, method="knockoffs", if_empty="empty").set_output(transform=library)
+    empty = selector.fit(given, y).transform(given)
+    assert type(empty) is type(given) and empty.shape[1] == 0
+    if library == "pandas":
+        np.testing.assert_array_equal(empty.index, given.index)
+    union = make_union(selector, FunctionTransformer(np.negative))
+    np.testing.assert_array_equal(union.fit_transform(X, y), -X)
+
+
+def test_a_selection_is_passed_on_whatever_is_done_with_an_empty_one():
+    X, y = regression_data()
+    found = [quick(if_empty=how).fit(X, y).transform(X) for how in ("raise", "best", "empty")]
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+    with pytest.raises(InputError, match="if_empty='bets'.*Did you mean 'best'"):
+        quick(if_empty="bets").fit(X, y)
 
 
 def test_what_was_chosen_by_default_is_noted():

@@ -13,7 +13,7 @@ from knockoffs.record import PARAMETERS
 
 CALLED_OTHERWISE = {"seed": "random_state", "jobs": "n_jobs"}
 OF_THE_DATA = {"drop", "knockoffs"}  # taken from the table or read from a file before the selector is made
-OF_PYTHON = {"verbose"}  # what the commands have no choice of
+OF_PYTHON = {"if_empty", "verbose"}  # what the commands have no choice of
 
 
 def parameters_of_the_selector():

@@ -27,6 +27,7 @@ FEW_DISCOVERIES = 2.0  # times 1 / fdr: with fewer features knockoffs would have
 METHODS = ("auto", "knockoffs", "conditional_test")
 CONDITIONAL_FAMILIES = ("auto", "latent", "gaussian", "mixture", "naive_bayes", "hmm", "network")
 TEST_MODELS = ("best", "lasso", "boosting")  # models of y that conditional tests take by name
+IF_EMPTY = ("raise", "best", "empty")  # what transform does where nothing is selected
 BEST = "best"  # the default model of y: of these, the one that predicts held-out rows best
 BEST_OF = ("lasso", "boosting")
 WIDE = 2  # columns a row, beyond which boosting costs most of the time and hardly ever predicts better

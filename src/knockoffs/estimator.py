@@ -20,6 +20,7 @@ from knockoffs.defaults import (
     DEFAULT_FDR,
     DEFAULT_FEATURE_MODEL,
     FEW_DISCOVERIES,
+    IF_EMPTY,
     METHODS,
     TEST_MODELS,
     choose,
@@ -105,6 +106,10 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         Everything random is drawn from it. NumPy's global state is never used: None is fresh entropy.
     n_jobs : int, optional
         Jobs at a time. The answer does not depend on it.
+    if_empty : {"raise", "best", "empty"}
+        What ``transform`` and ``get_support`` make of an empty selection, for the next step of a Pipeline: an error;
+        the best feature (of the largest W, or the smallest p-value), of which nothing is promised; or no columns.
+        ``selection_`` is the same in each case.
     verbose : bool
         Whether progress is shown on standard error: a bar on a terminal, a line every half minute elsewhere.
 
@@ -171,6 +176,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         rule: object = "difference",
         random_state: object = None,
         n_jobs: int | None = None,
+        if_empty: str = "raise",
         verbose: bool = False,
     ) -> None:
         self.fdr = fdr
@@ -196,6 +202,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.rule = rule
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.if_empty = if_empty
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
@@ -233,6 +240,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         rule = self.rule if callable(self.rule) else find(RULES, "rule", str(self.rule))
         n_draws = _count(self.n_draws, "n_draws", 1)
         find(dict.fromkeys(WAYS), "level", str(self.level))
+        find(dict.fromkeys(IF_EMPTY), "if_empty", str(self.if_empty))
         method, why = self._method(table, target, fdr, offset, n_draws)
         validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
 
@@ -265,9 +273,31 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.feature_model_ = self.selection_.feature_model
         self.verdict_ = self.selection_.verdict
         self.knockoffs_ = table.decode(self.selection_.X_tilde)
-        self._support = np.zeros(len(table.columns) if kept is None else len(kept), dtype=bool)
-        self._support[slice(None) if kept is None else kept] = self.selection_.selected[table.feature_of]
+        self._support = _columns_of(self.selection_.selected, table, kept)
+        surest = self.selection_.surest_first[0]
+        self._best = _columns_of(np.arange(len(table.feature_names)) == surest, table, kept)
+        if not self._support.any() and self.if_empty == "best":
+            warnings.warn(
+                f"nothing is selected: the best feature, {table.feature_names[surest]!r}, is kept by transform "
+                "(if_empty='best'), and nothing is promised of it.",
+                KnockoffWarning,
+                stacklevel=2,
+            )
         return self
+
+    def transform(self, X: Any) -> Any:
+        """Give the selected columns of X; what happens where nothing was selected is said by ``if_empty``."""
+        if not self._get_support_mask().any():
+            if self.if_empty != "empty":
+                raise InputError(
+                    "nothing is selected, so there is no column to pass on. if_empty='best' keeps the best feature (of "
+                    "which nothing is promised), if_empty='empty' gives a table without columns. Why nothing is "
+                    "selected: selector.explain()."
+                )
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "No features were selected", UserWarning)  # it was asked for
+                return super().transform(X)
+        return super().transform(X)
 
     def explain(self) -> str:
         """Say in one paragraph what was selected and what it means, or why nothing was and what would help."""
@@ -393,7 +423,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
-        return self._support
+        return self._best if self.if_empty == "best" and not self._support.any() else self._support
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -411,6 +441,13 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             return family is not None and "missing" in family.takes
         fits = callable(self.feature_model) and "missing" in family_of(self.feature_model).takes
         return fits or hasattr(self.feature_model, "as_sampler")
+
+
+def _columns_of(features: NDArray[np.bool_], table: Table, kept: NDArray | None) -> NDArray[np.bool_]:
+    """Columns of X, as it came, that belong to some features of the table."""
+    columns = np.zeros(len(table.columns) if kept is None else len(kept), dtype=bool)
+    columns[slice(None) if kept is None else kept] = features[table.feature_of]
+    return columns
 
 
 def _count(value: object, argument: str, smallest: int) -> int:

@@ -211,6 +211,13 @@ OPTIONS: tuple[Option, ...] = (
         where=("select",),
     ),
     Option("jobs", None, "Jobs at a time; the answer does not depend on it.", int, where=ALL, parameter="n_jobs"),
+    Option(
+        "if_empty",
+        "raise",
+        "What transform does where nothing is selected: raise an error, keep the best feature, or give no columns.",
+        known=_names("defaults:IF_EMPTY"),
+        where=("selector",),
+    ),
     Option("verbose", False, "Show progress, as the commands always do.", bool, where=("selector",)),
 )
 NOT_RECORDED = ("report", "report_paths", "jobs")  # the answer does not depend on them

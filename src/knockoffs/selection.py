@@ -77,8 +77,13 @@ class Selection:
     @property
     def selected_names(self) -> tuple[str, ...]:
         """Names of the selected features, the surest first."""
-        order = np.lexsort((-np.nan_to_num(self.W), self.q_values))
-        return tuple(self.feature_names[j] for j in order if self.selected[j])
+        return tuple(self.feature_names[j] for j in self.surest_first if self.selected[j])
+
+    @property
+    def surest_first(self) -> NDArray[np.intp]:
+        """Places of all features: by q-value, then by W (or p-value), so that the first is the best there is."""
+        among_equals = -np.nan_to_num(self.W) if self.p_values is None else self.p_values
+        return np.lexsort((among_equals, self.q_values))
 
     @property
     def X_tilde(self) -> NDArray:
