@@ -248,7 +248,7 @@ def test_a_covariance_must_fit_the_table():
         quick(feature_model=np.ones((15, 2))).fit(X, y)
     with pytest.raises(InputError, match="symmetric"):
         quick(feature_model=np.eye(15) + np.eye(15, k=1)).fit(X, y)
-    with pytest.raises(InputError, match="positive definite"):
+    with pytest.raises(InputError, match="exact combinations"):
         quick(feature_model=np.ones((15, 15))).fit(X, y)
     names = as_frame(X).columns[::-1]
     with pytest.raises(InputError, match="not those of X, in the order of X"):
@@ -581,6 +581,11 @@ def test_dropped_columns_are_left_out_and_never_selected():
     assert "gene 0" not in selector.get_feature_names_out()
     of_array = quick(drop=["x0"]).fit(X, y)
     np.testing.assert_array_equal(of_array.get_support()[1:], of_array.selection_.selected)
+    assert of_array.selection_.feature_names == tuple(f"x{j}" for j in range(1, N_COLUMNS))  # under their own names
+    of_rows = KnockoffSelector(drop=["x0"], kinds={"x2": "nominal"}, verdict=False, method="knockoffs", random_state=0)
+    with pytest.warns(KnockoffWarning):
+        of_rows.fit([[f"{i}", i**2 % 7 + 0.5, i % 3] for i in range(60)], np.arange(60) % 5)
+    assert [(column.name, column.kind) for column in of_rows.table_.columns] == [("x1", "ordinal"), ("x2", "nominal")]
 
 
 def test_groups_by_name_are_selected_together():

@@ -29,7 +29,7 @@ from knockoffs.defaults import (
 )
 from knockoffs.errors import InputError, KnockoffWarning, unknown_option
 from knockoffs.features import FAMILIES, family_of
-from knockoffs.features.source import Brought, KnockoffSource, knockoff_source
+from knockoffs.features.source import Brought, KnockoffSource, fills_cells, knockoff_source, read_features
 from knockoffs.filter import RULES, check_fdr, check_level, check_offset
 from knockoffs.filter.evidence import WAYS
 from knockoffs.importance.paths.lambda_path import LambdaPath
@@ -38,7 +38,7 @@ from knockoffs.progress import showing
 from knockoffs.registry import find, key_of
 from knockoffs.response.threads import worthwhile_threads
 from knockoffs.seeds import as_generator
-from knockoffs.table.table import MIN_ROWS, Table, without_columns
+from knockoffs.table.table import MIN_ROWS, Table, names_of, without_columns
 from knockoffs.table.target import Target, as_target
 from knockoffs.validity.repair import Repaired
 
@@ -86,6 +86,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         columns, a group for each column, or "auto" for columns that say nearly the same.
     drop : list of str, optional
         Columns to leave out.
+    dependent : {"refuse", "drop"}
+        Columns that others determine exactly (duplicates, sums, a full set of indicators), where P^X cannot hold them:
+        an error that names a smallest set of them, or "drop", which leaves that set out and says so.
     method : {"auto", "knockoffs", "conditional_test"}
         "conditional_test" gives every feature a p-value by drawing it anew from P^X given the others, and needs no
         smallest number of discoveries; "auto" takes it where a table has fewer than 2 / fdr features.
@@ -167,6 +170,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         knockoffs: object = None,
         groups: object = None,
         drop: Sequence[str] | None = None,
+        dependent: str = "refuse",
         method: str = "auto",
         n_draws: int = 1,
         level: str = "fixed",
@@ -193,6 +197,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.knockoffs = knockoffs
         self.groups = groups
         self.drop = drop
+        self.dependent = dependent
         self.method = method
         self.n_draws = n_draws
         self.level = level
@@ -221,9 +226,15 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         for name in fit_params:
             if name != "sample_weight":
                 raise unknown_option("fit parameter", name, ["sample_weight"])
-        frame, kept = without_columns(X, self.drop)
         source = self._source()
-        table = source.read(frame, kinds=self.kinds, min_rows=MIN_ROWS).with_groups(self.groups)
+        table, notes = read_features(
+            source,
+            without_columns(X, self.drop),
+            kinds=self.kinds,
+            groups=self.groups,
+            dependent=self.dependent,
+            min_rows=MIN_ROWS,
+        )
         task = task_for(self.task, self.estimator)
         target = as_target(y, table, task=task, weights=fit_params.get("sample_weight"))
         offset, fdr = check_offset(self.offset), check_fdr(DEFAULT_FDR if self.fdr is None else self.fdr)
@@ -247,7 +258,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         common: dict[str, Any] = {"knockoffs": source, "fdr": fdr, "verdict": self.verdict, "n_jobs": self.n_jobs}
         common["rng"] = as_generator(self.random_state)
         self._generator = deepcopy(common["rng"])  # as it was: lambda paths follow the same draw
-        notes = {"task": target.note, **why, **self._said_of_groups(table)}
+        notes = {"task": target.note, **why, **notes}
         with showing(bool(self.verbose)), worthwhile_threads(table.X.size):
             if method == "conditional_test":
                 model = "best" if self.estimator is None else self.estimator
@@ -273,9 +284,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.feature_model_ = self.selection_.feature_model
         self.verdict_ = self.selection_.verdict
         self.knockoffs_ = table.decode(self.selection_.X_tilde)
-        self._support = _columns_of(self.selection_.selected, table, kept)
+        self._support = _columns_of(self.selection_.selected, table, names_of(X))
         surest = self.selection_.surest_first[0]
-        self._best = _columns_of(np.arange(len(table.feature_names)) == surest, table, kept)
+        self._best = _columns_of(np.arange(len(table.feature_names)) == surest, table, names_of(X))
         if not self._support.any() and self.if_empty == "best":
             warnings.warn(
                 f"nothing is selected: the best feature, {table.feature_names[surest]!r}, is kept by transform "
@@ -410,9 +421,6 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         serves = not isinstance(self.estimator, str) or self.estimator in TEST_MODELS
         return serves and not table.grouped and (named or hasattr(self.feature_model, "conditional"))
 
-    def _said_of_groups(self, table: Table) -> dict[str, str]:
-        return {"groups": table.groups.note} if table.groups is not None and table.groups.note else {}
-
     def _check_level(self, fdr: float, n_features: int, offset: int) -> None:
         try:
             check_level(fdr, n_features, offset)
@@ -440,14 +448,13 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             family = FAMILIES.get(key_of(self.feature_model))
             return family is not None and "missing" in family.takes
         fits = callable(self.feature_model) and "missing" in family_of(self.feature_model).takes
-        return fits or hasattr(self.feature_model, "as_sampler")
+        return fits or fills_cells(self.feature_model)
 
 
-def _columns_of(features: NDArray[np.bool_], table: Table, kept: NDArray | None) -> NDArray[np.bool_]:
-    """Columns of X, as it came, that belong to some features of the table."""
-    columns = np.zeros(len(table.columns) if kept is None else len(kept), dtype=bool)
-    columns[slice(None) if kept is None else kept] = features[table.feature_of]
-    return columns
+def _columns_of(features: NDArray[np.bool_], table: Table, names: Sequence[str]) -> NDArray[np.bool_]:
+    """Columns of X, as it came with all its names, that belong to some features of the table."""
+    chosen = {name for name, feature in zip(table.names, table.feature_of, strict=True) if features[feature]}
+    return np.array([name in chosen for name in names])
 
 
 def _count(value: object, argument: str, smallest: int) -> int:

@@ -80,6 +80,13 @@ OPTIONS: tuple[Option, ...] = (
     Option("target", None, "Column to be explained.", where=("select", "path")),
     Option("drop", None, "Column to leave out; may be given several times, or with commas between.", list, where=ALL),
     Option(
+        "dependent",
+        "refuse",
+        "Columns that others determine exactly: refuse, where the feature model cannot hold them; or drop.",
+        known=_names("features.columns:DEPENDENT"),
+        where=ALL,
+    ),
+    Option(
         "kinds",
         None,
         "What a column holds, for instance grade=ordinal: continuous, count, ordinal, binary or nominal; repeatable.",
