@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -81,6 +81,7 @@ def choose(
     score, asked = _score_asked_for(importance)
     rows = None if rows is None else key_of(rows)
     options: dict[str, Any] = {"score": score, "asked": asked, "loss": loss, "rows": rows}
+    options |= {"n_folds": n_folds, "n_fits": n_fits}
     if estimator is None or name == BEST:
         if rows == "out_of_bag":
             raise InputError("rows='out_of_bag' is for forests: use it with estimator='forest'.")
@@ -88,12 +89,11 @@ def choose(
         alone = _why_lasso_alone(y, task, score, asked, n_columns or 0)
         if alone is None:
             candidates = tuple(_model_score(name, task, {}, **options) for name in BEST_OF)
-            folded = tuple(replace(candidate, n_folds=n_folds, n_fits=n_fits) for candidate in candidates)
-            return Choice(BestOf(folded, default_loss(task, candidates[0].estimator)), notes)
+            return Choice(BestOf(candidates, default_loss(task, candidates[0].estimator)), notes)
         notes["estimator"] = f"estimator='lasso', because {alone}"
         estimator = "lasso"
     statistic = _model_score(estimator, task, notes, **options)
-    return Choice(replace(statistic, n_folds=n_folds, n_fits=n_fits, notes={}), statistic.notes)
+    return Choice(statistic, statistic.notes)
 
 
 def _score_asked_for(importance: object) -> tuple[Score | None, str]:
@@ -138,6 +138,8 @@ def _model_score(
     asked: str,
     loss: Any,
     rows: str | None,
+    n_folds: int,
+    n_fits: int,
 ) -> ModelScore:
     """Statistic of one model of y: its score, loss and rows, by default those that the model is registered with."""
     named = isinstance(estimator, str)
@@ -167,6 +169,8 @@ def _model_score(
         imported(score.function),
         options,
         rows,
+        n_folds,
+        n_fits,
         name=key_of(estimator) if named else kind,
         saturates=score.loss,
         notes=notes,

@@ -33,7 +33,7 @@ from knockoffs.features.source import Brought, KnockoffSource, fills_cells, knoc
 from knockoffs.filter import RULES, check_fdr, check_level, check_offset
 from knockoffs.filter.evidence import WAYS
 from knockoffs.importance.paths.lambda_path import LambdaPath
-from knockoffs.procedure import select_by_tests, select_features
+from knockoffs.procedure import Promise, check_antisymmetric, run_tests, select_from
 from knockoffs.progress import showing
 from knockoffs.registry import find, key_of
 from knockoffs.response.threads import worthwhile_threads
@@ -255,23 +255,22 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         method, why = self._method(table, target, fdr, offset, n_draws)
         validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
 
-        common: dict[str, Any] = {"knockoffs": source, "fdr": fdr, "verdict": self.verdict, "n_jobs": self.n_jobs}
+        common: dict[str, Any] = {"knockoffs": source, "verdict": self.verdict, "n_jobs": self.n_jobs}
         common["rng"] = as_generator(self.random_state)
         self._generator = deepcopy(common["rng"])  # as it was: lambda paths follow the same draw
         notes = {"task": target.note, **why, **notes}
         with showing(bool(self.verbose)), worthwhile_threads(table.X.size):
             if method == "conditional_test":
                 model = "best" if self.estimator is None else self.estimator
-                self.selection_ = select_by_tests(table, target, estimator=model, notes=notes, **common)
+                self.selection_ = run_tests(table, target, estimator=model, fdr=fdr, notes=notes, **common)
             else:
-                self.selection_ = select_features(
+                check_antisymmetric(rule)
+                self.selection_ = select_from(
                     table,
                     target,
                     statistic=choice.statistic,
                     rule=rule,
-                    offset=offset,
-                    n_draws=n_draws,
-                    level=key_of(self.level),
+                    promise=Promise(fdr, offset, n_draws, key_of(self.level)),
                     notes=notes | dict(choice.notes),
                     **common,
                 )

@@ -17,7 +17,7 @@ from knockoffs.features.shrinkage import estimate_covariance
 from knockoffs.sampling.conjugates.gaussian import Gaussian, GaussianLaw
 from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.covariance import check_covariance
-from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL, solve_diagonal
+from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL, solve_checked
 from knockoffs.sampling.network import BayesianNetwork, Node
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler, sample_knockoffs
@@ -173,7 +173,7 @@ def say_fixed(fixed: Fixed, names: Sequence[str] | None) -> str:
 
 def gaussian_law(mean: NDArray, covariance: NDArray, diagonal: str, feature_of: NDArray[np.intp]) -> GaussianLaw:
     """Gaussian with its matrix D solved."""
-    return GaussianLaw(mean, covariance, solve_diagonal(covariance, diagonal, feature_of=feature_of))
+    return GaussianLaw(mean, covariance, solve_checked(check_covariance(covariance), diagonal, feature_of))
 
 
 def gaussian_features(
