@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.estimator import KnockoffSelector
 from knockoffs.features.gaussian import fit_gaussian, gaussian_features
+from knockoffs.filter.evidence import combine_draws
 from knockoffs.seeds import as_generator
 
 N_COLUMNS = 15
@@ -652,8 +653,8 @@ ONLY_KNOCKOFFS = [
 
 @pytest.mark.parametrize("options", ONLY_KNOCKOFFS, ids=[next(iter(options)) for options in ONLY_KNOCKOFFS])
 def test_what_only_knockoffs_have_is_not_tested(options, monkeypatch):
-    monkeypatch.setattr("knockoffs.estimator.select_by_tests", lambda *args, **kwargs: pytest.fail("it was tested"))
-    monkeypatch.setattr("knockoffs.estimator.select_features", lambda *args, **kwargs: 1 / 0)
+    monkeypatch.setattr("knockoffs.estimator.run_tests", lambda *args, **kwargs: pytest.fail("it was tested"))
+    monkeypatch.setattr("knockoffs.estimator.select_from", lambda *args, **kwargs: 1 / 0)
     X, y = regression_data(n=60)
     X = np.random.default_rng(0).poisson(3.0, (60, 8)) if options.get("feature_model") == "lda" else X[:, :8]
     with pytest.raises(ZeroDivisionError), warnings.catch_warnings():
@@ -701,3 +702,25 @@ def test_missing_cells_are_allowed_by_the_families_that_take_them():
     assert not allowed(feature_model="gaussian") and not allowed(feature_model=fit_gaussian)
     assert not allowed(feature_model="nonsense") and not allowed(feature_model=np.eye(2))
     assert not allowed(knockoffs=np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize("offset", [0, 1])
+def test_a_level_that_several_draws_can_never_reach_is_refused_as_for_one(offset):
+    """The best that can happen, every feature ahead in every draw, selects at 1 / d and not below."""
+    X, y = regression_data()
+    for d in (4, 10, 15):
+        best = np.tile(np.arange(1.0, d + 1), (3, 1))
+        assert combine_draws(best, 1 / d + 1e-9, offset=offset).selected.all()
+        assert not combine_draws(best, 1 / d - 1e-4, offset=offset).selected.any()
+    refused = r"fdr=0.05 can never select with 15 features: the e-values of 3 draws .* 20 selections. Use fdr >= 0.0667"
+    with pytest.raises(InputError, match=refused):
+        quick(0.05, n_draws=3, offset=offset).fit(X, y)
+    with pytest.warns(KnockoffWarning, match="fdr=0.1 can never select with 9 features: the e-values"):
+        quick(None, n_draws=2, offset=offset, estimator="lasso").fit(X[:, :9], y)
+    assert quick(0.05, n_draws=2, level="post_hoc", estimator="lasso", offset=offset).fit(X, y).selection_.evidence
+
+
+def test_a_level_above_a_half_may_be_chosen_after_looking():
+    X, y = regression_data()
+    found = quick(0.6, level="post-hoc", estimator="lasso").fit(X, y).selection_
+    assert found.selected.any() and found.evidence.stated <= 0.6

@@ -406,8 +406,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
                 few = f"knockoffs select {needed} features or more at {fdr:g}, or none, and there are {d}"
                 return "conditional_test", {"method": f"method='conditional_test', because {few}"}
             method = "knockoffs"
-        if method == "knockoffs" and n_draws == 1 and self.level == "fixed":
-            self._check_level(fdr, d, offset)
+        if method == "knockoffs" and key_of(self.level) == "fixed":
+            self._check_level(fdr, d, offset, n_draws)
         return method, {}
 
     def _can_test(self, table: Table, target: Target) -> bool:
@@ -420,9 +420,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         serves = not isinstance(self.estimator, str) or self.estimator in TEST_MODELS
         return serves and not table.grouped and (named or hasattr(self.feature_model, "conditional"))
 
-    def _check_level(self, fdr: float, n_features: int, offset: int) -> None:
+    def _check_level(self, fdr: float, n_features: int, offset: int, n_draws: int) -> None:
         try:
-            check_level(fdr, n_features, offset)
+            check_level(fdr, n_features, offset, n_draws)
         except InputError as error:
             if self.fdr is not None:
                 raise
