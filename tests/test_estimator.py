@@ -340,6 +340,7 @@ def test_it_says_what_was_selected_at_which_level():
     selector = quick().fit(X, y)
     text = selector.explain()
     assert f"{selector.get_support().sum()} of 15 features" in text
+    assert "P^X is a Gaussian of 15 columns, fitted to 300 rows; its covariance was shrunk" in text
     assert "0.2" in text
     assert "P^X" in text
 
