@@ -28,6 +28,7 @@ FEW_DISCOVERIES = 2.0  # times 1 / fdr: with fewer features knockoffs would have
 METHODS = ("auto", "knockoffs", "conditional_test")
 CONDITIONAL_FAMILIES = ("auto", "latent", "gaussian", "mixture", "naive_bayes", "hmm", "network")
 TEST_MODELS = ("best", "lasso", "boosting")  # models of y that conditional tests take by name
+IF_EMPTY = ("raise", "best", "empty")  # what transform does where nothing is selected
 BEST = "best"  # the default model of y: of these, the one that predicts held-out rows best
 BEST_OF = ("lasso", "boosting")
 WIDE = 2  # columns a row, beyond which boosting costs most of the time and hardly ever predicts better
@@ -82,6 +83,7 @@ def choose(
     score, asked = _score_asked_for(importance)
     rows = None if rows is None else key_of(rows)
     options: dict[str, Any] = {"score": score, "asked": asked, "loss": loss, "rows": rows}
+    options |= {"n_folds": n_folds, "n_fits": n_fits}
     if estimator is None or name == BEST:
         if rows == "out_of_bag":
             raise InputError("rows='out_of_bag' is for forests: use it with estimator='forest'.")
@@ -89,17 +91,12 @@ def choose(
         alone = _why_lasso_alone(y, task, score, asked, n_columns or 0)
         if alone is None:
             lasso, *others = (_model_score(name, task, {}, **options) for name in BEST_OF)
-            candidates = (
-                lasso,
-                *others,
-                replace(lasso, transform=normal_scores, name=f"{lasso.name} on normal scores"),
-            )
-            folded = tuple(replace(candidate, n_folds=n_folds, n_fits=n_fits) for candidate in candidates)
-            return Choice(BestOf(folded, default_loss(task, candidates[0].estimator)), notes)
+            on_scores = replace(lasso, transform=normal_scores, name=f"{lasso.name} on normal scores")
+            return Choice(BestOf((lasso, *others, on_scores), default_loss(task, lasso.estimator)), notes)
         notes["estimator"] = f"estimator='lasso', because {alone}"
         estimator = "lasso"
     statistic = _model_score(estimator, task, notes, **options)
-    return Choice(replace(statistic, n_folds=n_folds, n_fits=n_fits, notes={}), statistic.notes)
+    return Choice(statistic, statistic.notes)
 
 
 def _score_asked_for(importance: object) -> tuple[Score | None, str]:
@@ -144,6 +141,8 @@ def _model_score(
     asked: str,
     loss: Any,
     rows: str | None,
+    n_folds: int,
+    n_fits: int,
 ) -> ModelScore:
     """Statistic of one model of y: its score, loss and rows, by default those that the model is registered with."""
     named = isinstance(estimator, str)
@@ -173,6 +172,8 @@ def _model_score(
         imported(score.function),
         options,
         rows,
+        n_folds,
+        n_fits,
         name=key_of(estimator) if named else kind,
         saturates=score.loss,
         notes=notes,

@@ -112,7 +112,7 @@ def fit_latent(
     inner = compact(owners[frame.layout.column_of])
     laws = tuple(gaussian_law(m, S, diagonal, inner) for m, S in zip(fit.means, fit.covariances, strict=True))
     mixture = MixtureFeatures(
-        fit.weights, laws, Fixed.none(D), inner, values, criterion if values else "", float(len(X))
+        fit.weights, laws, Fixed.none(), inner, values, criterion if values else "", float(len(X))
     )
     notes = _notes(affine, held_out, shrunk)
     if tried != [1] and len(fit.weights) < found.n_components:
@@ -223,7 +223,8 @@ def _warn_near(fit: Fit, cells: Cells, frame: Frame, names: Sequence[str]) -> No
         warnings.warn(
             f"columns {name_some(names[j] for j in sorted(near))} nearly determine one another. Their latent "
             f"correlations are held below one, by a ridge of {FLOOR:g}, where they would reach it. None of them can "
-            "matter much given the others: keep one of them, or make them one feature.",
+            "matter much given the others: keep one of them, or make them one feature; dependent='drop' leaves out "
+            "exact combinations.",
             KnockoffWarning,
             stacklevel=3,
         )
