@@ -4,14 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from importlib.util import find_spec
+
+# package that is imported -> its name, and the extra of this package that installs it
+EXTRAS = {
+    "torch": ("PyTorch", "neural"),
+    "matplotlib": ("matplotlib", "plots"),
+    "pandas": ("pandas", "tables"),
+    "bed_reader": ("bed-reader", "genetics"),
+    "tomotopy": ("tomotopy", "topics"),
+}
 
 
 class InputError(ValueError):
     """Input that the procedure cannot use: says what was got and what to do."""
 
 
+class MissingPackageError(InputError, ImportError):
+    """A package that is not installed: names the extra that installs it."""
+
+
 class KnockoffWarning(UserWarning):
     """Something validity or power rests on was changed, or looks wrong."""
+
+
+def require(package: str, what: str, instead: str = "") -> None:
+    """Refuse, before any work, what needs a package that is not installed.
+
+    Parameters
+    ----------
+    package : str
+        A key of ``EXTRAS``.
+    what : str
+        What needs it, in the plural.
+    instead : str
+        What can be done without it.
+    """
+    if find_spec(package) is None:
+        name, extra = EXTRAS[package]
+        raise MissingPackageError(f"{what} need {name}: pip install 'knockoffs[{extra}]'{instead}.")
 
 
 def unknown_option(argument: str, got: object, allowed: Iterable[str]) -> InputError:

@@ -32,9 +32,9 @@ from knockoffs.features.source import Brought, KnockoffSource, knockoff_source
 from knockoffs.filter import RULES, check_fdr, check_level, check_offset
 from knockoffs.filter.evidence import WAYS
 from knockoffs.importance.paths.lambda_path import LambdaPath
+from knockoffs.machine.threads import worthwhile_threads
 from knockoffs.procedure import select_by_tests, select_features
 from knockoffs.registry import find, key_of
-from knockoffs.response.threads import worthwhile_threads
 from knockoffs.seeds import as_generator
 from knockoffs.table.table import MIN_ROWS, Table, without_columns
 from knockoffs.table.target import Target, as_target

@@ -3,7 +3,7 @@
 import numpy as np
 
 from knockoffs import KnockoffSelector
-from knockoffs.response import threads
+from knockoffs.machine import threads
 
 
 def test_the_answer_does_not_depend_on_the_threads(monkeypatch):

@@ -3,7 +3,7 @@
 import pytest
 from threadpoolctl import threadpool_info
 
-from knockoffs.response import threads
+from knockoffs.machine import threads
 
 
 def openmp_threads():
