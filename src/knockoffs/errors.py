@@ -16,6 +16,11 @@ EXTRAS = {
 }
 
 
+MOST_KNOWN = 30  # names that are listed
+MOST_COMPARED = 20_000  # among which the nearest is looked for, which takes a second
+MOST_LETTERS = 200  # of a name that nobody can have meant
+
+
 class InputError(ValueError):
     """Input that the procedure cannot use: says what was got and what to do."""
 
@@ -52,9 +57,18 @@ def unknown_option(argument: str, got: object, allowed: Iterable[str]) -> InputE
     importance='swop' is not known. Did you mean 'swap'? Known: 'swap', 'permutation'.
     """
     names = list(allowed)
-    near = get_close_matches(str(got), names, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return InputError(f"{argument}={got!r} is not known.{hint} Known: {', '.join(map(repr, names))}.")
+    known = name_some(names, most=MOST_KNOWN)
+    return InputError(f"{argument}={got!r} is not known.{did_you_mean(got, names)} Known: {known}.")
+
+
+def did_you_mean(got: object, names: Sequence[str]) -> str:
+    """Question for the nearest of some names; empty where none is near, and looked for among the first of very many.
+
+    >>> did_you_mean("agee", ["age", "sex"])
+    " Did you mean 'age'?"
+    """
+    near = get_close_matches(str(got)[:MOST_LETTERS], names[:MOST_COMPARED], n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def name_some(names: Iterable[object], most: int = 5) -> str:

@@ -33,6 +33,7 @@ from knockoffs.filter import RULES, check_fdr, check_level, check_offset
 from knockoffs.filter.evidence import WAYS
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.machine.threads import worthwhile_threads
+from knockoffs.options import check_arguments
 from knockoffs.procedure import select_by_tests, select_features
 from knockoffs.registry import find, key_of
 from knockoffs.seeds import as_generator
@@ -209,11 +210,12 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         for name in fit_params:
             if name != "sample_weight":
                 raise unknown_option("fit parameter", name, ["sample_weight"])
+        check_arguments(self.get_params(deep=False))
         frame, kept = without_columns(X, self.drop)
         source = self._source()
         table = source.read(frame, kinds=self.kinds, min_rows=MIN_ROWS).with_groups(self.groups)
         task = task_for(self.task, self.estimator)
-        target = as_target(y, table, task=task, weights=fit_params.get("sample_weight"))
+        target = as_target(y, table, task=task, weights=fit_params.get("sample_weight"), min_rows=MIN_ROWS)
         offset, fdr = check_offset(self.offset), check_fdr(DEFAULT_FDR if self.fdr is None else self.fdr)
         choice = choose(
             target,

@@ -75,7 +75,7 @@ def check_level(fdr: float, n_features: int, offset: int) -> None:
     """
     if offset == 0 or 1 / n_features <= fdr:
         return
-    needed = math.ceil(1 / fdr - 1e-9)
+    needed = math.ceil(1 / fdr - 1e-9) if fdr > 1e-9 else f"{1 / fdr:.0e}"
     remedy = remedy_for_few_features(n_features)
     raise InputError(
         f"fdr={fdr:g} can never select with {n_features} features: knockoff+ needs at least 1/fdr = {needed} "

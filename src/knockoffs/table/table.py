@@ -213,11 +213,12 @@ def without_columns(X: Any, names: Sequence[str] | None) -> tuple[Any, NDArray[n
         if names is not None and len(names):
             raise InputError("drop: a Table is taken as it was read; leave the columns out before.")
         return X, None
-    listed = [names] if isinstance(names, str) else [str(name) for name in names]
+    listed = dict.fromkeys([names] if isinstance(names, str) else [str(name) for name in names])
     framed = is_frame(X) or isinstance(X, PlainFrame)
     columns = [str(name) for name in X.columns] if framed else [f"x{j}" for j in range(np.shape(X)[-1])]
+    known = set(columns)
     for name in listed:
-        if name not in columns:
+        if name not in known:
             raise unknown_option("drop", name, columns)
     kept = np.array([name not in listed for name in columns])
     if isinstance(X, PlainFrame):
@@ -227,7 +228,7 @@ def without_columns(X: Any, names: Sequence[str] | None) -> tuple[Any, NDArray[n
     if framed:
         import narwhals as nw
 
-        return nw.to_native(nw.from_native(X, eager_only=True).drop(listed)), kept
+        return nw.to_native(nw.from_native(X, eager_only=True).drop(list(listed))), kept
     return np.asarray(X)[:, kept], kept
 
 
