@@ -32,7 +32,6 @@ from knockoffs.features.source import Brought, KnockoffSource, knockoff_source
 from knockoffs.filter import RULES, check_fdr, check_level, check_offset
 from knockoffs.filter.evidence import WAYS
 from knockoffs.importance.paths.lambda_path import LambdaPath
-from knockoffs.machine.threads import worthwhile_threads
 from knockoffs.options import check_arguments
 from knockoffs.procedure import select_by_tests, select_features
 from knockoffs.registry import find, key_of
@@ -237,22 +236,21 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         common["rng"] = as_generator(self.random_state)
         self._generator = deepcopy(common["rng"])  # as it was: lambda paths follow the same draw
         notes = {"task": target.note, **why, **self._said_of_groups(table)}
-        with worthwhile_threads(table.X.size):
-            if method == "conditional_test":
-                model = "best" if self.estimator is None else self.estimator
-                self.selection_ = select_by_tests(table, target, estimator=model, notes=notes, **common)
-            else:
-                self.selection_ = select_features(
-                    table,
-                    target,
-                    statistic=choice.statistic,
-                    rule=rule,
-                    offset=offset,
-                    n_draws=n_draws,
-                    level=key_of(self.level),
-                    notes=notes | dict(choice.notes),
-                    **common,
-                )
+        if method == "conditional_test":
+            model = "best" if self.estimator is None else self.estimator
+            self.selection_ = select_by_tests(table, target, estimator=model, notes=notes, **common)
+        else:
+            self.selection_ = select_features(
+                table,
+                target,
+                statistic=choice.statistic,
+                rule=rule,
+                offset=offset,
+                n_draws=n_draws,
+                level=key_of(self.level),
+                notes=notes | dict(choice.notes),
+                **common,
+            )
         self.table_, self.target_ = table, target
         self.W_ = self.selection_.W
         self.threshold_ = self.selection_.threshold

@@ -21,6 +21,7 @@ from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.importance.paths.moves import Fake
 from knockoffs.importance.scores import NamedScores, Scores, mean_of
 from knockoffs.importance.statistic import ModelScore, Scored, Statistic
+from knockoffs.machine.threads import threads_by_table
 from knockoffs.progress import track
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler
@@ -39,6 +40,7 @@ Rule = Callable[[NDArray, NDArray], NDArray]
 Swappable = TypeVar("Swappable", Scored, Scores, NamedScores)
 
 
+@threads_by_table
 def select_features(
     X: object,
     y: object,
@@ -113,6 +115,7 @@ def select_features(
     return Selection(**common, **found)  # type: ignore[arg-type]
 
 
+@threads_by_table
 def select_by_tests(
     X: object,
     y: object,
@@ -248,6 +251,7 @@ def check_antisymmetric(rule: Rule) -> None:
         )
 
 
+@threads_by_table
 def follow_lambda(
     X: object,
     y: object,
