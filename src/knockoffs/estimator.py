@@ -33,10 +33,10 @@ from knockoffs.features.source import Brought, KnockoffSource, fills_cells, knoc
 from knockoffs.filter import RULES, check_fdr, check_level, check_offset
 from knockoffs.filter.evidence import WAYS
 from knockoffs.importance.paths.lambda_path import LambdaPath
+from knockoffs.options import check_arguments
 from knockoffs.procedure import Promise, check_antisymmetric, run_tests, select_from
 from knockoffs.progress import showing
 from knockoffs.registry import find, key_of
-from knockoffs.response.threads import worthwhile_threads
 from knockoffs.seeds import as_generator
 from knockoffs.table.table import MIN_ROWS, Table, names_of, without_columns
 from knockoffs.table.target import Target, as_target
@@ -226,6 +226,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         for name in fit_params:
             if name != "sample_weight":
                 raise unknown_option("fit parameter", name, ["sample_weight"])
+        check_arguments(self.get_params(deep=False))
         source = self._source()
         table, notes = read_features(
             source,
@@ -236,7 +237,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             min_rows=MIN_ROWS,
         )
         task = task_for(self.task, self.estimator)
-        target = as_target(y, table, task=task, weights=fit_params.get("sample_weight"))
+        target = as_target(y, table, task=task, weights=fit_params.get("sample_weight"), min_rows=MIN_ROWS)
         offset, fdr = check_offset(self.offset), check_fdr(DEFAULT_FDR if self.fdr is None else self.fdr)
         choice = choose(
             target,
@@ -259,7 +260,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         common["rng"] = as_generator(self.random_state)
         self._generator = deepcopy(common["rng"])  # as it was: lambda paths follow the same draw
         notes = {"task": target.note, **why, **notes}
-        with showing(bool(self.verbose)), worthwhile_threads(table.X.size):
+        with showing(bool(self.verbose)):
             if method == "conditional_test":
                 model = "best" if self.estimator is None else self.estimator
                 self.selection_ = run_tests(table, target, estimator=model, fdr=fdr, notes=notes, **common)

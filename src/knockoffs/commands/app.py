@@ -306,7 +306,15 @@ def reproduce(
     if archive is not None and archive.exists():
         check_output(archive, force=force)
     for written in run_experiment(
-        name, quick=quick, device=device, out=out, seed=seed, n_jobs=jobs, data_folder=data, archive=archive
+        name,
+        quick=quick,
+        device=device,
+        out=out,
+        seed=seed,
+        n_jobs=jobs,
+        data_folder=data,
+        archive=archive,
+        force=force,
     ):
         say(f"wrote {written}")
 

@@ -190,6 +190,7 @@ def save(record: SelectionRecord, out: Path | None) -> None:
 def sample_table(table: Path, out: Path, parameters: Mapping[str, Any], *, force: bool) -> None:
     """Write knockoffs of a table, in the format that came in."""
     from knockoffs.features.source import knockoff_source, read_features
+    from knockoffs.machine.threads import worthwhile_threads
     from knockoffs.seeds import as_generator
 
     jobs, drop = parameters["jobs"], parameters["drop"]
@@ -207,7 +208,7 @@ def sample_table(table: Path, out: Path, parameters: Mapping[str, Any], *, force
         checked, _ = read_features(source, kept, argument=table.name, min_rows=2, **reading(parameters))
     fit_stream, draw_stream = as_generator(parameters["seed"]).spawn(2)
     say(f"fitting {parameters['feature_model']} to {checked.X.shape[0]} rows of {checked.X.shape[1]} columns")
-    with spoken_warnings():
+    with spoken_warnings(), worthwhile_threads(checked.X.size):
         settled = source(checked, rng=fit_stream, n_jobs=jobs)
         say("drawing knockoffs")
         X_tilde = settled.sampler.sample(checked.X, draw_stream).X_tilde

@@ -5,14 +5,13 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from knockoffs.errors import InputError, name_some
+from knockoffs.errors import InputError, did_you_mean, name_some
 
 # AR(1) 0.9, 200 columns, ten signals, 12 draws: 0.3, 0.5, 0.7 have power .81, .95, .97 at level 0.2, 86, 38, 11 groups
 ROOM = 0.5  # share of its variance that an automatic group keeps given all other columns
@@ -89,7 +88,12 @@ def as_groups(groups: Any, names: Sequence[str]) -> Groups:
     if isinstance(groups, Mapping):
         pairs = _pairs_of_mapping(groups)
     else:
-        listed = list(groups)
+        try:
+            listed = list(groups)
+        except TypeError:
+            raise InputError(
+                f"groups={groups!r}: use a mapping from column to group, a list of groups, or 'auto'."
+            ) from None
         if not (listed and all(isinstance(item, tuple) and len(item) == 2 for item in listed)):
             return _groups_in_order(listed, names)
         pairs = listed
@@ -98,8 +102,11 @@ def as_groups(groups: Any, names: Sequence[str]) -> Groups:
 
 def read_groups(path: Path) -> list[tuple[str, str]]:
     """Read pairs (column, group) from a csv file with the header ``column,group``."""
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = [row for row in csv.reader(file) if row]
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = [row for row in csv.reader(file) if row]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: cannot be read as csv in UTF-8: {error}.") from None
     if not rows or [cell.strip().lower() for cell in rows[0]] != ["column", "group"]:
         raise InputError(f"{path}: expected a csv file that begins with the line column,group.")
     for line, row in enumerate(rows[1:], start=2):
@@ -160,6 +167,7 @@ def _plain(label: Any) -> object:
     if (
         isinstance(label, int | np.integer | float | np.floating)
         and not isinstance(label, bool)
+        and np.isfinite(label)
         and label == int(label)
     ):
         return int(label)
@@ -201,8 +209,7 @@ def _label_columns(pairs: Iterable[tuple[Any, Any]], names: Sequence[str]) -> li
             )
         labels[j] = label if label is not None else labels[j]
     if unknown:
-        near = get_close_matches(unknown[0], list(place), n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(unknown[0], list(place))
         raise InputError(
             f"groups: the table has no {'column' if len(unknown) == 1 else 'columns'} {name_some(unknown)}.{hint}"
         )

@@ -217,10 +217,11 @@ def without_columns(X: Any, names: Sequence[str] | None) -> Any:
     """X without some of its columns, which are not looked at; the others keep their names."""
     if names is None or not len(names):
         return X
-    listed = [names] if isinstance(names, str) else [str(name) for name in names]
+    listed = dict.fromkeys([names] if isinstance(names, str) else [str(name) for name in names])
     columns = names_of(X)
+    known = set(columns)
     for name in listed:
-        if name not in columns:
+        if name not in known:
             raise unknown_option("drop", name, columns)
     kept = np.array([name not in listed for name in columns])
     if isinstance(X, Table):
