@@ -148,7 +148,24 @@ def test_a_listener_is_told_of_the_outermost_loop_alone():
             stage("drawing")
             list(track([1, 2, 3], "fits"))
         stage("comparing")
-    assert told == [("fitting", None, None), ("draws", 0, 2), ("draws", 1, 2), ("draws", 2, 2), ("comparing", None, None)]
+    loop = [("draws", 0, 2), ("draws", 1, 2), ("draws", 2, 2), ("draws", None, None)]
+    assert told == [("fitting", None, None), *loop, ("comparing", None, None)]
     told.clear()
     stage("elsewhere")
     assert told == []
+
+
+def test_a_loop_that_is_left_early_is_not_waited_for():
+    told = []
+    with heard(lambda *step: told.append(step)):
+        for item in track(range(9), "search"):
+            if item == 2:
+                break
+    assert told[-2:] == [("search", 2, 9), ("search", None, None)]
+
+
+def test_where_nothing_is_done_no_line_is_written(capsys):
+    with showing():
+        stage("")
+        progress._SHOWN.get().say()
+    assert capsys.readouterr().err == ""

@@ -34,7 +34,9 @@ class Progress:
             self.listener(label, done, total)
 
     def say(self) -> None:
-        """Write one line to standard error; where nobody listens the work goes on."""
+        """Write one line to standard error, if there is something to say; where nobody listens the work goes on."""
+        if not self.doing:
+            return
         with suppress(OSError, ValueError, AttributeError):
             print(f"{self.doing}, after {_clock(time.monotonic() - self.start)}", file=sys.stderr, flush=True)
 
@@ -79,6 +81,7 @@ def heard(listener: Listener) -> Iterator[None]:
     counting 0 2
     counting 1 2
     counting 2 2
+    counting None None
     """
     token = _SHOWN.set(Progress(listener))
     try:
@@ -88,7 +91,7 @@ def heard(listener: Listener) -> Iterator[None]:
 
 
 def stage(label: str) -> None:
-    """Say what is being done from now on; a listener is told of the outermost loop alone."""
+    """Say what is being done from now on, "" for nothing; a listener is told of the outermost loop alone."""
     progress = _SHOWN.get()
     if progress is not None and not (progress.listener and progress.bar):
         progress.at(label)
@@ -125,8 +128,10 @@ def track(items: Iterable[T], label: str, *, total: int | None = None) -> Iterat
             yield item
             done += 1
         progress.at(label, done, total)
-    finally:
+    finally:  # also where whoever asks for the items has had enough of them
         progress.bar = False
+        if progress.listener is not None:
+            progress.at(label)
 
 
 def _with_bar(items: Iterable[T], label: str, total: int | None, progress: Progress) -> Iterator[T]:
