@@ -1,9 +1,19 @@
-"""The page as a browser sees it, without a socket: requests go to the application as a server hands them over."""
+"""The page as a browser sees it: without a socket, where requests go straight to the application; and for real."""
 
 import asyncio
 import json
+import os
+import re
+import subprocess
+import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+import knockoffs
+
+SOURCE = Path(knockoffs.__file__).resolve().parents[1]
 
 TOKEN, PORT = "a-token-for-tests", 8123
 HOST = f"127.0.0.1:{PORT}"
@@ -95,3 +105,26 @@ class Client:
 
     def job(self, name, *states):
         return self.until(f"jobs/{name}", lambda job: job["state"] in states)
+
+
+class App:
+    """``knockoffs app`` in a process of its own, whose temporary files are looked at."""
+
+    def __init__(self, folder, *options):
+        self.folder = folder
+        folder.mkdir(exist_ok=True)
+        env = os.environ | {"PYTHONPATH": str(SOURCE), "TMPDIR": str(folder)}
+        command = [sys.executable, "-m", "knockoffs", "app", "--no-browser", *options]
+        self.process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
+        line = self.process.stderr.readline()
+        self.address = re.search(r"http://127\.0\.0\.1:\d+/[\w-]{32}/", line).group()
+
+    def ask(self, path, body=None):
+        headers = {} if body is None else {"Origin": self.address.rsplit("/", 2)[0]}
+        with urlopen(Request(self.address + path, data=body, headers=headers), timeout=20) as answer:
+            return answer.read().decode()
+
+    def end(self, number):
+        self.process.send_signal(number)
+        said = self.process.communicate(timeout=30)[1]
+        return self.process.returncode, [line for line in said.splitlines() if not line.startswith("it runs on")]

@@ -4,43 +4,18 @@ import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 import time
 from pathlib import Path
-from urllib.request import Request, urlopen
+from urllib.request import urlopen
 
 import pytest
+from client import App
 
 from knockoffs.app import serve as serve_module
 from knockoffs.commands import app as cli
 from knockoffs.errors import InputError
 
-SOURCE = Path(cli.__file__).resolve().parents[2]
 posix = pytest.mark.skipif(os.name == "nt", reason="signals are of POSIX")
-
-
-class App:
-    """``knockoffs app`` in a process of its own, whose temporary files are looked at."""
-
-    def __init__(self, folder, *options):
-        self.folder = folder
-        folder.mkdir(exist_ok=True)
-        env = os.environ | {"PYTHONPATH": str(SOURCE), "TMPDIR": str(folder)}
-        command = [sys.executable, "-m", "knockoffs", "app", "--no-browser", *options]
-        self.process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
-        line = self.process.stderr.readline()
-        self.address = re.search(r"http://127\.0\.0\.1:\d+/[\w-]{32}/", line).group()
-
-    def ask(self, path, body=None):
-        headers = {} if body is None else {"Origin": self.address.rsplit("/", 2)[0]}
-        with urlopen(Request(self.address + path, data=body, headers=headers), timeout=20) as answer:
-            return answer.read().decode()
-
-    def end(self, number):
-        self.process.send_signal(number)
-        said = self.process.communicate(timeout=30)[1]
-        return self.process.returncode, [line for line in said.splitlines() if not line.startswith("it runs on")]
 
 
 @posix

@@ -23,8 +23,18 @@ from knockoffs.report.words import short
 from knockoffs.table.columns import KINDS
 from knockoffs.table.files import FORMATS, file_format
 
-OFFERED = ("task", "method", "n_draws", "level", "repair", "feature_model", "estimator", "seed")  # in the page
+OFFERED = {  # in the page, and what they are called there
+    "method": "Method",
+    "n_draws": "Draws of knockoffs",
+    "level": "When the level is chosen",
+    "task": "What the target is",
+    "feature_model": "Model of the features, P^X",
+    "estimator": "Model of the target",
+    "repair": "Repair",
+    "seed": "Seed",
+}
 NEED_FILES = ("network", "fastphase")  # families that a table alone does not fit
+WITHOUT_FILES = "auto takes any table; the others are for tables of their kind, which the documentation tells."
 MOST_TABLES = 10
 LONGEST_NAME = 100
 FILES = {
@@ -223,11 +233,12 @@ def offered() -> list[dict[str, Any]]:
     return [
         {
             "name": name,
-            "help": listed[name].help,
+            "label": label,
+            "help": WITHOUT_FILES if name == "feature_model" else listed[name].help,
             "type": listed[name].kind.__name__,
             "default": listed[name].default,
             "least": listed[name].least,
             "choices": choices(name, listed[name]),
         }
-        for name in OFFERED
+        for name, label in OFFERED.items()
     ]

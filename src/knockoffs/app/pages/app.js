@@ -69,7 +69,7 @@ function optionField(option) {
   let field;
   if (option.choices.length) {
     field = make("select", { id, "aria-describedby": help });
-    if (option.default === null) field.append(make("option", { value: "", text: "by itself" }));
+    if (option.default === null) field.append(make("option", { value: "", text: "chosen for you" }));
     for (const choice of option.choices) field.append(make("option", { value: choice, text: choice.replaceAll("_", " ") }));
     field.value = option.default === null ? "" : option.default;
   } else if (option.type === "bool") {
@@ -78,7 +78,7 @@ function optionField(option) {
   } else {
     field = make("input", { type: "number", id, min: option.least, step: "1", value: option.default, "aria-describedby": help });
   }
-  const label = make("label", { for: id, text: option.name.replaceAll("_", " ") });
+  const label = make("label", { for: id, text: option.label });
   const words = make("span", { id: help, class: "fine", text: option.help });
   return make("p", { class: option.type === "bool" ? "field check" : "field" }, label, field, words);
 }

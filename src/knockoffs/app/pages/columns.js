@@ -97,7 +97,8 @@ function orderField(j) {
     });
     return make("li", {}, up, " ", make("bdi", { text: labels[k] }));
   });
-  return make("ol", { class: "order", "aria-label": "labels from the lowest to the highest" }, ...items);
+  const words = make("p", { class: "fine", id: "order-" + j, text: "From the lowest to the highest:" });
+  return make("div", {}, words, make("ol", { class: "order", "aria-labelledby": words.id }, ...items));
 }
 
 byId("search").addEventListener("input", () => { shown = MOST; list(); });
