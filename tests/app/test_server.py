@@ -215,11 +215,21 @@ def test_tables_do_not_pile_up(client):
 
 def test_results_are_kept_where_that_is_asked_for(make_client, tmp_path):
     client = make_client(keep=tmp_path / "kept")
-    job = client.run(client.table()).json()["id"]
-    client.job(job, "done")
-    kept = tmp_path / "kept" / f"t-{job}"
-    assert (kept / "selection.json").read_text() == "selection.json of y"
+    name = client.run(client.table()).json()["id"]
+    job = client.desk.selections.get(name)
+    while job.state != "done":  # nobody has to ask
+        time.sleep(0.05)
+    kept = tmp_path / "kept" / f"t.csv-{name}"
+    assert (kept / "selection.json").read_text() == "selection.json of y" and job.error == ""
     assert sorted(path.name for path in kept.iterdir()) == ["report.html", "selection.csv", "selection.json"]
+
+
+def test_results_that_cannot_be_kept_are_still_there(make_client, tmp_path):
+    (tmp_path / "kept").write_text("a file")
+    client = make_client(keep=tmp_path / "kept")
+    job = client.job(client.run(client.table()).json()["id"], "done")
+    assert job["error"].startswith("its files could not be kept: ")
+    assert client.get(f"jobs/{job['id']}/selection.csv").status == 200
 
 
 def test_a_fault_of_the_server_is_a_sentence(client, monkeypatch):

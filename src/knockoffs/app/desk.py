@@ -73,7 +73,7 @@ class Desk:
     def __init__(self, folder: Path, select: Select, *, at_once: int = 2, keep: Path | None = None) -> None:
         self.folder, self.select, self.keep = folder, select, keep
         self.looks = Jobs(folder / "looks", at_once=2)
-        self.selections = Jobs(folder / "selections", at_once=at_once)
+        self.selections = Jobs(folder / "selections", at_once=at_once, when_done=self._keep_files)
         self.tables: dict[str, Sent] = {}
         self._lock = threading.Lock()
 
@@ -146,13 +146,11 @@ class Desk:
         job = self.selections.get(name)
         if job is None:
             raise KeyError(name)
-        if job.state == "done" and self.keep is not None:
-            self._keep_files(job, self.keep)
         return {**job.view(), "result": job.result}
 
-    def _keep_files(self, job: Job, keep: Path) -> None:
-        kept = keep / f"{Path(job.about['file']).stem}-{job.name}"
-        if not kept.exists():
+    def _keep_files(self, job: Job) -> None:
+        if self.keep is not None:
+            kept = self.keep / f"{job.about['file']}-{job.name}"
             kept.mkdir(parents=True)
             for name in FILES:
                 shutil.copyfile(job.folder / name, kept / name)

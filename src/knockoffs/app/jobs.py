@@ -99,10 +99,21 @@ class Jobs:
         How many may wait.
     most_kept : int
         How many that have ended are remembered, with their files.
+    when_done : callable, optional
+        Is handed every job that has its result.
     """
 
-    def __init__(self, folder: Path, *, at_once: int, most_waiting: int = 20, most_kept: int = 50) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        at_once: int,
+        most_waiting: int = 20,
+        most_kept: int = 50,
+        when_done: Callable[[Job], None] | None = None,
+    ) -> None:
         self.folder, self.at_once, self.most_waiting, self.most_kept = folder, at_once, most_waiting, most_kept
+        self.when_done = when_done
         self._jobs: dict[str, Job] = {}
         self._lock = threading.RLock()
         self._watchers: list[threading.Thread] = []
@@ -195,10 +206,15 @@ class Jobs:
                 else:
                     last = message
         job.process.join()
+        if "result" in last and self.when_done is not None:
+            try:
+                self.when_done(job)
+            except OSError as error:
+                last["kept"] = f"its files could not be kept: {error.strerror or error}."
         with self._lock:
             if "result" in last:
                 job.result = last["result"]
-                self._settle(job, "done")
+                self._settle(job, "done", last.get("kept", ""))
             elif "error" in last:
                 self._settle(job, "failed", last["error"])
             elif job.told_to_end:

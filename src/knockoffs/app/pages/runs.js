@@ -91,7 +91,7 @@ function ended(made, job) {
   }
   const found = job.result;
   made.status.textContent = found.selected + " of " + found.of + " features selected." +
-    (found.verdict && found.verdict !== "good" ? " The knockoffs are " + found.verdict + ": see the verdict in the report." : "");
+    (found.verdict && found.verdict !== "good" ? " The knockoffs are " + found.verdict + ": see the verdict in the report." : "") + (job.error ? " But " + job.error : "");
   made.rest.append(make("p", { text: found.explanation }), files(job),
     make("details", {}, make("summary", { text: "The identical answer without this page" }),
       make("p", {}, "On the command line, in the folder of the table:"), lines(job.about.command),
