@@ -7,18 +7,17 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("starlette", reason="the extra app is not installed")
 sys.path.insert(0, str(Path(__file__).parent))  # the processes of jobs import their work by its name
 
 import work_of_tests  # noqa: E402
 from client import PORT, TOKEN, Client  # noqa: E402
 
-from knockoffs.app.desk import Desk  # noqa: E402
-from knockoffs.app.server import make_app  # noqa: E402
-
 
 @pytest.fixture
 def make_client(tmp_path):
+    from knockoffs.app.desk import Desk
+    from knockoffs.app.server import make_app
+
     made = []
 
     def make(select=work_of_tests.select, **options):

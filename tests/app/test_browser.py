@@ -13,6 +13,7 @@ from client import App
 
 from knockoffs.table.files import write_table_file
 
+pytest.importorskip("starlette", reason="the extra app is not installed: pip install 'knockoffs[app]'")
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = (
     "<script>window.ran=1</script>",

@@ -6,7 +6,9 @@ import re
 import pytest
 from client import HOST, ORIGIN, PORT, TOKEN, request
 
-from knockoffs.app.server import PAGES
+pytest.importorskip("starlette", reason="the extra app is not installed: pip install 'knockoffs[app]'")
+
+from knockoffs.app.server import PAGES  # noqa: E402
 
 HERE = (("host", HOST),)
 
@@ -141,3 +143,9 @@ def test_the_page_holds_no_script_and_no_style_of_its_own(client):
         assert "http:" not in content and "https:" not in content and "//cdn" not in content
         for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "eval(", "document.write", "new Function"):
             assert word not in content, f"{word} in {name}"
+
+
+def test_an_address_without_its_last_slash_leads_to_the_page(client):
+    answer = request(client.app, "GET", f"/{TOKEN}", HERE)
+    assert answer.status == 307 and answer.headers["location"] == f"/{TOKEN}/"
+    assert client.get("jobs/").status == 404 and client.get("/jobs").status == 404

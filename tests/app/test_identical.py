@@ -14,6 +14,7 @@ from knockoffs.commands import page
 from knockoffs.record import differences, read_selection
 from knockoffs.table.files import write_table_file
 
+pytest.importorskip("starlette", reason="the extra app is not installed: pip install 'knockoffs[app]'")
 SOURCE = Path(page.__file__).resolve().parents[2]
 # what a shell, Python, typer or the pairs NAME=VALUE might trip over
 NAMES = (

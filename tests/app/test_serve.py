@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import socket
+import threading
 import time
 from pathlib import Path
 from urllib.request import urlopen
@@ -15,6 +16,7 @@ from knockoffs.app import serve as serve_module
 from knockoffs.commands import app as cli
 from knockoffs.errors import InputError
 
+pytest.importorskip("starlette", reason="the extra app is not installed: pip install 'knockoffs[app]'")
 posix = pytest.mark.skipif(os.name == "nt", reason="signals are of POSIX")
 
 
@@ -73,9 +75,10 @@ def test_a_port_that_is_taken_and_a_folder_that_cannot_be_are_refused(tmp_path, 
 
 
 def test_the_browser_is_led_by_a_file_that_only_the_user_can_read(monkeypatch, tmp_path):
-    opened = []
-    monkeypatch.setattr(serve_module.webbrowser, "open", opened.append)
+    opened, seen = [], threading.Event()
+    monkeypatch.setattr(serve_module.webbrowser, "open", lambda address: (opened.append(address), seen.set()))
     serve_module.open_browser("http://127.0.0.1:1/secret/", tmp_path)
+    assert seen.wait(10)
     assert opened == [(tmp_path / "open.html").as_uri()] and "secret" not in opened[0]
     assert "url=http://127.0.0.1:1/secret/" in (tmp_path / "open.html").read_text()
     assert os.name == "nt" or (tmp_path / "open.html").stat().st_mode & 0o077 == 0

@@ -13,6 +13,7 @@ from knockoffs.app.desk import OFFERED, file_name, parameters_of
 from knockoffs.errors import InputError
 from knockoffs.options import NOT_RECORDED, options_of
 
+pytest.importorskip("starlette", reason="the extra app is not installed: pip install 'knockoffs[app]'")
 posix = pytest.mark.skipif(os.name == "nt", reason="SIGKILL is of POSIX")
 
 

@@ -64,6 +64,12 @@ class Guard:
             await _answer(send, *refused)
             return
         path = scope["path"].removeprefix(f"/{self.token}")
+        if not path:  # addresses of the page are relative
+            await send(
+                {"type": "http.response.start", "status": 307, "headers": [(b"location", f"/{self.token}/".encode())]}
+            )
+            await send({"type": "http.response.body", "body": b""})
+            return
         await self.application({**scope, "path": path, "raw_path": path.encode()}, self._counted(receive), send)
 
     def refusal(self, scope: Scope, headers: Mapping[str, str]) -> tuple[int, str] | None:

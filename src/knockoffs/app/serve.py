@@ -114,7 +114,8 @@ def open_browser(address: str, folder: Path) -> None:
         encoding="utf-8",
     )
     leads.chmod(0o600)
-    webbrowser.open(leads.as_uri())
+    # a browser in the terminal would not come back before it is closed
+    threading.Thread(target=webbrowser.open, args=(leads.as_uri(),), daemon=True).start()
 
 
 @contextmanager

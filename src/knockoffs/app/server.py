@@ -57,7 +57,9 @@ def make_app(desk: Desk, *, token: str, port: int, most_bytes: int) -> Guard:
     ]
     handlers: dict[Any, Any] = {InputError: _refused, HTTPException: _http_error, Exception: _fault}
     handlers[ClientDisconnect] = _http_error
-    return Guard(Starlette(routes=routes, exception_handlers=handlers), token=token, port=port, most_bytes=most_bytes)
+    application = Starlette(routes=routes, exception_handlers=handlers)
+    application.router.redirect_slashes = False  # it does not know the token
+    return Guard(application, token=token, port=port, most_bytes=most_bytes)
 
 
 # ---- the page --------------------------------------------------------------------------------------------------------
