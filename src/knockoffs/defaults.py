@@ -14,6 +14,7 @@ from knockoffs.features.source import KnockoffSource, knockoff_source
 from knockoffs.importance import SCORES, Score
 from knockoffs.importance.best import BestOf
 from knockoffs.importance.losses import LOSSES
+from knockoffs.importance.normal_scores import normal_scores
 from knockoffs.importance.statistic import ModelScore
 from knockoffs.registry import find, imported, key_of
 from knockoffs.response import ESTIMATORS, Model, make_estimator, model_of
@@ -61,7 +62,8 @@ def choose(
     target : Target
         Rows of weight 0 do not count.
     estimator : str or scikit-learn-style estimator, optional
-        "best", or nothing: of ``BEST_OF`` the one that predicts held-out rows best.
+        "best", or nothing: of ``BEST_OF``, and the lasso on normal scores of columns that are far from normal, the
+        one that predicts held-out rows best.
     importance : str, Score or callable, optional
     loss : str or callable, optional
         For the scores that take one.
@@ -86,7 +88,12 @@ def choose(
         y = target.values if target.weights is None else target.values[target.weights > 0]
         alone = _why_lasso_alone(y, task, score, asked, n_columns or 0)
         if alone is None:
-            candidates = tuple(_model_score(name, task, {}, **options) for name in BEST_OF)
+            lasso, *others = (_model_score(name, task, {}, **options) for name in BEST_OF)
+            candidates = (
+                lasso,
+                *others,
+                replace(lasso, transform=normal_scores, name=f"{lasso.name} on normal scores"),
+            )
             folded = tuple(replace(candidate, n_folds=n_folds, n_fits=n_fits) for candidate in candidates)
             return Choice(BestOf(folded, default_loss(task, candidates[0].estimator)), notes)
         notes["estimator"] = f"estimator='lasso', because {alone}"

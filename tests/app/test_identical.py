@@ -2,15 +2,19 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from knockoffs.app.desk import parameters_of
 from knockoffs.commands import page
+from knockoffs.progress import heard
 from knockoffs.record import differences, read_selection
 from knockoffs.table.files import write_table_file
 
@@ -135,3 +139,19 @@ def test_the_report_says_the_same_and_names_no_folder(ran):
         job["result"]["of"] == 12
         and job["result"]["explanation"] == read_selection(folder / "selection.json").explanation
     )
+
+
+def test_the_steps_that_the_page_numbers_are_those_that_a_run_tells(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = {f"x{j}": rng.standard_normal(80).round(3) for j in range(6)}
+    write_table_file({**X, "y": (X["x0"] + rng.standard_normal(80)).round(3)}, tmp_path / "t.csv")
+    columns = [{"name": name, "levels": None} for name in (*X, "y")]
+    quick = {"method": "knockoffs", "feature_model": "gaussian", "estimator": "lasso"}
+    parameters = parameters_of({"target": 6, "fdr": 0.3, "options": quick}, columns)
+    monkeypatch.chdir(tmp_path)  # and back, when this is over
+    told = []
+    with heard(lambda step, done, total: told.append(step)):
+        page.select_for_page(tmp_path, str(tmp_path / "t.csv"), parameters)
+    script = files("knockoffs.app").joinpath("pages/runs.js").read_text(encoding="utf-8")
+    steps = re.findall(r'"([^"]+)"', re.search(r"const STEPS = \[(.*?)\];", script, re.DOTALL).group(1))
+    assert [step for step in dict.fromkeys(told) if step in steps] == steps

@@ -70,6 +70,14 @@ def test_a_killed_worker_is_told_as_such_and_the_others_go_on(client):
     assert client.get("about").status == 200
 
 
+def test_a_run_is_told_how_long_the_last_one_of_its_table_took(client):
+    table, other = client.table(), client.table()
+    first = client.job(client.run(table).json()["id"], "done")
+    assert first["about"]["before"] is None and first["seconds"] > 0
+    assert client.run(table).json()["about"]["before"] == first["seconds"]
+    assert client.run(other).json()["about"]["before"] is None
+
+
 def test_a_refusal_of_the_work_is_told_in_its_words(client):
     job = client.run(client.table(), target=2).json()["id"]
     assert client.job(job, "failed")["error"] == "the label <b>cannot</b> be explained."

@@ -136,10 +136,17 @@ class Desk:
             "file": sent.name,
             "target": short(parameters["target"]),
             "fdr": parameters["fdr"],
+            "before": self._took_before(sent),
             "command": command_of(parameters, sent.name),
             "python": python_of_file(parameters, sent.name),
         }
         return self.selections.add(self.select, str(sent.path), parameters, about=about).name
+
+    def _took_before(self, sent: Sent) -> float | None:
+        """Seconds that the last selection from this table took, by which a new one can be guessed."""
+        done = [job for job in self.selections.all() if job.state == "done"]
+        took = [job.view()["seconds"] for job in done if job.about.get("table") == sent.path.parent.name]
+        return took[-1] if took else None
 
     def job(self, name: str) -> dict[str, Any]:
         """Tell how far a selection is, and what it has found."""

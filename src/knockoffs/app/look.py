@@ -94,7 +94,8 @@ def _some_values(column: Column, values: Any) -> str:
     _, first = np.unique(present, return_index=True)
     some = present[np.sort(first)[:MOST_SHOWN]]
     if column.dtype == "date":
-        words = [str(day)[:10] for day in from_days(some, "datetime64[us]")]
+        whole = bool((some == np.rint(some)).all())
+        words = [str(day)[: 10 if whole else 16].replace("T", " ") for day in from_days(some, "datetime64[us]")]
     elif column.levels is None:
         words = [f"{value:g}" for value in some]
     else:

@@ -30,7 +30,7 @@ async function take(name, send) {
 }
 
 function takeFile(file) {
-  if (!file) return;
+  if (!file || !about) return;
   if (file.size > about.most_bytes) {
     alarm("The file is larger than " + about.most_bytes / 1e6 + " MB. Start the app with a larger --max-size, or use knockoffs select.");
     return;

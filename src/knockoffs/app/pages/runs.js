@@ -76,6 +76,7 @@ function going(made, job) {
   const parts = [clock(job.seconds) + " so far"];
   if (job.total) parts.push(job.done + " of " + job.total);
   if (job.left !== null) parts.push("about " + clock(job.left) + " left in this step");
+  if (job.about.before) parts.push("the last run of this table took " + clock(job.about.before));
   made.times.textContent = job.state === "waiting" ? "" : parts.join(", ");
 }
 
