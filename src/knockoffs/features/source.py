@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,6 +23,7 @@ from knockoffs.sampling.network import BayesianNetwork
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler
 from knockoffs.table.coding import check_knockoffs, code_by, code_whole_numbers
+from knockoffs.table.neighbours import runs
 from knockoffs.table.table import Kinds, Table, read_table
 
 
@@ -69,7 +70,7 @@ class Fitted:
         if "codes" in takes or ("alike" in takes and _has_labels(table)):
             table = code_whole_numbers(table)
             _refuse_numbers(table, argument)
-        return table
+        return replace(table, ordered=True) if "order" in takes else table
 
     def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> Settled:
         """Fit the family; errors about columns get the columns' names."""
@@ -86,7 +87,8 @@ class Fitted:
                 raise
             options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
             raise InputError(f"the feature model could not be fitted with {options}: {error}") from error
-        return settled(model, {**({"n_jobs": n_jobs} if "n_jobs" in self.family.how else {}), **self._how()})
+        how = {**({"n_jobs": n_jobs} if "n_jobs" in self.family.how else {}), **self._how()}
+        return settled(model, how, table)
 
     def _how(self) -> dict[str, Any]:
         return {name: value for name, value in self.options.items() if name in self.family.how}
@@ -115,6 +117,7 @@ class Given:
     def read(self, X: object, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
         """Labels get the codes that the model has for them."""
         table = read_table(X, kinds=kinds, argument=argument, min_rows=min_rows)
+        table = replace(table, ordered=True) if in_order(self.model) else table
         check_takes(table, ("labels", "missing") if hasattr(self.model, "as_sampler") else ("labels",), argument)
         from knockoffs.features.discrete_network import DiscreteNetwork
         from knockoffs.features.discrete_network.columns import code_by_state
@@ -131,7 +134,7 @@ class Given:
         model: FeatureModel = self.model
         if isinstance(model, DiscreteNetwork):
             model = observe_columns(model, table.names, named=table.named)
-        found = settled(model, {})
+        found = settled(model, {}, table)
         _check_width(len(found.sampler.feature_of), table)
         return found
 
@@ -172,7 +175,7 @@ class Covariance:
             check_covariance_units(values, table.X)
         except ColumnsError as error:
             raise error.named(table.names) from None
-        return settled(gaussian_features(table.X.mean(axis=0), values, feature_of=grouped, **self.options), {})
+        return settled(gaussian_features(table.X.mean(axis=0), values, feature_of=grouped, **self.options))
 
 
 @dataclass(frozen=True)
@@ -217,8 +220,19 @@ class GivenNetwork:
         return self.network
 
 
-def settled(model: Any, how: Mapping[str, Any]) -> Settled:
-    """Sampler of a fitted P^X, and its own words about itself."""
+def in_order(model: object) -> bool:
+    """Whether P^X is a chain along the columns, whose knockoffs can be drawn for groups of neighbours."""
+    return bool(getattr(model, "groups_of_neighbours", False))
+
+
+def settled(model: Any, how: Mapping[str, Any] | None = None, table: Table | None = None) -> Settled:
+    """Sampler of a fitted P^X, and its own words about itself.
+
+    A chain is told the groups of the table, for they belong to how it is copied and not to its law.
+    """
+    how = dict(how or {})
+    if table is not None and table.grouped and in_order(model):
+        how["feature_of"] = runs(table.feature_of)
     direct = hasattr(model, "as_sampler")  # what is no network over X brings its own sampler
     sampler = model.as_sampler(**how) if direct else NetworkSampler(model.as_network(**how))
     notes = {"feature_model": model.say()} if hasattr(model, "say") else {}

@@ -62,6 +62,8 @@ class Table:
         What came in; its format, dtypes and index are those that `decode` restores.
     groups : Groups, optional
         Which columns are one feature, where a feature has several.
+    ordered : bool
+        Whether the columns follow each other, as sites of a chromosome do: automatic groups are then of neighbours.
     """
 
     X: NDArray[np.float64]
@@ -69,6 +71,7 @@ class Table:
     named: bool = False
     native: Any = field(default=None, repr=False)
     groups: Groups | None = None
+    ordered: bool = False
 
     def __len__(self) -> int:
         return len(self.X)
@@ -107,7 +110,7 @@ class Table:
         if groups is None:
             return self
         if isinstance(groups, str) and groups == "auto":
-            return replace(self, groups=auto_groups(score_correlation(self.X), self.names))
+            return replace(self, groups=auto_groups(score_correlation(self.X), self.names, ordered=self.ordered))
         return replace(self, groups=as_groups(groups, self.names))
 
     def rows(self, which: NDArray | slice) -> Table:

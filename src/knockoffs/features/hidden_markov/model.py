@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -69,6 +69,7 @@ class HiddenMarkov:
     initial: NDArray
     transitions: NDArray
     emissions: Emissions
+    groups_of_neighbours: ClassVar[bool] = True  # as_network(feature_of=)
 
     def __post_init__(self) -> None:
         if not isinstance(self.emissions, DiscreteEmissions | GaussianEmissions):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -96,6 +97,7 @@ class HaplotypeModel:
     """
 
     mosaic: Mosaic
+    groups_of_neighbours: ClassVar[bool] = True  # as_network(feature_of=)
 
     @kept_per_how
     def as_network(
@@ -174,6 +176,7 @@ class GenotypeModel:
     """
 
     mosaic: Mosaic
+    groups_of_neighbours: ClassVar[bool] = True  # as_network(feature_of=)
 
     @kept_per_how
     def as_network(
