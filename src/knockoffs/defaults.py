@@ -29,6 +29,7 @@ CONDITIONAL_FAMILIES = ("auto", "latent", "gaussian", "mixture", "naive_bayes", 
 TEST_MODELS = ("best", "lasso", "boosting")  # models of y that conditional tests take by name
 BEST = "best"  # the default model of y: of these, the one that predicts held-out rows best
 BEST_OF = ("lasso", "boosting")
+BEST_OF_GROUPS = (*BEST_OF, "ridge")  # for a number; columns of a group share what a lasso gives to one of them
 WIDE = 2  # columns a row, beyond which boosting costs most of the time and hardly ever predicts better
 FEW_ROWS = 100  # a boosted tree needs twenty in a leaf
 BEST_NAMES = (BEST,)
@@ -53,6 +54,7 @@ def choose(
     n_folds: int = 5,
     n_fits: int = 1,
     n_columns: int | None = None,
+    grouped: bool = False,
 ) -> Choice:
     """Statistic by a model of y and its score, with defaults by task where nothing was asked for.
 
@@ -71,6 +73,8 @@ def choose(
         Folds of a cross-fitted score, and fits whose scores are averaged.
     n_columns : int, optional
         Columns of the table, where there are so many that boosting is no candidate.
+    grouped : bool
+        Whether features are groups of columns: then ridge regression is a candidate for a number too.
     """
     notes: dict[str, str] = {}
     name = _name_of(estimator)
@@ -86,7 +90,8 @@ def choose(
         y = target.values if target.weights is None else target.values[target.weights > 0]
         alone = _why_lasso_alone(y, task, score, asked, n_columns or 0)
         if alone is None:
-            candidates = tuple(_model_score(name, task, {}, **options) for name in BEST_OF)
+            names = BEST_OF_GROUPS if grouped and task == "regression" else BEST_OF
+            candidates = tuple(_model_score(name, task, {}, **options) for name in names)
             folded = tuple(replace(candidate, n_folds=n_folds, n_fits=n_fits) for candidate in candidates)
             return Choice(BestOf(folded, default_loss(task, candidates[0].estimator)), notes)
         notes["estimator"] = f"estimator='lasso', because {alone}"

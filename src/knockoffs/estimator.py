@@ -64,8 +64,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         labels in their order.
     estimator : str or scikit-learn-style estimator, optional
         Model of y given the features and their knockoffs: "best" (the default) is lasso or boosting, whichever predicts
-        held-out rows better; "lasso", "logistic", "linear", "forest", "boosting", "neural"; or any object with fit and
-        predict.
+        held-out rows better; "lasso", "logistic", "linear", "ridge", "forest", "boosting", "neural"; or any object with
+        fit and predict.
     importance : str or callable, optional
         Importance score of a fitted model; by default the coefficients of a linear model, Swap Integral for trees, and
         Swap for others.
@@ -224,6 +224,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             n_folds=_count(self.n_folds, "n_folds", 2),
             n_fits=_count(self.n_fits, "n_fits", 1),
             n_columns=len(table.columns),
+            grouped=table.grouped,
         )
         rule = self.rule if callable(self.rule) else find(RULES, "rule", str(self.rule))
         n_draws = _count(self.n_draws, "n_draws", 1)
