@@ -64,7 +64,7 @@ def fit_scores(copies, y, feature_of, rng):
 
 
 def group_parts(coefficients, covariance, feature_of):
-    """Standard deviation of each group's part of a linear prediction, shape (m,)."""
+    """Compute the standard deviation of each group's part of a linear prediction, shape (m,)."""
     parts = []
     for g in range(feature_of.max() + 1):
         columns = np.flatnonzero(feature_of == g)
