@@ -23,7 +23,7 @@ from knockoffs.defaults import (
     METHODS,
     TEST_MODELS,
     choose,
-    repairs,
+    repair_ways,
     task_for,
 )
 from knockoffs.errors import InputError, KnockoffWarning, unknown_option
@@ -38,7 +38,7 @@ from knockoffs.response.threads import worthwhile_threads
 from knockoffs.seeds import as_generator
 from knockoffs.table.table import MIN_ROWS, Table, without_columns
 from knockoffs.table.target import Target, as_target
-from knockoffs.validity.repair import Repaired
+from knockoffs.validity.repair import repair
 
 
 class KnockoffSelector(SelectorMixin, BaseEstimator):
@@ -95,7 +95,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     verdict : bool
         Whether the knockoffs are checked against the features, without a look at y.
     repair : bool
-        Whether other models of the features are tried, in turn, until the knockoffs look good; y is not looked at.
+        Whether the remedies that the verdict names are done in turn, until the knockoffs look good: another kind for a
+        column, normal scores, another family, more classes, a group of columns whose knockoffs are twins, fewer
+        columns. y is not looked at, and the notes say what was done.
     offset : {1, 0}
         1 is knockoff+, which controls the false discovery rate; 0 is knockoff, which controls a modified one.
     rule : {"difference", "signed_maximum"} or callable
@@ -215,6 +217,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         task = task_for(self.task, self.estimator)
         target = as_target(y, table, task=task, weights=fit_params.get("sample_weight"))
         offset, fdr = check_offset(self.offset), check_fdr(DEFAULT_FDR if self.fdr is None else self.fdr)
+        read, generator = table, as_generator(self.random_state)
+        if self.repair and self.knockoffs is None:
+            table, source = repair(table, source, repair_ways(source), rng=generator.spawn(1)[0], n_jobs=self.n_jobs)
         choice = choose(
             target,
             estimator=self.estimator,
@@ -233,7 +238,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
 
         common: dict[str, Any] = {"knockoffs": source, "fdr": fdr, "verdict": self.verdict, "n_jobs": self.n_jobs}
-        common["rng"] = as_generator(self.random_state)
+        common["rng"] = generator
         self._generator = deepcopy(common["rng"])  # as it was: lambda paths follow the same draw
         notes = {"task": target.note, **why, **self._said_of_groups(table)}
         with worthwhile_threads(table.X.size):
@@ -261,8 +266,11 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.feature_model_ = self.selection_.feature_model
         self.verdict_ = self.selection_.verdict
         self.knockoffs_ = table.decode(self.selection_.X_tilde)
-        self._support = np.zeros(len(table.columns) if kept is None else len(kept), dtype=bool)
-        self._support[slice(None) if kept is None else kept] = self.selection_.selected[table.feature_of]
+        self._support = np.zeros(len(read.columns) if kept is None else len(kept), dtype=bool)
+        left = np.isin(read.names, table.names)  # a repair may have left columns out
+        self._support[(np.arange(len(left)) if kept is None else np.flatnonzero(kept))[left]] = (
+            self.selection_.selected[table.feature_of]
+        )
         return self
 
     def explain(self) -> str:
@@ -344,8 +352,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     def _source(self) -> KnockoffSource:
         if self.knockoffs is not None:
             return Brought(self.knockoffs)
-        asked = knockoff_source(self.feature_model, self.feature_model_options)
-        return Repaired(repairs(asked)) if self.repair else asked
+        return knockoff_source(self.feature_model, self.feature_model_options)
 
     def _method(
         self, table: Table, target: Target, fdr: float, offset: int, n_draws: int

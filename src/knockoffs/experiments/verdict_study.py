@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -192,6 +192,20 @@ def fitted_latent(n: int, rng: Generator) -> Judged:
         return Judged(model.as_sampler().sample(X, rng), MIXED)
 
 
+@lru_cache(maxsize=1)
+def known_latent() -> Any:
+    """Latent Gaussian model of these columns, fitted to 20,000 rows of its own: all but the true parameters."""
+    from knockoffs.features.latent.fit import fit_latent
+
+    rng = np.random.default_rng(0)
+    return fit_latent(mixed_rows(20_000, rng), kinds=MIXED, rng=rng).as_sampler()
+
+
+def true_latent(n: int, rng: Generator) -> Judged:
+    """Columns of every kind, latent Gaussian model that was fitted to 20,000 other rows."""
+    return Judged(known_latent().sample(mixed_rows(n, rng), rng), MIXED)
+
+
 # Faults
 
 
@@ -298,6 +312,7 @@ VALID: dict[str, Case] = {
     "network_true": true_network,
     "network_fitted": fitted_network,
     "naive_bayes_fitted": fitted_naive_bayes,
+    "latent_true": true_latent,
     "latent_fitted": fitted_latent,
 }
 CROSSED: dict[str, Case] = {

@@ -19,7 +19,7 @@ from knockoffs.errors import InputError, name_some, unknown_option
 from knockoffs.table.cells import PlainFrame, Problem, Raw, is_missing
 from knockoffs.table.columns import CODED, Column, Design, design, overrule, recognise_kinds
 from knockoffs.table.decoding import dates_like, from_days, narwhals_series, own_values, pandas_series
-from knockoffs.table.groups import Groups, as_groups, auto_groups, score_correlation
+from knockoffs.table.groups import Groups, as_groups, auto_groups, number_groups, score_correlation
 from knockoffs.table.reading import is_frame, is_pandas, is_sparse, read_columns
 from knockoffs.table.suspects import dates_from_text, suspicious_columns, warn_of_indexes, warn_of_rows
 
@@ -112,6 +112,31 @@ class Table:
         if isinstance(groups, str) and groups == "auto":
             return replace(self, groups=auto_groups(score_correlation(self.X), self.names, ordered=self.ordered))
         return replace(self, groups=as_groups(groups, self.names))
+
+    def without(self, names: Sequence[str]) -> Table:
+        """Table without some of its columns; a group that loses all of them is gone.
+
+        >>> read_table([[1, 2, 3], [2, 2, 1], [2, 1, 1]]).without(["x1"]).names
+        ('x0', 'x2')
+        """
+        kept = np.array([name not in names for name in self.names])
+        columns = tuple(column for column, keep in zip(self.columns, kept, strict=True) if keep)
+        groups = None
+        if self.groups is not None:
+            labels = [self.groups.names[g] for g in self.groups.feature_of[kept]]
+            sizes = {label: labels.count(label) for label in labels}
+            left = [column.name for column in columns]
+            groups = number_groups([label if sizes[label] > 1 else None for label in labels], left, self.groups.note)
+        native = self.native
+        if is_frame(native) or isinstance(native, PlainFrame):
+            native = without_columns(native, list(names))[0]
+        elif native is not None:
+            native = np.asarray(native)[:, kept]
+        return replace(self, X=self.X[:, kept], columns=columns, native=native, groups=groups)
+
+    def with_kinds(self, kinds: Kinds) -> Table:
+        """Table whose columns are of other kinds, by name; numbers that become labels get codes."""
+        return _with_kinds(self, kinds, "X")
 
     def rows(self, which: NDArray | slice) -> Table:
         """Take some of the rows; ``decode`` then gives back no index."""
