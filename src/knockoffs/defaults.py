@@ -95,7 +95,8 @@ def choose(
             names = BEST_OF_GROUPS if grouped and task == "regression" else BEST_OF
             candidates = tuple(_model_score(name, task, {}, **options) for name in names)
             folded = tuple(replace(candidate, n_folds=n_folds, n_fits=n_fits) for candidate in candidates)
-            return Choice(BestOf(folded, default_loss(task, candidates[0].estimator)), notes)
+            favoured = names[-1] if names is BEST_OF_GROUPS else ""
+            return Choice(BestOf(folded, default_loss(task, candidates[0].estimator), favoured), notes)
         notes["estimator"] = f"estimator='lasso', because {alone}"
         estimator = "lasso"
     statistic = _model_score(estimator, task, notes, **options)
