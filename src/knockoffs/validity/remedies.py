@@ -100,11 +100,14 @@ def group_twins(twins: Sequence[Twin], pair: Pair, names: Sequence[str]) -> list
         members = set(twin.columns) | {name for name, likeness in zip(names, r, strict=True) if likeness >= ALIKE}
         touched = [group for group in groups if group & members]
         groups = [group for group in groups if not group & members] + [members.union(*touched)]
-    found = []
+    found, alone = [], []
     for group in groups:
         columns = tuple(name for name in names if name in group)
         if len(columns) > 1:
             found.append(Remedy("group", columns, f"make {name_some(columns)} one group: each hides the others."))
         else:
-            found.append(Remedy("drop_column", columns, f"leave out {name_some(columns)}: the others determine it."))
+            alone += columns
+    if alone:
+        it = "it" if len(alone) == 1 else "each of them"
+        found.append(Remedy("drop_column", tuple(alone), f"leave out {name_some(alone)}: the others determine {it}."))
     return found
