@@ -100,7 +100,8 @@ def group_twins(twins: Sequence[Twin], pair: Pair, names: Sequence[str]) -> list
         members = set(twin.columns) | {name for name, likeness in zip(names, r, strict=True) if likeness >= ALIKE}
         touched = [group for group in groups if group & members]
         groups = [group for group in groups if not group & members] + [members.union(*touched)]
-    found, alone = [], []
+    found: list[Remedy] = []
+    alone: list[str] = []
     for group in groups:
         columns = tuple(name for name in names if name in group)
         if len(columns) > 1:
