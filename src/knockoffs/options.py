@@ -126,7 +126,12 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("offset", 1, "1 (knockoff+) or 0, which does not hold the false discovery rate.", int),
     Option("verdict", True, "Check the knockoffs against the features, without a look at the target.", bool),
-    Option("repair", False, "Try other models of the features until the knockoffs look good.", bool),
+    Option(
+        "repair",
+        False,
+        "Do what the verdict advises, without a look at the target, until the knockoffs look good.",
+        bool,
+    ),
     # P^X
     Option(
         "feature_model",

@@ -288,8 +288,8 @@ def reproduce(
 
     if list_names:
         for key in (*EXPERIMENTS, *STUDIES):
-            put(f"{key:<11} {describe(key)}")
-        put(f"{'all':<11} {', '.join(EXPERIMENTS)}")
+            put(f"{key:<14} {describe(key)}")
+        put(f"{'all':<14} {', '.join(EXPERIMENTS)}")
         return
     if name is None:
         raise bad_call("name a figure or table, or all; --list lists them.")
