@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 SOURCES := src tests benchmarks examples tools docs/conf.py
 
-.PHONY: demo test check lint types guarantees bench house docs lowest clean help
+.PHONY: demo test check lint types guarantees bench house picture docs lowest clean help
 
 help:
 	@echo "make demo        set up .venv and run the procedure on an embedded table"
 	@echo "make test        set up .venv, then lint, types and all tests"
 	@echo "make guarantees  the slow tests: FDR and power by simulation"
 	@echo "make house       write the stub of the public names and the picture of docs/architecture.md"
+	@echo "make picture     draw the picture of the README"
 	@echo "make docs        the documentation site, in build/site (its own environment; no network while it builds)"
 	@echo "make lowest      the tests with the smallest versions of all dependencies"
 	@echo "make bench       measure against knockpy, hidimstat and SNPknock, each in its own environment"
@@ -67,6 +68,9 @@ docs: $(VENV)-docs/.ready
 
 house: $(VENV)/.development
 	$(BIN)/python tools/house.py
+
+picture: $(VENV)/.development
+	OMP_NUM_THREADS=1 $(BIN)/python tools/picture.py
 
 clean:
 	rm -rf $(VENV) $(VENV)-lowest $(VENV)-docs .benchmarks build dist docs/api docs/gallery
