@@ -4,6 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from importlib.util import find_spec
+
+EXTRAS = {  # package that may be missing -> the extra of this package that brings it
+    "matplotlib": "plots",
+    "torch": "neural",
+    "bed_reader": "genetics",
+    "hmmlearn": "hmm",
+    "tomotopy": "topics",
+    "lightgbm": "boosting",
+    "xgboost": "boosting",
+    "pandas": "tables",
+    "polars": "tables",
+    "pyarrow": "tables",
+}
 
 
 class InputError(ValueError):
@@ -24,6 +38,26 @@ def unknown_option(argument: str, got: object, allowed: Iterable[str]) -> InputE
     near = get_close_matches(str(got), names, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return InputError(f"{argument}={got!r} is not known.{hint} Known: {', '.join(map(repr, names))}.")
+
+
+def check_extra(package: str, what: str, instead: str = "") -> None:
+    """Refuse, before any work, what a missing package is needed for, with the one command that installs it.
+
+    >>> check_extra("tomotopy_of_nobody", "topics")
+    Traceback (most recent call last):
+    knockoffs.errors.InputError: topics need tomotopy_of_nobody, which is not installed: pip install tomotopy_of_nobody.
+    """
+    if find_spec(package) is None:
+        raise InputError(f"{what} need {package}, which is not installed: {installs(package)}{instead}.")
+
+
+def installs(package: str) -> str:
+    """Command that installs a package: the extra that brings it, where there is one.
+
+    >>> installs("torch")
+    "pip install 'knockoffs[neural]'"
+    """
+    return f"pip install 'knockoffs[{EXTRAS[package]}]'" if package in EXTRAS else f"pip install {package}"
 
 
 def name_some(names: Iterable[object], most: int = 5) -> str:

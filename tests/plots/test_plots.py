@@ -149,8 +149,6 @@ def test_what_is_not_there_is_said(selector, numbers):
 
 
 def test_without_matplotlib_the_remedy_is_named(selector, monkeypatch):
-    from knockoffs.plots import look
-
-    monkeypatch.setattr(look, "find_spec", lambda name: None)
+    monkeypatch.setattr("knockoffs.errors.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"pip install 'knockoffs\[plots\]'"):
         selector.plot()

@@ -33,8 +33,20 @@ def check_call(parameters: Mapping[str, Any]) -> None:
     for name, option in options_of("select").items():
         if option.known is not None and parameters.get(name) is not None:
             check_name(option.written[2:], parameters[name], list(option.known()))
+    check_packages(parameters.get("estimator"))
     if parameters.get("fake"):
         check_path(**{key: parameters[key] for key in ("fake", "lambda_range", "n_lams")})
+
+
+def check_packages(estimator: str | None) -> None:
+    """Refuse a model of the target whose package is not installed; a name that is not known is refused elsewhere."""
+    from knockoffs.errors import check_extra
+    from knockoffs.registry import key_of
+    from knockoffs.response import ESTIMATORS
+
+    model = ESTIMATORS.get(key_of(estimator or ""))
+    if model is not None and model.package is not None:
+        check_extra(model.package, f"models of the target by --estimator {estimator}")
 
 
 def check_path(*, fake: str, lambda_range: tuple[float, float], n_lams: int) -> None:

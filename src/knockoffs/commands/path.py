@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from knockoffs.commands.output import say
 from knockoffs.commands.work import groups_of, take_apart
 from knockoffs.defaults import choose, task_for
-from knockoffs.errors import InputError, printable
+from knockoffs.errors import check_extra, printable
 from knockoffs.features.source import knockoff_source
 from knockoffs.importance.accuracy_drop import FAKES
 from knockoffs.importance.paths.lambda_path import LambdaPath
@@ -69,10 +68,7 @@ def follow_path(frame: Any, parameters: Mapping[str, Any], jobs: int | None) -> 
 
 def check_plotting() -> None:
     """Refuse to start the work for a picture that cannot be drawn."""
-    if find_spec("matplotlib") is None:
-        raise InputError(
-            "pictures need matplotlib: pip install 'knockoffs[plots]', or write the numbers, --out FILE.csv."
-        )
+    check_extra("matplotlib", "pictures", ", or write the numbers, --out FILE.csv")
 
 
 def write_path(path: LambdaPath, columns: Sequence[str], out: Path, **words: str) -> None:

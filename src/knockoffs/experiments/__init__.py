@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from knockoffs.errors import unknown_option
+from knockoffs.errors import check_extra, unknown_option
 
 # name -> module with CONFIG, QUICK, run(config, rng, context) -> table and plot(table) -> figure
 EXPERIMENTS = {
@@ -29,6 +29,7 @@ STUDIES = {
     "designs": "knockoffs.experiments.column_designs",
     "new_user": "knockoffs.experiments.new_user",
 }
+NEURAL = ("fig1", "fig3", "fdr", "discovery", "schematic", "scores")  # they train networks
 SEED = 2019  # the year of the paper
 
 
@@ -39,6 +40,13 @@ def describe(name: str) -> str:
     'Which score, loss, rows and model of y find most: every combination on the same repetitions.'
     """
     return (importlib.import_module((EXPERIMENTS | STUDIES)[name]).__doc__ or "").splitlines()[0]
+
+
+def check_packages(name: str) -> None:
+    """Refuse, before hours of work, an experiment whose networks or figures cannot be made here."""
+    check_extra("matplotlib", "figures")
+    if name == "all" or name in NEURAL:
+        check_extra("torch", "neural networks")
 
 
 def run_experiment(

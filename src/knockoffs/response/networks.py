@@ -28,7 +28,7 @@ try:
     from torch import Tensor
 except ModuleNotFoundError as error:  # pragma: no cover
     raise ModuleNotFoundError(
-        "Neural networks need PyTorch, which is not installed: pip install 'knockoffs[neural]'."
+        "Neural networks need PyTorch, which is not installed: pip install 'knockoffs[neural]'.", name="torch"
     ) from error
 
 
