@@ -55,7 +55,17 @@ def coefficient_magnitude(
     if not hasattr(model, "classes_") and np.asarray(y).dtype.kind in "biuf":
         deviation = float(_deviation(np.asarray(y, dtype=float)[:, None], w)[0])
         size = size / deviation if deviation > 0 else size
-    return Scores(sum_by_feature(size[:d] * pooled, feature_of), sum_by_feature(size[d:] * pooled, feature_of))
+    Z, Z_tilde = (sum_by_feature(half * pooled, feature_of) for half in (size[:d], size[d:]))
+    return Scores(Z, Z_tilde, _slopes(coef, size, pooled, feature_of))
+
+
+def _slopes(coef: NDArray, size: NDArray, pooled: NDArray, feature_of: NDArray[np.intp]) -> NDArray | None:
+    """Coefficients with their signs, shape (2, n_features), where there is one output; NaN for several columns."""
+    if len(coef) != 1:
+        return None
+    signed = (np.sign(coef[0]) * size).reshape(2, -1) * pooled
+    alone = np.bincount(feature_of) == 1
+    return np.where(alone, np.stack([sum_by_feature(half, feature_of) for half in signed]), np.nan)
 
 
 def _deviation(X: NDArray, weights: NDArray) -> NDArray:

@@ -118,7 +118,8 @@ def plot_paths(
     ax.set_xlim(path.lams[0], path.lams[-1])
     more = f"; grey: {len(others)} others" if others else ""
     ax.set_xlabel(f"lambda (0: the column as it is, 1: swapped with its knockoff){more}")
-    ax.set_ylabel(f"W ({path.loss.replace('_', ' ')}), feature minus knockoff")
+    beyond = "" if width is None else f"\nlogarithmic beyond {width:.2g}"
+    ax.set_ylabel(f"W ({path.loss.replace('_', ' ')}), feature minus knockoff{beyond}")
     tidy(ax)
     return ax
 
