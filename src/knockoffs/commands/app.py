@@ -24,7 +24,6 @@ STOPPED = 130  # status of a program that was ended by Ctrl-C
 
 app = typer.Typer(
     name="knockoffs",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -51,9 +50,6 @@ def main(arguments: list[str] | None = None) -> None:
     except InputError as error:
         fail(str(error), 1)
     except click_exception as error:  # type: ignore[misc]
-        if type(error).__name__ == "NoArgsIsHelpError":  # no command was named
-            say_lines(error.format_message())
-            sys.exit(2)
         fail(error.format_message(), 2)
     except (typer.Abort, KeyboardInterrupt):
         fail("stopped; files that were not finished are not there, older ones are as they were.", STOPPED)
@@ -95,8 +91,9 @@ def print_version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def every_command(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=print_version, is_eager=True)
     ] = False,
@@ -116,6 +113,9 @@ def every_command(
     \b
     knockoffs COMMAND --help says more of each.
     """
+    if context.invoked_subcommand is None:
+        say_lines(context.get_help())
+        raise typer.Exit(2)
 
 
 # ---- commands ----------------------------------------------------------------------------------------------------
