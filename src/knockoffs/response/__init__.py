@@ -50,7 +50,7 @@ ESTIMATORS: dict[str, Model] = {
     "forest": Model("knockoffs.response.trees:make_forest", score="swap_integral"),
     "boosting": Model("knockoffs.response.trees:make_boosting", score="swap_integral"),
     # a network stops early: scored by log-loss in sample it finds as much as cross-fitted, in one fit
-    "neural": Model("knockoffs.response.neural:make_neural", ("gradient",), rows="in_sample", package="torch"),
+    "neural": Model("knockoffs.response.neural:make_neural", offers=("gradient",), rows="in_sample", package="torch"),
 }
 
 
