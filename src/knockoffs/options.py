@@ -126,7 +126,12 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("offset", 1, "1 (knockoff+) or 0, which does not hold the false discovery rate.", int),
     Option("verdict", True, "Check the knockoffs against the features, without a look at the target.", bool),
-    Option("repair", False, "Try other models of the features until the knockoffs look good.", bool),
+    Option(
+        "repair",
+        False,
+        "Do what the verdict advises, without a look at the target, until the knockoffs look good.",
+        bool,
+    ),
     # P^X
     Option(
         "feature_model",
@@ -159,15 +164,15 @@ OPTIONS: tuple[Option, ...] = (
         "estimator",
         None,
         "Model of the target: best (the default: lasso or boosting, by its predictions), lasso, logistic, linear, "
-        "forest, boosting, neural.",
+        "ridge, forest, boosting, neural.",
         known=_names("defaults:BEST_NAMES", "response:ESTIMATORS"),
         where=MODELS,
     ),
     Option(
         "importance",
         None,
-        "Importance score: coefficients, swap, permutation, swap-integral, permutation-integral, gradient, "
-        "integrated-gradients.",
+        "Importance score: coefficients, contribution, swap, permutation, swap-integral, permutation-integral, "
+        "gradient, integrated-gradients.",
         known=_names("importance:SCORES"),
     ),
     Option(

@@ -47,7 +47,7 @@ def follow_path(frame: Any, parameters: Mapping[str, Any], jobs: int | None) -> 
     task = task_for(parameters["task"], parameters["estimator"])
     target = as_target(y, table, task=task, weights=weights)
     asked = {key: parameters[key] for key in ("estimator", "loss", "rows", "n_folds")}
-    choice = choose(target, importance="swap", **asked)
+    choice = choose(target, importance="swap", grouped=table.grouped, **asked)
     say(f"following {len(table.names)} features of {len(target)} rows for {parameters['target']!r}")
     low, high = parameters["lambda_range"]
     path, draw = follow_lambda(

@@ -62,6 +62,8 @@ class Table:
         What came in; its format, dtypes and index are those that `decode` restores.
     groups : Groups, optional
         Which columns are one feature, where a feature has several.
+    ordered : bool
+        Whether the columns follow each other, as sites of a chromosome do: automatic groups are then of neighbours.
     """
 
     X: NDArray[np.float64]
@@ -69,6 +71,7 @@ class Table:
     named: bool = False
     native: Any = field(default=None, repr=False)
     groups: Groups | None = None
+    ordered: bool = False
 
     def __len__(self) -> int:
         return len(self.X)
@@ -107,14 +110,27 @@ class Table:
         if groups is None:
             return self
         if isinstance(groups, str) and groups == "auto":
-            return replace(self, groups=auto_groups(score_correlation(self.X), self.names))
+            return replace(self, groups=auto_groups(score_correlation(self.X), self.names, ordered=self.ordered))
         return replace(self, groups=as_groups(groups, self.names))
 
     def keep(self, kept: NDArray[np.bool_]) -> Table:
         """Table of some of the columns, under their names; a group keeps those of its columns that stay."""
         columns = tuple(column for column, stays in zip(self.columns, kept, strict=True) if stays)
         groups = None if self.groups is None else self.groups.keep(kept)
-        return replace(self, X=self.X[:, kept], columns=columns, native=keep_columns(self.native, kept), groups=groups)
+        native = None if self.native is None else keep_columns(self.native, kept)
+        return replace(self, X=self.X[:, kept], columns=columns, native=native, groups=groups)
+
+    def without(self, names: Sequence[str]) -> Table:
+        """Table without some of its columns.
+
+        >>> read_table([[1, 2, 3], [2, 2, 1], [2, 1, 1]]).without(["x1"]).names
+        ('x0', 'x2')
+        """
+        return self.keep(np.array([name not in names for name in self.names]))
+
+    def with_kinds(self, kinds: Kinds) -> Table:
+        """Table whose columns are of other kinds, by name; numbers that become labels get codes."""
+        return _with_kinds(self, kinds, "X")
 
     def rows(self, which: NDArray | slice) -> Table:
         """Take some of the rows; ``decode`` then gives back no index."""
@@ -236,7 +252,9 @@ def names_of(X: Any) -> list[str]:
     if isinstance(X, Table):
         return list(X.names)
     framed = is_frame(X) or isinstance(X, PlainFrame)
-    return column_names(list(X.columns), "X") if framed else [f"x{j}" for j in range(np.shape(X)[-1])]
+    if framed:
+        return column_names(list(X.columns), "X")
+    return [f"x{j}" for j in range((X if hasattr(X, "shape") else as_array(X, "X")).shape[-1])]
 
 
 def keep_columns(X: Any, kept: NDArray[np.bool_]) -> Any:
