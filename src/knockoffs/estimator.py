@@ -35,7 +35,8 @@ from knockoffs.procedure import Promise, check_antisymmetric, run_tests, select_
 from knockoffs.progress import showing
 from knockoffs.registry import find, key_of
 from knockoffs.seeds import as_generator
-from knockoffs.table.table import MIN_ROWS, Table, names_of, without_columns
+from knockoffs.table.left_out import names_of, without_columns
+from knockoffs.table.table import MIN_ROWS, Table
 from knockoffs.table.target import as_target
 from knockoffs.validity.repair import repair
 
