@@ -10,6 +10,7 @@ from knockoffs.defaults import task_for
 from knockoffs.errors import InputError
 from knockoffs.importance import SCORES
 from knockoffs.importance.accuracy_drop import swap_integral, swap_score
+from knockoffs.importance.normal_scores import normal_scores
 from knockoffs.response import ESTIMATORS
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.table import read_table
@@ -38,7 +39,8 @@ def target_of(y, task=None, sample_weight=None):
 def test_the_task_is_told_from_y(y, task):
     choice = choose(y)
     assert target_of(y).task == task
-    lasso, boosting = choice.statistic.candidates
+    lasso, boosting, on_scores = choice.statistic.candidates
+    assert (on_scores.estimator, on_scores.transform) == (lasso.estimator, normal_scores)
     assert "coefficients" in lasso.notes["importance"]
     assert lasso.rows == "in_sample"
     assert "swap" in boosting.notes["importance"]
@@ -120,7 +122,7 @@ def test_a_model_and_a_score_work_together_or_are_refused_before_a_fit(importanc
     y = 2 * X[:, 0] + 0.1 * rng.standard_normal(40)
     target = target_of(y if task == "regression" else y > 0)
     needs = SCORES[importance].needs
-    fits = {"logistic": "classification", "linear": "regression"}.get(estimator, task) == task
+    fits = {"logistic": "classification", "linear": "regression", "ridge": "regression"}.get(estimator, task) == task
     if not fits or not (needs is None or needs in ESTIMATORS[estimator].offers):
         with pytest.raises(InputError, match="predicts|does not work with"):
             defaults.choose(target, estimator=estimator, importance=importance, rows="in_sample")

@@ -32,7 +32,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("plots", "record"),
     ("report",),
     ("estimator",),
-    ("experiments",),
+    ("experiments", "app"),
     ("commands",),
     ("__main__",),
 )

@@ -10,16 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, name_some, unknown_option
-from knockoffs.features.source import KnockoffSource, knockoff_source
+from knockoffs.features.source import Fitted, KnockoffSource, knockoff_source
 from knockoffs.importance import SCORES, Score
 from knockoffs.importance.best import BestOf
 from knockoffs.importance.losses import LOSSES
+from knockoffs.importance.normal_scores import normal_scores
 from knockoffs.importance.statistic import ModelScore
 from knockoffs.registry import find, imported, key_of
 from knockoffs.response import ESTIMATORS, Model, make_estimator, model_of
 from knockoffs.response.task import kind_of
+from knockoffs.table.table import Table
 from knockoffs.table.target import Target
 from knockoffs.table.target_kinds import KINDS_OF_TASK
+from knockoffs.validity.repair import Ways
 
 DEFAULT_FDR = 0.1
 DEFAULT_FEATURE_MODEL = "auto"  # the latent model, which takes any table
@@ -27,8 +30,10 @@ FEW_DISCOVERIES = 2.0  # times 1 / fdr: with fewer features knockoffs would have
 METHODS = ("auto", "knockoffs", "conditional_test")
 CONDITIONAL_FAMILIES = ("auto", "latent", "gaussian", "mixture", "naive_bayes", "hmm", "network")
 TEST_MODELS = ("best", "lasso", "boosting")  # models of y that conditional tests take by name
+IF_EMPTY = ("raise", "best", "empty")  # what transform does where nothing is selected
 BEST = "best"  # the default model of y: of these, the one that predicts held-out rows best
 BEST_OF = ("lasso", "boosting")
+BEST_OF_GROUPS = (*BEST_OF, "ridge")  # for a number; columns of a group share what a lasso gives to one of them
 WIDE = 2  # columns a row, beyond which boosting costs most of the time and hardly ever predicts better
 FEW_ROWS = 100  # a boosted tree needs twenty in a leaf
 BEST_NAMES = (BEST,)
@@ -53,6 +58,7 @@ def choose(
     n_folds: int = 5,
     n_fits: int = 1,
     n_columns: int | None = None,
+    grouped: bool = False,
 ) -> Choice:
     """Statistic by a model of y and its score, with defaults by task where nothing was asked for.
 
@@ -61,7 +67,8 @@ def choose(
     target : Target
         Rows of weight 0 do not count.
     estimator : str or scikit-learn-style estimator, optional
-        "best", or nothing: of ``BEST_OF`` the one that predicts held-out rows best.
+        "best", or nothing: of ``BEST_OF``, and the lasso on normal scores of columns that are far from normal, the
+        one that predicts held-out rows best.
     importance : str, Score or callable, optional
     loss : str or callable, optional
         For the scores that take one.
@@ -71,6 +78,8 @@ def choose(
         Folds of a cross-fitted score, and fits whose scores are averaged.
     n_columns : int, optional
         Columns of the table, where there are so many that boosting is no candidate.
+    grouped : bool
+        Whether features are groups of columns: then ridge regression is a candidate for a number too.
     """
     notes: dict[str, str] = {}
     name = _name_of(estimator)
@@ -80,19 +89,22 @@ def choose(
     score, asked = _score_asked_for(importance)
     rows = None if rows is None else key_of(rows)
     options: dict[str, Any] = {"score": score, "asked": asked, "loss": loss, "rows": rows}
+    options |= {"n_folds": n_folds, "n_fits": n_fits}
     if estimator is None or name == BEST:
         if rows == "out_of_bag":
             raise InputError("rows='out_of_bag' is for forests: use it with estimator='forest'.")
         y = target.values if target.weights is None else target.values[target.weights > 0]
         alone = _why_lasso_alone(y, task, score, asked, n_columns or 0)
         if alone is None:
-            candidates = tuple(_model_score(name, task, {}, **options) for name in BEST_OF)
-            folded = tuple(replace(candidate, n_folds=n_folds, n_fits=n_fits) for candidate in candidates)
-            return Choice(BestOf(folded, default_loss(task, candidates[0].estimator)), notes)
+            names = BEST_OF_GROUPS if grouped and task == "regression" else BEST_OF
+            lasso, *others = (_model_score(name, task, {}, **options) for name in names)
+            on_scores = replace(lasso, transform=normal_scores, name=f"{lasso.name} on normal scores")
+            favoured = names[-1] if names is BEST_OF_GROUPS else ""
+            return Choice(BestOf((lasso, *others, on_scores), default_loss(task, lasso.estimator), favoured), notes)
         notes["estimator"] = f"estimator='lasso', because {alone}"
         estimator = "lasso"
     statistic = _model_score(estimator, task, notes, **options)
-    return Choice(replace(statistic, n_folds=n_folds, n_fits=n_fits, notes={}), statistic.notes)
+    return Choice(statistic, statistic.notes)
 
 
 def _score_asked_for(importance: object) -> tuple[Score | None, str]:
@@ -137,6 +149,8 @@ def _model_score(
     asked: str,
     loss: Any,
     rows: str | None,
+    n_folds: int,
+    n_fits: int,
 ) -> ModelScore:
     """Statistic of one model of y: its score, loss and rows, by default those that the model is registered with."""
     named = isinstance(estimator, str)
@@ -166,6 +180,8 @@ def _model_score(
         imported(score.function),
         options,
         rows,
+        n_folds,
+        n_fits,
         name=key_of(estimator) if named else kind,
         saturates=score.loss,
         notes=notes,
@@ -196,14 +212,24 @@ def _check_loss(score: Score, asked: str, loss: object, task: str) -> None:
         raise InputError(f"loss={loss!r} is not for {task}: use {', '.join(map(repr, fitting))}.")
 
 
-def repairs(asked: KnockoffSource) -> dict[str, KnockoffSource]:
-    """List sources of knockoffs to try one after the other: what was asked for, any table, more classes."""
-    return {
-        "as asked for": asked,
-        "auto": knockoff_source("auto"),
-        "auto with more classes": knockoff_source("auto", {"n_classes": range(4, 21), "criterion": "aic"}),
-        "auto with many classes": knockoff_source("auto", {"n_classes": range(12, 41, 4), "criterion": "aic"}),
+def repair_ways(asked: KnockoffSource) -> Ways:
+    """Other models of the features that a repair may turn to, where what was asked for does not look good."""
+    any_table = knockoff_source("auto")
+    classes = {
+        "the family auto": any_table,
+        "more classes (4 to 20)": knockoff_source("auto", {"n_classes": range(4, 21), "criterion": "aic"}),
+        "many classes (12 to 40)": knockoff_source("auto", {"n_classes": range(12, 41, 4), "criterion": "aic"}),
     }
+    if asked == any_table:
+        del classes["the family auto"]
+
+    def transform(source: KnockoffSource, table: Table, columns: tuple[str, ...]) -> KnockoffSource | None:
+        from knockoffs.features.transformed import Transformed, can_transform
+
+        able = can_transform(source, table, columns)
+        return Transformed(source, able) if able and isinstance(source, Fitted) else None
+
+    return Ways(any_table, classes, transform)
 
 
 def default_importance(model: Model, loss: object) -> str:

@@ -11,11 +11,14 @@ EXTRAS = {
     "torch": ("PyTorch", "neural"),
     "matplotlib": ("matplotlib", "plots"),
     "pandas": ("pandas", "tables"),
+    "polars": ("polars", "tables"),
+    "pyarrow": ("pyarrow", "tables"),
     "bed_reader": ("bed-reader", "genetics"),
+    "hmmlearn": ("hmmlearn", "hmm"),
     "tomotopy": ("tomotopy", "topics"),
+    "lightgbm": ("LightGBM", "boosting"),
+    "xgboost": ("XGBoost", "boosting"),
 }
-
-
 MOST_KNOWN = 30  # names that are listed
 MOST_COMPARED = 20_000  # among which the nearest is looked for, which takes a second
 MOST_LETTERS = 200  # of a name that nobody can have meant
@@ -69,6 +72,15 @@ def did_you_mean(got: object, names: Sequence[str]) -> str:
     """
     near = get_close_matches(str(got)[:MOST_LETTERS], names[:MOST_COMPARED], n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def installs(package: str) -> str:
+    """Command that installs a package: the extra that brings it, where there is one.
+
+    >>> installs("torch")
+    "pip install 'knockoffs[neural]'"
+    """
+    return f"pip install 'knockoffs[{EXTRAS[package][1]}]'" if package in EXTRAS else f"pip install {package}"
 
 
 def name_some(names: Iterable[object], most: int = 5) -> str:

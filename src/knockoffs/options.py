@@ -83,6 +83,13 @@ OPTIONS: tuple[Option, ...] = (
     Option("target", None, "Column to be explained.", where=("select", "path")),
     Option("drop", None, "Column to leave out; may be given several times, or with commas between.", list, where=ALL),
     Option(
+        "dependent",
+        "refuse",
+        "Columns that others determine exactly: refuse, where the feature model cannot hold them; or drop.",
+        known=_names("features.columns:DEPENDENT"),
+        where=ALL,
+    ),
+    Option(
         "kinds",
         None,
         "What a column holds, for instance grade=ordinal: continuous, count, ordinal, binary or nominal; repeatable.",
@@ -119,7 +126,12 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("offset", 1, "1 (knockoff+) or 0, which does not hold the false discovery rate.", int),
     Option("verdict", True, "Check the knockoffs against the features, without a look at the target.", bool),
-    Option("repair", False, "Try other models of the features until the knockoffs look good.", bool),
+    Option(
+        "repair",
+        False,
+        "Do what the verdict advises, without a look at the target, until the knockoffs look good.",
+        bool,
+    ),
     # P^X
     Option(
         "feature_model",
@@ -214,6 +226,14 @@ OPTIONS: tuple[Option, ...] = (
         where=("select",),
     ),
     Option("jobs", None, "Jobs at a time; the answer does not depend on it.", int, where=ALL, parameter="n_jobs"),
+    Option(
+        "if_empty",
+        "raise",
+        "What transform does where nothing is selected: raise an error, keep the best feature, or give no columns.",
+        known=_names("defaults:IF_EMPTY"),
+        where=("selector",),
+    ),
+    Option("verbose", False, "Show progress, as the commands always do.", bool, where=("selector",)),
 )
 NAMES_ONLY = ("rows", "task", "method", "level")  # no object stands for these
 NOT_RECORDED = ("report", "report_paths", "jobs")  # the answer does not depend on them

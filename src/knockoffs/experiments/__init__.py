@@ -31,6 +31,8 @@ STUDIES = {
     "tables": "knockoffs.experiments.real_tables",
     "designs": "knockoffs.experiments.column_designs",
     "new_user": "knockoffs.experiments.new_user",
+    "verdict": "knockoffs.experiments.verdict_study",
+    "verdict_excess": "knockoffs.experiments.verdict_excess",
 }
 SEED = 2019  # the year of the paper
 

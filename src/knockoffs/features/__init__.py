@@ -32,8 +32,9 @@ class Family:
         "module:function", imported when first used; or the function, ``fit(X, *, rng, n_jobs, **options)``.
     takes : tuple of str
         What its columns may hold: "numbers", "labels" (as codes 0, 1, ...), "codes" (labels only: whole numbers come as
-        codes of themselves), "alike" (all columns numbers, or all labels), "missing" (cells that are NaN). And what
-        its fit is handed besides X: "names", "kinds", "groups" (which columns are one feature, as ``feature_of``).
+        codes of themselves), "alike" (all columns numbers, or all labels), "missing" (cells that are NaN), "order" (a
+        chain along the columns: groups are of neighbours, and ``as_network`` is told of them). And what its fit is
+        handed besides X: "names", "kinds", "groups" (which columns are one feature, as ``feature_of``).
     options : tuple of str, optional
         Options of the fit that a user may set; None for a function of one's own, which takes what it takes.
     how : tuple of str
@@ -52,13 +53,11 @@ _ANY = ("numbers", "labels", "missing", "kinds", "names", "groups")
 FAMILIES: dict[str, Family] = {
     "auto": Family(_LATENT, _ANY, ("n_classes", "diagonal", "criterion"), ("n_sweeps", "n_jobs")),
     "latent": Family(_LATENT, _ANY, ("n_classes", "diagonal", "criterion"), ("n_sweeps", "n_jobs")),
-    "gaussian": Family(
-        "knockoffs.features.gaussian:fit_gaussian", ("numbers", "groups", "names"), ("diagonal", "dependent")
-    ),
+    "gaussian": Family("knockoffs.features.gaussian:fit_gaussian", ("numbers", "groups", "names"), ("diagonal",)),
     "mixture": Family(
         "knockoffs.features.gaussian_mixture:fit_gaussian_mixture",
         ("numbers", "groups", "names"),
-        ("n_components", "criterion", "n_starts", "diagonal", "dependent"),
+        ("n_components", "criterion", "n_starts", "diagonal"),
     ),
     "naive_bayes": Family(
         "knockoffs.features.naive_bayes:fit_naive_bayes",
@@ -68,7 +67,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "hmm": Family(
         "knockoffs.features.hidden_markov.fit:fit_hidden_markov",
-        ("numbers", "labels", "alike", "kinds"),
+        ("numbers", "labels", "alike", "kinds", "order"),
         ("n_states", "emissions", "shared", "criterion", "n_starts", "max_iter", "tol", "pseudocount"),
         ("hidden_knockoff", "n_jobs"),
     ),
@@ -86,7 +85,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "fastphase": Family(
         "knockoffs.features.fastphase:fastphase_features",
-        ("numbers",),
+        ("numbers", "order"),
         ("prefix", "haplotypes", "start"),
         ("hidden_knockoff", "n_jobs"),
     ),

@@ -45,10 +45,12 @@ ESTIMATORS: dict[str, Model] = {
     "lasso": linear_model("knockoffs.response.linear:make_lasso"),
     "logistic": linear_model("knockoffs.response.linear:make_logistic"),
     "linear": linear_model("knockoffs.response.linear:make_linear"),
+    # its columns say nearly the same, else a lasso would do: what they add together is what counts
+    "ridge": Model("knockoffs.response.ridge:make_ridge", ("coefficients", "gradient"), "contribution", "in_sample"),
     "forest": Model("knockoffs.response.trees:make_forest", score="swap_integral"),
     "boosting": Model("knockoffs.response.trees:make_boosting", score="swap_integral"),
     # a network stops early: scored by log-loss in sample it finds as much as cross-fitted, in one fit
-    "neural": Model("knockoffs.response.neural:make_neural", ("gradient",), rows="in_sample", package="torch"),
+    "neural": Model("knockoffs.response.neural:make_neural", offers=("gradient",), rows="in_sample", package="torch"),
 }
 
 
@@ -94,6 +96,9 @@ def _is_linear(estimator: object) -> bool:
     from sklearn import linear_model as theirs
 
     from knockoffs.response.linear import LINEAR_MODELS
+    from knockoffs.response.ridge import RidgePathCV
 
     kinds = type(estimator).__mro__
-    return isinstance(estimator, LINEAR_MODELS) or any(getattr(theirs, kind.__name__, None) is kind for kind in kinds)
+    return isinstance(estimator, (*LINEAR_MODELS, RidgePathCV)) or any(
+        getattr(theirs, kind.__name__, None) is kind for kind in kinds
+    )
