@@ -42,6 +42,15 @@ def test_the_doors_that_lead_up_are_used_and_only_inside_functions():
         assert other in inside[name] and other not in at_import[name]
 
 
+def test_loops_are_compiled_in_one_way():
+    """By machine/compiled.py, which needs no place to keep them; numba's own fails at import where there is none."""
+    for name, path in house.modules().items():
+        if not name.endswith("machine.compiled"):
+            assert "import njit" not in path.read_text().replace("from knockoffs.machine.compiled import njit", ""), (
+                name
+            )
+
+
 def test_no_modules_import_one_another_in_a_circle():
     assert house.cycle(house.graph(lazy=False)) == []
 

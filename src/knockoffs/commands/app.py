@@ -163,7 +163,7 @@ def run_select(table: Path, parameters: Parameters, out: Path | None, force: boo
     from knockoffs.commands.work import check_out, check_report, run_selection, save
 
     check_out(out, table, parameters, force)
-    place = check_report(report, table, parameters, force)
+    place = check_report(report, table, parameters, force, out)
     record = run_selection(table, parameters, jobs, report=place, paths=paths)
     save(record, out)
     show(record)
