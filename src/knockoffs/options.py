@@ -154,7 +154,7 @@ OPTIONS: tuple[Option, ...] = (
         "estimator",
         None,
         "Model of the target: best (the default: lasso or boosting, by its predictions), lasso, logistic, linear, "
-        "forest, boosting, neural.",
+        "ridge, forest, boosting, neural.",
         known=_names("defaults:BEST_NAMES", "response:ESTIMATORS"),
         where=MODELS,
     ),
