@@ -1,20 +1,104 @@
-"""Progress: on a terminal a bar, after two seconds; elsewhere a line, every half minute."""
+"""Progress, where it was asked for: on a terminal a bar, after two seconds; elsewhere a line every half minute."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from threading import Event, Thread
 from typing import TypeVar
 
 T = TypeVar("T")
+Listener = Callable[[str, int | None, int | None], None]  # what is being done, how many of it are done, of how many
 PATIENCE = 2.0  # seconds before a bar appears
 BETWEEN = 30.0  # seconds from line to line, where there is no terminal
 
 
-def track(items: Iterable[T], label: str, *, total: int | None = None, show: bool | None = None) -> Iterator[T]:
-    """Yield items, with a progress bar on standard error, or with a line every half minute where it is no terminal.
+class Progress:
+    """What is being done, since when, and whether a bar shows it already."""
+
+    def __init__(self, listener: Listener | None = None) -> None:
+        self.start = time.monotonic()
+        self.doing = "at work"
+        self.listener = listener
+        self.terminal = listener is None and sys.stderr is not None and sys.stderr.isatty()
+        self.bar = False
+
+    def at(self, label: str, done: int | None = None, total: int | None = None) -> None:
+        """Note what is being done."""
+        of = "" if total is None else f" of {total}"
+        self.doing = label if done is None else f"{label}: {done}{of} done"
+        if self.listener is not None:
+            self.listener(label, done, total)
+
+    def say(self) -> None:
+        """Write one line to standard error, if there is something to say; where nobody listens the work goes on."""
+        if not self.doing:
+            return
+        with suppress(OSError, ValueError, AttributeError):
+            print(f"{self.doing}, after {_clock(time.monotonic() - self.start)}", file=sys.stderr, flush=True)
+
+    def say_until(self, done: Event) -> None:
+        """Write a line every half minute until it is done."""
+        while not done.wait(BETWEEN):
+            self.say()
+
+
+_SHOWN: ContextVar[Progress | None] = ContextVar("shown", default=None)  # jobs of other threads show nothing
+
+
+@contextmanager
+def showing(asked: bool = True) -> Iterator[None]:
+    """Show the progress of the work inside, if it is asked for here or further out.
+
+    >>> with showing():
+    ...     print(sum(track([1, 2, 3], "counting")))
+    6
+    """
+    if not asked or _SHOWN.get() is not None:
+        yield
+        return
+    progress, done = Progress(), Event()
+    token = _SHOWN.set(progress)
+    clock = Thread(target=progress.say_until, args=(done,), daemon=True)
+    if not progress.terminal:
+        clock.start()
+    try:
+        yield
+    finally:
+        done.set()
+        _SHOWN.reset(token)
+
+
+@contextmanager
+def heard(listener: Listener) -> Iterator[None]:
+    """Hand the progress of the work inside to a listener, and show nothing.
+
+    >>> with heard(print):
+    ...     found = list(track([1, 2], "counting"))
+    counting 0 2
+    counting 1 2
+    counting 2 2
+    counting None None
+    """
+    token = _SHOWN.set(Progress(listener))
+    try:
+        yield
+    finally:
+        _SHOWN.reset(token)
+
+
+def stage(label: str) -> None:
+    """Say what is being done from now on, "" for nothing; a listener is told of the outermost loop alone."""
+    progress = _SHOWN.get()
+    if progress is not None and not (progress.listener and progress.bar):
+        progress.at(label)
+
+
+def track(items: Iterable[T], label: str, *, total: int | None = None) -> Iterator[T]:
+    """Yield items, and show how many are done, inside of ``showing``; elsewhere nothing is shown.
 
     Parameters
     ----------
@@ -24,28 +108,41 @@ def track(items: Iterable[T], label: str, *, total: int | None = None, show: boo
         What the work is, in two or three words.
     total : int, optional
         Number of items, where ``len(items)`` does not tell.
-    show : bool, optional
-        None shows a bar on a terminal and lines elsewhere; False shows nothing, True always a bar.
 
     >>> list(track([1, 2, 3], "counting"))
     [1, 2, 3]
     """
-    if total is None and hasattr(items, "__len__"):
-        total = len(items)  # type: ignore[arg-type]
-    if show is None:
-        show = sys.stderr is not None and sys.stderr.isatty()
-        if not show:
-            yield from _with_lines(items, label, total)
-            return
-    if not show:
+    progress = _SHOWN.get()
+    if progress is None or progress.bar:  # a loop inside of one with a bar
         yield from items
         return
+    if total is None and hasattr(items, "__len__"):
+        total = len(items)  # type: ignore[arg-type]
+    if progress.terminal:
+        yield from _with_bar(items, label, total, progress)
+        return
+    done, progress.bar = 0, progress.listener is not None
+    try:
+        for item in items:
+            progress.at(label, done, total)
+            yield item
+            done += 1
+        progress.at(label, done, total)
+    finally:  # also where whoever asks for the items has had enough of them
+        progress.bar = False
+        if progress.listener is not None:
+            progress.at(label)
+
+
+def _with_bar(items: Iterable[T], label: str, total: int | None, progress: Progress) -> Iterator[T]:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
 
     columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    bar = Bar(*columns, console=Console(stderr=True), transient=True)
     start, task = time.monotonic(), None
+    progress.bar = True
     try:
         for done, item in enumerate(items, start=1):
             yield item
@@ -55,20 +152,9 @@ def track(items: Iterable[T], label: str, *, total: int | None = None, show: boo
             elif task is not None:
                 bar.update(task, completed=done)
     finally:
+        progress.bar = False
         if task is not None:
             bar.stop()
-
-
-def _with_lines(items: Iterable[T], label: str, total: int | None) -> Iterator[T]:
-    start = last = time.monotonic()
-    for done, item in enumerate(items, start=1):
-        yield item
-        now = time.monotonic()
-        if now - last >= BETWEEN and done != total:
-            last = now
-            of = "" if total is None else f" of {total}"
-            with suppress(OSError, ValueError, AttributeError):  # nobody listens: the work goes on
-                print(f"{label}: {done}{of} after {_clock(now - start)}", file=sys.stderr, flush=True)
 
 
 def _clock(seconds: float) -> str:

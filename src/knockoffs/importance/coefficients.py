@@ -45,9 +45,19 @@ def coefficient_magnitude(
     d = X.shape[1]
     w = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     pooled = np.hypot(_deviation(X, w), _deviation(X_tilde, w)) / np.sqrt(2)
-    size = np.abs(coefficients_of(model, 2 * d)).sum(axis=0)
-    size = in_units_of_y(size, model, y, w)
-    return Scores(sum_by_feature(size[:d] * pooled, feature_of), sum_by_feature(size[d:] * pooled, feature_of))
+    coef = coefficients_of(model, 2 * d)
+    size = in_units_of_y(np.abs(coef).sum(axis=0), model, y, w)
+    Z, Z_tilde = (sum_by_feature(half * pooled, feature_of) for half in (size[:d], size[d:]))
+    return Scores(Z, Z_tilde, _slopes(coef, size, pooled, feature_of))
+
+
+def _slopes(coef: NDArray, size: NDArray, pooled: NDArray, feature_of: NDArray[np.intp]) -> NDArray | None:
+    """Coefficients with their signs, shape (2, n_features), where there is one output; NaN for several columns."""
+    if len(coef) != 1:
+        return None
+    signed = (np.sign(coef[0]) * size).reshape(2, -1) * pooled
+    alone = np.bincount(feature_of) == 1
+    return np.where(alone, np.stack([sum_by_feature(half, feature_of) for half in signed]), np.nan)
 
 
 def _deviation(X: NDArray, weights: NDArray) -> NDArray:

@@ -25,12 +25,15 @@ class Model:
         Its importance score, a name of ``SCORES``, where none is asked for.
     rows : str
         On which rows it is scored by default: unseen ones for models that remember the rows they were fitted on.
+    package : str, optional
+        Of an extra, without which it cannot be made.
     """
 
     make: str | Callable[..., Any]
     offers: tuple[str, ...] = ()
     score: str = "swap"
     rows: str = "cross_fitted"
+    package: str | None = None
 
 
 def linear_model(make: str | Callable[..., Any]) -> Model:
@@ -47,7 +50,7 @@ ESTIMATORS: dict[str, Model] = {
     "forest": Model("knockoffs.response.trees:make_forest", score="swap_integral"),
     "boosting": Model("knockoffs.response.trees:make_boosting", score="swap_integral"),
     # a network stops early: scored by log-loss in sample it finds as much as cross-fitted, in one fit
-    "neural": Model("knockoffs.response.neural:make_neural", offers=("gradient",), rows="in_sample"),
+    "neural": Model("knockoffs.response.neural:make_neural", offers=("gradient",), rows="in_sample", package="torch"),
 }
 
 

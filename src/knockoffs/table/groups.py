@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from knockoffs.errors import InputError, name_some
+from knockoffs.errors import InputError, did_you_mean, name_some
 from knockoffs.table.neighbours import WINDOW, cut_neighbours, neighbour_tree
 
 # AR(1) 0.9, 200 columns, ten signals, 12 draws: 0.3, 0.5, 0.7 have power .81, .95, .97 at level 0.2, 86, 38, 11 groups
@@ -50,6 +49,17 @@ class Groups:
         """Columns of one group."""
         return np.flatnonzero(self.feature_of == group)
 
+    def keep(self, kept: NDArray[np.bool_]) -> Groups:
+        """Keep some of the columns; a group of which none stays is gone.
+
+        >>> Groups(np.array([0, 1, 0, 2]), ("a", "b", "c")).keep(np.array([True, False, True, True]))
+        Groups(feature_of=array([0, 0, 1]), names=('a', 'c'), note='')
+        """
+        stay = list(dict.fromkeys(self.feature_of[kept].tolist()))  # in the order of their first columns
+        number = {group: place for place, group in enumerate(stay)}
+        feature_of = np.array([number[group] for group in self.feature_of[kept].tolist()], dtype=np.intp)
+        return Groups(feature_of, tuple(self.names[group] for group in stay), self.note)
+
 
 def as_groups(groups: Any, names: Sequence[str]) -> Groups:
     """Read the groups of a table's columns in any of the forms below; a column that is in none is its own.
@@ -80,7 +90,12 @@ def as_groups(groups: Any, names: Sequence[str]) -> Groups:
     if isinstance(groups, Mapping):
         pairs = _pairs_of_mapping(groups)
     else:
-        listed = list(groups)
+        try:
+            listed = list(groups)
+        except TypeError:
+            raise InputError(
+                f"groups={groups!r}: use a mapping from column to group, a list of groups, or 'auto'."
+            ) from None
         if not (listed and all(isinstance(item, tuple) and len(item) == 2 for item in listed)):
             return _groups_in_order(listed, names)
         pairs = listed
@@ -89,8 +104,11 @@ def as_groups(groups: Any, names: Sequence[str]) -> Groups:
 
 def read_groups(path: Path) -> list[tuple[str, str]]:
     """Read pairs (column, group) from a csv file with the header ``column,group``."""
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = [row for row in csv.reader(file) if row]
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = [row for row in csv.reader(file) if row]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: cannot be read as csv in UTF-8: {error}.") from None
     if not rows or [cell.strip().lower() for cell in rows[0]] != ["column", "group"]:
         raise InputError(f"{path}: expected a csv file that begins with the line column,group.")
     for line, row in enumerate(rows[1:], start=2):
@@ -167,6 +185,7 @@ def _plain(label: Any) -> object:
     if (
         isinstance(label, int | np.integer | float | np.floating)
         and not isinstance(label, bool)
+        and np.isfinite(label)
         and label == int(label)
     ):
         return int(label)
@@ -208,8 +227,7 @@ def _label_columns(pairs: Iterable[tuple[Any, Any]], names: Sequence[str]) -> li
             )
         labels[j] = label if label is not None else labels[j]
     if unknown:
-        near = get_close_matches(unknown[0], list(place), n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(unknown[0], list(place))
         raise InputError(
             f"groups: the table has no {'column' if len(unknown) == 1 else 'columns'} {name_some(unknown)}.{hint}"
         )
