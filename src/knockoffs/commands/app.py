@@ -19,7 +19,7 @@ from knockoffs.commands.declare import with_options
 from knockoffs.commands.interrupt import interrupt_once
 from knockoffs.commands.output import UnprintedError, prepare_streams, put, say, show, spoken_warnings
 from knockoffs.errors import printable
-from knockoffs.progress import showing
+from knockoffs.progress import showing, stage
 
 STOPPED = 130  # status of a program that was ended by Ctrl-C
 
@@ -340,12 +340,12 @@ def reproduce(
     knockoffs reproduce all --jobs -1 --data folder --archive results.zip
     """
     from knockoffs.errors import unknown_option
-    from knockoffs.experiments import EXPERIMENTS, STUDIES, check_packages, describe, run_experiment
+    from knockoffs.experiments import EXPERIMENTS, STUDIES, describe, run_experiment
 
     if list_names:
         for key in (*EXPERIMENTS, *STUDIES):
-            put(f"{key:<11} {describe(key)}")
-        put(f"{'all':<11} {', '.join(EXPERIMENTS)}")
+            put(f"{key:<14} {describe(key)}")
+        put(f"{'all':<14} {', '.join(EXPERIMENTS)}")
         return
     if name is None:
         raise bad_call("name a figure or table, or all; --list lists them.")
@@ -353,7 +353,6 @@ def reproduce(
         raise bad_call(str(unknown_option("NAME", name, known)))
     if data is not None and not data.is_dir():
         raise bad_call(f"--data {str(data)!r}: there is no such folder.")
-    check_packages(name)
     prepare_jobs(jobs)
     from knockoffs.table.writer import check_output, check_place
 
@@ -363,9 +362,51 @@ def reproduce(
     if archive is not None and archive.exists():
         check_output(archive, force=force)
     for written in run_experiment(
-        name, quick=quick, device=device, out=out, seed=seed, n_jobs=jobs, data_folder=data, archive=archive
+        name,
+        quick=quick,
+        device=device,
+        out=out,
+        seed=seed,
+        n_jobs=jobs,
+        data_folder=data,
+        archive=archive,
+        force=force,
     ):
         say(f"wrote {written}")
+
+
+@app.command("app")
+def open_page(
+    port: Annotated[int, typer.Option(help="Port of this machine; 0 takes a free one.", min=0, max=65535)] = 0,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
+    max_size: Annotated[float, typer.Option(help="Largest table that is taken, in MB.", min=0.001)] = 200.0,
+    at_once: Annotated[int | None, typer.Option(help="Selections at a time; half of the cores.", min=1)] = None,
+    keep: Annotated[
+        Path | None, typer.Option(help="Folder in which the files of every selection are kept; else nothing is.")
+    ] = None,
+) -> None:
+    """Open a page in the browser: drop a table, look at its columns, run, read the report.
+
+    It runs on this machine alone. Ctrl-C ends it, and nothing is left on disk.
+    """
+    from knockoffs.app.serve import check_extra, serve
+
+    check_extra()
+    from knockoffs.commands.page import select_for_page
+    from knockoffs.table.writer import check_place
+
+    if keep is not None:
+        check_place(keep, make=True)
+    stage("")  # to wait for the user is no work
+    serve(
+        select_for_page,
+        port=port,
+        most_bytes=int(max_size * 1e6),
+        at_once=at_once,
+        keep=keep,
+        browser=browser,
+        say=say,
+    )
 
 
 @app.command()
@@ -386,23 +427,21 @@ def demo(
     """
     import hashlib
 
-    from sklearn.datasets import load_diabetes
+    import numpy as np
 
+    from knockoffs.app.examples import diabetes
     from knockoffs.commands.work import run_on_frame, save
     from knockoffs.record import check_selection_place
-    from knockoffs.table.table import PlainFrame
 
     parameters = {"target": "progression", "drop": [], "fdr": fdr, "seed": seed}
     check_call(parameters)
     prepare_jobs(jobs)
     if out is not None:
         check_selection_place(out, force=force)
-    data = load_diabetes(scaled=False)
-    blood = ("cholesterol", "ldl", "hdl", "cholesterol / hdl", "log triglycerides", "glucose")  # s1 to s6 there
-    names = (*(str(name) for name in data.feature_names[:4]), *blood)
-    columns = {**dict(zip(names, data.data.T, strict=True)), "progression": data.target}
-    origin = {"file": "diabetes, scikit-learn", "sha256": hashlib.sha256(data.data.tobytes()).hexdigest()}
-    record = run_on_frame(PlainFrame(columns), parameters, origin, jobs)
+    frame = diabetes()
+    features = np.column_stack([frame.data[name] for name in frame.columns if name != "progression"])
+    origin = {"file": "diabetes, scikit-learn", "sha256": hashlib.sha256(features.tobytes()).hexdigest()}
+    record = run_on_frame(frame, parameters, origin, jobs)
     save(record, out)
     show(record)
     put(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from knockoffs.commands.output import say
 from knockoffs.commands.work import reading, take_apart
 from knockoffs.defaults import choose, task_for
-from knockoffs.errors import check_extra, printable
+from knockoffs.errors import printable, require
 from knockoffs.features.source import knockoff_source, read_features
 from knockoffs.importance.accuracy_drop import FAKES
 from knockoffs.importance.paths.lambda_path import LambdaPath
@@ -47,7 +47,7 @@ def follow_path(frame: Any, parameters: Mapping[str, Any], jobs: int | None) -> 
     task = task_for(parameters["task"], parameters["estimator"])
     target = as_target(y, table, task=task, weights=weights)
     asked = {key: parameters[key] for key in ("estimator", "loss", "rows", "n_folds")}
-    choice = choose(target, importance="swap", **asked)
+    choice = choose(target, importance="swap", grouped=table.grouped, **asked)
     say(f"following {len(table.names)} features of {len(target)} rows for {parameters['target']!r}")
     low, high = parameters["lambda_range"]
     path, draw = follow_lambda(
@@ -68,7 +68,7 @@ def follow_path(frame: Any, parameters: Mapping[str, Any], jobs: int | None) -> 
 
 def check_plotting() -> None:
     """Refuse to start the work for a picture that cannot be drawn."""
-    check_extra("matplotlib", "pictures", ", or write the numbers, --out FILE.csv")
+    require("matplotlib", "pictures", ", or write the numbers, --out FILE.csv")
 
 
 def write_path(path: LambdaPath, columns: Sequence[str], out: Path, **words: str) -> None:

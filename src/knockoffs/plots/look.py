@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from knockoffs.errors import check_extra, printable
+from knockoffs.errors import printable, require
 
 # Okabe and Ito's blue and vermilion tell apart for every eye, and a mid grey stands on white and on black
 SELECTED, KNOCKOFF, QUIET = "#0072B2", "#D55E00", "#8c8c8c"
@@ -24,7 +24,7 @@ MOST_LETTERS = 28
 
 def check_matplotlib() -> None:
     """Refuse to draw without matplotlib, with the command that installs it."""
-    check_extra("matplotlib", "plots")
+    require("matplotlib", "plots")
 
 
 def new_axes(ax: Any, width: float, height: float) -> Any:

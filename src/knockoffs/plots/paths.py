@@ -68,7 +68,7 @@ def follow_selector(selector: Any, lams: ArrayLike | None = None, fake: str = "s
     along = DEFAULT_LAMS if lams is None else check_lams(lams)
     asked = {"estimator": selector.estimator, "loss": selector.loss, "rows": selector.rows}
     asked |= {"n_folds": selector.n_folds, "n_fits": selector.n_fits}
-    choice = choose(selector.target_, importance="swap", **asked)
+    choice = choose(selector.target_, importance="swap", grouped=selector.table_.grouped, **asked)
     path, _ = follow_lambda(
         selector.table_,
         selector.target_,

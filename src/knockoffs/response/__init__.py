@@ -26,7 +26,7 @@ class Model:
     rows : str
         On which rows it is scored by default: unseen ones for models that remember the rows they were fitted on.
     package : str, optional
-        What has to be installed for it besides this package.
+        Of an extra, without which it cannot be made.
     """
 
     make: str | Callable[..., Any]
@@ -45,6 +45,8 @@ ESTIMATORS: dict[str, Model] = {
     "lasso": linear_model("knockoffs.response.linear:make_lasso"),
     "logistic": linear_model("knockoffs.response.linear:make_logistic"),
     "linear": linear_model("knockoffs.response.linear:make_linear"),
+    # its columns say nearly the same, else a lasso would do: what they add together is what counts
+    "ridge": Model("knockoffs.response.ridge:make_ridge", ("coefficients", "gradient"), "contribution", "in_sample"),
     "forest": Model("knockoffs.response.trees:make_forest", score="swap_integral"),
     "boosting": Model("knockoffs.response.trees:make_boosting", score="swap_integral"),
     # a network stops early: scored by log-loss in sample it finds as much as cross-fitted, in one fit
@@ -94,6 +96,9 @@ def _is_linear(estimator: object) -> bool:
     from sklearn import linear_model as theirs
 
     from knockoffs.response.linear import LINEAR_MODELS
+    from knockoffs.response.ridge import RidgePathCV
 
     kinds = type(estimator).__mro__
-    return isinstance(estimator, LINEAR_MODELS) or any(getattr(theirs, kind.__name__, None) is kind for kind in kinds)
+    return isinstance(estimator, (*LINEAR_MODELS, RidgePathCV)) or any(
+        getattr(theirs, kind.__name__, None) is kind for kind in kinds
+    )
