@@ -118,7 +118,6 @@ def test_the_help_of_a_command_shows_calls_whose_options_it_has(command, capsys)
     ("arguments", "extra"),
     [
         (("select", "nowhere.csv", "--target", "y", "--estimator", "neural"), "neural"),
-        (("reproduce", "fig2", "--quick"), "plots"),
         (("path", "nowhere.csv", "--target", "y", "--column", "x"), "plots"),
     ],
 )
