@@ -104,6 +104,7 @@ def every_command(
     \b
     What do you want?
       See how it works                knockoffs demo
+      All of it in the browser        knockoffs app
       What does my table hold?        knockoffs check table.csv --drop y
       Which features matter for y?    knockoffs select table.csv --target y --report report.html
       A p-value for every feature     knockoffs test table.csv --target y
@@ -388,6 +389,10 @@ def open_page(
     """Open a page in the browser: drop a table, look at its columns, run, read the report.
 
     It runs on this machine alone. Ctrl-C ends it, and nothing is left on disk.
+
+    \b
+    knockoffs app
+    knockoffs app --no-browser --port 8000 --keep answers
     """
     from knockoffs.app.serve import check_extra, serve
 
