@@ -31,7 +31,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("procedure", "defaults", "options"),
     ("plots", "record"),
     ("report",),
-    ("estimator",),
+    ("estimator", "sums"),
     ("experiments",),
     ("commands",),
     ("__main__",),

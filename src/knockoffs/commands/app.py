@@ -137,6 +137,26 @@ def run_select(table: Path, parameters: Parameters, out: Path | None, force: boo
 
 
 @app.command()
+@with_options("ghost")
+def ghost(
+    z: Annotated[Path, typer.Option(metavar="FILE", help="Table with one row a feature: its name and its z-score.")],
+    parameters: Parameters,
+    out: OutFolder = None,
+    force: Force = False,
+) -> None:
+    """Select features from the z-scores of a study and the correlations of its columns, without its rows."""
+    parameters |= {"target": parameters["scores"], "drop": []}
+    check_call(parameters)
+    from knockoffs.commands.ghost import run_ghost
+    from knockoffs.commands.work import check_out, save
+
+    check_out(out, z, parameters, force)
+    record = run_ghost(z, parameters)
+    save(record, out)
+    show(record)
+
+
+@app.command()
 @with_options("check")
 def check(table: TableFile, parameters: Parameters) -> None:
     """Say what the columns hold, and whether knockoffs of the table can be told from it; no target is needed.
@@ -165,7 +185,12 @@ def rerun(
     old = read_selection(selection)
     check_call(old.parameters)
     check_out(out, table, old.parameters, force, selection)
-    new = run_selection(table, old.parameters, jobs)
+    if old.method == "ghost":
+        from knockoffs.commands.ghost import run_ghost
+
+        new = run_ghost(table, old.parameters)
+    else:
+        new = run_selection(table, old.parameters, jobs)
     answer, grounds = differences(old, new)
     save(new, out)
     show(new)

@@ -138,6 +138,8 @@ def groups_of(parameters: Mapping[str, Any]) -> Any:
 def other_paths(parameters: Mapping[str, Any]) -> list[Path]:
     """Files besides the table on which the answer rests: a network, fastPHASE's files, knockoffs."""
     paths = []
+    if parameters.get("correlation") is not None:
+        paths.append(Path(parameters["correlation"]))
     if parameters.get("knockoffs") is not None:
         paths.append(Path(parameters["knockoffs"]))
     if parameters.get("groups") not in (None, "auto"):
