@@ -29,10 +29,13 @@ def test_short_work_is_silent(clock, capsys):
 
 def test_one_line_every_half_minute_in_a_pipe(clock, capsys):
     list(walk(clock, 12))  # 12, 24, 36, 48, 60, 72 seconds; the last is the end
-    assert capsys.readouterr().err.splitlines() == ["drawing: 3 of 6 after 36 s"]
+    assert capsys.readouterr().err.splitlines() == ["drawing: 3 of 6 after 36 s, about 36 s to go"]
     list(walk(clock, 40))
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "drawing: 1 of 6 after 40 s" and lines[-1] == "drawing: 5 of 6 after 3 min 20 s"
+    assert (
+        lines[0] == "drawing: 1 of 6 after 40 s, about 3 min 20 s to go"
+        and lines[-1] == "drawing: 5 of 6 after 3 min 20 s, about 40 s to go"
+    )
     assert len(lines) == 5
 
 

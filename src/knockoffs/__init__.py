@@ -14,6 +14,7 @@ _PUBLIC = {
     # the whole of it
     "KnockoffSelector": "estimator",
     "select_features": "procedure",
+    "fit_streamed": "sums.stream",
     "select_ghost": "sums.ghost",
     "Selection": "selection",
     "follow_lambda": "procedure",

@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from knockoffs.defaults import (
     FEW_DISCOVERIES,
     METHODS,
     TEST_MODELS,
+    Choice,
     choose,
     repairs,
     task_for,
@@ -32,13 +34,28 @@ from knockoffs.features.source import Brought, KnockoffSource, knockoff_source
 from knockoffs.filter import RULES, check_fdr, check_level, check_offset
 from knockoffs.filter.evidence import WAYS
 from knockoffs.importance.paths.lambda_path import LambdaPath
-from knockoffs.procedure import select_by_tests, select_features
+from knockoffs.procedure import Rule, select_by_tests, select_features
 from knockoffs.registry import find, key_of
 from knockoffs.response.threads import worthwhile_threads
 from knockoffs.seeds import as_generator
+from knockoffs.selection import Selection
+from knockoffs.table.memory import check_memory
 from knockoffs.table.table import MIN_ROWS, Table, without_columns
 from knockoffs.table.target import Target, as_target
 from knockoffs.validity.repair import Repaired
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What will be done, settled before the work; ``notes`` say what was chosen by default."""
+
+    choice: Choice
+    method: str
+    rule: Rule
+    fdr: float
+    offset: int
+    n_draws: int
+    notes: dict[str, str]
 
 
 class KnockoffSelector(SelectorMixin, BaseEstimator):
@@ -212,8 +229,35 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         frame, kept = without_columns(X, self.drop)
         source = self._source()
         table = source.read(frame, kinds=self.kinds, min_rows=MIN_ROWS).with_groups(self.groups)
-        task = task_for(self.task, self.estimator)
-        target = as_target(y, table, task=task, weights=fit_params.get("sample_weight"))
+        target = as_target(y, table, task=task_for(self.task, self.estimator), weights=fit_params.get("sample_weight"))
+        remedy = "write the table as parquet and use knockoffs.fit_streamed, or take fewer rows."
+        check_memory(len(table), len(table.columns), remedy, there=True)
+        plan = self._plan(table, target)
+        validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
+
+        common: dict[str, Any] = {"knockoffs": source, "fdr": plan.fdr, "verdict": self.verdict, "n_jobs": self.n_jobs}
+        common["rng"] = as_generator(self.random_state)
+        self._generator = deepcopy(common["rng"])  # as it was: lambda paths follow the same draw
+        with worthwhile_threads(table.X.size):
+            if plan.method == "conditional_test":
+                model = "best" if self.estimator is None else self.estimator
+                selection = select_by_tests(table, target, estimator=model, notes=plan.notes, **common)
+            else:
+                selection = select_features(
+                    table,
+                    target,
+                    statistic=plan.choice.statistic,
+                    rule=plan.rule,
+                    offset=plan.offset,
+                    n_draws=plan.n_draws,
+                    level=key_of(self.level),
+                    notes=plan.notes | dict(plan.choice.notes),
+                    **common,
+                )
+        return self._keep(selection, table, target, kept)
+
+    def _plan(self, table: Table, target: Target) -> Plan:
+        """Settle what was not asked for, and check the rest, before the work."""
         offset, fdr = check_offset(self.offset), check_fdr(DEFAULT_FDR if self.fdr is None else self.fdr)
         choice = choose(
             target,
@@ -229,39 +273,22 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         n_draws = _count(self.n_draws, "n_draws", 1)
         find(dict.fromkeys(WAYS), "level", str(self.level))
         method, why = self._method(table, target, fdr, offset, n_draws)
-        validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
-
-        common: dict[str, Any] = {"knockoffs": source, "fdr": fdr, "verdict": self.verdict, "n_jobs": self.n_jobs}
-        common["rng"] = as_generator(self.random_state)
-        self._generator = deepcopy(common["rng"])  # as it was: lambda paths follow the same draw
         notes = {"task": target.note, **why, **self._said_of_groups(table)}
-        with worthwhile_threads(table.X.size):
-            if method == "conditional_test":
-                model = "best" if self.estimator is None else self.estimator
-                self.selection_ = select_by_tests(table, target, estimator=model, notes=notes, **common)
-            else:
-                self.selection_ = select_features(
-                    table,
-                    target,
-                    statistic=choice.statistic,
-                    rule=rule,
-                    offset=offset,
-                    n_draws=n_draws,
-                    level=key_of(self.level),
-                    notes=notes | dict(choice.notes),
-                    **common,
-                )
-        self.table_, self.target_ = table, target
-        self.W_ = self.selection_.W
-        self.threshold_ = self.selection_.threshold
-        self.q_values_ = self.selection_.q_values
-        self.p_values_ = self.selection_.p_values
-        self.scores_ = self.selection_.scores
-        self.feature_model_ = self.selection_.feature_model
-        self.verdict_ = self.selection_.verdict
-        self.knockoffs_ = table.decode(self.selection_.X_tilde)
+        return Plan(choice, method, rule, fdr, offset, n_draws, notes)
+
+    def _keep(self, selection: Selection, table: Table, target: Target, kept: NDArray[np.bool_] | None) -> Self:
+        """Set the attributes of a fitted selector."""
+        self.selection_, self.table_, self.target_ = selection, table, target
+        self.W_ = selection.W
+        self.threshold_ = selection.threshold
+        self.q_values_ = selection.q_values
+        self.p_values_ = selection.p_values
+        self.scores_ = selection.scores
+        self.feature_model_ = selection.feature_model
+        self.verdict_ = selection.verdict
+        self.knockoffs_ = table.decode(selection.X_tilde)
         self._support = np.zeros(len(table.columns) if kept is None else len(kept), dtype=bool)
-        self._support[slice(None) if kept is None else kept] = self.selection_.selected[table.feature_of]
+        self._support[slice(None) if kept is None else kept] = selection.selected[table.feature_of]
         return self
 
     def explain(self) -> str:
@@ -383,7 +410,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         except InputError as error:
             if self.fdr is not None:
                 raise
-            warnings.warn(str(error), KnockoffWarning, stacklevel=4)
+            warnings.warn(str(error), KnockoffWarning, stacklevel=5)
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)

@@ -67,8 +67,9 @@ def _with_lines(items: Iterable[T], label: str, total: int | None) -> Iterator[T
         if now - last >= BETWEEN and done != total:
             last = now
             of = "" if total is None else f" of {total}"
+            left = "" if total is None else f", about {_clock((now - start) / done * (total - done))} to go"
             with suppress(OSError, ValueError, AttributeError):  # nobody listens: the work goes on
-                print(f"{label}: {done}{of} after {_clock(now - start)}", file=sys.stderr, flush=True)
+                print(f"{label}: {done}{of} after {_clock(now - start)}{left}", file=sys.stderr, flush=True)
 
 
 def _clock(seconds: float) -> str:

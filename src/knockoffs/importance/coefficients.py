@@ -50,11 +50,30 @@ def coefficient_magnitude(
             f"{d} columns and {d} knockoffs. Fit it on [X, X_tilde]."
         )
     w = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    pooled = np.hypot(_deviation(X, w), _deviation(X_tilde, w)) / np.sqrt(2)
-    size = np.abs(coef).sum(axis=0)
+    y_deviation = 0.0
     if not hasattr(model, "classes_") and np.asarray(y).dtype.kind in "biuf":
-        deviation = float(_deviation(np.asarray(y, dtype=float)[:, None], w)[0])
-        size = size / deviation if deviation > 0 else size
+        y_deviation = float(_deviation(np.asarray(y, dtype=float)[:, None], w)[0])
+    deviations = np.concatenate([_deviation(X, w), _deviation(X_tilde, w)])
+    return scores_in_deviations(coef, deviations, y_deviation, feature_of)
+
+
+def scores_in_deviations(
+    coef: NDArray, deviations: NDArray, y_deviation: float, feature_of: NDArray[np.intp]
+) -> Scores:
+    """Absolute coefficients in standard deviations, those of a column and its knockoff pooled.
+
+    Parameters
+    ----------
+    coef : array, shape (n_outputs, 2 n_columns)
+    deviations : array, shape (2 n_columns,)
+    y_deviation : float
+        0 for classes, which have none.
+    feature_of : array of int, shape (n_columns,)
+    """
+    d = len(feature_of)
+    pooled = np.hypot(deviations[:d], deviations[d:]) / np.sqrt(2)
+    size = np.abs(coef).sum(axis=0)
+    size = size / y_deviation if y_deviation > 0 else size
     return Scores(sum_by_feature(size[:d] * pooled, feature_of), sum_by_feature(size[d:] * pooled, feature_of))
 
 

@@ -53,6 +53,15 @@ class Target:
         weights = None if self.weights is None else self.weights[which]
         return replace(self, values=self.values[which], weights=weights, observed=None)
 
+    def at(self, which: NDArray[np.intp]) -> Target:
+        """Target of some rows of the table, counted among all of them, in ascending order."""
+        if self.observed is None or len(self.observed) == len(self.values) or not len(which):
+            return self.rows(which)
+        known, start = self.observed[which], which[0]
+        before = np.count_nonzero(self.observed[:start])
+        places = before + np.cumsum(self.observed[start : which[-1] + 1])[which[known] - start] - 1
+        return replace(self.rows(places), observed=known)
+
     @property
     def n_rows(self) -> int:
         """Rows of the table that it is the target of."""
@@ -115,7 +124,7 @@ def as_target(
     if values.dtype.kind == "O":
         values = _unboxed(values, argument)
     _check_target_values(values, argument)
-    _refuse_copy_of_target(values, table, argument, observed)
+    refuse_copy_of_target(values, table, argument, observed)
     levels = None
     if categories is not None and len(set(values.tolist())) > 2:
         present = set(values.tolist())
@@ -209,7 +218,7 @@ def check_target(y: Any, table: Table, *, argument: str = "y") -> NDArray:
     values = _target_values(y, argument)
     _check_length(values, table, argument)
     _check_target_values(values, argument)
-    _refuse_copy_of_target(values, table, argument)
+    refuse_copy_of_target(values, table, argument)
     return values
 
 
@@ -336,9 +345,10 @@ def _check_target_values(values: NDArray, argument: str) -> None:
         )
 
 
-def _refuse_copy_of_target(
+def refuse_copy_of_target(
     values: NDArray, table: Table, argument: str, observed: NDArray[np.bool_] | None = None
 ) -> None:
+    """Refuse a table that has a column equal to the target in every row."""
     if values.dtype.kind not in "biuf" or not len(values):
         return
     y = values.astype(float)
