@@ -48,7 +48,8 @@ def test_every_recorded_option_reaches_the_selector():
     expected = {listed[name].parameter or name: marked[name] for name in set(listed) - OF_THE_DATA}
     assert handed == expected
     assert set(handed) | OF_THE_DATA == set(parameters_of_the_selector())
-    assert {name for name in marked if name not in listed} == {"target", "weights", "report", "report_paths"}
+    rest = {"target", "weights", "report", "report_paths", "stream", "sample_rows"}
+    assert {name for name in marked if name not in listed} == rest
 
 
 def test_what_is_recorded_is_what_the_answer_depends_on():

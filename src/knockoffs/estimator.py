@@ -231,7 +231,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         table = source.read(frame, kinds=self.kinds, min_rows=MIN_ROWS).with_groups(self.groups)
         target = as_target(y, table, task=task_for(self.task, self.estimator), weights=fit_params.get("sample_weight"))
         remedy = "write the table as parquet and use knockoffs.fit_streamed, or take fewer rows."
-        check_memory(len(table), len(table.columns), remedy, there=True)
+        check_memory(len(table), len(table.columns), remedy)
         plan = self._plan(table, target)
         validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
 

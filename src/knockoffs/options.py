@@ -212,6 +212,21 @@ OPTIONS: tuple[Option, ...] = (
     ),
     # how it is run
     Option(
+        "stream",
+        "auto",
+        "Read the table in batches of rows: auto (where it would not fit into memory), always or never. Parquet only.",
+        known=_names("table.memory:STREAM"),
+        where=("select",),
+    ),
+    Option(
+        "sample_rows",
+        None,
+        "Of a table in batches: rows, drawn at random, on which P^X is fitted; by default at most 100,000.",
+        int,
+        least=5,
+        where=("select",),
+    ),
+    Option(
         "seed",
         0,
         "Seed of everything random; the same seed gives the same answer.",

@@ -30,7 +30,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-TableFile = Annotated[Path, typer.Argument(metavar="TABLE", help="csv, csv.gz, tsv or parquet, with a header.")]
+TableFile = Annotated[
+    Path, typer.Argument(metavar="TABLE", help="csv, csv.gz, tsv or parquet, with a header; or a folder of parquet.")
+]
 Jobs = Annotated[int | None, typer.Option(help="Jobs at a time; the answer does not depend on it.")]
 OutFolder = Annotated[Path | None, typer.Option(help="Folder for selection.json and selection.csv.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that are there already.")]
@@ -131,7 +133,7 @@ def run_select(table: Path, parameters: Parameters, out: Path | None, force: boo
 
     check_out(out, table, parameters, force)
     place = check_report(report, table, parameters, force)
-    record = run_selection(table, parameters, jobs, report=place, paths=paths)
+    record = run_selection(table, parameters, jobs, out=out, report=place, paths=paths)
     save(record, out)
     show(record)
 
@@ -190,7 +192,7 @@ def rerun(
 
         new = run_ghost(table, old.parameters)
     else:
-        new = run_selection(table, old.parameters, jobs)
+        new = run_selection(table, old.parameters, jobs, out=out)
     answer, grounds = differences(old, new)
     save(new, out)
     show(new)

@@ -8,7 +8,9 @@ from pathlib import Path
 from knockoffs.errors import InputError
 
 GIB = 2**30
-IN_MEMORY = 12  # times the table as floats: what a selection takes at its peak, beside the table as it was read
+STREAM = ("auto", "always", "never")
+IN_MEMORY = 12  # times the table as floats: what a selection takes at its peak
+LEAST = 4  # times the table as floats, which the leanest selection takes beside it
 OF_TEXT = 10  # times a csv file: what it takes as a table of floats and the selection on it
 
 
@@ -80,22 +82,39 @@ def say_bytes(n: float) -> str:
     return f"{n / GIB:.1f} GiB" if n >= GIB / 10 else f"{n / 2**20:.1f} MiB"
 
 
-def check_memory(n_rows: int, n_columns: int, remedy: str, *, there: bool = False) -> None:
-    """Refuse, before the work, a table whose selection cannot fit into memory.
+def check_memory(n_rows: int, n_columns: int, remedy: str) -> None:
+    """Refuse, before the work, a table in memory for whose selection there is certainly no room.
 
     Parameters
     ----------
     n_rows, n_columns : int
     remedy : str
         What to do about it: the end of the sentence.
-    there : bool
-        Whether the table itself is in memory already.
     """
-    needed, free = needed_memory(n_rows, n_columns), available_memory()
-    if there:
-        needed *= (IN_MEMORY - 1) / IN_MEMORY
+    needed, free = 8.0 * LEAST * n_rows * n_columns, available_memory()
     if needed > free:
         raise InputError(
-            f"a selection from {n_rows:,} rows of {n_columns:,} columns needs about {say_bytes(needed)} of memory, and "
-            f"{say_bytes(free)} are free: {remedy}"
+            f"a selection from {n_rows:,} rows of {n_columns:,} columns needs {say_bytes(needed)} or more beside the "
+            f"table, and {say_bytes(free)} are free: {remedy}"
+        )
+
+
+def must_stream(n_rows: int, n_columns: int) -> str | None:
+    """Why a table should be read in batches, if it should."""
+    needed, free = needed_memory(n_rows, n_columns), available_memory()
+    if needed <= free:
+        return None
+    return (
+        f"{n_rows:,} rows of {n_columns:,} columns would take about {say_bytes(needed)} in memory, "
+        f"and {say_bytes(free)} are free"
+    )
+
+
+def check_text(path: Path) -> None:
+    """Refuse, before it is read, a csv file for which there is certainly no room."""
+    needed, free = float(OF_TEXT) * path.stat().st_size, available_memory()
+    if needed > free:
+        raise InputError(
+            f"{path}: this file would take about {say_bytes(needed)} in memory, and {say_bytes(free)} are free: write "
+            "it as parquet, which is read in batches, or take fewer rows."
         )
