@@ -350,6 +350,12 @@ def test_errors(table, change, message):
         fit(table, **change)
 
 
+def test_sums_that_do_not_fit_are_refused_before(table, monkeypatch):
+    monkeypatch.setattr("knockoffs.sums.statistic.available_memory", lambda: 10_000.0)
+    with pytest.raises(InputError, match="sums of products of 24 columns and knockoffs need about"):
+        fit(table)
+
+
 def test_errors_of_files(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         fit(tmp_path / "none.parquet")

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from knockoffs.errors import InputError
 from knockoffs.importance.best import BestOf, choose_best
 from knockoffs.importance.coefficients import coefficient_magnitude, scores_in_deviations
 from knockoffs.importance.scores import Scores
@@ -22,6 +23,7 @@ from knockoffs.response.gram import FoldGrams, fit_lasso
 from knockoffs.response.linear import LassoPathCV, LogisticPathCV, PoissonPathCV
 from knockoffs.response.quadratic import Pilot, fold_grams
 from knockoffs.sampling.pair import Pair
+from knockoffs.table.memory import available_memory, say_bytes
 from knockoffs.table.target import Target
 
 FOLDS = 5  # of the lasso, as in memory
@@ -160,6 +162,8 @@ def settle_statistic(
         numbers = isinstance(chosen.estimator, LassoPathCV)
         options = {name: getattr(chosen.estimator, name) for name in ("alpha", "n_alphas", "alpha_ratio")}
         n_columns = 2 * pair.n_columns
+        n_outputs = 1 if numbers or target.kind in ("binary", "count") else len(np.unique(target.values))
+        check_room(n_columns, n_outputs if numbers else n_outputs + 1)
         if numbers:
             pilot = Pilot(np.zeros((1, n_columns)), np.zeros(1))
             said = "the lasso is fitted to the sums of products of all rows"
@@ -174,6 +178,16 @@ def settle_statistic(
         return SampleScores(scored.scores, notes if whole else notes | {"statistic": said})
     model = fit_on(chosen.estimator, seen, target, np.arange(len(seen)), stream)
     return ModelSum(chosen, model, notes)
+
+
+def check_room(n_columns: int, n_grams: int) -> None:
+    """Refuse, before they are made, Grams that do not fit into memory: of every fold, twice while a batch is added."""
+    needed, free = 2.0 * FOLDS * n_grams * 8 * (n_columns + 1) ** 2, available_memory()
+    if needed > free:
+        raise InputError(
+            f"the sums of products of {n_columns} columns and knockoffs need about {say_bytes(needed)}, and "
+            f"{say_bytes(free)} are free: drop columns, or use estimator='boosting', which is scored row by row."
+        )
 
 
 def by_gram(statistic: ModelScore) -> bool:

@@ -43,7 +43,7 @@ from knockoffs.table.table import MIN_ROWS, Table
 from knockoffs.table.target import Target, as_target, refuse_copy_of_target
 
 MOST_SAMPLED, SAMPLE_CELLS, FEWEST_SAMPLED = 100_000, 2**24, 2_000  # rows, cells, rows of the sample
-MOST_SCORED = 200_000  # further rows on which a model that is no lasso is scored
+MOST_SCORED = 1_000_000  # further rows on which a model that is no lasso is scored: a minute of trees, 50 columns
 BETWEEN = 10.0  # seconds between two notes in the journal
 STATE = "state"
 OURS = (f"{STATE}*",)
