@@ -10,6 +10,7 @@ from knockoffs.defaults import task_for
 from knockoffs.errors import InputError
 from knockoffs.importance import SCORES
 from knockoffs.importance.accuracy_drop import swap_integral, swap_score
+from knockoffs.importance.normal_scores import normal_scores
 from knockoffs.response import ESTIMATORS
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.table import read_table
@@ -38,7 +39,8 @@ def target_of(y, task=None, sample_weight=None):
 def test_the_task_is_told_from_y(y, task):
     choice = choose(y)
     assert target_of(y).task == task
-    lasso, boosting = choice.statistic.candidates
+    lasso, boosting, on_scores = choice.statistic.candidates
+    assert (on_scores.estimator, on_scores.transform) == (lasso.estimator, normal_scores)
     assert "coefficients" in lasso.notes["importance"]
     assert lasso.rows == "in_sample"
     assert "swap" in boosting.notes["importance"]

@@ -12,12 +12,14 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline, make_union
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.estimator import KnockoffSelector
 from knockoffs.features.gaussian import fit_gaussian, gaussian_features
+from knockoffs.filter.evidence import combine_draws
 from knockoffs.seeds import as_generator
 
 N_COLUMNS = 15
@@ -51,7 +53,9 @@ def test_scikit_learns_own_checks_pass(feature_model):
         # the checks fit tables of two columns and of sixteen rows, about which we warn
         warnings.simplefilter("ignore")
         results = check_estimator(
-            KnockoffSelector(feature_model=feature_model, method="knockoffs"), on_fail=None, on_skip=None
+            KnockoffSelector(feature_model=feature_model, method="knockoffs", if_empty="empty"),
+            on_fail=None,
+            on_skip=None,
         )
     failed = {result["check_name"]: result["exception"] for result in results if result["status"] == "failed"}
     skipped = {result["check_name"] for result in results if result["status"] == "skipped"}
@@ -245,7 +249,7 @@ def test_a_covariance_must_fit_the_table():
         quick(feature_model=np.ones((15, 2))).fit(X, y)
     with pytest.raises(InputError, match="symmetric"):
         quick(feature_model=np.eye(15) + np.eye(15, k=1)).fit(X, y)
-    with pytest.raises(InputError, match="positive definite"):
+    with pytest.raises(InputError, match="exact combinations"):
         quick(feature_model=np.ones((15, 15))).fit(X, y)
     names = as_frame(X).columns[::-1]
     with pytest.raises(InputError, match="not those of X, in the order of X"):
@@ -336,6 +340,7 @@ def test_it_says_what_was_selected_at_which_level():
     selector = quick().fit(X, y)
     text = selector.explain()
     assert f"{selector.get_support().sum()} of 15 features" in text
+    assert "P^X is a Gaussian of 15 columns, fitted to 300 rows; its covariance was shrunk" in text
     assert "0.2" in text
     assert "P^X" in text
 
@@ -349,8 +354,67 @@ def test_it_says_why_nothing_was_selected():
     text = selector.explain()
     assert "Nothing is selected" in text
     assert "Knockoff+ at 0.1 selects 10 features or more, or none: 10 if no knockoff beats them" in text
-    with pytest.warns(UserWarning, match="No features were selected"):
-        assert selector.transform(X).shape == (300, 0)
+
+
+def noise_data():
+    X, _ = regression_data()
+    return X, np.random.default_rng(5).standard_normal(len(X))
+
+
+def test_an_empty_selection_ends_a_pipeline_in_a_sentence_that_names_the_option():
+    X, y = noise_data()
+    pipeline = Pipeline([("select", quick(0.1, method="knockoffs")), ("model", LinearRegression())])
+    with pytest.raises(InputError, match=r"nothing is selected.*if_empty='best' keeps .*if_empty='empty' gives"):
+        pipeline.fit(as_frame(X), y)
+    selector = quick(0.1, method="knockoffs").fit(X, y)
+    assert not selector.get_support().any()  # which is the answer, and no error
+    assert len(selector.get_feature_names_out()) == 0
+
+
+@pytest.mark.parametrize("method", ["knockoffs", "conditional_test"])
+def test_the_best_feature_can_be_kept_where_nothing_is_selected(method):
+    X, y = noise_data()
+    selector = quick(0.1, method=method, if_empty="best").set_output(transform="pandas")
+    pipeline = Pipeline([("select", selector), ("model", LinearRegression())])
+    with pytest.warns(KnockoffWarning, match=r"the best feature, 'gene \d+', is kept .* nothing is promised of it"):
+        pipeline.fit(as_frame(X), y)
+    best = np.argmax(selector.W_) if method == "knockoffs" else np.argmin(selector.p_values_)
+    assert not selector.selection_.selected.any() and "Nothing is selected" in selector.explain()
+    assert list(selector.get_support(indices=True)) == [best]
+    assert list(selector.transform(as_frame(X)).columns) == [f"gene {best}"] == list(selector.get_feature_names_out())
+    assert pipeline.predict(as_frame(X)).shape == (300,)
+
+
+def test_the_best_feature_is_a_group_where_columns_are_grouped_and_none_that_was_dropped():
+    X, y = noise_data()
+    groups = {f"gene {j}": f"pathway {j // 2}" for j in range(1, N_COLUMNS)}
+    options = {"method": "knockoffs", "groups": groups, "drop": ["gene 0"], "if_empty": "best"}
+    with pytest.warns(KnockoffWarning, match="the best feature, 'pathway"):
+        selector = quick(0.2, **options).fit(as_frame(X), y)
+    best = selector.selection_.feature_names[np.argmax(selector.W_)]
+    assert list(selector.get_feature_names_out()) == [name for name, group in groups.items() if group == best]
+
+
+@pytest.mark.parametrize("library", ["default", "pandas", "polars"])
+def test_a_table_without_columns_can_be_passed_on(library):
+    X, y = noise_data()
+    given = {"default": X, "pandas": as_frame(X).set_index(np.arange(300)[::-1]), "polars": as_frame(X, pl)}[library]
+    selector = quick(0.1, method="knockoffs", if_empty="empty").set_output(transform=library)
+    empty = selector.fit(given, y).transform(given)
+    assert type(empty) is type(given) and empty.shape[1] == 0
+    if library == "pandas":
+        np.testing.assert_array_equal(empty.index, given.index)
+    union = make_union(selector, FunctionTransformer(np.negative))
+    np.testing.assert_array_equal(union.fit_transform(X, y), -X)
+
+
+def test_a_selection_is_passed_on_whatever_is_done_with_an_empty_one():
+    X, y = regression_data()
+    found = [quick(if_empty=how).fit(X, y).transform(X) for how in ("raise", "best", "empty")]
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+    with pytest.raises(InputError, match="if_empty='bets'.*Did you mean 'best'"):
+        quick(if_empty="bets").fit(X, y)
 
 
 def test_what_was_chosen_by_default_is_noted():
@@ -519,6 +583,11 @@ def test_dropped_columns_are_left_out_and_never_selected():
     assert "gene 0" not in selector.get_feature_names_out()
     of_array = quick(drop=["x0"]).fit(X, y)
     np.testing.assert_array_equal(of_array.get_support()[1:], of_array.selection_.selected)
+    assert of_array.selection_.feature_names == tuple(f"x{j}" for j in range(1, N_COLUMNS))  # under their own names
+    of_rows = KnockoffSelector(drop=["x0"], kinds={"x2": "nominal"}, verdict=False, method="knockoffs", random_state=0)
+    with pytest.warns(KnockoffWarning):
+        of_rows.fit([[f"{i}", i**2 % 7 + 0.5, i % 3] for i in range(60)], np.arange(60) % 5)
+    assert [(column.name, column.kind) for column in of_rows.table_.columns] == [("x1", "ordinal"), ("x2", "nominal")]
 
 
 def test_groups_by_name_are_selected_together():
@@ -585,8 +654,8 @@ ONLY_KNOCKOFFS = [
 
 @pytest.mark.parametrize("options", ONLY_KNOCKOFFS, ids=[next(iter(options)) for options in ONLY_KNOCKOFFS])
 def test_what_only_knockoffs_have_is_not_tested(options, monkeypatch):
-    monkeypatch.setattr("knockoffs.estimator.select_by_tests", lambda *args, **kwargs: pytest.fail("it was tested"))
-    monkeypatch.setattr("knockoffs.estimator.select_features", lambda *args, **kwargs: 1 / 0)
+    monkeypatch.setattr("knockoffs.estimator.run_tests", lambda *args, **kwargs: pytest.fail("it was tested"))
+    monkeypatch.setattr("knockoffs.estimator.select_from", lambda *args, **kwargs: 1 / 0)
     X, y = regression_data(n=60)
     X = np.random.default_rng(0).poisson(3.0, (60, 8)) if options.get("feature_model") == "lda" else X[:, :8]
     with pytest.raises(ZeroDivisionError), warnings.catch_warnings():
@@ -634,3 +703,25 @@ def test_missing_cells_are_allowed_by_the_families_that_take_them():
     assert not allowed(feature_model="gaussian") and not allowed(feature_model=fit_gaussian)
     assert not allowed(feature_model="nonsense") and not allowed(feature_model=np.eye(2))
     assert not allowed(knockoffs=np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize("offset", [0, 1])
+def test_a_level_that_several_draws_can_never_reach_is_refused_as_for_one(offset):
+    """The best that can happen, every feature ahead in every draw, selects at 1 / d and not below."""
+    X, y = regression_data()
+    for d in (4, 10, 15):
+        best = np.tile(np.arange(1.0, d + 1), (3, 1))
+        assert combine_draws(best, 1 / d + 1e-9, offset=offset).selected.all()
+        assert not combine_draws(best, 1 / d - 1e-4, offset=offset).selected.any()
+    refused = r"fdr=0.05 can never select with 15 features: the e-values of 3 draws .* 20 selections. Use fdr >= 0.0667"
+    with pytest.raises(InputError, match=refused):
+        quick(0.05, n_draws=3, offset=offset).fit(X, y)
+    with pytest.warns(KnockoffWarning, match="fdr=0.1 can never select with 9 features: the e-values"):
+        quick(None, n_draws=2, offset=offset, estimator="lasso").fit(X[:, :9], y)
+    assert quick(0.05, n_draws=2, level="post_hoc", estimator="lasso", offset=offset).fit(X, y).selection_.evidence
+
+
+def test_a_level_above_a_half_may_be_chosen_after_looking():
+    X, y = regression_data()
+    found = quick(0.6, level="post-hoc", estimator="lasso").fit(X, y).selection_
+    assert found.selected.any() and found.evidence.stated <= 0.6

@@ -114,12 +114,27 @@ def test_a_type_checker_sees_the_public_names(line, said, tmp_path):
     assert said in done.stdout, done.stdout + done.stderr
 
 
+# checks of different things that have one name: the features of a fit and those of the network that it makes
+SEVERAL = {"check_features": 2}
+OF_EVERY_MODEL = {"check_path", "check_rows"}  # of the default, which fits several models of y
+OF_EVERY_NODE = {"_check_methods", "_check_conjugate"}
+ONCE = {"check_takes", "check_fdr", "check_offset", "check_antisymmetric", "check_covariance", "check_W", "check_rows"}
+
+
 def test_one_fit_checks_everything_once():
     _, calls, _ = house.walk_of_fit()
-    once = ("check_W", "check_weights", "check_antisymmetric", "check_swaps", "check_covariance")
-    assert {name: calls[name] for name in once} == dict.fromkeys(once, 1)
-    # the selector and select_features are two borders, and each may be the first
-    assert calls["check_fdr"] == calls["check_offset"] == 2
+    checks = {name: n for name, n in calls.items() if name.lstrip("_").startswith("check")}
+    assert checks == {name: SEVERAL.get(name, 1) for name in checks}
+    assert set(checks) >= ONCE | {"check_weights", "check_swaps"}
+
+
+def test_one_fit_of_the_defaults_checks_everything_once():
+    _, calls, _ = house.walk_of_fit(None, None)
+    checks = {name: n for name, n in calls.items() if name.lstrip("_").startswith("check")}
+    for name in OF_EVERY_MODEL | OF_EVERY_NODE:
+        del checks[name]
+    assert checks == {name: SEVERAL.get(name, 1) for name in checks}
+    assert set(checks) >= ONCE - OF_EVERY_MODEL
 
 
 def test_a_fit_holds_at_most_eight_times_the_table():

@@ -13,6 +13,7 @@ from knockoffs.record import PARAMETERS
 
 CALLED_OTHERWISE = {"seed": "random_state", "jobs": "n_jobs"}
 OF_THE_DATA = {"drop", "knockoffs"}  # taken from the table or read from a file before the selector is made
+OF_PYTHON = {"if_empty", "verbose"}  # what the commands have no choice of
 
 
 def parameters_of_the_selector():
@@ -45,11 +46,15 @@ def test_every_recorded_option_reaches_the_selector():
     marked = {name: object() for name in options_of("select")}
     handed = selector_arguments(marked)
     listed = options_of("selector")
-    expected = {listed[name].parameter or name: marked[name] for name in set(listed) - OF_THE_DATA}
+    expected = {listed[name].parameter or name: marked[name] for name in set(listed) - OF_THE_DATA - OF_PYTHON}
     assert handed == expected
-    assert set(handed) | OF_THE_DATA == set(parameters_of_the_selector())
+    assert set(handed) | OF_THE_DATA | OF_PYTHON == set(parameters_of_the_selector())
     rest = {"target", "weights", "report", "report_paths", "stream", "sample_rows"}
     assert {name for name in marked if name not in listed} == rest
+
+
+def test_options_of_python_alone_are_named():
+    assert {option.name for option in OPTIONS if option.where == ("selector",)} == OF_PYTHON
 
 
 def test_what_is_recorded_is_what_the_answer_depends_on():

@@ -19,7 +19,7 @@ from knockoffs.importance.coefficients import coefficient_magnitude
 from knockoffs.importance.saliency import gradient_saliency
 from knockoffs.importance.scores import Scores, sum_by_feature
 from knockoffs.importance.statistic import ModelScore
-from knockoffs.procedure import check_antisymmetric, draw_and_score, prepare, select_by_tests, select_features
+from knockoffs.procedure import check_antisymmetric, draw_and_score, select_by_tests, select_features, settle
 from knockoffs.response.linear import PlainLinear, PlainLogistic
 from knockoffs.table.target import as_target
 
@@ -174,7 +174,9 @@ def select(X, y, **options):
 def single_draws(X, y, n_draws):
     """W of every draw, drawn and scored one by one from the streams of a selection with this seed."""
     source = knockoff_source("gaussian")
-    table, target, settled, streams = prepare(X, y, source, np.random.default_rng(1), None)
+    table = source.read(X)
+    target = as_target(y, table)
+    settled, streams = settle(table, source, np.random.default_rng(1), None)
     draws = [draw_and_score(settled.sampler, table, target, LINEAR, rng=stream) for stream in streams.draws(n_draws)]
     return draws, np.stack([draw.scores.Z - draw.scores.Z_tilde for draw in draws])
 

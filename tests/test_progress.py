@@ -1,11 +1,19 @@
-"""Progress is shown on a terminal as a bar, elsewhere as a line every half minute, and never stops the work."""
+"""Progress is shown where it is asked for, a bar or a line every half minute, and never stops the work."""
 
+import io
 import sys
+import threading
 
+import numpy as np
 import pytest
 
-from knockoffs import progress
-from knockoffs.progress import track
+from knockoffs import KnockoffSelector, progress
+from knockoffs.progress import showing, stage, track
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
 
 
 @pytest.fixture
@@ -16,35 +24,117 @@ def clock(monkeypatch):
     return now
 
 
-def walk(clock, seconds, **options):
-    for item in track(range(6), "drawing", **options):
-        clock[0] += seconds
-        yield item
+@pytest.fixture
+def impatient(monkeypatch):
+    """Half a minute takes no time at all, and a line is waited for."""
+    said, wait = threading.Event(), threading.Event.wait
+    monkeypatch.setattr(progress, "BETWEEN", 0.001)
+    monkeypatch.setattr(progress.Progress, "say", lambda self: (print(self.doing, file=sys.stderr), said.set()))
+
+    def next_line():
+        said.clear()
+        assert wait(said, 30)
+
+    return next_line
 
 
-def test_short_work_is_silent(clock, capsys):
-    assert list(walk(clock, 4)) == [*range(6)]
-    assert capsys.readouterr().err == ""
+def test_lines_say_what_is_being_done_and_for_how_long(clock, capsys):
+    with showing():
+        shown = progress._SHOWN.get()
+        for item in track(range(6), "drawing"):
+            clock[0] += 40
+            if item in (0, 4):
+                shown.say()
+        stage("comparing")
+        shown.say()
+    expected = [
+        "drawing: 0 of 6 done, after 40 s",
+        "drawing: 4 of 6 done, about 1 min 20 s to go, after 3 min 20 s",
+        "comparing, after 4 min 00 s",
+    ]
+    assert capsys.readouterr().err.splitlines() == expected
 
 
-def test_one_line_every_half_minute_in_a_pipe(clock, capsys):
-    list(walk(clock, 12))  # 12, 24, 36, 48, 60, 72 seconds; the last is the end
-    assert capsys.readouterr().err.splitlines() == ["drawing: 3 of 6 after 36 s, about 36 s to go"]
-    list(walk(clock, 40))
+def test_a_line_every_half_minute_without_a_terminal(impatient, capsys):
+    with showing():
+        stage("fitting P^X")
+        impatient()
+        for _ in track([1], "drawing"):
+            impatient()
+            impatient()
     lines = capsys.readouterr().err.splitlines()
-    assert (
-        lines[0] == "drawing: 1 of 6 after 40 s, about 3 min 20 s to go"
-        and lines[-1] == "drawing: 5 of 6 after 3 min 20 s, about 40 s to go"
-    )
-    assert len(lines) == 5
+    assert "fitting P^X" in lines and "drawing: 0 of 1 done" in lines
+    assert progress.BETWEEN == 0.001 and progress._SHOWN.get() is None
+    for thread in threading.enumerate():
+        if "say_until" in thread.name:
+            thread.join(5)
+            assert not thread.is_alive()
 
 
-def test_silence_can_be_asked_for(clock, capsys):
-    list(walk(clock, 40, show=False))
+def test_half_a_minute_is_half_a_minute():
+    assert progress.BETWEEN == 30
+
+
+def test_nothing_is_shown_unless_it_is_asked_for(impatient, capsys):
+    before = threading.active_count()
+    with showing(False):
+        assert list(track(range(3), "drawing")) == [0, 1, 2]
+        assert threading.active_count() == before
     assert capsys.readouterr().err == ""
+
+
+def test_what_is_asked_for_further_out_stays(impatient):
+    with showing():
+        shown = progress._SHOWN.get()
+        with showing(False):
+            assert progress._SHOWN.get() is shown
+        with showing():
+            assert progress._SHOWN.get() is shown
+        assert progress._SHOWN.get() is shown
+
+
+def test_a_bar_on_a_terminal_after_two_seconds_and_one_at_a_time(clock, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", stream := Terminal())
+    with showing():
+        for _ in track(range(3), "quick work"):
+            pass
+        assert stream.getvalue() == ""
+        for _ in track(range(3), "slow work"):
+            for _ in track(range(3), "work inside"):
+                clock[0] += 3
+    assert "slow work" in stream.getvalue() and "work inside" not in stream.getvalue()
 
 
 @pytest.mark.parametrize("stream", [None, open("/dev/full", "w")])  # noqa: SIM115
-def test_a_stream_that_takes_nothing_does_not_stop_the_work(clock, monkeypatch, stream):
+def test_a_stream_that_takes_nothing_does_not_stop_the_work(monkeypatch, stream):
     monkeypatch.setattr(sys, "stderr", stream)
-    assert list(walk(clock, 40)) == [*range(6)]
+    with showing():
+        assert list(track(range(6), "drawing")) == [*range(6)]
+        progress._SHOWN.get().say()
+
+
+@pytest.mark.parametrize(("verbose", "method"), [(True, "knockoffs"), (True, "conditional_test"), (False, "knockoffs")])
+def test_the_selector_shows_its_progress_if_asked_to(monkeypatch, capsys, verbose, method):
+    """Every stage writes its line as if half a minute had passed."""
+    kept = progress.Progress.__setattr__
+
+    def and_say(self, name, value):
+        kept(self, name, value)
+        if name == "doing":
+            print(value, file=sys.stderr)
+
+    monkeypatch.setattr(progress.Progress, "__setattr__", and_say)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 12))
+    options = {"feature_model": "gaussian", "estimator": "lasso", "method": method, "random_state": 0}
+    KnockoffSelector(fdr=0.2, verbose=verbose, **options).fit(X, X[:, 0] + rng.standard_normal(100))
+    told = [line.partition(", about")[0] for line in capsys.readouterr().err.splitlines()]
+    expected = {
+        "knockoffs": ["fitting P^X", "drawing knockoffs", "scoring features and knockoffs"],
+        "conditional_test": ["fitting P^X", "tests of features: 0 of 12 done", "tests of features: 11 of 12 done"],
+    }
+    if not verbose:
+        assert told == []
+        return
+    assert [line for line in told if line in expected[method]] == expected[method]
+    assert told[-1] == "comparing knockoffs with features"

@@ -14,6 +14,7 @@ from knockoffs.features.source import KnockoffSource, knockoff_source
 from knockoffs.importance import SCORES, Score
 from knockoffs.importance.best import BestOf
 from knockoffs.importance.losses import LOSSES
+from knockoffs.importance.normal_scores import normal_scores
 from knockoffs.importance.statistic import ModelScore
 from knockoffs.registry import find, imported, key_of
 from knockoffs.response import ESTIMATORS, Model, make_estimator, model_of
@@ -27,6 +28,7 @@ FEW_DISCOVERIES = 2.0  # times 1 / fdr: with fewer features knockoffs would have
 METHODS = ("auto", "knockoffs", "conditional_test")
 CONDITIONAL_FAMILIES = ("auto", "latent", "gaussian", "mixture", "naive_bayes", "hmm", "network")
 TEST_MODELS = ("best", "lasso", "boosting")  # models of y that conditional tests take by name
+IF_EMPTY = ("raise", "best", "empty")  # what transform does where nothing is selected
 BEST = "best"  # the default model of y: of these, the one that predicts held-out rows best
 BEST_OF = ("lasso", "boosting")
 WIDE = 2  # columns a row, beyond which boosting costs most of the time and hardly ever predicts better
@@ -61,7 +63,8 @@ def choose(
     target : Target
         Rows of weight 0 do not count.
     estimator : str or scikit-learn-style estimator, optional
-        "best", or nothing: of ``BEST_OF`` the one that predicts held-out rows best.
+        "best", or nothing: of ``BEST_OF``, and the lasso on normal scores of columns that are far from normal, the
+        one that predicts held-out rows best.
     importance : str, Score or callable, optional
     loss : str or callable, optional
         For the scores that take one.
@@ -80,19 +83,20 @@ def choose(
     score, asked = _score_asked_for(importance)
     rows = None if rows is None else key_of(rows)
     options: dict[str, Any] = {"score": score, "asked": asked, "loss": loss, "rows": rows}
+    options |= {"n_folds": n_folds, "n_fits": n_fits}
     if estimator is None or name == BEST:
         if rows == "out_of_bag":
             raise InputError("rows='out_of_bag' is for forests: use it with estimator='forest'.")
         y = target.values if target.weights is None else target.values[target.weights > 0]
         alone = _why_lasso_alone(y, task, score, asked, n_columns or 0)
         if alone is None:
-            candidates = tuple(_model_score(name, task, {}, **options) for name in BEST_OF)
-            folded = tuple(replace(candidate, n_folds=n_folds, n_fits=n_fits) for candidate in candidates)
-            return Choice(BestOf(folded, default_loss(task, candidates[0].estimator)), notes)
+            lasso, *others = (_model_score(name, task, {}, **options) for name in BEST_OF)
+            on_scores = replace(lasso, transform=normal_scores, name=f"{lasso.name} on normal scores")
+            return Choice(BestOf((lasso, *others, on_scores), default_loss(task, lasso.estimator)), notes)
         notes["estimator"] = f"estimator='lasso', because {alone}"
         estimator = "lasso"
     statistic = _model_score(estimator, task, notes, **options)
-    return Choice(replace(statistic, n_folds=n_folds, n_fits=n_fits, notes={}), statistic.notes)
+    return Choice(statistic, statistic.notes)
 
 
 def _score_asked_for(importance: object) -> tuple[Score | None, str]:
@@ -137,6 +141,8 @@ def _model_score(
     asked: str,
     loss: Any,
     rows: str | None,
+    n_folds: int,
+    n_fits: int,
 ) -> ModelScore:
     """Statistic of one model of y: its score, loss and rows, by default those that the model is registered with."""
     named = isinstance(estimator, str)
@@ -166,6 +172,8 @@ def _model_score(
         imported(score.function),
         options,
         rows,
+        n_folds,
+        n_fits,
         name=key_of(estimator) if named else kind,
         saturates=score.loss,
         notes=notes,

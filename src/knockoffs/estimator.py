@@ -21,6 +21,7 @@ from knockoffs.defaults import (
     DEFAULT_FDR,
     DEFAULT_FEATURE_MODEL,
     FEW_DISCOVERIES,
+    IF_EMPTY,
     METHODS,
     TEST_MODELS,
     Choice,
@@ -30,17 +31,18 @@ from knockoffs.defaults import (
 )
 from knockoffs.errors import InputError, KnockoffWarning, unknown_option
 from knockoffs.features import FAMILIES, family_of
-from knockoffs.features.source import Brought, KnockoffSource, knockoff_source
+from knockoffs.features.source import Brought, KnockoffSource, fills_cells, knockoff_source, read_features
 from knockoffs.filter import RULES, check_fdr, check_level, check_offset
 from knockoffs.filter.evidence import WAYS
 from knockoffs.importance.paths.lambda_path import LambdaPath
-from knockoffs.procedure import Rule, select_by_tests, select_features
+from knockoffs.procedure import Promise, Rule, check_antisymmetric, run_tests, select_from
+from knockoffs.progress import showing
 from knockoffs.registry import find, key_of
 from knockoffs.response.threads import worthwhile_threads
 from knockoffs.seeds import as_generator
 from knockoffs.selection import Selection
 from knockoffs.table.memory import check_memory
-from knockoffs.table.table import MIN_ROWS, Table, without_columns
+from knockoffs.table.table import MIN_ROWS, Table, names_of, without_columns
 from knockoffs.table.target import Target, as_target
 from knockoffs.validity.repair import Repaired
 
@@ -52,9 +54,7 @@ class Plan:
     choice: Choice
     method: str
     rule: Rule
-    fdr: float
-    offset: int
-    n_draws: int
+    promise: Promise
     notes: dict[str, str]
 
 
@@ -101,6 +101,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         columns, a group for each column, or "auto" for columns that say nearly the same.
     drop : list of str, optional
         Columns to leave out.
+    dependent : {"refuse", "drop"}
+        Columns that others determine exactly (duplicates, sums, a full set of indicators), where P^X cannot hold them:
+        an error that names a smallest set of them, or "drop", which leaves that set out and says so.
     method : {"auto", "knockoffs", "conditional_test"}
         "conditional_test" gives every feature a p-value by drawing it anew from P^X given the others, and needs no
         smallest number of discoveries; "auto" takes it where a table has fewer than 2 / fdr features.
@@ -121,6 +124,12 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         Everything random is drawn from it. NumPy's global state is never used: None is fresh entropy.
     n_jobs : int, optional
         Jobs at a time. The answer does not depend on it.
+    if_empty : {"raise", "best", "empty"}
+        What ``transform`` and ``get_support`` make of an empty selection, for the next step of a Pipeline: an error;
+        the best feature (of the largest W, or the smallest p-value), of which nothing is promised; or no columns.
+        ``selection_`` is the same in each case.
+    verbose : bool
+        Whether progress is shown on standard error: a bar on a terminal, a line every half minute elsewhere.
 
     Attributes
     ----------
@@ -176,6 +185,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         knockoffs: object = None,
         groups: object = None,
         drop: Sequence[str] | None = None,
+        dependent: str = "refuse",
         method: str = "auto",
         n_draws: int = 1,
         level: str = "fixed",
@@ -185,6 +195,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         rule: object = "difference",
         random_state: object = None,
         n_jobs: int | None = None,
+        if_empty: str = "raise",
+        verbose: bool = False,
     ) -> None:
         self.fdr = fdr
         self.feature_model = feature_model
@@ -200,6 +212,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.knockoffs = knockoffs
         self.groups = groups
         self.drop = drop
+        self.dependent = dependent
         self.method = method
         self.n_draws = n_draws
         self.level = level
@@ -209,6 +222,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.rule = rule
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.if_empty = if_empty
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
         """Draw knockoffs of X, score features and knockoffs by a model of y, and select.
@@ -226,37 +241,47 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         for name in fit_params:
             if name != "sample_weight":
                 raise unknown_option("fit parameter", name, ["sample_weight"])
-        frame, kept = without_columns(X, self.drop)
         source = self._source()
-        table = source.read(frame, kinds=self.kinds, min_rows=MIN_ROWS).with_groups(self.groups)
-        target = as_target(y, table, task=task_for(self.task, self.estimator), weights=fit_params.get("sample_weight"))
+        table, notes = read_features(
+            source,
+            without_columns(X, self.drop),
+            kinds=self.kinds,
+            groups=self.groups,
+            dependent=self.dependent,
+            min_rows=MIN_ROWS,
+        )
+        task = task_for(self.task, self.estimator)
+        target = as_target(y, table, task=task, weights=fit_params.get("sample_weight"))
         remedy = "write the table as parquet and use knockoffs.fit_streamed, or take fewer rows."
         check_memory(len(table), len(table.columns), remedy)
-        plan = self._plan(table, target)
+        plan = self._plan(table, target, notes)
         validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
 
-        common: dict[str, Any] = {"knockoffs": source, "fdr": plan.fdr, "verdict": self.verdict, "n_jobs": self.n_jobs}
+        common: dict[str, Any] = {"knockoffs": source, "verdict": self.verdict, "n_jobs": self.n_jobs}
         common["rng"] = as_generator(self.random_state)
         self._generator = deepcopy(common["rng"])  # as it was: lambda paths follow the same draw
-        with worthwhile_threads(table.X.size):
+        with showing(bool(self.verbose)), worthwhile_threads(table.X.size):
             if plan.method == "conditional_test":
-                model = "best" if self.estimator is None else self.estimator
-                selection = select_by_tests(table, target, estimator=model, notes=plan.notes, **common)
+                model, fdr = self.test_model, plan.promise.fdr
+                selection = run_tests(table, target, estimator=model, fdr=fdr, notes=plan.notes, **common)
             else:
-                selection = select_features(
+                selection = select_from(
                     table,
                     target,
                     statistic=plan.choice.statistic,
                     rule=plan.rule,
-                    offset=plan.offset,
-                    n_draws=plan.n_draws,
-                    level=key_of(self.level),
+                    promise=plan.promise,
                     notes=plan.notes | dict(plan.choice.notes),
                     **common,
                 )
-        return self._keep(selection, table, target, kept)
+        return self._keep(selection, table, target, names_of(X))
 
-    def _plan(self, table: Table, target: Target) -> Plan:
+    @property
+    def test_model(self) -> object:
+        """Model of y of the conditional tests."""
+        return "best" if self.estimator is None else self.estimator
+
+    def _plan(self, table: Table, target: Target, notes: Mapping[str, str]) -> Plan:
         """Settle what was not asked for, and check the rest, before the work."""
         offset, fdr = check_offset(self.offset), check_fdr(DEFAULT_FDR if self.fdr is None else self.fdr)
         choice = choose(
@@ -272,12 +297,15 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         rule = self.rule if callable(self.rule) else find(RULES, "rule", str(self.rule))
         n_draws = _count(self.n_draws, "n_draws", 1)
         find(dict.fromkeys(WAYS), "level", str(self.level))
+        find(dict.fromkeys(IF_EMPTY), "if_empty", str(self.if_empty))
         method, why = self._method(table, target, fdr, offset, n_draws)
-        notes = {"task": target.note, **why, **self._said_of_groups(table)}
-        return Plan(choice, method, rule, fdr, offset, n_draws, notes)
+        if method == "knockoffs":
+            check_antisymmetric(rule)
+        promise = Promise(fdr, offset, n_draws, key_of(self.level))
+        return Plan(choice, method, rule, promise, {"task": target.note, **why, **notes})
 
-    def _keep(self, selection: Selection, table: Table, target: Target, kept: NDArray[np.bool_] | None) -> Self:
-        """Set the attributes of a fitted selector."""
+    def _keep(self, selection: Selection, table: Table, target: Target, names: Sequence[str]) -> Self:
+        """Set the attributes of a fitted selector; ``names`` are those of the columns as they came."""
         self.selection_, self.table_, self.target_ = selection, table, target
         self.W_ = selection.W
         self.threshold_ = selection.threshold
@@ -287,9 +315,31 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.feature_model_ = selection.feature_model
         self.verdict_ = selection.verdict
         self.knockoffs_ = table.decode(selection.X_tilde)
-        self._support = np.zeros(len(table.columns) if kept is None else len(kept), dtype=bool)
-        self._support[slice(None) if kept is None else kept] = selection.selected[table.feature_of]
+        self._support = _columns_of(selection.selected, table, names)
+        surest = selection.surest_first[0]
+        self._best = _columns_of(np.arange(len(table.feature_names)) == surest, table, names)
+        if not self._support.any() and self.if_empty == "best":
+            warnings.warn(
+                f"nothing is selected: the best feature, {table.feature_names[surest]!r}, is kept by transform "
+                "(if_empty='best'), and nothing is promised of it.",
+                KnockoffWarning,
+                stacklevel=3,
+            )
         return self
+
+    def transform(self, X: Any) -> Any:
+        """Give the selected columns of X; what happens where nothing was selected is said by ``if_empty``."""
+        if not self._get_support_mask().any():
+            if self.if_empty != "empty":
+                raise InputError(
+                    "nothing is selected, so there is no column to pass on. if_empty='best' keeps the best feature (of "
+                    "which nothing is promised), if_empty='empty' gives a table without columns. Why nothing is "
+                    "selected: selector.explain()."
+                )
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "No features were selected", UserWarning)  # it was asked for
+                return super().transform(X)
+        return super().transform(X)
 
     def explain(self) -> str:
         """Say in one paragraph what was selected and what it means, or why nothing was and what would help."""
@@ -338,7 +388,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         from knockoffs.plots.paths import follow_selector
 
         check_is_fitted(self)
-        return follow_selector(self, lams, fake)
+        with showing(bool(self.verbose)):
+            return follow_selector(self, lams, fake)
 
     def report(self, path: str | os.PathLike[str], *, paths: bool = False, force: bool = False) -> None:
         """Write the answer as a page, one file that opens in any browser without a network.
@@ -387,8 +438,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
                 few = f"knockoffs select {needed} features or more at {fdr:g}, or none, and there are {d}"
                 return "conditional_test", {"method": f"method='conditional_test', because {few}"}
             method = "knockoffs"
-        if method == "knockoffs" and n_draws == 1 and self.level == "fixed":
-            self._check_level(fdr, d, offset)
+        if method == "knockoffs" and key_of(self.level) == "fixed":
+            self._check_level(fdr, d, offset, n_draws)
         return method, {}
 
     def _can_test(self, table: Table, target: Target) -> bool:
@@ -401,12 +452,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         serves = not isinstance(self.estimator, str) or self.estimator in TEST_MODELS
         return serves and not table.grouped and (named or hasattr(self.feature_model, "conditional"))
 
-    def _said_of_groups(self, table: Table) -> dict[str, str]:
-        return {"groups": table.groups.note} if table.groups is not None and table.groups.note else {}
-
-    def _check_level(self, fdr: float, n_features: int, offset: int) -> None:
+    def _check_level(self, fdr: float, n_features: int, offset: int, n_draws: int) -> None:
         try:
-            check_level(fdr, n_features, offset)
+            check_level(fdr, n_features, offset, n_draws)
         except InputError as error:
             if self.fdr is not None:
                 raise
@@ -414,7 +462,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
-        return self._support
+        return self._best if self.if_empty == "best" and not self._support.any() else self._support
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -431,7 +479,13 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             family = FAMILIES.get(key_of(self.feature_model))
             return family is not None and "missing" in family.takes
         fits = callable(self.feature_model) and "missing" in family_of(self.feature_model).takes
-        return fits or hasattr(self.feature_model, "as_sampler")
+        return fits or fills_cells(self.feature_model)
+
+
+def _columns_of(features: NDArray[np.bool_], table: Table, names: Sequence[str]) -> NDArray[np.bool_]:
+    """Columns of X, as it came with all its names, that belong to some features of the table."""
+    chosen = {name for name, feature in zip(table.names, table.feature_of, strict=True) if features[feature]}
+    return np.array([name in chosen for name in names])
 
 
 def _count(value: object, argument: str, smallest: int) -> int:

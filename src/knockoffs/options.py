@@ -81,6 +81,13 @@ OPTIONS: tuple[Option, ...] = (
     Option("target", None, "Column to be explained.", where=("select", "path")),
     Option("drop", None, "Column to leave out; may be given several times, or with commas between.", list, where=ALL),
     Option(
+        "dependent",
+        "refuse",
+        "Columns that others determine exactly: refuse, where the feature model cannot hold them; or drop.",
+        known=_names("features.columns:DEPENDENT"),
+        where=ALL,
+    ),
+    Option(
         "kinds",
         None,
         "What a column holds, for instance grade=ordinal: continuous, count, ordinal, binary or nominal; repeatable.",
@@ -250,6 +257,14 @@ OPTIONS: tuple[Option, ...] = (
         where=("select",),
     ),
     Option("jobs", None, "Jobs at a time; the answer does not depend on it.", int, where=ALL, parameter="n_jobs"),
+    Option(
+        "if_empty",
+        "raise",
+        "What transform does where nothing is selected: raise an error, keep the best feature, or give no columns.",
+        known=_names("defaults:IF_EMPTY"),
+        where=("selector",),
+    ),
+    Option("verbose", False, "Show progress, as the commands always do.", bool, where=("selector",)),
 )
 NOT_RECORDED = ("report", "report_paths", "jobs")  # the answer does not depend on them
 

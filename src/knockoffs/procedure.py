@@ -21,7 +21,7 @@ from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.importance.paths.moves import Fake
 from knockoffs.importance.scores import NamedScores, Scores, mean_of
 from knockoffs.importance.statistic import ModelScore, Scored, Statistic
-from knockoffs.progress import track
+from knockoffs.progress import stage, track
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler
 from knockoffs.selection import Selection
@@ -88,10 +88,42 @@ def select_features(
     -------
     Selection
     """
-    fdr, offset = check_fdr(fdr), check_offset(offset)
+    promise = Promise(check_fdr(fdr), check_offset(offset), n_draws, level)
     check_antisymmetric(rule)
-    table, target, settled, streams = prepare(X, y, knockoffs, rng, n_jobs)
-    draws = draw_many(settled.sampler, table, target, statistic, streams.draws(n_draws), n_jobs)
+    table = knockoffs.read(X)
+    rest: dict[str, Any] = {"verdict": verdict, "notes": notes, "rng": rng, "n_jobs": n_jobs}
+    return select_from(
+        table, as_target(y, table), knockoffs=knockoffs, statistic=statistic, rule=rule, promise=promise, **rest
+    )
+
+
+@dataclass(frozen=True)
+class Promise:
+    """The level to hold and how: the offset of the threshold, the draws that are joined, fixed or chosen later."""
+
+    fdr: float = 0.1
+    offset: int = 1
+    n_draws: int = 1
+    level: str = "fixed"
+
+
+def select_from(
+    table: Table,
+    target: Target,
+    *,
+    knockoffs: KnockoffSource,
+    statistic: Statistic,
+    rule: Rule,
+    promise: Promise,
+    verdict: bool,
+    notes: Mapping[str, str] | None,
+    rng: Generator,
+    n_jobs: int | None,
+) -> Selection:
+    """Select as ``select_features`` does, from what its source has read: nothing is checked again in here."""
+    fdr, offset = promise.fdr, promise.offset
+    settled, streams = settle(table, knockoffs, rng, n_jobs)
+    draws = draw_many(settled.sampler, table, target, statistic, streams.draws(promise.n_draws), n_jobs)
     W = np.stack([rule(draw.scores.Z, draw.scores.Z_tilde) for draw in draws])
     common = dict(
         feature_names=table.feature_names,
@@ -105,14 +137,14 @@ def select_features(
         verdict=judge(draws[0].pair, table, streams.verdict, n_jobs) if verdict else None,
         notes={**(notes or {}), **settled.notes, **draws[0].notes},
     )
-    return Selection(**common, **decide(W, fdr, offset, level))  # type: ignore[arg-type]
+    return Selection(**common, **decide(W, promise))  # type: ignore[arg-type]
 
 
-def decide(W: NDArray, fdr: float, offset: int, level: str) -> dict[str, Any]:
+def decide(W: NDArray, promise: Promise) -> dict[str, Any]:
     """Fields of a Selection that W, shape (n_draws, n_features), decides: by one draw, or by e-values of several."""
-    if len(W) == 1 and level == "fixed":
-        return {"W": W[0], **vars(filter_statistics(W[0], fdr, offset))}
-    joined = combine_draws(W, fdr, how=level, offset=offset)
+    if len(W) == 1 and promise.level == "fixed":
+        return {"W": W[0], **vars(filter_statistics(W[0], promise.fdr, promise.offset))}
+    joined = combine_draws(W, promise.fdr, how=promise.level, offset=promise.offset)
     return {"W": W.mean(axis=0), "evidence": joined, "q_values": joined.levels, "selected": joined.selected}
 
 
@@ -139,7 +171,25 @@ def select_by_tests(
     estimator : {"best", "lasso", "boosting"} or estimator
         Model of y without the feature.
     """
-    table, target, settled, streams = prepare(X, y, knockoffs, rng, n_jobs)
+    table = knockoffs.read(X)
+    rest: dict[str, Any] = {"verdict": verdict, "notes": notes, "rng": rng, "n_jobs": n_jobs}
+    return run_tests(table, as_target(y, table), knockoffs=knockoffs, estimator=estimator, fdr=fdr, **rest)
+
+
+def run_tests(
+    table: Table,
+    target: Target,
+    *,
+    knockoffs: KnockoffSource,
+    estimator: object,
+    fdr: float,
+    verdict: bool,
+    notes: Mapping[str, str] | None,
+    rng: Generator,
+    n_jobs: int | None,
+) -> Selection:
+    """Test as ``select_by_tests`` does, what its source has read."""
+    settled, streams = settle(table, knockoffs, rng, n_jobs)
     law: Any = settled.model
     if not hasattr(law, "conditional"):
         raise InputError("this P^X cannot draw a feature given all the others: use method='knockoffs'.")
@@ -157,7 +207,7 @@ def select_by_tests(
         pair.X[rows],
         target.values,
         kind=target.kind,
-        fdr=check_fdr(fdr),
+        fdr=fdr,
         rng=streams.test,
         n_jobs=n_jobs,
         names=table.names,
@@ -199,14 +249,11 @@ class Streams:
         return self.draw.spawn(n)
 
 
-def prepare(
-    X: object, y: object, knockoffs: KnockoffSource, rng: Generator, n_jobs: int | None
-) -> tuple[Table, Target, Settled, Streams]:
-    """Table, target and P^X, which is settled without a look at y."""
-    table = knockoffs.read(X)
-    target = as_target(y, table)
+def settle(table: Table, knockoffs: KnockoffSource, rng: Generator, n_jobs: int | None) -> tuple[Settled, Streams]:
+    """P^X, which is settled without a look at y, and the streams for what follows."""
     streams = Streams(*rng.spawn(4))
-    return table, target, knockoffs(table, rng=streams.fit, n_jobs=n_jobs), streams
+    stage("fitting P^X")
+    return knockoffs(table, rng=streams.fit, n_jobs=n_jobs), streams
 
 
 def draw_many(
@@ -237,6 +284,7 @@ def judge(pair: Pair, table: Table, rng: Generator, n_jobs: int | None) -> Verdi
     """Verdict on the knockoffs; none of a table too small to tell."""
     if len(pair) < FEWEST_JUDGED:
         return None
+    stage("comparing knockoffs with features")
     return give_verdict(pair, names=table.names, kinds=table.kinds, rng=rng, n_jobs=n_jobs)
 
 
@@ -267,7 +315,9 @@ def follow_lambda(
     From a generator in the same state the knockoffs, the fits and so W at lambda = 1 are those of
     ``select_features`` with the score Swap.
     """
-    table, target, settled, streams = prepare(X, y, knockoffs, rng, n_jobs)
+    table = knockoffs.read(X)
+    target = as_target(y, table)
+    settled, streams = settle(table, knockoffs, rng, n_jobs)
     along = statistic.along_lambda(lams=lams, fake=fake)
     draw = draw_and_score(settled.sampler, table, target, along, rng=streams.draws(1)[0], n_jobs=n_jobs)
     loss = "" if draw.used is None else str(draw.used.options["loss"])
@@ -295,10 +345,12 @@ def draw_and_score(
 ) -> Draw:
     """Draw knockoffs, and score features and knockoffs."""
     draw_stream, swap_stream, score_stream = rng.spawn(3)
+    stage("drawing knockoffs")
     drawn = sampler.sample(table.X, draw_stream)
     pair = Pair(drawn.X, drawn.X_tilde, check_swaps(drawn.feature_of, table.feature_of))
     known = pair.rows(target.known_rows)  # P^X uses the rows without a target too
     seen = known.map(design(table.columns, table.feature_of))
+    stage("scoring features and knockoffs")
     score = partial(statistic, target=target, rng=score_stream, n_jobs=n_jobs)
     scored = score_swapped([seen], lambda pairs: [score(pairs[0])], [swap_stream])[0]
     return Draw(pair, scored.scores, scored.notes, scored.used)

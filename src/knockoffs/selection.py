@@ -82,8 +82,13 @@ class Selection:
     @property
     def selected_names(self) -> tuple[str, ...]:
         """Names of the selected features, the surest first."""
-        order = np.lexsort((-np.nan_to_num(self.W), self.q_values))
-        return tuple(self.feature_names[j] for j in order if self.selected[j])
+        return tuple(self.feature_names[j] for j in self.surest_first if self.selected[j])
+
+    @property
+    def surest_first(self) -> NDArray[np.intp]:
+        """Places of all features: by q-value, then by W (or p-value), so that the first is the best there is."""
+        among_equals = -np.nan_to_num(self.W) if self.p_values is None else self.p_values
+        return np.lexsort((among_equals, self.q_values))
 
     @property
     def X_tilde(self) -> NDArray:
@@ -91,8 +96,10 @@ class Selection:
         return self.pair.X_tilde
 
     def explain(self) -> str:
-        """Say in one paragraph what was selected and what it means, or why nothing was."""
+        """Say in one paragraph what was selected, what it means and on which P^X it rests, or why nothing was."""
         told = explain_selection(self) if self.selected.any() else explain_nothing(self)
+        if "feature_model" in self.notes:
+            told += f" {self.notes['feature_model']}"
         if self.verdict is not None and self.verdict.word != "good":
             told += f" The knockoffs look {self.verdict.word}: the promise rests on a P^X that does not fit (verdict)."
         return told
@@ -132,8 +139,8 @@ def explain_selection(selection: Selection) -> str:
     else:
         promise = (
             f"With offset=0 the false discovery rate itself is not held (where no feature matters it can be one half), "
-            f"only a modified one: on average at most {percent(q)} of the selected features and {1 / q:.3g} more are "
-            "false discoveries, which do not matter given all the others"
+            "only a modified one: the false discoveries, which do not matter given all the others, are on average at "
+            f"most {percent(q)} of (the number of selected features + {1 / q:.3g})"
         )
     return f"{found} (W >= {selection.threshold:.4g}). {promise}, {provided}"
 

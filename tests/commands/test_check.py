@@ -70,6 +70,30 @@ def test_check_refuses_what_it_does_not_know(table, capsys):
     assert "--drop 'z' is not a column" in capsys.readouterr().err
 
 
+def test_columns_that_others_determine_are_dropped_by_one_option(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({name: rng.standard_normal(120) for name in "abcdefgy"})
+    table = tmp_path / "t.csv"
+    frame.with_columns(total=pl.col("a") + pl.col("b"), half=pl.col("c") / 2).write_csv(table)
+    common = [table, "--feature-model", "gaussian"]
+    run("select", *common, "--target", "y", "--fdr", "0.2", status=1)
+    assert "drop=['total', 'half']" in capsys.readouterr().err
+    for call in (
+        ("select", *common, "--target", "y", "--fdr", "0.2", "--no-verdict", "--estimator", "lasso", "--out", tmp_path),
+        ("check", *common),
+        ("path", *common, "--target", "y", "--column", "a", "--out", tmp_path / "p.csv", "--estimator", "lasso"),
+        ("sample", *common, "--out", tmp_path / "k.csv"),
+    ):
+        run(*call, "--dependent", "drop")
+        assert "'total' of 'a', 'b'; 'half' of 'c'" in capsys.readouterr().err, call[0]
+    record = read_selection(tmp_path / "selection.json")
+    assert record.parameters["dependent"] == "drop" and set(record.names) == set("abcdefg")
+    assert "'half' of 'c'" in record.notes["dependent"] and "'half' of 'c'" in record.warnings[0]
+    assert pl.read_csv(tmp_path / "k.csv").columns == list("abcdefgy")
+    run("rerun", tmp_path / "selection.json", table)
+    assert "identical" in capsys.readouterr().out
+
+
 def test_test_gives_every_feature_a_p_value(table, tmp_path, capsys):
     run("test", table, "--target", "y", "--estimator", "lasso", "--no-verdict", "--out", tmp_path)
     out = capsys.readouterr().out

@@ -202,11 +202,11 @@ def test_one_gaussian_is_one_component(n, d):
 def test_aic_does_not_pay_for_the_best_place_of_a_needless_component(gain, value, rng):
     """Twice the log-likelihood a parameter: AIC asks for 2; between 2 and 3 the gain may be that of a search."""
     Z = rng.standard_normal((400, 3))
-    path = _Path(Z, Z, None, "aic")
+    path = _Path(Z, criterion="aic")
     one = path.visit(1, mixture_of(Z, np.ones((400, 1))))
     two = mixture_of(Z, np.full((400, 2), 0.5))
     extra = two.n_parameters - one.n_parameters
-    found = path._value(Fitted(two, path.log_likelihoods[1] + gain * extra / 2))
+    found = path._value(2, Fitted(two, path.log_likelihoods[1] + gain * extra / 2))
     expected = {"worse": path.values[1] + 0.1 * extra, "not comparable": np.inf, "better": path.values[1] - 1.1 * extra}
     assert found == pytest.approx(expected[value])
 

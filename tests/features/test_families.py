@@ -198,6 +198,14 @@ FITS = {
     "network": (fit_discrete_network, rows_of("network")),
     "fastphase": (fastphase_features, rows_of("genotypes")),
 }
+SAID = {
+    "naive_bayes": "P^X is naive Bayes of 1 categorical, 2 binary columns, which are independent "
+    "given the class, with 2 classes.",
+    "hmm": "P^X is a hidden Markov model of symbols along 3 columns, in their order, with 2 states.",
+    "lda": "P^X is latent Dirichlet allocation of 3 words (counts) with 2 topics.",
+    "network": "P^X is a Bayesian network of 3 discrete nodes, 0 of them hidden, and 2 arrows.",
+    "fastphase": "P^X is fastPHASE's hidden Markov model of genotypes at 3 sites, in their order, with 2 ancestors.",
+}
 ELSEWHERE = {"gaussian", "mixture", "latent", "auto"}  # tests of their own
 
 
@@ -216,6 +224,7 @@ def test_a_fitted_family_is_a_law(name, tmp_path):
         (tmp_path / "x_origchars").write_text("3\n" + "2 10\n" * 3)
         fit = partial(fit, prefix=tmp_path / "x")
     law = fit(X, rng=np.random.default_rng(0), n_jobs=None)
+    assert law.say() == SAID[name]
     assert law.log_density(X).shape == (len(X),) and np.isfinite(law.log_density(X)).all()
     drawn = law.sample(7, np.random.default_rng(1))
     assert drawn.shape == (7, X.shape[1])

@@ -8,11 +8,13 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from knockoffs import KnockoffSelector
 from knockoffs.errors import InputError
 from knockoffs.features import FAMILIES, HANDED, Family
 from knockoffs.features.discrete_network import DiscreteNetwork, fit_discrete_network
 from knockoffs.features.gaussian import fit_gaussian
 from knockoffs.features.hidden_markov import fit_hidden_markov
+from knockoffs.features.latent.fit import fit_latent
 from knockoffs.features.naive_bayes import fit_naive_bayes
 from knockoffs.features.source import Fitted, knockoff_source
 from knockoffs.registry import imported
@@ -185,3 +187,16 @@ def test_what_a_family_does_not_take_is_refused_by_the_column(name):
     if "labels" not in FAMILIES[name].takes:
         with pytest.raises(InputError, match="labels, not numbers, in column 'city', for instance 'Basel'"):
             knockoff_source(name).read(frame.with_columns(city=pl.Series(["Bern", "Basel"] * 30)))
+
+
+def test_a_given_law_takes_missing_cells_where_it_can_draw_them():
+    """A fitted Gaussian has a sampler of its own where columns are constant, and draws no cells."""
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    holes = X.copy()
+    holes[3, 1] = np.nan
+    with pytest.raises(InputError, match="X contains NaN in column 'x1'"):
+        knockoff_source(fit_gaussian(X)).read(holes)
+    latent = fit_latent(X, rng=np.random.default_rng(0), n_classes=1)
+    assert knockoff_source(latent).read(holes).missing
+    assert KnockoffSelector(feature_model=latent).__sklearn_tags__().input_tags.allow_nan
+    assert not KnockoffSelector(feature_model=fit_gaussian(X)).__sklearn_tags__().input_tags.allow_nan

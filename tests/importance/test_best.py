@@ -240,7 +240,9 @@ def test_lasso_stands_alone_where_boosting_cannot():
 
 def test_every_candidate_gets_what_was_asked_for():
     best = choose(np.arange(120) % 3, estimator="best", importance="swap-integral", rows="held-out").statistic
-    assert [(c.name, c.rows) for c in best.candidates] == [("lasso", "held_out"), ("boosting", "held_out")]
+    assert [(c.name, c.rows) for c in best.candidates] == [
+        (name, "held_out") for name in ("lasso", "boosting", "lasso on normal scores")
+    ]
     assert best.loss == "log_loss"
     assert choose(np.linspace(0, 1, 120)).statistic.loss == "squared_error"
 
@@ -250,3 +252,16 @@ def test_out_of_bag_is_refused_and_best_is_among_the_names():
         choose(np.arange(120) % 2, rows="out-of-bag")
     with pytest.raises(InputError, match="best"):
         choose(np.arange(120) % 2, estimator="bset")
+
+
+def test_a_candidate_that_would_see_what_another_sees_takes_no_part(rng):
+    """Normal columns: the lasso on normal scores is the lasso, and is not fitted; on their exponentials it wins."""
+    X, X_tilde = rng.standard_normal((2, 300, 6))
+    y = X @ np.array([1.0, 1, 1, 0, 0, 0]) + rng.standard_normal(300)
+    best = choose(y).statistic
+    plain, heavy = Pair(X, X_tilde, np.arange(6)), Pair(np.exp(3 * X), np.exp(3 * X_tilde), np.arange(6))
+    target = as_target(y, read_table(X))
+    chosen, losses = choose_best(best, plain, target, rng=np.random.default_rng(0))
+    assert chosen.name == "lasso" and set(losses) == {"lasso", "boosting"}
+    chosen, losses = choose_best(best, heavy, target, rng=np.random.default_rng(0))
+    assert chosen.name == "lasso on normal scores" and len(losses) == 3

@@ -306,6 +306,20 @@ def test_the_best_of_two_is_chosen_on_the_sample(tmp_path):
     assert (found.W_[:2] > 10 * np.abs(found.W_[2:]).max()).all()
 
 
+def test_the_lasso_on_normal_scores_by_the_scores_of_the_sample(tmp_path):
+    """Chosen for skewed columns, and the same as in memory with scores learned on the sample."""
+    rng = np.random.default_rng(0)
+    L = rng.standard_normal((3000, 12))
+    y = L[:, :6].sum(axis=1) + 3 * rng.standard_normal(3000)
+    frame = pl.DataFrame(np.exp(2 * L), schema=[f"x{j}" for j in range(12)]).with_columns(y=pl.Series(y))
+    frame.write_parquet(tmp_path / "a.parquet")
+    options = {"estimator": "best", "feature_model": "auto"}
+    found = fit(tmp_path / "a.parquet", options=options, sample_rows=1000, batch_rows=700)
+    assert "estimator='lasso on normal scores'" in found.selection_.notes["estimator"]
+    assert "sums of products of all rows" in found.selection_.notes["statistic"]
+    assert (found.W_[:6] > 3 * np.abs(found.W_[6:]).max()).all()
+
+
 def test_scores_that_are_read_off_a_model_are_of_the_sample(table):
     found = fit(table, options={"estimator": "linear"})
     assert "on the sample alone" in found.selection_.notes["statistic"]

@@ -69,6 +69,12 @@ def test_a_stray_word_is_blamed_and_not_the_numbers(which):
     assert all(repr(number) not in message for number in STRAY)
 
 
+def test_a_stray_word_is_blamed_in_a_table_of_few_rows():
+    dose = ["1.5", "2.25", "?", "0.5", "7", "3"]
+    assert "column 'dose' of X holds numbers, but '?' in row 2:" in refusal(pd.DataFrame({"dose": dose}))
+    assert "an identifier" in refusal(pd.DataFrame({"dose": ["a1", "2", "b", "3", "c", "4"]}))
+
+
 def test_stray_words_among_python_numbers():
     cells = [float(v) for v in SIZE]
     cells[3], cells[40] = "unknown", "?"

@@ -1,5 +1,6 @@
 """The target: what it is taken for, which rows of it are known, and what is refused."""
 
+import re
 from decimal import Decimal
 
 import numpy as np
@@ -60,10 +61,44 @@ def test_ordered_categories_are_ranks(y):
     assert target.kind == "ordinal" and target.levels == ("low", "mid", "high")
     assert target.values[:4].tolist() == [0, 1, 2, 1] and target.values.dtype == float
     assert target.note == (
-        "y is ordinal, 'low', 'mid', 'high', and predicted by its ranks; task='classification' says otherwise."
+        "y is ordinal, 'low', 'mid', 'high', and predicted by its ranks; if it is a number, pass task='regression'; if "
+        "its values are classes, pass task='classification'."
     )
     classes = as_target(y, TABLE, task="classification")
     assert classes.kind == "classes" and set(classes.values.tolist()) == {"low", "mid", "high"}
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.linspace(0.25, 7.125, N),  # fractions are nothing but a number
+        np.arange(N) * 7,
+        -np.arange(N) * 7,
+        np.tile([5, 60, 7, 80, 9, 100, 11, 120, 13, 140, 15, 16, 19, 22, 23, 24, 25, 26, 27, 28], 2),
+        np.repeat([0, 1, 2, 3, 4, 5], [6, 11, 11, 7, 4, 1]),
+        np.repeat([1, 2, 3, 4, 5], [2, 6, 17, 13, 2]),
+        np.tile([0, 1], N // 2),
+        np.tile([3, 1, 2, 7], N // 4),
+        np.tile(["a", "b"], N // 2),
+    ],
+)
+def test_the_note_names_the_tasks_that_would_be_taken_instead_and_no_others(y):
+    target = as_target(y, TABLE)
+    named = re.findall(r"pass task='(\w+)'", target.note)
+    taken = {}
+    for task in ("regression", "count", "ordinal", "classification"):
+        try:
+            taken[task] = as_target(y, TABLE, task=task).kind
+        except InputError:
+            continue
+    for task in named:
+        assert taken[task] != target.kind, task
+    numbers = target.kind not in ("binary", "classes")
+    assert "classification" in named or not numbers or "classification" not in taken
+    if y.dtype.kind == "f":
+        assert named == [] and target.note == "y is a number between 0.25 and 7.125."
+    assert "says otherwise" not in target.note
+    assert "pass" not in as_target(y, TABLE, task=next(iter(taken))).note  # who asked knows how
 
 
 GAPS = [
@@ -95,8 +130,8 @@ def test_missing_labels_and_flags():
 
 def test_the_note_says_how_to_overrule():
     assert as_target(COUNTS, TABLE).note == (
-        "y is a count, whole numbers from 0 to 4 that thin out upwards; task='regression' or 'classification' says "
-        "otherwise."
+        "y is a count, whole numbers from 0 to 4 that thin out upwards; if it is a number, pass task='regression'; if "
+        "its values are classes, pass task='classification'."
     )
     assert as_target(COUNTS, TABLE, task="regression").kind == "number"
     assert as_target(COUNTS, TABLE, task="classification").kind == "classes"

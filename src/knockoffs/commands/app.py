@@ -19,6 +19,7 @@ from knockoffs.commands.declare import with_options
 from knockoffs.commands.interrupt import interrupt_once
 from knockoffs.commands.output import UnprintedError, prepare_streams, put, say, show, spoken_warnings
 from knockoffs.errors import printable
+from knockoffs.progress import showing
 
 STOPPED = 130  # status of a program that was ended by Ctrl-C
 
@@ -46,7 +47,7 @@ def main(arguments: list[str] | None = None) -> None:
 
     click_exception = typer.BadParameter.__mro__[2]  # typer brings its own copy of click, or uses the real one
     try:
-        with interrupt_once():
+        with interrupt_once(), showing():
             status = app(args=arguments, standalone_mode=False)
         if status == STOPPED:  # what typer makes of Ctrl-C
             raise KeyboardInterrupt

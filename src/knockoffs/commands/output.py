@@ -106,6 +106,8 @@ def show(record: SelectionRecord) -> None:
     threshold = "" if record.threshold is None else f"threshold {record.threshold:.4g}, "
     console.print(f"{threshold}{len(selected)} of {len(record.features)} features selected")
     for note in record.notes.values():
+        if note in record.explanation:
+            continue  # it is read there
         console.print(Text(f"- {printable(note)}"))
     console.print()
     console.print(Text(record.explanation))

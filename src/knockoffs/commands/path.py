@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.commands.output import say
-from knockoffs.commands.work import groups_of, take_apart
+from knockoffs.commands.work import reading, take_apart
 from knockoffs.defaults import choose, task_for
 from knockoffs.errors import InputError, printable
-from knockoffs.features.source import knockoff_source
+from knockoffs.features.source import knockoff_source, read_features
 from knockoffs.importance.accuracy_drop import FAKES
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.procedure import follow_lambda
@@ -44,7 +44,7 @@ def follow_path(frame: Any, parameters: Mapping[str, Any], jobs: int | None) -> 
     """
     X, y, weights = take_apart(frame, parameters)
     source = knockoff_source(parameters["feature_model"], parameters["feature_model_options"])
-    table = source.read(X, kinds=parameters["kinds"], min_rows=MIN_ROWS).with_groups(groups_of(parameters))
+    table, _ = read_features(source, X, min_rows=MIN_ROWS, **reading(parameters))
     task = task_for(parameters["task"], parameters["estimator"])
     target = as_target(y, table, task=task, weights=weights)
     asked = {key: parameters[key] for key in ("estimator", "loss", "rows", "n_folds")}

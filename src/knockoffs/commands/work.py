@@ -162,6 +162,15 @@ def groups_of(parameters: Mapping[str, Any]) -> Any:
     return read_groups(Path(groups))
 
 
+def reading(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Options by which the features of a table are read."""
+    return {
+        "kinds": parameters["kinds"],
+        "groups": groups_of(parameters),
+        "dependent": parameters.get("dependent", "refuse"),
+    }
+
+
 def other_paths(parameters: Mapping[str, Any]) -> list[Path]:
     """Files besides the table on which the answer rests: a network, fastPHASE's files, knockoffs."""
     paths = []
@@ -209,7 +218,7 @@ def save(record: SelectionRecord, out: Path | None) -> None:
 
 def sample_table(table: Path, out: Path, parameters: Mapping[str, Any], *, force: bool) -> None:
     """Write knockoffs of a table, in the format that came in."""
-    from knockoffs.features.source import knockoff_source
+    from knockoffs.features.source import knockoff_source, read_features
     from knockoffs.seeds import as_generator
 
     jobs, drop = parameters["jobs"], parameters["drop"]
@@ -223,8 +232,8 @@ def sample_table(table: Path, out: Path, parameters: Mapping[str, Any], *, force
     dropped = split_names(frame, drop, "--drop")
     source = knockoff_source(parameters["feature_model"], parameters["feature_model_options"])
     kept = drop_columns(frame, dropped) if drop else frame
-    checked = source.read(kept, kinds=parameters["kinds"], argument=table.name, min_rows=2)
-    checked = checked.with_groups(groups_of(parameters))
+    with spoken_warnings():
+        checked, _ = read_features(source, kept, argument=table.name, min_rows=2, **reading(parameters))
     fit_stream, draw_stream = as_generator(parameters["seed"]).spawn(2)
     say(f"fitting {parameters['feature_model']} to {checked.X.shape[0]} rows of {checked.X.shape[1]} columns")
     with spoken_warnings():

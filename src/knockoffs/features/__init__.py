@@ -52,13 +52,11 @@ _ANY = ("numbers", "labels", "missing", "kinds", "names", "groups")
 FAMILIES: dict[str, Family] = {
     "auto": Family(_LATENT, _ANY, ("n_classes", "diagonal", "criterion"), ("n_sweeps", "n_jobs")),
     "latent": Family(_LATENT, _ANY, ("n_classes", "diagonal", "criterion"), ("n_sweeps", "n_jobs")),
-    "gaussian": Family(
-        "knockoffs.features.gaussian:fit_gaussian", ("numbers", "groups", "names"), ("diagonal", "dependent")
-    ),
+    "gaussian": Family("knockoffs.features.gaussian:fit_gaussian", ("numbers", "groups", "names"), ("diagonal",)),
     "mixture": Family(
         "knockoffs.features.gaussian_mixture:fit_gaussian_mixture",
         ("numbers", "groups", "names"),
-        ("n_components", "criterion", "n_starts", "diagonal", "dependent"),
+        ("n_components", "criterion", "n_starts", "diagonal"),
     ),
     "naive_bayes": Family(
         "knockoffs.features.naive_bayes:fit_naive_bayes",

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
-from knockoffs.errors import ColumnsError, InputError, KnockoffWarning, name_some, unknown_option
+from knockoffs.errors import ColumnsError, InputError, name_some
 
 SAME = 1e-10  # squared residual of a column on the others, in its own variance, under which they determine it
 CLEAR = 1e-6  # smallest eigenvalue of the correlations from which on no column is determined, and none is looked for
-DEPENDENT = ("refuse", "drop")
+DEPENDENT = ("refuse", "drop")  # what a selection does with such columns
 
 
 @dataclass(frozen=True)
@@ -40,44 +39,26 @@ class Columns:
 
 @dataclass(frozen=True)
 class Fixed:
-    """Columns with an equation instead of a law: x = intercept + slopes^T (the columns that vary freely).
+    """Columns with one value instead of a law.
 
     Parameters
     ----------
-    constant, dropped : array of int
-        Columns with one value; and columns that others determine, left out on request.
-    intercept : array, shape (m,)
-        Of the constant columns, then of the dropped ones.
-    slopes : array, shape (d, m)
-        Zero for constant columns.
-    tolerance : array, shape (m,)
-        How far a value may be from its equation, by rounding.
+    columns : array of int, shape (m,)
+        Their places in the table.
+    values : array, shape (m,)
     """
 
-    constant: NDArray[np.intp]
-    dropped: NDArray[np.intp]
-    intercept: NDArray
-    slopes: NDArray
-    tolerance: NDArray
+    columns: NDArray[np.intp]
+    values: NDArray
 
     @staticmethod
-    def none(n_varying: int) -> Fixed:
+    def none() -> Fixed:
         """No column but those that vary."""
-        nowhere, nothing = np.empty(0, np.intp), np.empty(0)
-        return Fixed(nowhere, nowhere, nothing, np.empty((n_varying, 0)), nothing)
+        return Fixed(np.empty(0, np.intp), np.empty(0))
 
-    @property
-    def columns(self) -> NDArray[np.intp]:
-        """All of them, in the order of the equations."""
-        return np.concatenate([self.constant, self.dropped])
-
-    def values(self, varying: NDArray) -> NDArray:
-        """Solve the equations for rows of the other columns, shape (n, m)."""
-        return self.intercept + varying @ self.slopes
-
-    def hold(self, X: NDArray, varying: NDArray) -> NDArray[np.bool_]:
-        """Whether each row obeys all equations, shape (n,)."""
-        return (np.abs(X[:, self.columns] - self.values(varying)) <= self.tolerance).all(axis=1)
+    def hold(self, X: NDArray) -> NDArray[np.bool_]:
+        """Whether each row has these values, up to rounding, shape (n,)."""
+        return (np.abs(X[:, self.columns] - self.values) <= 1e-9 * np.abs(self.values)).all(axis=1)
 
 
 def constant_columns(X: NDArray) -> NDArray[np.intp]:
@@ -100,27 +81,24 @@ def standardise(X: NDArray, *, copy: bool = True) -> tuple[NDArray, NDArray, NDA
     return Z, centre, largest * spread
 
 
-def split_columns(X: NDArray, *, dependent: str = "refuse", names: Sequence[str] | None = None) -> Columns:
-    """Columns that vary freely, standardised, apart from constant ones and those that others determine.
+def split_columns(X: NDArray, *, names: Sequence[str] | None = None) -> Columns:
+    """Columns that vary freely, standardised, apart from constant ones; refuses columns that others determine.
 
     Knockoffs of columns that determine one another would have to obey the same equation, which a fitted covariance
-    hides behind rounding or shrinkage. A smallest set of columns is found without which the rest is free.
+    hides behind rounding or shrinkage.
 
     Parameters
     ----------
     X : array, shape (n, n_columns)
-    dependent : {"refuse", "drop"}
-        What happens to that set: an error names it, or it is left out and a warning names it.
     names : sequence of str, optional
         Of the columns, for messages; their numbers if left out.
 
     Raises
     ------
     InputError
-        For fewer than 3 rows, missing or infinite values, no column that varies, or dependent columns.
+        For fewer than 3 rows, missing or infinite values, no column that varies, or dependent columns: a smallest set
+        of them is named, without which the rest is free.
     """
-    if dependent not in DEPENDENT:
-        raise unknown_option("dependent", dependent, DEPENDENT)
     if len(X) < 3:
         raise InputError(f"X has {len(X)} rows: a covariance needs at least 3.")
     finite = np.isfinite(X.sum(axis=0, dtype=float))  # a sum may overflow, so what it accuses is looked at
@@ -134,26 +112,13 @@ def split_columns(X: NDArray, *, dependent: str = "refuse", names: Sequence[str]
         raise InputError("every column of X is constant: there is nothing to select from.")
     own = np.take(X, varying, axis=1).astype(float, copy=False)  # the one copy of X that a fit makes
     Z, centre, scale = standardise(own, copy=False)
-    relations = dependent_columns(Z)
+    relations = {int(varying[j]): varying[of] for j, of in dependent_columns(Z).items()}
     if relations:
-        _refuse_or_warn({int(varying[j]): varying[of] for j, (of, _) in relations.items()}, dependent, names)
-    dropped = np.array(sorted(relations), dtype=np.intp)
-    kept = np.setdiff1d(np.arange(len(varying)), dropped)
-    slopes = np.zeros((len(varying), len(constant) + len(dropped)))
-    for place, j in enumerate(dropped, start=len(constant)):
-        of, weights = relations[j]
-        slopes[of, place] = weights * scale[j] / scale[of]
-    slopes = slopes[kept]
-    intercept = np.concatenate([np.asarray(X[0, constant], dtype=float), centre[dropped]])
-    intercept[len(constant) :] -= centre[kept] @ slopes[:, len(constant) :]
-    tolerance = np.concatenate([1e-9 * np.abs(intercept[: len(constant)]), 10 * np.sqrt(SAME) * scale[dropped]])
-    fixed = Fixed(constant, varying[dropped], intercept, slopes, tolerance)
-    if dropped.size:
-        Z, centre, scale = np.ascontiguousarray(Z[:, kept]), centre[kept], scale[kept]
-    return Columns(Z, centre, scale, varying[kept], fixed)
+        raise dependent_error(relations, names, ", or pass dependent='drop' to the selector (--dependent drop)")
+    return Columns(Z, centre, scale, varying, Fixed(constant, np.asarray(X[0, constant], dtype=float)))
 
 
-def dependent_columns(Z: NDArray) -> dict[int, tuple[NDArray[np.intp], NDArray]]:
+def dependent_columns(Z: NDArray) -> dict[int, NDArray[np.intp]]:
     """Smallest set of columns without which the others are free, the later of two rather than the earlier.
 
     Columns join from left to right; one that those before it determine is left out (Gram and Schmidt). With no more
@@ -167,7 +132,7 @@ def dependent_columns(Z: NDArray) -> dict[int, tuple[NDArray[np.intp], NDArray]]
     Returns
     -------
     dict
-        For each column to leave out: the few columns that determine it, and their weights in Z.
+        For each column to leave out: the few columns that determine it.
     """
     n, d = Z.shape
     correlation = Z.T @ Z / n
@@ -190,17 +155,28 @@ def dependent_columns(Z: NDArray) -> dict[int, tuple[NDArray[np.intp], NDArray]]
     return found
 
 
-def _copies(correlation: NDArray) -> dict[int, tuple[NDArray[np.intp], NDArray]]:
+def dependent_in_covariance(Sigma: NDArray) -> dict[int, NDArray[np.intp]]:
+    """Smallest set of columns without which a covariance is not singular, and the columns that determine each."""
+    sd = np.sqrt(np.maximum(np.diagonal(Sigma), np.finfo(float).tiny))
+    values, vectors = np.linalg.eigh(Sigma / np.outer(sd, sd))
+    if values[0] < -SAME * len(sd):
+        return {}  # not a covariance at all
+    n = len(sd) + 1  # rows whose second moments are these correlations; the last is zero
+    Z = np.vstack([np.sqrt(n * np.maximum(values, 0.0))[:, None] * vectors.T, np.zeros(len(sd))])
+    return dependent_columns(Z)
+
+
+def _copies(correlation: NDArray) -> dict[int, NDArray[np.intp]]:
     """Columns equal to an earlier one up to sign and units."""
-    found: dict[int, tuple[NDArray[np.intp], NDArray]] = {}
+    found: dict[int, NDArray[np.intp]] = {}
     for j in range(len(correlation)):
         same = [i for i in np.flatnonzero(np.abs(correlation[j, :j]) > 1 - SAME) if i not in found]
         if same:
-            found[j] = (np.array(same[:1]), np.sign(correlation[j, same[:1]]))
+            found[j] = np.array(same[:1])
     return found
 
 
-def _sparse_fit(A: NDArray, b: NDArray, labels: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray]:
+def _sparse_fit(A: NDArray, b: NDArray, labels: NDArray[np.intp]) -> NDArray[np.intp]:
     """Few columns of A whose combination is b: the best one more at a time, then those that are not needed go."""
 
     def fit(columns: list[int]) -> tuple[NDArray, float, NDArray]:
@@ -219,28 +195,32 @@ def _sparse_fit(A: NDArray, b: NDArray, labels: NDArray[np.intp]) -> tuple[NDArr
         fewer = [c for c in chosen if c != column]
         if fewer and fit(fewer)[1] <= SAME:
             chosen = fewer
-    chosen.sort()
-    return labels[chosen], fit(chosen)[2]
+    return labels[sorted(chosen)]
 
 
-def _refuse_or_warn(relations: dict[int, NDArray], dependent: str, names: Sequence[str] | None) -> None:
+def say_relations(relations: Mapping[int, NDArray[np.intp]], names: Sequence[str] | None, most: int = 5) -> str:
+    """Which columns are combinations of which, by name or by number.
+
+    >>> say_relations({2: np.array([0, 1])}, ["ldl", "hdl", "total"])
+    "'total' of 'ldl', 'hdl'"
+    """
+
     def name(j: int) -> str:
         return str(j) if names is None else names[j]
 
-    made_of = "; ".join(f"{name(j)!r} of {name_some(map(name, of))}" for j, of in list(relations.items())[:5])
-    if len(relations) > 5:
-        made_of += f"; and {len(relations) - 5} more"
-    if dependent == "refuse":
-        raise ColumnsError(
-            relations,
-            "columns",
-            f"are exact combinations of other columns ({made_of}: duplicates, sums, or a full set of indicators), so "
-            "none of those involved can matter given the others. Without the columns named first the rest is free: "
-            "drop them or pass dependent='drop', which does it. Or make one feature of columns that belong together.",
-        )
-    warnings.warn(
-        f"columns {name_some(map(name, relations))} are exact combinations of other columns ({made_of}) and were "
-        "dropped: they cannot be selected, and what is said of the others holds in the table without them.",
-        KnockoffWarning,
-        stacklevel=5,
+    some = [f"{name(j)!r} of {name_some(map(name, of))}" for j, of in list(relations.items())[:most]]
+    return "; ".join(some + ([f"and {len(relations) - most} more"] if len(relations) > most else []))
+
+
+def dependent_error(
+    relations: Mapping[int, NDArray[np.intp]], names: Sequence[str] | None, remedy: str = ""
+) -> ColumnsError:
+    """Error that names a smallest set of columns to drop, all relations at once."""
+    all_of_them = "" if names is None else f" (drop={[names[j] for j in relations]!r})"
+    return ColumnsError(
+        relations,
+        "columns",
+        f"are exact combinations of other columns ({say_relations(relations, names)}: duplicates, sums, or a full set "
+        "of indicators), so none of those involved can matter given the others. Without the columns named first the "
+        f"rest is free: drop them{all_of_them}{remedy}.",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -24,8 +24,11 @@ PATIENCE = 2  # numbers in a row that are worse than the best, after which large
 RACE_STEPS = 10  # steps of EM after which the best of several starts is kept
 SEARCH_ROWS = 4096  # starts are found on this many rows,
 ROWS_A_COLUMN = 20  # or on this many for each column and component, whichever is more
+TOLD_APART = 2.0  # standard errors of a held-out likelihood, by which a larger mixture must beat a smaller one
 SUPPORT = 3.0  # twice the log-likelihood that a parameter must gain over every smaller mixture: see ``_Path._needed``
 SINGLE_SAFE = 1e-3  # smallest eigenvalue of the correlations from which float32 is exact enough to find starts
+
+Settle = Callable[[NDArray, Mixture], Mixture]
 
 
 def search_mixture(
@@ -36,6 +39,7 @@ def search_mixture(
     rng: Generator,
     n_jobs: int | None = None,
     n_starts: int = N_STARTS,
+    settle: Settle | None = None,
 ) -> tuple[Mixture, dict[int, float]]:
     """Mixture with the smallest criterion among the numbers of components given.
 
@@ -45,7 +49,8 @@ def search_mixture(
     an effect on which optimum is found, and none on its likelihood or criterion, which are those of all rows. The
     search ends when the criterion has risen ``PATIENCE`` times in a row; the best mixture is then compared with its
     successor merged. A candidate that cannot win any more is not fitted to the end, and its criterion is that of where
-    EM was given up.
+    EM was given up. Held-out rows choose the smallest mixture that they do not tell from the best one: it has the same
+    density up to ``TOLD_APART`` standard errors of the rows' differences.
 
     Parameters
     ----------
@@ -57,11 +62,14 @@ def search_mixture(
     n_jobs : int, optional
         Starts tried at a time; the answer does not depend on it.
     n_starts : int
+    settle : callable, optional
+        (rows, mixture) -> what is made of a mixture fitted to these rows before it is used, for instance by shrinkage:
+        what held-out rows judge.
 
     Returns
     -------
     mixture : Mixture
-        Components by falling weight.
+        Components by falling weight; as EM left it.
     values : dict
         Criterion of each number tried; infinite where likelihoods cannot be compared: a component has few rows or no
         spread, or AIC would pay for what the best place for a needless component gains. Empty for a single candidate.
@@ -70,25 +78,20 @@ def search_mixture(
         raise unknown_option("criterion", criterion, CRITERIA)
     path_stream, split_stream = rng.spawn(2)
     if criterion != "held_out" or len(candidates) == 1:
-        fitted, values = _search(Z, None, candidates, criterion, path_stream, n_jobs, n_starts)
+        fitted, values = _search(_Path(Z, criterion=criterion), candidates, path_stream, n_jobs, n_starts)
         return by_weight(fitted), values
     held_out = split_stream.permutation(len(Z)) < HELD_OUT * len(Z)
-    fitted, values = _search(Z[~held_out], Z[held_out], candidates, criterion, path_stream, n_jobs, n_starts)
+    path = _Path(Z[~held_out], criterion=criterion, held_out=Z[held_out], settle=settle)
+    fitted, values = _search(path, candidates, path_stream, n_jobs, n_starts)
     return by_weight(run_em(Z, fitted).mixture), values
 
 
 def _search(
-    Z: NDArray,
-    held_out: NDArray | None,
-    candidates: Sequence[int],
-    criterion: str,
-    rng: Generator,
-    n_jobs: int | None,
-    n_starts: int,
+    path: _Path, candidates: Sequence[int], rng: Generator, n_jobs: int | None, n_starts: int
 ) -> tuple[Mixture, dict[int, float]]:
     """Walk the path over the numbers of components and return its best mixture."""
     wanted, (sample_stream, *streams) = sorted(set(candidates)), rng.spawn(max(candidates) + 1)
-    path = _Path(Z, _sample(Z, wanted[-1], sample_stream), held_out, criterion)
+    path.rows = _sample(path.Z, wanted[-1], sample_stream)
     single = len(wanted) == 1
     for _ in track(_walk(path, wanted, streams, n_jobs, n_starts), "fitting P^X", total=len(wanted)):
         if path.rises >= PATIENCE and not single:
@@ -124,16 +127,28 @@ def _walk(
 class _Path:
     """What has been fitted so far, on the rows that starts are found on and on all of them."""
 
-    def __init__(self, Z: NDArray, rows: NDArray, held_out: NDArray | None, criterion: str) -> None:
-        self.Z, self.rows, self.held_out, self.criterion = Z, rows, held_out, criterion
+    def __init__(
+        self, Z: NDArray, *, criterion: str, held_out: NDArray | None = None, settle: Settle | None = None
+    ) -> None:
+        self.Z, self.rows, self.held_out, self.criterion, self.settle = Z, Z, held_out, criterion, settle
         self.fitted: dict[int, Mixture] = {}
         self.log_likelihoods: dict[int, float] = {}
         self.values: dict[int, float] = {}
+        self.densities: dict[int, NDArray] = {}
         self.rises = 0
 
     @property
     def best(self) -> int:
-        return min(self.values, key=self.values.__getitem__)
+        best = min(self.values, key=self.values.__getitem__)
+        if self.held_out is None:
+            return best
+        able = [k for k in sorted(self.values) if np.isfinite(self.values[k])]
+        return next((k for k in able if not self._told_apart(k, best)), best)
+
+    def _told_apart(self, k: int, best: int) -> bool:
+        """Whether held-out rows prefer the best mixture to another by more than chance."""
+        gains = self.densities[best] - self.densities[k]
+        return bool(gains.mean() > TOLD_APART * gains.std() / np.sqrt(len(gains)))
 
     def race(self, starts: Sequence[Mixture], n_jobs: int | None) -> Mixture:
         """Keep the best of several starts after a few steps, one that may be chosen before one that may not."""
@@ -152,18 +167,20 @@ class _Path:
             enough = self._needed(start)
             near = run_em(self.rows, start, enough=share * enough).mixture
             found = run_em(self.Z, near, enough=enough)
-        value = self._value(found)
+        value = self._value(k, found)
         if again and value >= self.values[k]:
             return self.fitted[k]
         self.rises = 0 if not self.values or value < min(self.values.values()) else self.rises + 1
         self.fitted[k], self.log_likelihoods[k], self.values[k] = found.mixture, found.log_likelihood, value
         return found.mixture
 
-    def _value(self, fitted: Fitted) -> float:
+    def _value(self, k: int, fitted: Fitted) -> float:
         if not admissible(fitted.mixture, len(self.Z)):
             return np.inf
         if self.held_out is not None:
-            return -2 * float(fitted.mixture.log_density(self.held_out).sum())
+            used = fitted.mixture if self.settle is None else self.settle(self.Z, fitted.mixture)
+            self.densities[k] = used.log_density(self.held_out)
+            return -2 * float(self.densities[k].sum())
         value = self._price * fitted.mixture.n_parameters - 2 * fitted.log_likelihood
         lost = value >= min(self.values.values(), default=np.inf)
         return value if lost or fitted.log_likelihood >= self._needed(fitted.mixture) else np.inf

@@ -17,7 +17,7 @@ from knockoffs.features.shrinkage import estimate_covariance
 from knockoffs.sampling.conjugates.gaussian import Gaussian, GaussianLaw
 from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.covariance import check_covariance
-from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL, solve_diagonal
+from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL, solve_checked
 from knockoffs.sampling.network import BayesianNetwork, Node
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler, sample_knockoffs
@@ -36,7 +36,7 @@ class GaussianFeatures:
     law : GaussianLaw
         Mean, covariance and D of the columns that vary freely.
     fixed : Fixed
-        The others: constant, or dropped because these determine them.
+        The others, which are constant.
     feature_of : array of int, shape (n_columns,)
     rows : float
         Rows it was fitted to; 0 for given parameters.
@@ -63,10 +63,10 @@ class GaussianFeatures:
     def log_density(self, X: NDArray) -> NDArray:
         """Log density of the columns that vary freely, shape (n,); the others are point masses.
 
-        A constant or dropped column adds nothing where it has its value, and minus infinity where it has not.
+        A constant column adds nothing where it has its value, and minus infinity where it has not.
         """
         columns = X[:, self.varying] if len(self.fixed.columns) else X
-        return with_fixed(self.law.log_density(columns), self.fixed, X, columns)
+        return with_fixed(self.law.log_density(columns), self.fixed, X)
 
     def sample(self, n: int, rng: Generator) -> NDArray:
         """Draw n rows, shape (n, n_columns)."""
@@ -91,11 +91,11 @@ class GaussianFeatures:
         return BayesianNetwork((X, *fixed_node(self.fixed)), feature_of=self.feature_of)
 
     def as_sampler(self) -> KnockoffSampler:
-        """Sampler of Algorithm 1; dropped columns come back as zeros, so that no model of y sees them."""
+        """Sampler of Algorithm 1; a constant column may share its feature with others."""
         if not len(self.fixed.columns):
             return NetworkSampler(self._network)
         inner = Node("X", (), Gaussian((self.law,)), columns=range(len(self.varying)))
-        return FreeColumns(BayesianNetwork((inner,)), self.fixed, self.varying, self.feature_of)
+        return FreeColumns(BayesianNetwork((inner,)), self.varying, self.feature_of)
 
     def say(self, names: Sequence[str] | None = None) -> str:
         """Tell in one sentence what P^X is and how it was fitted."""
@@ -106,40 +106,34 @@ class GaussianFeatures:
 
 @dataclass(frozen=True)
 class FreeColumns:
-    """Knockoffs of the columns that vary freely; constant ones keep their value, dropped ones are zero in X too.
-
-    Knockoffs of the free columns are exchangeable with them in the table without the dropped columns. A dropped column
-    is a function of X and not of X_tilde: a model of y that saw it could tell the two apart.
-    """
+    """Knockoffs of the columns that vary; the others are constant, and keep their value."""
 
     network: BayesianNetwork
-    fixed: Fixed
     varying: NDArray[np.intp]
     feature_of: NDArray[np.intp]
 
     def sample(self, X: NDArray, rng: Generator) -> Pair:
-        """X and its knockoffs, with dropped columns set to zero in both."""
+        """X and its knockoffs."""
         if X.ndim != 2 or X.shape[1] != len(self.feature_of):
             raise InputError(f"X has shape {X.shape}: P^X has {len(self.feature_of)} columns.")
-        X, X_tilde = X.astype(float), X.astype(float)
+        X_tilde = X.astype(float)
         X_tilde[:, self.varying] = sample_knockoffs(self.network, X[:, self.varying], rng)
-        X[:, self.fixed.dropped] = X_tilde[:, self.fixed.dropped] = 0.0
         return Pair(X, X_tilde, self.feature_of)
 
 
 def free_columns(fixed: Fixed, n_columns: int) -> NDArray[np.intp]:
-    """Columns that are neither constant nor dropped."""
+    """Columns that are not constant."""
     return np.setdiff1d(np.arange(n_columns), fixed.columns)
 
 
 def fixed_node(fixed: Fixed) -> tuple[Node, ...]:
     """Node of the columns that keep their value; none if there are none."""
-    return (Node("fixed", (), Identity(), columns=np.sort(fixed.columns).tolist()),) if len(fixed.columns) else ()
+    return (Node("fixed", (), Identity(), columns=fixed.columns.tolist()),) if len(fixed.columns) else ()
 
 
-def with_fixed(log_density: NDArray, fixed: Fixed, X: NDArray, columns: NDArray) -> NDArray:
+def with_fixed(log_density: NDArray, fixed: Fixed, X: NDArray) -> NDArray:
     """Minus infinity in rows where a fixed column does not have its value."""
-    return np.where(fixed.hold(X, columns), log_density, -np.inf) if len(fixed.columns) else log_density
+    return np.where(fixed.hold(X), log_density, -np.inf) if len(fixed.columns) else log_density
 
 
 def add_fixed(drawn: NDArray, fixed: Fixed, varying: NDArray[np.intp]) -> NDArray:
@@ -147,7 +141,7 @@ def add_fixed(drawn: NDArray, fixed: Fixed, varying: NDArray[np.intp]) -> NDArra
     if not len(fixed.columns):
         return drawn
     X = np.empty((len(drawn), len(varying) + len(fixed.columns)))
-    X[:, varying], X[:, fixed.columns] = drawn, fixed.values(drawn)
+    X[:, varying], X[:, fixed.columns] = drawn, fixed.values
     return X
 
 
@@ -169,18 +163,17 @@ def draw_conditional(
 
 
 def say_fixed(fixed: Fixed, names: Sequence[str] | None) -> str:
-    """Constant and dropped columns, as the end of a sentence."""
-    said = ""
-    for columns, why in ((fixed.constant, "constant"), (fixed.dropped, "dropped as exact combinations of others")):
-        if columns.size:
-            which = name_some(columns if names is None else [names[j] for j in columns])
-            said += f"; column{'s' if columns.size > 1 else ''} {which} {'are' if columns.size > 1 else 'is'} {why}"
-    return said
+    """Constant columns, as the end of a sentence."""
+    columns = fixed.columns
+    if not columns.size:
+        return ""
+    which = name_some(columns if names is None else [names[j] for j in columns])
+    return f"; column{'s' if columns.size > 1 else ''} {which} {'are' if columns.size > 1 else 'is'} constant"
 
 
 def gaussian_law(mean: NDArray, covariance: NDArray, diagonal: str, feature_of: NDArray[np.intp]) -> GaussianLaw:
     """Gaussian with its matrix D solved."""
-    return GaussianLaw(mean, covariance, solve_diagonal(covariance, diagonal, feature_of=feature_of))
+    return GaussianLaw(mean, covariance, solve_checked(check_covariance(covariance), diagonal, feature_of))
 
 
 def gaussian_features(
@@ -206,7 +199,7 @@ def gaussian_features(
     if mu.shape != (len(Sigma),) or not np.isfinite(mu).all():
         raise InputError(f"mean has shape {mu.shape}: expected {len(Sigma)} finite numbers, one for each column.")
     owners = check_features(feature_of, len(Sigma))
-    return GaussianFeatures(gaussian_law(mu, Sigma, diagonal, owners), Fixed.none(len(Sigma)), owners)
+    return GaussianFeatures(gaussian_law(mu, Sigma, diagonal, owners), Fixed.none(), owners)
 
 
 def check_covariance_units(covariance: ArrayLike, X: NDArray) -> None:
@@ -245,7 +238,6 @@ def fit_gaussian(
     rng: Generator | None = None,
     n_jobs: int | None = None,
     diagonal: str = DEFAULT_DIAGONAL,
-    dependent: str = "refuse",
     feature_of: ArrayLike | None = None,
     names: Sequence[str] | None = None,
 ) -> GaussianFeatures:
@@ -258,15 +250,13 @@ def fit_gaussian(
         Not used: the fit is not random.
     diagonal : str
         Which matrix D: see ``DIAGONALS``.
-    dependent : {"refuse", "drop"}
-        What to do with columns that are exact combinations of others: name a smallest set of them, or drop it.
     feature_of : array-like of int, shape (d,), optional
         Feature of each column.
     names : sequence of str, optional
         Of the columns, for messages.
     """
     owners = check_features(feature_of, X.shape[1])
-    table = split_columns(X, dependent=dependent, names=names)
+    table = split_columns(X, names=names)
     mean, correlation, intensity = estimate_covariance(table.Z, what="the Gaussian")
     law = gaussian_law(mean, correlation, diagonal, compact(owners[table.varying]))
     in_X = in_units(law, table.centre, table.scale)

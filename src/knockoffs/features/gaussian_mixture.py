@@ -53,7 +53,7 @@ class MixtureFeatures:
     laws : tuple of GaussianLaw
         Mean, covariance and D of each component, over the columns that vary freely.
     fixed : Fixed
-        The others: constant, or dropped because these determine them.
+        The others, which are constant.
     feature_of : array of int, shape (n_columns,)
     criterion : dict
         Value of the criterion for each number of components tried; empty for given parameters, or a given number.
@@ -99,11 +99,9 @@ class MixtureFeatures:
     def log_density(self, X: NDArray) -> NDArray:
         """Log density of the columns that vary freely, shape (n,); the others are point masses.
 
-        A constant or dropped column adds nothing where it has its value, and minus infinity where it has not.
+        A constant column adds nothing where it has its value, and minus infinity where it has not.
         """
-        columns = self._free(X)
-        value = np.logaddexp.reduce(log_joint(self.weights, self.laws, columns), axis=1)
-        return with_fixed(value, self.fixed, X, columns)
+        return with_fixed(np.logaddexp.reduce(self.log_joint(X), axis=1), self.fixed, X)
 
     def posterior(self, X: NDArray) -> NDArray:
         """P(K = k | X), shape (n, l), computed in log space."""
@@ -138,12 +136,12 @@ class MixtureFeatures:
         return BayesianNetwork(nodes, sample_hidden=partial(sample_component, self), feature_of=self.feature_of)
 
     def as_sampler(self) -> KnockoffSampler:
-        """Sampler of Algorithm 1; dropped columns come back as zeros, so that no model of y sees them."""
+        """Sampler of Algorithm 1; a constant column may share its feature with others."""
         if not len(self.fixed.columns):
             return NetworkSampler(self._network)
         d = len(self.varying)
-        free = MixtureFeatures(self.weights, self.laws, Fixed.none(d), np.arange(d))
-        return FreeColumns(free.as_network(), self.fixed, self.varying, self.feature_of)
+        free = MixtureFeatures(self.weights, self.laws, Fixed.none(), np.arange(d))
+        return FreeColumns(free.as_network(), self.varying, self.feature_of)
 
     def say(self, names: Sequence[str] | None = None) -> str:
         """Tell in one sentence what P^X is and how it was fitted."""
@@ -207,7 +205,7 @@ def gaussian_mixture_features(
         gaussian_law(mu[k], check_covariance(Sigma[k], f"covariance of component {k}"), diagonal, owners)
         for k in range(len(w))
     )
-    return MixtureFeatures(w / w.sum(), laws, Fixed.none(mu.shape[1]), owners)
+    return MixtureFeatures(w / w.sum(), laws, Fixed.none(), owners)
 
 
 def _check_weights(weights: NDArray) -> None:
@@ -228,7 +226,6 @@ def fit_gaussian_mixture(
     criterion: str = "aic",
     n_starts: int = N_STARTS,
     diagonal: str = DEFAULT_DIAGONAL,
-    dependent: str = "refuse",
     feature_of: ArrayLike | None = None,
     names: Sequence[str] | None = None,
 ) -> MixtureFeatures:
@@ -249,15 +246,13 @@ def fit_gaussian_mixture(
         Starts of EM for each number of components.
     diagonal : str
         Which matrix D: see ``DIAGONALS``.
-    dependent : {"refuse", "drop"}
-        What to do with columns that are exact combinations of others: name a smallest set of them, or drop it.
     feature_of : array-like of int, shape (d,), optional
         Feature of each column.
     names : sequence of str, optional
         Of the columns, for messages.
     """
     owners = check_features(feature_of, X.shape[1])
-    table = split_columns(X, dependent=dependent, names=names)
+    table = split_columns(X, names=names)
     Z = table.Z
     candidates = _candidates(n_components, *Z.shape)
     em, values = search_mixture(Z, candidates, criterion=criterion, rng=rng, n_jobs=n_jobs, n_starts=n_starts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,6 +31,13 @@ from knockoffs.features.support import Labels, Support, check_kinds, infer_kind
 from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.conjugates.independent import Independent
 from knockoffs.sampling.network import BayesianNetwork, Blanket, Node
+
+CALLED = {
+    "GaussianColumn": "Gaussian",
+    "PoissonColumn": "Poisson",
+    "BernoulliColumn": "binary",
+    "CategoricalColumn": "categorical",
+}
 
 
 @dataclass(frozen=True)
@@ -65,6 +73,16 @@ class NaiveBayes:
                 raise InputError(
                     f"columns {name_some(group.columns)} have {group.n_classes} classes, the weights {len(weights)}."
                 )
+
+    def say(self, names: Sequence[str] | None = None) -> str:
+        """Tell in one sentence what P^X is."""
+        counted: Counter[str] = Counter()
+        for group in self.children:
+            counted[CALLED.get(type(group).__name__, type(group).__name__)] += len(group.columns)
+        columns = ", ".join(f"{n} {kind}" for kind, n in counted.items())
+        n = len(self.weights)
+        classes = "one class" if n == 1 else f"{n} classes"
+        return f"P^X is naive Bayes of {columns} columns, which are independent given the class, with {classes}."
 
     @property
     def n_parameters(self) -> int:

@@ -6,7 +6,7 @@ A source is a value; called with a table it gives the sampler, without a look at
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import ColumnsError, InputError, KnockoffWarning, name_columns, name_some
 from knockoffs.features import FAMILIES, Family, FeatureModel, family_of
-from knockoffs.features.columns import constant_columns
+from knockoffs.features.columns import DEPENDENT, constant_columns, dependent_error, dependent_in_covariance
+from knockoffs.features.dependent import drop_dependent
 from knockoffs.registry import check_options, find, imported
 from knockoffs.sampling.network import BayesianNetwork
 from knockoffs.sampling.pair import Pair
@@ -86,7 +87,8 @@ class Fitted:
                 raise
             options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
             raise InputError(f"the feature model could not be fitted with {options}: {error}") from error
-        return settled(model, {**({"n_jobs": n_jobs} if "n_jobs" in self.family.how else {}), **self._how()})
+        how = {**({"n_jobs": n_jobs} if "n_jobs" in self.family.how else {}), **self._how()}
+        return settled(model, how, table.names)
 
     def _how(self) -> dict[str, Any]:
         return {name: value for name, value in self.options.items() if name in self.family.how}
@@ -115,7 +117,7 @@ class Given:
     def read(self, X: object, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
         """Labels get the codes that the model has for them."""
         table = read_table(X, kinds=kinds, argument=argument, min_rows=min_rows)
-        check_takes(table, ("labels", "missing") if hasattr(self.model, "as_sampler") else ("labels",), argument)
+        check_takes(table, ("labels", "missing") if fills_cells(self.model) else ("labels",), argument)
         from knockoffs.features.discrete_network import DiscreteNetwork
         from knockoffs.features.discrete_network.columns import code_by_state
 
@@ -131,7 +133,7 @@ class Given:
         model: FeatureModel = self.model
         if isinstance(model, DiscreteNetwork):
             model = observe_columns(model, table.names, named=table.named)
-        found = settled(model, {})
+        found = settled(model, {}, table.names)
         _check_width(len(found.sampler.feature_of), table)
         return found
 
@@ -172,7 +174,16 @@ class Covariance:
             check_covariance_units(values, table.X)
         except ColumnsError as error:
             raise error.named(table.names) from None
-        return settled(gaussian_features(table.X.mean(axis=0), values, feature_of=grouped, **self.options), {})
+        try:
+            model = gaussian_features(table.X.mean(axis=0), values, feature_of=grouped, **self.options)
+        except InputError:
+            relations = dependent_in_covariance(values)
+            if not relations:
+                raise
+            raise dependent_error(relations, table.names, " from X and from the covariance").named(
+                table.names
+            ) from None
+        return settled(model, {}, table.names)
 
 
 @dataclass(frozen=True)
@@ -217,12 +228,49 @@ class GivenNetwork:
         return self.network
 
 
-def settled(model: Any, how: Mapping[str, Any]) -> Settled:
-    """Sampler of a fitted P^X, and its own words about itself."""
+def fills_cells(model: object) -> bool:
+    """Whether a fitted P^X draws missing cells, as it says by ``fills_missing``."""
+    return bool(getattr(model, "fills_missing", False))
+
+
+def settled(model: Any, how: Mapping[str, Any], names: Sequence[str] | None = None) -> Settled:
+    """Sampler of a fitted P^X, and its own words about itself, with the columns' names."""
     direct = hasattr(model, "as_sampler")  # what is no network over X brings its own sampler
     sampler = model.as_sampler(**how) if direct else NetworkSampler(model.as_network(**how))
-    notes = {"feature_model": model.say()} if hasattr(model, "say") else {}
+    notes = {"feature_model": model.say(names)} if hasattr(model, "say") else {}
     return Settled(sampler, model, notes)
+
+
+def read_features(
+    source: KnockoffSource,
+    X: object,
+    *,
+    kinds: Kinds = None,
+    groups: object = None,
+    dependent: str = "refuse",
+    argument: str = "X",
+    min_rows: int = 1,
+) -> tuple[Table, dict[str, str]]:
+    """Read a table as a source takes it, with its groups, and without what others determine if that is asked for.
+
+    Returns
+    -------
+    table : Table
+    notes : dict
+        How groups were found, and which columns were dropped.
+    """
+    find(dict.fromkeys(DEPENDENT), "dependent", dependent)
+    table = source.read(X, kinds=kinds, argument=argument, min_rows=min_rows).with_groups(groups)
+    notes = {"groups": table.groups.note} if table.groups is not None and table.groups.note else {}
+    if dependent == "refuse":
+        return table, notes
+    if isinstance(source, Given | Covariance | Brought):
+        raise InputError(
+            f"dependent={dependent!r} is for a feature model that is fitted to {argument}; this one, or the knockoffs, "
+            "came with all columns: drop the dependent ones from both."
+        )
+    table, dropped = drop_dependent(table)
+    return table, notes | dropped
 
 
 def knockoff_source(feature_model: Any, options: Mapping[str, Any] | None = None) -> KnockoffSource:

@@ -65,17 +65,23 @@ def check_offset(offset: int) -> int:
     return int(offset)
 
 
-def check_level(fdr: float, n_features: int, offset: int) -> None:
-    """Refuse a level at which knockoff+ can never select, and name the smallest that can.
+def check_level(fdr: float, n_features: int, offset: int, n_draws: int = 1) -> None:
+    """Refuse a level at which knockoff+, or the e-values of several draws, can never select; name the smallest.
 
     >>> check_level(0.05, 10, 1)
     Traceback (most recent call last):
     knockoffs.errors.InputError: fdr=0.05 can never select with 10 features: knockoff+ needs at least 1/fdr = 20
     selections. Use fdr >= 0.1; offset=0 selects, but does not hold the false discovery rate where few features matter.
     """
-    if offset == 0 or 1 / n_features <= fdr:
+    if (offset == 0 and n_draws == 1) or 1 / n_features <= fdr:
         return
     needed = math.ceil(1 / fdr - 1e-9)
+    if n_draws > 1:  # no e-value exceeds n_features, so e-BH selects 1 / fdr at least, whatever the offset
+        larger = f"fdr >= {_rounded_up(1 / n_features):g}, or " if n_features > 1 else ""
+        raise InputError(
+            f"fdr={fdr:g} can never select with {n_features} features: the e-values of {n_draws} draws need at least "
+            f"1/fdr = {needed} selections. Use {larger}level='post_hoc', which may state a larger level."
+        )
     remedy = remedy_for_few_features(n_features)
     raise InputError(
         f"fdr={fdr:g} can never select with {n_features} features: knockoff+ needs at least 1/fdr = {needed} "
@@ -85,9 +91,13 @@ def check_level(fdr: float, n_features: int, offset: int) -> None:
 
 def remedy_for_few_features(n_features: int) -> str:
     """Say what to do where knockoff+ can never select, and what offset=0 costs."""
-    smallest = math.ceil(1e4 / n_features - 1e-9) / 1e4  # rounded up, so that it can be used as it is written
+    smallest = _rounded_up(1 / n_features)
     caution = "offset=0 selects, but does not hold the false discovery rate where few features matter."
     return f"Use fdr >= {smallest:g}; {caution}" if n_features > 1 else f"More features are needed; {caution}"
+
+
+def _rounded_up(level: float) -> float:
+    return math.ceil(1e4 * level - 1e-9) / 1e4  # so that it can be used as it is written
 
 
 @dataclass(frozen=True)

@@ -181,7 +181,7 @@ def combine_draws(
     inner: float | None = None,
     stop: str = "no_negative",
     offset: int = 1,
-    cap: float = 0.5,
+    cap: float | None = None,
 ) -> Combined:
     """One selection from many draws: e-values of every draw, averaged, and e-BH.
 
@@ -202,7 +202,7 @@ def combine_draws(
         What the thresholds do where the inner level is not reached: see ``knockoff_e_values``.
     offset : {1, 0}
     cap : float
-        Largest level that "post_hoc" may state; above it, it selects nothing.
+        Largest level that "post_hoc" may state; above it, it selects nothing. One half, or fdr if that is more.
     """
     draws, fdr = check_draws(W), check_fdr(fdr)
     if how not in WAYS:
@@ -211,7 +211,7 @@ def combine_draws(
     e = average_e_values([knockoff_e_values(w, inner, offset=offset, stop=stop) for w in draws])
     levels = e_levels(e)
     if how == "post_hoc":
-        selected, stated = choose_level(levels, fdr, cap=cap)
+        selected, stated = choose_level(levels, fdr, cap=max(0.5, fdr) if cap is None else cap)
     else:
         selected, stated = e_bh(e, fdr), fdr
     frequencies = selection_frequencies(draws, fdr, offset=offset)

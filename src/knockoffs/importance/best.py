@@ -31,6 +31,7 @@ class BestOf:
     Attributes
     ----------
     candidates : tuple of ModelScore
+        One whose transform leaves the pair as it is does not take part: another sees the same.
     loss : str
         A name of ``knockoffs.importance.losses.LOSSES``, by which they are compared.
     """
@@ -87,17 +88,18 @@ def choose_best(
     n_folds = min(best.candidates[0].n_folds, len(pair))
     fold_of = draw_folds(len(pair), n_folds, rng, labels=labels)
     n_held = min(n_folds, -(-ROWS * n_folds // len(pair)))
-    jobs = [(candidate, fold) for candidate in best.candidates for fold in range(n_held)]
-    seen = {id(c): pair if c.transform is None else c.transform(pair) for c in best.candidates}
+    able = [(c, pair if c.transform is None else c.transform(pair)) for c in best.candidates]
+    able = [(c, seen) for c, seen in able if c.transform is None or seen is not pair]  # else another sees the same
+    jobs = [(candidate, seen, fold) for candidate, seen in able for fold in range(n_held)]
     work = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_held_out_loss)(candidate, best.loss, seen[id(candidate)], target, fold_of == fold, stream)
-        for (candidate, fold), stream in zip(jobs, rng.spawn(len(jobs)), strict=True)
+        delayed(_held_out_loss)(candidate, best.loss, seen, target, fold_of == fold, stream)
+        for (candidate, seen, fold), stream in zip(jobs, rng.spawn(len(jobs)), strict=True)
     )
-    losses = np.array(list(track(work, "choice of the model", total=len(jobs)))).reshape(len(best.candidates), n_held)
+    losses = np.array(list(track(work, "choice of the model", total=len(jobs)))).reshape(len(able), n_held)
     sizes = np.bincount(fold_of, weights=target.weights)[:n_held]
     means = np.nan_to_num(losses @ sizes / sizes.sum(), nan=np.inf)
-    found = {candidate.name: float(mean) for candidate, mean in zip(best.candidates, means, strict=True)}
-    return best.candidates[int(np.argmin(means))], found
+    found = {candidate.name: float(mean) for (candidate, _), mean in zip(able, means, strict=True)}
+    return able[int(np.argmin(means))][0], found
 
 
 def _in_deviations(y: NDArray, loss: str) -> NDArray:

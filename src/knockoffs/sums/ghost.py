@@ -13,7 +13,7 @@ from knockoffs.errors import InputError, name_some
 from knockoffs.filter import check_fdr, check_level, check_offset, difference
 from knockoffs.importance.ghost import ghost_scores, noise_penalty
 from knockoffs.importance.scores import Scores, mean_of
-from knockoffs.procedure import Rule, check_antisymmetric, decide
+from knockoffs.procedure import Promise, Rule, check_antisymmetric, decide
 from knockoffs.sampling.covariance import check_covariance
 from knockoffs.sampling.diagonal import solve_diagonal
 from knockoffs.sampling.diagonal.linkage import LARGEST_BLOCK, solve_diagonal_blocks
@@ -82,8 +82,8 @@ def select_ghost(
     check_antisymmetric(rule)
     owners = check_features(feature_of, len(z))
     _check(z, R, n, shrink)
-    if n_draws == 1 and level == "fixed":
-        check_level(fdr, int(owners.max()) + 1, offset)
+    if level == "fixed":
+        check_level(fdr, int(owners.max()) + 1, offset, n_draws)
     penalty = noise_penalty(len(z), n) if penalty is None else float(penalty)
     blocks = uncorrelated_blocks(R, owners)
     prepared = [_Block.of(R, block, owners, shrink) for block in blocks]
@@ -125,7 +125,7 @@ def select_ghost(
         scores=mean_of(scores),
         draws=W,
         notes=said,
-        **decide(W, fdr, offset, level),
+        **decide(W, Promise(fdr, offset, n_draws, level)),
     )
 
 

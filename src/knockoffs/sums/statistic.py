@@ -6,7 +6,7 @@ pairs that treat a feature and its knockoff alike, so that W keeps its flip-sign
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from knockoffs.errors import InputError
 from knockoffs.importance.best import BestOf, choose_best
 from knockoffs.importance.coefficients import coefficient_magnitude, scores_in_deviations
+from knockoffs.importance.normal_scores import ScoreMap, learn_scores, normal_scores
 from knockoffs.importance.scores import Scores
 from knockoffs.importance.statistic import ModelScore, fit_on
 from knockoffs.response.gram import FoldGrams, fit_lasso
@@ -73,13 +74,14 @@ class LassoSum:
     pilot: Pilot
     feature_of: NDArray[np.intp]
     path: Mapping[str, Any]
+    transform: Callable[[Pair], Pair]
     notes: Mapping[str, str] = field(default_factory=dict)
     every_row: bool = True
 
     def of(self, pair: Pair, target: Target, rng: Generator) -> FoldGrams:
         """Grams of the folds; each row's fold is drawn."""
         fold_of = rng.integers(FOLDS, size=len(pair))
-        return fold_grams(self.pilot, pair.stacked, target.values, fold_of, FOLDS, target.weights)
+        return fold_grams(self.pilot, self.transform(pair).stacked, target.values, fold_of, FOLDS, target.weights)
 
     def read(self, arrays: Mapping[str, NDArray]) -> FoldGrams:
         """Grams from a file."""
@@ -161,6 +163,7 @@ def settle_statistic(
     if by_gram(chosen):
         numbers = isinstance(chosen.estimator, LassoPathCV)
         options = {name: getattr(chosen.estimator, name) for name in ("alpha", "n_alphas", "alpha_ratio")}
+        transform = ScoreMap({}) if chosen.transform is None else learn_scores(pair)
         n_columns = 2 * pair.n_columns
         n_outputs = 1 if numbers or target.kind in ("binary", "count") else len(np.unique(target.values))
         check_room(n_columns, n_outputs if numbers else n_outputs + 1)
@@ -168,9 +171,9 @@ def settle_statistic(
             pilot = Pilot(np.zeros((1, n_columns)), np.zeros(1))
             said = "the lasso is fitted to the sums of products of all rows"
         else:
-            pilot = Pilot.of(fit_on(chosen.estimator, pair, target, np.arange(len(pair)), stream))
+            pilot = Pilot.of(fit_on(chosen.estimator, transform(pair), target, np.arange(len(pair)), stream))
             said = "the lasso takes one Newton step over all rows from its fit to the sample"
-        return LassoSum(pilot, pair.feature_of, options, notes | {"statistic": said})
+        return LassoSum(pilot, pair.feature_of, options, transform, notes | {"statistic": said})
     seen = pair if chosen.transform is None else chosen.transform(pair)
     if whole or chosen.score is coefficient_magnitude or chosen.transform is not None:
         said = "the model of the target is fitted and scored on the sample alone"
@@ -195,6 +198,6 @@ def by_gram(statistic: ModelScore) -> bool:
     model = statistic.estimator
     if statistic.score is not coefficient_magnitude or not isinstance(model, PATHS) or statistic.n_fits != 1:
         return False
-    if statistic.transform is not None or not isinstance(model.folds, int | np.integer):
+    if statistic.transform not in (None, normal_scores) or not isinstance(model.folds, int | np.integer):
         return False
     return model.alpha is None or isinstance(model, LassoPathCV)

@@ -26,11 +26,10 @@ from numpy.typing import NDArray
 from knockoffs.defaults import task_for
 from knockoffs.errors import InputError, name_some, unknown_option
 from knockoffs.estimator import KnockoffSelector, Plan
-from knockoffs.features.source import Settled
+from knockoffs.features.source import Settled, fills_cells, read_features
 from knockoffs.importance.scores import Scores, mean_of
-from knockoffs.procedure import Streams, check_antisymmetric, check_swaps, decide, judge, select_by_tests
-from knockoffs.progress import track
-from knockoffs.registry import key_of
+from knockoffs.procedure import Streams, check_swaps, decide, judge, run_tests
+from knockoffs.progress import showing, stage, track
 from knockoffs.response.threads import worthwhile_threads
 from knockoffs.sampling.pair import Pair
 from knockoffs.seeds import as_generator, stream_at
@@ -102,20 +101,22 @@ def fit_streamed(
     if size < len(rows):
         sampled = np.sort(rng.spawn(1)[0].choice(len(rows), size, replace=False))
     source = selector._source()
-    table = source.read(rows.take(features, sampled), kinds=selector.kinds, min_rows=MIN_ROWS)
-    table = table.with_groups(selector.groups)
+    if selector.dependent != "refuse":
+        raise InputError(f"dependent={selector.dependent!r}: not of a table in batches. Name the columns in drop.")
+    frame, kinds, groups = rows.take(features, sampled), selector.kinds, selector.groups
+    table, notes = read_features(source, frame, kinds=kinds, groups=groups, min_rows=MIN_ROWS)
     seen = y.at(sampled)
     refuse_copy_of_target(seen.values, table, "y", seen.observed)
     _check_classes(y, seen)
-    plan = selector._plan(table, seen)
+    plan = selector._plan(table, seen, notes)
     said = plan.notes | dict(plan.choice.notes) | {"stream": _words(len(rows), size, plan.method)}
-    with worthwhile_threads(table.X.size):
+    with showing(bool(selector.verbose)), worthwhile_threads(table.X.size):
         if plan.method == "conditional_test":
-            model = "best" if selector.estimator is None else selector.estimator
             common: dict[str, Any] = {"knockoffs": source, "verdict": selector.verdict, "n_jobs": selector.n_jobs}
-            rng = as_generator(deepcopy(selector._generator))
-            selection = select_by_tests(table, seen, estimator=model, notes=said, fdr=plan.fdr, rng=rng, **common)
+            common |= {"estimator": selector.test_model, "fdr": plan.promise.fdr, "notes": said}
+            selection = run_tests(table, seen, rng=as_generator(deepcopy(selector._generator)), **common)
         else:
+            stage("fitting P^X")
             settled = source(table, rng=streams.fit, n_jobs=selector.n_jobs)
             batch = rows.batch_rows(len(features)) if batch_rows is None else int(batch_rows)
             job = _Job(rows, tuple(features), table, y, settled, sampled, batch)
@@ -128,7 +129,7 @@ def fit_streamed(
                 blocks.remove(*OURS)
     selector.n_features_in_ = len(features)
     selector.feature_names_in_ = np.array(features, dtype=object)
-    return selector._keep(selection, table, seen, None)
+    return selector._keep(selection, table, seen, features)
 
 
 def default_sample(n_rows: int, n_columns: int) -> int:
@@ -173,7 +174,7 @@ class _Job:
         first, last = np.searchsorted(self.sampled, [start, start + len(coded.X)])
         rest = np.ones(len(coded.X), dtype=bool)
         rest[self.sampled[first:last] - start] = False
-        if not hasattr(self.settled.model, "as_sampler") and np.isnan(coded.X).any():
+        if not fills_cells(self.settled.model) and np.isnan(coded.X).any():
             i, j = np.argwhere(np.isnan(coded.X))[0]
             raise InputError(
                 f"{self.rows.path.name}: column {self.table.names[j]!r} has no value, or a label that the sample does "
@@ -212,11 +213,10 @@ def _select(
     notes: Mapping[str, str],
 ) -> Selection:
     """Sample first, then the batches, then W."""
-    check_antisymmetric(plan.rule)
     draws: list[_Draw] = []
     states: list[_State] = []
     pairs: list[Pair] = []
-    for rng in streams.draws(plan.n_draws):
+    for rng in streams.draws(plan.promise.n_draws):
         draw_stream, swap_stream, score_stream = rng.spawn(3)
         knockoffs, rest = stream_at(draw_stream, 0).spawn(2)
         pair = job.draw(job.table.X, knockoffs)
@@ -240,16 +240,16 @@ def _select(
         said["rows"] = f"the model of the target is scored on {states[0].total.weight:,.0f} rows outside of the sample"
     return Selection(
         feature_names=job.table.feature_names,
-        fdr=plan.fdr,
+        fdr=plan.promise.fdr,
         method="knockoffs",
-        offset=plan.offset,
+        offset=plan.promise.offset,
         pair=pairs[0],
         feature_model=job.settled.model,
         scores=mean_of(scores),
         draws=W,
         verdict=judge(pairs[0], job.table, streams.verdict, selector.n_jobs) if selector.verdict else None,
         notes=said,
-        **decide(W, plan.fdr, plan.offset, key_of(selector.level)),
+        **decide(W, plan.promise),
     )
 
 

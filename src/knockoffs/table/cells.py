@@ -33,6 +33,14 @@ class PlainFrame:
 
 
 @dataclass(frozen=True)
+class SomeColumns:
+    """Some columns of an array, under the names that they have in it."""
+
+    values: NDArray
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Problem:
     """Why a column cannot be used, and what to do about it.
 

@@ -48,6 +48,17 @@ class Groups:
         """Columns of one group."""
         return np.flatnonzero(self.feature_of == group)
 
+    def keep(self, kept: NDArray[np.bool_]) -> Groups:
+        """Keep some of the columns; a group of which none stays is gone.
+
+        >>> Groups(np.array([0, 1, 0, 2]), ("a", "b", "c")).keep(np.array([True, False, True, True]))
+        Groups(feature_of=array([0, 0, 1]), names=('a', 'c'), note='')
+        """
+        stay = list(dict.fromkeys(self.feature_of[kept].tolist()))  # in the order of their first columns
+        number = {group: place for place, group in enumerate(stay)}
+        feature_of = np.array([number[group] for group in self.feature_of[kept].tolist()], dtype=np.intp)
+        return Groups(feature_of, tuple(self.names[group] for group in stay), self.note)
+
 
 def as_groups(groups: Any, names: Sequence[str]) -> Groups:
     """Read the groups of a table's columns in any of the forms below; a column that is in none is its own.

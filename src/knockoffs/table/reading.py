@@ -16,7 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, name_some
-from knockoffs.table.cells import Cells, PlainFrame, Problem, Raw, as_floats, boolean_cells, days_of, read_objects
+from knockoffs.table.cells import (
+    Cells,
+    PlainFrame,
+    Problem,
+    Raw,
+    SomeColumns,
+    as_floats,
+    boolean_cells,
+    days_of,
+    read_objects,
+)
 from knockoffs.table.columns import Column
 
 _FRAMES = ("pandas", "polars", "pyarrow", "modin", "cudf", "narwhals")
@@ -42,6 +52,8 @@ def read_columns(X: Any, argument: str) -> Raw:
         return _assemble(names, columns, len(next(iter(X.data.values()), ())), True)
     if is_pandas(X) and is_frame(X):
         return _read_pandas(X, argument)
+    if isinstance(X, SomeColumns):
+        return _read_array(X.values, argument, X.names)
     return _read_frame(X, argument) if is_frame(X) else _read_array(X, argument)
 
 
@@ -170,10 +182,10 @@ def _neither(name: str, dtype: str) -> Problem:
     )
 
 
-def _read_array(X: Any, argument: str) -> Raw:
+def _read_array(X: Any, argument: str, named: tuple[str, ...] | None = None) -> Raw:
     if isinstance(X, str | bytes | dict) or X is None or np.isscalar(X):
         raise InputError(f"{argument} is {type(X).__name__}: pass an array or a data frame, one row for each sample.")
-    values = _as_array(X, argument)
+    values = as_array(X, argument)
     if values.dtype.names:
         raise InputError(f"{argument} is a structured array: pass a data frame, or one array of numbers.")
     if values.ndim != 2:
@@ -185,7 +197,7 @@ def _read_array(X: Any, argument: str) -> Raw:
         raise InputError(
             f"{argument} is complex. Complex data not supported: pass real and imaginary parts as columns."
         )
-    names = [f"x{j}" for j in range(values.shape[1])]
+    names = list(named or (f"x{j}" for j in range(values.shape[1])))
     mask = np.ma.getmaskarray(X) if isinstance(X, np.ma.MaskedArray) else None  # what a mask covers is missing
     if values.dtype.kind in "iuf":
         dtype = "number" if values.dtype.kind == "f" else "integer"
@@ -214,7 +226,8 @@ def _array_cells(name: str, values: NDArray) -> Cells:
     )
 
 
-def _as_array(X: Any, argument: str) -> NDArray:
+def as_array(X: Any, argument: str) -> NDArray:
+    """Array of what is no frame, without its mask; numbers among text stay numbers."""
     if isinstance(X, np.ndarray):
         return np.ma.getdata(X)
     try:

@@ -124,14 +124,15 @@ def _numbers_as_text(column: Column, values: NDArray) -> Problem | None:
         return Problem(
             column.name, f"holds numbers written as text, for instance {levels[0]!r}", "turn them into numbers"
         )
-    return _stray_word(column, values)
+    return _stray_word(column, values, fewest=2)  # no labels anyway, so a few numbers are enough to tell
 
 
-def _stray_word(column: Column, values: NDArray) -> Problem | None:
+def _stray_word(column: Column, values: NDArray, fewest: int = SCALE) -> Problem | None:
     """Say which label is odd in a column of numbers as text, as a file with one question mark in it gives."""
     levels = column.levels or ()
     numeric = np.array([is_number(level) for level in levels], dtype=bool)
-    if numeric.sum() <= SCALE or (~numeric).sum() > min(5, 0.1 * len(levels)) or numeric.all():
+    most = max(1, min(5, 0.1 * len(levels)))
+    if numeric.sum() <= fewest or (~numeric).sum() > most or numeric.all():
         return None
     words = set(np.flatnonzero(~numeric).tolist())
     rows = np.flatnonzero(np.isin(values, list(words)))

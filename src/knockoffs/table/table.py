@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, name_some, unknown_option
-from knockoffs.table.cells import PlainFrame, Problem, Raw, is_missing
+from knockoffs.table.cells import PlainFrame, Problem, Raw, SomeColumns, is_missing
 from knockoffs.table.columns import CODED, Column, Design, design, overrule, recognise_kinds
 from knockoffs.table.decoding import dates_like, from_days, narwhals_series, own_values, pandas_series
 from knockoffs.table.groups import Groups, as_groups, auto_groups, score_correlation
-from knockoffs.table.reading import is_frame, is_pandas, is_sparse, read_columns
+from knockoffs.table.reading import as_array, column_names, is_frame, is_pandas, is_sparse, read_columns
 from knockoffs.table.suspects import dates_from_text, suspicious_columns, warn_of_indexes, warn_of_rows
 
 __all__ = [
@@ -109,6 +109,12 @@ class Table:
         if isinstance(groups, str) and groups == "auto":
             return replace(self, groups=auto_groups(score_correlation(self.X), self.names))
         return replace(self, groups=as_groups(groups, self.names))
+
+    def keep(self, kept: NDArray[np.bool_]) -> Table:
+        """Table of some of the columns, under their names; a group keeps those of its columns that stay."""
+        columns = tuple(column for column, stays in zip(self.columns, kept, strict=True) if stays)
+        groups = None if self.groups is None else self.groups.keep(kept)
+        return replace(self, X=self.X[:, kept], columns=columns, native=keep_columns(self.native, kept), groups=groups)
 
     def rows(self, which: NDArray | slice) -> Table:
         """Take some of the rows; ``decode`` then gives back no index."""
@@ -207,28 +213,42 @@ class Table:
         return nw.to_native(nw.from_dict(series, backend=backend))
 
 
-def without_columns(X: Any, names: Sequence[str] | None) -> tuple[Any, NDArray[np.bool_] | None]:
-    """X without some of its columns, and which of its columns are kept; None if all are."""
-    if names is None or not len(names) or isinstance(X, Table):
-        if names is not None and len(names):
-            raise InputError("drop: a Table is taken as it was read; leave the columns out before.")
-        return X, None
+def without_columns(X: Any, names: Sequence[str] | None) -> Any:
+    """X without some of its columns, which are not looked at; the others keep their names."""
+    if names is None or not len(names):
+        return X
     listed = [names] if isinstance(names, str) else [str(name) for name in names]
-    framed = is_frame(X) or isinstance(X, PlainFrame)
-    columns = [str(name) for name in X.columns] if framed else [f"x{j}" for j in range(np.shape(X)[-1])]
+    columns = names_of(X)
     for name in listed:
         if name not in columns:
             raise unknown_option("drop", name, columns)
     kept = np.array([name not in listed for name in columns])
+    if isinstance(X, Table):
+        return X.keep(kept)
+    some = keep_columns(X, kept)
+    framed = is_frame(X) or isinstance(X, PlainFrame)
+    return some if framed else SomeColumns(some, tuple(name for name in columns if name not in listed))
+
+
+def names_of(X: Any) -> list[str]:
+    """Names of the columns of a table as it came; x0, x1, ... of an array."""
+    if isinstance(X, Table):
+        return list(X.names)
+    framed = is_frame(X) or isinstance(X, PlainFrame)
+    return column_names(list(X.columns), "X") if framed else [f"x{j}" for j in range(np.shape(X)[-1])]
+
+
+def keep_columns(X: Any, kept: NDArray[np.bool_]) -> Any:
+    """Take some of the columns of a frame or an array, in its own format."""
     if isinstance(X, PlainFrame):
-        return PlainFrame({name: values for name, values in X.data.items() if name not in listed}), kept
+        return PlainFrame({name: values for (name, values), stays in zip(X.data.items(), kept, strict=True) if stays})
     if is_pandas(X):
-        return X.loc[:, kept], kept
-    if framed:
+        return X.loc[:, kept]
+    if is_frame(X):
         import narwhals as nw
 
-        return nw.to_native(nw.from_native(X, eager_only=True).drop(listed)), kept
-    return np.asarray(X)[:, kept], kept
+        return nw.to_native(nw.from_native(X, eager_only=True)[:, np.flatnonzero(kept).tolist()])
+    return X[:, kept] if isinstance(X, np.ma.MaskedArray) else as_array(X, "X")[:, kept]
 
 
 def read_table(X: Any, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
@@ -271,7 +291,8 @@ def read_table(X: Any, *, kinds: Kinds = None, argument: str = "X", min_rows: in
     refuse([*raw.problems, *suspicious_columns(raw, columns, kinds or {})], argument)
     warn_of_indexes(raw, argument)
     warn_of_rows(raw.X, argument)
-    return _with_kinds(Table(raw.X, columns, raw.named, X), kinds, argument)
+    native = X.values if isinstance(X, SomeColumns) else X
+    return _with_kinds(Table(raw.X, columns, raw.named, native), kinds, argument)
 
 
 def _with_kinds(table: Table, kinds: Kinds, argument: str) -> Table:

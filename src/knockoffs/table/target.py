@@ -14,7 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, name_some, unknown_option
 from knockoffs.table.table import Table, is_frame, is_missing, is_pandas, is_sparse
-from knockoffs.table.target_kinds import KINDS_OF_TASK, TargetKind, describe_kind, infer_kind
+from knockoffs.table.target_kinds import (
+    IF_IT_IS,
+    KINDS_OF_TASK,
+    TargetKind,
+    describe_kind,
+    infer_kind,
+    other_tasks,
+    too_many_classes,
+)
 
 
 @dataclass(frozen=True)
@@ -147,14 +155,8 @@ def as_target(
 
 def _note(values: NDArray, kind: TargetKind, levels: Any, observed: NDArray, task: str | None, argument: str) -> str:
     said = describe_kind(values, kind, levels, argument)
-    others = {
-        "number": "'classification'",
-        "count": "'regression' or 'classification'",
-        "ordinal": "'classification'",
-        "binary": "'regression'" if values.dtype.kind in "iuf" else "",
-        "classes": "'regression' or 'ordinal'" if values.dtype.kind in "iuf" else "",
-    }[kind]
-    overrule = f"; task={others} says otherwise" if task is None and others else ""
+    others = [] if task is not None else other_tasks(values, kind)
+    overrule = "".join(f"; if {IF_IT_IS[other]}, pass task={other!r}" for other in others)
     missing = int((~observed).sum())
     rows = "1 row is" if missing == 1 else f"{missing} rows are"
     left_out = f" {rows} left out, because {argument} is missing there." if missing else ""
@@ -186,7 +188,7 @@ def _refuse_free_text(values: NDArray, kind: TargetKind, argument: str) -> None:
     if kind != "classes":
         return
     n, classes = len(values), np.unique(values)
-    if len(classes) > 10 and 2 * len(classes) > n:
+    if too_many_classes(len(classes), n):
         if values.dtype.kind == "f" and (values != np.round(values)).any():
             example = values[values != np.round(values)][0]
             raise InputError(

@@ -102,6 +102,43 @@ def _kind_of_numbers(numbers: NDArray) -> TargetKind:
     return "ordinal" if len(distinct) >= FEWEST_GRADES and rare_end and one_peak(counts) else "classes"
 
 
+IF_IT_IS = {
+    "regression": "it is a number",
+    "count": "it is a count",
+    "ordinal": "it is a scale",
+    "classification": "its values are classes",
+}
+
+
+def other_tasks(y: NDArray, kind: TargetKind) -> list[str]:
+    """Tasks that y could be taken for instead, all of which would be accepted; none for labels and for fractions.
+
+    >>> other_tasks(np.array([3, 1, 40, 17]), "number"), other_tasks(np.array([0.5, 1.25, 40]), "number")
+    (['count', 'ordinal', 'classification'], [])
+    """
+    if y.dtype.kind not in "iuf":
+        return []
+    distinct = np.unique(y)
+    whole = bool((distinct == np.round(distinct)).all())
+    tasks = {
+        "number": (["count"] if distinct[0] >= 0 else []) + ["ordinal", "classification"] if whole else [],
+        "count": ["regression", "classification"],
+        "ordinal": ["regression", "classification"],
+        "binary": ["regression"],
+        "classes": ["regression", "ordinal"],
+    }[kind]
+    return [task for task in tasks if task != "classification" or not too_many_classes(len(distinct), len(y))]
+
+
+def too_many_classes(n_distinct: int, n: int) -> bool:
+    """Whether labels are so many that they are no classes.
+
+    >>> too_many_classes(10, 10), too_many_classes(11, 20), too_many_classes(11, 22)
+    (False, True, False)
+    """
+    return n_distinct > MOST_CLASSES and 2 * n_distinct > n
+
+
 def describe(y: ArrayLike, task: str) -> str:
     """One sentence that says what y was taken for.
 

@@ -88,6 +88,13 @@ class DiscreteNetwork:
         """Return the same network with other observed nodes."""
         return replace(self, observe=tuple(observe))
 
+    def say(self, names: Sequence[str] | None = None) -> str:
+        """Tell in one sentence what P^X is."""
+        links = sum(len(self.parents[name]) for name in self.order)
+        hidden = len(self.order) - len(self.observed)
+        nodes = f"{len(self.order)} discrete nodes, {hidden} of them hidden"
+        return f"P^X is a Bayesian network of {nodes}, and {links} arrows."
+
     @kept_per_how
     def as_network(
         self,

@@ -16,6 +16,7 @@ power 0.70 against 0.63 and 0.88 against 0.86 at an FDR of 0.2 (``tests/guarante
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -40,6 +41,11 @@ from knockoffs.sampling.inverse_cdf import sample_weights
 from knockoffs.sampling.network import BayesianNetwork, Conjugate, Node
 
 HIDDEN_KNOCKOFFS = ("copy", "posterior")
+
+
+def say_states(K: int) -> str:
+    """How many states, in words."""
+    return "one state" if K == 1 else f"{K} states"
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,12 @@ class HiddenMarkov:
             )
         object.__setattr__(self, "initial", chain.initial)
         object.__setattr__(self, "transitions", chain.transitions)
+
+    def say(self, names: Sequence[str] | None = None) -> str:
+        """Tell in one sentence what P^X is."""
+        p, K = self.emissions.shape
+        kind = "symbols" if isinstance(self.emissions, DiscreteEmissions) else "numbers (Gaussian given the state)"
+        return f"P^X is a hidden Markov model of {kind} along {p} columns, in their order, with {say_states(K)}."
 
     @kept_per_how
     def as_network(

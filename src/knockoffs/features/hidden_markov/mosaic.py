@@ -8,6 +8,7 @@ chains, A -> X <- B, drawn together given X in O(K^2) a site and knocked off one
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -97,6 +98,11 @@ class HaplotypeModel:
 
     mosaic: Mosaic
 
+    def say(self, names: Sequence[str] | None = None) -> str:
+        """Tell in one sentence what P^X is."""
+        p, K = self.mosaic.theta.shape
+        return f"P^X is fastPHASE's hidden Markov model of haplotypes at {p} sites, in their order, with {K} ancestors."
+
     @kept_per_how
     def as_network(
         self, *, hidden_knockoff: str = "copy", feature_of: ArrayLike | None = None, n_jobs: int | None = None
@@ -174,6 +180,11 @@ class GenotypeModel:
     """
 
     mosaic: Mosaic
+
+    def say(self, names: Sequence[str] | None = None) -> str:
+        """Tell in one sentence what P^X is."""
+        p, K = self.mosaic.theta.shape
+        return f"P^X is fastPHASE's hidden Markov model of genotypes at {p} sites, in their order, with {K} ancestors."
 
     @kept_per_how
     def as_network(

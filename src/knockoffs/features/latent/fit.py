@@ -12,12 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from knockoffs.errors import InputError, KnockoffWarning, name_some
 from knockoffs.features.columns import Fixed
 from knockoffs.features.em import search_mixture
+from knockoffs.features.em_steps import Mixture
 from knockoffs.features.gaussian import compact, gaussian_law
 from knockoffs.features.gaussian_mixture import MixtureFeatures
 from knockoffs.features.latent.cells import Cells
+from knockoffs.features.latent.chain import classes, draw_latent
 from knockoffs.features.latent.kinds import check_cells, check_kinds, fit_margins
 from knockoffs.features.latent.margins import read_cells
 from knockoffs.features.latent.model import LatentFeatures
+from knockoffs.features.latent.pooling import Shrinkage, choose_shrinkage, pool, shrink_mixture
 from knockoffs.features.latent.stochastic_em import (
     ALIKE,
     FLOOR,
@@ -27,15 +30,16 @@ from knockoffs.features.latent.stochastic_em import (
     fit_classes,
     fit_one_class,
     frame_of,
-    intensity,
     separate,
     softening,
 )
 from knockoffs.features.latent.transform import candidates_for, choose_transform
-from knockoffs.features.shrinkage import FEW
+from knockoffs.features.shrinkage import FEW, PLENTY
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
 from knockoffs.sampling.swap import check_features
 
+N_AGAIN = 20  # sweeps after which a chain with a new beginning must have found the classes,
+FOUND_AGAIN = 0.05  # up to this total variation, beside that of chance
 MOST_ROWS = 10_000  # of stochastic EM, or 40 for each coordinate: the error of a correlation is then 0.01
 
 
@@ -49,7 +53,7 @@ def fit_latent(
     names: Sequence[str] | None = None,
     n_classes: int | Iterable[int] | None = None,
     diagonal: str = DEFAULT_DIAGONAL,
-    criterion: str = "aic",
+    criterion: str = "held_out",
 ) -> LatentFeatures:
     """Fit the latent model X_j = g_j(L_j), L a mixture of Gaussians, by stochastic EM.
 
@@ -72,7 +76,8 @@ def fit_latent(
     diagonal : str
         Which matrix D: see ``DIAGONALS``.
     criterion : {"aic", "bic", "held_out"}
-        What chooses the number of classes, by the completed L of the model with one class.
+        What chooses the number of classes, by the completed L of the model with one class. Held-out rows judge the
+        classes as they will be used, with their correlations shrunk; the other two do not know of that.
 
     Notes
     -----
@@ -92,24 +97,29 @@ def fit_latent(
     if not D:
         raise InputError("every column of X is constant: there is nothing to select from.")
     cells = _some_rows(read_cells(margins, X), D, row_stream)
-    a = intensity(cells.start, np.ones(len(cells.start)))
-    fit, shrunk = fit_one_class(cells, frame, a=a, rng=em_stream, n_jobs=n_jobs), [a]
+    shrunk = _shrinkage(cells, np.ones((len(cells.start), 1)))
+    fit = fit_one_class(cells, frame, a=shrunk.common, rng=em_stream, n_jobs=n_jobs)
     tried = _candidates(n_classes, len(cells.start), D)
     values: dict[int, float] = {}
     if tried != [1]:
-        found, values = search_mixture(fit.L, tried, criterion=criterion, rng=search_stream, n_jobs=n_jobs)
+        found, values = search_mixture(
+            fit.L, tried, criterion=criterion, settle=shrink_mixture, rng=search_stream, n_jobs=n_jobs
+        )
         if found.n_components > 1:
-            shares = found.posterior(fit.L)
-            shrunk = [intensity(cells.start, shares[:, k]) for k in range(found.n_components)]
-            fit = _several(cells, frame, fit, shares, shrunk, em_stream, n_jobs)
-    _warn_few(fit, shrunk, len(cells.start), D)
+            fit, shrunk = _several(cells, frame, fit, found, em_stream, n_jobs) or (fit, shrunk)
+    _warn_few(shrunk, len(cells.start), D)
     _warn_near(fit, cells, frame, called)
     inner = compact(owners[frame.layout.column_of])
     laws = tuple(gaussian_law(m, S, diagonal, inner) for m, S in zip(fit.means, fit.covariances, strict=True))
     mixture = MixtureFeatures(
-        fit.weights, laws, Fixed.none(D), inner, values, criterion if values else "", float(len(X)), tuple(shrunk)
+        fit.weights, laws, Fixed.none(), inner, values, criterion if values else "", float(len(X))
     )
-    return LatentFeatures(margins, mixture, owners, words, values, _notes(affine, held_out, shrunk))
+    notes = _notes(affine, held_out, shrunk)
+    if tried != [1] and len(fit.weights) < found.n_components:
+        notes += (
+            f"{found.n_components} classes were tried and left out: a draw from the cells does not find them again",
+        )
+    return LatentFeatures(margins, mixture, owners, words, values, notes)
 
 
 def _some_rows(cells: Cells, D: int, rng: Generator) -> Cells:
@@ -132,33 +142,68 @@ def _candidates(n_classes: int | Iterable[int] | None, n: int, D: int) -> list[i
     return sorted({int(k) for k in listed})
 
 
+def _shrinkage(cells: Cells, shares: NDArray) -> Shrinkage:
+    """Shrinkage by the scores of the cells.
+
+    A completed L would repeat the covariance it was drawn with, and ask for too little. Scores do not: a correlation
+    r of L is v r among scores, v the product of their standard deviations, and its error is that much smaller too.
+    Rows are never plenty where cells are intervals: of a 0/1 column that is 1 in a few rows, only those tell.
+    """
+    return choose_shrinkage(cells.start, shares, plenty=PLENTY if cells.all_points else np.inf)
+
+
 def _several(
-    cells: Cells, frame: Frame, one: Fit, shares: NDArray, shrunk: Sequence[float], rng: Generator, n_jobs: int | None
+    cells: Cells, frame: Frame, one: Fit, found: Mixture, rng: Generator, n_jobs: int | None
+) -> tuple[Fit, Shrinkage] | None:
+    """Several classes that a draw from the cells finds again; half of them where it does not, and none in the end.
+
+    A class is a matter of all coordinates, and where most of them are known by intervals alone, a chain that moves one
+    at a time cannot leave the class it is in. What stochastic EM then calls classes are accidents of where its chain
+    began, and knockoffs drawn from another beginning are not exchangeable.
+    """
+    while found.n_components > 1:
+        shares = found.posterior(one.L)
+        shrunk = _shrinkage(cells, shares)
+        fit = _fit_several(cells, frame, one, shares, shrunk, rng, n_jobs)
+        if cells.all_points or _found_again(cells, frame, fit, rng, n_jobs):
+            return fit, shrunk
+        found = search_mixture(one.L, [found.n_components // 2], criterion="aic", rng=rng, n_jobs=n_jobs)[0]
+    return None
+
+
+def _found_again(cells: Cells, frame: Frame, fit: Fit, rng: Generator, n_jobs: int | None) -> bool:
+    """Whether classes drawn from the cells, by a chain with a new beginning, have the weights that were fitted."""
+    law = classes(fit.weights, fit.means, fit.covariances)
+    K, _ = draw_latent(cells, frame.layout, law, rng=rng, n_sweeps=N_AGAIN, n_jobs=n_jobs)
+    shares = np.bincount(K, minlength=len(fit.weights)) / len(K)
+    return bool(np.abs(shares - fit.weights).sum() / 2 <= FOUND_AGAIN + np.sqrt(len(shares) / len(K)))
+
+
+def _fit_several(
+    cells: Cells, frame: Frame, one: Fit, shares: NDArray, shrunk: Shrinkage, rng: Generator, n_jobs: int | None
 ) -> Fit:
-    """Several classes: moments of the rows where L is known, stochastic EM from them where it is not."""
+    """Moments of the rows where L is known, stochastic EM from them where it is not."""
     rows = shares.sum(axis=0)
-    softs = [softening(cells.start, frame, a) for a in shrunk]
+    common = softening(cells.start, frame, shrunk.common)
+    own = [softening(cells.start, frame, a) for a in shrunk.own]
     means = shares.T @ one.L / rows[:, None]
-    covariances = []
-    for k, soft in enumerate(softs):
-        centred = one.L - means[k]
-        covariances.append(separate((centred * shares[:, [k]]).T @ centred / rows[k] * soft, frame.within)[0])
-    start = Fit(rows / rows.sum(), means, np.stack(covariances), one.K, one.L)
+    centred = [one.L - mean for mean in means]
+    raw = np.stack([(c * share[:, None]).T @ c / share.sum() for c, share in zip(centred, shares.T, strict=True)])
+    covariances = np.stack([separate(S, frame.within)[0] for S in pool(rows, raw, common, own)])
+    start = Fit(rows / rows.sum(), means, covariances, one.K.copy(), one.L.copy())
     if cells.all_points:
         return start
-    return fit_classes(cells, frame, start, softs=softs, rng=rng, n_jobs=n_jobs)
+    return fit_classes(cells, frame, start, common=common, own=own, rng=rng, n_jobs=n_jobs)
 
 
-def _warn_few(fit: Fit, shrunk: Sequence[float], n: int, D: int) -> None:
-    for k, (weight, a) in enumerate(zip(fit.weights, shrunk, strict=True)):
-        if weight * n < FEW * D:
-            what = "the latent Gaussian" if len(shrunk) == 1 else f"class {k} of the latent model"
-            warnings.warn(
-                f"{what} rests on {weight * n:.0f} rows for {D} coordinates: its covariance was shrunk towards the "
-                f"diagonal by {a:.2g}. P^X, and with it the FDR, is less sure; more rows make it surer.",
-                KnockoffWarning,
-                stacklevel=3,
-            )
+def _warn_few(shrunk: Shrinkage, n: int, D: int) -> None:
+    if n < FEW * D:
+        warnings.warn(
+            f"the latent model rests on {n} rows for {D} coordinates: its correlations were shrunk by "
+            f"{shrunk.common:.2g}. P^X, and with it the FDR, is less sure; more rows make it surer.",
+            KnockoffWarning,
+            stacklevel=3,
+        )
 
 
 def _warn_near(fit: Fit, cells: Cells, frame: Frame, names: Sequence[str]) -> None:
@@ -178,18 +223,19 @@ def _warn_near(fit: Fit, cells: Cells, frame: Frame, names: Sequence[str]) -> No
         warnings.warn(
             f"columns {name_some(names[j] for j in sorted(near))} nearly determine one another. Their latent "
             f"correlations are held below one, by a ridge of {FLOOR:g}, where they would reach it. None of them can "
-            "matter much given the others: keep one of them, or make them one feature.",
+            "matter much given the others: keep one of them, or make them one feature; dependent='drop' leaves out "
+            "exact combinations.",
             KnockoffWarning,
             stacklevel=3,
         )
 
 
-def _notes(affine: bool, held_out: dict[str, float], shrunk: Sequence[float]) -> tuple[str, ...]:
+def _notes(affine: bool, held_out: dict[str, float], shrunk: Shrinkage) -> tuple[str, ...]:
     notes = []
     if held_out:
         chosen = "in their own units" if affine else "by their normal scores"
         gain = abs(held_out["affine"] - held_out["normal scores"])
         notes.append(f"smooth columns {chosen} (held-out rows gain {gain:.2g} in log density by it)")
-    if max(shrunk) > 0:
-        notes.append("covariances shrunk by " + ", ".join(f"{a:.2g}" for a in shrunk))
+    if str(shrunk):
+        notes.append(str(shrunk))
     return tuple(notes)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -69,6 +70,8 @@ class LatentFeatures:
     kinds: tuple[str, ...]
     criterion: dict[int, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    fills_missing: ClassVar[bool] = True  # cells that are NaN are drawn, given the others of their row
 
     @property
     def n_columns(self) -> int:

@@ -14,8 +14,8 @@ from knockoffs.features.latent.cells import FREE, INTERVAL, Cells
 from knockoffs.features.latent.chain import Layout, classes, lay_out, start_latent, sweep
 from knockoffs.features.latent.margins import Margin, Steps
 from knockoffs.features.latent.nominal import Nominal
+from knockoffs.features.latent.pooling import pool
 from knockoffs.features.latent.tetrachoric import tetrachoric
-from knockoffs.features.shrinkage import PLENTY, held_out_intensity
 
 N_FORGOTTEN = 8  # steps before moments are averaged
 N_AVERAGED = 16  # steps over which they are
@@ -69,20 +69,6 @@ class Fit(NamedTuple):
     covariances: NDArray
     K: NDArray[np.intp]
     L: NDArray
-
-
-def intensity(start: NDArray, weights: NDArray) -> float:
-    """Shrinkage that held-out rows ask for, measured on the scores of the cells.
-
-    A completed L would repeat the covariance it was drawn with, and ask for too little. Scores do not: a correlation
-    r of L is v r among scores, v the product of their standard deviations, and its error is that much smaller too.
-    """
-    rows, D = weights.sum(), start.shape[1]
-    if rows >= PLENTY * D or D == 1:
-        return 0.0
-    mean = weights @ start / rows
-    sd = np.sqrt(weights @ (start - mean) ** 2 / rows)
-    return held_out_intensity((start - mean) / np.maximum(sd, 1e-3), weights)
 
 
 def softening(start: NDArray, frame: Frame, a: float) -> NDArray:
@@ -196,9 +182,16 @@ def fit_one_class(cells: Cells, frame: Frame, *, a: float, rng: Generator, n_job
 
 
 def fit_classes(
-    cells: Cells, frame: Frame, start: Fit, *, softs: Sequence[NDArray], rng: Generator, n_jobs: int | None = None
+    cells: Cells,
+    frame: Frame,
+    start: Fit,
+    *,
+    common: NDArray,
+    own: Sequence[NDArray],
+    rng: Generator,
+    n_jobs: int | None = None,
 ) -> Fit:
-    """Several classes, from parameters and a draw of L to start with."""
+    """Several classes, from parameters and a draw of L to start with; ``common`` and ``own`` are those of ``pool``."""
     L, K = start.L, start.K
     n, D = L.shape
     l = len(start.weights)  # noqa: E741
@@ -217,7 +210,7 @@ def fit_classes(
         pooled = second.sum(axis=0) / n - np.outer(pooled_mean, pooled_mean)
         counts = np.maximum(total, 1e-6)
         weights, means = counts / counts.sum(), first / counts[:, None]
-        own = second / counts[:, None, None] - means[:, :, None] * means[:, None, :]
-        mixed = (counts[:, None, None] * own + PSEUDO_ROWS * pooled) / (counts + PSEUDO_ROWS)[:, None, None]
-        covariances = np.stack([separate(S * soft, frame.within)[0] for S, soft in zip(mixed, softs, strict=True)])
+        spread = second / counts[:, None, None] - means[:, :, None] * means[:, None, :]
+        mixed = (counts[:, None, None] * spread + PSEUDO_ROWS * pooled) / (counts + PSEUDO_ROWS)[:, None, None]
+        covariances = np.stack([separate(S, frame.within)[0] for S in pool(counts, mixed, common, own)])
     return Fit(weights, means, covariances, K, L)

@@ -9,10 +9,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.features.em import search_mixture
-from knockoffs.features.em_steps import Mixture
 from knockoffs.features.latent.kinds import fit_margins
 from knockoffs.features.latent.margins import Affine, Margin, read_cells
-from knockoffs.features.latent.stochastic_em import intensity, separate
+from knockoffs.features.latent.pooling import shrink_mixture
 
 TRIAL_ROWS = 2000  # rows of the comparison, or 30 for each column; a quarter of them are held out
 HELD_OUT = 4
@@ -58,23 +57,9 @@ def _log_density(
 ) -> NDArray:
     """Log density of held rows under the mixture fitted to the points of the others."""
     L = read_cells(margins, train).start
-    found, _ = search_mixture(L, candidates_for(*L.shape), criterion="aic", rng=rng, n_jobs=n_jobs)
+    found, _ = search_mixture(
+        L, candidates_for(*L.shape), criterion="held_out", settle=shrink_mixture, rng=rng, n_jobs=n_jobs
+    )
     mixture = shrink_mixture(L, found)
     slopes = sum((margin.log_slope(held[:, j]) for j, margin in enumerate(margins)), np.zeros(len(held)))
     return mixture.log_density(read_cells(margins, held).start) + slopes
-
-
-def shrink_mixture(L: NDArray, mixture: Mixture) -> Mixture:
-    """Weighted moments of complete rows, the covariances shrunk as far as held-out rows ask for it."""
-    shares = mixture.posterior(L)
-    rows = shares.sum(axis=0)
-    means, covariances = [], []
-    for k in range(len(rows)):
-        a = intensity(L, shares[:, k])
-        mean = shares[:, k] @ L / rows[k]
-        centred = L - mean
-        S = (centred * shares[:, [k]]).T @ centred / rows[k]
-        own = np.eye(len(S), dtype=bool)
-        means.append(mean)
-        covariances.append(separate(np.where(own, S, (1 - a) * S), own)[0])
-    return Mixture(rows / rows.sum(), np.stack(means), np.stack(covariances))

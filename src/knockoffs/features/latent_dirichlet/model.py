@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -96,6 +97,13 @@ class LatentDirichlet:
             raise InputError("view='tokens' needs n_positions, the number of columns of X.")
         object.__setattr__(self, "alpha", alpha)
         object.__setattr__(self, "beta", beta)
+
+    def say(self, names: Sequence[str] | None = None) -> str:
+        """Tell in one sentence what P^X is."""
+        T, n_words = self.beta.shape
+        topics = "one topic" if T == 1 else f"{T} topics"
+        of = f"{n_words} words" if self.view == "counts" else f"{n_words} words at {self.n_positions} positions"
+        return f"P^X is latent Dirichlet allocation of {of} ({self.view}) with {topics}."
 
     @kept_per_how
     def as_network(

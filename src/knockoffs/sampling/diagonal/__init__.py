@@ -69,11 +69,16 @@ def solve_diagonal(
            [0., 4.]])
     """
     from knockoffs.sampling.covariance import check_covariance
-    from knockoffs.sampling.diagonal.newton import MARGIN, factor
     from knockoffs.sampling.swap import check_features
 
     Sigma = check_covariance(Sigma)
-    owners = check_features(feature_of, len(Sigma))
+    return solve_checked(Sigma, method, check_features(feature_of, len(Sigma)), full_blocks=full_blocks)
+
+
+def solve_checked(Sigma: NDArray, method: str, owners: NDArray[np.intp], *, full_blocks: bool = True) -> NDArray:
+    """Solve for D as ``solve_diagonal`` does, of a covariance and features that were checked."""
+    from knockoffs.sampling.diagonal.newton import MARGIN, factor
+
     solver = load(DIAGONALS, "diagonal", method)
     R, blocks = whiten(Sigma, owners)
     if full_blocks and owners.max() + 1 < len(owners) and method.replace("-", "_") in BLOCKS:

@@ -1,0 +1,98 @@
+"""Normal scores of the columns: what a linear model of y sees of heavy tails and skewed shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knockoffs.sampling.pair import Pair
+
+NEARLY_NORMAL = 0.97  # correlation with their normal scores from which values stay as they are
+MOST_KNOTS = 4096  # of a function from values to scores
+FEWEST_VALUES = 3  # of a column; scores of two values are the values in other units
+
+
+def normal_scores(pair: Pair) -> Pair:
+    """Columns by their normal scores, but those that are nearly normal; the pair itself where all are.
+
+    A feature and its knockoff are ranked together, so the scores do not know which is which, and a swap of the columns
+    is a swap of their scores.
+
+    Parameters
+    ----------
+    pair : Pair
+
+    >>> pair = Pair(np.array([[0.0], [1e6]]), np.array([[1.0], [2.0]]), np.array([0]))
+    >>> normal_scores(pair).stacked.round(2)
+    array([[-1.15, -0.32],
+           [ 1.15,  0.32]])
+    """
+    n, changed = len(pair), {}
+    for j in range(pair.n_columns):
+        both = np.concatenate([pair.X[:, j], pair.X_tilde[:, j]])
+        scores = _scores(both)
+        if scores is not None:
+            changed[j] = scores
+    if not changed:
+        return pair
+    X, X_tilde = pair.X.astype(float), pair.X_tilde.astype(float)
+    for j, scores in changed.items():
+        X[:, j], X_tilde[:, j] = scores[:n], scores[n:]
+    return Pair(X, X_tilde, pair.feature_of)
+
+
+@dataclass(frozen=True)
+class ScoreMap:
+    """Normal scores as functions of the values, learned on one pair and used on others.
+
+    Attributes
+    ----------
+    knots : mapping of int to (values, scores)
+        Of the columns that are changed; between the values scores are interpolated, beyond them they stay.
+    """
+
+    knots: Mapping[int, tuple[NDArray, NDArray]]
+
+    def __call__(self, pair: Pair) -> Pair:
+        """Change the columns of a pair, a feature and its knockoff by the same function."""
+        if not self.knots:
+            return pair
+        X, X_tilde = pair.X.astype(float), pair.X_tilde.astype(float)
+        for j, (values, scores) in self.knots.items():
+            X[:, j], X_tilde[:, j] = np.interp(X[:, j], values, scores), np.interp(X_tilde[:, j], values, scores)
+        return Pair(X, X_tilde, pair.feature_of)
+
+
+def learn_scores(pair: Pair, most: int = MOST_KNOTS) -> ScoreMap:
+    """Functions that give the ``normal_scores`` of this pair, but for at most ``most`` knots a column.
+
+    >>> pair = Pair(np.array([[0.0], [1e6]]), np.array([[1.0], [2.0]]), np.array([0]))
+    >>> learn_scores(pair)(pair).stacked.round(2)
+    array([[-1.15, -0.32],
+           [ 1.15,  0.32]])
+    """
+    knots = {}
+    for j in range(pair.n_columns):
+        both = np.concatenate([pair.X[:, j], pair.X_tilde[:, j]])
+        scores = _scores(both)
+        if scores is not None:
+            values, place = np.unique(both, return_index=True)
+            kept = np.unique(np.linspace(0, len(values) - 1, min(most, len(values))).round().astype(np.intp))
+            knots[j] = (values[kept], scores[place[kept]])
+    return ScoreMap(knots)
+
+
+def _scores(values: NDArray) -> NDArray | None:
+    """Return the normal scores of a column, ties in the middle; none where the values are as good."""
+    from scipy.special import ndtri
+    from scipy.stats import rankdata
+
+    ordered = np.sort(values)
+    if (np.diff(ordered) > 0).sum() < FEWEST_VALUES - 1:
+        return None
+    scores = ndtri((rankdata(values) - 0.5) / len(values))
+    spread = values / np.abs(values).max()  # squares of very large numbers would be infinite
+    return None if np.corrcoef(spread, scores)[0, 1] > NEARLY_NORMAL else scores
