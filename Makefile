@@ -3,15 +3,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-SOURCES := src tests benchmarks examples tools
+SOURCES := src tests benchmarks examples tools docs/conf.py
 
-.PHONY: demo test check lint types guarantees bench house lowest clean help
+.PHONY: demo test check lint types guarantees bench house picture docs lowest clean help
 
 help:
 	@echo "make demo        set up .venv and run the procedure on an embedded table"
 	@echo "make test        set up .venv, then lint, types and all tests"
 	@echo "make guarantees  the slow tests: FDR and power by simulation"
 	@echo "make house       write the stub of the public names and the picture of docs/architecture.md"
+	@echo "make picture     draw the picture of the README"
+	@echo "make docs        the documentation site, in build/site (its own environment; no network while it builds)"
 	@echo "make lowest      the tests with the smallest versions of all dependencies"
 	@echo "make bench       measure against knockpy, hidimstat and SNPknock, each in its own environment"
 
@@ -21,7 +23,7 @@ $(VENV)/.package: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.development: $(VENV)/.package
-	$(PIP) --editable '.[tables,plots,neural,boosting,genetics,hmm]' --requirement requirements-dev.txt
+	$(PIP) --editable '.[tables,plots,neural,boosting,genetics,hmm,app]' --requirement requirements-dev.txt
 	@touch $@
 
 demo: $(VENV)/.package
@@ -49,11 +51,26 @@ bench: $(VENV)/.development
 lowest:
 	$(PYTHON) -m venv $(VENV)-lowest
 	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-lowest.txt \
-		--editable '.[tables,plots,boosting,genetics,hmm]' pytest pytest-xdist hypothesis threadpoolctl
+		--editable '.[tables,plots,boosting,genetics,hmm,app]' pytest pytest-xdist hypothesis threadpoolctl
 	OMP_NUM_THREADS=1 $(VENV)-lowest/bin/python -m pytest -n 2 --quiet tests
+
+$(VENV)-docs/.ready: pyproject.toml constraints.txt requirements-docs.txt
+	$(PYTHON) -m venv $(VENV)-docs
+	$(VENV)-docs/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+		--editable '.[tables,plots,boosting,neural]' --requirement requirements-docs.txt pytest
+	@touch $@
+
+# pages, docstrings and examples, every warning an error; then what was built is looked through
+docs: $(VENV)-docs/.ready
+	OMP_NUM_THREADS=1 $(VENV)-docs/bin/python -m sphinx --quiet --fail-on-warning --keep-going -b html -d build/doctrees docs build/site
+	$(VENV)-docs/bin/python -m pytest --quiet tests/test_site.py
+	@echo "build/site/index.html"
 
 house: $(VENV)/.development
 	$(BIN)/python tools/house.py
 
+picture: $(VENV)/.development
+	OMP_NUM_THREADS=1 $(BIN)/python tools/picture.py
+
 clean:
-	rm -rf $(VENV) $(VENV)-lowest .benchmarks build dist
+	rm -rf $(VENV) $(VENV)-lowest $(VENV)-docs .benchmarks build dist docs/api docs/gallery

@@ -122,7 +122,7 @@ def test_a_model_and_a_score_work_together_or_are_refused_before_a_fit(importanc
     y = 2 * X[:, 0] + 0.1 * rng.standard_normal(40)
     target = target_of(y if task == "regression" else y > 0)
     needs = SCORES[importance].needs
-    fits = {"logistic": "classification", "linear": "regression"}.get(estimator, task) == task
+    fits = {"logistic": "classification", "linear": "regression", "ridge": "regression"}.get(estimator, task) == task
     if not fits or not (needs is None or needs in ESTIMATORS[estimator].offers):
         with pytest.raises(InputError, match="predicts|does not work with"):
             defaults.choose(target, estimator=estimator, importance=importance, rows="in_sample")

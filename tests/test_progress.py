@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from knockoffs import KnockoffSelector, progress
-from knockoffs.progress import showing, stage, track
+from knockoffs.progress import heard, showing, stage, track
 
 
 class Terminal(io.StringIO):
@@ -138,3 +138,34 @@ def test_the_selector_shows_its_progress_if_asked_to(monkeypatch, capsys, verbos
         return
     assert [line for line in told if line in expected[method]] == expected[method]
     assert told[-1] == "comparing knockoffs with features"
+
+
+def test_a_listener_is_told_of_the_outermost_loop_alone():
+    told = []
+    with heard(lambda *step: told.append(step)):
+        stage("fitting")
+        for _ in track([1, 2], "draws"):
+            stage("drawing")
+            list(track([1, 2, 3], "fits"))
+        stage("comparing")
+    loop = [("draws", 0, 2), ("draws", 1, 2), ("draws", 2, 2), ("draws", None, None)]
+    assert told == [("fitting", None, None), *loop, ("comparing", None, None)]
+    told.clear()
+    stage("elsewhere")
+    assert told == []
+
+
+def test_a_loop_that_is_left_early_is_not_waited_for():
+    told = []
+    with heard(lambda *step: told.append(step)):
+        for item in track(range(9), "search"):
+            if item == 2:
+                break
+    assert told[-2:] == [("search", 2, 9), ("search", None, None)]
+
+
+def test_where_nothing_is_done_no_line_is_written(capsys):
+    with showing():
+        stage("")
+        progress._SHOWN.get().say()
+    assert capsys.readouterr().err == ""

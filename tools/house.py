@@ -22,7 +22,7 @@ SOURCE = ROOT / "src"
 # from the ground up; a floor may use its own rooms and those below, never those above
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors",),
-    ("registry", "seeds", "progress"),
+    ("registry", "seeds", "progress", "machine"),
     ("filter", "sampling", "simulate"),
     ("table",),
     ("validity", "features", "response", "datasets"),
@@ -33,7 +33,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("report",),
     ("estimator",),
     ("sums",),
-    ("experiments",),
+    ("experiments", "app"),
     ("commands",),
     ("__main__",),
 )

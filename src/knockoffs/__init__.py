@@ -8,6 +8,7 @@ the list below.
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 _PUBLIC = {
@@ -98,10 +99,15 @@ _PUBLIC = {
     # what can go wrong
     "InputError": "errors",
     "ColumnsError": "errors",
+    "MissingPackageError": "errors",
     "KnockoffWarning": "errors",
 }
 
-__all__ = ["__version__", *_PUBLIC]  # noqa: PLE0604
+_NEED_TORCH = ("NeuralClassifier", "NeuralRegressor", "TorchModel")
+# without PyTorch they are no part of ``import *`` and of ``help``; asked for by name, they say what installs it
+_THERE = [name for name in _PUBLIC if name not in _NEED_TORCH or find_spec("torch") is not None]
+
+__all__ = ["__version__", *_THERE]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:

@@ -3,6 +3,7 @@
 from knockoffs.errors import ColumnsError as ColumnsError
 from knockoffs.errors import InputError as InputError
 from knockoffs.errors import KnockoffWarning as KnockoffWarning
+from knockoffs.errors import MissingPackageError as MissingPackageError
 from knockoffs.estimator import KnockoffSelector as KnockoffSelector
 from knockoffs.features import FAMILIES as FAMILIES
 from knockoffs.features import Family as Family

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, name_some, unknown_option
-from knockoffs.features.source import KnockoffSource, knockoff_source
+from knockoffs.features.source import Fitted, KnockoffSource, knockoff_source
 from knockoffs.importance import SCORES, Score
 from knockoffs.importance.best import BestOf
 from knockoffs.importance.losses import LOSSES
@@ -19,8 +19,10 @@ from knockoffs.importance.statistic import ModelScore
 from knockoffs.registry import find, imported, key_of
 from knockoffs.response import ESTIMATORS, Model, make_estimator, model_of
 from knockoffs.response.task import kind_of
+from knockoffs.table.table import Table
 from knockoffs.table.target import Target
 from knockoffs.table.target_kinds import KINDS_OF_TASK
+from knockoffs.validity.repair import Ways
 
 DEFAULT_FDR = 0.1
 DEFAULT_FEATURE_MODEL = "auto"  # the latent model, which takes any table
@@ -31,6 +33,7 @@ TEST_MODELS = ("best", "lasso", "boosting")  # models of y that conditional test
 IF_EMPTY = ("raise", "best", "empty")  # what transform does where nothing is selected
 BEST = "best"  # the default model of y: of these, the one that predicts held-out rows best
 BEST_OF = ("lasso", "boosting")
+BEST_OF_GROUPS = (*BEST_OF, "ridge")  # for a number; columns of a group share what a lasso gives to one of them
 WIDE = 2  # columns a row, beyond which boosting costs most of the time and hardly ever predicts better
 FEW_ROWS = 100  # a boosted tree needs twenty in a leaf
 BEST_NAMES = (BEST,)
@@ -55,6 +58,7 @@ def choose(
     n_folds: int = 5,
     n_fits: int = 1,
     n_columns: int | None = None,
+    grouped: bool = False,
 ) -> Choice:
     """Statistic by a model of y and its score, with defaults by task where nothing was asked for.
 
@@ -74,6 +78,8 @@ def choose(
         Folds of a cross-fitted score, and fits whose scores are averaged.
     n_columns : int, optional
         Columns of the table, where there are so many that boosting is no candidate.
+    grouped : bool
+        Whether features are groups of columns: then ridge regression is a candidate for a number too.
     """
     notes: dict[str, str] = {}
     name = _name_of(estimator)
@@ -90,9 +96,11 @@ def choose(
         y = target.values if target.weights is None else target.values[target.weights > 0]
         alone = _why_lasso_alone(y, task, score, asked, n_columns or 0)
         if alone is None:
-            lasso, *others = (_model_score(name, task, {}, **options) for name in BEST_OF)
+            names = BEST_OF_GROUPS if grouped and task == "regression" else BEST_OF
+            lasso, *others = (_model_score(name, task, {}, **options) for name in names)
             on_scores = replace(lasso, transform=normal_scores, name=f"{lasso.name} on normal scores")
-            return Choice(BestOf((lasso, *others, on_scores), default_loss(task, lasso.estimator)), notes)
+            favoured = names[-1] if names is BEST_OF_GROUPS else ""
+            return Choice(BestOf((lasso, *others, on_scores), default_loss(task, lasso.estimator), favoured), notes)
         notes["estimator"] = f"estimator='lasso', because {alone}"
         estimator = "lasso"
     statistic = _model_score(estimator, task, notes, **options)
@@ -204,14 +212,24 @@ def _check_loss(score: Score, asked: str, loss: object, task: str) -> None:
         raise InputError(f"loss={loss!r} is not for {task}: use {', '.join(map(repr, fitting))}.")
 
 
-def repairs(asked: KnockoffSource) -> dict[str, KnockoffSource]:
-    """List sources of knockoffs to try one after the other: what was asked for, any table, more classes."""
-    return {
-        "as asked for": asked,
-        "auto": knockoff_source("auto"),
-        "auto with more classes": knockoff_source("auto", {"n_classes": range(4, 21), "criterion": "aic"}),
-        "auto with many classes": knockoff_source("auto", {"n_classes": range(12, 41, 4), "criterion": "aic"}),
+def repair_ways(asked: KnockoffSource) -> Ways:
+    """Other models of the features that a repair may turn to, where what was asked for does not look good."""
+    any_table = knockoff_source("auto")
+    classes = {
+        "the family auto": any_table,
+        "more classes (4 to 20)": knockoff_source("auto", {"n_classes": range(4, 21), "criterion": "aic"}),
+        "many classes (12 to 40)": knockoff_source("auto", {"n_classes": range(12, 41, 4), "criterion": "aic"}),
     }
+    if asked == any_table:
+        del classes["the family auto"]
+
+    def transform(source: KnockoffSource, table: Table, columns: tuple[str, ...]) -> KnockoffSource | None:
+        from knockoffs.features.transformed import Transformed, can_transform
+
+        able = can_transform(source, table, columns)
+        return Transformed(source, able) if able and isinstance(source, Fitted) else None
+
+    return Ways(any_table, classes, transform)
 
 
 def default_importance(model: Model, loss: object) -> str:

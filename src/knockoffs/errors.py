@@ -4,14 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from importlib.util import find_spec
+
+# package that is imported -> its name, and the extra of this package that installs it
+EXTRAS = {
+    "torch": ("PyTorch", "neural"),
+    "matplotlib": ("matplotlib", "plots"),
+    "pandas": ("pandas", "tables"),
+    "polars": ("polars", "tables"),
+    "pyarrow": ("pyarrow", "tables"),
+    "bed_reader": ("bed-reader", "genetics"),
+    "hmmlearn": ("hmmlearn", "hmm"),
+    "tomotopy": ("tomotopy", "topics"),
+    "lightgbm": ("LightGBM", "boosting"),
+    "xgboost": ("XGBoost", "boosting"),
+}
+MOST_KNOWN = 30  # names that are listed
+MOST_COMPARED = 20_000  # among which the nearest is looked for, which takes a second
+MOST_LETTERS = 200  # of a name that nobody can have meant
 
 
 class InputError(ValueError):
     """Input that the procedure cannot use: says what was got and what to do."""
 
 
+class MissingPackageError(InputError, ImportError):
+    """A package that is not installed: names the extra that installs it."""
+
+
 class KnockoffWarning(UserWarning):
     """Something validity or power rests on was changed, or looks wrong."""
+
+
+def require(package: str, what: str, instead: str = "") -> None:
+    """Refuse, before any work, what needs a package that is not installed.
+
+    Parameters
+    ----------
+    package : str
+        A key of ``EXTRAS``.
+    what : str
+        What needs it, in the plural.
+    instead : str
+        What can be done without it.
+    """
+    if find_spec(package) is None:
+        name, extra = EXTRAS[package]
+        raise MissingPackageError(f"{what} need {name}: pip install 'knockoffs[{extra}]'{instead}.")
 
 
 def unknown_option(argument: str, got: object, allowed: Iterable[str]) -> InputError:
@@ -21,9 +60,27 @@ def unknown_option(argument: str, got: object, allowed: Iterable[str]) -> InputE
     importance='swop' is not known. Did you mean 'swap'? Known: 'swap', 'permutation'.
     """
     names = list(allowed)
-    near = get_close_matches(str(got), names, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return InputError(f"{argument}={got!r} is not known.{hint} Known: {', '.join(map(repr, names))}.")
+    known = name_some(names, most=MOST_KNOWN)
+    return InputError(f"{argument}={got!r} is not known.{did_you_mean(got, names)} Known: {known}.")
+
+
+def did_you_mean(got: object, names: Sequence[str]) -> str:
+    """Question for the nearest of some names; empty where none is near, and looked for among the first of very many.
+
+    >>> did_you_mean("agee", ["age", "sex"])
+    " Did you mean 'age'?"
+    """
+    near = get_close_matches(str(got)[:MOST_LETTERS], names[:MOST_COMPARED], n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def installs(package: str) -> str:
+    """Command that installs a package: the extra that brings it, where there is one.
+
+    >>> installs("torch")
+    "pip install 'knockoffs[neural]'"
+    """
+    return f"pip install 'knockoffs[{EXTRAS[package][1]}]'" if package in EXTRAS else f"pip install {package}"
 
 
 def name_some(names: Iterable[object], most: int = 5) -> str:

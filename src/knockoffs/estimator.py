@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
@@ -26,7 +27,7 @@ from knockoffs.defaults import (
     TEST_MODELS,
     Choice,
     choose,
-    repairs,
+    repair_ways,
     task_for,
 )
 from knockoffs.errors import InputError, KnockoffWarning, unknown_option
@@ -35,16 +36,16 @@ from knockoffs.features.source import Brought, KnockoffSource, fills_cells, knoc
 from knockoffs.filter import RULES, check_fdr, check_level, check_offset
 from knockoffs.filter.evidence import WAYS
 from knockoffs.importance.paths.lambda_path import LambdaPath
+from knockoffs.options import check_arguments
 from knockoffs.procedure import Promise, Rule, check_antisymmetric, run_tests, select_from
 from knockoffs.progress import showing
 from knockoffs.registry import find, key_of
-from knockoffs.response.threads import worthwhile_threads
 from knockoffs.seeds import as_generator
 from knockoffs.selection import Selection
 from knockoffs.table.memory import check_memory
 from knockoffs.table.table import MIN_ROWS, Table, names_of, without_columns
 from knockoffs.table.target import Target, as_target
-from knockoffs.validity.repair import Repaired
+from knockoffs.validity.repair import repair
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         labels in their order.
     estimator : str or scikit-learn-style estimator, optional
         Model of y given the features and their knockoffs: "best" (the default) is lasso or boosting, whichever predicts
-        held-out rows better; "lasso", "logistic", "linear", "forest", "boosting", "neural"; or any object with fit and
-        predict.
+        held-out rows better; "lasso", "logistic", "linear", "ridge", "forest", "boosting", "neural"; or any object with
+        fit and predict.
     importance : str or callable, optional
         Importance score of a fitted model; by default the coefficients of a linear model, Swap Integral for trees, and
         Swap for others.
@@ -115,7 +116,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     verdict : bool
         Whether the knockoffs are checked against the features, without a look at y.
     repair : bool
-        Whether other models of the features are tried, in turn, until the knockoffs look good; y is not looked at.
+        Whether the remedies that the verdict names are done in turn, until the knockoffs look good: another kind for a
+        column, normal scores, another family, more classes, a group of columns whose knockoffs are twins, fewer
+        columns. y is not looked at, and the notes say what was done.
     offset : {1, 0}
         1 is knockoff+, which controls the false discovery rate; 0 is knockoff, which controls a modified one.
     rule : {"difference", "signed_maximum"} or callable
@@ -241,6 +244,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         for name in fit_params:
             if name != "sample_weight":
                 raise unknown_option("fit parameter", name, ["sample_weight"])
+        check_arguments(self.get_params(deep=False))
         source = self._source()
         table, notes = read_features(
             source,
@@ -251,18 +255,20 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             min_rows=MIN_ROWS,
         )
         task = task_for(self.task, self.estimator)
-        target = as_target(y, table, task=task, weights=fit_params.get("sample_weight"))
+        target = as_target(y, table, task=task, weights=fit_params.get("sample_weight"), min_rows=MIN_ROWS)
         remedy = "write the table as parquet and use knockoffs.fit_streamed, or take fewer rows."
         check_memory(len(table), len(table.columns), remedy)
+        generator = as_generator(self.random_state)
+        table, source = self._repaired(table, source, generator)
         plan = self._plan(table, target, notes)
         validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
 
         common: dict[str, Any] = {"knockoffs": source, "verdict": self.verdict, "n_jobs": self.n_jobs}
-        common["rng"] = as_generator(self.random_state)
+        common["rng"] = generator
         self._generator = deepcopy(common["rng"])  # as it was: lambda paths follow the same draw
-        with showing(bool(self.verbose)), worthwhile_threads(table.X.size):
+        with showing(bool(self.verbose)):
             if plan.method == "conditional_test":
-                model, fdr = self.test_model, plan.promise.fdr
+                model, fdr = self._test_model(), plan.promise.fdr
                 selection = run_tests(table, target, estimator=model, fdr=fdr, notes=plan.notes, **common)
             else:
                 selection = select_from(
@@ -276,10 +282,15 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
                 )
         return self._keep(selection, table, target, names_of(X))
 
-    @property
-    def test_model(self) -> object:
+    def _test_model(self) -> object:
         """Model of y of the conditional tests."""
         return "best" if self.estimator is None else self.estimator
+
+    def _repaired(self, table: Table, source: KnockoffSource, generator: Generator) -> tuple[Table, KnockoffSource]:
+        """Table and P^X after the remedies of a verdict, where they are asked for."""
+        if not self.repair or self.knockoffs is not None:
+            return table, source
+        return repair(table, source, repair_ways(source), rng=generator.spawn(1)[0], n_jobs=self.n_jobs)
 
     def _plan(self, table: Table, target: Target, notes: Mapping[str, str]) -> Plan:
         """Settle what was not asked for, and check the rest, before the work."""
@@ -293,6 +304,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             n_folds=_count(self.n_folds, "n_folds", 2),
             n_fits=_count(self.n_fits, "n_fits", 1),
             n_columns=len(table.columns),
+            grouped=table.grouped,
         )
         rule = self.rule if callable(self.rule) else find(RULES, "rule", str(self.rule))
         n_draws = _count(self.n_draws, "n_draws", 1)
@@ -421,8 +433,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     def _source(self) -> KnockoffSource:
         if self.knockoffs is not None:
             return Brought(self.knockoffs)
-        asked = knockoff_source(self.feature_model, self.feature_model_options)
-        return Repaired(repairs(asked)) if self.repair else asked
+        return knockoff_source(self.feature_model, self.feature_model_options)
 
     def _method(
         self, table: Table, target: Target, fdr: float, offset: int, n_draws: int

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
+
+from knockoffs.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,12 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("offset", 1, "1 (knockoff+) or 0, which does not hold the false discovery rate.", int, where=PROMISED),
     Option("verdict", True, "Check the knockoffs against the features, without a look at the target.", bool),
-    Option("repair", False, "Try other models of the features until the knockoffs look good.", bool),
+    Option(
+        "repair",
+        False,
+        "Do what the verdict advises, without a look at the target, until the knockoffs look good.",
+        bool,
+    ),
     # P^X
     Option(
         "feature_model",
@@ -266,7 +274,36 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("verbose", False, "Show progress, as the commands always do.", bool, where=("selector",)),
 )
+NAMES_ONLY = ("rows", "task", "method", "level")  # no object stands for these
 NOT_RECORDED = ("report", "report_paths", "jobs")  # the answer does not depend on them
+
+
+def check_arguments(given: Mapping[str, Any]) -> None:
+    """Refuse arguments of the selector that are of another type, before any work.
+
+    Objects may stand for names where the selector takes them (a model, a score, a rule), so those are not looked at.
+
+    >>> check_arguments({"kinds": ["ordinal"]})
+    Traceback (most recent call last):
+    knockoffs.errors.InputError: kinds=['ordinal']: expected a mapping, for instance {'name': value}, or None.
+    """
+    for option in options_of("selector").values():
+        name = option.parameter or option.name
+        if name not in given or given[name] is None:
+            continue
+        value, wanted = given[name], ""
+        if option.kind is dict and not isinstance(value, Mapping):
+            wanted = "a mapping, for instance {'name': value}, or None"
+        elif option.kind is bool and type(value).__name__ not in ("bool", "bool_"):
+            wanted = "True or False"
+        elif option.kind is list and (isinstance(value, bytes) or not isinstance(value, Iterable)):
+            wanted = "names of columns, or None"
+        elif name in NAMES_ONLY and not isinstance(value, str):
+            wanted = f"one of {', '.join(map(repr, option.known()))}" if option.known else "a name"
+        elif name == "n_jobs" and (isinstance(value, bool) or not isinstance(value, Integral) or value == 0):
+            wanted = "a whole number that is not 0 (-1 stands for all cores), or None"
+        if wanted:
+            raise InputError(f"{name}={value!r}: expected {wanted}.")
 
 
 def options_of(face: str) -> dict[str, Option]:

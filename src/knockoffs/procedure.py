@@ -21,6 +21,7 @@ from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.importance.paths.moves import Fake
 from knockoffs.importance.scores import NamedScores, Scores, mean_of
 from knockoffs.importance.statistic import ModelScore, Scored, Statistic
+from knockoffs.machine.threads import threads_by_table
 from knockoffs.progress import stage, track
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler
@@ -107,6 +108,7 @@ class Promise:
     level: str = "fixed"
 
 
+@threads_by_table
 def select_from(
     table: Table,
     target: Target,
@@ -176,6 +178,7 @@ def select_by_tests(
     return run_tests(table, as_target(y, table), knockoffs=knockoffs, estimator=estimator, fdr=fdr, **rest)
 
 
+@threads_by_table
 def run_tests(
     table: Table,
     target: Target,
@@ -299,6 +302,7 @@ def check_antisymmetric(rule: Rule) -> None:
         )
 
 
+@threads_by_table
 def follow_lambda(
     X: object,
     y: object,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from threading import Event, Thread
 from typing import TypeVar
 
 T = TypeVar("T")
+Listener = Callable[[str, int | None, int | None], None]  # what is being done, how many of it are done, of how many
 PATIENCE = 2.0  # seconds before a bar appears
 BETWEEN = 30.0  # seconds from line to line, where there is no terminal
 
@@ -18,14 +19,25 @@ BETWEEN = 30.0  # seconds from line to line, where there is no terminal
 class Progress:
     """What is being done, since when, and whether a bar shows it already."""
 
-    def __init__(self) -> None:
+    def __init__(self, listener: Listener | None = None) -> None:
         self.start = time.monotonic()
         self.doing = "at work"
-        self.terminal = sys.stderr is not None and sys.stderr.isatty()
+        self.listener = listener
+        self.terminal = listener is None and sys.stderr is not None and sys.stderr.isatty()
         self.bar = False
 
+    def at(self, label: str, done: int | None = None, total: int | None = None, left: float | None = None) -> None:
+        """Note what is being done, and how many seconds it will take yet."""
+        of = "" if total is None else f" of {total}"
+        more = "" if left is None else f", about {_clock(left)} to go"
+        self.doing = label if done is None else f"{label}: {done}{of} done{more}"
+        if self.listener is not None:
+            self.listener(label, done, total)
+
     def say(self) -> None:
-        """Write one line to standard error; where nobody listens the work goes on."""
+        """Write one line to standard error, if there is something to say; where nobody listens the work goes on."""
+        if not self.doing:
+            return
         with suppress(OSError, ValueError, AttributeError):
             print(f"{self.doing}, after {_clock(time.monotonic() - self.start)}", file=sys.stderr, flush=True)
 
@@ -61,11 +73,29 @@ def showing(asked: bool = True) -> Iterator[None]:
         _SHOWN.reset(token)
 
 
+@contextmanager
+def heard(listener: Listener) -> Iterator[None]:
+    """Hand the progress of the work inside to a listener, and show nothing.
+
+    >>> with heard(print):
+    ...     found = list(track([1, 2], "counting"))
+    counting 0 2
+    counting 1 2
+    counting 2 2
+    counting None None
+    """
+    token = _SHOWN.set(Progress(listener))
+    try:
+        yield
+    finally:
+        _SHOWN.reset(token)
+
+
 def stage(label: str) -> None:
-    """Say what is being done from now on."""
+    """Say what is being done from now on, "" for nothing; a listener is told of the outermost loop alone."""
     progress = _SHOWN.get()
-    if progress is not None:
-        progress.doing = label
+    if progress is not None and not (progress.listener and progress.bar):
+        progress.at(label)
 
 
 def track(items: Iterable[T], label: str, *, total: int | None = None) -> Iterator[T]:
@@ -92,13 +122,18 @@ def track(items: Iterable[T], label: str, *, total: int | None = None) -> Iterat
     if progress.terminal:
         yield from _with_bar(items, label, total, progress)
         return
-    of, start = "" if total is None else f" of {total}", time.monotonic()
-    for done, item in enumerate(items):
-        pace = (time.monotonic() - start) / max(done, 1)
-        left = f", about {_clock(pace * (total - done))} to go" if total is not None and done else ""
-        progress.doing = f"{label}: {done}{of} done{left}"
-        yield item
-    progress.doing = f"{label}: done"
+    done, progress.bar, start = 0, progress.listener is not None, time.monotonic()
+    try:
+        for item in items:
+            left = (time.monotonic() - start) / done * (total - done) if done and total is not None else None
+            progress.at(label, done, total, left)
+            yield item
+            done += 1
+        progress.at(label, done, total)
+    finally:  # also where whoever asks for the items has had enough of them
+        progress.bar = False
+        if progress.listener is not None:
+            progress.at(label)
 
 
 def _with_bar(items: Iterable[T], label: str, total: int | None, progress: Progress) -> Iterator[T]:

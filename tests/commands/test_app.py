@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -86,6 +87,62 @@ def test_help_names_every_command_and_exits_with_0():
     assert result.returncode == 0
     for command in ("select", "test", "check", "rerun", "sample", "path", "reproduce", "demo"):
         assert f"  {command} " in result.stdout
+
+
+COMMANDS = [command.name or command.callback.__name__ for command in cli.app.registered_commands]
+
+
+def examples_of(text):
+    """Calls that a help shows before its options, without the name of the program."""
+    return re.findall(r"(?:^|  )  knockoffs ([a-z].*)$", text.partition("Options:")[0], re.MULTILINE)
+
+
+def test_the_help_shows_every_command_by_what_one_wants_with_a_call(capsys):
+    run("--help")
+    calls = examples_of(capsys.readouterr().out)
+    assert sorted(call.split()[0] for call in calls) == sorted(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_a_command_shows_calls_whose_options_it_has(command, capsys):
+    run(command, "--help")
+    text = capsys.readouterr().out
+    calls = examples_of(text)
+    assert calls and all(call.split()[0] == command for call in calls)
+    options = text[text.index("Options:") :]
+    for flag in re.findall(r"--[a-z-]+", " ".join(calls)):
+        assert re.search(rf"^  {flag}\b", options, re.MULTILINE), flag
+
+
+@pytest.mark.parametrize(
+    ("arguments", "extra"),
+    [
+        (("select", "nowhere.csv", "--target", "y", "--estimator", "neural"), "neural"),
+        (("reproduce", "fig2", "--quick"), "plots"),
+        (("path", "nowhere.csv", "--target", "y", "--column", "x"), "plots"),
+    ],
+)
+def test_a_missing_extra_is_named_before_any_work(arguments, extra, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("knockoffs.errors.find_spec", lambda name: None)
+    run(*arguments, status=1)
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 1
+    assert told[0].endswith((f"pip install 'knockoffs[{extra}]'.", "or write the numbers, --out FILE.csv."))
+    assert f"knockoffs[{extra}]" in told[0]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_package_that_turns_out_to_be_missing_ends_in_a_sentence(capsys, monkeypatch):
+    def work(*arguments, **options):
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+    monkeypatch.setattr(cli, "app", work)
+    run("demo", status=1)
+    assert (
+        capsys.readouterr().err
+        == "knockoffs: this needs torch, which is not installed: pip install 'knockoffs[neural]'.\n"
+    )
 
 
 def test_no_command_shows_the_help_and_exits_with_2():

@@ -1,5 +1,7 @@
 """``knockoffs path``: the path is that of the selection, its pictures open, and a path to nowhere is refused."""
 
+import sys
+
 import numpy as np
 import polars as pl
 import pytest
@@ -116,7 +118,7 @@ def test_a_loss_of_the_other_task_is_refused(table, tmp_path, capsys):
 
 
 def test_without_matplotlib_the_extra_is_named(table, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(cli_path, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     options = ("--target", "y", "--drop", "kind", "--column", "x0", *GAUSSIAN)
     run("path", table, *options, "--out", tmp_path / "p.png", status=1)
     assert "pip install 'knockoffs[plots]'" in capsys.readouterr().err

@@ -19,7 +19,7 @@ from knockoffs.experiments import (
     schematic,
 )
 from knockoffs.experiments.repetitions import FIVE, Prepared, Training, score_batch, statistics
-from knockoffs.experiments.runner import Context, save_figure
+from knockoffs.experiments.runner import Context, figure_contents
 
 DATA = Path(os.environ.get("KNOCKOFFS_DATA") or Path(__file__).parents[3] / "shared" / "data")
 needs_data = pytest.mark.skipif(not (DATA / "bank").is_dir(), reason="the data folder is not there")
@@ -34,10 +34,11 @@ def context(tmp_path):
 
 
 def opens(tmp_path, figure):
-    save_figure(tmp_path / "figure", figure)
+    contents = figure_contents(figure)
+    (tmp_path / "figure.png").write_bytes(contents[".png"])
     image = imread(tmp_path / "figure.png")
     assert image.shape[0] > 300 and image.shape[1] > 300 and image[..., :3].std() > 0.01
-    assert "<svg" in (tmp_path / "figure.svg").read_text()[:2000]
+    assert "<svg" in contents[".svg"][:2000].decode()
     return True
 
 

@@ -3,7 +3,7 @@ import pytest
 
 from knockoffs.experiments import verdict_excess, verdict_study
 from knockoffs.experiments.runner import Context
-from knockoffs.experiments.verdict_study import CASES, CHECKS, Config
+from knockoffs.experiments.verdict_study import CASES, CHECKS, Config, Judged
 
 
 def test_rates_of_the_words(tmp_path):
@@ -22,7 +22,8 @@ def test_rates_of_the_words(tmp_path):
 
 @pytest.mark.parametrize("case", CASES)
 def test_every_case_is_a_pair(case, rng):
-    pair = CASES[case](150, rng)
+    made = CASES[case](150, rng)
+    pair = made.pair if isinstance(made, Judged) else made
     assert len(pair) == 150
     assert pair.X.shape == pair.X_tilde.shape
     assert np.isfinite(pair.stacked).all()

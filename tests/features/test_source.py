@@ -16,7 +16,8 @@ from knockoffs.features.gaussian import fit_gaussian
 from knockoffs.features.hidden_markov import fit_hidden_markov
 from knockoffs.features.latent.fit import fit_latent
 from knockoffs.features.naive_bayes import fit_naive_bayes
-from knockoffs.features.source import Fitted, knockoff_source
+from knockoffs.features.source import Fitted, Given, knockoff_source
+from knockoffs.procedure import check_swaps
 from knockoffs.registry import imported
 from knockoffs.sampling.pair import Pair
 
@@ -200,3 +201,40 @@ def test_a_given_law_takes_missing_cells_where_it_can_draw_them():
     assert knockoff_source(latent).read(holes).missing
     assert KnockoffSelector(feature_model=latent).__sklearn_tags__().input_tags.allow_nan
     assert not KnockoffSelector(feature_model=fit_gaussian(X)).__sklearn_tags__().input_tags.allow_nan
+
+
+# ---- groups of a chain -----------------------------------------------------------------------------------------------
+
+
+def chain_rows(n=300, p=12):
+    rng = np.random.default_rng(5)
+    H = rng.integers(2, size=(n, 1)) * np.ones(p, dtype=int)
+    for j in range(1, p):
+        H[:, j] = np.where(rng.random(n) < 0.9, H[:, j - 1], rng.integers(2, size=n))
+    return np.where(rng.random((n, p)) < 0.95, H, 1 - H).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("groups", "expected"),
+    [([0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3], [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]), ([0, 1] * 6, list(range(12)))],
+    ids=["neighbours", "not together"],
+)
+def test_a_chain_is_copied_in_the_groups_of_the_table(groups, expected):
+    """A model that is fitted, and one that is known; a group that is not together is several stretches."""
+    X, rng = chain_rows(), np.random.default_rng(0)
+    fitted = knockoff_source("hmm", {"n_states": 2, "n_starts": 1})
+    table = fitted.read(X).with_groups(groups)
+    settled = fitted(table, rng=rng)
+    given = Given(settled.model)
+    for found in (settled, given(given.read(X).with_groups(groups), rng=rng)):
+        assert found.sampler.feature_of.tolist() == expected
+        np.testing.assert_array_equal(check_swaps(found.sampler.feature_of, table.feature_of), table.feature_of)
+    assert fitted(fitted.read(X), rng=rng).sampler.feature_of.tolist() == list(range(12))
+
+
+def test_automatic_groups_of_a_chain_are_of_neighbours():
+    X = chain_rows()
+    for source in (knockoff_source("hmm"), knockoff_source("fastphase", {"prefix": "x"})):
+        table = source.read(X).with_groups("auto")
+        assert table.ordered and table.grouped and (np.diff(table.feature_of) >= 0).all()
+    assert not knockoff_source("gaussian").read(X).ordered

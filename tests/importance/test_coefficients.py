@@ -108,3 +108,43 @@ def test_a_copied_feature_has_W_zero():
     X_tilde[:, 0] = X[:, 0]
     W = W_of(LassoPathCV(random_state=0), X, X_tilde, y)
     assert W[0] == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_slopes_are_the_scores_with_the_sign_of_the_coefficients(name):
+    model, n_classes = MODELS[name]
+    X, X_tilde, y = table(n_classes)
+    fitted = model.fit(np.hstack([X, X_tilde]), y)
+    scores = coefficient_magnitude(fitted, X, X_tilde, y, feature_of=np.arange(6))
+    if n_classes == 3:
+        assert scores.slopes is None
+        return
+    np.testing.assert_allclose(np.abs(scores.slopes), [scores.Z, scores.Z_tilde])
+    np.testing.assert_array_equal(np.sign(scores.slopes).ravel(), np.sign(np.ravel(fitted.coef_)))
+    assert (np.sign(scores.slopes[0, :2]) == [1, -1]).all()  # of "low" and "mid" the larger word is "mid"
+    S = np.array([True, False, True, False, False, True])
+    np.testing.assert_array_equal(scores.swap(S).swap(S).slopes, scores.slopes)
+    np.testing.assert_array_equal(scores.swap(S).slopes[0, S], scores.slopes[1, S])
+    grouped = coefficient_magnitude(fitted, X, X_tilde, y, feature_of=np.array([0, 1, 2, 3, 4, 4]))
+    assert np.isnan(grouped.slopes[:, 4]).all() and np.isfinite(grouped.slopes[:, :4]).all()
+
+
+def test_a_selection_knows_the_direction_of_its_features_and_the_report_shows_it():
+    """Columns are swapped at random before the fit, and the slopes back after it: all twelve signs are right."""
+    from knockoffs import KnockoffSelector
+    from knockoffs.report.facts import arrow
+    from knockoffs.report.write import facts_of
+
+    rng = np.random.default_rng(0)
+    X, signs = rng.standard_normal((400, 15)), np.resize([1.0, -1.0], 12)
+    y = X[:, :12] @ signs + rng.standard_normal(400)
+    for n_draws in (1, 3):
+        options = {"estimator": "lasso", "feature_model": "gaussian", "verdict": False, "random_state": 0}
+        selector = KnockoffSelector(0.1, n_draws=n_draws, method="knockoffs", **options).fit(X, y)
+        slopes = selector.scores_.slopes[0]
+        np.testing.assert_array_equal(np.sign(slopes[:12]), signs)
+        facts = facts_of(selector)
+        assert facts.headings["effect"] == "in the model"
+        assert facts.cells(0)[list(facts.headings).index("effect") - 2] == arrow(slopes[0])
+    forest = KnockoffSelector(0.1, method="knockoffs", **{**options, "estimator": "boosting"}).fit(X, y)
+    assert forest.scores_.slopes is None and "effect" not in facts_of(forest).headings

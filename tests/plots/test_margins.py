@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 from knockoffs.plots.margins import MOST_BARS, OTHERS, margin, strongest_pairs
 from knockoffs.table.columns import Column
@@ -29,3 +30,14 @@ def test_the_nearest_columns_are_found_by_ranks(rng):
     X = np.column_stack([x, rng.standard_normal(500), np.exp(3 * x), np.ones(500), -x + rng.standard_normal(500)])
     assert strongest_pairs(X, 0) == [2, 4]
     assert strongest_pairs(X[:, :1], 0) == []
+
+
+def test_whole_numbers_are_counted_alike_in_every_interval():
+    x = np.repeat(np.arange(20, 81), 10).astype(float)
+    found = margin(x, x[::-1])
+    widths = np.diff(found.edges)
+    assert (widths == widths[0]).all() and widths[0] == int(widths[0])
+    assert (found.edges % 1 == 0.5).all()
+    assert found.shares.sum(axis=1).tolist() == pytest.approx([1, 1])
+    inner = found.shares[0, 1:-1]
+    assert inner.max() == pytest.approx(inner.min())  # even shares stay even

@@ -77,7 +77,7 @@ class Browser:
         return json.loads(message)
 
     def open(self, path, *, width=900, height=900, dark=False, scripts=True):
-        """Open a file and wait until it is there."""
+        """Open a file, or an address, and wait until it is there."""
         self.events.clear()
         self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
         self.call(
@@ -85,7 +85,7 @@ class Browser:
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", media="", features=[scheme])
-        self.call("Page.navigate", url=path.resolve().as_uri())
+        self.call("Page.navigate", url=path if isinstance(path, str) else path.resolve().as_uri())
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
             self.events.append(self._read(60))
 
@@ -95,6 +95,13 @@ class Browser:
         if "exceptionDetails" in answer:
             raise RuntimeError(answer["exceptionDetails"])
         return answer["result"].get("value")
+
+    def until(self, condition, seconds=60):
+        """Wait until a JavaScript expression holds in the page."""
+        end = time.monotonic() + seconds
+        while not self.run(f"!!({condition})"):
+            assert time.monotonic() < end, f"{condition} does not come true"
+            time.sleep(0.1)
 
     def enter(self, name, value):
         """Give an input a value, as a user does."""

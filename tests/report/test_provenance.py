@@ -1,9 +1,15 @@
 """The command on the page is one that the program understands, and gives the parameters back."""
 
+import json
 import shlex
+import shutil
+import subprocess
+import sys
+
+import pytest
 
 from knockoffs.options import NOT_RECORDED, options_of
-from knockoffs.report.provenance import command_of, python_of
+from knockoffs.report.provenance import command_of, python_of, python_of_file
 
 
 def test_the_command_gives_the_same_parameters(monkeypatch):
@@ -33,3 +39,24 @@ def test_python_lines_run():
     selector = KnockoffSelector(fdr=0.05, feature_model="gaussian", drop=["a" * 900], random_state=4)
     made = eval(python_of(selector).split("\n")[-1].removesuffix(".fit(X, y)"), {"KnockoffSelector": KnockoffSelector})
     assert made.get_params() == selector.get_params()
+
+
+def test_python_lines_of_a_file_name_the_seed_also_where_it_is_the_default():
+    lines = python_of_file({"target": "y", "fdr": 0.1, "seed": 0, "drop": [], "n_draws": 1}, "t.csv")
+    assert "KnockoffSelector(fdr=0.1, random_state=0).fit(X, y)" in lines
+
+
+def test_a_command_shows_what_cannot_be_seen_and_runs_with_it():
+    names = ["a\nb", "it's", "bell\x07", "\u202ex", "back\\slash\t'q'", "é"]
+    command = command_of({"target": names[0], "drop": names[1:]}, "t.csv")
+    assert command.isprintable()
+    if shutil.which("bash") is None:
+        pytest.skip("the line is for bash")
+    listed = f"{sys.executable} -c 'import sys, json; print(json.dumps(sys.argv[1:]))'"
+    done = subprocess.run(
+        ["bash", "-c", command.replace("knockoffs", listed, 1)], capture_output=True, text=True, check=True
+    )
+    expected = ["select", "t.csv", "--target", names[0]]
+    for name in names[1:]:
+        expected += ["--drop", name]
+    assert json.loads(done.stdout) == expected

@@ -57,8 +57,8 @@ def in_memory(frame, sampled_rows=SAMPLED, at=stream_at, swap=True):
     X, y = frame.drop("y").to_numpy(), frame["y"].to_numpy()
     n = len(y)
     rng = np.random.default_rng(3)
-    streams = Streams(*rng.spawn(4))
     sampled = np.sort(rng.spawn(1)[0].choice(n, sampled_rows, replace=False)) if sampled_rows < n else np.arange(n)
+    streams = Streams(*rng.spawn(4))
     table = read_table(X[sampled])
     sampler = knockoff_source("gaussian")(table, rng=streams.fit).sampler
     draw, _, _ = streams.draws(1)[0].spawn(3)
@@ -267,7 +267,6 @@ def test_labels_that_the_sample_does_not_have_are_missing_cells(tmp_path):
     frame = mixed()
     colour = frame["colour"].to_numpy().copy()
     rng = np.random.default_rng(3)
-    rng.spawn(4)
     sampled = rng.spawn(1)[0].choice(len(frame), 500, replace=False)
     odd = np.setdiff1d(np.arange(len(frame)), sampled)[:3]
     colour[odd] = "ultraviolet"
@@ -391,7 +390,6 @@ def test_a_class_that_the_sample_lacks(tmp_path):
     frame = mixed().drop("number", "binary", "counted", "weight")
     classes = frame["classes"].to_numpy().copy()
     rng = np.random.default_rng(3)
-    rng.spawn(4)
     sampled = rng.spawn(1)[0].choice(len(frame), 500, replace=False)
     classes[np.setdiff1d(np.arange(len(frame)), sampled)[:2]] = "rare"
     frame.with_columns(classes=pl.Series(classes)).write_parquet(tmp_path / "a.parquet")

@@ -1,7 +1,14 @@
 import numpy as np
 
 from knockoffs.sampling.pair import Pair
-from knockoffs.validity.rows import check_order, check_repeats, lag_one, nearest, repeated_by_rows, sorted_columns
+from knockoffs.validity.rows import (
+    check_order,
+    check_repeats,
+    lag_correlation,
+    nearest,
+    repeated_by_rows,
+    sorted_columns,
+)
 from knockoffs.validity.scores import link_scores
 
 
@@ -12,10 +19,11 @@ def test_nearest_against_brute_force(rng):
     np.testing.assert_array_equal(nearest(M), distance.argmin(axis=1))
 
 
-def test_lag_one_by_hand():
+def test_lags_by_hand():
     x = np.array([1.0, -1.0, 1.0, -1.0])
-    assert lag_one(x[:, None]).tolist() == [-0.75]
-    assert np.isnan(lag_one(np.ones((4, 1)))).all()
+    assert lag_correlation(x[:, None], 1).tolist() == [-0.75]
+    assert lag_correlation(x[:, None], 2).tolist() == [0.5]
+    assert np.isnan(lag_correlation(np.ones((4, 1)), 1)).all()
 
 
 def test_columns_of_many_values_in_order_are_sorted():
@@ -49,3 +57,14 @@ def test_the_column_whose_order_shows_is_named(rng):
     check = check_order(pair, link_scores(pair, ("continuous",) * 3), "abc")
     assert check.p_value < 1e-6
     assert check.columns == ("b",)
+
+
+def test_rows_that_are_like_one_some_steps_before_are_told(rng):
+    """Ten rooms, one after the other at each hour: the row before is another room's."""
+    X = rng.standard_normal((400, 12))
+    for i in range(10, 400):
+        X[i] = 0.7 * X[i - 10] + 0.71 * X[i]
+    pair = Pair(X, rng.standard_normal((400, 12)), np.arange(12))
+    check = check_order(pair, link_scores(pair, ("continuous",) * 12), "abcdefghijkl")
+    assert check.p_value < 1e-6
+    assert "Rows are like the row 10 before them (correlation 0." in check.sentence

@@ -19,13 +19,12 @@ from knockoffs.commands.declare import with_options
 from knockoffs.commands.interrupt import interrupt_once
 from knockoffs.commands.output import UnprintedError, prepare_streams, put, say, show, spoken_warnings
 from knockoffs.errors import printable
-from knockoffs.progress import showing
+from knockoffs.progress import showing, stage
 
 STOPPED = 130  # status of a program that was ended by Ctrl-C
 
 app = typer.Typer(
     name="knockoffs",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -43,7 +42,7 @@ Parameters = dict[str, Any]
 def main(arguments: list[str] | None = None) -> None:
     """Run the program and end it with status 0, 1 for bad data or 2 for a bad call."""
     prepare_streams()
-    from knockoffs.errors import InputError
+    from knockoffs.errors import EXTRAS, InputError, installs
 
     click_exception = typer.BadParameter.__mro__[2]  # typer brings its own copy of click, or uses the real one
     try:
@@ -54,9 +53,6 @@ def main(arguments: list[str] | None = None) -> None:
     except InputError as error:
         fail(str(error), 1)
     except click_exception as error:  # type: ignore[misc]
-        if type(error).__name__ == "NoArgsIsHelpError":  # no command was named
-            say_lines(error.format_message())
-            sys.exit(2)
         fail(error.format_message(), 2)
     except (typer.Abort, KeyboardInterrupt):
         fail("stopped; files that were not finished are not there, older ones are as they were.", STOPPED)
@@ -68,6 +64,10 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(1)
     except OSError as error:
         fail(f"{error.filename or 'reading or writing'}: {error.strerror or error}.", 1)
+    except ModuleNotFoundError as error:
+        if error.name not in EXTRAS:
+            raise
+        fail(f"this needs {error.name}, which is not installed: {installs(error.name)}.", 1)
     except MemoryError:
         fail("this does not fit into memory: use fewer rows or columns.", 1)
     sys.exit(status if isinstance(status, int) else 0)
@@ -94,13 +94,31 @@ def print_version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def every_command(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Select the features that matter given all the others, with the false discovery rate held at a level."""
+    """Select the features that matter given all the others, with the false discovery rate held at a level.
+
+    \b
+    What do you want?
+      See how it works                knockoffs demo
+      What does my table hold?        knockoffs check table.csv --drop y
+      Which features matter for y?    knockoffs select table.csv --target y --report report.html
+      A p-value for every feature     knockoffs test table.csv --target y
+      The same answer again           knockoffs rerun results/selection.json table.csv
+      Knockoffs, to use elsewhere     knockoffs sample table.csv --drop y --out knockoffs.csv
+      What a feature does to W        knockoffs path table.csv --target y --column age
+      The figures of the paper        knockoffs reproduce fig2 --quick
+    \b
+    knockoffs COMMAND --help says more of each.
+    """
+    if context.invoked_subcommand is None:
+        say_lines(context.get_help())
+        raise typer.Exit(2)
 
 
 # ---- commands ----------------------------------------------------------------------------------------------------
@@ -109,14 +127,28 @@ def every_command(
 @app.command()
 @with_options("select")
 def select(table: TableFile, parameters: Parameters, out: OutFolder = None, force: Force = False) -> None:
-    """Select the features of a table that matter for its target."""
+    """Select the features of a table that matter for its target.
+
+    \b
+    knockoffs select table.csv --target y
+    knockoffs select table.csv --target y --fdr 0.05 --out results --report report.html
+    knockoffs select table.parquet --target y --drop id,date --kind grade=ordinal --groups auto
+    knockoffs select table.csv --target y --draws 5 --level post-hoc --jobs -1
+    """
     run_select(table, parameters, out, force)
 
 
 @app.command()
 @with_options("select")
 def test(table: TableFile, parameters: Parameters, out: OutFolder = None, force: Force = False) -> None:
-    """Give every feature a p-value, by drawing it anew given all the others; for tables of few columns too."""
+    """Give every feature a p-value; for tables of few columns too.
+
+    Each is drawn anew given all the others, many times, and compared with the draws.
+
+    \b
+    knockoffs test table.csv --target y
+    knockoffs test table.csv --target y --fdr 0.05 --out results
+    """
     if parameters["method"] == "knockoffs":
         raise bad_call("--method knockoffs: knockoffs give no p-values; use knockoffs select.")
     run_select(table, {**parameters, "method": "conditional_test"}, out, force)
@@ -162,9 +194,14 @@ def ghost(
 @app.command()
 @with_options("check")
 def check(table: TableFile, parameters: Parameters) -> None:
-    """Say what the columns hold, and whether knockoffs of the table can be told from it; no target is needed.
+    """Say what the columns hold, and whether knockoffs can be told.
 
-    With --knockoffs, of knockoffs that were made elsewhere.
+    Could knockoffs of the table be told from it? No target is needed. With --knockoffs, of knockoffs that were made
+    elsewhere.
+
+    \b
+    knockoffs check table.csv --drop y
+    knockoffs check table.csv --drop y --knockoffs mine.csv
     """
     check_feature_model(parameters["feature_model"])
     from knockoffs.commands.check import run_check
@@ -181,7 +218,11 @@ def rerun(
     force: Force = False,
     jobs: Jobs = None,
 ) -> int:
-    """Run a selection again: the same answer, or what differs."""
+    """Run a selection again: the same answer, or what differs.
+
+    \b
+    knockoffs rerun results/selection.json table.csv
+    """
     from knockoffs.commands.work import check_out, run_selection, save
     from knockoffs.record import differences, read_selection
 
@@ -226,7 +267,12 @@ def sample(
     fresh: Annotated[bool, typer.Option("--fresh", help="Of a .bed: do not go on with a stopped run.")] = False,
     force: Force = False,
 ) -> None:
-    """Draw knockoffs of a table, in the format that came in."""
+    """Draw knockoffs of a table, in the format that came in.
+
+    \b
+    knockoffs sample table.csv --drop y --out knockoffs.csv
+    knockoffs sample chr21.bed --fastphase hmm_chr21 --out knockoffs_chr21.bed
+    """
     genotypes, family = table.suffix.lower() == ".bed", parameters["feature_model"]
     if family == "auto" and (genotypes or fastphase is not None):
         family = "fastphase"
@@ -268,6 +314,10 @@ def path(
     """Draw the lambda path of some columns.
 
     W, as the columns move from their values (0) through their fakes (1) and beyond.
+
+    \b
+    knockoffs path table.csv --target y --column age --column weight --out path.png
+    knockoffs path table.csv --target y --column age --out path.csv
     """
     jobs = parameters.pop("jobs")
     parameters |= {"fake": fake, "lambda_range": lambda_range, "n_lams": points}
@@ -309,14 +359,20 @@ def reproduce(
     archive: Annotated[Path | None, typer.Option(help="Zip file for all tables, figures and records.")] = None,
     force: Force = False,
 ) -> None:
-    """Reproduce the paper's figures and tables."""
+    """Reproduce the paper's figures and tables.
+
+    \b
+    knockoffs reproduce --list
+    knockoffs reproduce fig2 --quick
+    knockoffs reproduce all --jobs -1 --data folder --archive results.zip
+    """
     from knockoffs.errors import unknown_option
     from knockoffs.experiments import EXPERIMENTS, STUDIES, describe, run_experiment
 
     if list_names:
         for key in (*EXPERIMENTS, *STUDIES):
-            put(f"{key:<11} {describe(key)}")
-        put(f"{'all':<11} {', '.join(EXPERIMENTS)}")
+            put(f"{key:<14} {describe(key)}")
+        put(f"{'all':<14} {', '.join(EXPERIMENTS)}")
         return
     if name is None:
         raise bad_call("name a figure or table, or all; --list lists them.")
@@ -333,9 +389,51 @@ def reproduce(
     if archive is not None and archive.exists():
         check_output(archive, force=force)
     for written in run_experiment(
-        name, quick=quick, device=device, out=out, seed=seed, n_jobs=jobs, data_folder=data, archive=archive
+        name,
+        quick=quick,
+        device=device,
+        out=out,
+        seed=seed,
+        n_jobs=jobs,
+        data_folder=data,
+        archive=archive,
+        force=force,
     ):
         say(f"wrote {written}")
+
+
+@app.command("app")
+def open_page(
+    port: Annotated[int, typer.Option(help="Port of this machine; 0 takes a free one.", min=0, max=65535)] = 0,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
+    max_size: Annotated[float, typer.Option(help="Largest table that is taken, in MB.", min=0.001)] = 200.0,
+    at_once: Annotated[int | None, typer.Option(help="Selections at a time; half of the cores.", min=1)] = None,
+    keep: Annotated[
+        Path | None, typer.Option(help="Folder in which the files of every selection are kept; else nothing is.")
+    ] = None,
+) -> None:
+    """Open a page in the browser: drop a table, look at its columns, run, read the report.
+
+    It runs on this machine alone. Ctrl-C ends it, and nothing is left on disk.
+    """
+    from knockoffs.app.serve import check_extra, serve
+
+    check_extra()
+    from knockoffs.commands.page import select_for_page
+    from knockoffs.table.writer import check_place
+
+    if keep is not None:
+        check_place(keep, make=True)
+    stage("")  # to wait for the user is no work
+    serve(
+        select_for_page,
+        port=port,
+        most_bytes=int(max_size * 1e6),
+        at_once=at_once,
+        keep=keep,
+        browser=browser,
+        say=say,
+    )
 
 
 @app.command()
@@ -349,26 +447,28 @@ def demo(
     """Select what matters for the course of diabetes.
 
     All ten columns of the diabetes data that scikit-learn brings along, with every option at its default.
+
+    \b
+    knockoffs demo
+    knockoffs demo --out results
     """
     import hashlib
 
-    from sklearn.datasets import load_diabetes
+    import numpy as np
 
+    from knockoffs.app.examples import diabetes
     from knockoffs.commands.work import run_on_frame, save
     from knockoffs.record import check_selection_place
-    from knockoffs.table.table import PlainFrame
 
     parameters = {"target": "progression", "drop": [], "fdr": fdr, "seed": seed}
     check_call(parameters)
     prepare_jobs(jobs)
     if out is not None:
         check_selection_place(out, force=force)
-    data = load_diabetes(scaled=False)
-    blood = ("cholesterol", "ldl", "hdl", "cholesterol / hdl", "log triglycerides", "glucose")  # s1 to s6 there
-    names = (*(str(name) for name in data.feature_names[:4]), *blood)
-    columns = {**dict(zip(names, data.data.T, strict=True)), "progression": data.target}
-    origin = {"file": "diabetes, scikit-learn", "sha256": hashlib.sha256(data.data.tobytes()).hexdigest()}
-    record = run_on_frame(PlainFrame(columns), parameters, origin, jobs)
+    frame = diabetes()
+    features = np.column_stack([frame.data[name] for name in frame.columns if name != "progression"])
+    origin = {"file": "diabetes, scikit-learn", "sha256": hashlib.sha256(features.tobytes()).hexdigest()}
+    record = run_on_frame(frame, parameters, origin, jobs)
     save(record, out)
     show(record)
     put(

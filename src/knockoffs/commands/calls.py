@@ -33,8 +33,20 @@ def check_call(parameters: Mapping[str, Any]) -> None:
     for name, option in options_of("select").items():
         if option.known is not None and parameters.get(name) is not None:
             check_name(option.written[2:], parameters[name], list(option.known()))
+    check_packages(parameters.get("estimator"))
     if parameters.get("fake"):
         check_path(**{key: parameters[key] for key in ("fake", "lambda_range", "n_lams")})
+
+
+def check_packages(estimator: str | None) -> None:
+    """Refuse a model of y whose package is not installed."""
+    from knockoffs.errors import require
+    from knockoffs.registry import key_of
+    from knockoffs.response import ESTIMATORS
+
+    model = None if estimator is None else ESTIMATORS.get(key_of(estimator))
+    if model is not None and model.package is not None:
+        require(model.package, f"--estimator {estimator}: such models")
 
 
 def check_path(*, fake: str, lambda_range: tuple[float, float], n_lams: int) -> None:
@@ -137,10 +149,12 @@ def parse_pairs(flag: str, pairs: list[str] | None) -> dict[str, Any] | None:
 
     >>> parse_pairs("--feature-model-option", ["n-components=[1, 2]", "diagonal=mvr"])
     {'n-components': [1, 2], 'diagonal': 'mvr'}
+    >>> parse_pairs("--kind", ['a=b=count', 'grade=["<=5", ">5"]'])
+    {'a=b': 'count', 'grade': ['<=5', '>5']}
     """
     options = {}
     for pair in pairs or []:
-        name, equals, text = pair.rpartition("=") if flag == "--kind" else pair.partition("=")
+        name, equals, text = _split_kind(pair) if flag == "--kind" else pair.partition("=")
         if not equals or not name:
             raise bad_call(f"{flag} {pair!r}: expected NAME=VALUE.")
         try:
@@ -148,3 +162,15 @@ def parse_pairs(flag: str, pairs: list[str] | None) -> dict[str, Any] | None:
         except (json.JSONDecodeError, RecursionError):
             options[name] = text
     return options or None
+
+
+def _split_kind(pair: str) -> tuple[str, str, str]:
+    """Column and kind: names of columns may hold an =, and so may labels in their order, which are a list in JSON."""
+    places = [i for i, sign in enumerate(pair) if sign == "="] if pair.endswith("]") else []
+    for i in places:
+        try:
+            if isinstance(json.loads(pair[i + 1 :]), list):
+                return pair[:i], "=", pair[i + 1 :]
+        except (json.JSONDecodeError, RecursionError):
+            continue
+    return pair.rpartition("=")

@@ -11,6 +11,7 @@ from knockoffs.commands.output import say, spoken_warnings
 from knockoffs.commands.work import read, read_knockoffs, reading
 from knockoffs.errors import printable
 from knockoffs.features.source import Brought, knockoff_source, read_features
+from knockoffs.machine.threads import worthwhile_threads
 from knockoffs.sampling.pair import Pair
 from knockoffs.seeds import as_generator
 from knockoffs.table.columns import describe
@@ -29,6 +30,7 @@ def run_check(table: Path, parameters: Mapping[str, Any]) -> str:
         source = knockoff_source(parameters["feature_model"], parameters["feature_model_options"])
     with spoken_warnings():
         checked, _ = read_features(source, X, argument=table.name, min_rows=6, **reading(parameters))
+    with spoken_warnings(), worthwhile_threads(checked.X.size):
         fit_stream, draw_stream, verdict_stream = as_generator(parameters["seed"]).spawn(3)
         say(f"drawing knockoffs of {len(checked)} rows of {len(checked.columns)} columns")
         settled = source(checked, rng=fit_stream, n_jobs=parameters["jobs"])

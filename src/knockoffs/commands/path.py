@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from knockoffs.commands.output import say
 from knockoffs.commands.work import reading, take_apart
 from knockoffs.defaults import choose, task_for
-from knockoffs.errors import InputError, printable
+from knockoffs.errors import printable, require
 from knockoffs.features.source import knockoff_source, read_features
 from knockoffs.importance.accuracy_drop import FAKES
 from knockoffs.importance.paths.lambda_path import LambdaPath
@@ -48,7 +47,7 @@ def follow_path(frame: Any, parameters: Mapping[str, Any], jobs: int | None) -> 
     task = task_for(parameters["task"], parameters["estimator"])
     target = as_target(y, table, task=task, weights=weights)
     asked = {key: parameters[key] for key in ("estimator", "loss", "rows", "n_folds")}
-    choice = choose(target, importance="swap", **asked)
+    choice = choose(target, importance="swap", grouped=table.grouped, **asked)
     say(f"following {len(table.names)} features of {len(target)} rows for {parameters['target']!r}")
     low, high = parameters["lambda_range"]
     path, draw = follow_lambda(
@@ -69,10 +68,7 @@ def follow_path(frame: Any, parameters: Mapping[str, Any], jobs: int | None) -> 
 
 def check_plotting() -> None:
     """Refuse to start the work for a picture that cannot be drawn."""
-    if find_spec("matplotlib") is None:
-        raise InputError(
-            "pictures need matplotlib: pip install 'knockoffs[plots]', or write the numbers, --out FILE.csv."
-        )
+    require("matplotlib", "pictures", ", or write the numbers, --out FILE.csv")
 
 
 def write_path(path: LambdaPath, columns: Sequence[str], out: Path, **words: str) -> None:

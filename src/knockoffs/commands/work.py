@@ -9,6 +9,7 @@ from typing import Any
 from knockoffs.commands.calls import bad_call, check_columns, is_network_file, prepare_jobs, split_names
 from knockoffs.commands.output import say, spoken_warnings
 from knockoffs.options import selector_arguments
+from knockoffs.progress import stage
 from knockoffs.record import SelectionRecord, check_selection_place, record_selection, write_selection
 from knockoffs.table.files import (
     check_parquet,
@@ -88,6 +89,7 @@ def record_fitted(
     if report is not None:
         from knockoffs.report.write import facts_of, write_report
 
+        stage("writing the report")
         called = {"called": parameters["target"], "parameters": parameters, "data": about, "warnings": said}
         called["path"] = selector.lambda_path() if paths and selector.p_values_ is None else None
         facts = facts_of(selector, **called, versions=record.versions)
@@ -99,6 +101,7 @@ def record_fitted(
 def read(table: Path, parameters: Mapping[str, Any]) -> Any:
     """Read a file, and say so, and what is odd about it."""
     say(f"reading {table}")
+    stage("reading the table")
     named = [parameters.get("target"), parameters.get("weights"), *parameters["drop"]]
     with spoken_warnings():
         return read_table_file(table, asked=[part for name in named if name for part in (name, *name.split(","))])
@@ -219,6 +222,7 @@ def save(record: SelectionRecord, out: Path | None) -> None:
 def sample_table(table: Path, out: Path, parameters: Mapping[str, Any], *, force: bool) -> None:
     """Write knockoffs of a table, in the format that came in."""
     from knockoffs.features.source import knockoff_source, read_features
+    from knockoffs.machine.threads import worthwhile_threads
     from knockoffs.seeds import as_generator
 
     jobs, drop = parameters["jobs"], parameters["drop"]
@@ -236,7 +240,7 @@ def sample_table(table: Path, out: Path, parameters: Mapping[str, Any], *, force
         checked, _ = read_features(source, kept, argument=table.name, min_rows=2, **reading(parameters))
     fit_stream, draw_stream = as_generator(parameters["seed"]).spawn(2)
     say(f"fitting {parameters['feature_model']} to {checked.X.shape[0]} rows of {checked.X.shape[1]} columns")
-    with spoken_warnings():
+    with spoken_warnings(), worthwhile_threads(checked.X.size):
         settled = source(checked, rng=fit_stream, n_jobs=jobs)
         say("drawing knockoffs")
         X_tilde = settled.sampler.sample(checked.X, draw_stream).X_tilde

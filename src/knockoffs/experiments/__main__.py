@@ -19,6 +19,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--n-jobs", type=int, default=-1, help="jobs at a time; -1 is all cores")
     parser.add_argument("--data", help="folder of the real data sets (else KNOCKOFFS_DATA)")
     parser.add_argument("--archive", help="zip file for all tables, figures and records")
+    parser.add_argument("--force", action="store_true", help="overwrite files that no earlier run wrote")
     options = parser.parse_args(arguments)
     for name in options.names:
         run_experiment(
@@ -30,6 +31,7 @@ def main(arguments: list[str] | None = None) -> None:
             n_jobs=options.n_jobs,
             data_folder=options.data,
             archive=options.archive,
+            force=options.force,
         )
 
 

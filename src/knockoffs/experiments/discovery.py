@@ -69,6 +69,7 @@ class Config:
     training: Training = Training(n_classes=2, hidden=(100, 100, 100, 100), batch_size=256, epochs=20)
 
 
+PACKAGES = ("torch",)
 CONFIG = Config()
 QUICK = Config(
     n_rows=3000,

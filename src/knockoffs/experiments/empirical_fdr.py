@@ -20,6 +20,7 @@ class Config:
     synthetic: Synthetic = power.CONFIG.synthetic
 
 
+PACKAGES = ("torch",)
 CONFIG = Config()
 QUICK = Config(power.QUICK.synthetic)
 

@@ -96,6 +96,7 @@ class Config:
     search_repetitions: int = 40
 
 
+PACKAGES = ("torch",)
 CONFIG = Config()
 QUICK = Config(repetitions=10, search=())
 

@@ -113,6 +113,7 @@ class Config:
     at_a_time: int = 2
 
 
+PACKAGES = ("pandas",)
 CONFIG = Config()
 QUICK = Config(("scikit-learn",))
 

@@ -101,6 +101,7 @@ class Config:
     real: RealData = field(default_factory=RealData)
 
 
+PACKAGES = ("torch",)
 CONFIG = Config()
 QUICK = Config(
     Synthetic(n=3000, repetitions=10),

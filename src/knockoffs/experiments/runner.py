@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import json
 import os
 import platform
@@ -127,18 +128,18 @@ def mean_and_error(values: Iterable[float]) -> tuple[float, float]:
 
 def write_table(path: Path, table: Table) -> None:
     """Write rows as csv; a column that a row lacks stays empty."""
+    content = csv_content(table)
+    write_whole(path, lambda file: file.write(content))
+
+
+def csv_content(table: Table) -> bytes:
+    """Write rows as csv; a column that a row lacks stays empty."""
     names = list(dict.fromkeys(name for row in table for name in row))
-
-    def write(file: Any) -> None:
-        import io
-
-        text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-        writer = csv.DictWriter(text, names, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({name: _cell(value) for name, value in row.items()} for row in table)
-        text.detach()
-
-    write_whole(path, write)
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: _cell(value) for name, value in row.items()} for row in table)
+    return text.getvalue().encode()
 
 
 def read_table(path: Path) -> Table:
@@ -162,19 +163,20 @@ def _value(cell: str) -> Any:
     return cell
 
 
-def save_figure(path: Path, figure: Any) -> None:
-    """Save a figure as png and svg; the svg has no date, so that the same figure is the same file."""
+def figure_contents(figure: Any) -> dict[str, bytes]:
+    """Figure as ".png" and ".svg"; the svg has no date, so that the same figure is the same file."""
     import matplotlib
 
+    png, svg = io.BytesIO(), io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "knockoffs", "svg.fonttype": "none"}):
-        write_whole(path.with_suffix(".png"), lambda file: figure.savefig(file, format="png", dpi=150))
-        write_whole(path.with_suffix(".svg"), lambda file: figure.savefig(file, format="svg", metadata={"Date": None}))
+        figure.savefig(png, format="png", dpi=150)
+        figure.savefig(svg, format="svg", metadata={"Date": None})
+    return {".png": png.getvalue(), ".svg": svg.getvalue()}
 
 
-def write_record(path: Path, record: dict[str, Any]) -> None:
+def record_content(record: dict[str, Any]) -> bytes:
     """Write settings, seed, versions and time as json."""
-    text = json.dumps(_plain(record), indent=1) + "\n"
-    write_whole(path, lambda file: file.write(text.encode()))
+    return (json.dumps(_plain(record), indent=1) + "\n").encode()
 
 
 def versions(device: str) -> dict[str, str]:

@@ -42,6 +42,7 @@ class Config:
     grid: int = 80
 
 
+PACKAGES = ("torch",)
 CONFIG = Config()
 QUICK = CONFIG
 

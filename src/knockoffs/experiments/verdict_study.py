@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,17 @@ from knockoffs.simulate.three_components import draw_three_components
 from knockoffs.validity.verdict import WORDS, cross_fitted_pair, verdict
 
 D = 30  # columns of the simulated tables
-Case = Callable[[int, Generator], Pair]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A pair and the kinds of its columns."""
+
+    pair: Pair
+    kinds: tuple[str, ...]
+
+
+Case = Callable[[int, Generator], Pair | Judged]
 
 
 @dataclass(frozen=True)
@@ -155,6 +165,47 @@ def fitted_naive_bayes(n: int, rng: Generator) -> Pair:
     return fitted(partial(fit_naive_bayes, n_classes=2), X, rng)
 
 
+MIXED = ("continuous",) * 5 + ("count",) * 3 + ("ordinal",) * 3 + ("binary",) * 3 + ("nominal",)
+
+
+def mixed_rows(n: int, rng: Generator) -> NDArray:
+    """Columns of every kind, monotone functions of a Gaussian with correlations 0.6^|i - j|; labels as codes."""
+    coordinates = len(MIXED) + 2  # three for the labels
+    L = rng.standard_normal((n, coordinates))
+    for j in range(1, coordinates):
+        L[:, j] = 0.6 * L[:, j - 1] + 0.8 * L[:, j]
+    smooth = np.column_stack([L[:, :2], np.exp(L[:, 2:4]), np.sinh(L[:, 4])])
+    counts = np.stack([np.digitize(L[:, j], np.log(np.arange(1, 12))) for j in range(5, 8)], axis=1)
+    grades = np.digitize(L[:, 8:11], [-1.0, 0.0, 0.8])
+    labels = L[:, 14:].argmax(axis=1)
+    return np.column_stack([smooth, counts, grades, L[:, 11:14] > 0.5, labels]).astype(float)
+
+
+def fitted_latent(n: int, rng: Generator) -> Judged:
+    """Columns of every kind, latent Gaussian model fitted, which is the default."""
+    from knockoffs.features.latent.fit import fit_latent
+
+    X = mixed_rows(n, rng)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KnockoffWarning)
+        model = fit_latent(X, kinds=MIXED, rng=rng)
+        return Judged(model.as_sampler().sample(X, rng), MIXED)
+
+
+@lru_cache(maxsize=1)
+def known_latent() -> Any:
+    """Latent Gaussian model of these columns, fitted to 20,000 rows of its own: all but the true parameters."""
+    from knockoffs.features.latent.fit import fit_latent
+
+    rng = np.random.default_rng(0)
+    return fit_latent(mixed_rows(20_000, rng), kinds=MIXED, rng=rng).as_sampler()
+
+
+def true_latent(n: int, rng: Generator) -> Judged:
+    """Columns of every kind, latent Gaussian model that was fitted to 20,000 other rows."""
+    return Judged(known_latent().sample(mixed_rows(n, rng), rng), MIXED)
+
+
 # Faults
 
 
@@ -261,6 +312,8 @@ VALID: dict[str, Case] = {
     "network_true": true_network,
     "network_fitted": fitted_network,
     "naive_bayes_fitted": fitted_naive_bayes,
+    "latent_true": true_latent,
+    "latent_fitted": fitted_latent,
 }
 CROSSED: dict[str, Case] = {
     "gaussian_crossed": partial(fitted_gaussian, how=crossed),
@@ -292,9 +345,10 @@ QUICK = Config(tuple(VALID), tuple(FAULTS), ((200, 5), (500, 5)), ((500, 5),))
 def repeat(case: str, n: int, rng: Generator) -> NDArray:
     """One data set: place of its word, seconds, number of twins, whether rows were said, p-value of each check."""
     data_rng, check_rng = rng.spawn(2)
-    pair = CASES[case](n, data_rng)
+    made = CASES[case](n, data_rng)
+    pair, kinds = (made.pair, made.kinds) if isinstance(made, Judged) else (made, None)
     start = time.perf_counter()
-    found = verdict(pair, names=[f"x{j}" for j in range(pair.n_columns)], rng=check_rng)
+    found = verdict(pair, names=[f"x{j}" for j in range(pair.n_columns)], kinds=kinds, rng=check_rng)
     seconds = time.perf_counter() - start
     p_values = [check.p_value for check in found.checks]
     return np.array([WORDS.index(found.word), seconds, len(found.twins), bool(found.rows), *p_values])

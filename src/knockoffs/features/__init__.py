@@ -32,8 +32,9 @@ class Family:
         "module:function", imported when first used; or the function, ``fit(X, *, rng, n_jobs, **options)``.
     takes : tuple of str
         What its columns may hold: "numbers", "labels" (as codes 0, 1, ...), "codes" (labels only: whole numbers come as
-        codes of themselves), "alike" (all columns numbers, or all labels), "missing" (cells that are NaN). And what
-        its fit is handed besides X: "names", "kinds", "groups" (which columns are one feature, as ``feature_of``).
+        codes of themselves), "alike" (all columns numbers, or all labels), "missing" (cells that are NaN), "order" (a
+        chain along the columns: groups are of neighbours, and ``as_network`` is told of them). And what its fit is
+        handed besides X: "names", "kinds", "groups" (which columns are one feature, as ``feature_of``).
     options : tuple of str, optional
         Options of the fit that a user may set; None for a function of one's own, which takes what it takes.
     how : tuple of str
@@ -66,7 +67,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "hmm": Family(
         "knockoffs.features.hidden_markov.fit:fit_hidden_markov",
-        ("numbers", "labels", "alike", "kinds"),
+        ("numbers", "labels", "alike", "kinds", "order"),
         ("n_states", "emissions", "shared", "criterion", "n_starts", "max_iter", "tol", "pseudocount"),
         ("hidden_knockoff", "n_jobs"),
     ),
@@ -84,7 +85,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "fastphase": Family(
         "knockoffs.features.fastphase:fastphase_features",
-        ("numbers",),
+        ("numbers", "order"),
         ("prefix", "haplotypes", "start"),
         ("hidden_knockoff", "n_jobs"),
     ),

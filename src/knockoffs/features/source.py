@@ -6,8 +6,8 @@ A source is a value; called with a table it gives the sampler, without a look at
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,6 +24,7 @@ from knockoffs.sampling.network import BayesianNetwork
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler
 from knockoffs.table.coding import check_knockoffs, code_by, code_whole_numbers
+from knockoffs.table.neighbours import runs
 from knockoffs.table.table import Kinds, Table, read_table
 
 
@@ -70,7 +71,7 @@ class Fitted:
         if "codes" in takes or ("alike" in takes and _has_labels(table)):
             table = code_whole_numbers(table)
             _refuse_numbers(table, argument)
-        return table
+        return replace(table, ordered=True) if "order" in takes else table
 
     def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> Settled:
         """Fit the family; errors about columns get the columns' names."""
@@ -88,7 +89,7 @@ class Fitted:
             options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
             raise InputError(f"the feature model could not be fitted with {options}: {error}") from error
         how = {**({"n_jobs": n_jobs} if "n_jobs" in self.family.how else {}), **self._how()}
-        return settled(model, how, table.names)
+        return settled(model, how, table)
 
     def _how(self) -> dict[str, Any]:
         return {name: value for name, value in self.options.items() if name in self.family.how}
@@ -117,6 +118,7 @@ class Given:
     def read(self, X: object, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
         """Labels get the codes that the model has for them."""
         table = read_table(X, kinds=kinds, argument=argument, min_rows=min_rows)
+        table = replace(table, ordered=True) if in_order(self.model) else table
         check_takes(table, ("labels", "missing") if fills_cells(self.model) else ("labels",), argument)
         from knockoffs.features.discrete_network import DiscreteNetwork
         from knockoffs.features.discrete_network.columns import code_by_state
@@ -133,7 +135,7 @@ class Given:
         model: FeatureModel = self.model
         if isinstance(model, DiscreteNetwork):
             model = observe_columns(model, table.names, named=table.named)
-        found = settled(model, {}, table.names)
+        found = settled(model, {}, table)
         _check_width(len(found.sampler.feature_of), table)
         return found
 
@@ -183,7 +185,7 @@ class Covariance:
             raise dependent_error(relations, table.names, " from X and from the covariance").named(
                 table.names
             ) from None
-        return settled(model, {}, table.names)
+        return settled(model, {}, table)
 
 
 @dataclass(frozen=True)
@@ -233,8 +235,19 @@ def fills_cells(model: object) -> bool:
     return bool(getattr(model, "fills_missing", False))
 
 
-def settled(model: Any, how: Mapping[str, Any], names: Sequence[str] | None = None) -> Settled:
-    """Sampler of a fitted P^X, and its own words about itself, with the columns' names."""
+def in_order(model: object) -> bool:
+    """Whether P^X is a chain along the columns, whose knockoffs can be drawn for groups of neighbours."""
+    return bool(getattr(model, "groups_of_neighbours", False))
+
+
+def settled(model: Any, how: Mapping[str, Any] | None = None, table: Table | None = None) -> Settled:
+    """Sampler of a fitted P^X, and its own words about itself, with the columns' names.
+
+    A chain is told the groups of the table, for they belong to how it is copied and not to its law.
+    """
+    how, names = dict(how or {}), None if table is None else table.names
+    if table is not None and table.grouped and in_order(model):
+        how["feature_of"] = runs(table.feature_of)
     direct = hasattr(model, "as_sampler")  # what is no network over X brings its own sampler
     sampler = model.as_sampler(**how) if direct else NetworkSampler(model.as_network(**how))
     notes = {"feature_model": model.say(names)} if hasattr(model, "say") else {}

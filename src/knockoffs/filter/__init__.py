@@ -75,7 +75,7 @@ def check_level(fdr: float, n_features: int, offset: int, n_draws: int = 1) -> N
     """
     if (offset == 0 and n_draws == 1) or 1 / n_features <= fdr:
         return
-    needed = math.ceil(1 / fdr - 1e-9)
+    needed = math.ceil(1 / fdr - 1e-9) if fdr > 1e-9 else f"{1 / fdr:.0e}"
     if n_draws > 1:  # no e-value exceeds n_features, so e-BH selects 1 / fdr at least, whatever the offset
         larger = f"fdr >= {_rounded_up(1 / n_features):g}, or " if n_features > 1 else ""
         raise InputError(

@@ -18,6 +18,7 @@ from knockoffs.response.fresh import check_takes_weights, predicts_classes
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
 
+NEARLY = 0.97  # share of the variance that the best explains, in units of the variance of y
 ROWS = 400  # predicted by every candidate, of which one in n_folds is held out at a time
 
 
@@ -34,10 +35,13 @@ class BestOf:
         One whose transform leaves the pair as it is does not take part: another sees the same.
     loss : str
         A name of ``knockoffs.importance.losses.LOSSES``, by which they are compared.
+    favoured : str
+        Name of a candidate that is taken where it explains as much of a number as the best does, or nearly.
     """
 
     candidates: tuple[ModelScore, ...]
     loss: str
+    favoured: str = ""
 
     def __call__(self, pair: Pair, target: Target, *, rng: Generator, n_jobs: int | None = None) -> Scored:
         """Scores of the candidate that predicts best; the same as if it had been asked for alone."""
@@ -54,7 +58,22 @@ class BestOf:
         words["poisson_deviance"] = "Poisson deviance"
         measure = words.get(self.loss, self.loss.replace("_", " "))
         found = f"{measure} {losses[ranked[0]]:.3g} ({rest})"
+        if self.chosen(losses) != ranked[0]:
+            return f"estimator={self.favoured!r}, which suits groups and predicts held-out rows as well: {found}"
         return f"estimator={ranked[0]!r}, because it predicts held-out rows best: {found}"
+
+    def chosen(self, losses: Mapping[str, float]) -> str:
+        """Name of the candidate with the smallest loss, or of the favoured one where it explains ``NEARLY`` as much.
+
+        >>> BestOf((), "squared_error", "ridge").chosen({"lasso": 0.120, "ridge": 0.125})
+        'ridge'
+        >>> BestOf((), "squared_error", "ridge").chosen({"lasso": 0.55, "ridge": 0.59})
+        'lasso'
+        """
+        best = min(losses, key=losses.__getitem__)
+        if self.favoured in losses and 1 - losses[self.favoured] >= NEARLY * (1 - losses[best]) > 0:
+            return self.favoured
+        return best
 
     def along_lambda(self, **options: object) -> BestOf:
         """Make the same choice, of models that are scored along a lambda path."""
@@ -99,7 +118,8 @@ def choose_best(
     sizes = np.bincount(fold_of, weights=target.weights)[:n_held]
     means = np.nan_to_num(losses @ sizes / sizes.sum(), nan=np.inf)
     found = {candidate.name: float(mean) for (candidate, _), mean in zip(able, means, strict=True)}
-    return able[int(np.argmin(means))][0], found
+    name = best.chosen(found)
+    return next(candidate for candidate, _ in able if candidate.name == name), found
 
 
 def _in_deviations(y: NDArray, loss: str) -> NDArray:

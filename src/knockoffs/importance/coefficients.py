@@ -43,38 +43,26 @@ def coefficient_magnitude(
     sample_weight : array, shape (n,), optional
     """
     d = X.shape[1]
-    coef = coefficients_of(model)
-    if coef.shape[1] != 2 * d:
-        raise InputError(
-            f"{type(model).__name__} has {coef.shape[1]} coefficients for an output: expected {2 * d}, one for each of "
-            f"{d} columns and {d} knockoffs. Fit it on [X, X_tilde]."
-        )
     w = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    y_deviation = 0.0
-    if not hasattr(model, "classes_") and np.asarray(y).dtype.kind in "biuf":
-        y_deviation = float(_deviation(np.asarray(y, dtype=float)[:, None], w)[0])
-    deviations = np.concatenate([_deviation(X, w), _deviation(X_tilde, w)])
-    return scores_in_deviations(coef, deviations, y_deviation, feature_of)
+    pooled = np.hypot(_deviation(X, w), _deviation(X_tilde, w)) / np.sqrt(2)
+    coef = coefficients_of(model, 2 * d)
+    size = in_units_of_y(np.abs(coef).sum(axis=0), model, y, w)
+    return scores_of_sizes(coef, size, pooled, feature_of)
 
 
-def scores_in_deviations(
-    coef: NDArray, deviations: NDArray, y_deviation: float, feature_of: NDArray[np.intp]
-) -> Scores:
-    """Absolute coefficients in standard deviations, those of a column and its knockoff pooled.
+def scores_of_sizes(coef: NDArray, size: NDArray, pooled: NDArray, feature_of: NDArray[np.intp]) -> Scores:
+    """Scores of coefficients, shape (n_outputs, 2 n_columns), from their sizes in units of y and pooled deviations."""
+    Z, Z_tilde = (sum_by_feature(half * pooled, feature_of) for half in np.split(size, 2))
+    return Scores(Z, Z_tilde, _slopes(coef, size, pooled, feature_of))
 
-    Parameters
-    ----------
-    coef : array, shape (n_outputs, 2 n_columns)
-    deviations : array, shape (2 n_columns,)
-    y_deviation : float
-        0 for classes, which have none.
-    feature_of : array of int, shape (n_columns,)
-    """
-    d = len(feature_of)
-    pooled = np.hypot(deviations[:d], deviations[d:]) / np.sqrt(2)
-    size = np.abs(coef).sum(axis=0)
-    size = size / y_deviation if y_deviation > 0 else size
-    return Scores(sum_by_feature(size[:d] * pooled, feature_of), sum_by_feature(size[d:] * pooled, feature_of))
+
+def _slopes(coef: NDArray, size: NDArray, pooled: NDArray, feature_of: NDArray[np.intp]) -> NDArray | None:
+    """Coefficients with their signs, shape (2, n_features), where there is one output; NaN for several columns."""
+    if len(coef) != 1:
+        return None
+    signed = (np.sign(coef[0]) * size).reshape(2, -1) * pooled
+    alone = np.bincount(feature_of) == 1
+    return np.where(alone, np.stack([sum_by_feature(half, feature_of) for half in signed]), np.nan)
 
 
 def _deviation(X: NDArray, weights: NDArray) -> NDArray:
@@ -86,10 +74,20 @@ def _deviation(X: NDArray, weights: NDArray) -> NDArray:
     return unit * np.sqrt(np.average(centred**2, axis=0, weights=weights))
 
 
-def coefficients_of(model: object) -> NDArray:
+def in_units_of_y(size: NDArray, model: object, y: NDArray, sample_weight: NDArray | None) -> NDArray:
+    """Coefficients of a regression in standard deviations of y; those of classes as they are."""
+    if hasattr(model, "classes_") or np.asarray(y).dtype.kind not in "biuf":
+        return size
+    w = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    deviation = float(_deviation(np.asarray(y, dtype=float)[:, None], w)[0])
+    return size / deviation if deviation > 0 else size
+
+
+def coefficients_of(model: object, n_columns: int | None = None) -> NDArray:
     """Coefficients of a fitted linear model by the columns it was given, shape (n_outputs, n_columns).
 
-    Scalers before the model are undone: its coefficients refer to the scaled columns.
+    Scalers before the model are undone: its coefficients refer to the scaled columns. Where ``n_columns``, those of
+    [X, X_tilde], are not as many, it was fitted on something else.
     """
     model = getattr(model, "best_estimator_", model)  # a grid search has refitted its best
     steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
@@ -113,13 +111,20 @@ def coefficients_of(model: object) -> NDArray:
         scale = getattr(step, "scale_", None)  # None where the scaler was told not to scale
         if scale is not None:
             coef = coef * np.asarray(scale, dtype=float) ** SCALERS[name]
+    if n_columns is not None and coef.shape[1] != n_columns:
+        d = n_columns // 2
+        raise InputError(
+            f"{type(model).__name__} has {coef.shape[1]} coefficients for an output: expected {2 * d}, one for each of "
+            f"{d} columns and {d} knockoffs. Fit it on [X, X_tilde]."
+        )
     return coef
 
 
 def _without_coefficients(model: object) -> str:
     import knockoffs.importance
 
-    known = set(getattr(knockoffs.importance, "SCORES", ())) - {"coefficients", "lasso_coefficient_difference"}
+    linear = {"coefficients", "lasso_coefficient_difference", "contribution"}
+    known = set(getattr(knockoffs.importance, "SCORES", ())) - linear
     if not hasattr(model, "gradient"):
         known -= {"gradient", "integrated_gradients"}
     allowed = ", ".join(map(repr, sorted(known))) or "'swap', 'permutation'"

@@ -14,11 +14,14 @@ from numpy.typing import NDArray
 class Scores:
     """Importance scores of the features and of their knockoffs, shape (n_features,) each.
 
-    Along a lambda path they have one more axis, shape (n_features, n_lams).
+    Along a lambda path they have one more axis, shape (n_features, n_lams). Where the model of y has a direction for
+    every feature, ``slopes`` (2, n_features) holds it for features and knockoffs, NaN for those of several columns; W
+    does not look at it.
     """
 
     Z: NDArray
     Z_tilde: NDArray
+    slopes: NDArray | None = None
 
     @classmethod
     def of(cls, stacked: NDArray) -> Scores:
@@ -32,8 +35,10 @@ class Scores:
 
     def swap(self, S: NDArray[np.bool_]) -> Scores:
         """Exchange Z and Z_tilde of the features where S is true."""
-        S = np.asarray(S, dtype=bool).reshape(-1, *[1] * (self.Z.ndim - 1))
-        return Scores(np.where(S, self.Z_tilde, self.Z), np.where(S, self.Z, self.Z_tilde))
+        S = np.asarray(S, dtype=bool)
+        slopes = None if self.slopes is None else np.where(S, self.slopes[::-1], self.slopes)
+        S = S.reshape(-1, *[1] * (self.Z.ndim - 1))
+        return Scores(np.where(S, self.Z_tilde, self.Z), np.where(S, self.Z, self.Z_tilde), slopes)
 
     def tie(self, copied: NDArray[np.bool_]) -> Scores:
         """Equal scores for features that are their own knockoffs: rounding may tell columns by where they stand."""
@@ -41,7 +46,7 @@ class Scores:
             return self
         same = np.asarray(copied).reshape(-1, *[1] * (self.Z.ndim - 1))
         both = (self.Z + self.Z_tilde) / 2
-        return Scores(np.where(same, both, self.Z), np.where(same, both, self.Z_tilde))
+        return Scores(np.where(same, both, self.Z), np.where(same, both, self.Z_tilde), self.slopes)
 
 
 class NamedScores(dict[str, Scores]):
@@ -82,7 +87,8 @@ def mean_of(scores: list[Scores], weights: NDArray | None = None) -> Scores:
     """Average scores over folds or fits."""
     Z = np.average([score.Z for score in scores], axis=0, weights=weights)
     Z_tilde = np.average([score.Z_tilde for score in scores], axis=0, weights=weights)
-    return Scores(Z, Z_tilde)
+    slopes = [score.slopes for score in scores if score.slopes is not None]
+    return Scores(Z, Z_tilde, np.average(slopes, axis=0, weights=weights) if len(slopes) == len(scores) else None)
 
 
 def sum_by_feature(values: NDArray, feature_of: NDArray[np.intp]) -> NDArray:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib.util import find_spec
 from typing import Any
 
-from knockoffs.errors import InputError, printable
+from knockoffs.errors import printable, require
 
 # Okabe and Ito's blue and vermilion tell apart for every eye, and a mid grey stands on white and on black
 SELECTED, KNOCKOFF, QUIET = "#0072B2", "#D55E00", "#8c8c8c"
@@ -25,8 +24,7 @@ MOST_LETTERS = 28
 
 def check_matplotlib() -> None:
     """Refuse to draw without matplotlib, with the command that installs it."""
-    if find_spec("matplotlib") is None:
-        raise InputError("plots need matplotlib: pip install 'knockoffs[plots]'.")
+    require("matplotlib", "plots")
 
 
 def new_axes(ax: Any, width: float, height: float) -> Any:

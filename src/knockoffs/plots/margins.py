@@ -91,6 +91,11 @@ def _edges(x: NDArray, x_tilde: NDArray, values: NDArray) -> NDArray:
     if not low < high:
         low, high = values[0], values[-1]
     n = int(np.clip(np.sqrt(len(x)), 6, MOST_BINS))
+    if (
+        values == np.round(values)
+    ).all():  # as many whole numbers in every interval, or bars rise and fall by themselves
+        width = np.ceil((high - low + 1) / n)
+        return np.arange(np.floor(low) - 0.5, high + width, width)
     return np.linspace(low, high, n + 1)
 
 

@@ -26,6 +26,7 @@ from knockoffs.table.table import Kinds, Table
 
 MOST_NAMED = len(LINES)
 MOST_OTHERS = 200
+TOWERS = 20  # times the middle one
 DEFAULT_LAMS = np.linspace(0.0, 10.0, 21)  # steps of 0.5 on [0, 10]; the paper integrates to 10
 
 
@@ -67,7 +68,7 @@ def follow_selector(selector: Any, lams: ArrayLike | None = None, fake: str = "s
     along = DEFAULT_LAMS if lams is None else check_lams(lams)
     asked = {"estimator": selector.estimator, "loss": selector.loss, "rows": selector.rows}
     asked |= {"n_folds": selector.n_folds, "n_fits": selector.n_fits}
-    choice = choose(selector.target_, importance="swap", **asked)
+    choice = choose(selector.target_, importance="swap", grouped=selector.table_.grouped, **asked)
     path, _ = follow_lambda(
         selector.table_,
         selector.target_,
@@ -107,6 +108,9 @@ def plot_paths(
         ax.plot(path.lams, path.W[j], color=QUIET, linewidth=0.6, alpha=0.5, zorder=1)
     for j, (colour, dash) in zip(named, LINES, strict=False):
         ax.plot(path.lams, path.W[j], color=colour, linestyle=dash, linewidth=1.9, zorder=3)
+    width = _linear_width(path.W[named, -1])
+    if width is not None:
+        ax.set_yscale("asinh", linear_width=width)
     _label_ends(ax, path, named)
     ax.axhline(0.0, color=QUIET, linewidth=0.8, zorder=2)
     if path.lams[0] < 1.0 < path.lams[-1]:
@@ -114,7 +118,8 @@ def plot_paths(
     ax.set_xlim(path.lams[0], path.lams[-1])
     more = f"; grey: {len(others)} others" if others else ""
     ax.set_xlabel(f"lambda (0: the column as it is, 1: swapped with its knockoff){more}")
-    ax.set_ylabel(f"W ({path.loss.replace('_', ' ')}), feature minus knockoff")
+    beyond = "" if width is None else f"\nlogarithmic beyond {width:.2g}"
+    ax.set_ylabel(f"W ({path.loss.replace('_', ' ')}), feature minus knockoff{beyond}")
     tidy(ax)
     return ax
 
@@ -131,21 +136,35 @@ def _named(path: LambdaPath, selection: Selection | None, features: Sequence[str
     return np.argsort(-path.W.mean(axis=1), kind="stable")[: min(MOST_NAMED, len(path.W))].tolist()
 
 
+def _linear_width(ends: NDArray) -> float | None:
+    """Where one feature towers over the others, what is drawn in proportion; beyond it the axis is logarithmic.
+
+    >>> _linear_width(np.array([100.0, 2.0, 1.0])), _linear_width(np.array([3.0, 2.0, 1.0]))
+    (2.0, None)
+    """
+    size = np.abs(ends[ends != 0])
+    if not len(size) or size.max() <= TOWERS * np.median(size):
+        return None
+    return float(np.median(size))
+
+
 def _label_ends(ax: Any, path: LambdaPath, named: list[int]) -> None:
     """Names at the right ends of their lines, moved so that none stands on another."""
     if not named:
         return
     low, high = ax.get_ylim()
     ends = np.clip(path.W[named, -1], low, high)
-    heights = apart(ends.tolist(), 0.06 * (high - low), low, high)
+    on_axes = ax.transData + ax.transAxes.inverted()  # heights as shares of the axes, whatever their scale
+    shares = on_axes.transform(np.column_stack([np.full(len(ends), path.lams[-1]), ends]))[:, 1]
+    heights = apart(shares.tolist(), 0.06, 0.0, 1.0)
     for i, j in enumerate(named):
         colour, _ = LINES[i]
         note = ax.annotate(
             "",
-            xy=(1.0, ends[i]),
+            xy=(1.0, shares[i]),
             xytext=(1.07, heights[i]),
-            xycoords=("axes fraction", "data"),
-            textcoords=("axes fraction", "data"),
+            xycoords="axes fraction",
+            textcoords="axes fraction",
             va="center",
             fontsize="small",
             annotation_clip=False,

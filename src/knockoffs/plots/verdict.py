@@ -33,14 +33,17 @@ def plot_verdict(selection: Selection, *, ax: Any = None) -> Any:
     ax = new_axes(ax, 6.8, 1.2 + 0.3 * len(checks))
     p = np.maximum([check.p_value for check in checks], SMALLEST)
     failed = np.array([check in verdict.failed for check in checks])
+    limit = DOUBTFUL / len(checks)
+    small = ~failed & (p < limit)
     at = np.arange(len(checks))
     ax.hlines(at, p, 1.0, color=QUIET, linewidth=0.8)
-    ax.scatter(
-        p[~failed], at[~failed], marker="o", s=40, facecolor="none", edgecolor=SELECTED, zorder=3, label="passed"
-    )
+    passed = ~failed & ~small
+    ax.scatter(p[passed], at[passed], marker="o", s=40, facecolor="none", edgecolor=SELECTED, zorder=3, label="passed")
+    if small.any():
+        look = {"marker": "^", "s": 44, "facecolor": "none", "edgecolor": SELECTED, "zorder": 3}
+        ax.scatter(p[small], at[small], label="seen, too small to matter", **look)
     if failed.any():
         ax.scatter(p[failed], at[failed], marker="s", s=46, color=KNOCKOFF, zorder=3, label="speaks against them")
-    limit = DOUBTFUL / len(checks)
     ax.axvline(limit, color=KNOCKOFF, linestyle="--", linewidth=1.2, label=f"{DOUBTFUL:g} / {len(checks)} checks")
     for y, check in zip(at, checks, strict=True):
         if failed[y] and check.columns:

@@ -112,9 +112,17 @@ class Facts:
         if selection.evidence is not None:
             words |= {"e": "e-value", "frequency": "frequency"}
         words["q"] = "q-value" if selection.evidence is None else "level"
+        if self.effects is not None:
+            words["effect"] = "in the model"
         if self.target is not None:
             words["direction"] = "with the target"
         return words
+
+    @property
+    def effects(self) -> NDArray | None:
+        """Coefficient of each feature given all the others, in standard deviations, where the model has one."""
+        scores = self.selection.scores
+        return None if scores is None or scores.slopes is None else scores.slopes[0]
 
     def cells(self, feature: int) -> list[str]:
         """Cells of a feature after its name and whether it is selected, as they are read."""
@@ -128,6 +136,8 @@ class Facts:
         if evidence is not None:
             values["e"] = number(float(evidence.e_values[feature]))
             values["frequency"] = f"{100 * float(evidence.frequencies[feature]):.0f} %"
+        if self.effects is not None:
+            values["effect"] = arrow(float(self.effects[feature]))
         if "direction" in self.headings:
             values["direction"] = self.directions.get(int(feature), "")
         return [values[key] for key in self.headings if key in values]
@@ -159,6 +169,17 @@ class Facts:
         if self.target is None or self.target.kind != "binary":
             return None
         return str(np.unique(self.target.values)[-1])
+
+
+def arrow(value: float, written: str = ".2g") -> str:
+    """Up or down, and by how much; nothing where there is no direction.
+
+    >>> arrow(0.123), arrow(-2.0), arrow(0.0), arrow(float("nan"))
+    ('↑ +0.12', '↓ −2', '0', '')
+    """
+    if np.isnan(value):
+        return ""
+    return "0" if value == 0 else f"{'↑' if value > 0 else '↓'} {value:+{written}}".replace("-", "−")
 
 
 def direction(x: NDArray, y: NDArray) -> str:

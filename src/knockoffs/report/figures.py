@@ -179,6 +179,8 @@ def draw_verdict(verdict: Verdict) -> str:
         parts.append(line(left, y, right, y, "guide"))
         x = x_of(check.p_value)
         parts.append(rect(x - 4, y - 4, 8, 8, "mine") if failed else dot(x, y, "open", 4))
+        if not failed and check.p_value < 0.05 / n:
+            parts.append(label(x - 8, y + 4, "too small to matter", "small", "end"))
     parts.append(line(left, bottom + 2, right, bottom + 2, "axis"))
     for power in (-6, -4, -2, 0):
         x, words = x_of(10.0**power), "1" if power == 0 else f"{'≤ ' if power == -6 else ''}1e−{-power}"

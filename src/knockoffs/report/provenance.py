@@ -9,7 +9,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from knockoffs.options import NOT_RECORDED, options_of
+from knockoffs.options import NOT_RECORDED, options_of, selector_arguments
 
 Plain = str | int | float | list | tuple | dict | None  # what Python writes as it can be read
 
@@ -35,7 +35,62 @@ def command_of(parameters: Mapping[str, Any], file: str, method: str | None = No
                 words += [option.written, str(item)]
         else:
             words += [option.written, f"{value:.15g}" if isinstance(value, float) else str(value)]
-    return " ".join(shlex.quote(word) for word in words)
+    return " ".join(shell_word(word) for word in words)
+
+
+def shell_word(word: str) -> str:
+    r"""Word of a command line; what cannot be seen is written as escapes, so that a copy of the line is safe.
+
+    >>> print(shell_word("my table.csv"), shell_word("a\nb'"))
+    'my table.csv' $'a\x0ab\''
+    """
+    if word.isprintable():
+        return shlex.quote(word)
+    shown = (
+        f"\\{c}"
+        if c in "\\'"
+        else c
+        if c.isprintable()
+        else "".join(f"\\x{b:02x}" for b in c.encode("utf-8", "surrogatepass"))
+        for c in word
+    )
+    return f"$'{''.join(shown)}'"
+
+
+def python_of_file(parameters: Mapping[str, Any], file: str) -> str:
+    """Python lines that make the selection of a command again, from the file that it read.
+
+    >>> print(python_of_file({"target": "y", "fdr": 0.2, "seed": 3, "drop": ["id"]}, "my table.csv"))
+    from pathlib import Path
+    <BLANKLINE>
+    from knockoffs import KnockoffSelector
+    from knockoffs.table.files import drop_columns, read_table_file, take_column
+    <BLANKLINE>
+    table = read_table_file(Path('my table.csv'))
+    X, y = drop_columns(table, ['y', 'id']), take_column(table, 'y')
+    selector = KnockoffSelector(fdr=0.2, random_state=3).fit(X, y)
+    print(selector.explain())
+    """
+    listed = options_of("selector")
+    words = []
+    for name, value in selector_arguments(parameters).items():
+        option = next(option for option in listed.values() if (option.parameter or option.name) == name)
+        if name == "random_state" or value not in (option.default, [], {}):
+            words.append(f"{name}={value!r}")
+    target, dropped = parameters["target"], list(parameters.get("drop") or [])
+    return "\n".join(
+        [
+            "from pathlib import Path",
+            "",
+            "from knockoffs import KnockoffSelector",
+            "from knockoffs.table.files import drop_columns, read_table_file, take_column",
+            "",
+            f"table = read_table_file(Path({file!r}))",
+            f"X, y = drop_columns(table, {[target, *dropped]!r}), take_column(table, {target!r})",
+            f"selector = KnockoffSelector({', '.join(words)}).fit(X, y)",
+            "print(selector.explain())",
+        ]
+    )
 
 
 def python_of(selector: Any) -> str:

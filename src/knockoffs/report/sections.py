@@ -172,9 +172,14 @@ def _what_columns_mean(facts: Facts) -> str:
     words.append(
         f"The {level} is the smallest level that selects the feature, and no promise in itself: see the slider."
     )
+    high = facts.high_label
+    of = f" (of “{named(high, 30)}”)" if high is not None else ""
+    if "effect" in facts.headings:
+        words.append(
+            f"“In the model” is the feature's coefficient{of} given all the others, in standard deviations; a lasso "
+            "draws it towards zero, and it has no promise of its own."
+        )
     if "direction" in facts.headings:
-        high = facts.high_label
-        of = f" (of “{named(high, 30)}”)" if high is not None else ""
         words.append(
             f"The last column is the rank correlation with the target{of}, of the feature alone: given the others, its "
             "effect may have the other sign."

@@ -25,12 +25,15 @@ class Model:
         Its importance score, a name of ``SCORES``, where none is asked for.
     rows : str
         On which rows it is scored by default: unseen ones for models that remember the rows they were fitted on.
+    package : str, optional
+        Of an extra, without which it cannot be made.
     """
 
     make: str | Callable[..., Any]
     offers: tuple[str, ...] = ()
     score: str = "swap"
     rows: str = "cross_fitted"
+    package: str | None = None
 
 
 def linear_model(make: str | Callable[..., Any]) -> Model:
@@ -42,10 +45,12 @@ ESTIMATORS: dict[str, Model] = {
     "lasso": linear_model("knockoffs.response.linear:make_lasso"),
     "logistic": linear_model("knockoffs.response.linear:make_logistic"),
     "linear": linear_model("knockoffs.response.linear:make_linear"),
+    # its columns say nearly the same, else a lasso would do: what they add together is what counts
+    "ridge": Model("knockoffs.response.ridge:make_ridge", ("coefficients", "gradient"), "contribution", "in_sample"),
     "forest": Model("knockoffs.response.trees:make_forest", score="swap_integral"),
     "boosting": Model("knockoffs.response.trees:make_boosting", score="swap_integral"),
     # a network stops early: scored by log-loss in sample it finds as much as cross-fitted, in one fit
-    "neural": Model("knockoffs.response.neural:make_neural", offers=("gradient",), rows="in_sample"),
+    "neural": Model("knockoffs.response.neural:make_neural", offers=("gradient",), rows="in_sample", package="torch"),
 }
 
 
@@ -91,6 +96,9 @@ def _is_linear(estimator: object) -> bool:
     from sklearn import linear_model as theirs
 
     from knockoffs.response.linear import LINEAR_MODELS
+    from knockoffs.response.ridge import RidgePathCV
 
     kinds = type(estimator).__mro__
-    return isinstance(estimator, LINEAR_MODELS) or any(getattr(theirs, kind.__name__, None) is kind for kind in kinds)
+    return isinstance(estimator, (*LINEAR_MODELS, RidgePathCV)) or any(
+        getattr(theirs, kind.__name__, None) is kind for kind in kinds
+    )

@@ -20,16 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError, unknown_option
+from knockoffs.errors import InputError, require, unknown_option
 from knockoffs.response.neural_model import ROWS_AT_ONCE
 
-try:
-    import torch
-    from torch import Tensor
-except ModuleNotFoundError as error:  # pragma: no cover
-    raise ModuleNotFoundError(
-        "Neural networks need PyTorch, which is not installed: pip install 'knockoffs[neural]'."
-    ) from error
+require("torch", "neural networks")
+
+import torch  # noqa: E402
+from torch import Tensor  # noqa: E402
 
 
 @dataclass(frozen=True)

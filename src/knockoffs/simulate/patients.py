@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 from scipy.stats import poisson
 
+from knockoffs.errors import require
+
 MATTER = (
     *("age", "smokes", "weight", "pressure", "glucose", "crp", "exercise", "sleep", "visits", "stress", "creatinine"),
     *("vitamin_d", "education", "ward"),
@@ -37,6 +39,7 @@ def make_patients(n: int, rng: Generator, *, missing: float = 0.08) -> tuple[Any
     X : pandas.DataFrame, shape (n, 24)
     y : array, shape (n,)
     """
+    require("pandas", "simulated patients")
     import pandas as pd
 
     names = sorted((*MATTER, *SPARE))

@@ -15,11 +15,13 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
+from knockoffs.importance import SCORES
 from knockoffs.importance.best import BestOf, choose_best
-from knockoffs.importance.coefficients import coefficient_magnitude, scores_in_deviations
+from knockoffs.importance.coefficients import coefficient_magnitude, scores_of_sizes
 from knockoffs.importance.normal_scores import ScoreMap, learn_scores, normal_scores
 from knockoffs.importance.scores import Scores
 from knockoffs.importance.statistic import ModelScore, fit_on
+from knockoffs.registry import imported
 from knockoffs.response.gram import FoldGrams, fit_lasso
 from knockoffs.response.linear import LassoPathCV, LogisticPathCV, PoissonPathCV
 from knockoffs.response.quadratic import Pilot, fold_grams
@@ -89,9 +91,11 @@ class LassoSum:
 
     def scores(self, total: FoldGrams) -> Scores:
         """Absolute coefficients, as ``coefficient_magnitude`` gives them."""
-        deviations = total.whole.deviations
-        y_deviation = 0.0 if self.pilot.classes is not None else float(deviations[-1])
-        return scores_in_deviations(fit_lasso(total, **self.path).coef, deviations[:-1], y_deviation, self.feature_of)
+        deviations, coef = total.whole.deviations, fit_lasso(total, **self.path).coef
+        size = np.abs(coef).sum(axis=0)
+        if self.pilot.classes is None and deviations[-1] > 0:
+            size = size / deviations[-1]
+        return scores_of_sizes(coef, size, np.hypot(*np.split(deviations[:-1], 2)) / np.sqrt(2), self.feature_of)
 
 
 @dataclass(frozen=True)
@@ -175,7 +179,8 @@ def settle_statistic(
             said = "the lasso takes one Newton step over all rows from its fit to the sample"
         return LassoSum(pilot, pair.feature_of, options, transform, notes | {"statistic": said})
     seen = pair if chosen.transform is None else chosen.transform(pair)
-    if whole or chosen.score is coefficient_magnitude or chosen.transform is not None:
+    read_off = [imported(score.function) for score in SCORES.values() if not score.rows]
+    if whole or chosen.score in read_off or chosen.transform is not None:
         said = "the model of the target is fitted and scored on the sample alone"
         scored = chosen.scored(pair, target, rng=stream, n_jobs=n_jobs)
         return SampleScores(scored.scores, notes if whole else notes | {"statistic": said})

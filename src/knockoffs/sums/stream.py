@@ -28,9 +28,9 @@ from knockoffs.errors import InputError, name_some, unknown_option
 from knockoffs.estimator import KnockoffSelector, Plan
 from knockoffs.features.source import Settled, fills_cells, read_features
 from knockoffs.importance.scores import Scores, mean_of
+from knockoffs.machine.threads import worthwhile_threads
 from knockoffs.procedure import Streams, check_swaps, decide, judge, run_tests
 from knockoffs.progress import showing, stage, track
-from knockoffs.response.threads import worthwhile_threads
 from knockoffs.sampling.pair import Pair
 from knockoffs.seeds import as_generator, stream_at
 from knockoffs.selection import Selection
@@ -39,7 +39,7 @@ from knockoffs.table.batches import Blocks, open_blocks
 from knockoffs.table.columns import design
 from knockoffs.table.stream import RowStream, code_like, open_rows
 from knockoffs.table.table import MIN_ROWS, Table
-from knockoffs.table.target import Target, as_target, refuse_copy_of_target
+from knockoffs.table.target import Target, as_target, extend_target
 
 MOST_SAMPLED, SAMPLE_CELLS, FEWEST_SAMPLED = 100_000, 2**24, 2_000  # rows, cells, rows of the sample
 MOST_SCORED = 1_000_000  # further rows on which a model that is no lasso is scored: a minute of trees, 50 columns
@@ -90,13 +90,11 @@ def fit_streamed(
         raise InputError("knockoffs were brought along: they are not read in batches. Leave them out.")
     rows = open_rows(Path(path), leave_out=[target, *([weights] if weights else []), *(selector.drop or [])])
     features = _features(rows, target, weights, selector.drop)
-    y = _target(rows, target, weights, task_for(selector.task, selector.estimator))
+    values, row_weights = _columns(rows, target, weights)
     size = default_sample(len(rows), len(features)) if sample_rows is None else min(int(sample_rows), len(rows))
     if size < MIN_ROWS:
         raise InputError(f"sample_rows={sample_rows}: P^X needs {MIN_ROWS} rows or more.")
     rng = as_generator(selector.random_state)
-    selector._generator = deepcopy(rng)
-    streams = Streams(*rng.spawn(4))
     sampled = np.arange(len(rows))
     if size < len(rows):
         sampled = np.sort(rng.spawn(1)[0].choice(len(rows), size, replace=False))
@@ -105,21 +103,25 @@ def fit_streamed(
         raise InputError(f"dependent={selector.dependent!r}: not of a table in batches. Name the columns in drop.")
     frame, kinds, groups = rows.take(features, sampled), selector.kinds, selector.groups
     table, notes = read_features(source, frame, kinds=kinds, groups=groups, min_rows=MIN_ROWS)
+    y = _target(values, row_weights, sampled, table, task_for(selector.task, selector.estimator))
+    y = replace(y, name=target)
     seen = y.at(sampled)
-    refuse_copy_of_target(seen.values, table, "y", seen.observed)
     _check_classes(y, seen)
+    table, source = selector._repaired(table, source, rng)  # which may leave out columns
+    selector._generator = deepcopy(rng)
+    streams = Streams(*rng.spawn(4))
     plan = selector._plan(table, seen, notes)
     said = plan.notes | dict(plan.choice.notes) | {"stream": _words(len(rows), size, plan.method)}
     with showing(bool(selector.verbose)), worthwhile_threads(table.X.size):
         if plan.method == "conditional_test":
             common: dict[str, Any] = {"knockoffs": source, "verdict": selector.verdict, "n_jobs": selector.n_jobs}
-            common |= {"estimator": selector.test_model, "fdr": plan.promise.fdr, "notes": said}
+            common |= {"estimator": selector._test_model(), "fdr": plan.promise.fdr, "notes": said}
             selection = run_tests(table, seen, rng=as_generator(deepcopy(selector._generator)), **common)
         else:
             stage("fitting P^X")
             settled = source(table, rng=streams.fit, n_jobs=selector.n_jobs)
             batch = rows.batch_rows(len(features)) if batch_rows is None else int(batch_rows)
-            job = _Job(rows, tuple(features), table, y, settled, sampled, batch)
+            job = _Job(rows, table.names, table, y, settled, sampled, batch)
             blocks = None
             if work is not None:
                 fingerprint = _fingerprint(selector, job, target, weights, streams)
@@ -375,16 +377,25 @@ def _features(rows: RowStream, target: str, weights: str | None, drop: Sequence[
     return kept
 
 
-def _target(rows: RowStream, target: str, weights: str | None, task: str | None) -> Target:
-    """Target of all rows."""
-    numbers = None
-    if weights is not None:
-        try:
-            numbers = np.asarray(rows.column(weights), dtype=float)
-        except (TypeError, ValueError):
-            raise InputError(f"weights {weights!r} holds labels, not numbers: weights are not negative.") from None
-    nothing = Table(np.empty((len(rows), 0)), ())
-    return replace(as_target(rows.column(target), nothing, task=task, weights=numbers), name=target)
+def _columns(rows: RowStream, target: str, weights: str | None) -> tuple[NDArray, NDArray | None]:
+    """Target and weights of all rows, as they came."""
+    if weights is None:
+        return rows.column(target), None
+    try:
+        return rows.column(target), np.asarray(rows.column(weights), dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"weights {weights!r} holds labels, not numbers: weights are not negative.") from None
+
+
+def _target(
+    values: NDArray, weights: NDArray | None, sampled: NDArray[np.intp], table: Table, task: str | None
+) -> Target:
+    """Target of all rows; what it is is told by the sample."""
+    known = np.flatnonzero([value is not None and value == value for value in values[sampled].tolist()])
+    if not len(known):
+        raise InputError(f"the target is missing in all {len(sampled)} rows of the sample.")
+    told = as_target(values[sampled[known]], table.rows(known), task=task)
+    return extend_target(told, values, weights)
 
 
 def _check_classes(y: Target, seen: Target) -> None:

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from knockoffs.table.columns import Column
 
 DAY = 86_400_000_000  # microseconds
+EXACT = 2**53  # up to which every whole number is a float
+LARGEST, SMALLEST = 1e300, 1e-300  # numbers beyond these, and their squares even sooner, are no numbers any more
 _ISO_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -99,6 +101,36 @@ def as_floats(values: NDArray) -> NDArray[np.float64]:
     return np.ascontiguousarray(values, dtype=np.float64)
 
 
+def as_float(value: Any) -> float:
+    """Any real number as a float; one that is too large is infinity."""
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf
+
+
+def merges(values: NDArray) -> bool:
+    """Whether whole numbers beyond 2^53 are among the values, different ones of which are equal as floats.
+
+    >>> merges(np.array([2**53, 2**53 + 1])), merges(np.array([2**53, 2**53 + 2])), merges(np.array([1.5]))
+    (True, False, False)
+    """
+    if values.dtype.kind not in "iu" or not values.size or max(-int(values.min()), int(values.max())) <= EXACT:
+        return False
+    return len(np.unique(values)) > len(np.unique(values.astype(float)))
+
+
+def merged(name: str, values: NDArray) -> Problem | None:
+    """Problem of whole numbers that a table of floats cannot hold apart."""
+    if not merges(values):
+        return None
+    return Problem(
+        name,
+        f"holds whole numbers beyond 2^53, for instance {values[0]}, some of which are equal as floating-point numbers",
+        "subtract the smallest from all, make labels of them, or drop it if it is an identifier",
+    )
+
+
 def read_objects(name: str, values: NDArray) -> Cells:
     """Read a column of Python objects: numbers, labels, booleans, dates; a mixture of them is a problem.
 
@@ -119,7 +151,7 @@ def read_objects(name: str, values: NDArray) -> Cells:
         return boolean_cells(np.array([np.nan if gone else float(v) for v, gone in zip(listed, missing, strict=True)]))
     if words <= {"number", "boolean"}:
         whole = bool(present) and all(isinstance(v, numbers.Integral) for v in present)
-        floats = np.array([np.nan if gone else float(v) for v, gone in zip(listed, missing, strict=True)])
+        floats = np.array([np.nan if gone else as_float(v) for v, gone in zip(listed, missing, strict=True)])
         return Cells(floats, "integer" if whole else "number")
     if len(words) == 1 and words <= {"date", "duration", "time"}:
         return Cells(np.array([np.nan if gone else _day(v) for v, gone in zip(listed, missing, strict=True)]), "date")

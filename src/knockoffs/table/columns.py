@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError, name_some, unknown_option
+from knockoffs.errors import InputError, did_you_mean, name_some, unknown_option
 
 KINDS = ("continuous", "count", "ordinal", "binary", "nominal")
 CODED = ("boolean", "string", "category")  # dtypes of columns that hold labels, not numbers
 SCALE = 20  # whole numbers with at most so many values, and no long tail, are a scale: ordinal
 MOST_STEPS = 100  # numbers with more values than this are not ordinal, however often they repeat
 ROWS_A_VALUE = 5  # fewer rows for each value than this, on average, and a number does not repeat: it is continuous
+MOST_WRONG = 10  # kinds that are said to be wrong, in one error
 FIRST_ROWS = 500  # enough to tell most continuous columns
 
 
@@ -262,11 +263,11 @@ def overrule(
         For a column that is not there, a word that is no kind, and kinds that contradict the data: all in one error.
     """
     place = {column.name: j for j, column in enumerate(columns)}
-    X, changed, wrong = X.copy(), list(columns), []
+    X, changed = X.copy(), list(columns)
+    wrong: list[str] = []
     for name, kind in kinds.items():
         if name not in place:
-            near = get_close_matches(str(name), list(place), n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(name, list(place)) if len(wrong) < MOST_WRONG else ""
             wrong.append(f"kinds names {name!r}, which is no column of {argument}.{hint}")
             continue
         j = place[name]
@@ -281,7 +282,8 @@ def overrule(
             continue
         X[:, j], changed[j] = _with_kind(X[:, j], columns[j], word, order)
     if wrong:
-        raise InputError(" ".join(wrong))
+        more = [f"And {len(wrong) - MOST_WRONG} more."] if len(wrong) > MOST_WRONG else []
+        raise InputError(" ".join([*wrong[:MOST_WRONG], *more]))
     return X, tuple(changed)
 
 
@@ -308,18 +310,21 @@ def _contradiction(values: NDArray, column: Column, kind: str) -> str:
 def _bad_order(column: Column, order: list[Any]) -> str:
     if column.levels is None:
         return "holds numbers, which have their own order: say 'ordinal'."
-    absent = [level for level in column.levels if level not in order]
+    listed = Counter(order)
+    absent = [level for level in column.levels if level not in listed]
     if absent:
         return f"also holds {name_some(absent)}: list all of its labels."
-    twice = sorted({str(level) for level in order if order.count(level) > 1})
+    twice = sorted({str(level) for level, times in listed.items() if times > 1})
     return f"has its labels listed twice: {name_some(twice)}." if twice else ""
 
 
 def _with_kind(values: NDArray, column: Column, kind: str, order: list[Any] | None) -> tuple[NDArray, Column]:
     why = "as kinds says"
     if order is not None and column.levels is not None:
-        levels = tuple(level for level in order if level in column.levels)
-        codes = np.array([levels.index(level) for level in column.levels], dtype=float)
+        present = set(column.levels)
+        levels = tuple(level for level in order if level in present)
+        place = {level: k for k, level in enumerate(levels)}
+        codes = np.array([place[level] for level in column.levels], dtype=float)
         why = f"as kinds says, in the order {_in_order(levels)}"
         return _recode(values, codes), replace(column, levels=levels, kind=kind, why=why)
     if kind == "ordinal" and column.levels is not None:

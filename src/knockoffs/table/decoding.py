@@ -24,9 +24,8 @@ def own_values(column: Column, values: NDArray) -> NDArray:
         NaN where a cell is missing, which is None among labels.
     """
     if column.levels is None:
-        if column.dtype == "integer" and np.array_equal(np.rint(values), values):
-            return values.astype(np.int64)
-        return values
+        whole = column.dtype == "integer" and np.array_equal(np.rint(values), values)
+        return values.astype(np.int64) if whole and (np.abs(values) < 2.0**63).all() else values
     missing = np.isnan(values)
     codes = np.where(missing, 0, values).astype(np.intp)
     present = values[~missing]

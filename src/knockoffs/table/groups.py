@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from knockoffs.errors import InputError, name_some
+from knockoffs.errors import InputError, did_you_mean, name_some
+from knockoffs.table.neighbours import WINDOW, cut_neighbours, neighbour_tree
 
 # AR(1) 0.9, 200 columns, ten signals, 12 draws: 0.3, 0.5, 0.7 have power .81, .95, .97 at level 0.2, 86, 38, 11 groups
 ROOM = 0.5  # share of its variance that an automatic group keeps given all other columns
@@ -89,7 +90,12 @@ def as_groups(groups: Any, names: Sequence[str]) -> Groups:
     if isinstance(groups, Mapping):
         pairs = _pairs_of_mapping(groups)
     else:
-        listed = list(groups)
+        try:
+            listed = list(groups)
+        except TypeError:
+            raise InputError(
+                f"groups={groups!r}: use a mapping from column to group, a list of groups, or 'auto'."
+            ) from None
         if not (listed and all(isinstance(item, tuple) and len(item) == 2 for item in listed)):
             return _groups_in_order(listed, names)
         pairs = listed
@@ -98,8 +104,11 @@ def as_groups(groups: Any, names: Sequence[str]) -> Groups:
 
 def read_groups(path: Path) -> list[tuple[str, str]]:
     """Read pairs (column, group) from a csv file with the header ``column,group``."""
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = [row for row in csv.reader(file) if row]
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = [row for row in csv.reader(file) if row]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: cannot be read as csv in UTF-8: {error}.") from None
     if not rows or [cell.strip().lower() for cell in rows[0]] != ["column", "group"]:
         raise InputError(f"{path}: expected a csv file that begins with the line column,group.")
     for line, row in enumerate(rows[1:], start=2):
@@ -125,6 +134,22 @@ def number_groups(labels: Sequence[object], names: Sequence[str], note: str = ""
         members[g].append(str(name))
     called = [_called(kind, label, columns) for (kind, label), columns in zip(number, members, strict=True)]
     return Groups(feature_of, tuple(called), note)
+
+
+def join_groups(groups: Groups | None, names: Sequence[str], columns: Sequence[str]) -> Groups:
+    """Make one group of some columns and of every group that holds one of them.
+
+    >>> join_groups(None, ["a", "b", "c"], ["a", "c"]).names
+    ('a and c', 'b')
+    """
+    found = as_groups(groups, names)
+    touched = {int(found.feature_of[list(names).index(column)]) for column in columns}
+    members = [name for name, g in zip(names, found.feature_of, strict=True) if g in touched]
+    sizes = np.bincount(found.feature_of)
+    labels = [
+        name_group(members) if g in touched else found.names[g] if sizes[g] > 1 else None for g in found.feature_of
+    ]
+    return number_groups(labels, names, found.note)
 
 
 def name_group(columns: Sequence[str], most: int = 2) -> str:
@@ -160,6 +185,7 @@ def _plain(label: Any) -> object:
     if (
         isinstance(label, int | np.integer | float | np.floating)
         and not isinstance(label, bool)
+        and np.isfinite(label)
         and label == int(label)
     ):
         return int(label)
@@ -201,8 +227,7 @@ def _label_columns(pairs: Iterable[tuple[Any, Any]], names: Sequence[str]) -> li
             )
         labels[j] = label if label is not None else labels[j]
     if unknown:
-        near = get_close_matches(unknown[0], list(place), n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(unknown[0], list(place))
         raise InputError(
             f"groups: the table has no {'column' if len(unknown) == 1 else 'columns'} {name_some(unknown)}.{hint}"
         )
@@ -210,7 +235,12 @@ def _label_columns(pairs: Iterable[tuple[Any, Any]], names: Sequence[str]) -> li
 
 
 def auto_groups(
-    correlation: ArrayLike, names: Sequence[str] | None = None, *, room: float = ROOM, cut: float | None = None
+    correlation: ArrayLike,
+    names: Sequence[str] | None = None,
+    *,
+    room: float = ROOM,
+    cut: float | None = None,
+    ordered: bool = False,
 ) -> Groups:
     """Find columns whose knockoffs would be twins, and group them by average linkage on 1 - |correlation|.
 
@@ -231,6 +261,9 @@ def auto_groups(
         Between 0 (every column alone) and 1.
     cut : float, optional
         Average |correlation| above which branches are joined, instead of ``room``.
+    ordered : bool
+        Whether columns follow each other, as sites of a chromosome do: only neighbours are joined, and the room of a
+        group is that given the ``WINDOW`` columns on either side of it.
 
     >>> R = np.eye(4) + 0.97 * np.eye(4)[[1, 0, 3, 2]]
     >>> auto_groups(R, ["a", "b", "c", "d"]).names
@@ -253,24 +286,25 @@ def auto_groups(
     R = S / np.outer(sd, sd)
     distance = np.clip(1 - np.abs(R), 0, None)
     np.fill_diagonal(distance, 0.0)
-    tree = linkage(squareform(distance, checks=False), method="average")
+    tree = neighbour_tree(R) if ordered else linkage(squareform(distance, checks=False), method="average")
+    left = partial(_room_among_neighbours, R) if ordered else partial(room_of, R, np.linalg.inv(R))
     if cut is None:
-        branches = _finest_branches(tree, R, room)
+        branches = _finest_branches(tree, d, left, room)
         rule = (
             f"until a group keeps {room:.0%} of its variance given all other columns, or the average is under {FLOOR}"
         )
     else:
-        branches = _cut_branches(tree, d, 1 - cut)
+        branches = cut_neighbours(tree, d, 1 - cut) if ordered else _cut_branches(tree, d, 1 - cut)
         rule = f"average |correlation| above {cut:g}"
     labels = np.empty(d, dtype=int)
     for g, columns in enumerate(branches):
         labels[columns] = g
+    of_neighbours = "of neighbours " if ordered else ""
     note = (
-        f"{len(branches)} groups of {d} columns by average linkage on |correlation| ({rule}); the largest has "
-        f"{max(map(len, branches))}."
+        f"{len(branches)} groups of {d} columns by average linkage {of_neighbours}on |correlation| ({rule}); "
+        f"the largest has {max(map(len, branches))}."
     )
-    precision = np.linalg.inv(R)
-    short = sum(room_of(R, precision, np.array(columns)) < room for columns in branches)
+    short = sum(left(np.array(columns)) < room for columns in branches)
     if short:
         note += f" {short} of them keep less than {room:.0%}: nearly determined by the others, they are hard to find."
     found = number_groups(labels.tolist(), called)
@@ -309,21 +343,27 @@ def room_of(R: NDArray, precision: NDArray, columns: NDArray[np.intp]) -> float:
     return float(np.trace(np.linalg.inv(precision[block] @ R[block]))) / len(columns)
 
 
-def _finest_branches(tree: NDArray, R: NDArray, room: float) -> list[list[int]]:
+def _room_among_neighbours(R: NDArray, columns: NDArray[np.intp]) -> float:
+    """Room of neighbouring columns given those near them: far ones matter little, and could outnumber the rows."""
+    start = max(int(columns.min()) - WINDOW, 0)
+    near = slice(start, int(columns.max()) + 1 + WINDOW)
+    return room_of(R[near, near], np.linalg.inv(R[near, near]), columns - start)
+
+
+def _finest_branches(tree: NDArray, d: int, left: Callable[[NDArray[np.intp]], float], room: float) -> list[list[int]]:
     """Find the finest branches with enough room: a node is kept whole if a branch below it lacks room."""
-    d, precision = len(R), np.linalg.inv(R)
     members: list[list[int]] = [[j] for j in range(d)]
     parts: list[list[list[int]]] = [[[j]] for j in range(d)]  # the finest branches below each node
-    fine = (1 / (np.diagonal(precision) * np.diagonal(R)) >= room).tolist()  # do they all have room?
-    for left, right, height in zip(tree[:, 0].astype(int), tree[:, 1].astype(int), tree[:, 2], strict=True):
-        members.append(members[left] + members[right])
-        both = fine[left] and fine[right]
+    fine = [left(np.array([j])) >= room for j in range(d)]  # do they all have room?
+    for first, second, height in zip(tree[:, 0].astype(int), tree[:, 1].astype(int), tree[:, 2], strict=True):
+        members.append(members[first] + members[second])
+        both = fine[first] and fine[second]
         if both or height > 1 - FLOOR:
-            parts.append(parts[left] + parts[right])
+            parts.append(parts[first] + parts[second])
             fine.append(both)
         else:
             parts.append([members[-1]])
-            fine.append(room_of(R, precision, np.array(members[-1])) >= room)
+            fine.append(left(np.array(members[-1])) >= room)
     return parts[-1]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError
+from knockoffs.errors import InputError, require
 
 ENDINGS = (".bed", ".bim", ".fam")
 MISSING = -127  # bed-reader's missing call in int8; any negative number is missing to the genotype model
@@ -117,8 +117,7 @@ def _is_number(text: str) -> bool:
 
 def load_bed_reader() -> Any:
     """Load the package that reads and writes .bed files, or say how it is installed."""
-    try:
-        import bed_reader
-    except ImportError:
-        raise InputError("PLINK files need the package bed-reader: pip install 'knockoffs[genetics]'.") from None
+    require("bed_reader", "PLINK files")
+    import bed_reader
+
     return bed_reader

@@ -25,6 +25,8 @@ from knockoffs.table.cells import (
     as_floats,
     boolean_cells,
     days_of,
+    merged,
+    merges,
     read_objects,
 )
 from knockoffs.table.columns import Column
@@ -76,8 +78,15 @@ def _read_pandas(X: Any, argument: str) -> Raw:
         columns = [
             Column(name, "number" if kind == "f" else "integer") for name, kind in zip(names, kinds, strict=True)
         ]
-        return Raw(as_floats(X.to_numpy()), columns, True, [False] * len(names))
+        whole = ((j, X.iloc[:, j].to_numpy()) for j, kind in enumerate(kinds) if kind in "iu")
+        problems = _merged(names, whole)
+        return Raw(as_floats(X.to_numpy()), columns, True, [False] * len(names), problems)
     return _assemble(names, (_pandas_cells(names[j], X.iloc[:, j]) for j in range(len(names))), len(X), True)
+
+
+def _merged(names: list[str], columns: Iterable[tuple[int, NDArray]]) -> list[Problem]:
+    found = (merged(names[j], values) for j, values in columns)
+    return [problem for problem in found if problem is not None]
 
 
 def _pandas_cells(name: str, series: Any) -> Cells:
@@ -96,8 +105,10 @@ def _pandas_cells(name: str, series: Any) -> Cells:
     if pd.api.types.is_bool_dtype(dtype):
         return boolean_cells(series.to_numpy(dtype=float, na_value=np.nan))
     if pd.api.types.is_numeric_dtype(dtype):
-        kind = "integer" if pd.api.types.is_integer_dtype(dtype) else "number"
-        return Cells(series.to_numpy(dtype=float, na_value=np.nan), kind)
+        floats = series.to_numpy(dtype=float, na_value=np.nan)
+        if not pd.api.types.is_integer_dtype(dtype):
+            return Cells(floats, "number")
+        return Cells(floats, "integer", problem=merged(name, series.dropna().to_numpy()))
     kind = getattr(dtype, "kind", "O")
     if kind == "M":
         moments = series.dt.tz_convert("UTC").dt.tz_localize(None) if zone_of(dtype) else series
@@ -139,7 +150,8 @@ def _read_frame(X: Any, argument: str) -> Raw:
         values = frame.to_numpy()
         if values.dtype.kind in "iuf":
             columns = [Column(n, "integer" if t.is_integer() else "number") for n, t in zip(names, types, strict=True)]
-            return Raw(as_floats(values), columns, True, [False] * len(names))
+            whole = ((j, _whole_numbers(series)) for j, series in enumerate(frame.iter_columns()))
+            return Raw(as_floats(values), columns, True, [False] * len(names), _merged(names, whole))
     return _assemble(
         names, (_series_cells(n, s) for n, s in zip(names, frame.iter_columns(), strict=True)), len(frame), True
     )
@@ -151,8 +163,9 @@ def _series_cells(name: str, series: Any) -> Cells:
 
     dtype = series.dtype
     if dtype.is_numeric():
+        floats = np.asarray(series.cast(nw.Float64).to_numpy(), dtype=float)
         kind = "integer" if dtype.is_integer() else "number"
-        return Cells(np.asarray(series.cast(nw.Float64).to_numpy(), dtype=float), kind)
+        return Cells(floats, kind, problem=merged(name, _whole_numbers(series)))
     if dtype == nw.Boolean:
         return boolean_cells(np.asarray(series.cast(nw.Float64).to_numpy(), dtype=float))
     if isinstance(dtype, nw.Enum):
@@ -172,6 +185,15 @@ def _series_cells(name: str, series: Any) -> Cells:
     if series.null_count() == len(series):
         return Cells(np.full(len(series), np.nan), "number")
     return Cells(np.empty(0), "number", problem=_neither(name, str(dtype)))
+
+
+def _whole_numbers(series: Any) -> NDArray:
+    """Whole numbers of a narwhals series, those that there are; none of 128 bits, which numpy does not have."""
+    import narwhals as nw
+
+    if not series.dtype.is_integer() or series.dtype in (nw.Int128, nw.UInt128):
+        return np.empty(0, dtype=np.int64)
+    return series.drop_nulls().to_numpy()
 
 
 def _neither(name: str, dtype: str) -> Problem:
@@ -202,7 +224,8 @@ def _read_array(X: Any, argument: str, named: tuple[str, ...] | None = None) -> 
     if values.dtype.kind in "iuf":
         dtype = "number" if values.dtype.kind == "f" else "integer"
         floats = as_floats(values) if mask is None else np.where(mask, np.nan, values.astype(float))
-        return Raw(floats, [Column(name, dtype) for name in names], False, [False] * len(names))
+        problems = _merged(names, enumerate(values.T)) if merges(values) else []
+        return Raw(floats, [Column(name, dtype) for name in names], False, [False] * len(names), problems)
     if mask is not None:
         dates = values.dtype.kind in "mM"
         values = values.copy() if dates else values.astype(object)
@@ -214,7 +237,7 @@ def _array_cells(name: str, values: NDArray) -> Cells:
     """Read one column of a numpy array of any type."""
     kind = values.dtype.kind
     if kind in "iuf":
-        return Cells(values, "number" if kind == "f" else "integer")
+        return Cells(values, "number" if kind == "f" else "integer", problem=merged(name, values))
     if kind == "b":
         return boolean_cells(values.astype(float))
     if kind in "mM":

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import KnockoffWarning, name_some
-from knockoffs.table.cells import Problem, Raw, dates_in_text, is_number, stray
+from knockoffs.table.cells import LARGEST, SMALLEST, Problem, Raw, dates_in_text, is_number, stray
 from knockoffs.table.columns import SCALE, Column
 
 FEWEST_CELLS = 10  # a column with most of its cells missing needs so many observed ones,
@@ -46,13 +46,15 @@ def dates_from_text(raw: Raw) -> Raw:
 def suspicious_columns(raw: Raw, columns: Sequence[Column], overruled: Collection[str]) -> list[Problem]:
     """Columns that cannot be features, those that were read; ``overruled`` are names whose kind a user gave."""
     unread = {problem.name for problem in raw.problems}
-    infinite = _infinite(raw.X)
+    infinite, extreme = _infinite(raw.X), _extreme(raw.X)
     found = []
     for j, column in enumerate(columns):
         if column.name in unread:
             continue
         values = raw.X[:, j]
         problem = _infinity(column, values) if infinite[j] else _too_few(column, len(values))
+        if problem is None and extreme[j]:
+            problem = _too_large_or_small(column, values)
         if problem is None and column.levels is not None and column.kind == "nominal":
             problem = _no_category(column, values, column.name in overruled)
         if problem is None and raw.named and _is_index_name(column.name) and counts_rows(values, 2):
@@ -73,6 +75,23 @@ def _infinite(X: NDArray) -> NDArray[np.bool_]:
     for j in suspects:
         found[j] = np.isinf(X[:, j]).any()
     return found
+
+
+def _extreme(X: NDArray) -> NDArray[np.bool_]:
+    """Columns with numbers so large, or differences so small, that computing with them overflows or underflows."""
+    if not len(X):
+        return np.zeros(X.shape[1], dtype=bool)
+    high, low = np.fmax.reduce(X, axis=0), np.fmin.reduce(X, axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        span = high - low
+    return (np.fmax(-low, high) > LARGEST) | ((span > 0) & (span < SMALLEST))
+
+
+def _too_large_or_small(column: Column, values: NDArray) -> Problem:
+    largest = np.nanmax(np.abs(values))
+    if largest > LARGEST:
+        return Problem(column.name, f"holds numbers as large as {largest:.3g}", "divide it by a power of ten")
+    return Problem(column.name, f"varies by less than {SMALLEST:g}", "multiply it by a power of ten")
 
 
 def _infinity(column: Column, values: NDArray) -> Problem:

@@ -62,6 +62,8 @@ class Table:
         What came in; its format, dtypes and index are those that `decode` restores.
     groups : Groups, optional
         Which columns are one feature, where a feature has several.
+    ordered : bool
+        Whether the columns follow each other, as sites of a chromosome do: automatic groups are then of neighbours.
     """
 
     X: NDArray[np.float64]
@@ -69,6 +71,7 @@ class Table:
     named: bool = False
     native: Any = field(default=None, repr=False)
     groups: Groups | None = None
+    ordered: bool = False
 
     def __len__(self) -> int:
         return len(self.X)
@@ -107,14 +110,27 @@ class Table:
         if groups is None:
             return self
         if isinstance(groups, str) and groups == "auto":
-            return replace(self, groups=auto_groups(score_correlation(self.X), self.names))
+            return replace(self, groups=auto_groups(score_correlation(self.X), self.names, ordered=self.ordered))
         return replace(self, groups=as_groups(groups, self.names))
 
     def keep(self, kept: NDArray[np.bool_]) -> Table:
         """Table of some of the columns, under their names; a group keeps those of its columns that stay."""
         columns = tuple(column for column, stays in zip(self.columns, kept, strict=True) if stays)
         groups = None if self.groups is None else self.groups.keep(kept)
-        return replace(self, X=self.X[:, kept], columns=columns, native=keep_columns(self.native, kept), groups=groups)
+        native = None if self.native is None else keep_columns(self.native, kept)
+        return replace(self, X=self.X[:, kept], columns=columns, native=native, groups=groups)
+
+    def without(self, names: Sequence[str]) -> Table:
+        """Table without some of its columns.
+
+        >>> read_table([[1, 2, 3], [2, 2, 1], [2, 1, 1]]).without(["x1"]).names
+        ('x0', 'x2')
+        """
+        return self.keep(np.array([name not in names for name in self.names]))
+
+    def with_kinds(self, kinds: Kinds) -> Table:
+        """Table whose columns are of other kinds, by name; numbers that become labels get codes."""
+        return _with_kinds(self, kinds, "X")
 
     def rows(self, which: NDArray | slice) -> Table:
         """Take some of the rows; ``decode`` then gives back no index."""
@@ -217,10 +233,11 @@ def without_columns(X: Any, names: Sequence[str] | None) -> Any:
     """X without some of its columns, which are not looked at; the others keep their names."""
     if names is None or not len(names):
         return X
-    listed = [names] if isinstance(names, str) else [str(name) for name in names]
+    listed = dict.fromkeys([names] if isinstance(names, str) else [str(name) for name in names])
     columns = names_of(X)
+    known = set(columns)
     for name in listed:
-        if name not in columns:
+        if name not in known:
             raise unknown_option("drop", name, columns)
     kept = np.array([name not in listed for name in columns])
     if isinstance(X, Table):

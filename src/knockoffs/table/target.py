@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import numbers
 import warnings
 from collections import Counter
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, name_some, unknown_option
+from knockoffs.table.cells import LARGEST, SMALLEST, as_float, merges
 from knockoffs.table.table import Table, is_frame, is_missing, is_pandas, is_sparse
 from knockoffs.table.target_kinds import (
     IF_IT_IS,
@@ -89,7 +91,13 @@ class Target:
 
 
 def as_target(
-    y: Any, table: Table, *, task: str | None = None, weights: ArrayLike | None = None, argument: str = "y"
+    y: Any,
+    table: Table,
+    *,
+    task: str | None = None,
+    weights: ArrayLike | None = None,
+    argument: str = "y",
+    min_rows: int = 1,
 ) -> Target:
     """Check the target, leave out the rows in which it is missing, and tell what it is.
 
@@ -103,6 +111,8 @@ def as_target(
     weights : array, shape (n,), optional
     argument : str
         What to call the target in errors.
+    min_rows : int
+        Fewest rows with a target and a weight above zero that will do.
 
     Returns
     -------
@@ -150,7 +160,39 @@ def as_target(
     kept = None if checked is None else checked[observed]
     if kept is not None and not kept.any():
         raise InputError(f"sample_weight is zero in every row in which {argument} is known: nothing is left to fit.")
+    count = len(values) if kept is None else int((kept > 0).sum())
+    if count < min_rows:
+        weighed = "" if kept is None else " and weighs more than zero"
+        raise InputError(f"{argument} is known{weighed} in {count} of {len(observed)} rows: {min_rows} are needed.")
     return Target(values, kept, kind, observed, _target_name(y), levels, note)
+
+
+def extend_target(seen: Target, y: NDArray, weights: ArrayLike | None = None, argument: str = "y") -> Target:
+    """Target of all rows, of the kind that was told by some of them; little more memory is taken than y itself.
+
+    Parameters
+    ----------
+    seen : Target
+        As ``as_target`` gives it of some of the rows in which y is known.
+    y : array, shape (n,)
+    weights : array-like, shape (n,), optional
+    """
+    observed = ~_missing(y)
+    values = y if observed.all() else y[observed]
+    if seen.kind in ("number", "count", "ordinal"):
+        values = values.astype(float)
+        wrong = np.isinf(values) | (values < 0 if seen.kind == "count" else False)
+        if wrong.any():
+            row = int(np.flatnonzero(observed)[np.argmax(wrong)])
+            raise InputError(f"{argument} is {y[row]} in row {row}, and is a {seen.kind}: leave the row out.")
+    elif seen.values.dtype.kind in "biuf":
+        values = values.astype(seen.values.dtype)
+    checked = check_weights(weights, len(y))
+    kept = None if checked is None else checked[observed]
+    missing = len(y) - len(values)
+    rows = "1 row is" if missing == 1 else f"{missing} rows are"
+    left_out = f" {rows} left out, because {argument} is missing there." if missing else ""
+    return replace(seen, values=values, weights=kept, observed=observed, note=seen.note + left_out)
 
 
 def _note(values: NDArray, kind: TargetKind, levels: Any, observed: NDArray, task: str | None, argument: str) -> str:
@@ -230,6 +272,8 @@ def _check_source(y: Any, table: Table, argument: str) -> None:
         raise InputError(f"{argument} is None: this estimator requires y to be passed, but the target y is None.")
     if is_sparse(y):
         raise InputError(f"{argument} is a sparse matrix: pass an array with one value for each row of X.")
+    if hasattr(y, "collect") and not hasattr(y, "to_numpy"):
+        raise InputError(f"{argument} is a lazy frame: pass {argument}.collect().")
     _check_index(table.native, y, argument)
     name = _target_name(y)
     if name is not None and table.named and name in table.names:
@@ -247,7 +291,10 @@ def check_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64
     """Check sample weights: one finite, non-negative number for each of n rows, not all zero."""
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight, dtype=float)
+    try:
+        weights = np.asarray(sample_weight, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError("sample_weight holds what is no number: weights are numbers, one for each row.") from None
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
     if weights.shape != (n,):
@@ -257,6 +304,8 @@ def check_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64
         raise InputError(f"sample_weight is {weights[bad[0]]} in row {bad[0]}: weights are finite and not negative.")
     if not weights.any():
         raise InputError("sample_weight is zero in every row: nothing is left to fit.")
+    if weights.max() > LARGEST or weights.max() < SMALLEST:
+        raise InputError(f"sample_weight is at most {weights.max():.3g}: divide all weights by it; only ratios matter.")
     return weights
 
 
@@ -318,7 +367,9 @@ def _unboxed(values: NDArray, argument: str) -> NDArray:
             "values empty (None or NaN) and all others one kind."
         )
     if count.keys() & {"numbers", "booleans"} and None not in words:
-        return np.array([float(v) if isinstance(v, Decimal) else v for v in listed])
+        numeric = np.array([float(v) if isinstance(v, Decimal) else v for v in listed])
+        # whole numbers beyond 64 bits, and fractions, are still objects
+        return numeric if numeric.dtype.kind != "O" else np.array([as_float(v) for v in listed])
     return values
 
 
@@ -327,6 +378,16 @@ def _check_target_values(values: NDArray, argument: str) -> None:
         raise InputError(f"{argument} is complex. Complex data not supported.")
     if values.dtype.kind in "mM":
         raise InputError(f"{argument} holds dates or durations ({values.dtype}): turn them into numbers or classes.")
+    first = values[0]
+    if isinstance(first, datetime.date | datetime.timedelta | datetime.time):
+        raise InputError(f"{argument} holds dates or durations ({first}): turn them into numbers or classes.")
+    if isinstance(first, bytes):
+        raise InputError(f"{argument} holds bytes, for instance {first!r}: decode them, for instance .astype(str).")
+    if merges(values):
+        raise InputError(
+            f"{argument} holds whole numbers beyond 2^53, for instance {first}, some of which are equal as "
+            "floating-point numbers: subtract the smallest from all, or make labels of them."
+        )
     if values.dtype.kind == "f":
         bad = np.flatnonzero(~np.isfinite(values))
     elif values.dtype.kind == "O":
@@ -340,6 +401,8 @@ def _check_target_values(values: NDArray, argument: str) -> None:
             f"{argument} is {what} in {bad.size} rows, the first is row {bad[0]}: drop these rows of X and {argument}. "
             "Input contains NaN or infinity."
         )
+    if values.dtype.kind == "f" and (worst := float(np.abs(values).max())) > LARGEST:
+        raise InputError(f"{argument} holds numbers as large as {worst:.3g}: divide all of them by a power of ten.")
     if len(values) > 1 and (values[0] == values).all():
         raise InputError(
             f"{argument} has the one value {values.tolist()[0]!r} in all {len(values)} rows (one class only): "

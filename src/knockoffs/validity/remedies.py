@@ -7,12 +7,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from knockoffs.errors import name_some
 from knockoffs.sampling.pair import Pair
 from knockoffs.validity.distance import Twin
 from knockoffs.validity.signs import Check
 
+FEW_CODES = 20  # values of a column of whole numbers up to which they may be codes of labels
 ALIKE = 0.8  # |correlation| from which a column is put into a group with a twin
 
 
@@ -47,12 +49,20 @@ def find_remedies(
     """List what to do about the checks that failed, in the order in which to try it; groups are for twins."""
     failed = {check.name: check for check in failing}
     columns_of = {name: check.columns for name, check in failed.items()}
-    kind_of = dict(zip(names, kinds, strict=True))
+    kind_of, place_of = dict(zip(names, kinds, strict=True)), {name: j for j, name in enumerate(names)}
     found = []
     if strange := columns_of.get("support", ()):
         found.append(
             Remedy("other_kind", strange, f"give {name_some(strange)} another kind (binary, count, ordinal, nominal).")
         )
+    codes = tuple(
+        name
+        for name in columns_of.get("pairs", ())
+        if kind_of[name] in ("ordinal", "count") and name not in strange and few_codes(pair.X[:, place_of[name]])
+    )
+    if codes:
+        which = f"if the numbers of {name_some(codes)} are codes of labels, give the kind nominal."
+        found.append(Remedy("other_kind", codes, which))
     numbers = [name for name in columns_of.get("margins", ()) if kind_of[name] == "continuous" and name not in strange]
     if numbers:
         what = f"transform {name_some(numbers)} (to normal scores, or by a logarithm)"
@@ -73,6 +83,12 @@ def find_remedies(
     return tuple(found)
 
 
+def few_codes(x: NDArray) -> bool:
+    """Whether a column holds three whole numbers or a few more, which may be codes of labels."""
+    values = np.unique(x[np.isfinite(x)])
+    return 2 < len(values) <= FEW_CODES and bool((values == np.rint(values)).all())
+
+
 def group_twins(twins: Sequence[Twin], pair: Pair, names: Sequence[str]) -> list[Remedy]:
     """Group twins with the columns they resemble, groups that overlap joined; one on its own is left out instead."""
     place = {name: j for j, name in enumerate(names)}
@@ -84,11 +100,15 @@ def group_twins(twins: Sequence[Twin], pair: Pair, names: Sequence[str]) -> list
         members = set(twin.columns) | {name for name, likeness in zip(names, r, strict=True) if likeness >= ALIKE}
         touched = [group for group in groups if group & members]
         groups = [group for group in groups if not group & members] + [members.union(*touched)]
-    found = []
+    found: list[Remedy] = []
+    alone: list[str] = []
     for group in groups:
         columns = tuple(name for name in names if name in group)
         if len(columns) > 1:
             found.append(Remedy("group", columns, f"make {name_some(columns)} one group: each hides the others."))
         else:
-            found.append(Remedy("drop_column", columns, f"leave out {name_some(columns)}: the others determine it."))
+            alone += columns
+    if alone:
+        it = "it" if len(alone) == 1 else "each of them"
+        found.append(Remedy("drop_column", tuple(alone), f"leave out {name_some(alone)}: the others determine {it}."))
     return found

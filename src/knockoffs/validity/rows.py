@@ -17,6 +17,8 @@ from knockoffs.sampling.pair import Pair
 from knockoffs.validity.scores import FEW_LEVELS, Scores
 from knockoffs.validity.signs import Check, critical_value, sign_p_value, sign_sums, worst_columns
 
+LAGS = 20  # rows before a row that may be like it
+
 
 def check_repeats(pair: Pair) -> Check:
     """Rows of X that stand in the table more than once, beyond those of X_tilde."""
@@ -48,27 +50,35 @@ def repeated_by_rows(X: NDArray) -> NDArray[np.bool_]:
 
 
 def check_order(pair: Pair, scores: Scores, names: Sequence[str]) -> Check:
-    """Rows that are like the row before them: D_a M_(a-1), column by column and in all columns together."""
+    """Rows that are like the row before them, column by column, or in all columns like one of the LAGS rows before.
+
+    D_a M_(a-k), k = 1 for a single column. A table may hold its seasons, rooms or layers one after the other: then it
+    is the row some steps before that is alike.
+    """
     keep = ~sorted_columns(pair.X)[scores.column_of]
-    D, M = scores.difference[1:, keep], scores.middle[:-1, keep]
-    terms = D * M
-    t_column, t_all = np.abs(sign_sums(terms)), abs(float(sign_sums(terms.sum(axis=1, keepdims=True))[0]))
-    n_sums = terms.shape[1] + 1
+    D, M = scores.difference[:, keep], scores.middle[:, keep]
+    t_column = np.abs(sign_sums(D[1:] * M[:-1]))
+    lags = range(1, min(LAGS, len(pair) // 4) + 1)
+    t_lag = np.array([abs(float(sign_sums(np.einsum("ni,ni->n", D[k:], M[:-k])[:, None])[0])) for k in lags])
+    n_sums = D.shape[1] + len(lags)
     per_column = np.zeros(pair.n_columns)
     np.maximum.at(per_column, scores.column_of[keep], t_column)
-    t = max(per_column.max(initial=0.0), t_all)
+    t = max(per_column.max(initial=0.0), t_lag.max(initial=0.0))
     p = float(sign_p_value(t, n_sums))
     worst = worst_columns(per_column, names, critical_value(n_sums))
     if p > 0.05:
         sentence = "The order of the rows does not show."
     else:
-        lag = lag_one(pair.X)
+        far = int(t_lag.argmax()) + 1 if t_lag.max() >= per_column.max() else 1
+        lag = lag_correlation(pair.X, far)
+        like = f"lag-one correlation {np.nanmean(lag):.2f}" if far == 1 else f"correlation {np.nanmean(lag):.2f}"
+        where = "the row before them" if far == 1 else f"the row {far} before them"
+        named = f": {name_some(worst)}" if worst and far == 1 else ""
         sentence = (
-            f"Rows are like the row before them (lag-one correlation {np.nanmean(lag):.2f} on average, "
-            f"{np.nanmax(lag):.2f} at most{': ' + name_some(worst) if worst else ''}). If the table was only sorted, "
-            "this is harmless; if rows follow each other in time or belong together, the guarantee is lost."
+            f"Rows are like {where} ({like} on average, {np.nanmax(lag):.2f} at most{named}). If the table was only "
+            "sorted, this is harmless; if rows follow each other in time or belong together, the guarantee is lost."
         )
-    return Check("order of rows", p, float(t), float(t / np.sqrt(len(terms))), worst, sentence)
+    return Check("order of rows", p, float(t), float(t / np.sqrt(len(pair) - 1)), worst, sentence)
 
 
 def check_neighbours(pair: Pair, scores: Scores) -> Check:
@@ -115,9 +125,9 @@ def sorted_columns(X: NDArray) -> NDArray[np.bool_]:
     return np.asarray(in_order & (np.sum(steps != 0, axis=0) > FEW_LEVELS))
 
 
-def lag_one(X: NDArray) -> NDArray:
-    """Correlation of each column with itself one row later, shape (d,); nan where it is constant."""
+def lag_correlation(X: NDArray, lag: int) -> NDArray:
+    """Correlation of each column with itself so many rows later, shape (d,); nan where it is constant."""
     U = X - np.nanmean(X, axis=0)
     U = np.where(np.isnan(U), 0.0, U)
     size = (U**2).sum(axis=0)
-    return np.divide((U[1:] * U[:-1]).sum(axis=0), size, out=np.full(X.shape[1], np.nan), where=size > 0)
+    return np.divide((U[lag:] * U[:-lag]).sum(axis=0), size, out=np.full(X.shape[1], np.nan), where=size > 0)

@@ -54,6 +54,14 @@ def test_whole_groups_are_exchangeable(model, size, hidden_knockoff):
         assert worst_swap(X, joint, np.arange(3)) > 1e-4
 
 
+def test_genotypes_in_groups_are_exchangeable():
+    """Two hidden chains, all 64 of their states: the exact law, under every swap of groups."""
+    X, joint = law(GenotypeModel(MOSAIC), 3, GROUPS, "copy")
+    assert joint.sum() == pytest.approx(1.0, abs=1e-12)
+    assert worst_swap(X, joint, GROUPS) < 1e-12
+    assert worst_swap(X, joint, np.arange(3)) > 1e-4
+
+
 def test_genotypes_in_groups():
     """(A, B) move apart from each other, each as above; here draws keep the law of X (5 standard errors)."""
     rng, n = np.random.default_rng(3), 60_000

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -75,6 +75,7 @@ class HiddenMarkov:
     initial: NDArray
     transitions: NDArray
     emissions: Emissions
+    groups_of_neighbours: ClassVar[bool] = True  # as_network(feature_of=)
 
     def __post_init__(self) -> None:
         if not isinstance(self.emissions, DiscreteEmissions | GaussianEmissions):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -97,6 +98,7 @@ class HaplotypeModel:
     """
 
     mosaic: Mosaic
+    groups_of_neighbours: ClassVar[bool] = True  # as_network(feature_of=)
 
     def say(self, names: Sequence[str] | None = None) -> str:
         """Tell in one sentence what P^X is."""
@@ -180,6 +182,7 @@ class GenotypeModel:
     """
 
     mosaic: Mosaic
+    groups_of_neighbours: ClassVar[bool] = True  # as_network(feature_of=)
 
     def say(self, names: Sequence[str] | None = None) -> str:
         """Tell in one sentence what P^X is."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import inf, log, pi
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from knockoffs.features.latent.cells import FREE, INTERVAL, LOSER, POINT, WINNER
 from knockoffs.features.latent.normals import draw_normal, draw_truncated, log_interval, seed_row
+from knockoffs.machine.compiled import njit
 
 
 @njit(cache=True, nogil=True)

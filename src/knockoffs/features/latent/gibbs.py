@@ -9,11 +9,11 @@ from __future__ import annotations
 from math import exp, inf, log, sqrt
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from knockoffs.features.latent.cells import FREE, LOSER, POINT, WINNER
 from knockoffs.features.latent.normals import draw_normal, draw_truncated, draw_uniform, seed_row
+from knockoffs.machine.compiled import njit
 
 reals = {"contract", "nsz", "reassoc"}  # sums may be taken in any order; infinities and NaN keep their meaning
 

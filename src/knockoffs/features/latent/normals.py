@@ -5,8 +5,9 @@ from __future__ import annotations
 from math import cos, erfc, exp, inf, log, pi, sqrt
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from knockoffs.machine.compiled import njit
 
 NARROW = 1.2  # an interval near zero is drawn from uniformly below this width; more than 0.7 of the draws are kept
 FAR = 1e7  # beyond it the tail is narrower than rounding: its end is the draw

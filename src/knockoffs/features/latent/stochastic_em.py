@@ -16,6 +16,7 @@ from knockoffs.features.latent.margins import Margin, Steps
 from knockoffs.features.latent.nominal import Nominal
 from knockoffs.features.latent.pooling import pool
 from knockoffs.features.latent.tetrachoric import tetrachoric
+from knockoffs.progress import track
 
 N_FORGOTTEN = 8  # steps before moments are averaged
 N_AVERAGED = 16  # steps over which they are
@@ -170,7 +171,7 @@ def fit_one_class(cells: Cells, frame: Frame, *, a: float, rng: Generator, n_job
     mean, S = np.zeros(D), separate(first_covariance(cells, frame) * soft, frame.within)[0]
     L = start_latent(cells, frame.layout, classes(one, mean[None], S[None]), rng=rng)
     first, second = np.zeros(D), np.zeros((D, D))
-    for step in range(N_FORGOTTEN + N_AVERAGED):
+    for step in track(range(N_FORGOTTEN + N_AVERAGED), "stochastic EM of P^X"):
         law = classes(one, mean[None], S[None])
         sweep(L, K, cells, frame.layout, law, rng=rng, n_sweeps=1 if step else N_SETTLING, n_jobs=n_jobs)
         gain = 1 / max(step - N_FORGOTTEN + 1, 1)
@@ -197,7 +198,7 @@ def fit_classes(
     l = len(start.weights)  # noqa: E741
     weights, means, covariances = start.weights, start.means, start.covariances
     total, first, second = np.zeros(l), np.zeros((l, D)), np.zeros((l, D, D))
-    for step in range(N_FORGOTTEN + N_AVERAGED):
+    for step in track(range(N_FORGOTTEN + N_AVERAGED), "stochastic EM of P^X"):
         law = classes(weights, means, covariances)
         sweep(L, K, cells, frame.layout, law, rng=rng, n_sweeps=1, n_jobs=n_jobs)
         gain = 1 / max(step - N_FORGOTTEN + 1, 1)

@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array
 from scipy.special import gammaln, psi
 
-from knockoffs.errors import InputError, unknown_option
+from knockoffs.errors import InputError, require, unknown_option
 from knockoffs.features.latent_dirichlet.documents import check_counts, check_tokens, count_tokens
 from knockoffs.features.latent_dirichlet.model import VIEWS, LatentDirichlet
 from knockoffs.progress import track
@@ -88,6 +88,7 @@ def fit_topics_tomotopy(
     counts: csr_array, n_topics: int, max_iter: int, rng: Generator, n_jobs: int | None = None
 ) -> tuple[NDArray, NDArray]:
     """Topics alpha and beta by tomotopy's Gibbs sampling (the extra ``topics``): ten sweeps for each pass."""
+    require("tomotopy", "topics by tomotopy")
     import tomotopy
 
     lda = tomotopy.LDAModel(k=n_topics, seed=int(rng.integers(2**31)), rm_top=0, min_cf=0)

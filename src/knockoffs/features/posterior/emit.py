@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from knockoffs.machine.compiled import njit
 from knockoffs.sampling.conjugates.markov_chain_kernels import (
     LANES,
     draw_uniforms,

@@ -10,9 +10,9 @@ the way back, so memory does not grow with n x p x K.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from knockoffs.machine.compiled import njit
 from knockoffs.sampling.conjugates.markov_chain_kernels import (
     LANES,
     choose,

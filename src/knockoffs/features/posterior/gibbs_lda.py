@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from knockoffs.errors import InputError, name_some
 from knockoffs.features.posterior.variational import sample_dirichlet, variational_topics
+from knockoffs.machine.compiled import njit
 
 
 def sample_topics_gibbs(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+
+from knockoffs.machine.compiled import njit
 
 
 def variational_topics(

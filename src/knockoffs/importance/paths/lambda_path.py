@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from knockoffs.errors import InputError
+from knockoffs.errors import InputError, require
 from knockoffs.importance.losses import LossLike, resolve_loss
 from knockoffs.importance.paths.black_box import MEMORY
 from knockoffs.importance.paths.follow import loss_at
@@ -51,6 +51,7 @@ class LambdaPath:
     def plot(self, ax: Any = None) -> Any:
         """Draw the path of every feature on matplotlib axes (made if not given), nulls first."""
         if ax is None:
+            require("matplotlib", "plots")
             import matplotlib.pyplot as plt
 
             _, ax = plt.subplots()

@@ -7,8 +7,9 @@ turned into vector instructions, and a transition matrix is read once for the wh
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from knockoffs.machine.compiled import njit
 
 LANES = 64  # rows side by side: 33, 71 and 294 ns a site at K = 10, 20 and 50, against 55, 142 and 732 with 16
 contract = {"contract"}  # fused multiply-add is the only liberty taken with the arithmetic

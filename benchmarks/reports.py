@@ -1,0 +1,74 @@
+"""What a report costs beyond its selection: seconds and megabytes, for three tables.
+
+Bank marketing and NHANES as they come, with real defaults, and a table of 5,000 numbers that is made up:
+``KNOCKOFFS_DATA=folder python benchmarks/reports.py bank nhanes wide``.
+"""
+
+import os
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from knockoffs import KnockoffSelector
+
+
+def bank():
+    """All 45,211 rows: 16 columns, so that features are tested one by one."""
+    table = pd.read_csv(folder() / "bank" / "bank-full.csv.gz", sep=None, engine="python")
+    return table.drop(columns="y"), table["y"], {}
+
+
+def nhanes():
+    """All adults, all columns that hold something, for their glycohaemoglobin."""
+    table = pd.read_csv(folder() / "nhanes" / "nhanes_2017_2020_adults.csv.gz").drop(columns="SEQN")
+    y = table.pop("LBXGH")
+    there = table.columns[(table.notna().mean() > 0.5) & (table.nunique() > 1)]
+    return table.loc[y.notna(), there], y.dropna(), {}
+
+
+def wide():
+    """2,000 rows of 5,000 numbers, of which 100 matter."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2000, 5000), dtype=np.float32).astype(float)
+    y = X[:, :100].sum(axis=1) * 0.3 + rng.standard_normal(2000)
+    diagonal = {"diagonal": "equicorrelated"}
+    return (
+        pd.DataFrame(X).add_prefix("x"),
+        y,
+        {"feature_model": "gaussian", "feature_model_options": diagonal, "estimator": "lasso"},
+    )
+
+
+def folder():
+    return Path(os.environ["KNOCKOFFS_DATA"])
+
+
+def main(names):
+    """Print one row of a table for each."""
+    print(
+        "| table | rows | columns | selection, s | selected | report, s | report, MB |\n|---|---|---|---|---|---|---|"
+    )
+    for name in names:
+        X, y, options = globals()[name]()
+        start = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            selector = KnockoffSelector(random_state=0, **options).fit(X, y)
+            selected = time.perf_counter() - start
+            with tempfile.TemporaryDirectory() as place:
+                path = Path(place) / "report.html"
+                start = time.perf_counter()
+                selector.report(path)
+                seconds, size = time.perf_counter() - start, path.stat().st_size / 1e6
+        n = int(selector.selection_.selected.sum())
+        cells = (name, f"{len(X):,}", f"{X.shape[1]:,}", f"{selected:.0f}", n, f"{seconds:.1f}", f"{size:.2f}")
+        print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or ["bank", "nhanes", "wide"])

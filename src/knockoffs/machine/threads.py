@@ -1,0 +1,117 @@
+"""As many threads as the work is worth and the machine gives: on busy cores threads wait for one another, spinning.
+
+The answer does not depend on it: boosting is the same to the last bit with any number of threads. Linear algebra may
+not be, so its threads depend on the table and the machine, and not on the load of the hour.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+SMALL = 2_000_000  # cells, below which one thread is as fast as several on quiet cores, and far cheaper on busy ones
+LOOKS = 3  # at the load, of which the smallest counts: what runs for a moment is no load
+BETWEEN = 0.002  # seconds between them
+PROC, GROUPS = Path("/proc"), Path("/sys/fs/cgroup")
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@contextmanager
+def worthwhile_threads(n_cells: int) -> Iterator[int]:
+    """Limit threads to one for a table of few cells, to what the machine gives for others; never more than there were.
+
+    So inside parallel work, and where a user has set a limit, theirs stays. The number given is that of OpenMP.
+
+    >>> with worthwhile_threads(1000) as n_threads:
+    ...     n_threads
+    1
+    """
+    from threadpoolctl import ThreadpoolController
+
+    controller = ThreadpoolController()
+    small = n_cells < SMALL
+    wanted = {"blas": 1 if small else available_cores(), "openmp": 1 if small else free_cores()}
+    for library in controller.info():
+        api = library["user_api"]
+        wanted[api] = min(wanted.get(api, 1), library["num_threads"])
+    with controller.limit(limits=wanted):
+        yield wanted["openmp"]
+
+
+def threads_by_table(function: Function) -> Function:
+    """Run a function whose first argument is a table with the threads that are worthwhile for it."""
+
+    @wraps(function)
+    def run(X: Any, *arguments: Any, **options: Any) -> Any:
+        with worthwhile_threads(int(np.prod(np.shape(getattr(X, "X", X))))):
+            return function(X, *arguments, **options)
+
+    return cast(Function, run)
+
+
+def available_cores() -> int:
+    """Cores that this process may use: its affinity, and the smallest quota of the control groups it is in."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min([cores, *map(int, _quotas())]))
+
+
+def free_cores() -> int:
+    """Those of the available cores that nobody else uses just now, at least one; all of them where that is not known.
+
+    The system counts what runs on all its cores; where only some may be used, that share of it is taken to be there.
+    """
+    cores = available_cores()
+    others = cores * _running_elsewhere() / (os.cpu_count() or cores)
+    return max(1, cores - round(others))
+
+
+def _running_elsewhere() -> int:
+    """Threads that run or want to run, without our own; none where the system does not tell."""
+    looks = []
+    with suppress(OSError, ValueError, IndexError):
+        for look in range(LOOKS):
+            time.sleep(BETWEEN if look else 0)
+            running = int((PROC / "loadavg").read_text().split()[3].partition("/")[0])
+            looks.append(running - _own_running())
+    return max(0, min(looks, default=0))
+
+
+def _own_running() -> int:
+    count = 0
+    for task in (PROC / "self" / "task").iterdir():
+        with suppress(OSError):  # a thread that has ended meanwhile
+            count += (task / "stat").read_text().rpartition(")")[2].split()[0] == "R"
+    return count
+
+
+def _quotas() -> Iterator[float]:
+    """Quotas, in cores, of the control groups that this process is in and of those around them; of both versions."""
+    with suppress(OSError, ValueError):
+        for line in (PROC / "self" / "cgroup").read_text().splitlines():
+            _, controllers, place = line.split(":", 2)
+            if controllers and "cpu" not in controllers.split(","):
+                continue
+            root = GROUPS / controllers  # version 2 names no controllers
+            inner = root / place.strip("/")
+            for folder in (inner, *inner.parents):
+                if folder.is_relative_to(root):
+                    yield from _quota_of(folder)
+
+
+def _quota_of(folder: Path) -> Iterator[float]:
+    with suppress(OSError, ValueError, ZeroDivisionError):
+        quota, period = (folder / "cpu.max").read_text().split()
+        if quota != "max":
+            yield int(quota) / int(period)
+    with suppress(OSError, ValueError, ZeroDivisionError):
+        quota, period = ((folder / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
+        if int(quota) > 0:
+            yield int(quota) / int(period)

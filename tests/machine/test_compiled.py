@@ -1,0 +1,84 @@
+"""Compiled loops without a place to keep them, on a full disk and with damaged files of an earlier run."""
+
+import errno
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import knockoffs
+from knockoffs.machine import compiled
+
+SOURCE = Path(knockoffs.__file__).resolve().parent
+RUN = """
+from knockoffs.response.coordinate_descent import lasso_gap
+from loop import double
+print(double(21))
+"""
+LOOP = """
+from knockoffs.machine.compiled import njit
+@njit(cache=True)
+def double(x):
+    return 2 * x
+"""
+
+
+@pytest.fixture
+def install(tmp_path):
+    """A copy of the package without anything compiled, and a module with one loop."""
+    shutil.copytree(SOURCE, tmp_path / "knockoffs", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "loop.py").write_text(LOOP)
+    return tmp_path
+
+
+def run(folder, *before, **environment):
+    command = [*before, sys.executable, "-B", "-c", RUN]
+    env = os.environ | {"PYTHONPATH": str(folder)} | environment
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and done.stdout == "42\n", done.stderr
+
+
+def test_a_read_only_install_without_a_home(install):
+    """As root, without the right to write where nobody may; without setpriv, where root may do all, as it comes."""
+    for folder in (install, *install.rglob("*/")):
+        folder.chmod(0o555)
+    if os.geteuid() == 0:
+        if shutil.which("setpriv") is None:
+            pytest.skip("root may write anywhere")
+        before = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
+    else:
+        before = ()
+    try:
+        run(install, *before, HOME="/proc/none", XDG_CACHE_HOME="/proc/none")
+    finally:
+        for folder in (install, *install.rglob("*/")):
+            folder.chmod(0o755)
+    assert not list(install.rglob("*.nbi"))
+
+
+def test_damaged_files_of_an_earlier_run(install):
+    run(install)
+    kept = [path for path in install.rglob("*") if path.suffix in (".nbi", ".nbc") and path.name.startswith("loop")]
+    assert len(kept) == 2
+    for path in kept:
+        path.write_bytes(path.read_bytes()[:-20])
+        run(install)
+        path.write_bytes(b"")
+        run(install)
+
+
+def test_a_full_disk(tmp_path, monkeypatch):
+    def full(self, sig, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("numba.core.caching.Cache._save_overload", full)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+
+    @compiled.njit(cache=True)
+    def double(x):
+        return 2 * x
+
+    assert double(21) == 42
