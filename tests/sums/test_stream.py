@@ -276,7 +276,7 @@ def test_labels_that_the_sample_does_not_have_are_missing_cells(tmp_path):
     found = fit(tmp_path / "a.parquet", "number", options=options, sample_rows=500)
     assert "'colour' (3)" in found.selection_.notes["labels"]
     with pytest.raises(InputError, match="takes no missing cells"):
-        options |= {"feature_model": "naive_bayes", "drop": [*drop, "gap"]}
+        options |= {"feature_model": "naive_bayes", "drop": [*drop, "gap"], "feature_model_options": {"n_classes": 2}}
         fit(tmp_path / "a.parquet", "number", options=options, sample_rows=500)
 
 
