@@ -252,7 +252,9 @@ def names_of(X: Any) -> list[str]:
     if isinstance(X, Table):
         return list(X.names)
     framed = is_frame(X) or isinstance(X, PlainFrame)
-    return column_names(list(X.columns), "X") if framed else [f"x{j}" for j in range(np.shape(X)[-1])]
+    if framed:
+        return column_names(list(X.columns), "X")
+    return [f"x{j}" for j in range((X if hasattr(X, "shape") else as_array(X, "X")).shape[-1])]
 
 
 def keep_columns(X: Any, kept: NDArray[np.bool_]) -> Any:
