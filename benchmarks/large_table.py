@@ -5,7 +5,8 @@
 makes FOLDER with 20 files of a million rows, fifty columns of 4-byte numbers and a target (6 GB), unless they are
 there, and runs ``knockoffs select FOLDER --target y`` in a process that may map 4 GiB (``RLIMIT_AS``: what is mapped
 counts, also what is never used). It prints the answer, and last a line with peak memory and times. What follows
-``--`` are more options of ``knockoffs select``. With ``--kind mixed`` two columns are counts, two booleans and one holds labels.
+``--`` are more options of ``knockoffs select``. With ``--kind mixed`` two columns are counts, two booleans and one
+holds labels.
 """
 
 from __future__ import annotations
