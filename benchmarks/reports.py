@@ -50,9 +50,8 @@ def folder():
 
 def main(names):
     """Print one row of a table for each."""
-    print(
-        "| table | rows | columns | selection, CPU s | selected | report, CPU s | report, MB |\n|---|---|---|---|---|---|---|"
-    )
+    print("| table | rows | columns | selection, CPU s | selected | report, CPU s | report, MB |")
+    print("|---|---|---|---|---|---|---|")
     for name in names:
         X, y, options = globals()[name]()
         start = time.process_time()

@@ -25,7 +25,7 @@ def parameters_of_the_selector():
 
 def test_names_are_given_once():
     assert len({option.name for option in OPTIONS}) == len(OPTIONS)
-    for face in ("select", "path", "sample", "check"):
+    for face in ("select", "path", "sample", "check", "ghost"):
         flags = [option.written for option in options_of(face).values()]
         assert len(set(flags)) == len(flags)
 
@@ -50,7 +50,8 @@ def test_every_recorded_option_reaches_the_selector():
     expected = {listed[name].parameter or name: marked[name] for name in set(listed) - OF_THE_DATA - OF_PYTHON}
     assert handed == expected
     assert set(handed) | OF_THE_DATA | OF_PYTHON == set(parameters_of_the_selector())
-    assert {name for name in marked if name not in listed} == {"target", "weights", "report", "report_paths"}
+    rest = {"target", "weights", "report", "report_paths", "stream", "sample_rows"}
+    assert {name for name in marked if name not in listed} == rest
 
 
 def test_options_of_python_alone_are_named():
@@ -58,11 +59,11 @@ def test_options_of_python_alone_are_named():
 
 
 def test_what_is_recorded_is_what_the_answer_depends_on():
-    assert set(PARAMETERS) == set(options_of("select")) - set(NOT_RECORDED)
+    assert set(PARAMETERS) == set(options_of("select") | options_of("ghost")) - set(NOT_RECORDED)
     assert set(NOT_RECORDED) == {"jobs", "report", "report_paths"}
 
 
-@pytest.mark.parametrize("command", ["select", "test", "path", "sample", "check"])
+@pytest.mark.parametrize("command", ["select", "test", "path", "sample", "check", "ghost"])
 def test_the_help_of_a_command_names_every_flag(command):
     text = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output
     words = set(text.replace("/", " ").replace(",", " ").split())

@@ -6,9 +6,11 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
@@ -19,6 +21,7 @@ from knockoffs.defaults import (
     DEFAULT_FDR,
     DEFAULT_FEATURE_MODEL,
     IF_EMPTY,
+    Choice,
     choose,
     choose_method,
     repair_ways,
@@ -31,14 +34,27 @@ from knockoffs.filter import RULES, check_fdr, check_offset
 from knockoffs.filter.evidence import WAYS
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.options import check_arguments
-from knockoffs.procedure import Promise, check_antisymmetric, run_tests, select_from
+from knockoffs.procedure import Promise, Rule, check_antisymmetric, run_tests, select_from
 from knockoffs.progress import showing
 from knockoffs.registry import find, key_of
 from knockoffs.seeds import as_generator
+from knockoffs.selection import Selection
 from knockoffs.table.left_out import names_of, without_columns
+from knockoffs.table.memory import check_memory
 from knockoffs.table.table import MIN_ROWS, Table
-from knockoffs.table.target import as_target
+from knockoffs.table.target import Target, as_target
 from knockoffs.validity.repair import repair
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What will be done, settled before the work; ``notes`` say what was chosen by default."""
+
+    choice: Choice
+    method: str
+    rule: Rule
+    promise: Promise
+    notes: dict[str, str]
 
 
 class KnockoffSelector(SelectorMixin, BaseEstimator):
@@ -226,8 +242,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         for name in fit_params:
             if name != "sample_weight":
                 raise unknown_option("fit parameter", name, ["sample_weight"])
-        asked = self.get_params(deep=False)
-        check_arguments(asked)
+        check_arguments(self.get_params(deep=False))
         source = self._source()
         table, notes = read_features(
             source,
@@ -239,10 +254,45 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         )
         task = task_for(self.task, self.estimator)
         target = as_target(y, table, task=task, weights=fit_params.get("sample_weight"), min_rows=MIN_ROWS)
-        offset, fdr = check_offset(self.offset), check_fdr(DEFAULT_FDR if self.fdr is None else self.fdr)
+        remedy = "write the table as parquet and use knockoffs.fit_streamed, or take fewer rows."
+        check_memory(len(table), len(table.columns), remedy)
         generator = as_generator(self.random_state)
-        if self.repair and self.knockoffs is None:
-            table, source = repair(table, source, repair_ways(source), rng=generator.spawn(1)[0], n_jobs=self.n_jobs)
+        table, source = self._repaired(table, source, generator)
+        plan = self._plan(table, target, notes)
+        validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
+
+        common: dict[str, Any] = {"knockoffs": source, "verdict": self.verdict, "n_jobs": self.n_jobs}
+        common["rng"] = generator
+        self._generator = deepcopy(common["rng"])  # as it was: lambda paths follow the same draw
+        with showing(bool(self.verbose)):
+            if plan.method == "conditional_test":
+                model, fdr = self._test_model(), plan.promise.fdr
+                selection = run_tests(table, target, estimator=model, fdr=fdr, notes=plan.notes, **common)
+            else:
+                selection = select_from(
+                    table,
+                    target,
+                    statistic=plan.choice.statistic,
+                    rule=plan.rule,
+                    promise=plan.promise,
+                    notes=plan.notes | dict(plan.choice.notes),
+                    **common,
+                )
+        return self._keep(selection, table, target, names_of(X))
+
+    def _test_model(self) -> object:
+        """Model of y of the conditional tests."""
+        return "best" if self.estimator is None else self.estimator
+
+    def _repaired(self, table: Table, source: KnockoffSource, generator: Generator) -> tuple[Table, KnockoffSource]:
+        """Table and P^X after the remedies of a verdict, where they are asked for."""
+        if not self.repair or self.knockoffs is not None:
+            return table, source
+        return repair(table, source, repair_ways(source), rng=generator.spawn(1)[0], n_jobs=self.n_jobs)
+
+    def _plan(self, table: Table, target: Target, notes: Mapping[str, str]) -> Plan:
+        """Settle what was not asked for, and check the rest, before the work."""
+        offset, fdr = check_offset(self.offset), check_fdr(DEFAULT_FDR if self.fdr is None else self.fdr)
         choice = choose(
             target,
             estimator=self.estimator,
@@ -258,46 +308,33 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         n_draws = _count(self.n_draws, "n_draws", 1)
         find(dict.fromkeys(WAYS), "level", str(self.level))
         find(dict.fromkeys(IF_EMPTY), "if_empty", str(self.if_empty))
+        asked = self.get_params(deep=False)
         method, why = choose_method(asked, table, target, fdr=fdr, offset=offset, n_draws=n_draws)
-        validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
+        if method == "knockoffs":
+            check_antisymmetric(rule)
+        promise = Promise(fdr, offset, n_draws, key_of(self.level))
+        return Plan(choice, method, rule, promise, {"task": target.note, **why, **notes})
 
-        common: dict[str, Any] = {"knockoffs": source, "verdict": self.verdict, "n_jobs": self.n_jobs}
-        common["rng"] = generator
-        self._generator = deepcopy(common["rng"])  # as it was: lambda paths follow the same draw
-        notes = {"task": target.note, **why, **notes}
-        with showing(bool(self.verbose)):
-            if method == "conditional_test":
-                model = "best" if self.estimator is None else self.estimator
-                self.selection_ = run_tests(table, target, estimator=model, fdr=fdr, notes=notes, **common)
-            else:
-                check_antisymmetric(rule)
-                self.selection_ = select_from(
-                    table,
-                    target,
-                    statistic=choice.statistic,
-                    rule=rule,
-                    promise=Promise(fdr, offset, n_draws, key_of(self.level)),
-                    notes=notes | dict(choice.notes),
-                    **common,
-                )
-        self.table_, self.target_ = table, target
-        self.W_ = self.selection_.W
-        self.threshold_ = self.selection_.threshold
-        self.q_values_ = self.selection_.q_values
-        self.p_values_ = self.selection_.p_values
-        self.scores_ = self.selection_.scores
-        self.feature_model_ = self.selection_.feature_model
-        self.verdict_ = self.selection_.verdict
-        self.knockoffs_ = table.decode(self.selection_.X_tilde)
-        self._support = _columns_of(self.selection_.selected, table, names_of(X))
-        surest = self.selection_.surest_first[0]
-        self._best = _columns_of(np.arange(len(table.feature_names)) == surest, table, names_of(X))
+    def _keep(self, selection: Selection, table: Table, target: Target, names: Sequence[str]) -> Self:
+        """Set the attributes of a fitted selector; ``names`` are those of the columns as they came."""
+        self.selection_, self.table_, self.target_ = selection, table, target
+        self.W_ = selection.W
+        self.threshold_ = selection.threshold
+        self.q_values_ = selection.q_values
+        self.p_values_ = selection.p_values
+        self.scores_ = selection.scores
+        self.feature_model_ = selection.feature_model
+        self.verdict_ = selection.verdict
+        self.knockoffs_ = table.decode(selection.X_tilde)
+        self._support = _columns_of(selection.selected, table, names)
+        surest = selection.surest_first[0]
+        self._best = _columns_of(np.arange(len(table.feature_names)) == surest, table, names)
         if not self._support.any() and self.if_empty == "best":
             warnings.warn(
                 f"nothing is selected: the best feature, {table.feature_names[surest]!r}, is kept by transform "
                 "(if_empty='best'), and nothing is promised of it.",
                 KnockoffWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         return self
 
