@@ -463,7 +463,7 @@ BAD_OPTIONS = [
 
 @pytest.mark.parametrize(("options", "message"), BAD_OPTIONS, ids=range(len(BAD_OPTIONS)))
 def test_options_that_cannot_be_used_are_refused_before_anything_is_computed(options, message, monkeypatch):
-    for name in ("select_features", "select_by_tests"):
+    for name in ("select_from", "run_tests"):
         monkeypatch.setattr(f"knockoffs.estimator.{name}", lambda *args, **kwargs: pytest.fail("it ran"))
     X, y = regression_data()
     with pytest.raises(InputError, match=message):
@@ -499,7 +499,7 @@ def bad_tables():
 
 @pytest.mark.parametrize(("X", "y", "message"), bad_tables(), ids=range(10))
 def test_data_that_cannot_be_used_are_refused_before_anything_is_computed(X, y, message, monkeypatch):
-    for name in ("select_features", "select_by_tests"):
+    for name in ("select_from", "run_tests"):
         monkeypatch.setattr(f"knockoffs.estimator.{name}", lambda *args, **kwargs: pytest.fail("it ran"))
     with pytest.raises(InputError, match=message):
         quick(0.2).fit(X, y)
