@@ -215,7 +215,7 @@ def test_tests_that_pages_name_are_there():
 # ---- the page of options ---------------------------------------------------------------------------------------
 
 OPTIONS_TABLE = re.compile(r"(?<=<!-- options -->\n).*?(?=<!-- end of options -->)", re.DOTALL)
-COMMANDS = ("select", "path", "sample", "check")
+COMMANDS = ("select", "path", "sample", "check", "ghost")
 
 
 def options_table():

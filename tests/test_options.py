@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 from knockoffs.commands.app import app
 from knockoffs.defaults import DEFAULT_FDR
 from knockoffs.estimator import KnockoffSelector
+from knockoffs.features import FAMILIES
 from knockoffs.options import NOT_RECORDED, OPTIONS, options_of, selector_arguments
 from knockoffs.record import PARAMETERS
 
@@ -24,7 +25,7 @@ def parameters_of_the_selector():
 
 def test_names_are_given_once():
     assert len({option.name for option in OPTIONS}) == len(OPTIONS)
-    for face in ("select", "path", "sample", "check"):
+    for face in ("select", "path", "sample", "check", "ghost"):
         flags = [option.written for option in options_of(face).values()]
         assert len(set(flags)) == len(flags)
 
@@ -49,7 +50,8 @@ def test_every_recorded_option_reaches_the_selector():
     expected = {listed[name].parameter or name: marked[name] for name in set(listed) - OF_THE_DATA - OF_PYTHON}
     assert handed == expected
     assert set(handed) | OF_THE_DATA | OF_PYTHON == set(parameters_of_the_selector())
-    assert {name for name in marked if name not in listed} == {"target", "weights", "report", "report_paths"}
+    rest = {"target", "weights", "report", "report_paths", "stream", "sample_rows"}
+    assert {name for name in marked if name not in listed} == rest
 
 
 def test_options_of_python_alone_are_named():
@@ -57,11 +59,11 @@ def test_options_of_python_alone_are_named():
 
 
 def test_what_is_recorded_is_what_the_answer_depends_on():
-    assert set(PARAMETERS) == set(options_of("select")) - set(NOT_RECORDED)
+    assert set(PARAMETERS) == set(options_of("select") | options_of("ghost")) - set(NOT_RECORDED)
     assert set(NOT_RECORDED) == {"jobs", "report", "report_paths"}
 
 
-@pytest.mark.parametrize("command", ["select", "test", "path", "sample", "check"])
+@pytest.mark.parametrize("command", ["select", "test", "path", "sample", "check", "ghost"])
 def test_the_help_of_a_command_names_every_flag(command):
     text = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output
     words = set(text.replace("/", " ").replace(",", " ").split())
@@ -75,6 +77,19 @@ def test_defaults_are_values_that_may_be_asked_for():
     for option in OPTIONS:
         if option.known is not None and option.default is not None:
             assert option.default in list(option.known()), option.name
+
+
+SAME = {"latent", "lasso_coefficient_difference"}  # other names of "auto" and "coefficients"
+
+
+@pytest.mark.parametrize("name", ["feature_model", "estimator", "importance", "loss", "rows", "rule", "level", "task"])
+def test_the_help_of_an_option_names_everything_that_may_be_given(name):
+    option = next(option for option in OPTIONS if option.name == name)
+    known = list(FAMILIES if option.known is None else option.known())
+    if name == "task":
+        known = ["regression", "classification", "count", "ordinal"]  # binary, multiclass and numeric mean the same
+    said = option.help.replace("-", "_")
+    assert [word for word in known if word not in SAME and word not in said] == []
 
 
 def test_a_default_is_what_the_record_may_hold():

@@ -32,6 +32,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("plots", "record"),
     ("report",),
     ("estimator",),
+    ("sums",),
     ("experiments", "app"),
     ("commands",),
     ("__main__",),

@@ -15,6 +15,8 @@ _PUBLIC = {
     # the whole of it
     "KnockoffSelector": "estimator",
     "select_features": "procedure",
+    "fit_streamed": "sums.stream",
+    "select_ghost": "sums.ghost",
     "Selection": "selection",
     "follow_lambda": "procedure",
     # the table and the target

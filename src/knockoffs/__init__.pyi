@@ -73,6 +73,8 @@ from knockoffs.sampling.sampler import KnockoffSampler as KnockoffSampler
 from knockoffs.sampling.sampler import sample_knockoffs as sample_knockoffs
 from knockoffs.sampling.swap import swap as swap
 from knockoffs.selection import Selection as Selection
+from knockoffs.sums.ghost import select_ghost as select_ghost
+from knockoffs.sums.stream import fit_streamed as fit_streamed
 from knockoffs.table.table import read_table as read_table
 from knockoffs.table.table import Table as Table
 from knockoffs.table.target import as_target as as_target

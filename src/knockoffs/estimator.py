@@ -6,9 +6,11 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
@@ -16,31 +18,43 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from knockoffs.defaults import (
-    CONDITIONAL_FAMILIES,
     DEFAULT_FDR,
     DEFAULT_FEATURE_MODEL,
-    FEW_DISCOVERIES,
     IF_EMPTY,
-    METHODS,
-    TEST_MODELS,
+    Choice,
     choose,
+    choose_method,
     repair_ways,
     task_for,
 )
 from knockoffs.errors import InputError, KnockoffWarning, unknown_option
 from knockoffs.features import FAMILIES, family_of
 from knockoffs.features.source import Brought, KnockoffSource, fills_cells, knockoff_source, read_features
-from knockoffs.filter import RULES, check_fdr, check_level, check_offset
+from knockoffs.filter import RULES, check_fdr, check_offset
 from knockoffs.filter.evidence import WAYS
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.options import check_arguments
-from knockoffs.procedure import Promise, check_antisymmetric, run_tests, select_from
+from knockoffs.procedure import Promise, Rule, check_antisymmetric, run_tests, select_from
 from knockoffs.progress import showing
 from knockoffs.registry import find, key_of
 from knockoffs.seeds import as_generator
-from knockoffs.table.table import MIN_ROWS, Table, names_of, without_columns
+from knockoffs.selection import Selection
+from knockoffs.table.left_out import names_of, without_columns
+from knockoffs.table.memory import check_memory
+from knockoffs.table.table import MIN_ROWS, Table
 from knockoffs.table.target import Target, as_target
 from knockoffs.validity.repair import repair
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What will be done, settled before the work; ``notes`` say what was chosen by default."""
+
+    choice: Choice
+    method: str
+    rule: Rule
+    promise: Promise
+    notes: dict[str, str]
 
 
 class KnockoffSelector(SelectorMixin, BaseEstimator):
@@ -240,10 +254,45 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         )
         task = task_for(self.task, self.estimator)
         target = as_target(y, table, task=task, weights=fit_params.get("sample_weight"), min_rows=MIN_ROWS)
-        offset, fdr = check_offset(self.offset), check_fdr(DEFAULT_FDR if self.fdr is None else self.fdr)
+        remedy = "write the table as parquet and use knockoffs.fit_streamed, or take fewer rows."
+        check_memory(len(table), len(table.columns), remedy)
         generator = as_generator(self.random_state)
-        if self.repair and self.knockoffs is None:
-            table, source = repair(table, source, repair_ways(source), rng=generator.spawn(1)[0], n_jobs=self.n_jobs)
+        table, source = self._repaired(table, source, generator)
+        plan = self._plan(table, target, notes)
+        validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
+
+        common: dict[str, Any] = {"knockoffs": source, "verdict": self.verdict, "n_jobs": self.n_jobs}
+        common["rng"] = generator
+        self._generator = deepcopy(common["rng"])  # as it was: lambda paths follow the same draw
+        with showing(bool(self.verbose)):
+            if plan.method == "conditional_test":
+                model, fdr = self._test_model(), plan.promise.fdr
+                selection = run_tests(table, target, estimator=model, fdr=fdr, notes=plan.notes, **common)
+            else:
+                selection = select_from(
+                    table,
+                    target,
+                    statistic=plan.choice.statistic,
+                    rule=plan.rule,
+                    promise=plan.promise,
+                    notes=plan.notes | dict(plan.choice.notes),
+                    **common,
+                )
+        return self._keep(selection, table, target, names_of(X))
+
+    def _test_model(self) -> object:
+        """Model of y of the conditional tests."""
+        return "best" if self.estimator is None else self.estimator
+
+    def _repaired(self, table: Table, source: KnockoffSource, generator: Generator) -> tuple[Table, KnockoffSource]:
+        """Table and P^X after the remedies of a verdict, where they are asked for."""
+        if not self.repair or self.knockoffs is not None:
+            return table, source
+        return repair(table, source, repair_ways(source), rng=generator.spawn(1)[0], n_jobs=self.n_jobs)
+
+    def _plan(self, table: Table, target: Target, notes: Mapping[str, str]) -> Plan:
+        """Settle what was not asked for, and check the rest, before the work."""
+        offset, fdr = check_offset(self.offset), check_fdr(DEFAULT_FDR if self.fdr is None else self.fdr)
         choice = choose(
             target,
             estimator=self.estimator,
@@ -259,46 +308,33 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         n_draws = _count(self.n_draws, "n_draws", 1)
         find(dict.fromkeys(WAYS), "level", str(self.level))
         find(dict.fromkeys(IF_EMPTY), "if_empty", str(self.if_empty))
-        method, why = self._method(table, target, fdr, offset, n_draws)
-        validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
+        asked = self.get_params(deep=False)
+        method, why = choose_method(asked, table, target, fdr=fdr, offset=offset, n_draws=n_draws)
+        if method == "knockoffs":
+            check_antisymmetric(rule)
+        promise = Promise(fdr, offset, n_draws, key_of(self.level))
+        return Plan(choice, method, rule, promise, {"task": target.note, **why, **notes})
 
-        common: dict[str, Any] = {"knockoffs": source, "verdict": self.verdict, "n_jobs": self.n_jobs}
-        common["rng"] = generator
-        self._generator = deepcopy(common["rng"])  # as it was: lambda paths follow the same draw
-        notes = {"task": target.note, **why, **notes}
-        with showing(bool(self.verbose)):
-            if method == "conditional_test":
-                model = "best" if self.estimator is None else self.estimator
-                self.selection_ = run_tests(table, target, estimator=model, fdr=fdr, notes=notes, **common)
-            else:
-                check_antisymmetric(rule)
-                self.selection_ = select_from(
-                    table,
-                    target,
-                    statistic=choice.statistic,
-                    rule=rule,
-                    promise=Promise(fdr, offset, n_draws, key_of(self.level)),
-                    notes=notes | dict(choice.notes),
-                    **common,
-                )
-        self.table_, self.target_ = table, target
-        self.W_ = self.selection_.W
-        self.threshold_ = self.selection_.threshold
-        self.q_values_ = self.selection_.q_values
-        self.p_values_ = self.selection_.p_values
-        self.scores_ = self.selection_.scores
-        self.feature_model_ = self.selection_.feature_model
-        self.verdict_ = self.selection_.verdict
-        self.knockoffs_ = table.decode(self.selection_.X_tilde)
-        self._support = _columns_of(self.selection_.selected, table, names_of(X))
-        surest = self.selection_.surest_first[0]
-        self._best = _columns_of(np.arange(len(table.feature_names)) == surest, table, names_of(X))
+    def _keep(self, selection: Selection, table: Table, target: Target, names: Sequence[str]) -> Self:
+        """Set the attributes of a fitted selector; ``names`` are those of the columns as they came."""
+        self.selection_, self.table_, self.target_ = selection, table, target
+        self.W_ = selection.W
+        self.threshold_ = selection.threshold
+        self.q_values_ = selection.q_values
+        self.p_values_ = selection.p_values
+        self.scores_ = selection.scores
+        self.feature_model_ = selection.feature_model
+        self.verdict_ = selection.verdict
+        self.knockoffs_ = table.decode(selection.X_tilde)
+        self._support = _columns_of(selection.selected, table, names)
+        surest = selection.surest_first[0]
+        self._best = _columns_of(np.arange(len(table.feature_names)) == surest, table, names)
         if not self._support.any() and self.if_empty == "best":
             warnings.warn(
                 f"nothing is selected: the best feature, {table.feature_names[surest]!r}, is kept by transform "
                 "(if_empty='best'), and nothing is promised of it.",
                 KnockoffWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         return self
 
@@ -397,42 +433,6 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         if self.knockoffs is not None:
             return Brought(self.knockoffs)
         return knockoff_source(self.feature_model, self.feature_model_options)
-
-    def _method(
-        self, table: Table, target: Target, fdr: float, offset: int, n_draws: int
-    ) -> tuple[str, dict[str, str]]:
-        """How features are selected: by tests where features are few for knockoffs at this level, and P^X allows it."""
-        find(dict.fromkeys(METHODS, True), "method", str(self.method))
-        method, d = key_of(str(self.method)), len(table.feature_names)
-        if method == "conditional_test" and target.weights is not None:
-            raise InputError("sample_weight: conditional tests take no weights. Leave them out, or method='knockoffs'.")
-        if method == "auto":
-            if d * fdr < FEW_DISCOVERIES and offset == 1 and n_draws == 1 and self._can_test(table, target):
-                needed = int(np.ceil(1 / fdr - 1e-9))
-                few = f"knockoffs select {needed} features or more at {fdr:g}, or none, and there are {d}"
-                return "conditional_test", {"method": f"method='conditional_test', because {few}"}
-            method = "knockoffs"
-        if method == "knockoffs" and key_of(self.level) == "fixed":
-            self._check_level(fdr, d, offset, n_draws)
-        return method, {}
-
-    def _can_test(self, table: Table, target: Target) -> bool:
-        """Whether P^X can draw a column given the others, and nothing was asked for that only knockoffs have."""
-        if not (self.knockoffs is None and self.importance is None and self.loss is None and self.level == "fixed"):
-            return False
-        if target.weights is not None:
-            return False
-        named = isinstance(self.feature_model, str) and key_of(self.feature_model) in CONDITIONAL_FAMILIES
-        serves = not isinstance(self.estimator, str) or self.estimator in TEST_MODELS
-        return serves and not table.grouped and (named or hasattr(self.feature_model, "conditional"))
-
-    def _check_level(self, fdr: float, n_features: int, offset: int, n_draws: int) -> None:
-        try:
-            check_level(fdr, n_features, offset, n_draws)
-        except InputError as error:
-            if self.fdr is not None:
-                raise
-            warnings.warn(str(error), KnockoffWarning, stacklevel=4)
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)

@@ -78,6 +78,7 @@ def _names(*registries: str) -> Callable[[], list[str]]:
 
 ALL = ("selector", "select", "path", "sample", "check")
 MODELS = ("selector", "select", "path")
+PROMISED = ("selector", "select", "ghost")
 OPTIONS: tuple[Option, ...] = (
     # what is read
     Option("target", None, "Column to be explained.", where=("select", "path")),
@@ -109,7 +110,7 @@ OPTIONS: tuple[Option, ...] = (
         where=MODELS,
     ),
     # what is promised
-    Option("fdr", None, "False discovery rate to hold.  [default: 0.1]", float),
+    Option("fdr", None, "False discovery rate to hold.  [default: 0.1]", float, where=PROMISED),
     Option(
         "method",
         "auto",
@@ -117,14 +118,15 @@ OPTIONS: tuple[Option, ...] = (
         "tests where there are too few columns for knockoffs at this level.",
         known=_names("defaults:METHODS"),
     ),
-    Option("n_draws", 1, "Draws of knockoffs, joined by their e-values.", int, flag="--draws", least=1),
+    Option("n_draws", 1, "Draws of knockoffs, joined by their e-values.", int, flag="--draws", least=1, where=PROMISED),
     Option(
         "level",
         "fixed",
         "fixed; or post-hoc, which may state a larger level after looking, where nothing is found at that asked for.",
         known=_names("filter.evidence:WAYS"),
+        where=PROMISED,
     ),
-    Option("offset", 1, "1 (knockoff+) or 0, which does not hold the false discovery rate.", int),
+    Option("offset", 1, "1 (knockoff+) or 0, which does not hold the false discovery rate.", int, where=PROMISED),
     Option("verdict", True, "Check the knockoffs against the features, without a look at the target.", bool),
     Option(
         "repair",
@@ -150,7 +152,10 @@ OPTIONS: tuple[Option, ...] = (
         where=ALL,
     ),
     Option(
-        "groups", None, "Columns that are one feature: auto, or a csv file with the header column,group.", where=ALL
+        "groups",
+        None,
+        "Columns that are one feature: auto, or a csv file with the header column,group.",
+        where=(*ALL, "ghost"),
     ),
     Option(
         "knockoffs",
@@ -159,20 +164,37 @@ OPTIONS: tuple[Option, ...] = (
         metavar="FILE",
         where=("selector", "select", "check"),
     ),
+    # a study of which only z-scores are known
+    Option("scores", "z", "Column of the z-scores, one row a feature.", where=("ghost",)),
+    Option("names", None, "Column of the features' names; by default the first column of text.", where=("ghost",)),
+    Option(
+        "correlation",
+        None,
+        "Correlations of the features: .npy, or a table with their names in the header.",
+        metavar="FILE",
+        where=("ghost",),
+    ),
+    Option("n", None, "Rows of the study behind the z-scores.", float, where=("ghost",)),
+    Option(
+        "shrink", 0.0, "Share of the identity in the correlations: of a small reference panel.", float, where=("ghost",)
+    ),
+    Option(
+        "penalty", None, "Penalty of the lasso; by default 0.6 of what pure noise would need.", float, where=("ghost",)
+    ),
     # the statistic
     Option(
         "estimator",
         None,
         "Model of the target: best (the default: lasso or boosting, by its predictions), lasso, logistic, linear, "
-        "forest, boosting, neural.",
+        "ridge, forest, boosting, neural.",
         known=_names("defaults:BEST_NAMES", "response:ESTIMATORS"),
         where=MODELS,
     ),
     Option(
         "importance",
         None,
-        "Importance score: coefficients, swap, permutation, swap-integral, permutation-integral, gradient, "
-        "integrated-gradients.",
+        "Importance score: coefficients, contribution, swap, permutation, swap-integral, permutation-integral, "
+        "gradient, integrated-gradients.",
         known=_names("importance:SCORES"),
     ),
     Option(
@@ -200,15 +222,32 @@ OPTIONS: tuple[Option, ...] = (
         where=MODELS,
     ),
     Option("n_fits", 1, "Fits whose scores are averaged.", int, flag="--fits", least=1),
-    Option("rule", "difference", "W from Z: difference or signed-maximum.", known=_names("filter:RULES")),
+    Option(
+        "rule", "difference", "W from Z: difference or signed-maximum.", known=_names("filter:RULES"), where=PROMISED
+    ),
     # how it is run
+    Option(
+        "stream",
+        "auto",
+        "Read the table in batches of rows: auto (where it would not fit into memory), always or never. Parquet only.",
+        known=_names("table.memory:STREAM"),
+        where=("select",),
+    ),
+    Option(
+        "sample_rows",
+        None,
+        "Of a table in batches: rows, drawn at random, on which P^X is fitted; by default at most 100,000.",
+        int,
+        least=5,
+        where=("select",),
+    ),
     Option(
         "seed",
         0,
         "Seed of everything random; the same seed gives the same answer.",
         int,
         least=0,
-        where=ALL,
+        where=(*ALL, "ghost"),
         parameter="random_state",
     ),
     Option(

@@ -139,12 +139,15 @@ def select_from(
         verdict=judge(draws[0].pair, table, streams.verdict, n_jobs) if verdict else None,
         notes={**(notes or {}), **settled.notes, **draws[0].notes},
     )
-    if promise.n_draws == 1 and promise.level == "fixed":
-        found = {"W": W[0], **vars(filter_statistics(W[0], fdr, offset))}
-    else:
-        joined = combine_draws(W, fdr, how=promise.level, offset=offset)
-        found = {"W": W.mean(axis=0), "evidence": joined, "q_values": joined.levels, "selected": joined.selected}
-    return Selection(**common, **found)  # type: ignore[arg-type]
+    return Selection(**common, **decide(W, promise))  # type: ignore[arg-type]
+
+
+def decide(W: NDArray, promise: Promise) -> dict[str, Any]:
+    """Fields of a Selection that W, shape (n_draws, n_features), decides: by one draw, or by e-values of several."""
+    if len(W) == 1 and promise.level == "fixed":
+        return {"W": W[0], **vars(filter_statistics(W[0], promise.fdr, promise.offset))}
+    joined = combine_draws(W, promise.fdr, how=promise.level, offset=promise.offset)
+    return {"W": W.mean(axis=0), "evidence": joined, "q_values": joined.levels, "selected": joined.selected}
 
 
 def select_by_tests(

@@ -26,10 +26,11 @@ class Progress:
         self.terminal = listener is None and sys.stderr is not None and sys.stderr.isatty()
         self.bar = False
 
-    def at(self, label: str, done: int | None = None, total: int | None = None) -> None:
-        """Note what is being done."""
+    def at(self, label: str, done: int | None = None, total: int | None = None, left: float | None = None) -> None:
+        """Note what is being done, and how many seconds it will take yet."""
         of = "" if total is None else f" of {total}"
-        self.doing = label if done is None else f"{label}: {done}{of} done"
+        more = "" if left is None else f", about {_clock(left)} to go"
+        self.doing = label if done is None else f"{label}: {done}{of} done{more}"
         if self.listener is not None:
             self.listener(label, done, total)
 
@@ -121,10 +122,11 @@ def track(items: Iterable[T], label: str, *, total: int | None = None) -> Iterat
     if progress.terminal:
         yield from _with_bar(items, label, total, progress)
         return
-    done, progress.bar = 0, progress.listener is not None
+    done, progress.bar, start = 0, progress.listener is not None, time.monotonic()
     try:
         for item in items:
-            progress.at(label, done, total)
+            left = (time.monotonic() - start) / done * (total - done) if done and total is not None else None
+            progress.at(label, done, total, left)
             yield item
             done += 1
         progress.at(label, done, total)

@@ -53,7 +53,7 @@ class SelectionRecord:
     features : list of dict
         Name, whether it was selected, q-value; Z, Z_tilde and W of knockoffs; p-value, e-value, frequency over draws.
     method : str
-        "knockoffs" or "conditional_test".
+        "knockoffs", "conditional_test" or "ghost".
     verdict : dict, optional
         Whether the knockoffs could be told from the features.
     columns : list of dict
@@ -255,7 +255,11 @@ def _holds(option: Option) -> Callable[[Any], bool]:
     return check if option.default is not None and option.name != "feature_model" else _or_null(check)
 
 
-PARAMETERS = {name: _holds(option) for name, option in options_of("select").items() if name not in NOT_RECORDED}
+PARAMETERS = {
+    name: _holds(option)
+    for name, option in (options_of("select") | options_of("ghost")).items()
+    if name not in NOT_RECORDED
+}
 DATA: dict[str, Callable[[Any], bool]] = {
     "file": _is_text,
     "sha256": _is_text,

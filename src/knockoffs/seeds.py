@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from knockoffs.errors import InputError
@@ -36,3 +38,15 @@ def as_generator(random_state: object) -> np.random.Generator:
         f"random_state={random_state!r} ({type(random_state).__name__}): "
         "use None, an int, a Generator, a SeedSequence or a RandomState."
     )
+
+
+def stream_at(rng: np.random.Generator, index: int) -> np.random.Generator:
+    """Stream number ``index`` of a generator, whichever were made before: what ``rng.spawn`` gives at that place first.
+
+    >>> one = np.random.default_rng(0)
+    >>> stream_at(one, 2).integers(100) == np.random.default_rng(0).spawn(3)[2].integers(100)
+    np.True_
+    """
+    parent: Any = rng.bit_generator.seed_seq
+    key = (*parent.spawn_key, index)
+    return np.random.default_rng(np.random.SeedSequence(parent.entropy, spawn_key=key, pool_size=parent.pool_size))

@@ -17,6 +17,10 @@ from knockoffs.sampling.pair import Pair
 from knockoffs.validity.verdict import Verdict
 
 NEAR = 0.99  # correlation of a feature with its knockoff, above which it takes some fifty times the rows to find it
+BY_GHOSTS = (
+    "provided that the correlations are those of the study's columns and the z-scores are nearly Gaussian, as those of "
+    "many rows are; nothing is assumed about the model of the target."
+)
 PROVIDED = "provided that P^X, the model of the features, is right; nothing is assumed about the model of the target."
 
 
@@ -32,7 +36,8 @@ class Selection:
         Smallest level at which each feature is selected.
     fdr : float
         The level asked for.
-    method : {"knockoffs", "conditional_test"}
+    method : {"knockoffs", "conditional_test", "ghost"}
+        "ghost": knockoffs of the z-scores of a study, without its rows.
     pair : Pair
         X (with its missing cells filled) and the knockoffs that were drawn, in the first draw.
     feature_model : FeatureModel or None
@@ -112,6 +117,7 @@ class Selection:
 def explain_selection(selection: Selection) -> str:
     """Say how many features were selected and what is promised of them."""
     n, d, q = int(selection.selected.sum()), len(selection.W), selection.fdr
+    provided = BY_GHOSTS if selection.method == "ghost" else PROVIDED
     found = f"{n} of {d} features are selected"
     if selection.method == "conditional_test":
         return (
@@ -123,7 +129,7 @@ def explain_selection(selection: Selection) -> str:
         n_draws = 1 if selection.draws is None else len(selection.draws)
         return (
             f"{found} by the e-values of {n_draws} draw{'s' if n_draws > 1 else ''} of knockoffs. "
-            f"{selection.evidence.promise} It holds {PROVIDED}"
+            f"{selection.evidence.promise} It holds {provided}"
         )
     if selection.offset == 1:
         promise = (
@@ -136,7 +142,7 @@ def explain_selection(selection: Selection) -> str:
             "only a modified one: the false discoveries, which do not matter given all the others, are on average at "
             f"most {percent(q)} of (the number of selected features + {1 / q:.3g})"
         )
-    return f"{found} (W >= {selection.threshold:.4g}). {promise}, {PROVIDED}"
+    return f"{found} (W >= {selection.threshold:.4g}). {promise}, {provided}"
 
 
 def explain_nothing(selection: Selection) -> str:
@@ -184,6 +190,8 @@ def explain_nothing(selection: Selection) -> str:
 
 def near_copies(pair: Pair) -> NDArray[np.bool_]:
     """Features all of whose columns have a correlation above NEAR with their knockoffs, shape (n_features,)."""
+    if len(pair) < 2:  # z-scores, of which there is one row
+        return np.zeros(pair.n_features, dtype=bool)
     X, X_tilde = (np.asarray(part, dtype=float) - part.mean(axis=0) for part in (pair.X, pair.X_tilde))
     scale = np.sqrt((X**2).sum(axis=0) * (X_tilde**2).sum(axis=0))
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from knockoffs.importance.normal_scores import normal_scores
+from knockoffs.importance.normal_scores import learn_scores, normal_scores
 from knockoffs.sampling.pair import Pair
 
 
@@ -61,3 +61,18 @@ def test_numbers_whose_squares_overflow(rng):
         1e300 * np.exp(rng.standard_normal((50, 1))), 1e300 * np.exp(rng.standard_normal((50, 1))), np.arange(1)
     )
     assert np.isfinite(normal_scores(huge).stacked).all()
+
+
+def test_learned_scores_are_those_of_the_pair_and_swap():
+    rng = np.random.default_rng(0)
+    values = np.exp(2 * rng.standard_normal((300, 8)))
+    values[:, 1] = rng.integers(4, size=300) ** 4
+    values[:, 5] = rng.integers(4, size=300) ** 4
+    pair = Pair(values[:, :4], values[:, 4:], np.arange(4))
+    found = learn_scores(pair)
+    np.testing.assert_allclose(found(pair).stacked, normal_scores(pair).stacked, atol=1e-12)
+    S = np.array([True, False, False, True])
+    np.testing.assert_array_equal(learn_scores(pair.swap(S))(pair).stacked, found(pair).stacked)
+    np.testing.assert_array_equal(found(pair.swap(S)).stacked, found(pair).swap(S).stacked)
+    few = learn_scores(pair, most=50)(pair).stacked
+    assert np.abs(few - normal_scores(pair).stacked).mean() < 0.02

@@ -30,7 +30,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-TableFile = Annotated[Path, typer.Argument(metavar="TABLE", help="csv, csv.gz, tsv or parquet, with a header.")]
+TableFile = Annotated[
+    Path, typer.Argument(metavar="TABLE", help="csv, csv.gz, tsv or parquet, with a header; or a folder of parquet.")
+]
 Jobs = Annotated[int | None, typer.Option(help="Jobs at a time; the answer does not depend on it.")]
 OutFolder = Annotated[Path | None, typer.Option(help="Folder for selection.json and selection.csv.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that are there already.")]
@@ -164,8 +166,28 @@ def run_select(table: Path, parameters: Parameters, out: Path | None, force: boo
     from knockoffs.commands.work import check_out, check_report, run_selection, save
 
     check_out(out, table, parameters, force)
-    place = check_report(report, table, parameters, force)
-    record = run_selection(table, parameters, jobs, report=place, paths=paths)
+    place = check_report(report, table, parameters, force, out)
+    record = run_selection(table, parameters, jobs, out=out, report=place, paths=paths)
+    save(record, out)
+    show(record)
+
+
+@app.command()
+@with_options("ghost")
+def ghost(
+    z: Annotated[Path, typer.Option(metavar="FILE", help="Table with one row a feature: its name and its z-score.")],
+    parameters: Parameters,
+    out: OutFolder = None,
+    force: Force = False,
+) -> None:
+    """Select features from the z-scores of a study and the correlations of its columns, without its rows."""
+    parameters |= {"target": parameters["scores"], "drop": []}
+    check_call(parameters)
+    from knockoffs.commands.ghost import run_ghost
+    from knockoffs.commands.work import check_out, save
+
+    check_out(out, z, parameters, force)
+    record = run_ghost(z, parameters)
     save(record, out)
     show(record)
 
@@ -208,7 +230,12 @@ def rerun(
     old = read_selection(selection)
     check_call(old.parameters)
     check_out(out, table, old.parameters, force, selection)
-    new = run_selection(table, old.parameters, jobs)
+    if old.method == "ghost":
+        from knockoffs.commands.ghost import run_ghost
+
+        new = run_ghost(table, old.parameters)
+    else:
+        new = run_selection(table, old.parameters, jobs, out=out)
     answer, grounds = differences(old, new)
     save(new, out)
     show(new)

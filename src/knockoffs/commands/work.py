@@ -21,16 +21,30 @@ from knockoffs.table.files import (
     take_column,
     write_table_file,
 )
-from knockoffs.table.writer import check_output
+from knockoffs.table.writer import check_output, is_same_file
 
 
 def run_selection(
-    table: Path, parameters: Mapping[str, Any], jobs: int | None, *, report: Path | None = None, paths: bool = False
+    table: Path,
+    parameters: Mapping[str, Any],
+    jobs: int | None,
+    *,
+    out: Path | None = None,
+    report: Path | None = None,
+    paths: bool = False,
 ) -> SelectionRecord:
     """Read a file, select, record what was found, and write a report where a place for it is named."""
+    from knockoffs.commands.streamed import run_streamed, why_streamed
+
     prepare_jobs(jobs)
+    why = why_streamed(table, parameters)
+    if why is not None:
+        say(f"reading {table} in batches, because {why}")
+        return run_streamed(table, parameters, jobs, out=out, report=report, paths=paths)
     frame = read(table, parameters)
     data = {"file": table.name, "sha256": file_hash(table)}
+    if "stream" in parameters:  # as it was decided here: another machine gives the same answer
+        parameters = {**parameters, "stream": "never"}
     return run_on_frame(frame, parameters, data, jobs, report=report, paths=paths)
 
 
@@ -58,6 +72,19 @@ def run_on_frame(
         selector.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
     shape = {"n_rows": len(y), "n_columns": len(column_names(frame))}
     about = {**data, **shape, **({"files": files} if files else {})}
+    return record_fitted(selector, parameters, about, said, report=report, paths=paths)
+
+
+def record_fitted(
+    selector: Any,
+    parameters: Mapping[str, Any],
+    about: Mapping[str, Any],
+    said: list[str],
+    *,
+    report: Path | None,
+    paths: bool,
+) -> SelectionRecord:
+    """Record of a fitted selector, and its report where a place for it is named."""
     record = record_selection(selector.selection_, selector.table_, parameters, about, said)
     if report is not None:
         from knockoffs.report.write import facts_of, write_report
@@ -150,6 +177,8 @@ def reading(parameters: Mapping[str, Any]) -> dict[str, Any]:
 def other_paths(parameters: Mapping[str, Any]) -> list[Path]:
     """Files besides the table on which the answer rests: a network, fastPHASE's files, knockoffs."""
     paths = []
+    if parameters.get("correlation") is not None:
+        paths.append(Path(parameters["correlation"]))
     if parameters.get("knockoffs") is not None:
         paths.append(Path(parameters["knockoffs"]))
     if parameters.get("groups") not in (None, "auto"):
@@ -171,11 +200,21 @@ def check_out(out: Path | None, table: Path, parameters: Mapping[str, Any], forc
         check_selection_place(out, (table, *other_paths(parameters), *others), force=force)
 
 
-def check_report(report: str | None, table: Path, parameters: Mapping[str, Any], force: bool) -> Path | None:
-    """Refuse, before the work, a place where the report cannot be written or would cost a file."""
+def check_report(
+    report: str | None, table: Path, parameters: Mapping[str, Any], force: bool, out: Path | None
+) -> Path | None:
+    """Refuse, before the work, a place where the report cannot be written or would cost a file.
+
+    A report that lies in the folder of the selection makes that folder.
+    """
     if report is None:
         return None
     from knockoffs.report.write import check_report_place
+
+    if out is not None and is_same_file(Path(report), out):
+        raise bad_call(f"--report {report!r} is --out too: one is a file, the other a folder. Name another.")
+    if out is not None and is_same_file(Path(report).parent, out):
+        out.mkdir(parents=True, exist_ok=True)
 
     return check_report_place(report, (table, *other_paths(parameters)), force=force)
 

@@ -47,7 +47,12 @@ def coefficient_magnitude(
     pooled = np.hypot(_deviation(X, w), _deviation(X_tilde, w)) / np.sqrt(2)
     coef = coefficients_of(model, 2 * d)
     size = in_units_of_y(np.abs(coef).sum(axis=0), model, y, w)
-    Z, Z_tilde = (sum_by_feature(half * pooled, feature_of) for half in (size[:d], size[d:]))
+    return scores_of_sizes(coef, size, pooled, feature_of)
+
+
+def scores_of_sizes(coef: NDArray, size: NDArray, pooled: NDArray, feature_of: NDArray[np.intp]) -> Scores:
+    """Scores of coefficients, shape (n_outputs, 2 n_columns), from their sizes in units of y and pooled deviations."""
+    Z, Z_tilde = (sum_by_feature(half * pooled, feature_of) for half in np.split(size, 2))
     return Scores(Z, Z_tilde, _slopes(coef, size, pooled, feature_of))
 
 

@@ -11,8 +11,6 @@ from knockoffs.sampling.ghost import check_z
 from knockoffs.sampling.swap import check_features
 
 SHARE = 0.6  # of the penalty that pure noise would need; not tuned
-TOLERANCE = 1e-12  # duality gap, relative to the variance of y
-MAX_SWEEPS = 100_000
 
 
 def noise_penalty(d: int, n: float, share: float = SHARE) -> float:
@@ -56,7 +54,7 @@ def ghost_scores(
     -------
     Scores
     """
-    from knockoffs.response.coordinate_descent import lasso_path
+    from knockoffs.response.gram import Quadratic, solve_quadratics
 
     scores, ghosts = check_z(z), check_z(z_tilde)
     S, D = np.asarray(correlation, dtype=float), np.asarray(D, dtype=float)
@@ -71,10 +69,6 @@ def ghost_scores(
     G: NDArray = np.block([[S, S - D], [S - D, S]])
     r = np.concatenate([scores, ghosts]) / np.sqrt(n)
     alpha = noise_penalty(d, n) if penalty is None else float(penalty)
-    # a few penalties on the way down, each started from the one before
-    alphas = np.geomspace(max(float(np.abs(r).max()), alpha), alpha, 10) if alpha > 0 else np.zeros(1)
-    path = np.zeros((len(alphas), 2 * d))
-    lasso_path(G, r, alphas, np.zeros(2 * d), path, 2 * d, 1.0, TOLERANCE, MAX_SWEEPS)
-    size = np.abs(path[-1])
+    size = np.abs(solve_quadratics([Quadratic(G, r, 1.0)], alpha)[0])
     owners = check_features(feature_of, d)
     return Scores(sum_by_feature(size[:d], owners), sum_by_feature(size[d:], owners))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.sampling.pair import Pair
 
 NEARLY_NORMAL = 0.97  # correlation with their normal scores from which values stay as they are
+MOST_KNOTS = 4096  # of a function from values to scores
 FEWEST_VALUES = 3  # of a column; scores of two values are the values in other units
 
 
@@ -38,6 +42,47 @@ def normal_scores(pair: Pair) -> Pair:
     for j, scores in changed.items():
         X[:, j], X_tilde[:, j] = scores[:n], scores[n:]
     return Pair(X, X_tilde, pair.feature_of)
+
+
+@dataclass(frozen=True)
+class ScoreMap:
+    """Normal scores as functions of the values, learned on one pair and used on others.
+
+    Attributes
+    ----------
+    knots : mapping of int to (values, scores)
+        Of the columns that are changed; between the values scores are interpolated, beyond them they stay.
+    """
+
+    knots: Mapping[int, tuple[NDArray, NDArray]]
+
+    def __call__(self, pair: Pair) -> Pair:
+        """Change the columns of a pair, a feature and its knockoff by the same function."""
+        if not self.knots:
+            return pair
+        X, X_tilde = pair.X.astype(float), pair.X_tilde.astype(float)
+        for j, (values, scores) in self.knots.items():
+            X[:, j], X_tilde[:, j] = np.interp(X[:, j], values, scores), np.interp(X_tilde[:, j], values, scores)
+        return Pair(X, X_tilde, pair.feature_of)
+
+
+def learn_scores(pair: Pair, most: int = MOST_KNOTS) -> ScoreMap:
+    """Functions that give the ``normal_scores`` of this pair, but for at most ``most`` knots a column.
+
+    >>> pair = Pair(np.array([[0.0], [1e6]]), np.array([[1.0], [2.0]]), np.array([0]))
+    >>> learn_scores(pair)(pair).stacked.round(2)
+    array([[-1.15, -0.32],
+           [ 1.15,  0.32]])
+    """
+    knots = {}
+    for j in range(pair.n_columns):
+        both = np.concatenate([pair.X[:, j], pair.X_tilde[:, j]])
+        scores = _scores(both)
+        if scores is not None:
+            values, place = np.unique(both, return_index=True)
+            kept = np.unique(np.linspace(0, len(values) - 1, min(most, len(values))).round().astype(np.intp))
+            knots[j] = (values[kept], scores[place[kept]])
+    return ScoreMap(knots)
 
 
 def _scores(values: NDArray) -> NDArray | None:

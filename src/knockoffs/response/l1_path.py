@@ -24,7 +24,36 @@ SATURATED = 0.999  # share of the null loss explained in training at which a pat
 
 
 @dataclass(frozen=True)
-class Design:
+class Standardised:
+    """Which standardised column each column of a table is; constant columns and repeated ones are left out.
+
+    Attributes
+    ----------
+    column_of, sign_of : arrays, shape (n_columns,)
+        The standardised column, and its sign, that a column of the table is equal to; -1 where it is constant.
+    mean, scale : arrays, shape (n_columns,)
+    """
+
+    column_of: NDArray[np.intp]
+    sign_of: NDArray
+    mean: NDArray
+    scale: NDArray
+
+    def spread(self, beta: NDArray) -> NDArray:
+        """Coefficients of the table's columns, in its units, from those of the standardised ones (last axis).
+
+        Equal columns share their coefficient equally: the one choice that no order of the columns can change.
+        """
+        kept = self.column_of >= 0
+        copies = np.bincount(self.column_of[kept], minlength=beta.shape[-1])
+        coef = np.zeros((*beta.shape[:-1], self.column_of.size))
+        share = (beta / np.maximum(copies, 1))[..., self.column_of[kept]]
+        coef[..., kept] = share * self.sign_of[kept] / self.scale[kept]
+        return coef
+
+
+@dataclass(frozen=True)
+class Design(Standardised):
     """Standardised columns, rows sorted by fold.
 
     Attributes
@@ -37,31 +66,21 @@ class Design:
         The rows of each fold; rows in none are always used for training.
     order : array, shape (n,)
         Which row of the table each row is.
-    column_of, sign_of : arrays, shape (n_columns,)
-        The standardised column, and its sign, that a column of the table is equal to; -1 where it is constant.
-    mean, scale : arrays, shape (n_columns,)
     """
 
     X: NDArray
     weights: NDArray
     folds: list[slice]
     order: NDArray[np.intp]
-    column_of: NDArray[np.intp]
-    sign_of: NDArray
-    mean: NDArray
-    scale: NDArray
 
-    def spread(self, beta: NDArray) -> NDArray:
-        """Coefficients of the table's columns, in its units, from those of the standardised ones (last axis).
+    @property
+    def fold_weights(self) -> NDArray:
+        """Weight of the rows of each fold."""
+        return np.array([self.weights[rows].sum() for rows in self.folds])
 
-        Equal columns share their coefficient equally: the one choice that no order of the columns can change.
-        """
-        kept = self.column_of >= 0
-        copies = np.bincount(self.column_of[kept], minlength=self.X.shape[1])
-        coef = np.zeros((*beta.shape[:-1], self.column_of.size))
-        share = (beta / np.maximum(copies, 1))[..., self.column_of[kept]]
-        coef[..., kept] = share * self.sign_of[kept] / self.scale[kept]
-        return coef
+    def gradients(self, residuals: NDArray) -> NDArray:
+        """Gradients by all columns from residuals by rows (last axis)."""
+        return (residuals.reshape(-1, residuals.shape[-1]) @ self.X).reshape(*residuals.shape[:-1], -1)
 
 
 def make_design(X: NDArray, weights: NDArray | None, fold_of: NDArray[np.intp]) -> Design:
@@ -85,13 +104,18 @@ def make_design(X: NDArray, weights: NDArray | None, fold_of: NDArray[np.intp]) 
     varies = sd > 1e-13 * np.sqrt(n)  # a constant leaves rounding errors of about 1e-16 sqrt(n)
     Xs /= np.where(varies, sd, 1.0)
     first, sign = _equal_columns(Xs, varies)
+    kept, column_of = kept_columns(first)
+    if kept.size < first.size:
+        Xs = np.asfortranarray(Xs[:, kept])
+    return Design(column_of, sign, mean * unit, np.where(varies, sd, 1.0) * unit, Xs, w, folds, order)
+
+
+def kept_columns(first: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Columns that are kept, of those that are the first of their kind; and the place of each column among them."""
     kept = np.flatnonzero(first == np.arange(first.size))
     position = np.full(first.size, -1, dtype=np.intp)
     position[kept] = np.arange(kept.size)
-    column_of = np.where(first >= 0, position[first], -1)
-    if kept.size < first.size:
-        Xs = np.asfortranarray(Xs[:, kept])
-    return Design(Xs, w, folds, order, column_of, sign, mean * unit, np.where(varies, sd, 1.0) * unit)
+    return kept, np.where(first >= 0, position[first], -1)
 
 
 def _equal_columns(Xs: NDArray, varies: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray]:
@@ -115,6 +139,19 @@ def _equal_columns(Xs: NDArray, varies: NDArray[np.bool_]) -> tuple[NDArray[np.i
     first, sign = lowest[first], sign * root_sign
     first[~varies] = -1
     return first, sign
+
+
+class Folds(Protocol):
+    """What the walk down a path needs to know of a design."""
+
+    @property
+    def fold_weights(self) -> NDArray:
+        """Weight of the rows of each fold."""
+        ...
+
+    def gradients(self, residuals: NDArray) -> NDArray:
+        """Gradients by all columns from what ``TrainingSet.solve`` returns as residuals (last axis)."""
+        ...
 
 
 class TrainingSet(Protocol):
@@ -186,7 +223,7 @@ class CrossValidation:
 
 
 def cross_validate(
-    design: Design, training_sets: Sequence[TrainingSet], alphas: NDArray
+    design: Folds, training_sets: Sequence[TrainingSet], alphas: NDArray
 ) -> tuple[CrossValidation, NDArray[np.intp]]:
     """Walk down the path in all folds at once until the held-out loss is safely past its minimum.
 
@@ -199,7 +236,7 @@ def cross_validate(
     columns : array
         Columns in use around the chosen penalty: where to start the fit to all rows.
     """
-    fold_weights = np.array([design.weights[rows].sum() for rows in design.folds])
+    fold_weights = design.fold_weights
     losses = np.empty((len(training_sets), 0))
     supports = []
     gradients = walk_start(design, training_sets)
@@ -217,14 +254,14 @@ def cross_validate(
     return CrossValidation(alphas[: mean.size], losses, best), supports[best // STRETCH]
 
 
-def walk_start(design: Design, training_sets: Sequence[TrainingSet]) -> NDArray:
+def walk_start(design: Folds, training_sets: Sequence[TrainingSet]) -> NDArray:
     """Gradients of the intercept-only fits, shape (n_folds, n_outputs, d)."""
     R = np.stack([t.null_residual() for t in training_sets])
-    return (R.reshape(-1, R.shape[-1]) @ design.X).reshape(*R.shape[:-1], -1)
+    return design.gradients(R)
 
 
 def _solve_stretch(
-    design: Design, training_sets: Sequence[TrainingSet], alphas: NDArray, previous: float, gradients: NDArray
+    design: Folds, training_sets: Sequence[TrainingSet], alphas: NDArray, previous: float, gradients: NDArray
 ) -> tuple[NDArray, NDArray, NDArray]:
     """Solve all folds at penalties ``alphas``; check every column; solve again the folds that lacked one."""
     # The strong rule would ask for 2 * last - previous. Over a stretch that lets in far more columns than are
@@ -243,7 +280,7 @@ def _solve_stretch(
             t.restore(states[f])
             found[f] = t.solve(alphas)
         R = np.stack([found[f][0] for f in todo])  # (folds to do, alphas, n_outputs, n)
-        every = (R.reshape(-1, R.shape[-1]) @ design.X).reshape(*R.shape[:-1], -1)
+        every = design.gradients(R)
         gradients[todo] = every[:, -1]
         over = (np.abs(every) > (alphas * (1 + KKT_SLACK))[:, None, None]).any(axis=(1, 2))
         for i, f in enumerate(todo):

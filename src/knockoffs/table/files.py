@@ -95,7 +95,7 @@ def _read_parquet(path: Path) -> Any:
         raise InputError(f"{path}: cannot be read as parquet: {reason}") from error
     if len(frame) == 0:
         raise InputError(f"{path}: the file has no rows.")
-    return _plain_numbers(frame)
+    return plain_numbers(frame)
 
 
 def _read_by_pyarrow(path: Path) -> Any:
@@ -116,7 +116,7 @@ def _read_by_polars(path: Path) -> Any:
     return pl.read_parquet(path, hive_partitioning=False)
 
 
-def _plain_numbers(frame: Any) -> Any:
+def plain_numbers(frame: Any) -> Any:
     """Frame whose decimals, and whole numbers beyond 64 bits with a sign, are floats, as they are in a csv file."""
     import narwhals as nw
 

@@ -63,6 +63,15 @@ class Target:
         weights = None if self.weights is None else self.weights[which]
         return replace(self, values=self.values[which], weights=weights, observed=None)
 
+    def at(self, which: NDArray[np.intp]) -> Target:
+        """Target of some rows of the table, counted among all of them, in ascending order."""
+        if self.observed is None or len(self.observed) == len(self.values) or not len(which):
+            return self.rows(which)
+        known, start = self.observed[which], which[0]
+        before = np.count_nonzero(self.observed[:start])
+        places = before + np.cumsum(self.observed[start : which[-1] + 1])[which[known] - start] - 1
+        return replace(self.rows(places), observed=known)
+
     @property
     def n_rows(self) -> int:
         """Rows of the table that it is the target of."""
@@ -133,7 +142,7 @@ def as_target(
     if values.dtype.kind == "O":
         values = _unboxed(values, argument)
     _check_target_values(values, argument)
-    _refuse_copy_of_target(values, table, argument, observed)
+    refuse_copy_of_target(values, table, argument, observed)
     levels = None
     if categories is not None and len(set(values.tolist())) > 2:
         present = set(values.tolist())
@@ -156,6 +165,34 @@ def as_target(
         weighed = "" if kept is None else " and weighs more than zero"
         raise InputError(f"{argument} is known{weighed} in {count} of {len(observed)} rows: {min_rows} are needed.")
     return Target(values, kept, kind, observed, _target_name(y), levels, note)
+
+
+def extend_target(seen: Target, y: NDArray, weights: ArrayLike | None = None, argument: str = "y") -> Target:
+    """Target of all rows, of the kind that was told by some of them; little more memory is taken than y itself.
+
+    Parameters
+    ----------
+    seen : Target
+        As ``as_target`` gives it of some of the rows in which y is known.
+    y : array, shape (n,)
+    weights : array-like, shape (n,), optional
+    """
+    observed = ~_missing(y)
+    values = y if observed.all() else y[observed]
+    if seen.kind in ("number", "count", "ordinal"):
+        values = values.astype(float)
+        wrong = np.isinf(values) | (values < 0 if seen.kind == "count" else False)
+        if wrong.any():
+            row = int(np.flatnonzero(observed)[np.argmax(wrong)])
+            raise InputError(f"{argument} is {y[row]} in row {row}, and is a {seen.kind}: leave the row out.")
+    elif seen.values.dtype.kind in "biuf":
+        values = values.astype(seen.values.dtype)
+    checked = check_weights(weights, len(y))
+    kept = None if checked is None else checked[observed]
+    missing = len(y) - len(values)
+    rows = "1 row is" if missing == 1 else f"{missing} rows are"
+    left_out = f" {rows} left out, because {argument} is missing there." if missing else ""
+    return replace(seen, values=values, weights=kept, observed=observed, note=seen.note + left_out)
 
 
 def _note(values: NDArray, kind: TargetKind, levels: Any, observed: NDArray, task: str | None, argument: str) -> str:
@@ -225,7 +262,7 @@ def check_target(y: Any, table: Table, *, argument: str = "y") -> NDArray:
     values = _target_values(y, argument)
     _check_length(values, table, argument)
     _check_target_values(values, argument)
-    _refuse_copy_of_target(values, table, argument)
+    refuse_copy_of_target(values, table, argument)
     return values
 
 
@@ -373,9 +410,10 @@ def _check_target_values(values: NDArray, argument: str) -> None:
         )
 
 
-def _refuse_copy_of_target(
+def refuse_copy_of_target(
     values: NDArray, table: Table, argument: str, observed: NDArray[np.bool_] | None = None
 ) -> None:
+    """Refuse a table that has a column equal to the target in every row."""
     if values.dtype.kind not in "biuf" or not len(values):
         return
     y = values.astype(float)

@@ -1,0 +1,96 @@
+"""The command select on a table that is read in batches."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from knockoffs.commands.calls import bad_call
+from knockoffs.commands.output import say, spoken_warnings
+from knockoffs.commands.work import groups_of, other_files, record_fitted
+from knockoffs.errors import InputError
+from knockoffs.options import selector_arguments
+from knockoffs.record import SelectionRecord
+from knockoffs.table.memory import check_text, must_stream
+
+
+def why_streamed(table: Path, parameters: Mapping[str, Any]) -> str | None:
+    """Why a table is read in batches, if it is; whatever cannot fit is refused here, before it is read."""
+    asked = parameters.get("stream") or "never"  # records of earlier versions
+    parquet = table.suffix.lower() == ".parquet" and table.is_file()
+    if table.is_dir():
+        if asked == "never":
+            raise bad_call(f"--stream never: {table} is a folder, which is read in batches.")
+        return "it is a folder"
+    if asked == "always":
+        return "--stream says so"
+    if asked == "never" or not table.is_file():
+        return None
+    if not parquet:
+        check_text(table)
+        return None
+    try:
+        import pyarrow.parquet
+
+        metadata = pyarrow.parquet.read_metadata(table)
+    except Exception:  # no pyarrow, or no parquet: the reader will say what is wrong
+        return None
+    if parameters.get("knockoffs") is not None:
+        return None
+    return must_stream(metadata.num_rows, metadata.num_columns)
+
+
+def run_streamed(
+    table: Path,
+    parameters: Mapping[str, Any],
+    jobs: int | None,
+    *,
+    out: Path | None,
+    report: Path | None,
+    paths: bool,
+) -> SelectionRecord:
+    """Select from a table in batches; where a folder for the answer is named, a stopped run goes on."""
+    from knockoffs.estimator import KnockoffSelector
+    from knockoffs.sums.stream import default_sample, fit_streamed
+    from knockoffs.table.stream import open_rows
+
+    if paths:
+        raise bad_call("--report-paths: lambda paths are not followed on a table in batches.")
+    if parameters.get("knockoffs") is not None:
+        raise InputError("--knockoffs: knockoffs that were brought along are not read in batches.")
+    target, weights = parameters["target"], parameters.get("weights")
+    with spoken_warnings():
+        rows = open_rows(table, leave_out=[name for name in (target, weights) if name])
+    dropped = _split(parameters["drop"], rows.names)
+    n_features = len(rows.names) - 1 - (weights is not None) - len(dropped)
+    size = parameters.get("sample_rows") or default_sample(len(rows), n_features)
+    parameters = {**parameters, "stream": "always", "sample_rows": int(size)}
+    options = {**selector_arguments(parameters), "drop": dropped, "groups": groups_of(parameters), "n_jobs": jobs}
+    selector = KnockoffSelector(**options)
+    files = other_files(parameters)
+    work = None if out is None else out / f"selection.{_key(table, parameters)}.parts"
+    if work is not None and work.is_dir():
+        say(f"going on with the work in {work}")
+    say(f"selecting from {n_features} features of {len(rows):,} rows for {target!r}")
+    with spoken_warnings() as said:
+        fit_streamed(selector, table, target, weights=weights, sample_rows=size, work=work)
+    about: dict[str, Any] = {"file": table.name, "sha256": rows.sha256(), "n_rows": len(rows)}
+    about |= {"n_columns": len(rows.names), **({"files": files} if files else {})}
+    return record_fitted(selector, parameters, about, said, report=report, paths=False)
+
+
+def _split(drop: list[str], known: tuple[str, ...]) -> list[str]:
+    """Names of columns, also where several were given as one, with commas between them."""
+    names: list[str] = []
+    for name in drop:
+        names += [name] if name in known or "," not in name else [part.strip() for part in name.split(",")]
+    return names
+
+
+def _key(table: Path, parameters: Mapping[str, Any]) -> str:
+    """Short name of a call: another call has another folder for its work."""
+    content = json.dumps([str(table.resolve()), dict(parameters)], sort_keys=True, default=str)
+    return hashlib.sha256(content.encode()).hexdigest()[:8]

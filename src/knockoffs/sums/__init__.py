@@ -1,0 +1,1 @@
+"""Selections where sums over the rows are all there is: tables larger than memory, and z-scores without rows."""

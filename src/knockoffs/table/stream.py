@@ -1,0 +1,273 @@
+"""Rows of parquet files, a batch at a time: one file or a folder of them, in the order of their names.
+
+A batch is a run of rows by their number in the whole, whatever files and row groups they lie in, so that the same batch
+holds the same rows however often and from wherever it is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knockoffs.errors import InputError, name_some
+from knockoffs.table.columns import Column
+from knockoffs.table.delimited import index_column, tell
+from knockoffs.table.files import file_hash, plain_numbers, take_column
+from knockoffs.table.reading import read_columns
+from knockoffs.table.suspects import dates_from_text
+from knockoffs.table.table import refuse
+
+BATCH_CELLS = 2**22  # of a batch: 32 MiB as floats
+DECODED = 2**14  # rows that pyarrow decodes at a time
+
+
+@dataclass(frozen=True)
+class RowStream:
+    """Rows of one or several parquet files with the same columns.
+
+    Attributes
+    ----------
+    path : Path
+        The file, or the folder.
+    files : tuple of Path
+    n_rows_of : tuple of int
+        Rows of each file.
+    names : tuple of str
+        Of the columns.
+    """
+
+    path: Path
+    files: tuple[Path, ...]
+    n_rows_of: tuple[int, ...]
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return sum(self.n_rows_of)
+
+    def batch_rows(self, n_columns: int) -> int:
+        """Rows of a batch; it depends on the number of columns alone, and so is the same on every machine."""
+        return max(1, BATCH_CELLS // max(n_columns, 1))
+
+    def batches(self, names: Sequence[str], batch_rows: int, start: int = 0) -> Iterator[Any]:
+        """Frames of batches ``start``, ``start + 1``, ..., with some of the columns."""
+        import pyarrow as pa
+
+        held: list[Any] = []
+        size = 0
+        for piece in self._pieces(names, start * batch_rows):
+            while len(piece):
+                part = piece[: batch_rows - size]
+                piece = piece[len(part) :]
+                held.append(part)
+                size += len(part)
+                if size == batch_rows:
+                    yield _frame(pa.Table.from_batches(held))
+                    held, size = [], 0
+        if held:
+            yield _frame(pa.Table.from_batches(held))
+
+    def take(self, names: Sequence[str], rows: NDArray[np.intp]) -> Any:
+        """Frame of some rows, given in ascending order."""
+        import pyarrow as pa
+
+        parts, at = [], 0
+        for piece in self._pieces(names, 0, rows):
+            first, last = np.searchsorted(rows, [at, at + len(piece)])
+            if last > first:
+                parts.append(piece.take(pa.array(rows[first:last] - at)))
+            at += len(piece)
+        return _frame(pa.Table.from_batches(parts))
+
+    def column(self, name: str) -> NDArray:
+        """Return the values of a column in all rows."""
+        import pyarrow as pa
+
+        table = pa.Table.from_batches(list(self._pieces([name], 0)))
+        column = table.column(0)
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            column = column.dictionary_encode().unify_dictionaries().combine_chunks()
+        if pa.types.is_dictionary(column.type):  # the labels once, not once a row
+            whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+            labels = np.array([*whole.dictionary.to_pylist(), None], dtype=object)
+            return labels[np.asarray(whole.indices.fill_null(-1), dtype=np.intp)]
+        return take_column(_frame(table), name)
+
+    def fingerprint(self) -> list[list[Any]]:
+        """Names, sizes and times of change of the files: what must be the same for a stopped run to go on."""
+        places = [(path, path.stat()) for path in self.files]
+        return [[path.name, place.st_size, place.st_mtime_ns] for path, place in places]
+
+    def sha256(self) -> str:
+        """Return that of the file; of a folder that of its files' names and hashes."""
+        if self.files == (self.path,):
+            return file_hash(self.path)
+        lines = "".join(f"{path.name} {file_hash(path)}\n" for path in self.files)
+        return hashlib.sha256(lines.encode()).hexdigest()
+
+    def _pieces(self, names: Sequence[str], start: int, wanted: NDArray[np.intp] | None = None) -> Iterator[Any]:
+        """Record batches of the rows from ``start`` on; of row groups without wanted rows only their length."""
+        import pyarrow as pa
+        import pyarrow.parquet
+
+        at = 0
+        for path, n_rows in zip(self.files, self.n_rows_of, strict=True):
+            if at + n_rows <= start:
+                at += n_rows
+                continue
+            with pyarrow.parquet.ParquetFile(path) as file:
+                for group in range(file.metadata.num_row_groups):
+                    rows = file.metadata.row_group(group).num_rows
+                    before, at = at, at + rows
+                    if at <= start:
+                        continue
+                    if wanted is not None and np.diff(np.searchsorted(wanted, [before, at]))[0] == 0:
+                        yield _Skipped(rows)
+                        continue
+                    skip = max(start - before, 0)
+                    try:
+                        for piece in file.iter_batches(DECODED, row_groups=[group], columns=list(names)):
+                            if len(piece) > skip:
+                                yield piece[skip:].select(list(names)) if skip else piece.select(list(names))
+                            skip = max(skip - len(piece), 0)
+                    except (OSError, pa.ArrowException) as error:
+                        raise InputError(f"{path}: row group {group} cannot be read: {error}") from error
+
+
+class _Skipped:
+    """In the place of rows that nobody wants."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+    def __len__(self) -> int:
+        return self.n
+
+
+def open_rows(path: Path, *, leave_out: Collection[str] = ()) -> RowStream:
+    """Open a parquet file, or a folder of them, without reading any rows.
+
+    Parameters
+    ----------
+    path : Path
+    leave_out : collection of str
+        Columns that the caller speaks of, which must be there; a column that numbers the rows is left out by itself.
+    """
+    files = parquet_files(path)
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet
+    except ImportError:
+        raise InputError("tables are read in batches by pyarrow: pip install 'knockoffs[tables]'.") from None
+    counts, names = [], None
+    for file in files:
+        try:
+            with pyarrow.parquet.ParquetFile(file) as opened:
+                own = tuple(opened.schema_arrow.names)
+                counts.append(opened.metadata.num_rows)
+        except (OSError, pa.ArrowException) as error:
+            raise InputError(f"{file}: cannot be read as parquet: {str(error).splitlines()[0]}") from error
+        if names is not None and set(own) != set(names):
+            differ = sorted(set(own) ^ set(names))
+            raise InputError(
+                f"{file.name} and {files[0].name} have other columns: {name_some(differ)}. Make them the same."
+            )
+        names = names or own
+    stream = RowStream(path, files, tuple(counts), names or ())
+    if not len(stream):
+        raise InputError(f"{path}: there are no rows.")
+    first = next(stream.batches(stream.names, 1000))
+    rest = [name for name in stream.names if name not in leave_out]
+    index = index_column(rest, lambda name: take_column(first, name))
+    if index is not None and len(rest) > 1:
+        tell(f"{path}: the column {index!r} numbers the rows: left out, because it is no feature.")
+        stream = replace(stream, names=tuple(name for name in stream.names if name != index))
+    return stream
+
+
+def parquet_files(path: Path) -> tuple[Path, ...]:
+    """List the files of a folder by name, or the file itself."""
+    if path.is_dir():
+        files = tuple(sorted(file for file in path.rglob("*.parquet") if file.is_file()))
+        if not files:
+            raise InputError(f"{path}: this folder holds no parquet files.")
+        return files
+    if not path.is_file():
+        raise InputError(f"{path}: there is no such file.")
+    if path.suffix.lower() != ".parquet":
+        raise InputError(f"{path.name}: only parquet files are read in batches. Write the table as parquet.")
+    return (path,)
+
+
+def _frame(table: Any) -> Any:
+    """Frame of an Arrow table, as ``read_table_file`` would give it."""
+    from importlib.util import find_spec
+
+    table = table.replace_schema_metadata(None)
+    if find_spec("polars") is not None:
+        import polars as pl
+
+        table = pl.from_arrow(table)
+    return plain_numbers(table)
+
+
+@dataclass(frozen=True)
+class Coded:
+    """A batch in the codes of a table that was read before.
+
+    Attributes
+    ----------
+    X : array, shape (n, n_columns)
+    n_unknown : array of int, shape (n_columns,)
+        Cells whose label that table does not have; they are missing in X.
+    """
+
+    X: NDArray[np.float64]
+    n_unknown: NDArray[np.intp]
+
+
+def code_like(frame: Any, columns: Sequence[Column], argument: str) -> Coded:
+    """Read a frame with the columns, dtypes and labels of a table that was read before.
+
+    Parameters
+    ----------
+    frame : data frame
+        With the same columns.
+    columns : sequence of Column
+    argument : str
+        What to call the frame in errors.
+    """
+    raw = dates_from_text(read_columns(frame, argument))
+    refuse(raw.problems, argument)
+    X, unknown = raw.X, np.zeros(len(columns), dtype=np.intp)
+    for j, (mine, column) in enumerate(zip(raw.columns, columns, strict=True)):
+        if mine.levels is None and column.levels is None:
+            continue
+        present = ~np.isnan(X[:, j])
+        if not present.any():
+            continue
+        if column.levels is None:
+            labels = mine.levels or ()
+            raise InputError(
+                f"column {column.name!r} of {argument} holds labels, {name_some(labels, 3)}, where the rows that were "
+                "read first held numbers or dates: make the column one kind, or drop it."
+            )
+        place = {str(level): k for k, level in enumerate(column.levels)}
+        if mine.levels is not None:
+            codes = np.array([place.get(str(level), np.nan) for level in mine.levels])
+            X[present, j] = codes[X[present, j].astype(np.intp)]
+        else:  # numbers that are labels there
+            known = {float(level): k for k, level in enumerate(column.levels)}
+            values, which = np.unique(X[present, j], return_inverse=True)
+            X[present, j] = np.array([known.get(float(value), np.nan) for value in values])[which]
+        unknown[j] = int((present & np.isnan(X[:, j])).sum())
+    infinite = np.isinf(X)
+    if infinite.any():
+        i, j = np.argwhere(infinite)[0]
+        raise InputError(f"column {columns[j].name!r} of {argument} is {X[i, j]} in its row {i}: numbers are finite.")
+    return Coded(X, unknown)

@@ -1,0 +1,397 @@
+"""A table in batches: the same answer as in memory, wherever its rows lie and wherever the work was stopped."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import knockoffs
+from knockoffs.errors import InputError
+from knockoffs.estimator import KnockoffSelector
+from knockoffs.features.source import knockoff_source
+from knockoffs.importance.coefficients import coefficient_magnitude
+from knockoffs.procedure import Streams
+from knockoffs.response.linear import LassoPathCV
+from knockoffs.seeds import stream_at
+from knockoffs.sums import stream as streamed
+from knockoffs.sums.stream import fit_streamed
+from knockoffs.table.table import read_table
+from knockoffs.table.target import as_target
+
+N, D, SAMPLED, BATCH = 900, 12, 300, 100
+
+
+def numbers(seed=0, n=N):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, D)) @ (np.eye(D) + 0.2) + np.arange(D)
+    y = (X - X.mean(0))[:, :6].sum(axis=1) + 2 * rng.standard_normal(n)
+    return pl.DataFrame(X, schema=[f"x{j}" for j in range(D)]).with_columns(y=pl.Series(y))
+
+
+def selector(**options):
+    common = {"fdr": 0.2, "feature_model": "gaussian", "estimator": "lasso", "verdict": False, "random_state": 3}
+    return KnockoffSelector(**{**common, **options})
+
+
+def fit(path, target="y", *, options=None, **more):
+    return fit_streamed(
+        selector(**(options or {})), path, target, **{"sample_rows": SAMPLED, "batch_rows": BATCH, **more}
+    )
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "table.parquet"
+    numbers().write_parquet(path, row_group_size=70)
+    return path
+
+
+def in_memory(frame, sampled_rows=SAMPLED, at=stream_at, swap=True):
+    """W of all rows at once, the knockoffs of every batch drawn from its own stream."""
+    X, y = frame.drop("y").to_numpy(), frame["y"].to_numpy()
+    n = len(y)
+    rng = np.random.default_rng(3)
+    sampled = np.sort(rng.spawn(1)[0].choice(n, sampled_rows, replace=False)) if sampled_rows < n else np.arange(n)
+    streams = Streams(*rng.spawn(4))
+    table = read_table(X[sampled])
+    sampler = knockoff_source("gaussian")(table, rng=streams.fit).sampler
+    draw, _, _ = streams.draws(1)[0].spawn(3)
+    runs = [np.setdiff1d(np.arange(i, min(i + BATCH, n)), sampled) for i in range(0, n, BATCH)]
+    parts = []
+    for k, rows in enumerate([sampled, *runs]):
+        knockoffs, folds = at(draw, k).spawn(2)
+        parts.append((rows, sampler.sample(X[rows], knockoffs).X_tilde, folds.integers(5, size=len(rows))))
+    rows, X_tilde, fold_of = (np.concatenate(part) for part in zip(*parts, strict=True))
+    model = LassoPathCV(folds=fold_of).fit(np.hstack([X[rows], X_tilde]), y[rows])
+    scores = coefficient_magnitude(model, X[rows], X_tilde, y[rows], feature_of=np.arange(X.shape[1]))
+    return scores.Z - scores.Z_tilde
+
+
+@pytest.mark.parametrize("sampled", [SAMPLED, N])
+def test_the_same_as_in_memory(table, sampled):
+    found = fit(table, sample_rows=sampled).W_
+    np.testing.assert_allclose(found, in_memory(pl.read_parquet(table), sampled), atol=1e-10)
+    assert (found != 0).sum() > 5
+
+
+def test_a_stream_used_twice_is_seen(table, monkeypatch):
+    """The planted fault: every batch drawn from the stream of the first."""
+    right = in_memory(pl.read_parquet(table))
+    monkeypatch.setattr(streamed, "stream_at", lambda rng, index: stream_at(rng, min(index, 1)))
+    assert np.abs(fit(table).W_ - right).max() > 1e-4
+
+
+def test_a_batch_counted_twice_is_seen(table, monkeypatch):
+    right = in_memory(pl.read_parquet(table))
+    wanted = streamed._wanted
+    monkeypatch.setattr(streamed, "_wanted", lambda *a: [0, *wanted(*a)])
+    assert np.abs(fit(table).W_ - right).max() > 1e-4
+
+
+def test_files_and_row_groups_do_not_matter(table, tmp_path):
+    frame, expected = pl.read_parquet(table), fit(table).W_
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for k, (start, stop) in enumerate([(0, 1), (1, 333), (333, 650), (650, N)]):
+        frame[start:stop].write_parquet(folder / f"part{k}.parquet", row_group_size=(7, 50, 1000, 101)[k])
+    np.testing.assert_array_equal(fit(folder).W_, expected)
+
+
+# ---- stopped and gone on with ------------------------------------------------------------------------------------
+
+
+class KilledError(BaseException):
+    """In the place of a kill: nothing after it is done."""
+
+
+@pytest.mark.parametrize("n_draws", [1, 3])
+def test_a_stop_at_every_write_of_the_journal(table, tmp_path, monkeypatch, n_draws):
+    options = {"n_draws": n_draws, "level": "post_hoc"} if n_draws > 1 else {}
+    expected = fit(table, options=options).selection_
+    monkeypatch.setattr(streamed, "BETWEEN", 0.0)
+    keep, stops = streamed.Blocks.keep, N // BATCH
+    for stop in range(1, stops + 1):
+        for after in (False, True):  # before the file is there, and after
+            count = [0]
+
+            def kept(blocks, key, write, count=count, stop=stop, after=after):
+                count[0] += 1
+                if count[0] == stop and not after:
+                    raise KilledError
+                keep(blocks, key, write)
+                if count[0] == stop:
+                    raise KilledError
+
+            monkeypatch.setattr(streamed.Blocks, "keep", kept)
+            with pytest.raises(KilledError):
+                fit(table, options=options, work=tmp_path / "work")
+            monkeypatch.setattr(streamed.Blocks, "keep", keep)
+            again = fit(table, options=options, work=tmp_path / "work").selection_
+            np.testing.assert_array_equal(again.draws, expected.draws)
+            np.testing.assert_array_equal(again.selected, expected.selected)
+            assert not (tmp_path / "work").exists()
+
+
+def test_a_damaged_state_is_made_again(table, tmp_path, monkeypatch):
+    expected = fit(table).W_
+    monkeypatch.setattr(streamed, "BETWEEN", 0.0)
+    frames = streamed._frames
+
+    def stopped(job, wanted):
+        for k, item in enumerate(frames(job, wanted)):
+            if k == 5:
+                raise KilledError
+            yield item
+
+    monkeypatch.setattr(streamed, "_frames", stopped)
+    with pytest.raises(KilledError):
+        fit(table, work=tmp_path / "work")
+    monkeypatch.setattr(streamed, "_frames", frames)
+    state = tmp_path / "work" / "state.npz"
+    content = bytearray(state.read_bytes())
+    content[len(content) // 2] ^= 1
+    state.write_bytes(bytes(content))
+    np.testing.assert_array_equal(fit(table, work=tmp_path / "work").W_, expected)
+
+
+def test_another_run_does_not_go_on_with_it(table, tmp_path, monkeypatch):
+    monkeypatch.setattr(streamed, "BETWEEN", 0.0)
+    monkeypatch.setattr(streamed.Blocks, "remove", lambda *a: None)
+    fit(table, work=tmp_path / "work")
+    for change in ({"options": {"random_state": 4}}, {"batch_rows": 50}, {"sample_rows": 200}):
+        with pytest.raises(InputError, match="from another run"):
+            fit(table, work=tmp_path / "work", **change)
+
+
+RUN = """
+import sys, time
+from knockoffs.estimator import KnockoffSelector
+from knockoffs.sums import stream
+stream.BETWEEN = 0.0
+keep = stream.Blocks.keep
+def slow(blocks, key, write):
+    keep(blocks, key, write)
+    print("kept", flush=True)
+    time.sleep(float(sys.argv[3]))
+stream.Blocks.keep = slow
+s = KnockoffSelector(0.2, feature_model="gaussian", estimator="lasso", verdict=False, random_state=3)
+print(stream.fit_streamed(s, sys.argv[1], "y", sample_rows=300, batch_rows=100, work=sys.argv[2]).W_.tolist())
+"""
+
+
+def test_kill_9(table, tmp_path):
+    """A process of its own, killed after its third note, and run again."""
+    source = str(Path(knockoffs.__file__).parents[1])
+    command = [sys.executable, "-c", RUN, str(table), str(tmp_path / "work")]
+    environment = os.environ | {"PYTHONPATH": source, "OMP_NUM_THREADS": "1"}
+    with subprocess.Popen([*command, "60"], stdout=subprocess.PIPE, env=environment, text=True) as process:
+        assert process.stdout.readline() == "kept\n"
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL and (tmp_path / "work" / "state.npz").exists()
+    again = subprocess.run([*command, "0"], capture_output=True, text=True, env=environment, check=True, timeout=120)
+    lines = again.stdout.splitlines()
+    assert lines.count("kept") == N // BATCH - 1  # the first batch was not done again
+    np.testing.assert_array_equal(json.loads(lines[-1]), fit(table).W_)
+
+
+# ---- kinds of tables and targets -----------------------------------------------------------------------------------
+
+
+def mixed(n=1500, seed=0):
+    rng = np.random.default_rng(seed)
+    L = rng.standard_normal((n, 8)) @ (np.eye(8) + 0.2)
+    eta = L[:, :4].sum(axis=1)
+    colour = np.array(["red", "green", "blue"])[np.digitize(L[:, 4], [-0.5, 0.5])]
+    frame = pl.DataFrame({f"x{j}": L[:, j] for j in range(4)} | {"colour": colour})
+    frame = frame.with_columns(
+        yes=pl.Series(L[:, 5] > 0),
+        count=pl.Series(rng.poisson(np.exp(L[:, 6] / 2))),
+        gap=pl.Series(np.where(rng.random(n) < 0.2, np.nan, L[:, 7]).astype(np.float32)).fill_nan(None),
+        number=pl.Series(eta + rng.standard_normal(n)),
+        binary=pl.Series(np.where(eta + rng.logistic(size=n) > 0, "yes", "no")),
+        classes=pl.Series(np.array(["a", "b", "c"])[np.digitize(eta + rng.standard_normal(n), [-1, 1])]),
+        counted=pl.Series(rng.poisson(np.exp(eta / 4))),
+        weight=pl.Series(rng.random(n)),
+    )
+    return frame
+
+
+TARGETS = ["number", "binary", "classes", "counted"]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_target_on_a_table_of_all_kinds(tmp_path, target):
+    """Near to the selection in memory: another draw of knockoffs, so W agrees as two seeds do."""
+    path = tmp_path / "table.parquet"
+    mixed().write_parquet(path)
+    others = [name for name in (*TARGETS, "weight") if name != target]
+    options = {"feature_model": "auto", "drop": others, "fdr": 0.5, "method": "knockoffs"}
+    found = fit(path, target, options=options, sample_rows=500)
+    assert found.selection_.feature_names == ("x0", "x1", "x2", "x3", "colour", "yes", "count", "gap")
+    X = mixed().drop(target, *others)
+    whole = selector(feature_model="auto", fdr=0.5, method="knockoffs").fit(X, mixed()[target].to_numpy())
+    assert np.corrcoef(found.W_, whole.W_)[0, 1] > 0.97
+    assert (found.W_[:4] > np.abs(found.W_[4:]).max()).all()
+    assert "500 of them, drawn at random" in found.selection_.notes["stream"]
+
+
+def test_weights_and_missing_targets(tmp_path):
+    frame = numbers()
+    rng = np.random.default_rng(0)
+    y, w = frame["y"].to_numpy().copy(), np.where(rng.random(N) < 0.3, 0.0, 1.0)
+    y[w == 0] = 1e3  # rows without weight would change everything
+    y[::7] = np.nan
+    frame = frame.with_columns(y=pl.Series(y), w=pl.Series(w))
+    frame.write_parquet(tmp_path / "a.parquet")
+    found = fit(tmp_path / "a.parquet", weights="w")
+    assert found.selection_.selected[:6].sum() >= 5
+    assert "129 rows are left out" in found.selection_.notes["task"]
+
+
+def test_target_at_rows():
+    y = np.where(np.arange(40) % 3 == 0, np.nan, np.arange(40.0))
+    target = as_target(y, read_table(np.random.default_rng(0).standard_normal((40, 1))), task="regression")
+    rows = np.array([2, 3, 9, 10, 38])
+    found = target.at(rows)
+    np.testing.assert_array_equal(found.values, [2, 10, 38])
+    np.testing.assert_array_equal(found.observed, [True, False, False, True, True])
+
+
+def test_labels_that_the_sample_does_not_have_are_missing_cells(tmp_path):
+    frame = mixed()
+    colour = frame["colour"].to_numpy().copy()
+    rng = np.random.default_rng(3)
+    sampled = rng.spawn(1)[0].choice(len(frame), 500, replace=False)
+    odd = np.setdiff1d(np.arange(len(frame)), sampled)[:3]
+    colour[odd] = "ultraviolet"
+    frame.with_columns(colour=pl.Series(colour)).write_parquet(tmp_path / "a.parquet")
+    drop = ["binary", "classes", "counted", "weight"]
+    options = {"feature_model": "auto", "drop": drop, "fdr": 0.5, "method": "knockoffs"}
+    found = fit(tmp_path / "a.parquet", "number", options=options, sample_rows=500)
+    assert "'colour' (3)" in found.selection_.notes["labels"]
+    with pytest.raises(InputError, match="takes no missing cells"):
+        options |= {"feature_model": "naive_bayes", "drop": [*drop, "gap"], "feature_model_options": {"n_classes": 2}}
+        fit(tmp_path / "a.parquet", "number", options=options, sample_rows=500)
+
+
+@pytest.mark.parametrize("target", ["number", "classes"])
+def test_a_model_that_is_no_lasso_is_scored_on_other_rows(tmp_path, target):
+    path = tmp_path / "table.parquet"
+    mixed().write_parquet(path)
+    others = [name for name in (*TARGETS, "weight") if name != target]
+    options = {"feature_model": "auto", "drop": others, "fdr": 0.5, "estimator": "boosting", "method": "knockoffs"}
+    found = fit(path, target, options=options, sample_rows=500)
+    assert "scored on 1,000 rows outside of the sample" in found.selection_.notes["rows"]
+    assert found.W_[:4].min() > 0
+    split = fit(path, target, options=options, sample_rows=500, batch_rows=1500)
+    assert np.corrcoef(found.W_, split.W_)[0, 1] > 0.95
+
+
+def test_the_best_of_two_is_chosen_on_the_sample(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 6))
+    y = 3 * np.sign(X[:, 0] * X[:, 1]) + rng.standard_normal(3000)
+    frame = pl.DataFrame(X, schema=[f"x{j}" for j in range(6)]).with_columns(y=pl.Series(y))
+    frame.write_parquet(tmp_path / "a.parquet")
+    options = {"estimator": None, "fdr": 0.5, "method": "knockoffs"}
+    found = fit(tmp_path / "a.parquet", options=options, sample_rows=1000, batch_rows=700)
+    assert "estimator='boosting'" in found.selection_.notes["estimator"]
+    assert (found.W_[:2] > 10 * np.abs(found.W_[2:]).max()).all()
+
+
+def test_the_lasso_on_normal_scores_by_the_scores_of_the_sample(tmp_path):
+    """Chosen for skewed columns, and the same as in memory with scores learned on the sample."""
+    rng = np.random.default_rng(0)
+    L = rng.standard_normal((3000, 12))
+    y = L[:, :6].sum(axis=1) + 3 * rng.standard_normal(3000)
+    frame = pl.DataFrame(np.exp(2 * L), schema=[f"x{j}" for j in range(12)]).with_columns(y=pl.Series(y))
+    frame.write_parquet(tmp_path / "a.parquet")
+    options = {"estimator": "best", "feature_model": "auto"}
+    found = fit(tmp_path / "a.parquet", options=options, sample_rows=1000, batch_rows=700)
+    assert "estimator='lasso on normal scores'" in found.selection_.notes["estimator"]
+    assert "sums of products of all rows" in found.selection_.notes["statistic"]
+    assert (found.W_[:6] > 3 * np.abs(found.W_[6:]).max()).all()
+
+
+def test_scores_that_are_read_off_a_model_are_of_the_sample(table):
+    found = fit(table, options={"estimator": "linear"})
+    assert "on the sample alone" in found.selection_.notes["statistic"]
+
+
+def test_few_features_are_tested_on_the_sample(tmp_path):
+    frame = numbers().select("x0", "x1", "x2", "y")
+    frame.write_parquet(tmp_path / "a.parquet")
+    found = fit(tmp_path / "a.parquet", options={"fdr": 0.1, "estimator": None})
+    assert found.selection_.method == "conditional_test" and found.p_values_.max() < 0.05
+    assert "300 of 900 rows, drawn at random, are used" in found.selection_.notes["stream"]
+
+
+def test_the_index_of_pandas_is_no_feature(tmp_path):
+    frame = numbers().to_pandas()
+    frame.index = np.random.default_rng(0).permutation(N)
+    frame.to_parquet(tmp_path / "a.parquet")
+    with pytest.warns(knockoffs.KnockoffWarning, match="numbers the rows"):
+        found = fit(tmp_path / "a.parquet")
+    assert len(found.W_) == D
+
+
+def test_a_fitted_selector_as_ever(table):
+    found = fit(table, options={"verdict": True})
+    assert found.verdict_ is not None and found.knockoffs_.shape == (SAMPLED, D)
+    assert list(found.get_feature_names_out()) == [f"x{j}" for j in np.flatnonzero(found.selection_.selected)]
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"target": "z"}, "target='z'"),
+        ({"weights": "nothing"}, "weights='nothing'"),
+        ({"weights": "y"}, "is the target"),
+        ({"options": {"drop": ["u"]}}, "drop='u'"),
+        ({"options": {"knockoffs": np.zeros((2, 2))}}, "brought along"),
+        ({"sample_rows": 2}, "needs 5 rows"),
+    ],
+)
+def test_errors(table, change, message):
+    with pytest.raises(InputError, match=message):
+        fit(table, **change)
+
+
+def test_sums_that_do_not_fit_are_refused_before(table, monkeypatch):
+    monkeypatch.setattr("knockoffs.sums.statistic.available_memory", lambda: 10_000.0)
+    with pytest.raises(InputError, match="sums of products of 24 columns and knockoffs need about"):
+        fit(table)
+
+
+def test_errors_of_files(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        fit(tmp_path / "none.parquet")
+    with pytest.raises(InputError, match="holds no parquet"):
+        fit(tmp_path)
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n")
+    with pytest.raises(InputError, match="only parquet"):
+        fit(tmp_path / "a.csv")
+    (tmp_path / "a.parquet").write_bytes(b"PAR1 nonsense")
+    with pytest.raises(InputError, match="cannot be read as parquet"):
+        fit(tmp_path / "a.parquet")
+    numbers().write_parquet(tmp_path / "a.parquet")
+    numbers().drop("x0").write_parquet(tmp_path / "b.parquet")
+    with pytest.raises(InputError, match="have other columns: 'x0'"):
+        fit(tmp_path)
+
+
+def test_a_class_that_the_sample_lacks(tmp_path):
+    frame = mixed().drop("number", "binary", "counted", "weight")
+    classes = frame["classes"].to_numpy().copy()
+    rng = np.random.default_rng(3)
+    sampled = rng.spawn(1)[0].choice(len(frame), 500, replace=False)
+    classes[np.setdiff1d(np.arange(len(frame)), sampled)[:2]] = "rare"
+    frame.with_columns(classes=pl.Series(classes)).write_parquet(tmp_path / "a.parquet")
+    with pytest.raises(InputError, match="class 'rare'"):
+        fit(tmp_path / "a.parquet", "classes", options={"feature_model": "auto"}, sample_rows=500)
