@@ -62,6 +62,7 @@ $(VENV)-docs/.ready: pyproject.toml constraints.txt requirements-docs.txt
 
 # pages, docstrings and examples, every warning an error; then what was built is looked through
 docs: $(VENV)-docs/.ready
+	rm -rf docs/api docs/gallery build/site build/doctrees
 	OMP_NUM_THREADS=1 $(VENV)-docs/bin/python -m sphinx --quiet --fail-on-warning --keep-going -b html -d build/doctrees docs build/site
 	$(VENV)-docs/bin/python -m pytest --quiet tests/test_site.py
 	@echo "build/site/index.html"

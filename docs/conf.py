@@ -105,7 +105,7 @@ write_names()
 def plain_words(app, what, name, thing, options, lines):
     """Docstrings are plain text with formulas: |W|, X^* and W_ are no markup. A registry lists its names."""
     if what == "data" and isinstance(thing, dict):
-        lines[:] = ["The names and what each stands for: " + ", ".join(f"``{key}``" for key in thing) + ".", ""]
+        lines[:] = ["A dictionary with an entry for each of " + ", ".join(f"``{key}``" for key in thing) + ".", ""]
         return
     for number, line in enumerate(lines):
         if re.match(r"\s*(>>>|\.\.\. |\*+\w+\s*(:|$))", line):  # an example, or a parameter **options

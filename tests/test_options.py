@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 from knockoffs.commands.app import app
 from knockoffs.defaults import DEFAULT_FDR
 from knockoffs.estimator import KnockoffSelector
+from knockoffs.features import FAMILIES
 from knockoffs.options import NOT_RECORDED, OPTIONS, options_of, selector_arguments
 from knockoffs.record import PARAMETERS
 
@@ -76,6 +77,19 @@ def test_defaults_are_values_that_may_be_asked_for():
     for option in OPTIONS:
         if option.known is not None and option.default is not None:
             assert option.default in list(option.known()), option.name
+
+
+SAME = {"latent", "lasso_coefficient_difference"}  # other names of "auto" and "coefficients"
+
+
+@pytest.mark.parametrize("name", ["feature_model", "estimator", "importance", "loss", "rows", "rule", "level", "task"])
+def test_the_help_of_an_option_names_everything_that_may_be_given(name):
+    option = next(option for option in OPTIONS if option.name == name)
+    known = list(FAMILIES if option.known is None else option.known())
+    if name == "task":
+        known = ["regression", "classification", "count", "ordinal"]  # binary, multiclass and numeric mean the same
+    said = option.help.replace("-", "_")
+    assert [word for word in known if word not in SAME and word not in said] == []
 
 
 def test_a_default_is_what_the_record_may_hold():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError, name_some, unknown_option
+from knockoffs.errors import InputError, KnockoffWarning, name_some, unknown_option
 from knockoffs.features.source import Fitted, KnockoffSource, knockoff_source
+from knockoffs.filter import check_level
 from knockoffs.importance import SCORES, Score
 from knockoffs.importance.best import BestOf
 from knockoffs.importance.losses import LOSSES
@@ -210,6 +212,55 @@ def _check_loss(score: Score, asked: str, loss: object, task: str) -> None:
     if LOSSES[loss].task != general:
         fitting = [name for name, known in LOSSES.items() if known.task == general]
         raise InputError(f"loss={loss!r} is not for {task}: use {', '.join(map(repr, fitting))}.")
+
+
+def choose_method(
+    asked: Mapping[str, Any], table: Table, target: Target, *, fdr: float, offset: int, n_draws: int
+) -> tuple[str, dict[str, str]]:
+    """How features are selected: by tests where features are few for knockoffs at this level, and P^X allows it.
+
+    Parameters
+    ----------
+    asked : mapping
+        Parameters of the selector.
+    table, target, fdr, offset, n_draws
+        As they were read and checked.
+
+    Returns
+    -------
+    method : {"knockoffs", "conditional_test"}
+    notes : dict
+        Why, where it was not asked for.
+    """
+    find(dict.fromkeys(METHODS, True), "method", str(asked["method"]))
+    method, d = key_of(str(asked["method"])), len(table.feature_names)
+    if method == "conditional_test" and target.weights is not None:
+        raise InputError("sample_weight: conditional tests take no weights. Leave them out, or method='knockoffs'.")
+    if method == "auto":
+        if d * fdr < FEW_DISCOVERIES and offset == 1 and n_draws == 1 and _can_test(asked, table, target):
+            needed = int(np.ceil(1 / fdr - 1e-9))
+            few = f"knockoffs select {needed} features or more at {fdr:g}, or none, and there are {d}"
+            return "conditional_test", {"method": f"method='conditional_test', because {few}"}
+        method = "knockoffs"
+    if method == "knockoffs" and key_of(asked["level"]) == "fixed":
+        try:
+            check_level(fdr, d, offset, n_draws)
+        except InputError as error:
+            if asked["fdr"] is not None:
+                raise
+            warnings.warn(str(error), KnockoffWarning, stacklevel=3)
+    return method, {}
+
+
+def _can_test(asked: Mapping[str, Any], table: Table, target: Target) -> bool:
+    """Whether P^X can draw a column given the others, and nothing was asked for that only knockoffs have."""
+    if target.weights is not None or table.grouped or key_of(asked["level"]) != "fixed":
+        return False
+    if not all(asked[name] is None for name in ("knockoffs", "importance", "loss")):
+        return False
+    law, model = asked["feature_model"], asked["estimator"]
+    named = isinstance(law, str) and key_of(law) in CONDITIONAL_FAMILIES
+    return (not isinstance(model, str) or model in TEST_MODELS) and (named or hasattr(law, "conditional"))
 
 
 def repair_ways(asked: KnockoffSource) -> Ways:

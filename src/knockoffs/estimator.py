@@ -18,22 +18,19 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from knockoffs.defaults import (
-    CONDITIONAL_FAMILIES,
     DEFAULT_FDR,
     DEFAULT_FEATURE_MODEL,
-    FEW_DISCOVERIES,
     IF_EMPTY,
-    METHODS,
-    TEST_MODELS,
     Choice,
     choose,
+    choose_method,
     repair_ways,
     task_for,
 )
 from knockoffs.errors import InputError, KnockoffWarning, unknown_option
 from knockoffs.features import FAMILIES, family_of
 from knockoffs.features.source import Brought, KnockoffSource, fills_cells, knockoff_source, read_features
-from knockoffs.filter import RULES, check_fdr, check_level, check_offset
+from knockoffs.filter import RULES, check_fdr, check_offset
 from knockoffs.filter.evidence import WAYS
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.options import check_arguments
@@ -42,8 +39,9 @@ from knockoffs.progress import showing
 from knockoffs.registry import find, key_of
 from knockoffs.seeds import as_generator
 from knockoffs.selection import Selection
+from knockoffs.table.left_out import names_of, without_columns
 from knockoffs.table.memory import check_memory
-from knockoffs.table.table import MIN_ROWS, Table, names_of, without_columns
+from knockoffs.table.table import MIN_ROWS, Table
 from knockoffs.table.target import Target, as_target
 from knockoffs.validity.repair import repair
 
@@ -310,7 +308,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         n_draws = _count(self.n_draws, "n_draws", 1)
         find(dict.fromkeys(WAYS), "level", str(self.level))
         find(dict.fromkeys(IF_EMPTY), "if_empty", str(self.if_empty))
-        method, why = self._method(table, target, fdr, offset, n_draws)
+        asked = self.get_params(deep=False)
+        method, why = choose_method(asked, table, target, fdr=fdr, offset=offset, n_draws=n_draws)
         if method == "knockoffs":
             check_antisymmetric(rule)
         promise = Promise(fdr, offset, n_draws, key_of(self.level))
@@ -434,42 +433,6 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         if self.knockoffs is not None:
             return Brought(self.knockoffs)
         return knockoff_source(self.feature_model, self.feature_model_options)
-
-    def _method(
-        self, table: Table, target: Target, fdr: float, offset: int, n_draws: int
-    ) -> tuple[str, dict[str, str]]:
-        """How features are selected: by tests where features are few for knockoffs at this level, and P^X allows it."""
-        find(dict.fromkeys(METHODS, True), "method", str(self.method))
-        method, d = key_of(str(self.method)), len(table.feature_names)
-        if method == "conditional_test" and target.weights is not None:
-            raise InputError("sample_weight: conditional tests take no weights. Leave them out, or method='knockoffs'.")
-        if method == "auto":
-            if d * fdr < FEW_DISCOVERIES and offset == 1 and n_draws == 1 and self._can_test(table, target):
-                needed = int(np.ceil(1 / fdr - 1e-9))
-                few = f"knockoffs select {needed} features or more at {fdr:g}, or none, and there are {d}"
-                return "conditional_test", {"method": f"method='conditional_test', because {few}"}
-            method = "knockoffs"
-        if method == "knockoffs" and key_of(self.level) == "fixed":
-            self._check_level(fdr, d, offset, n_draws)
-        return method, {}
-
-    def _can_test(self, table: Table, target: Target) -> bool:
-        """Whether P^X can draw a column given the others, and nothing was asked for that only knockoffs have."""
-        if not (self.knockoffs is None and self.importance is None and self.loss is None and self.level == "fixed"):
-            return False
-        if target.weights is not None:
-            return False
-        named = isinstance(self.feature_model, str) and key_of(self.feature_model) in CONDITIONAL_FAMILIES
-        serves = not isinstance(self.estimator, str) or self.estimator in TEST_MODELS
-        return serves and not table.grouped and (named or hasattr(self.feature_model, "conditional"))
-
-    def _check_level(self, fdr: float, n_features: int, offset: int, n_draws: int) -> None:
-        try:
-            check_level(fdr, n_features, offset, n_draws)
-        except InputError as error:
-            if self.fdr is not None:
-                raise
-            warnings.warn(str(error), KnockoffWarning, stacklevel=5)
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)

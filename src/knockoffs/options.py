@@ -186,15 +186,15 @@ OPTIONS: tuple[Option, ...] = (
         "estimator",
         None,
         "Model of the target: best (the default: lasso or boosting, by its predictions), lasso, logistic, linear, "
-        "forest, boosting, neural.",
+        "ridge, forest, boosting, neural.",
         known=_names("defaults:BEST_NAMES", "response:ESTIMATORS"),
         where=MODELS,
     ),
     Option(
         "importance",
         None,
-        "Importance score: coefficients, swap, permutation, swap-integral, permutation-integral, gradient, "
-        "integrated-gradients.",
+        "Importance score: coefficients, contribution, swap, permutation, swap-integral, permutation-integral, "
+        "gradient, integrated-gradients.",
         known=_names("importance:SCORES"),
     ),
     Option(

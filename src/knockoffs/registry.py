@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
+from numbers import Integral
 from typing import Any, TypeVar
 
-from knockoffs.errors import unknown_option
+from knockoffs.errors import InputError, unknown_option
 
 Part = TypeVar("Part")
+COUNTS = ("n_sweeps", "n_starts", "max_iter")  # options of any family: without a sweep a draw would not look at X
 
 
 def key_of(name: str) -> str:
@@ -26,10 +28,9 @@ def find(registry: Mapping[str, Part], argument: str, name: str) -> Part:
     >>> find({"swap": 1}, "importance", "swap")
     1
     """
-    key = key_of(name)
-    if key not in registry:
+    if not isinstance(name, str) or key_of(name) not in registry:
         raise unknown_option(argument, name, registry)
-    return registry[key]
+    return registry[key_of(name)]
 
 
 def imported(place: str | Callable[..., Any]) -> Callable[..., Any]:
@@ -59,4 +60,11 @@ def check_options(options: Mapping[str, Any] | None, known: Collection[str] | No
     for name in found:
         if known is not None and name not in known:
             raise unknown_option(argument, name, sorted(known))
+        value = found[name]
+        if (
+            name in COUNTS
+            and value is not None
+            and (type(value) is bool or not isinstance(value, Integral) or value < 1)
+        ):
+            raise InputError(f"{argument}: {name}={value!r}: expected a whole number of at least 1.")
     return found

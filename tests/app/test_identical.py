@@ -81,7 +81,7 @@ def ran(tmp_path_factory):
         assert table["look"]["error"] == ""
         answer = client.run(table, **asked(table))
         assert answer.status == 201, answer.body
-        job = client.until(f"jobs/{answer.json()['id']}", lambda job: job["state"] not in ("waiting", "running"), 200)
+        job = client.until(f"jobs/{answer.json()['id']}", lambda job: job["state"] not in ("waiting", "running"), 400)
         assert job["state"] == "done", job["error"]
         for name in ("report.html", "selection.json", "selection.csv"):
             (folder / name).write_bytes(client.get(f"jobs/{job['id']}/{name}?download").body)

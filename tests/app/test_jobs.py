@@ -38,9 +38,12 @@ def ended(job):
 
 
 def alive(pid):
+    """Whether a process is there and at work; one that nobody has taken note of yet is not."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
-    except FileNotFoundError:
+        os.kill(pid, 0)
+        stat = Path(f"/proc/{pid}/stat")
+        return not stat.exists() or stat.read_text().rpartition(") ")[2].split()[0] != "Z"
+    except OSError:
         return False
 
 

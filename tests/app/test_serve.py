@@ -21,15 +21,15 @@ posix = pytest.mark.skipif(os.name == "nt", reason="signals are of POSIX")
 
 
 @posix
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_nothing_is_left_when_the_app_stops_while_a_job_runs(tmp_path, number):
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_nothing_is_left_when_the_app_stops_while_a_job_runs(tmp_path, name):
     app = App(tmp_path / "temporary")
     assert "<title>knockoffs" in app.ask("")
     app.ask("examples/diabetes", b"")
     held = list((tmp_path / "temporary").iterdir())
     assert [path.name.startswith("knockoffs-app-") for path in held] == [True]
     assert held[0].stat().st_mode & 0o077 == 0  # nobody else looks into it
-    status, lines = app.end(number)
+    status, lines = app.end(getattr(signal, name))
     assert status == 130 and len(lines) == 1 and lines[0].startswith("knockoffs: stopped")
     assert list((tmp_path / "temporary").iterdir()) == []
     with pytest.raises(OSError):

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 import time
 
 from knockoffs.errors import InputError
@@ -24,7 +25,7 @@ def select(folder, table, parameters):
 
 def endless(folder):
     """Work that does not end, with a process of its own and a file."""
-    helper = subprocess.Popen(["sleep", "1000"])
+    helper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
     (folder / "half").write_text(str(helper.pid))
     for _ in track(range(10_000), "waiting"):
         time.sleep(0.05)

@@ -105,6 +105,23 @@ def test_an_archive_does_not_replace_a_file(tmp_path, capsys):
     assert os.listdir(tmp_path) == ["all.zip"] and (tmp_path / "all.zip").read_text() == "theirs"
 
 
+def test_a_report_and_the_folder_of_the_selection(table, tmp_path, capsys):
+    both = tmp_path / "out.html"
+    run("select", table, *SELECT, "--out", both, "--report", both, status=2)
+    assert "is --out too" in capsys.readouterr().err and not os.listdir(tmp_path)  # found before the work
+    run("select", table, *SELECT, "--out", tmp_path / "new", "--report", tmp_path / "new" / "report.html")
+    assert sorted(os.listdir(tmp_path / "new")) == ["report.html", "selection.csv", "selection.json"]
+
+
+@pytest.mark.parametrize("option", ["diagonal={}", "diagonal=3", "n_sweeps=-3", "n_starts=x", "max_iter=true"])
+def test_an_option_of_another_type_is_a_sentence(table, tmp_path, capsys, option):
+    name = "gaussian" if option.startswith("diagonal") else "auto" if option.startswith("n_sweeps") else "naive-bayes"
+    call = ("sample", table, "--feature-model", name, "--feature-model-option", option, "--drop", "y")
+    run(*call, "--out", tmp_path / "k.csv", status=1)
+    assert option.partition("=")[0] in capsys.readouterr().err.splitlines()[-1]
+    assert not os.listdir(tmp_path)
+
+
 @pytest.mark.parametrize("place", ["a file", "below a file", "no permission"])
 def test_a_place_that_cannot_be_written_is_found_before_the_work(table, tmp_path, capsys, place):
     (tmp_path / "file").write_text("")

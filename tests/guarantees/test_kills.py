@@ -1,9 +1,11 @@
-"""A kill at every rename of every command that writes: nothing is lost, and the next run ends well."""
+"""A kill at every step of every command that writes: nothing is lost, and the next run ends well."""
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -15,35 +17,46 @@ from knockoffs.table.files import read_table_file
 
 SOURCE = Path(knockoffs.__file__).resolve().parents[1]
 DIES = """
-import os, sys
-rename, left = os.replace, [int(sys.argv[1])]
-def dies(*names, **options):
-    left[0] -= 1
-    if left[0] < 0:
-        os._exit(9)  # as kill -9: no handler runs, nothing is flushed
-    rename(*names, **options)
-os.replace = dies
+import os, signal, sys
+root, left = sys.argv[1], [int(sys.argv[2])]
+def dies(name):
+    does = getattr(os, name)
+    def did(what, *rest, **options):
+        made = name != "open" or (rest and rest[0] & os.O_CREAT)
+        if made and (name == "fsync" or os.path.realpath(what).startswith(root)):
+            left[0] -= 1
+            if left[0] < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return does(what, *rest, **options)
+    setattr(os, name, did)
+for name in ("open", "mkdir", "fsync", "replace", "unlink", "rmdir"):
+    dies(name)
 from knockoffs.commands.app import main
-main(sys.argv[2:])
+main(sys.argv[3:])
 """
+KILLED = -signal.SIGKILL
 
 
-def run(*arguments, step=10**6):
-    """Run the program in a process of its own, killed at its renames but the first ``step``."""
+def run(root, *arguments, step=10**6):
+    """Run the program in a process of its own, killed before it changes anything under root but for the first steps.
+
+    A step is a file or a folder that is made, put on the disk, renamed or removed.
+    """
     environment = os.environ | {"PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", DIES, str(step), *map(str, arguments)]
+    command = [sys.executable, "-c", DIES, os.path.realpath(root), str(step), *map(str, arguments)]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
 
 
-def until_it_lives(*arguments, check):
-    """Kill at the first rename, then at the second, and so on; ``check`` looks at what each kill left."""
-    for step in range(100):
-        ended = run(*arguments, step=step)
-        assert ended.returncode in (0, 9), ended.stderr
-        check(step)
+def until_it_lives(root, *arguments, check):
+    """Kill at the first step, then at the second, and so on; ``check`` looks at what each kill left."""
+    for step in range(200):
+        ended = run(root, *arguments, step=step)
+        assert ended.returncode in (0, KILLED), ended.stderr
+        check(ended.returncode == 0)
         if ended.returncode == 0:
+            print(arguments[0], "was killed", step, "times")
             return step
-    raise AssertionError("it was killed a hundred times")
+    raise AssertionError("it was killed two hundred times")
 
 
 @pytest.fixture
@@ -66,9 +79,9 @@ def visible(folder):
 @pytest.mark.parametrize("command", ["select", "rerun"])
 def test_a_selection_is_the_old_or_the_new_one_and_never_half_of_each(table, tmp_path, command):
     out = tmp_path / "out"
-    assert run("select", table, *SELECT, "--seed", 1, "--out", out).returncode == 0
+    assert run(tmp_path, "select", table, *SELECT, "--seed", 1, "--out", out).returncode == 0
     old = visible(out)
-    assert run("select", table, *SELECT, "--seed", 2, "--out", tmp_path / "new").returncode == 0
+    assert run(tmp_path, "select", table, *SELECT, "--seed", 2, "--out", tmp_path / "new").returncode == 0
     new = visible(tmp_path / "new")
     call = (
         ("select", table, *SELECT, "--seed", 2)
@@ -76,7 +89,7 @@ def test_a_selection_is_the_old_or_the_new_one_and_never_half_of_each(table, tmp
         else ("rerun", tmp_path / "new" / "selection.json", table)
     )
 
-    def check(step):
+    def check(lived):
         found = visible(out)
         assert found.items() <= old.items() or found.items() <= new.items()
         assert "selection.json" in found  # from which the csv can be made again
@@ -85,7 +98,7 @@ def test_a_selection_is_the_old_or_the_new_one_and_never_half_of_each(table, tmp
             for name, content in old.items():
                 (out / name).write_bytes(content)
 
-    assert until_it_lives(*call, "--out", out, check=check) == 3  # the csv aside, the json, the csv
+    assert until_it_lives(tmp_path, *call, "--out", out, check=check) >= 10  # among them: csv aside, json, csv
     assert visible(out) == new
     assert sorted(os.listdir(out)) == ["selection.csv", "selection.json"]  # what the dead left is cleared
 
@@ -101,12 +114,15 @@ def test_a_sample_and_a_picture_are_there_whole_or_not_at_all(table, tmp_path):
     ):
         out.write_text("old")
 
-        def check(step, out=out):
-            assert table.read_bytes() == before
-            assert step == 1 or out.read_text() == "old"
+        seen = []
 
-        assert until_it_lives(*call, "--out", out, "--force", check=check) == 1
-        assert len(read_table_file(out).columns) > 1
+        def check(lived, out=out, seen=seen):
+            assert table.read_bytes() == before
+            seen.append(out.read_text() == "old")
+            assert seen[-1] or len(read_table_file(out).columns) > 1
+
+        assert until_it_lives(tmp_path, *call, "--out", out, "--force", check=check) >= 5
+        assert seen == sorted(seen, reverse=True) and not seen[-1]
     assert sorted(os.listdir(tmp_path)) == ["in", "k.csv", "p.csv"]
 
 
@@ -122,14 +138,15 @@ def test_a_bed_goes_on_after_every_kill(tmp_path):
     (tmp_path / "fp_origchars").write_text("6\n" + "2\t10\n" * 6)
     inputs = {path: path.read_bytes() for path in tmp_path.iterdir()}
     call = ("sample", tmp_path / "in.bed", "--fastphase", tmp_path / "fp", "--rows-at-once", 8)
-    assert run(*call, "--out", tmp_path / "whole.bed").returncode == 0
-    for attempt in range(20):  # four runs end after one rename, four after two, and so on
-        ended = run(*call, "--out", tmp_path / "out.bed", step=1 + attempt // 4)
-        assert ended.returncode in (0, 9), ended.stderr
+    assert run(tmp_path, *call, "--out", tmp_path / "whole.bed").returncode == 0
+
+    def check(lived):
         assert all(path.read_bytes() == content for path, content in inputs.items())
-        if ended.returncode == 0:
-            break
-    assert 4 < attempt < 19  # it was killed at the journal, at each of three blocks and at the names
+        if (tmp_path / "out.bed").exists():  # whole, though the work folder may not be cleared yet
+            assert (tmp_path / "out.bed").read_bytes() == (tmp_path / "whole.bed").read_bytes()
+
+    # forced, because a kill may come when the file is there and the work folder is not yet cleared
+    assert until_it_lives(tmp_path, *call, "--out", tmp_path / "out.bed", "--force", check=check) >= 10
     for ending in (".bed", ".bim", ".fam"):
         assert (tmp_path / f"out{ending}").read_bytes() == (tmp_path / f"whole{ending}").read_bytes()
     assert not (tmp_path / "out.parts").exists()
@@ -141,9 +158,10 @@ def test_an_experiment_goes_on_after_every_kill(tmp_path):
     pytest.importorskip("torch")
     call = ("reproduce", "schematic", "--quick", "--device", "cpu", "--jobs", 1, "--out", tmp_path)
 
-    def check(step):
-        for path in tmp_path.glob("*.json"):
-            json.loads(path.read_text())
+    def check(lived):
+        for path in tmp_path.glob("*.json"):  # what is there is of the run that the record is of
+            for name, digest in json.loads(path.read_text())["files"].items():
+                assert not (tmp_path / name).exists() or sha256((tmp_path / name).read_bytes()).hexdigest() == digest
 
-    assert until_it_lives(*call, check=check) >= 3
+    assert until_it_lives(tmp_path, *call, check=check) >= 10
     assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]

@@ -32,6 +32,14 @@ def test_never_more_than_there_were(monkeypatch):
             assert n == 1 and pools() == before
 
 
+def test_linear_algebra_has_one_thread_always(monkeypatch):
+    """Its last bits depend on the number, so that the answer would depend on cores, load and n_jobs."""
+    monkeypatch.setattr(threads, "free_cores", lambda: 2)
+    with threadpool_limits(limits=2), threads.worthwhile_threads(threads.SMALL) as n:
+        assert n == 2
+        assert {count for (api, _), count in pools().items() if api == "blas"} == {1}
+
+
 def test_a_large_table_gets_the_cores_that_are_free(monkeypatch):
     pools()
     monkeypatch.setattr(threads, "available_cores", lambda: 4)

@@ -1,5 +1,6 @@
 """Damaged files of every kind end in an answer or in an error of ours; some hundred, in the slow tests thousands."""
 
+import gzip
 import json
 import sys
 import warnings
@@ -13,6 +14,7 @@ from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.record import SelectionRecord, read_selection, write_selection
 from knockoffs.table.batches import JOURNAL, open_blocks
 from knockoffs.table.files import column_names, read_table_file, take_column, write_table_file
+from knockoffs.table.groups import as_groups, read_groups
 from knockoffs.table.table import as_table
 
 N = 60  # of each kind
@@ -59,6 +61,24 @@ def mutate(content, rng):
     return bytes(content)
 
 
+NETWORK = """network weather {
+}
+variable rain {
+  type discrete [ 2 ] { yes, no };
+}
+variable grass {
+  type discrete [ 3 ] { wet, damp, dry };
+}
+probability ( rain ) {
+  table 0.25, 0.75;
+}
+probability ( grass | rain ) {
+  (yes) 0.7, 0.2, 0.1;
+  (no) 0.1, 0.3, 0.6;
+}
+"""
+
+
 @pytest.fixture(scope="session")
 def good(tmp_path_factory):
     """A whole file of each kind, in a folder of its own."""
@@ -80,6 +100,16 @@ def good(tmp_path_factory):
     data = {"file": "t.csv", "sha256": "0" * 64, "n_rows": 12, "n_columns": 6, "files": {"k.csv": "1" * 64}}
     record = SelectionRecord(parameters, data, {"numpy": "2"}, {"task": "x"}, "Nothing.", np.inf, [feature] * 3)
     write_selection(record, folder)
+    (folder / "t.csv.gz").write_bytes(gzip.compress((folder / "t.csv").read_bytes(), mtime=0))
+    write_table_file(columns, folder / "t.tsv")
+    (folder / "n.bif").write_text(NETWORK)
+    (folder / "n.bif.gz").write_bytes(gzip.compress(NETWORK.encode(), mtime=0))
+    (folder / "groups.csv").write_text('column,group\nage,1\n"dose, mg",1\nsex,body\nsick,body\n')
+    for name, values in (("rhat", rng.uniform(0.1, 1, (6, 1))), ("alphahat", np.full((6, 2), 0.5)),
+                         ("thetahat", rng.uniform(0.2, 0.8, (6, 2)))):  # fmt: skip
+        rows = "\n".join(" ".join(map(repr, row)) for row in values.tolist())
+        (folder / f"fp_{name}.txt").write_text(f"> start 0\n{rows}\n")
+    (folder / "fp_origchars").write_text("6\n" + "2\t10\n" * 6)
     (folder / JOURNAL).write_text(json.dumps({"seed": 1, "rows": [1, 2]}))
     try:
         from bed_reader import to_bed
@@ -95,6 +125,16 @@ def read_any(path):
         read_selection(path)
     elif path.name == JOURNAL:
         open_blocks(path.parent, {"seed": 1, "rows": [1, 2]}, suffix=".npy", resume=True)
+    elif ".bif" in path.name:
+        from knockoffs.features.discrete_network import read_network
+
+        read_network(path).sample(3, np.random.default_rng(0))
+    elif path.name == "groups.csv":
+        as_groups(read_groups(path), ["age", "dose, mg", "sex", "sick"])
+    elif path.name.startswith("fp_"):
+        from knockoffs.features.fastphase import read_fastphase
+
+        read_fastphase(path.parent / "fp")
     elif path.suffix in (".bed", ".bim", ".fam"):
         from knockoffs.table.plink import read_bed
 
@@ -109,9 +149,8 @@ def read_any(path):
 def outcomes(good, folder, name, n, rng):
     """Count what becomes of n damaged files: an answer, or an error of ours; anything else ends the test."""
     counts = Counter()
-    if name.startswith("g."):
-        for ending in (".bed", ".bim", ".fam"):
-            (folder / f"g{ending}").write_bytes((good / f"g{ending}").read_bytes())
+    for beside in [path for path in good.iterdir() if path.name[:2] in ("g.", "fp") and path.name[:2] == name[:2]]:
+        (folder / beside.name).write_bytes(beside.read_bytes())
     for _ in range(n):
         content = mutate((good / name).read_bytes(), rng)
         (folder / name).write_bytes(content)
@@ -128,7 +167,8 @@ def outcomes(good, folder, name, n, rng):
     return counts
 
 
-FILES = ["t.csv", "e.csv", "u.csv", "t.parquet", "selection.json", JOURNAL, "g.bed", "g.bim", "g.fam"]
+FILES = ["t.csv", "e.csv", "u.csv", "t.tsv", "t.csv.gz", "t.parquet", "selection.json", JOURNAL, "groups.csv", "n.bif"]
+FILES += ["n.bif.gz", "fp_rhat.txt", "fp_alphahat.txt", "fp_thetahat.txt", "fp_origchars", "g.bed", "g.bim", "g.fam"]
 
 
 @pytest.mark.parametrize("name", FILES)

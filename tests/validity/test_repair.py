@@ -40,7 +40,7 @@ def test_another_kind_by_a_model_that_heeds_kinds():
     rng = np.random.default_rng(1)
     before, _, said, after = run((linked(600, 6, rng) > 0).astype(float), "gaussian")
     assert before.word == "broken" and after.word == "good"
-    assert "by a model that heeds kinds" in said
+    assert "Done: a family that heeds kinds, for 'x" in said
 
 
 def test_another_kind_for_numbers_that_are_codes():

@@ -106,9 +106,11 @@ def every_command(
     \b
     What do you want?
       See how it works                knockoffs demo
+      All of it in the browser        knockoffs app
       What does my table hold?        knockoffs check table.csv --drop y
       Which features matter for y?    knockoffs select table.csv --target y --report report.html
       A p-value for every feature     knockoffs test table.csv --target y
+      I have z-scores, and no rows    knockoffs ghost --z z.csv --correlation R.npy --n 50000
       The same answer again           knockoffs rerun results/selection.json table.csv
       Knockoffs, to use elsewhere     knockoffs sample table.csv --drop y --out knockoffs.csv
       What a feature does to W        knockoffs path table.csv --target y --column age
@@ -165,7 +167,7 @@ def run_select(table: Path, parameters: Parameters, out: Path | None, force: boo
     from knockoffs.commands.work import check_out, check_report, run_selection, save
 
     check_out(out, table, parameters, force)
-    place = check_report(report, table, parameters, force)
+    place = check_report(report, table, parameters, force, out)
     record = run_selection(table, parameters, jobs, out=out, report=place, paths=paths)
     save(record, out)
     show(record)
@@ -179,7 +181,12 @@ def ghost(
     out: OutFolder = None,
     force: Force = False,
 ) -> None:
-    """Select features from the z-scores of a study and the correlations of its columns, without its rows."""
+    """Select features from the z-scores of a study and the correlations of its columns, without its rows.
+
+    \b
+    knockoffs ghost --z z.csv --correlation R.npy --n 50000
+    knockoffs ghost --z z.csv --scores Z --correlation R.npy --n 50000 --shrink 0.1 --out found
+    """
     parameters |= {"target": parameters["scores"], "drop": []}
     check_call(parameters)
     from knockoffs.commands.ghost import run_ghost
@@ -415,6 +422,10 @@ def open_page(
     """Open a page in the browser: drop a table, look at its columns, run, read the report.
 
     It runs on this machine alone. Ctrl-C ends it, and nothing is left on disk.
+
+    \b
+    knockoffs app
+    knockoffs app --no-browser --port 8000 --keep answers
     """
     from knockoffs.app.serve import check_extra, serve
 

@@ -21,7 +21,7 @@ from knockoffs.table.files import (
     take_column,
     write_table_file,
 )
-from knockoffs.table.writer import check_output
+from knockoffs.table.writer import check_output, is_same_file
 
 
 def run_selection(
@@ -200,11 +200,21 @@ def check_out(out: Path | None, table: Path, parameters: Mapping[str, Any], forc
         check_selection_place(out, (table, *other_paths(parameters), *others), force=force)
 
 
-def check_report(report: str | None, table: Path, parameters: Mapping[str, Any], force: bool) -> Path | None:
-    """Refuse, before the work, a place where the report cannot be written or would cost a file."""
+def check_report(
+    report: str | None, table: Path, parameters: Mapping[str, Any], force: bool, out: Path | None
+) -> Path | None:
+    """Refuse, before the work, a place where the report cannot be written or would cost a file.
+
+    A report that lies in the folder of the selection makes that folder.
+    """
     if report is None:
         return None
     from knockoffs.report.write import check_report_place
+
+    if out is not None and is_same_file(Path(report), out):
+        raise bad_call(f"--report {report!r} is --out too: one is a file, the other a folder. Name another.")
+    if out is not None and is_same_file(Path(report).parent, out):
+        out.mkdir(parents=True, exist_ok=True)
 
     return check_report_place(report, (table, *other_paths(parameters)), force=force)
 

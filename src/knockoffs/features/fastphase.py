@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
 from knockoffs.features.hidden_markov.mosaic import GenotypeModel, HaplotypeModel, Mosaic
+
+MOST_CHARACTERS = 2**30  # of an unpacked file, 50 million numbers: a small .gz cannot fill the memory
 
 
 def fastphase_features(
@@ -65,7 +68,12 @@ def read_fastphase(prefix: str | Path, *, start: int = 0) -> Mosaic:
     r = _read_numbers(prefix, "rhat.txt", start)[:, 0]
     alpha, theta = _read_numbers(prefix, "alphahat.txt", start), _read_numbers(prefix, "thetahat.txt", start)
     lines = _read_lines(prefix, "origchars")
-    characters = [line.split()[1] for line in lines[1:]]
+    sites = [line.split() for line in lines[1:]]
+    short = next((j for j, words in enumerate(sites) if len(words) < 2), None)
+    if short is not None:
+        got = lines[short + 1]
+        raise InputError(f"{prefix}_origchars, site {short}: expected a number and the characters, got {got!r}.")
+    characters = [words[1] for words in sites]
     if not len(characters) == len(r) == len(alpha) == len(theta):
         sizes = f"rhat {len(r)}, alphahat {len(alpha)}, thetahat {len(theta)}, origchars {len(characters)}"
         raise InputError(f"the fastPHASE files of {prefix} disagree on the number of sites: {sizes}.")
@@ -93,9 +101,15 @@ def _find(prefix: str | Path, ending: str) -> Path:
 
 def _read_lines(prefix: str | Path, ending: str) -> list[str]:
     path = _find(prefix, ending)
-    opened = gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
-    with opened as file:
-        return [line.strip() for line in file if line.strip()]
+    opened = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opened(path, "rt", encoding="utf-8") as file:
+            text = file.read(MOST_CHARACTERS + 1)
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as text: {error}.") from None
+    if len(text) > MOST_CHARACTERS:
+        raise InputError(f"{path} has more than {MOST_CHARACTERS:,} characters: too large for a file of parameters.")
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def _read_numbers(prefix: str | Path, ending: str, start: int) -> NDArray:
@@ -108,6 +122,8 @@ def _read_numbers(prefix: str | Path, ending: str, start: int) -> NDArray:
     if not 0 <= start < len(blocks):
         raise InputError(f"start={start}: {prefix}_{ending} holds {len(blocks)} starts.")
     rows = [line.split() for line in blocks[start]]
+    if not rows:
+        raise InputError(f"{prefix}_{ending}: start {start} has no rows.")
     if len({len(row) for row in rows}) > 1:
         raise InputError(f"{prefix}_{ending} has rows of different lengths.")
     try:

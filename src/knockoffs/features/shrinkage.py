@@ -16,6 +16,7 @@ PLENTY = 50  # rows a column, from which on a covariance is kept as it is
 MOVED = 0.25  # a correlation that shrinkage takes more than this from is worth a warning
 N_FOLDS = 4
 LAGS = 20  # rows apart, up to which rows that follow each other are looked for
+FEWEST_FOLLOWING = 200  # rows, so that an eighth of them is further apart than LAGS
 LOCAL = 0.3  # correlation of such rows, beyond that of rows far apart, from which folds are stretches of rows
 INTENSITIES = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 61)])
 
@@ -90,7 +91,7 @@ def held_out_intensity(Z: NDArray, weights: NDArray) -> float:
     float
         Between 0 and 1; it vanishes as rows grow.
     """
-    fold_of = deal_rows(Z)
+    fold_of = deal_rows(Z, weights)
     log_likelihood = np.zeros(len(INTENSITIES))
     for fold in range(N_FOLDS):
         held = fold_of == fold
@@ -107,7 +108,7 @@ def held_out_intensity(Z: NDArray, weights: NDArray) -> float:
     return float(INTENSITIES[np.argmax(log_likelihood)])
 
 
-def deal_rows(Z: NDArray) -> NDArray[np.intp]:
+def deal_rows(Z: NDArray, weights: NDArray | None = None) -> NDArray[np.intp]:
     """Fold of each row: in turn, so that a table that was sorted does no harm; in stretches where neighbours are alike.
 
     Where rows follow each other (times, places), a row that is held out has its like among the others, and any
@@ -118,9 +119,12 @@ def deal_rows(Z: NDArray) -> NDArray[np.intp]:
     array([0, 1, 2, 3, 0, 1, 2, 3])
     """
     n = len(Z)
-    lags = np.arange(1, min(LAGS, n // (2 * N_FOLDS)) + 1)
-    if lags.size and likeness(Z, lags).max() - np.abs(likeness(Z, np.array([n // 8, n // 4]))).max() > LOCAL:
-        return np.arange(n) * N_FOLDS // n
+    seen = Z if weights is None else Z[weights > 0.5]  # of a class, the rows that are its own
+    rows = len(seen)
+    if rows >= FEWEST_FOLLOWING:
+        near, far = likeness(seen, np.arange(1, LAGS + 1)), likeness(seen, np.array([rows // 8, rows // 4]))
+        if near.max() - np.abs(far).max() > LOCAL:
+            return np.arange(n) * N_FOLDS // n
     return np.arange(n) % N_FOLDS
 
 

@@ -83,7 +83,7 @@ class Fitted:
             raise error.named(table.names) from None
         except InputError:
             raise
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, AttributeError) as error:
             if not self.options:
                 raise
             options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())

@@ -52,15 +52,17 @@ class BestOf:
 
     def say(self, losses: Mapping[str, float]) -> str:
         """Say which candidate was chosen and why."""
-        ranked = sorted(losses, key=losses.__getitem__)
-        rest = "; ".join(f"{name} {losses[name]:.3g}" for name in ranked[1:])
+        chosen = self.chosen(losses)
+        others = sorted((name for name in losses if name != chosen), key=losses.__getitem__)
+        rest = "; ".join(f"{name} {losses[name]:.3g}" for name in others)
         words = {"log_loss": "log-loss", "squared_error": "squared error, in variances of y,"}
         words["poisson_deviance"] = "Poisson deviance"
         measure = words.get(self.loss, self.loss.replace("_", " "))
-        found = f"{measure} {losses[ranked[0]]:.3g} ({rest})"
-        if self.chosen(losses) != ranked[0]:
-            return f"estimator={self.favoured!r}, which suits groups and predicts held-out rows as well: {found}"
-        return f"estimator={ranked[0]!r}, because it predicts held-out rows best: {found}"
+        best = losses[chosen] <= min(losses.values())
+        why = (
+            "because it predicts held-out rows best" if best else "which suits groups and predicts about as well as any"
+        )
+        return f"estimator={chosen!r}, {why}: {measure} {losses[chosen]:.3g} ({rest})"
 
     def chosen(self, losses: Mapping[str, float]) -> str:
         """Name of the candidate with the smallest loss, or of the favoured one where it explains ``NEARLY`` as much.

@@ -1,7 +1,7 @@
 """As many threads as the work is worth and the machine gives: on busy cores threads wait for one another, spinning.
 
-The answer does not depend on it: boosting is the same to the last bit with any number of threads. Linear algebra may
-not be, so its threads depend on the table and the machine, and not on the load of the hour.
+The answer does not depend on it. Boosting is the same to the last bit with any number of threads. Linear algebra is
+not, so it has one thread always, as in a worker of joblib: else the answer would depend on cores, load and ``n_jobs``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def worthwhile_threads(n_cells: int) -> Iterator[int]:
     """Limit threads to one for a table of few cells, to what the machine gives for others; never more than there were.
 
-    So inside parallel work, and where a user has set a limit, theirs stays. The number given is that of OpenMP.
+    So inside parallel work, and where a user has set a limit, theirs stays. The number is that of OpenMP (boosting);
+    linear algebra gets one.
 
     >>> with worthwhile_threads(1000) as n_threads:
     ...     n_threads
@@ -37,8 +38,7 @@ def worthwhile_threads(n_cells: int) -> Iterator[int]:
     from threadpoolctl import ThreadpoolController
 
     controller = ThreadpoolController()
-    small = n_cells < SMALL
-    wanted = {"blas": 1 if small else available_cores(), "openmp": 1 if small else free_cores()}
+    wanted = {"blas": 1, "openmp": 1 if n_cells < SMALL else free_cores()}
     for library in controller.info():
         api = library["user_api"]
         wanted[api] = min(wanted.get(api, 1), library["num_threads"])

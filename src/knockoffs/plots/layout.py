@@ -20,6 +20,21 @@ def largest(W: NDArray, most: int) -> NDArray[np.intp]:
     return order[np.argsort(-W[order], kind="stable")]
 
 
+TOWERS = 20  # times the middle one
+
+
+def linear_width(ends: NDArray) -> float | None:
+    """Where one line towers over the others, what is drawn in proportion; beyond it the axis is logarithmic.
+
+    >>> linear_width(np.array([100.0, 2.0, 1.0])), linear_width(np.array([3.0, 2.0, 1.0]))
+    (2.0, None)
+    """
+    size = np.abs(ends[ends != 0])
+    if not len(size) or size.max() <= TOWERS * np.median(size):
+        return None
+    return float(np.median(size))
+
+
 def apart(places: Sequence[float], least: float, low: float, high: float) -> list[float]:
     """Places moved as little as is simple, so that any two are ``least`` apart and none is above ``high``.
 

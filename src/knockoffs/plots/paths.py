@@ -17,7 +17,7 @@ from knockoffs.features.source import Settled
 from knockoffs.importance.accuracy_drop import FAKES
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.importance.paths.moves import check_lams
-from knockoffs.plots.layout import apart
+from knockoffs.plots.layout import apart, linear_width
 from knockoffs.plots.look import LINES, QUIET, new_axes, plain, short, tidy
 from knockoffs.registry import find
 from knockoffs.sampling.pair import Pair
@@ -26,7 +26,6 @@ from knockoffs.table.table import Kinds, Table
 
 MOST_NAMED = len(LINES)
 MOST_OTHERS = 200
-TOWERS = 20  # times the middle one
 DEFAULT_LAMS = np.linspace(0.0, 10.0, 21)  # steps of 0.5 on [0, 10]; the paper integrates to 10
 
 
@@ -108,7 +107,7 @@ def plot_paths(
         ax.plot(path.lams, path.W[j], color=QUIET, linewidth=0.6, alpha=0.5, zorder=1)
     for j, (colour, dash) in zip(named, LINES, strict=False):
         ax.plot(path.lams, path.W[j], color=colour, linestyle=dash, linewidth=1.9, zorder=3)
-    width = _linear_width(path.W[named, -1])
+    width = linear_width(path.W[named, -1])
     if width is not None:
         ax.set_yscale("asinh", linear_width=width)
     _label_ends(ax, path, named)
@@ -134,18 +133,6 @@ def _named(path: LambdaPath, selection: Selection | None, features: Sequence[str
     if selection is not None and selection.selected.any():
         return [place[name] for name in selection.selected_names[:MOST_NAMED]]
     return np.argsort(-path.W.mean(axis=1), kind="stable")[: min(MOST_NAMED, len(path.W))].tolist()
-
-
-def _linear_width(ends: NDArray) -> float | None:
-    """Where one feature towers over the others, what is drawn in proportion; beyond it the axis is logarithmic.
-
-    >>> _linear_width(np.array([100.0, 2.0, 1.0])), _linear_width(np.array([3.0, 2.0, 1.0]))
-    (2.0, None)
-    """
-    size = np.abs(ends[ends != 0])
-    if not len(size) or size.max() <= TOWERS * np.median(size):
-        return None
-    return float(np.median(size))
 
 
 def _label_ends(ax: Any, path: LambdaPath, named: list[int]) -> None:

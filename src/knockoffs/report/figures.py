@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.importance.paths.lambda_path import LambdaPath
-from knockoffs.plots.layout import apart, largest
+from knockoffs.plots.layout import apart, largest, linear_width
 from knockoffs.plots.margins import Margin
 from knockoffs.report.svg import bottom_axis, dot, drawing, label, left_axis, line, polyline, rect
 from knockoffs.report.words import number, short
@@ -123,7 +123,8 @@ def draw_paths(path: LambdaPath, order: Sequence[int], selected: NDArray[np.bool
     firsts = [int(j) for j in order if selected[j]][:MOST_PATHS] or [int(j) for j in order[:MOST_PATHS]]
     others = [j for j in np.argsort(-np.abs(path.W).max(axis=1), kind="stable") if j not in firsts][:MOST_OTHERS]
     left, right, top, bottom = 50.0, WIDTH - 120.0, 10.0, 230.0
-    W, lams = path.W, path.lams
+    lams, width = path.lams, linear_width(path.W[firsts, -1])
+    W = path.W if width is None else np.arcsinh(path.W / width)
     seen = W[firsts]
     low, high = min(float(seen.min()), 0.0), max(float(seen.max()), 0.0)
     if others:
@@ -152,12 +153,24 @@ def draw_paths(path: LambdaPath, order: Sequence[int], selected: NDArray[np.bool
     if lams[0] < 1 < lams[-1]:
         x = left + (1 - lams[0]) / (lams[-1] - lams[0]) * (right - left)
         parts.append(line(x, top, x, bottom, "marker"))
-    parts += left_axis(low, high, top, bottom, left)
+    parts += left_axis(low, high, top, bottom, left, marks=None if width is None else _powers(low, high, width))
     words = "lambda (0: as it is, 1: swapped with its knockoff)"
     parts += bottom_axis(float(lams[0]), float(lams[-1]), left, right, bottom, words)
     return drawing(
         WIDTH, bottom + 36, parts, f"Lambda paths of {len(firsts)} features and {len(others)} others", "wide"
     )
+
+
+def _powers(low: float, high: float, width: float) -> dict[float, str]:
+    """Ticks at 0 and at powers of ten, at their places on an axis that is logarithmic beyond ``width``.
+
+    >>> {round(at, 1): words for at, words in _powers(-0.1, 4.0, 2.0).items()}
+    {0.0: '0', 2.3: '10'}
+    """
+    first = math.floor(math.log10(width)) + 1
+    values = [sign * 10.0**power for power in range(first, first + 12) for sign in (1, -1)]
+    places = {math.asinh(value / width): number(value) for value in values}
+    return {0.0: "0", **{at: words for at, words in places.items() if low <= at <= high}}
 
 
 def draw_verdict(verdict: Verdict) -> str:

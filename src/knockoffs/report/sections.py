@@ -215,7 +215,8 @@ def paths(facts: Facts) -> str:
     drawn = draw_paths(facts.path, facts.order.tolist(), facts.selection.selected)
     told = (
         "W as each column moves from its own values (0) to its knockoff's (1, dotted) and beyond, by the score Swap. "
-        "The thin lines are other features, the largest."
+        "The thin lines are other features, the largest. Where one feature towers over the others the scale is "
+        "logarithmic away from zero."
     )
     return f"<figure>{drawn}<figcaption>{text(told)}</figcaption></figure>\n"
 

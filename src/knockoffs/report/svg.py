@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 from knockoffs.report.words import number, short, text
@@ -71,12 +71,15 @@ def bottom_axis(low: float, high: float, left: float, right: float, y: float, wo
     return [*parts, label((left + right) / 2, y + 30, words, "small", "middle")]
 
 
-def left_axis(low: float, high: float, top: float, bottom: float, x: float) -> list[str]:
-    """Axis left of a picture, with its ticks."""
+def left_axis(
+    low: float, high: float, top: float, bottom: float, x: float, *, marks: Mapping[float, str] | None = None
+) -> list[str]:
+    """Axis left of a picture, with its ticks; ``marks`` are ticks of one's own, and what is written at them."""
     parts = [line(x, top, x, bottom, "axis")]
-    for tick in ticks(low, high, 4):
+    written = {tick: number(tick) for tick in ticks(low, high, 4)} if marks is None else marks
+    for tick, words in written.items():
         y = bottom - (tick - low) / (high - low) * (bottom - top)
-        parts += [line(x - 4, y, x, y, "axis"), label(x - 6, y + 4, number(tick), "small", "end")]
+        parts += [line(x - 4, y, x, y, "axis"), label(x - 6, y + 4, words, "small", "end")]
     return parts
 
 

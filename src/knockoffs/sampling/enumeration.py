@@ -54,6 +54,7 @@ def enumerate_knockoffs(
         values[node.name] = new[node.name]
     observed = [i for i, node in enumerate(network.nodes) if node.observed]
     seen, of_row = np.unique(index[:, observed], axis=0, return_inverse=True)
+    of_row = of_row.ravel()  # NumPy 2.0.0 has it as a column
     law = np.zeros((len(seen), len(seen)))
     np.add.at(law, (of_row[rows], of_row[rows_tilde]), np.exp(log_law))
     X = network.write({names[i]: tables[i][seen[:, c]] for c, i in enumerate(observed)}, np.dtype(float))

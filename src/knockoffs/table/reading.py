@@ -265,6 +265,19 @@ def as_array(X: Any, argument: str) -> NDArray:
         ) from None
 
 
+def keep_columns(X: Any, kept: NDArray[np.bool_]) -> Any:
+    """Take some of the columns of a frame or an array, in its own format."""
+    if isinstance(X, PlainFrame):
+        return PlainFrame({name: values for (name, values), stays in zip(X.data.items(), kept, strict=True) if stays})
+    if is_pandas(X):
+        return X.loc[:, kept]
+    if is_frame(X):
+        import narwhals as nw
+
+        return nw.to_native(nw.from_native(X, eager_only=True)[:, np.flatnonzero(kept).tolist()])
+    return X[:, kept] if isinstance(X, np.ma.MaskedArray) else as_array(X, "X")[:, kept]
+
+
 def column_names(names: list[Any], argument: str) -> list[str]:
     """Names as strings; several levels of names are joined by dots."""
     kinds = sorted({type(name).__name__ for name in names})

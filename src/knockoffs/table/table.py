@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError, name_some, unknown_option
+from knockoffs.errors import InputError, name_some
 from knockoffs.table.cells import PlainFrame, Problem, Raw, SomeColumns, is_missing
 from knockoffs.table.columns import CODED, Column, Design, design, overrule, recognise_kinds
 from knockoffs.table.decoding import dates_like, from_days, narwhals_series, own_values, pandas_series
 from knockoffs.table.groups import Groups, as_groups, auto_groups, score_correlation
-from knockoffs.table.reading import as_array, column_names, is_frame, is_pandas, is_sparse, read_columns
+from knockoffs.table.reading import is_frame, is_pandas, is_sparse, keep_columns, read_columns
 from knockoffs.table.suspects import dates_from_text, suspicious_columns, warn_of_indexes, warn_of_rows
 
 __all__ = [
@@ -227,47 +227,6 @@ class Table:
             for j, old in enumerate(frame.iter_columns())
         }
         return nw.to_native(nw.from_dict(series, backend=backend))
-
-
-def without_columns(X: Any, names: Sequence[str] | None) -> Any:
-    """X without some of its columns, which are not looked at; the others keep their names."""
-    if names is None or not len(names):
-        return X
-    listed = dict.fromkeys([names] if isinstance(names, str) else [str(name) for name in names])
-    columns = names_of(X)
-    known = set(columns)
-    for name in listed:
-        if name not in known:
-            raise unknown_option("drop", name, columns)
-    kept = np.array([name not in listed for name in columns])
-    if isinstance(X, Table):
-        return X.keep(kept)
-    some = keep_columns(X, kept)
-    framed = is_frame(X) or isinstance(X, PlainFrame)
-    return some if framed else SomeColumns(some, tuple(name for name in columns if name not in listed))
-
-
-def names_of(X: Any) -> list[str]:
-    """Names of the columns of a table as it came; x0, x1, ... of an array."""
-    if isinstance(X, Table):
-        return list(X.names)
-    framed = is_frame(X) or isinstance(X, PlainFrame)
-    if framed:
-        return column_names(list(X.columns), "X")
-    return [f"x{j}" for j in range((X if hasattr(X, "shape") else as_array(X, "X")).shape[-1])]
-
-
-def keep_columns(X: Any, kept: NDArray[np.bool_]) -> Any:
-    """Take some of the columns of a frame or an array, in its own format."""
-    if isinstance(X, PlainFrame):
-        return PlainFrame({name: values for (name, values), stays in zip(X.data.items(), kept, strict=True) if stays})
-    if is_pandas(X):
-        return X.loc[:, kept]
-    if is_frame(X):
-        import narwhals as nw
-
-        return nw.to_native(nw.from_native(X, eager_only=True)[:, np.flatnonzero(kept).tolist()])
-    return X[:, kept] if isinstance(X, np.ma.MaskedArray) else as_array(X, "X")[:, kept]
 
 
 def read_table(X: Any, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:

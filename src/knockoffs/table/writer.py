@@ -21,6 +21,7 @@ from typing import IO
 from knockoffs.errors import InputError
 
 ABANDONED = 86400.0  # seconds after which a temporary file of another machine is taken for a dead run's
+PROBE = "knockoffs"  # the file that is never written, by which a folder is tried
 LONGEST = 120  # bytes of a name that are kept in the name of its temporary file; a name may have 255 in all
 
 
@@ -159,10 +160,10 @@ def check_place(folder: Path, *, make: bool = False) -> None:
     if not place.is_dir():
         what = "this is a file, not a folder" if place == Path(os.path.realpath(folder)) else f"{place} is a file"
         raise InputError(f"{folder}: cannot make this folder: {what}.")
-    try:
-        os.rmdir(tempfile.mkdtemp(dir=place, prefix=".knockoffs-"))
-    except OSError as error:
-        raise InputError(f"{place}: cannot write here: {error.strerror or error}.") from error
+    file, name = _open_temporary(place / PROBE)
+    file.close()
+    name.unlink()
+    clear_leftovers(place / PROBE)
 
 
 def is_same_file(one: Path, other: Path) -> bool:

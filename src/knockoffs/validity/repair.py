@@ -177,7 +177,7 @@ def changes(best: Attempt, ways: Ways, n_columns: int) -> Iterator[Change]:
 def other_kinds(table: Table, source: KnockoffSource, remedy: Remedy, ways: Ways) -> Iterator[Change]:
     """Kinds that the values of these columns suggest, together; then labels in place of numbers, one by one."""
     heeds = "kinds" in getattr(getattr(source, "family", None), "takes", ())
-    family, said = (source, "") if heeds else (ways.any_table, " by a model that heeds kinds")
+    family, said = (source, "") if heeds else (ways.any_table, ", by a family that heeds kinds")
     place = {name: j for j, name in enumerate(table.names)}
     kinds = {}
     for name in remedy.columns:
@@ -189,7 +189,7 @@ def other_kinds(table: Table, source: KnockoffSource, remedy: Remedy, ways: Ways
         words = ", ".join(f"{name!r} is {kind}" for name, kind in kinds.items())
         yield Change(words + said, table.with_kinds(kinds), family)
     elif not heeds:
-        yield Change(f"{name_some(remedy.columns)} as they are{said}", table, family)
+        yield Change(f"a family that heeds kinds, for {name_some(remedy.columns)}", table, family)
     for name in remedy.columns:
         j = place[name]
         few = len(np.unique(table.X[~np.isnan(table.X[:, j]), j])) <= FEW_CODES

@@ -124,6 +124,7 @@ def test_log_density_against_brute_force():
         values, p = brute_force(model)
         X = np.stack([values[name] for name in model.observed], axis=1)
         seen, row = np.unique(X, axis=0, return_inverse=True)
+        row = row.ravel()  # NumPy 2.0.0 has it as a column
         with np.errstate(divide="ignore"):
             expected = np.log(np.bincount(row, weights=p))
         assert model.log_density(seen) == pytest.approx(expected, rel=1e-10)

@@ -41,8 +41,7 @@ function list() {
 
 function row(j) {
   const column = columns[j], choice = choices[j], id = "column-" + j, isTarget = j === target;
-  const name = make("bdi", { id, text: column.shown });
-  if (column.name !== column.shown) name.title = column.shown;
+  const name = make("bdi", { id, text: column.shown, title: column.shown });
   const tr = make("tr", {}, make("th", { scope: "row" }, name));
   if (isTarget) tr.className = "target";
   else if (!choice.use) tr.className = "left-out";

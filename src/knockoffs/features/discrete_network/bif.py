@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import math
 import re
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,7 +61,7 @@ def read_bif(path: str | Path, *, tolerance: float = TOLERANCE) -> Bif:
     try:
         with opened(path, "rt", encoding="utf-8", errors="replace") as file:
             text = file.read(MOST_CHARACTERS + 1)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"cannot read {path}: {error}") from None
     if len(text) > MOST_CHARACTERS:
         raise InputError(f"{path} has more than {MOST_CHARACTERS:,} characters: too large for a BIF file.")

@@ -61,6 +61,9 @@ class Mosaic:
         if len(outside):
             j, k = outside[0]
             raise InputError(f"theta[{j}, {k}] = {theta[j, k]:g} is not a probability.")
+        if (alpha < 0).any():
+            j, k = np.argwhere(alpha < 0)[0]
+            raise InputError(f"alpha[{j}, {k}] = {alpha[j, k]:g} is not a probability.")
         off = np.flatnonzero(~(np.abs(alpha.sum(axis=1) - 1) <= ROUNDING))
         if off.size:
             raise InputError(f"alpha[{off[0]}] adds up to {alpha[off[0]].sum():g}, not to 1.")

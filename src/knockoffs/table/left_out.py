@@ -1,0 +1,41 @@
+"""Columns that a user leaves out, before the table is read: they may hold anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from knockoffs.errors import unknown_option
+from knockoffs.table.cells import PlainFrame, SomeColumns
+from knockoffs.table.reading import as_array, column_names, is_frame, keep_columns
+from knockoffs.table.table import Table
+
+
+def without_columns(X: Any, names: Sequence[str] | None) -> Any:
+    """X without some of its columns, which are not looked at; the others keep their names."""
+    if names is None or not len(names):
+        return X
+    listed = dict.fromkeys([names] if isinstance(names, str) else [str(name) for name in names])
+    columns = names_of(X)
+    known = set(columns)
+    for name in listed:
+        if name not in known:
+            raise unknown_option("drop", name, columns)
+    kept = np.array([name not in listed for name in columns])
+    if isinstance(X, Table):
+        return X.keep(kept)
+    some = keep_columns(X, kept)
+    framed = is_frame(X) or isinstance(X, PlainFrame)
+    return some if framed else SomeColumns(some, tuple(name for name in columns if name not in listed))
+
+
+def names_of(X: Any) -> list[str]:
+    """Names of the columns of a table as it came; x0, x1, ... of an array."""
+    if isinstance(X, Table):
+        return list(X.names)
+    framed = is_frame(X) or isinstance(X, PlainFrame)
+    if framed:
+        return column_names(list(X.columns), "X")
+    return [f"x{j}" for j in range((X if hasattr(X, "shape") else as_array(X, "X")).shape[-1])]
