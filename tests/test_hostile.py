@@ -13,7 +13,18 @@ import polars as pl
 import pytest
 import scipy.sparse
 
-from knockoffs import KnockoffSelector, as_target, read_table
+from knockoffs import (
+    KnockoffSelector,
+    as_target,
+    e_bh,
+    fit_gaussian,
+    gaussian_features,
+    knockoff_e_values,
+    knockoff_filter,
+    q_values,
+    read_table,
+    swap,
+)
 from knockoffs.errors import InputError, KnockoffWarning
 
 N = 60
@@ -289,6 +300,31 @@ def test_targets_that_are_taken(y):
     assert np.isfinite(fit(y=y).W_).all()
 
 
+DOORS = {
+    "W of words": (lambda: knockoff_filter(["a"], 0.1), "W holds what is no number"),
+    "W complex": (lambda: q_values([1j]), "W holds what is no number"),
+    "W of objects": (lambda: knockoff_e_values([object()], 0.1), "W holds what is no number"),
+    "W nan": (lambda: knockoff_filter([np.nan, 1], 0.1), "W is NaN for 1 features"),
+    "W in two dimensions": (lambda: q_values([[1, 2]]), "one statistic for each feature"),
+    "e of words": (lambda: e_bh(["a"], 0.1), "e holds what is no number"),
+    "e negative": (lambda: e_bh([-1.0, 2.0], 0.1), "is not a number >= 0"),
+    "Gaussian of one dimension": (lambda: fit_gaussian(X[:, 0]), "a row for each sample and a column"),
+    "Gaussian of words": (lambda: fit_gaussian(X.astype(str)), "a covariance is of numbers"),
+    "Gaussian of nothing": (lambda: fit_gaussian(None), "a row for each sample and a column"),
+    "Gaussian of nan": (lambda: fit_gaussian(X * np.nan), "fill them or drop the rows"),
+    "covariance singular": (lambda: gaussian_features(np.zeros(3), np.ones((3, 3))), "positive definite|determine"),
+    "swap by numbers": (lambda: swap(X[:, :2], X[:, :2], [0, 1]), "expected True or False for each of 2 features"),
+    "swap of too many": (lambda: swap(X, X, [True]), "expected True or False for each of 5 features"),
+    "swap of other rows": (lambda: swap(X, X[:3], [True] * 5), "they must be the same"),
+}
+
+
+@pytest.mark.parametrize(("call", "words"), DOORS.values(), ids=DOORS)
+def test_other_doors(call, words):
+    with pytest.raises(InputError, match=words):
+        call()
+
+
 def test_names_that_nobody_has_are_looked_for_in_no_time():
     """Quadratic once: each of many unknown names was compared with each of many columns, and all were listed."""
     import time
@@ -301,7 +337,7 @@ def test_names_that_nobody_has_are_looked_for_in_no_time():
     assert len(str(error.value)) < 3000
     from knockoffs.table.left_out import without_columns
 
-    assert without_columns(table, names[:25_000])[0].shape == (6, 25_000)
+    assert without_columns(table, names[:25_000]).shape == (6, 25_000)
     with pytest.raises(InputError, match="and 49970 more") as error:
         without_columns(table, ["nonsense"])
     assert len(str(error.value)) < 3000

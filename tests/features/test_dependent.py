@@ -99,7 +99,9 @@ def test_copies_with_the_same_gaps_are_found_and_labels_are_not_numbers():
     np.testing.assert_array_equal(table.X[:, 0], age)
 
 
-@pytest.mark.parametrize("make", [lambda X: X, pd.DataFrame, pl.DataFrame, np.ma.masked_invalid], ids=str)
+@pytest.mark.parametrize(
+    "make", [lambda X: X, pd.DataFrame, pl.DataFrame, np.ma.masked_invalid], ids=["array", "pandas", "polars", "masked"]
+)
 def test_the_format_stays_and_so_do_groups(make):
     X = np.random.default_rng(0).standard_normal((40, 4))
     X = make(np.column_stack([X[:, 0], X[:, 0] - X[:, 1], X]))

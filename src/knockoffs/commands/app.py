@@ -110,6 +110,7 @@ def every_command(
       What does my table hold?        knockoffs check table.csv --drop y
       Which features matter for y?    knockoffs select table.csv --target y --report report.html
       A p-value for every feature     knockoffs test table.csv --target y
+      I have z-scores, and no rows    knockoffs ghost --z z.csv --correlation R.npy --n 50000
       The same answer again           knockoffs rerun results/selection.json table.csv
       Knockoffs, to use elsewhere     knockoffs sample table.csv --drop y --out knockoffs.csv
       What a feature does to W        knockoffs path table.csv --target y --column age
@@ -180,7 +181,12 @@ def ghost(
     out: OutFolder = None,
     force: Force = False,
 ) -> None:
-    """Select features from the z-scores of a study and the correlations of its columns, without its rows."""
+    """Select features from the z-scores of a study and the correlations of its columns, without its rows.
+
+    \b
+    knockoffs ghost --z z.csv --correlation R.npy --n 50000
+    knockoffs ghost --z z.csv --scores Z --correlation R.npy --n 50000 --shrink 0.1 --out found
+    """
     parameters |= {"target": parameters["scores"], "drop": []}
     check_call(parameters)
     from knockoffs.commands.ghost import run_ghost

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +80,21 @@ def standardise(X: NDArray, *, copy: bool = True) -> tuple[NDArray, NDArray, NDA
     spread = np.sqrt(np.einsum("ij,ij->j", Z, Z) / len(Z))
     Z /= spread
     return Z, centre, largest * spread
+
+
+def check_numbers(X: Any) -> NDArray:
+    """Array of numbers, shape (n, n_columns); anything else is refused.
+
+    >>> check_numbers([["a"]])
+    Traceback (most recent call last):
+    knockoffs.errors.InputError: X has dtype <U1: a covariance is of numbers.
+    """
+    values = np.asarray(X)
+    if values.ndim != 2:
+        raise InputError(f"X has shape {values.shape}: expected a row for each sample and a column for each feature.")
+    if values.dtype.kind not in "biuf":
+        raise InputError(f"X has dtype {values.dtype}: a covariance is of numbers.")
+    return values
 
 
 def split_columns(X: NDArray, *, names: Sequence[str] | None = None) -> Columns:
@@ -157,6 +173,8 @@ def dependent_columns(Z: NDArray) -> dict[int, NDArray[np.intp]]:
 
 def dependent_in_covariance(Sigma: NDArray) -> dict[int, NDArray[np.intp]]:
     """Smallest set of columns without which a covariance is not singular, and the columns that determine each."""
+    if not np.isfinite(Sigma).all():
+        return {}  # not a covariance at all
     sd = np.sqrt(np.maximum(np.diagonal(Sigma), np.finfo(float).tiny))
     values, vectors = np.linalg.eigh(Sigma / np.outer(sd, sd))
     if values[0] < -SAME * len(sd):

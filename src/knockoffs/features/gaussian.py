@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import ColumnsError, InputError, name_some
-from knockoffs.features.columns import Fixed, split_columns
+from knockoffs.features.columns import Fixed, check_numbers, split_columns
 from knockoffs.features.conditionals import Conditionals
 from knockoffs.features.shrinkage import estimate_covariance
 from knockoffs.sampling.conjugates.gaussian import Gaussian, GaussianLaw
@@ -255,6 +255,7 @@ def fit_gaussian(
     names : sequence of str, optional
         Of the columns, for messages.
     """
+    X = check_numbers(X)
     owners = check_features(feature_of, X.shape[1])
     table = split_columns(X, names=names)
     mean, correlation, intensity = estimate_covariance(table.Z, what="the Gaussian")

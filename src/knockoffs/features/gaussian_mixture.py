@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import ColumnsError, InputError, KnockoffWarning
-from knockoffs.features.columns import Fixed, split_columns
+from knockoffs.features.columns import Fixed, check_numbers, split_columns
 from knockoffs.features.conditionals import Conditionals
 from knockoffs.features.em import N_STARTS, collapsed, search_mixture
 from knockoffs.features.em_steps import MAX_STEPS, Mixture
@@ -251,6 +251,7 @@ def fit_gaussian_mixture(
     names : sequence of str, optional
         Of the columns, for messages.
     """
+    X = check_numbers(X)
     owners = check_features(feature_of, X.shape[1])
     table = split_columns(X, names=names)
     Z = table.Z

@@ -37,9 +37,22 @@ RULES: dict[str, Callable[[NDArray, NDArray], NDArray]] = {
 }
 
 
+def check_floats(values: ArrayLike, argument: str) -> NDArray:
+    """Numbers as floats; what is no real number is refused.
+
+    >>> check_floats(["a"], "W")
+    Traceback (most recent call last):
+    knockoffs.errors.InputError: W holds what is no number: could not convert string to float: 'a'.
+    """
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{argument} holds what is no number: {error}.") from None
+
+
 def check_W(W: ArrayLike) -> NDArray:
     """W as a vector of floats; NaN is an error, infinities are not."""
-    W = np.asarray(W, dtype=float)
+    W = check_floats(W, "W")
     if W.ndim != 1:
         raise InputError(f"W has shape {W.shape}: expected one statistic for each feature.")
     bad = np.flatnonzero(np.isnan(W))

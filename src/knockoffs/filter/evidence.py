@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, unknown_option
-from knockoffs.filter import check_fdr, check_offset, check_W, knockoff_filter, path_counts
+from knockoffs.filter import check_fdr, check_floats, check_offset, check_W, knockoff_filter, path_counts
 
 WAYS = ("fixed", "post_hoc")
 STOPS = ("level", "unreachable", "no_negative")
@@ -231,7 +231,7 @@ def _promise(how: str, stated: float) -> str:
 
 def check_e(e: ArrayLike) -> NDArray:
     """Return the e-values as a vector of floats >= 0."""
-    e = np.asarray(e, dtype=float)
+    e = check_floats(e, "e")
     if e.ndim != 1:
         raise InputError(f"e has shape {e.shape}: expected one e-value for each feature.")
     if not (e >= 0).all():

@@ -58,9 +58,15 @@ def swap(
     >>> swap(np.array([[1, 2]]), np.array([[10, 20]]), [False, True])
     (array([[ 1, 20]]), array([[10,  2]]))
     """
-    mask = np.asarray(S, dtype=bool)
-    columns = mask if feature_of is None else mask[feature_of]
+    mask = np.asarray(S)
     n, d = X.shape
+    m = d if feature_of is None else int(np.max(feature_of, initial=-1)) + 1
+    if mask.dtype.kind != "b" or mask.shape != (m,):  # numbers of features would be taken for truth values
+        got = f"S has dtype {mask.dtype} and shape {mask.shape}"
+        raise InputError(f"{got}: expected True or False for each of {m} features.")
+    if X_tilde.shape != X.shape:
+        raise InputError(f"X has shape {X.shape} and X_tilde {X_tilde.shape}: they must be the same.")
+    columns = mask if feature_of is None else mask[feature_of]
     both = np.empty((n, 2 * d), dtype=np.result_type(X, X_tilde))  # one array, so that [X, X_tilde] is not copied again
     both[:, :d], both[:, d:] = X, X_tilde
     both[:, :d][:, columns], both[:, d:][:, columns] = X_tilde[:, columns], X[:, columns]
