@@ -81,8 +81,9 @@ def fit_latent(
 
     Notes
     -----
-    Where L is not known in every cell, at most ``MOST_ROWS`` rows, or 40 for each coordinate if that is more, drawn at
-    random, take part in stochastic EM and in the choice of the number of classes. Margins are learned from all rows.
+    At most ``MOST_ROWS`` rows, or 40 for each coordinate if that is more, drawn at random, take part in the search for
+    classes and, where L is not known in every cell, in stochastic EM. Margins are learned from all rows, and so are the
+    moments of the classes where L is known.
     """
     X = np.asarray(X, dtype=float)
     check_cells(X)
@@ -102,8 +103,9 @@ def fit_latent(
     tried = _candidates(n_classes, len(cells.start), D)
     values: dict[int, float] = {}
     if tried != [1]:
+        seen = fit.L[_sample(len(fit.L), D, row_stream)]
         found, values = search_mixture(
-            fit.L, tried, criterion=criterion, settle=shrink_mixture, rng=search_stream, n_jobs=n_jobs
+            seen, tried, criterion=criterion, settle=shrink_mixture, rng=search_stream, n_jobs=n_jobs
         )
         if found.n_components > 1:
             fit, shrunk = _several(cells, frame, fit, found, em_stream, n_jobs) or (fit, shrunk)
@@ -124,10 +126,13 @@ def fit_latent(
 
 def _some_rows(cells: Cells, D: int, rng: Generator) -> Cells:
     """Rows for stochastic EM: all, unless they are many and L has to be drawn."""
-    n, most = len(cells.start), max(MOST_ROWS, 40 * D)
-    if n <= most or cells.all_points:
-        return cells
-    return cells.rows(np.sort(rng.choice(n, most, replace=False)))
+    return cells if cells.all_points else cells.rows(_sample(len(cells.start), D, rng))
+
+
+def _sample(n: int, D: int, rng: Generator) -> slice | NDArray[np.intp]:
+    """Rows that are enough to find classes: all, unless they are many."""
+    most = max(MOST_ROWS, 40 * D)
+    return slice(None) if n <= most else np.sort(rng.choice(n, most, replace=False))
 
 
 def _candidates(n_classes: int | Iterable[int] | None, n: int, D: int) -> list[int]:
