@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from importlib.util import find_spec
@@ -48,7 +49,8 @@ def require(package: str, what: str, instead: str = "") -> None:
     instead : str
         What can be done without it.
     """
-    if find_spec(package) is None:
+    there = sys.modules[package] is not None if package in sys.modules else find_spec(package) is not None
+    if not there:
         name, extra = EXTRAS[package]
         raise MissingPackageError(f"{what} need {name}: pip install 'knockoffs[{extra}]'{instead}.")
 
