@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from knockoffs.errors import KnockoffWarning
+from knockoffs.features import shrinkage
 from knockoffs.features.gaussian import fit_gaussian
 from knockoffs.features.shrinkage import INTENSITIES, _moments, deal_rows, estimate_covariance, held_out_intensity
 
@@ -108,3 +109,19 @@ def test_independent_and_sorted_rows_are_dealt_in_turn(rng):
     for rows in (X, X[np.argsort(X[:, 0])], classes - classes.mean(axis=0), X[:, :1]):
         np.testing.assert_array_equal(deal_rows(rows), in_turn)
     assert deal_rows(X[:5]).tolist() == [0, 1, 2, 3, 0]
+
+
+def test_few_rows_by_their_singular_values_are_as_many_by_their_eigenvalues(rng, monkeypatch):
+    """Fewer rows than columns: the axes that are not zero say all that the d x d covariance says."""
+    Z = rng.standard_normal((60, 90)) @ np.linalg.cholesky(0.5 * np.eye(90) + 0.5).T
+    for weights in (np.ones(60), rng.uniform(0.1, 1, 60)):
+        found = shrinkage.held_out_intensity(Z, weights)
+        with monkeypatch.context() as patch:
+
+            def by_covariance(Z, weights):
+                mean, C = shrinkage._moments(Z, weights)
+                return mean, *np.linalg.eigh(C)
+
+            patch.setattr(shrinkage, "_axes", by_covariance)
+            assert shrinkage.held_out_intensity(Z, weights) == found
+        assert 0 < found < 1

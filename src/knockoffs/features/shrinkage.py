@@ -98,14 +98,33 @@ def held_out_intensity(Z: NDArray, weights: NDArray) -> float:
         total = weights[held].sum()
         if total == 0 or weights[~held].sum() == 0:
             continue
-        mean, C = _moments(Z[~held], weights[~held])
-        eigenvalues, vectors = np.linalg.eigh(C)
-        squares = weights[held] @ ((Z[held] - mean) @ vectors) ** 2
+        mean, eigenvalues, vectors = _axes(Z[~held], weights[~held])
+        centred = Z[held] - mean
+        squares = weights[held] @ (centred @ vectors) ** 2
+        beyond = Z.shape[1] - len(eigenvalues)  # axes on which the other rows have no spread
+        if beyond:
+            eigenvalues = np.append(eigenvalues, 0.0)
+            squares = np.append(squares, max(weights[held] @ (centred**2).sum(axis=1) - squares.sum(), 0.0))
+        times = np.ones(len(eigenvalues))
+        times[-1] = max(beyond, 1)
         moved = (1 - INTENSITIES[:, None]) * eigenvalues.clip(0) + INTENSITIES[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
-            terms = -0.5 * (total * np.log(moved) + squares / moved)
+            terms = -0.5 * (times * total * np.log(moved) + squares / moved)
         log_likelihood += np.where((moved <= 1e-12).any(axis=1), -np.inf, terms.sum(axis=1))
     return float(INTENSITIES[np.argmax(log_likelihood)])
+
+
+def _axes(Z: NDArray, weights: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    """Mean, and eigenvalues and vectors of the covariance; with fewer rows than columns, those that are not zero alone.
+
+    A table of 200 rows and 5000 columns then costs 200^2 x 5000 and not 5000^3.
+    """
+    if len(Z) >= Z.shape[1]:
+        mean, C = _moments(Z, weights)
+        return mean, *np.linalg.eigh(C)
+    mean = weights @ Z / weights.sum()
+    _, s, vectors = np.linalg.svd((Z - mean) * np.sqrt(weights / weights.sum())[:, None], full_matrices=False)
+    return mean, s**2, vectors.T
 
 
 def deal_rows(Z: NDArray, weights: NDArray | None = None) -> NDArray[np.intp]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg.lapack import dpotrf
 
 from knockoffs.errors import InputError, KnockoffWarning, name_some
 from knockoffs.features.columns import Fixed
@@ -219,7 +220,10 @@ def _warn_near(fit: Fit, cells: Cells, frame: Frame, names: Sequence[str]) -> No
     near = set(frame.layout.column_of[(alike > ALIKE).any(axis=0)].tolist())
     for S in fit.covariances:
         sd = np.sqrt(np.diagonal(S))
-        values, vectors = np.linalg.eigh(S / np.outer(sd, sd))
+        R = S / np.outer(sd, sd)
+        if dpotrf(R - NEAR * np.eye(len(R)), lower=1)[1] == 0:  # no eigenvalue is that small
+            continue
+        values, vectors = np.linalg.eigh(R)
         for value, vector in zip(values, vectors.T, strict=True):
             if value > NEAR:
                 break

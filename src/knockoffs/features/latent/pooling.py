@@ -100,7 +100,7 @@ def pool(weights: NDArray, covariances: NDArray, common: NDArray | float, own: S
 
 def shrink_mixture(Z: NDArray, mixture: Mixture) -> Mixture:
     """Mixture with the moments of complete rows, its correlations shrunk as far as held-out rows ask for it."""
-    shares = mixture.posterior(Z)
+    shares = mixture.posterior(Z) if mixture.n_components > 1 else np.ones((len(Z), 1))
     rows = shares.sum(axis=0)
     found = choose_shrinkage(Z, shares)
     means = shares.T @ Z / rows[:, None]

@@ -9,6 +9,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.features.em import search_mixture
+from knockoffs.features.em_steps import mixture_of
 from knockoffs.features.latent.kinds import fit_margins
 from knockoffs.features.latent.margins import Affine, Margin, read_cells
 from knockoffs.features.latent.pooling import shrink_mixture
@@ -57,9 +58,9 @@ def _log_density(
 ) -> NDArray:
     """Log density of held rows under the mixture fitted to the points of the others."""
     L = read_cells(margins, train).start
-    found, _ = search_mixture(
-        L, candidates_for(*L.shape), criterion="held_out", settle=shrink_mixture, rng=rng, n_jobs=n_jobs
-    )
+    tried, found = candidates_for(*L.shape), mixture_of(L, np.ones((len(L), 1)))
+    if len(tried) > 1:
+        found, _ = search_mixture(L, tried, criterion="held_out", settle=shrink_mixture, rng=rng, n_jobs=n_jobs)
     mixture = shrink_mixture(L, found)
     slopes = sum((margin.log_slope(held[:, j]) for j, margin in enumerate(margins)), np.zeros(len(held)))
     return mixture.log_density(read_cells(margins, held).start) + slopes
