@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from importlib.util import find_spec
@@ -49,7 +48,10 @@ def require(package: str, what: str, instead: str = "") -> None:
     instead : str
         What can be done without it.
     """
-    there = sys.modules[package] is not None if package in sys.modules else find_spec(package) is not None
+    try:
+        there = find_spec(package) is not None
+    except ValueError:  # what was put in its place has no place of its own
+        there = True
     if not there:
         name, extra = EXTRAS[package]
         raise MissingPackageError(f"{what} need {name}: pip install 'knockoffs[{extra}]'{instead}.")
