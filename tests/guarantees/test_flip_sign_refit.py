@@ -18,6 +18,9 @@ from knockoffs.importance.accuracy_drop import permutation_integral, swap_integr
 from knockoffs.importance.best import BestOf
 from knockoffs.importance.statistic import ModelScore, fit_and_score
 from knockoffs.procedure import select_features
+from knockoffs.sampling.pair import Pair
+from knockoffs.table.table import read_table
+from knockoffs.table.target import as_target
 
 N, D, N_NON_NULL = 100, 60, 5
 N_SIGNS = 5000
@@ -92,7 +95,8 @@ def test_signs_of_refitted_nulls_are_fair(name, seed):
 def test_the_check_sees_a_fit_that_minds_column_order(seed):
     # without the random swap of the procedure the same model puts every null on the side of X
     def statistics(X, X_tilde, y, rng):
-        scores = fit_and_score(FirstHalf(), swap_score, X, X_tilde, y, rng=rng)
+        pair, target = Pair(X, X_tilde, np.arange(D)), as_target(y, read_table(X))
+        scores = fit_and_score(ModelScore(FirstHalf(), swap_score), pair, target, rng=rng)
         return scores.Z - scores.Z_tilde
 
     assert p_value(null_signs(statistics, seed, classes=False)) < 1e-6

@@ -28,7 +28,7 @@ def gaussian_features(rng, hidden_knockoff):
     transitions = np.tile(0.85 * np.eye(K) + 0.15 / K, (p - 1, 1, 1))
     emissions = GaussianEmissions(rng.normal(size=(p, K)), np.full((p, K), 0.7))
     model = Prepared(HiddenMarkov(np.full(K, 1 / K), transitions, emissions), {"hidden_knockoff": hidden_knockoff})
-    return model, emissions.draw(walk(model.initial, transitions, 300, rng), rng)
+    return model, emissions.draw(walk(np.full(K, 1 / K), transitions, 300, rng), rng)
 
 
 def genotype_features(rng, hidden_knockoff):
