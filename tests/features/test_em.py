@@ -270,3 +270,31 @@ def test_components_of_few_rows_or_no_spread_are_not_admissible():
 def test_an_unknown_criterion_is_refused(rng):
     with pytest.raises(InputError, match="criterion='aicc' is not known"):
         search_mixture(rng.standard_normal((50, 2)), [1, 2], criterion="aicc", rng=rng)
+
+
+@pytest.mark.parametrize(
+    ("spread", "chosen"), [(0.0, 3), (0.9, 3), (1.1, 2)], ids=["sure", "just told apart", "just not told apart"]
+)
+def test_held_out_rows_choose_the_smallest_mixture_they_do_not_tell_from_the_best(spread, chosen):
+    """100 rows prefer three components to two by 0.2 on average: the standard error is 0.1 times the spread."""
+    path = _Path(np.zeros((4, 1)), criterion="held_out", held_out=np.zeros((100, 1)))
+    signs = np.tile([-1.0, 1.0], 50)
+    path.densities = {1: np.full(100, -1.0), 2: np.zeros(100), 3: 0.2 + spread * signs, 4: np.full(100, 0.1)}
+    path.values = {k: -2 * float(density.sum()) for k, density in path.densities.items()}
+    assert path.best == chosen
+    path.values[2] = np.inf  # not to be chosen: a component of it has too few rows
+    assert path.best == 3
+
+
+def test_held_out_rows_judge_a_mixture_as_it_is_used(rng):
+    """Two clear components, and a use that would flatten any second one: one is chosen, else two."""
+    Z = np.concatenate([rng.normal(-4, 1, (300, 2)), rng.normal(4, 1, (300, 2))])
+
+    def flatten(rows, mixture):
+        assert len(rows) == 480  # a fifth is held out, and is not among them
+        wide = mixture.covariances * (1 if mixture.n_components == 1 else 1e6)
+        return Mixture(mixture.weights, mixture.means, wide)
+
+    search = {"criterion": "held_out", "rng": rng}
+    assert search_mixture(Z, [1, 2], **search)[0].n_components == 2
+    assert search_mixture(Z, [1, 2], settle=flatten, **search)[0].n_components == 1
