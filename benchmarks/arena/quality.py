@@ -3,8 +3,8 @@ r"""FDR and power of every method on every design: one line of csv for each tabl
     PYTHONPATH=src python -m benchmarks.arena.quality --designs ar_linear,ar_products --methods default,lasso \
         --repetitions 100 --minutes 10 --jobs 16 --out quality.csv
 
-Repetitions go round the designs in turn, so that whatever the time allows is even. A file that is there already is added
-to, and nothing in it is done again. ``--show`` prints the means of a file.
+Repetitions go round the designs in turn, so that whatever the time allows is even. A file that is there already is
+added to, and nothing in it is done again. ``--show`` prints the means of a file.
 """
 
 from __future__ import annotations
