@@ -181,7 +181,8 @@ def poisson_counts(S: NDArray, strength: float, rng: Generator) -> NDArray:
 
 
 def cubic(S: NDArray, strength: float, rng: Generator) -> NDArray:
-    """Third Hermite polynomial of every column: no linear trend in a Gaussian one."""
+    """Third Hermite polynomial of every column, cut at 2.5: hardly any linear trend in a Gaussian one."""
+    S = np.clip(S, -2.5, 2.5)
     return strength * ((S**3 - 3 * S) / np.sqrt(6)) @ signs(S, rng) + rng.standard_normal(len(S))
 
 
@@ -230,13 +231,13 @@ DESIGNS: dict[str, Design] = {
     "ar_logistic": Design("ar", "logistic", 0.5),
     "ar_multinomial": Design("ar", "multinomial", 0.5),
     "ar_poisson": Design("ar", "poisson", 0.15),
-    "ar_cubic": Design("ar", "cubic", 0.6, n=800),
-    "ar_products": Design("ar", "products", 1.0, n=800, n_non_nulls=16),
-    "ar_heteroscedastic": Design("ar", "heteroscedastic", 0.25),
+    "ar_cubic": Design("ar", "cubic", 0.8, n=800),
+    "ar_products": Design("ar", "products", 0.6, n=800, n_non_nulls=16),
+    "ar_heteroscedastic": Design("ar", "heteroscedastic", 0.35),
     "mixture_logistic": Design("mixture", "logistic", 0.6),
     "mixed_logistic": Design("mixed", "logistic", 0.5),
-    "mixed_cubic": Design("mixed", "cubic", 0.6, n=800),
-    "zero_one_products": Design("zero_one", "products", 0.8, n=800, n_non_nulls=16),
+    "mixed_cubic": Design("mixed", "cubic", 0.8, n=800),
+    "zero_one_products": Design("zero_one", "products", 0.5, n=800, n_non_nulls=16),
     "hmm_multinomial": Design("hmm", "multinomial", 0.5),
     "ar_null": Design("ar", "linear", 0.0, n_non_nulls=0),
 }

@@ -48,7 +48,7 @@ def one(design: str, repetition: int, methods: tuple[str, ...], deadline: float,
         try:
             with alarm(min(limit, left + 20)), contextlib.redirect_stdout(io.StringIO()):
                 found = call(method, data, LEVELS, repetition)
-        except TimeoutError:
+        except OutOfTime:
             if left >= limit:
                 rows.append(key | {"seconds": round(time.process_time() - start, 3), "error": "too slow"})
             continue
@@ -65,12 +65,16 @@ def one(design: str, repetition: int, methods: tuple[str, ...], deadline: float,
     return rows
 
 
+class OutOfTime(BaseException):
+    """The time of one call is over; no Exception, which a peer might take for a fault of its input."""
+
+
 @contextlib.contextmanager
 def alarm(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError when the seconds of wall clock are over."""
+    """Raise OutOfTime when the seconds of wall clock are over."""
 
     def ring(*_: object) -> None:
-        raise TimeoutError
+        raise OutOfTime
 
     before = signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, seconds)
