@@ -237,7 +237,7 @@ def fits(data: Path, rng: np.random.Generator, n: int = 5000, p: int = 100) -> I
         Entry("ours", "ours (3 components)", "fit_mixture"),
         Entry("plain", "scikit-learn GaussianMixture (3 components, as many starts)", "fit_mixture"),
     ]
-    yield Contest(f"fit of a mixture of 3, {n} x 50", tuple(entries))
+    yield Contest(f"fit of a mixture of 3, {n} x 50", tuple(entries), lambda x: f"log density {float(x):.3f} a row")
     entries = [Entry("ours", "ours", "fit_latent")]
     yield Contest(f"fit of the default P^X, {n} x 50, classes searched for", tuple(entries))
 

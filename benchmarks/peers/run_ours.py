@@ -80,7 +80,7 @@ def fit_mixture(options):
     from knockoffs.features.gaussian_mixture import fit_gaussian_mixture
 
     X = load(options, "fit_mixture_X")
-    return lambda: fit_gaussian_mixture(X, n_components=3, rng=np.random.default_rng(0)).weights
+    return lambda: fit_gaussian_mixture(X, n_components=3, rng=np.random.default_rng(0)).log_density(X).mean()
 
 
 def fit_latent(options):

@@ -84,7 +84,7 @@ def fit_mixture(options):
     from knockoffs.features.gaussian_mixture import N_STARTS
 
     X = load(options, "fit_mixture_X")
-    return lambda: GaussianMixture(3, n_init=N_STARTS, random_state=0).fit(X).weights_
+    return lambda: GaussianMixture(3, n_init=N_STARTS, random_state=0).fit(X).score(X)
 
 
 TASKS = {
