@@ -175,8 +175,8 @@ def hidimstat_filter(W: NDArray, q: float) -> NDArray:
 
 
 def table(seed: int, n: int = 200, d: int = 20) -> Data:
-    """Draw a table with ten clear effects."""
-    rng = np.random.default_rng(seed)
+    """Draw a table with ten clear effects, from a stream that no contender's seed gives."""
+    rng = np.random.default_rng([2026, 11, seed])
     X = rng.standard_normal((n, d))
     return Data(X, X[:, :10].sum(axis=1) + rng.standard_normal(n), np.arange(d) < 10)
 
@@ -227,7 +227,7 @@ def names_of_classes(who: str) -> Found:
 
     Taken for numbers, codes 0, 1, 2 have the same mean whether or not the class is the second.
     """
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng([2026, 11, 3])
     X = rng.standard_normal((600, 20))
     second = rng.random(600) < 1 / (1 + np.exp(-1.5 * X[:, :10].sum(axis=1)))
     y = np.where(second, 1, rng.choice([0, 2], 600))
