@@ -25,7 +25,7 @@ from knockoffs.features.latent.chain import (
     draw_latent,
     lay_out,
     points_first,
-    sweep,
+    run_chain,
 )
 from knockoffs.features.latent.density import log_densities
 from knockoffs.features.latent.kinds import KINDS
@@ -198,7 +198,7 @@ class LatentFeatures:
         K, L = draw_latent(cells, self.layout, self.law, rng=rng, n_sweeps=sweeps, n_jobs=n_jobs)
         out = np.empty((n_draws, len(L)))
         for draw in range(n_draws):
-            sweep(L, K, cells, self.layout, self.law, rng=rng, n_sweeps=1 if exact else THIN, n_jobs=n_jobs)
+            run_chain(L, K, cells, self.layout, self.law, rng=rng, n_sweeps=1 if exact else THIN, n_jobs=n_jobs)
             out[draw] = self.margins[j].write(L[:, own])
         return out
 
