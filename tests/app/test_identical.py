@@ -15,7 +15,8 @@ import pytest
 from knockoffs.app.desk import parameters_of
 from knockoffs.commands import page
 from knockoffs.progress import heard
-from knockoffs.record import differences, read_selection
+from knockoffs.record.comparing import differences
+from knockoffs.record.reading import read_selection
 from knockoffs.table.files import write_table_file
 
 pytest.importorskip("starlette", reason="the extra app is not installed: pip install 'knockoffs[app]'")

@@ -16,7 +16,7 @@ from knockoffs.app.look import look_at_example, look_at_file
 from knockoffs.errors import InputError, unknown_option
 from knockoffs.features import FAMILIES
 from knockoffs.options import NOT_RECORDED, Option, options_of
-from knockoffs.record import PARAMETERS
+from knockoffs.record.reading import PARAMETERS
 from knockoffs.registry import key_of
 from knockoffs.report.provenance import command_of, python_of_file
 from knockoffs.report.words import short
