@@ -150,9 +150,10 @@ def stub(source: Path = SOURCE) -> str:
 # The walk of one fit
 
 
-def walk_of_fit(
-    feature_model: str | None = "gaussian", estimator: str | None = "lasso"
-) -> tuple[list[str], Counter, set[tuple[str, str]]]:
+PLAIN = {"feature_model": "gaussian", "estimator": "lasso"}
+
+
+def walk_of_fit(**options: object) -> tuple[list[str], Counter, set[tuple[str, str]]]:
     """Modules that one fit enters, in order; how often every function is called; and which room calls which.
 
     The first fit fills caches and imports; the second is counted.
@@ -166,7 +167,6 @@ def walk_of_fit(
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 20)) + 0.5 * rng.standard_normal((200, 1))
     y = X[:, :5].sum(axis=1) + rng.standard_normal(200)
-    options = {name: value for name, value in {"feature_model": feature_model, "estimator": estimator}.items() if value}
     entered: dict[str, None] = {}
     calls: Counter = Counter()
     steps: set[tuple[str, str]] = set()
@@ -264,7 +264,7 @@ def places() -> dict[str, tuple[float, float]]:
 def picture() -> str:
     """SVG of the rooms, the imports between them (grey, down only) and the walk of one fit (red, numbered)."""
     at = places()
-    walked, _, steps = walk_of_fit()
+    walked, _, steps = walk_of_fit(**PLAIN)
     order = list(dict.fromkeys(room(module) for module in walked))
     height = max(y for _, y in at.values()) + HEIGHT / 2 + MARGIN + 24
     lines = [
@@ -313,8 +313,7 @@ def main(arguments: list[str]) -> None:
         return
     sys.path.insert(0, str(SOURCE))
     if arguments[:1] == ["--checks"]:
-        chosen: tuple[str | None, str | None] = ("gaussian", "lasso") if arguments[1:] else (None, None)
-        entered, calls, _ = walk_of_fit(*chosen)
+        entered, calls, _ = walk_of_fit(**(PLAIN if arguments[1:] else {}))
         print(f"{len(entered)} modules: {', '.join(name.removeprefix('knockoffs.') for name in entered)}")
         checks = {name: n for name, n in calls.items() if name.lstrip("_").startswith("check")}
         print("\n".join(f"{n:4} {name}" for name, n in sorted(checks.items(), key=lambda item: -item[1])))
