@@ -10,7 +10,7 @@ from knockoffs.defaults import DEFAULT_FDR
 from knockoffs.estimator import KnockoffSelector
 from knockoffs.features import FAMILIES
 from knockoffs.options import NOT_RECORDED, OPTIONS, options_of, selector_arguments
-from knockoffs.record import PARAMETERS
+from knockoffs.record.reading import PARAMETERS
 
 CALLED_OTHERWISE = {"seed": "random_state", "jobs": "n_jobs"}
 OF_THE_DATA = {"drop", "knockoffs"}  # taken from the table or read from a file before the selector is made

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from knockoffs.errors import InputError
 from knockoffs.features.source import KnockoffSource, Settled
 from knockoffs.filter import check_fdr, check_offset, difference, filter_statistics
-from knockoffs.filter.evidence import combine_draws
+from knockoffs.filter.evidence import check_draws, join_draws
 from knockoffs.importance.best import BestOf
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.importance.paths.moves import Fake
@@ -29,7 +29,7 @@ from knockoffs.selection import Selection
 from knockoffs.table.columns import Column, design
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target, as_target
-from knockoffs.testing.conditional import conditional_tests
+from knockoffs.testing.conditional import randomization_tests
 from knockoffs.validity.verdict import Verdict
 from knockoffs.validity.verdict import verdict as give_verdict
 
@@ -144,9 +144,10 @@ def select_from(
 
 def decide(W: NDArray, promise: Promise) -> dict[str, Any]:
     """Fields of a Selection that W, shape (n_draws, n_features), decides: by one draw, or by e-values of several."""
+    check_draws(W)
     if len(W) == 1 and promise.level == "fixed":
         return {"W": W[0], **vars(filter_statistics(W[0], promise.fdr, promise.offset))}
-    joined = combine_draws(W, promise.fdr, how=promise.level, offset=promise.offset)
+    joined = join_draws(W, promise.fdr, promise.level, promise.offset)
     return {"W": W.mean(axis=0), "evidence": joined, "q_values": joined.levels, "selected": joined.selected}
 
 
@@ -205,7 +206,7 @@ def run_tests(
         some = np.sort(streams.test.choice(len(rows), MOST_TESTED, replace=False))
         rows, target = rows[some], target.rows(some)
         said["rows"] = f"{MOST_TESTED:,} of the rows, drawn at random, are tested: more would take too long"
-    tested = conditional_tests(
+    tested = randomization_tests(
         law,
         pair.X[rows],
         target.values,

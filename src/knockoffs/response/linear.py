@@ -29,7 +29,26 @@ from knockoffs.response.squared_error import SquaredErrorSet, lasso_at
 from knockoffs.response.task import kind_of
 
 
-class LassoPathCV(RegressorMixin, BaseEstimator):
+class PenaltyPath:
+    """What all models with a path of L1 penalties take: see ``LassoPathCV``."""
+
+    def __init__(
+        self,
+        *,
+        alpha: float | None = None,
+        n_alphas: int = 100,
+        alpha_ratio: float = 1e-3,
+        folds: int | ArrayLike = 5,
+        random_state: int | Generator | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.n_alphas = n_alphas
+        self.alpha_ratio = alpha_ratio
+        self.folds = folds
+        self.random_state = random_state
+
+
+class LassoPathCV(PenaltyPath, RegressorMixin, BaseEstimator):
     """Lasso with the penalty of the smallest cross-validated squared error, solved exactly.
 
     Columns and y are standardised inside, so the answer does not depend on their units; ``coef_`` and
@@ -66,21 +85,6 @@ class LassoPathCV(RegressorMixin, BaseEstimator):
     [True, False, False]
     """
 
-    def __init__(
-        self,
-        *,
-        alpha: float | None = None,
-        n_alphas: int = 100,
-        alpha_ratio: float = 1e-3,
-        folds: int | ArrayLike = 5,
-        random_state: int | Generator | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.n_alphas = n_alphas
-        self.alpha_ratio = alpha_ratio
-        self.folds = folds
-        self.random_state = random_state
-
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to X, shape (n, n_columns), and numeric y."""
         check_path(self.alpha, self.n_alphas, self.alpha_ratio)
@@ -114,7 +118,7 @@ class LassoPathCV(RegressorMixin, BaseEstimator):
         return validate_data(self, X, reset=False, dtype=np.float64) @ self.coef_ + self.intercept_
 
 
-class LogisticPathCV(LinearClassifier):
+class LogisticPathCV(PenaltyPath, LinearClassifier):
     """L1-logistic regression, binary or multinomial, with the penalty of the smallest cross-validated log-loss.
 
     Columns are standardised inside; ``coef_`` and ``intercept_`` are in the original units. Equal columns share
@@ -135,21 +139,6 @@ class LogisticPathCV(LinearClassifier):
     alpha_ : float
     cross_validation_ : CrossValidation or None
     """
-
-    def __init__(
-        self,
-        *,
-        alpha: float | None = None,
-        n_alphas: int = 100,
-        alpha_ratio: float = 1e-3,
-        folds: int | ArrayLike = 5,
-        random_state: int | Generator | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.n_alphas = n_alphas
-        self.alpha_ratio = alpha_ratio
-        self.folds = folds
-        self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to X, shape (n, n_columns), and labels y."""
@@ -181,7 +170,7 @@ class LogisticPathCV(LinearClassifier):
         return self
 
 
-class PoissonPathCV(RegressorMixin, BaseEstimator):
+class PoissonPathCV(PenaltyPath, RegressorMixin, BaseEstimator):
     """L1-penalised Poisson regression with a log link, with the penalty of the smallest cross-validated deviance.
 
     Columns are standardised and y is divided by its mean inside; ``coef_`` and ``intercept_`` are in the original
@@ -210,21 +199,6 @@ class PoissonPathCV(RegressorMixin, BaseEstimator):
     >>> (model.coef_ != 0).tolist()
     [True, False, False]
     """
-
-    def __init__(
-        self,
-        *,
-        alpha: float | None = None,
-        n_alphas: int = 100,
-        alpha_ratio: float = 1e-3,
-        folds: int | ArrayLike = 5,
-        random_state: int | Generator | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.n_alphas = n_alphas
-        self.alpha_ratio = alpha_ratio
-        self.folds = folds
-        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         """Say that y is not negative."""

@@ -119,6 +119,30 @@ def conditional_tests(
     names = tuple(f"x{j}" for j in range(d)) if names is None else tuple(str(name) for name in names)
     if len(names) != d:
         raise InputError(f"names has {len(names)} names for {d} features.")
+    options: dict[str, Any] = {"kind": kind, "fdr": fdr, "rng": rng, "n_jobs": n_jobs, "names": names}
+    options |= {"nominal": nominal, "response_model": response_model, "adjustment": adjustment}
+    return randomization_tests(model, X, y, max_draws=max_draws, enough=enough, encode=encode, **options)
+
+
+def randomization_tests(
+    model: Conditional,
+    X: NDArray,
+    y: NDArray,
+    *,
+    kind: str,
+    fdr: float,
+    rng: Generator,
+    n_jobs: int | None,
+    names: Sequence[str],
+    nominal: Sequence[int],
+    response_model: object,
+    encode: Callable[[NDArray, int], NDArray] | None,
+    adjustment: str = "bh",
+    max_draws: int | None = None,
+    enough: int = ENOUGH,
+) -> Tested:
+    """Test as ``conditional_tests`` does, what was checked before."""
+    d = X.shape[1]
     max_draws = max(500, int(np.ceil(5 * d / fdr))) if max_draws is None else max_draws
     if y.dtype.kind not in "biuf" or kind in ("binary", "classes"):
         y = np.unique(y, return_inverse=True)[1]
@@ -143,7 +167,7 @@ def conditional_tests(
         "max_draws": f"at most {max_draws} draws a feature: no p-value is below {1 / (1 + max_draws):.2g}",
     }
     n_draws = np.array([n for _, n, _ in answers], dtype=np.intp)
-    return Tested(names, p_values, q_values, q_values <= fdr, n_draws, notes)
+    return Tested(tuple(names), p_values, q_values, q_values <= fdr, n_draws, notes)
 
 
 Draw = Callable[[int, Generator, int], NDArray]  # (j, rng, n_draws) -> (n_draws, n)
