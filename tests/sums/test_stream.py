@@ -83,7 +83,7 @@ def test_the_same_as_in_memory(table, sampled):
 def test_a_stream_used_twice_is_seen(table, monkeypatch):
     """The planted fault: every batch drawn from the stream of the first."""
     right = in_memory(pl.read_parquet(table))
-    monkeypatch.setattr(streamed, "stream_at", lambda rng, index: stream_at(rng, min(index, 1)))
+    monkeypatch.setattr("knockoffs.sums.batch.stream_at", lambda rng, index: stream_at(rng, min(index, 1)))
     assert np.abs(fit(table).W_ - right).max() > 1e-4
 
 

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,54 @@ from knockoffs.table.table import refuse
 
 BATCH_CELLS = 2**22  # of a batch: 32 MiB as floats
 DECODED = 2**14  # rows that pyarrow decodes at a time
+
+
+class Rows(Protocol):
+    """A table whose rows are read a batch at a time."""
+
+    @property
+    def label(self) -> str:
+        """What to call it in errors."""
+        ...
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def starts(self, n_columns: int, batch_rows: int | None) -> NDArray[np.intp]:
+        """First row of every batch, and the number of rows."""
+        ...
+
+    def frames(self, names: Sequence[str], starts: NDArray[np.intp], wanted: Sequence[int]) -> Iterator[Any]:
+        """Frames of some batches, with some of the columns."""
+        ...
+
+    def take(self, names: Sequence[str], rows: NDArray[np.intp]) -> Any:
+        """Frame of some rows, given in ascending order."""
+        ...
+
+    def column(self, name: str) -> NDArray:
+        """Return the values of a column in all rows."""
+        ...
+
+    def fingerprint(self) -> list[list[Any]]:
+        """Return what must be the same for a stopped run to go on."""
+        ...
+
+
+def runs_of_rows(n_rows: int, n_columns: int, batch_rows: int | None) -> NDArray[np.intp]:
+    """First rows of batches of one size; by default it depends on the columns alone, the same on every machine.
+
+    >>> runs_of_rows(10, 3, 4).tolist()
+    [0, 4, 8, 10]
+    """
+    size = max(1, BATCH_CELLS // max(n_columns, 1)) if batch_rows is None else int(batch_rows)
+    if size < 1:
+        raise InputError(f"batch_rows={batch_rows}: a batch has one row or more.")
+    return np.append(np.arange(0, n_rows, size), n_rows)
 
 
 @dataclass(frozen=True)
@@ -50,27 +98,37 @@ class RowStream:
     def __len__(self) -> int:
         return sum(self.n_rows_of)
 
-    def batch_rows(self, n_columns: int) -> int:
-        """Rows of a batch; it depends on the number of columns alone, and so is the same on every machine."""
-        return max(1, BATCH_CELLS // max(n_columns, 1))
+    @property
+    def label(self) -> str:
+        """Name of the file or folder."""
+        return self.path.name
 
-    def batches(self, names: Sequence[str], batch_rows: int, start: int = 0) -> Iterator[Any]:
-        """Frames of batches ``start``, ``start + 1``, ..., with some of the columns."""
+    def starts(self, n_columns: int, batch_rows: int | None) -> NDArray[np.intp]:
+        """First row of every batch, and the number of rows."""
+        return runs_of_rows(len(self), n_columns, batch_rows)
+
+    def frames(self, names: Sequence[str], starts: NDArray[np.intp], wanted: Sequence[int]) -> Iterator[Any]:
+        """Frames of some batches; those that follow one another are read in one go."""
+        frames, at = None, -1
+        for batch in wanted:
+            if frames is None or batch != at:
+                frames = self._batches(names, starts, batch)
+            yield next(frames)
+            at = batch + 1
+
+    def _batches(self, names: Sequence[str], starts: NDArray[np.intp], first: int) -> Iterator[Any]:
+        """Frames of a batch and those after it."""
         import pyarrow as pa
 
-        held: list[Any] = []
-        size = 0
-        for piece in self._pieces(names, start * batch_rows):
-            while len(piece):
-                part = piece[: batch_rows - size]
-                piece = piece[len(part) :]
-                held.append(part)
-                size += len(part)
-                if size == batch_rows:
-                    yield _frame(pa.Table.from_batches(held))
-                    held, size = [], 0
-        if held:
-            yield _frame(pa.Table.from_batches(held))
+        pieces, held = self._pieces(names, int(starts[first])), None
+        for size in np.diff(starts[first:]).tolist():
+            parts: list[Any] = []
+            while size:
+                piece = next(pieces) if held is None else held
+                parts.append(piece[:size])
+                held = piece[size:] if len(piece) > size else None
+                size -= len(parts[-1])
+            yield _frame(pa.Table.from_batches(parts))
 
     def take(self, names: Sequence[str], rows: NDArray[np.intp]) -> Any:
         """Frame of some rows, given in ascending order."""
@@ -181,7 +239,7 @@ def open_rows(path: Path, *, leave_out: Collection[str] = ()) -> RowStream:
     stream = RowStream(path, files, tuple(counts), names or ())
     if not len(stream):
         raise InputError(f"{path}: there are no rows.")
-    first = next(stream.batches(stream.names, 1000))
+    first = next(stream.frames(stream.names, runs_of_rows(len(stream), 1, 1000), [0]))
     rest = [name for name in stream.names if name not in leave_out]
     index = index_column(rest, lambda name: take_column(first, name))
     if index is not None and len(rest) > 1:
