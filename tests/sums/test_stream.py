@@ -374,9 +374,9 @@ def test_errors_of_files(tmp_path):
         fit(tmp_path / "none.parquet")
     with pytest.raises(InputError, match="holds no parquet"):
         fit(tmp_path)
-    (tmp_path / "a.csv").write_text("x,y\n1,2\n")
-    with pytest.raises(InputError, match="only parquet"):
-        fit(tmp_path / "a.csv")
+    (tmp_path / "a.txt").write_text("x,y\n1,2\n")
+    with pytest.raises(InputError, match="told by the ending"):
+        fit(tmp_path / "a.txt")
     (tmp_path / "a.parquet").write_bytes(b"PAR1 nonsense")
     with pytest.raises(InputError, match="cannot be read as parquet"):
         fit(tmp_path / "a.parquet")

@@ -19,7 +19,8 @@ from knockoffs.errors import InputError, MissingPackageError, installs
 from knockoffs.sums.batch import Batch, Work, part_of
 from knockoffs.sums.tower import Part, add_up, runs
 from knockoffs.table.partitions import Partitions
-from knockoffs.table.stream import Rows, RowStream
+from knockoffs.table.rows import Rows
+from knockoffs.table.stream import RowStream
 
 AHEAD = 2  # runs of batches that are handed out for each thread of the cluster: one at work and one to come
 LARGE = "1 GiB"  # of what is sent in one go, beyond which dask warns; the targets of a run are some megabytes

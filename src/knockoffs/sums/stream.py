@@ -38,9 +38,10 @@ from knockoffs.sums.batch import Batch, Keep, StreamedDraw, Work
 from knockoffs.sums.cluster import connect, on_cluster
 from knockoffs.sums.statistic import LassoSum, ModelSum, SampleScores, settle_statistic
 from knockoffs.sums.tower import Part, Tower
-from knockoffs.table.batches import Blocks, open_blocks
+from knockoffs.table.batches import JOURNAL, Blocks, open_blocks
 from knockoffs.table.partitions import is_partitioned, open_partitions
-from knockoffs.table.stream import Rows, open_rows
+from knockoffs.table.rows import Rows
+from knockoffs.table.stream import open_rows
 from knockoffs.table.table import MIN_ROWS, Table
 from knockoffs.table.target import Target, as_target, extend_target
 
@@ -134,12 +135,13 @@ def fit_streamed(
             settled = source(table, rng=streams.fit, n_jobs=selector.n_jobs)
             starts = rows.starts(len(features), batch_rows)
             job = _Job(rows, table.names, table, y, settled, sampled, starts)
-            blocks = None
+            blocks, resumed = None, False
             if work is not None:
+                resumed = resume and (Path(work) / JOURNAL).is_file()
                 fingerprint = _fingerprint(selector, job, target, weights, streams, keep_knockoffs)
                 blocks = open_blocks(Path(work), fingerprint, suffix=".npz", resume=resume, ours=OURS)
             with connect(client, rows) as cluster:
-                how = _How(blocks, cluster, _keep(keep_knockoffs, table))
+                how = _How(blocks, cluster, _keep(keep_knockoffs, table, resumed))
                 selection = _select(selector, job, plan, seen, streams, how, said)
             if blocks is not None:
                 blocks.remove(*OURS)
@@ -380,11 +382,15 @@ def _open(path: Any, leave_out: Sequence[str]) -> Rows:
     return open_rows(Path(path), leave_out=leave_out)
 
 
-def _keep(folder: str | Path | None, table: Table) -> Keep | None:
+def _keep(folder: str | Path | None, table: Table, resumed: bool) -> Keep | None:
     """Folder for the knockoffs, made, and a few rows of the table, by which they are written."""
     if folder is None:
         return None
+    if Path(folder).is_file():
+        raise InputError(f"keep_knockoffs={str(folder)!r} is a file: name a folder.")
     Path(folder).mkdir(parents=True, exist_ok=True)
+    if any(Path(folder).iterdir()) and not resumed:
+        raise InputError(f"keep_knockoffs={str(folder)!r} is not empty: name another folder.")
     return Keep.of(Path(folder), table)
 
 

@@ -1,4 +1,4 @@
-"""Rows of parquet files, a batch at a time: one file or a folder of them, in the order of their names.
+"""Rows of files, a batch at a time: parquet, one file or a folder of them in the order of their names; or text.
 
 A batch is a run of rows by their number in the whole, whatever files and row groups they lie in, so that the same batch
 holds the same rows however often and from wherever it is read.
@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,59 +20,12 @@ from knockoffs.table.columns import Column
 from knockoffs.table.delimited import index_column, tell
 from knockoffs.table.files import file_hash, plain_numbers, take_column
 from knockoffs.table.reading import read_columns
+from knockoffs.table.rows import runs_of_rows
 from knockoffs.table.suspects import dates_from_text
 from knockoffs.table.table import refuse
+from knockoffs.table.text import TextRows, open_text
 
-BATCH_CELLS = 2**22  # of a batch: 32 MiB as floats
 DECODED = 2**14  # rows that pyarrow decodes at a time
-
-
-class Rows(Protocol):
-    """A table whose rows are read a batch at a time."""
-
-    @property
-    def label(self) -> str:
-        """What to call it in errors."""
-        ...
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
-        ...
-
-    def __len__(self) -> int: ...
-
-    def starts(self, n_columns: int, batch_rows: int | None) -> NDArray[np.intp]:
-        """First row of every batch, and the number of rows."""
-        ...
-
-    def frames(self, names: Sequence[str], starts: NDArray[np.intp], wanted: Sequence[int]) -> Iterator[Any]:
-        """Frames of some batches, with some of the columns."""
-        ...
-
-    def take(self, names: Sequence[str], rows: NDArray[np.intp]) -> Any:
-        """Frame of some rows, given in ascending order."""
-        ...
-
-    def column(self, name: str) -> NDArray:
-        """Return the values of a column in all rows."""
-        ...
-
-    def fingerprint(self) -> list[list[Any]]:
-        """Return what must be the same for a stopped run to go on."""
-        ...
-
-
-def runs_of_rows(n_rows: int, n_columns: int, batch_rows: int | None) -> NDArray[np.intp]:
-    """First rows of batches of one size; by default it depends on the columns alone, the same on every machine.
-
-    >>> runs_of_rows(10, 3, 4).tolist()
-    [0, 4, 8, 10]
-    """
-    size = max(1, BATCH_CELLS // max(n_columns, 1)) if batch_rows is None else int(batch_rows)
-    if size < 1:
-        raise InputError(f"batch_rows={batch_rows}: a batch has one row or more.")
-    return np.append(np.arange(0, n_rows, size), n_rows)
 
 
 @dataclass(frozen=True)
@@ -207,8 +160,8 @@ class _Skipped:
         return self.n
 
 
-def open_rows(path: Path, *, leave_out: Collection[str] = ()) -> RowStream:
-    """Open a parquet file, or a folder of them, without reading any rows.
+def open_rows(path: Path, *, leave_out: Collection[str] = ()) -> RowStream | TextRows:
+    """Open a parquet file, or a folder of them, without reading any rows; a csv or tsv file is read through once.
 
     Parameters
     ----------
@@ -216,6 +169,22 @@ def open_rows(path: Path, *, leave_out: Collection[str] = ()) -> RowStream:
     leave_out : collection of str
         Columns that the caller speaks of, which must be there; a column that numbers the rows is left out by itself.
     """
+    text = path.is_file() and path.suffix.lower() != ".parquet" and path.stat().st_size > 0
+    stream: Any = open_text(path) if text else _open_parquet(path)
+    if not len(stream):
+        raise InputError(f"{path}: there are no rows.")
+    first = next(stream.frames(stream.names, runs_of_rows(len(stream), 1, 1000), [0]))
+    rest = [name for name in stream.names if name not in leave_out]
+    index = index_column(rest, lambda name: take_column(first, name))
+    if index is not None and len(rest) > 1:
+        tell(f"{path}: the column {index!r} numbers the rows: left out, because it is no feature.")
+        stream = replace(stream, names=tuple(name for name in stream.names if name != index))
+    if "" in stream.names:
+        raise InputError(f"{path}: a column has no name. Name it in the header, or drop it.")
+    return stream
+
+
+def _open_parquet(path: Path) -> RowStream:
     files = parquet_files(path)
     try:
         import pyarrow as pa
@@ -236,16 +205,7 @@ def open_rows(path: Path, *, leave_out: Collection[str] = ()) -> RowStream:
                 f"{file.name} and {files[0].name} have other columns: {name_some(differ)}. Make them the same."
             )
         names = names or own
-    stream = RowStream(path, files, tuple(counts), names or ())
-    if not len(stream):
-        raise InputError(f"{path}: there are no rows.")
-    first = next(stream.frames(stream.names, runs_of_rows(len(stream), 1, 1000), [0]))
-    rest = [name for name in stream.names if name not in leave_out]
-    index = index_column(rest, lambda name: take_column(first, name))
-    if index is not None and len(rest) > 1:
-        tell(f"{path}: the column {index!r} numbers the rows: left out, because it is no feature.")
-        stream = replace(stream, names=tuple(name for name in stream.names if name != index))
-    return stream
+    return RowStream(path, files, tuple(counts), names or ())
 
 
 def parquet_files(path: Path) -> tuple[Path, ...]:
@@ -257,8 +217,6 @@ def parquet_files(path: Path) -> tuple[Path, ...]:
         return files
     if not path.is_file():
         raise InputError(f"{path}: there is no such file.")
-    if path.suffix.lower() != ".parquet":
-        raise InputError(f"{path.name}: only parquet files are read in batches. Write the table as parquet.")
     return (path,)
 
 
