@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.random import Generator
 from numpy.typing import NDArray
 
@@ -21,6 +21,7 @@ from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.importance.paths.moves import Fake
 from knockoffs.importance.scores import NamedScores, Scores, mean_of
 from knockoffs.importance.statistic import ModelScore, Scored, Statistic
+from knockoffs.machine.jobs import at_once
 from knockoffs.machine.threads import threads_by_table
 from knockoffs.progress import stage, track
 from knockoffs.sampling.pair import Pair
@@ -271,10 +272,8 @@ def draw_many(
     """Several draws, at the same time where jobs allow; knockoffs are kept of the first alone."""
     if len(streams) == 1:
         return [draw_and_score(sampler, table, target, statistic, rng=streams[0], n_jobs=n_jobs)]
-    work = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_draw)(sampler, table, target, statistic, stream, i == 0) for i, stream in enumerate(streams)
-    )
-    return list(track(work, "draws of knockoffs", total=len(streams)))
+    tasks = (delayed(_draw)(sampler, table, target, statistic, stream, i == 0) for i, stream in enumerate(streams))
+    return list(track(at_once(tasks, n_jobs), "draws of knockoffs", total=len(streams)))
 
 
 def _draw(

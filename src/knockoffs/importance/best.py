@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.importance.losses import predict_for, resolve_loss
 from knockoffs.importance.rows import draw_folds
 from knockoffs.importance.statistic import ModelScore, Scored, fit_on, weighted_rows
+from knockoffs.machine.jobs import at_once
 from knockoffs.progress import track
 from knockoffs.response.fresh import check_takes_weights, predicts_classes
 from knockoffs.sampling.pair import Pair
@@ -112,11 +113,13 @@ def choose_best(
     able = [(c, pair if c.transform is None else c.transform(pair)) for c in best.candidates]
     able = [(c, seen) for c, seen in able if c.transform is None or seen is not pair]  # else another sees the same
     jobs = [(candidate, seen, fold) for candidate, seen in able for fold in range(n_held)]
-    work = Parallel(n_jobs=n_jobs, return_as="generator")(
+    tasks = (
         delayed(_held_out_loss)(candidate, best.loss, seen, target, fold_of == fold, stream)
         for (candidate, seen, fold), stream in zip(jobs, rng.spawn(len(jobs)), strict=True)
     )
-    losses = np.array(list(track(work, "choice of the model", total=len(jobs)))).reshape(len(able), n_held)
+    losses = np.array(list(track(at_once(tasks, n_jobs), "choice of the model", total=len(jobs)))).reshape(
+        len(able), n_held
+    )
     sizes = np.bincount(fold_of, weights=target.weights)[:n_held]
     means = np.nan_to_num(losses @ sizes / sizes.sum(), nan=np.inf)
     found = {candidate.name: float(mean) for (candidate, _), mean in zip(able, means, strict=True)}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import delayed, effective_n_jobs
 from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtri
@@ -16,6 +16,7 @@ from knockoffs.features.latent.density import draw_starts, jump_rows
 from knockoffs.features.latent.gibbs import sweep_rows
 from knockoffs.features.latent.margins import Margin
 from knockoffs.features.latent.nominal import Nominal
+from knockoffs.machine.jobs import in_place
 
 JUMP_DRAWS = 2  # of each class, among which a jump chooses
 JUMP_EVERY = 10  # sweeps
@@ -103,7 +104,7 @@ def sweep(
             law.log_weights, law.means, law.precisions, law.whiteners, law.half_log_det, key, start, n_sweeps,
         )  # fmt: skip
 
-    Parallel(n_jobs=n_jobs, prefer="threads")(delayed(work)(start) for start in range(0, n, step))
+    in_place((delayed(work)(start) for start in range(0, n, step)), n_jobs)
 
 
 def jump(

@@ -241,9 +241,11 @@ class LatentSampler:
         model, X = self.model, np.asarray(X, dtype=float)
         cells = model.read(X)
         if cells.all_points:
-            L = cells.start
-            L_tilde = sample_knockoffs(model.mixture.as_network(), L, rng)
+            L_tilde = sample_knockoffs(model.mixture.as_network(), cells.start, rng)
+            del cells
+            return Pair(X, model.write(L_tilde), model.feature_of)
         else:
+            del cells  # each is as large as the table
             K, L = model.draw_hidden(X, rng, n_sweeps=self.n_sweeps, n_jobs=self.n_jobs)
             L_tilde = Gaussian(model.mixture.laws, component="K").sample(L, {"K": K}, rng)
         missing = np.isnan(X)
