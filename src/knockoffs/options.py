@@ -141,6 +141,7 @@ OPTIONS: tuple[Option, ...] = (
         False,
         "Do what the verdict advises, without a look at the target, until the knockoffs look good.",
         bool,
+        where=("selector", "select", "check"),
     ),
     # P^X
     Option(
