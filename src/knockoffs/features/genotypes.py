@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from knockoffs.errors import InputError, KnockoffWarning, name_some
 from knockoffs.features.family import FeatureModel, Prepared
 from knockoffs.features.fastphase import GenotypeModel, read_fastphase
-from knockoffs.progress import track
+from knockoffs.progress import stage, track
 from knockoffs.sampling.sampler import sample_knockoffs
 from knockoffs.table.batches import Blocks, add_mark, check_ours, open_blocks, read_mark
 from knockoffs.table.files import file_hash
@@ -100,6 +100,7 @@ def sample_knockoffs_bed(
     if is_finished(out):  # and was stopped while it cleared up
         blocks.remove(*OURS)
         return out
+    stage("drawing knockoffs of genotypes")
     jobs = effective_n_jobs(n_jobs)
     threads = {"n_jobs": jobs // len(parts)} if jobs >= 2 * len(parts) else {}  # few blocks: threads share their rows
     left = [(part, stream) for part, stream in zip(parts, streams, strict=True) if part.find(blocks) is None]
