@@ -120,6 +120,14 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("n_draws", 1, "Draws of knockoffs, joined by their e-values.", int, flag="--draws", least=1, where=PROMISED),
     Option(
+        "n_knockoffs",
+        1,
+        "Knockoffs of every feature in a draw: with m of them 1 / (m fdr) discoveries are enough, and 5 is usual. For "
+        "linear models of the target.",
+        int,
+        least=1,
+    ),
+    Option(
         "level",
         "fixed",
         "fixed; or post-hoc, which may state a larger level after looking, where nothing is found at that asked for.",
@@ -133,6 +141,7 @@ OPTIONS: tuple[Option, ...] = (
         False,
         "Do what the verdict advises, without a look at the target, until the knockoffs look good.",
         bool,
+        where=("selector", "select", "check"),
     ),
     # P^X
     Option(

@@ -94,11 +94,12 @@ def check(table: TableFile, parameters: Parameters) -> None:
     """Say what the columns hold, and whether knockoffs can be told.
 
     Could knockoffs of the table be told from it? No target is needed. With --knockoffs, of knockoffs that were made
-    elsewhere.
+    elsewhere; with --repair, after what the verdict advises was done.
 
     \b
     knockoffs check table.csv --drop y
     knockoffs check table.csv --drop y --knockoffs mine.csv
+    knockoffs check table.csv --drop y --feature-model gaussian --repair
     """
     check_feature_model(parameters["feature_model"])
     from knockoffs.commands.check import run_check

@@ -277,10 +277,12 @@ def sample_genotypes(
         out = out / f"{bed.stem}.knockoffs.bed"
     check_bed_output(bed, out, force=force)
     bound = check_options(options, ("prefix", "start", "hidden_knockoff"), "feature_model_options")
+    if parameters["groups"] == "auto":
+        raise bad_call("--groups auto is for tables: of a .bed file, name a csv file with the header column,group.")
+    groups = groups_of(parameters)
     with spoken_warnings():
-        models = fastphase_models(bed, n_jobs=jobs, **bound)
+        models = fastphase_models(bed, **bound)
     say(f"drawing knockoffs of {bed}")
-    written = sample_knockoffs_bed(
-        bed, out, models, rng=as_generator(seed), rows_at_once=rows_at_once, resume=not fresh, force=force
-    )
+    how: dict[str, Any] = {"groups": groups, "rows_at_once": rows_at_once, "n_jobs": jobs}
+    written = sample_knockoffs_bed(bed, out, models, rng=as_generator(seed), resume=not fresh, force=force, **how)
     say(f"wrote {written}, with .bim and .fam beside it")

@@ -16,6 +16,7 @@ from knockoffs.importance.statistic import ModelScore, Scored, fit_on, weighted_
 from knockoffs.machine.jobs import at_once
 from knockoffs.progress import track
 from knockoffs.response.fresh import check_takes_weights, predicts_classes
+from knockoffs.sampling.copies import Beside, Copies
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
 
@@ -84,7 +85,7 @@ class BestOf:
 
 
 def choose_best(
-    best: BestOf, pair: Pair, target: Target, *, rng: Generator, n_jobs: int | None = None
+    best: BestOf, pair: Beside, target: Target, *, rng: Generator, n_jobs: int | None = None
 ) -> tuple[ModelScore, dict[str, float]]:
     """Candidate with the smallest mean loss on held-out rows, the first of equal ones; and the losses of all.
 
@@ -92,7 +93,7 @@ def choose_best(
     ----------
     best : BestOf
         As many folds are held out in turn as give ``ROWS`` rows, or all of them: a large table needs a single one.
-    pair : Pair
+    pair : Pair or Copies
         After the random swap of columns.
     target : Target
         Numbers are put in units of their standard deviation.
@@ -136,7 +137,7 @@ def _in_deviations(y: NDArray, loss: str) -> NDArray:
 
 
 def _held_out_loss(
-    candidate: ModelScore, loss: str, pair: Pair, target: Target, held: NDArray[np.bool_], rng: Generator
+    candidate: ModelScore, loss: str, pair: Pair | Copies, target: Target, held: NDArray[np.bool_], rng: Generator
 ) -> float:
     """Mean loss on the held-out rows of a model fitted on the others."""
     model = fit_on(candidate.estimator, pair, target, np.flatnonzero(~held), rng)

@@ -18,6 +18,7 @@ from knockoffs.importance.scores import Importance, Scores, mean_of
 from knockoffs.machine.jobs import at_once
 from knockoffs.progress import track
 from knockoffs.response.fresh import check_takes_weights, fresh, predicts_classes
+from knockoffs.sampling.copies import Beside, Copies
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
 
@@ -84,7 +85,7 @@ class ModelScore:
     rows: str = "in_sample"
     n_folds: int = 5
     n_fits: int = 1
-    transform: Callable[[Pair], Pair] | None = None
+    transform: Callable[[Any], Any] | None = None
     name: str = ""
     saturates: bool = False
     notes: Mapping[str, str] = field(default_factory=dict)
@@ -154,7 +155,7 @@ def fit_and_score(
     return mean_of(scores, weights=np.array([len(job.score_rows) for job in jobs], dtype=float))
 
 
-def weighted_rows(pair: Pair, target: Target) -> tuple[Pair, Target]:
+def weighted_rows(pair: Beside, target: Target) -> tuple[Beside, Target]:
     """Without the rows of weight 0, which are not there."""
     if target.weights is None or (target.weights > 0).all():
         return pair, target
@@ -181,7 +182,7 @@ def _fit_and_score_once(statistic: ModelScore, pair: Pair, target: Target, job: 
     )
 
 
-def fit_on(estimator: object, pair: Pair, target: Target, rows: NDArray, rng: Generator) -> Any:
+def fit_on(estimator: object, pair: Pair | Copies, target: Target, rows: NDArray, rng: Generator) -> Any:
     """Fresh copy of a model, fitted on some rows of [X, X_tilde]."""
     part, y = (pair, target) if len(rows) == len(pair) else (pair.rows(rows), target.rows(rows))
     weights = {} if y.weights is None else {"sample_weight": y.weights}

@@ -43,6 +43,16 @@ class Pair:
         return len(self.X)
 
     @property
+    def parts(self) -> tuple[NDArray, ...]:
+        """X, and then X_tilde."""
+        return self.X, self.X_tilde
+
+    def of(self, parts: tuple[NDArray, ...]) -> Pair:
+        """Give other values in place of these."""
+        X, X_tilde = parts
+        return Pair(X, X_tilde, self.feature_of)
+
+    @property
     def n_columns(self) -> int:
         """Columns of X."""
         return self.X.shape[1]

@@ -101,6 +101,8 @@ def fit_streamed(
     """
     if selector.knockoffs is not None:
         raise InputError("knockoffs were brought along: they are not read in batches. Leave them out.")
+    if selector.n_knockoffs != 1:
+        raise InputError(f"n_knockoffs={selector.n_knockoffs}: a table in batches takes one knockoff of each feature.")
     rows = _open(path, [target, *([weights] if weights else []), *(selector.drop or [])])
     features = _features(rows, target, weights, selector.drop)
     values, row_weights = _columns(rows, target, weights)

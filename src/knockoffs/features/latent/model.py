@@ -33,9 +33,11 @@ from knockoffs.features.latent.margins import Margin, Steps, read_cells, write_v
 from knockoffs.features.latent.nominal import Nominal
 from knockoffs.features.latent.resampling import LatentResampler
 from knockoffs.sampling.conjugates.gaussian import Gaussian
+from knockoffs.sampling.copies import Copies
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import sample_knockoffs
+from knockoffs.sampling.several import sample_several
 from knockoffs.sampling.swap import check_features
 
 N_SWEEPS = (20, 60)  # fewest and most sweeps of a draw, where a cell is an interval; without one, the first is exact
@@ -248,9 +250,24 @@ class LatentSampler:
             del cells  # each is as large as the table
             K, L = model.draw_hidden(X, rng, n_sweeps=self.n_sweeps, n_jobs=self.n_jobs)
             L_tilde = Gaussian(model.mixture.laws, component="K").sample(L, {"K": K}, rng)
+        return Pair(self._complete(X, L), model.write(L_tilde), model.feature_of)
+
+    def sample_several(self, X: NDArray, m: int, rng: Generator) -> Copies:
+        """X, its missing cells drawn, beside m knockoffs of it."""
+        model, X = self.model, np.asarray(X, dtype=float)
+        cells = model.read(X)
+        if cells.all_points:
+            L = cells.start
+            copies = sample_several(model.mixture.as_network(), L, m, rng)
+        else:
+            K, L = model.draw_hidden(X, rng, n_sweeps=self.n_sweeps, n_jobs=self.n_jobs)
+            copies = Gaussian(model.mixture.laws, component="K").several(L, {"K": K}, m, rng)
+        return Copies((self._complete(X, L), *map(model.write, copies)), model.feature_of)
+
+    def _complete(self, X: NDArray, L: NDArray) -> NDArray:
+        """X with its missing cells filled from L."""
         missing = np.isnan(X)
-        completed = np.where(missing, model.write(L), X) if missing.any() else X
-        return Pair(completed, model.write(L_tilde), model.feature_of)
+        return np.where(missing, self.model.write(L), X) if missing.any() else X
 
 
 def latent_features(
