@@ -15,7 +15,7 @@ help:
 	@echo "make picture     draw the picture of the README"
 	@echo "make docs        the documentation site, in build/site (its own environment; no network while it builds)"
 	@echo "make lowest      the tests with the smallest versions of all dependencies"
-	@echo "make bench       measure against knockpy, hidimstat and SNPknock, each in its own environment"
+	@echo "make bench       the arena: this package and its peers, each in its own environment; writes docs/arena.md"
 
 $(VENV)/.package: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
