@@ -23,7 +23,7 @@ $(VENV)/.package: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.development: $(VENV)/.package
-	$(PIP) --editable '.[tables,plots,neural,boosting,genetics,hmm,app]' --requirement requirements-dev.txt
+	$(PIP) --editable '.[tables,plots,neural,boosting,genetics,hmm,app,dask]' --requirement requirements-dev.txt
 	@touch $@
 
 demo: $(VENV)/.package
