@@ -161,7 +161,7 @@ def _losses_of_choice(pair: Pair, data: Prepared, rng: Generator) -> dict[str, f
     return choose_best(best, pair, Target(data.y), rng=rng)[1]
 
 
-def _path_scores(model: Any, X: NDArray, X_tilde: NDArray, y: NDArray, order: NDArray) -> Arrays:
+def _path_scores(model: object, X: NDArray, X_tilde: NDArray, y: NDArray, order: NDArray) -> Arrays:
     """Swap, Permutation and their integrals by each loss; and the loss of the unmoved table, under "held_loss".
 
     Integrals are exact for trees and trapezoids on 21 points for others.
