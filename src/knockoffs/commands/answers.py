@@ -47,6 +47,7 @@ def test(table: TableFile, parameters: Parameters, out: OutFolder = None, force:
 def run_select(table: Path, parameters: Parameters, out: Path | None, force: bool) -> None:
     """Select, save and show."""
     jobs, report, paths = (parameters.pop(name) for name in ("jobs", "report", "report_paths"))
+    scheduler, keep = (parameters.pop(name) for name in ("scheduler", "keep_knockoffs"))
     if parameters["knockoffs"] is not None:
         if parameters["feature_model"] != "auto" or parameters["feature_model_options"]:
             raise bad_call("--knockoffs are used as they are: leave out --feature-model and its options.")
@@ -56,7 +57,8 @@ def run_select(table: Path, parameters: Parameters, out: Path | None, force: boo
 
     check_out(out, table, parameters, force)
     place = check_report(report, table, parameters, force, out)
-    record = run_selection(table, parameters, jobs, out=out, report=place, paths=paths)
+    batches = {"client": scheduler, "keep_knockoffs": keep}
+    record = run_selection(table, parameters, jobs, out=out, report=place, paths=paths, batches=batches)
     save(record, out)
     show(record)
 
@@ -92,11 +94,12 @@ def check(table: TableFile, parameters: Parameters) -> None:
     """Say what the columns hold, and whether knockoffs can be told.
 
     Could knockoffs of the table be told from it? No target is needed. With --knockoffs, of knockoffs that were made
-    elsewhere.
+    elsewhere; with --repair, after what the verdict advises was done.
 
     \b
     knockoffs check table.csv --drop y
     knockoffs check table.csv --drop y --knockoffs mine.csv
+    knockoffs check table.csv --drop y --feature-model gaussian --repair
     """
     check_feature_model(parameters["feature_model"])
     from knockoffs.commands.check import run_check

@@ -83,7 +83,7 @@ def check_offset(offset: int) -> int:
     return int(offset)
 
 
-def check_level(fdr: float, n_features: int, offset: int, n_draws: int = 1) -> None:
+def check_level(fdr: float, n_features: int, offset: int, n_draws: int = 1, n_knockoffs: int = 1) -> None:
     """Refuse a level at which knockoff+, or the e-values of several draws, can never select; name the smallest.
 
     >>> check_level(0.05, 10, 1)
@@ -91,8 +91,14 @@ def check_level(fdr: float, n_features: int, offset: int, n_draws: int = 1) -> N
     knockoffs.errors.InputError: fdr=0.05 can never select with 10 features: knockoff+ needs at least 1/fdr = 20
     selections. Use fdr >= 0.1; offset=0 selects, but does not hold the false discovery rate where few features matter.
     """
-    if (offset == 0 and n_draws == 1) or 1 / n_features <= fdr:
+    if (offset == 0 and n_draws == 1) or 1 / n_features <= fdr * n_knockoffs:
         return
+    if n_knockoffs > 1:
+        raise InputError(
+            f"fdr={fdr:g} can never select with {n_features} features and {n_knockoffs} knockoffs of each: at least "
+            f"1 / ({n_knockoffs} fdr) = {math.ceil(1 / (n_knockoffs * fdr) - 1e-9)} selections are needed. Use "
+            f"fdr >= {_rounded_up(1 / (n_features * n_knockoffs)):g}, or more knockoffs."
+        )
     needed = math.ceil(1 / fdr - 1e-9) if fdr > 1e-9 else f"{1 / fdr:.0e}"
     if n_draws > 1:  # no e-value exceeds n_features, so e-BH selects 1 / fdr at least, whatever the offset
         larger = f"fdr >= {_rounded_up(1 / n_features):g}, or " if n_features > 1 else ""

@@ -14,12 +14,13 @@ from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import ColumnsError, InputError
 from knockoffs.filter import check_fdr
+from knockoffs.machine.jobs import at_once
 from knockoffs.progress import track
 from knockoffs.testing.adjust import adjust_p_values
 from knockoffs.testing.distil import distil
@@ -150,11 +151,11 @@ def randomization_tests(
     options |= {"max_draws": max_draws, "enough": enough}
     streams = rng.spawn(d)
     draw = resampling(model, X, rng.spawn(1)[0])
-    work = Parallel(n_jobs=n_jobs, return_as="generator")(
+    tasks = (
         delayed(p_value_of)(draw, j, X, y, rng=stream, nominal=j in nominal, **options)
         for j, stream in enumerate(streams)
     )
-    answers = list(track(work, "tests of features", total=d))
+    answers = list(track(at_once(tasks, n_jobs), "tests of features", total=d))
     p_values = np.array([p for p, _, _ in answers])
     q_values = adjust_p_values(p_values, adjustment)
     used = sorted({how for _, _, how in answers})
