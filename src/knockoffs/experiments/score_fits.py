@@ -14,6 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.defaults import BEST_OF, choose
+from knockoffs.draws import score_swapped
 from knockoffs.errors import KnockoffWarning
 from knockoffs.experiments.repetitions import AT_ONE, LAMS, Prepared, join_repetitions, split_by_repetition
 from knockoffs.experiments.runner import Arrays, Context, fingerprint
@@ -21,7 +22,6 @@ from knockoffs.experiments.score_settings import MODELS, Config, Setting, prepar
 from knockoffs.importance.best import BestOf, choose_best
 from knockoffs.importance.rows import draw_folds
 from knockoffs.importance.scores import NamedScores
-from knockoffs.procedure import score_swapped
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
 
