@@ -289,7 +289,10 @@ class Flat(Fixed):
     slope = 0.001
 
 
-def race(y, X, *, flexible="", candidates=(("flat", Flat()), ("steep", Steep()))):
+TWO = (("flat", Flat()), ("steep", Steep()))
+
+
+def race(y, X, *, flexible="", candidates=TWO):
     made = tuple(candidate(name, model) for name, model in candidates)
     for _, model in candidates:
         type(model).fits = ()

@@ -140,7 +140,7 @@ def choose_best(
             for (candidate, seen, fold), stream in zip(jobs, rng.spawn(len(jobs)), strict=True)
         )
         found = list(track(at_once(tasks, n_jobs), "choice of the model", total=len(jobs)))
-        return np.stack([np.concatenate(found[i : i + len(folds)]) for i in range(0, len(found), len(folds))])
+        return np.stack([np.concatenate(found[at : at + len(folds)]) for at in range(0, len(found), len(folds))])
 
     folds = list(range(n_held))
     losses = held_out(range(len(able)), folds)
