@@ -135,7 +135,7 @@ def jump(
         jump_rows(moved, classes_of, *some, offset, first, law.log_weights, means, F, key, begin, n_draws)
         L[rows, order] = moved
 
-    Parallel(n_jobs=n_jobs, prefer="threads")(delayed(work)(begin) for begin in range(0, n, step))
+    in_place((delayed(work)(begin) for begin in range(0, n, step)), n_jobs)
 
 
 def points_first(cells: Cells, layout: Layout) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
