@@ -29,6 +29,13 @@ def log(text: str) -> None:
     print(f"{time.monotonic() - START:7.1f} s  {text}", flush=True)
 
 
+def peak() -> float:
+    """GiB that this process has held at most."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
 def select(folder: Path, client: Client | None, sample_rows: int) -> np.ndarray:
     selector = KnockoffSelector(random_state=0, estimator="lasso")
     wall, cpu = time.monotonic(), time.process_time()
@@ -72,7 +79,8 @@ def main() -> None:
             if n_workers == given.workers[-1]:
                 with_a_death(client, -(-n_batches // 8))
             W = select(given.folder, client, given.sample_rows)
-            log(f"workers at the end: processes {sorted(client.run(os.getpid).values())}")
+            pids, peaks = sorted(client.run(os.getpid).values()), client.run(peak).values()
+            log(f"workers at the end: processes {pids}, the largest peak {max(peaks):.2f} GiB")
         same = "the same to the last bit" if np.array_equal(W, expected) else f"off by {np.abs(W - expected).max():.1e}"
         log(f"{len(W)} statistics W: {same}")
 
