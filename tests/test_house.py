@@ -155,10 +155,12 @@ def test_one_fit_checks_everything_once(options, once, of_each):
     assert set(checks) >= once
 
 
-def test_a_fit_holds_at_most_eight_times_the_table():
+def test_a_fit_holds_at_most_six_times_the_table():
+    """The verdict takes thirty times its 5,000 rows, whatever the table: less than this from 40,000 rows on."""
+    n = 40_000
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((20_000, 60)) + 0.5 * rng.standard_normal((20_000, 1))
-    y = 0.2 * X[:, :15].sum(axis=1) + rng.standard_normal(20_000)
+    X = rng.standard_normal((n, 60)) + 0.5 * rng.standard_normal((n, 1))
+    y = 0.2 * X[:, :15].sum(axis=1) + rng.standard_normal(n)
     selector = knockoffs.KnockoffSelector(feature_model="gaussian", estimator="lasso", random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -169,4 +171,4 @@ def test_a_fit_holds_at_most_eight_times_the_table():
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
-    assert peak <= 8 * X.nbytes
+    assert peak <= 6 * X.nbytes, f"{peak / X.nbytes:.1f}"

@@ -40,6 +40,7 @@ from knockoffs.seeds import as_generator
 from knockoffs.selection import Selection
 from knockoffs.table.left_out import names_of, without_columns
 from knockoffs.table.memory import check_memory
+from knockoffs.table.partitions import is_partitioned
 from knockoffs.table.table import MIN_ROWS, Table
 from knockoffs.table.target import Target, as_target
 from knockoffs.validity.repair import repair
@@ -249,6 +250,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
             if name != "sample_weight":
                 raise unknown_option("fit parameter", name, ["sample_weight"])
         check_arguments(self.get_params(deep=False))
+        if is_partitioned(X):
+            raise InputError("X is a dask DataFrame: use knockoffs.fit_streamed(selector, X, name of the target).")
         source = self._source()
         table, notes = read_features(
             source,

@@ -19,7 +19,9 @@ from knockoffs.table.target import Target, as_target, extend_target
 
 
 def open_table(path: Any, leave_out: Sequence[str]) -> Rows:
-    """Rows of a file, a folder or a dask DataFrame."""
+    """Rows of a file, a folder or a dask DataFrame; or such as have been opened."""
+    if hasattr(path, "frames") and hasattr(path, "starts"):
+        return path
     if is_partitioned(path):
         return open_partitions(path)
     return open_rows(Path(path), leave_out=leave_out)
