@@ -358,11 +358,16 @@ def test_features_are_tested_by_draws_given_the_others():
     assert "p-values" in found.explain()
 
 
-def test_a_p_x_without_conditionals_and_features_of_several_columns_are_not_tested():
+def test_a_p_x_without_conditionals_is_not_tested_and_features_of_several_columns_are_where_it_can_draw_them():
     X, y = strong_data()
     with pytest.raises(InputError, match="cannot draw a feature given all the others"):
         select_by_tests(X, y, knockoffs=knockoff_source(fit_gaussian(X).as_network()), rng=np.random.default_rng(0))
     source = knockoff_source("gaussian")
     table = source.read(X).with_groups(np.repeat(np.arange(4), 2))
-    with pytest.raises(InputError, match="conditional tests are of single columns"):
-        select_by_tests(table, y, knockoffs=source, rng=np.random.default_rng(0))
+    found = select_by_tests(table, y, knockoffs=source, estimator="lasso", rng=np.random.default_rng(0))
+    assert found.p_values.shape == (4,) and found.selected[:2].all() and len(found.feature_names) == 4
+    law = fit_naive_bayes((X > 0).astype(int), n_classes=2, rng=np.random.default_rng(0))
+    coded = knockoff_source(law)
+    table = coded.read((X > 0).astype(int)).with_groups(np.repeat(np.arange(4), 2))
+    with pytest.raises(InputError, match="cannot draw a group of columns given all the others"):
+        select_by_tests(table, y, knockoffs=coded, rng=np.random.default_rng(0))

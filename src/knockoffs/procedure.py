@@ -210,8 +210,6 @@ def run_tests(
     law: Any = settled.model
     if not hasattr(law, "conditional"):
         raise InputError("this P^X cannot draw a feature given all the others: use method='knockoffs'.")
-    if table.grouped:
-        raise InputError("conditional tests are of single columns: leave out groups, or use method='knockoffs'.")
     pair = settled.sampler.sample(table.X, streams.draws(1)[0])  # which also fills the missing cells
     rows = np.arange(len(table)) if target.observed is None else np.flatnonzero(target.observed)
     said: dict[str, str] = {}
@@ -227,7 +225,8 @@ def run_tests(
         fdr=fdr,
         rng=streams.test,
         n_jobs=n_jobs,
-        names=table.names,
+        names=table.feature_names,
+        feature_of=table.feature_of,
         nominal=[j for j, kind in enumerate(table.kinds) if kind == "nominal"],
         response_model=estimator,
         encode=partial(_encode_without, table.columns),
@@ -247,9 +246,9 @@ def run_tests(
     )
 
 
-def _encode_without(columns: Sequence[Column], rest: NDArray, j: int) -> NDArray:
-    """Columns other than j for a model of y."""
-    return design([column for i, column in enumerate(columns) if i != j])(rest)
+def _encode_without(columns: Sequence[Column], rest: NDArray, own: NDArray[np.intp]) -> NDArray:
+    """Columns other than its own for a model of y."""
+    return design([column for i, column in enumerate(columns) if i not in own])(rest)
 
 
 @dataclass(frozen=True)
