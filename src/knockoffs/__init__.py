@@ -60,6 +60,8 @@ _PUBLIC = {
     "check_definition": "sampling.definition",
     "swap": "sampling.swap",
     "sample_knockoffs_bed": "features.genotypes",
+    "read_vcf": "table.vcf",
+    "vcf_to_bed": "table.vcf",
     "verdict": "validity.verdict",
     "Verdict": "validity.verdict",
     # models of y

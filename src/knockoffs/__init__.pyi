@@ -79,6 +79,8 @@ from knockoffs.table.table import read_table as read_table
 from knockoffs.table.table import Table as Table
 from knockoffs.table.target import as_target as as_target
 from knockoffs.table.target import Target as Target
+from knockoffs.table.vcf import read_vcf as read_vcf
+from knockoffs.table.vcf import vcf_to_bed as vcf_to_bed
 from knockoffs.testing.conditional import conditional_tests as conditional_tests
 from knockoffs.validity.verdict import verdict as verdict
 from knockoffs.validity.verdict import Verdict as Verdict

@@ -61,6 +61,7 @@ def choose(
     n_fits: int = 1,
     n_columns: int | None = None,
     grouped: bool = False,
+    n_knockoffs: int = 1,
 ) -> Choice:
     """Statistic by a model of y and its score, with defaults by task where nothing was asked for.
 
@@ -82,6 +83,8 @@ def choose(
         Columns of the table, where there are so many that boosting is no candidate.
     grouped : bool
         Whether features are groups of columns: then ridge regression is a candidate for a number too.
+    n_knockoffs : int
+        Knockoffs of every feature: several take linear models, and boosting is no candidate.
     """
     notes: dict[str, str] = {}
     name = _name_of(estimator)
@@ -98,15 +101,31 @@ def choose(
         y = target.values if target.weights is None else target.values[target.weights > 0]
         alone = _why_lasso_alone(y, task, score, asked, n_columns or 0)
         if alone is None:
-            names = BEST_OF_GROUPS if grouped and task == "regression" else BEST_OF
+            names: tuple[str, ...] = BEST_OF_GROUPS if grouped and task == "regression" else BEST_OF
+            names = names if n_knockoffs == 1 else tuple(name for name in names if name != "boosting")
             lasso, *others = (_model_score(name, task, {}, **options) for name in names)
             on_scores = replace(lasso, transform=normal_scores, name=f"{lasso.name} on normal scores")
-            favoured = names[-1] if names is BEST_OF_GROUPS else ""
-            return Choice(BestOf((lasso, *others, on_scores), default_loss(task, lasso.estimator), favoured), notes)
+            favoured = names[-1] if names[-1] == BEST_OF_GROUPS[-1] else ""
+            best = BestOf((lasso, *others, on_scores), default_loss(task, lasso.estimator), favoured)
+            return Choice(best if n_knockoffs == 1 else _of_several(best, asked, n_knockoffs), notes)
         notes["estimator"] = f"estimator='lasso', because {alone}"
         estimator = "lasso"
-    statistic = _model_score(estimator, task, notes, **options)
+    statistic: Any = _model_score(estimator, task, notes, **options)
+    if n_knockoffs > 1:
+        statistic = _of_several(statistic, asked, n_knockoffs)
     return Choice(statistic, statistic.notes)
+
+
+def _of_several(statistic: ModelScore | BestOf, asked: str, n_knockoffs: int) -> ModelScore | BestOf:
+    """Statistic for several knockoffs of a feature: of linear models, by their contributions unless told otherwise."""
+    from knockoffs.importance.several import by_contribution, check_linear
+
+    check_linear(statistic, n_knockoffs)
+    if asked:
+        return statistic
+    if isinstance(statistic, BestOf):
+        return replace(statistic, candidates=tuple(map(by_contribution, statistic.candidates)))
+    return by_contribution(statistic)
 
 
 def _score_asked_for(importance: object) -> tuple[Score | None, str]:
@@ -215,7 +234,14 @@ def _check_loss(score: Score, asked: str, loss: object, task: str) -> None:
 
 
 def choose_method(
-    asked: Mapping[str, Any], table: Table, target: Target, *, fdr: float, offset: int, n_draws: int
+    asked: Mapping[str, Any],
+    table: Table,
+    target: Target,
+    *,
+    fdr: float,
+    offset: int,
+    n_draws: int,
+    n_knockoffs: int = 1,
 ) -> tuple[str, dict[str, str]]:
     """How features are selected: by tests where features are few for knockoffs at this level, and P^X allows it.
 
@@ -223,7 +249,7 @@ def choose_method(
     ----------
     asked : mapping
         Parameters of the selector.
-    table, target, fdr, offset, n_draws
+    table, target, fdr, offset, n_draws, n_knockoffs
         As they were read and checked.
 
     Returns
@@ -237,14 +263,15 @@ def choose_method(
     if method == "conditional_test" and target.weights is not None:
         raise InputError("sample_weight: conditional tests take no weights. Leave them out, or method='knockoffs'.")
     if method == "auto":
-        if d * fdr < FEW_DISCOVERIES and offset == 1 and n_draws == 1 and _can_test(asked, table, target):
+        one = n_draws == n_knockoffs == 1
+        if d * fdr < FEW_DISCOVERIES and offset == 1 and one and _can_test(asked, table, target):
             needed = int(np.ceil(1 / fdr - 1e-9))
             few = f"knockoffs select {needed} features or more at {fdr:g}, or none, and there are {d}"
             return "conditional_test", {"method": f"method='conditional_test', because {few}"}
         method = "knockoffs"
     if method == "knockoffs" and key_of(asked["level"]) == "fixed":
         try:
-            check_level(fdr, d, offset, n_draws)
+            check_level(fdr, d, offset, n_draws, n_knockoffs)
         except InputError as error:
             if asked["fdr"] is not None:
                 raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -32,11 +31,11 @@ from knockoffs.features import FAMILIES, family_of
 from knockoffs.features.source import Brought, KnockoffSource, fills_cells, knockoff_source, read_features
 from knockoffs.filter import RULES, check_fdr, check_offset
 from knockoffs.filter.evidence import WAYS
-from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.options import check_arguments
-from knockoffs.procedure import Promise, Rule, check_antisymmetric, run_tests, select_from
+from knockoffs.procedure import Promise, Rule, check_antisymmetric, check_several, run_tests, select_from
 from knockoffs.progress import showing
 from knockoffs.registry import find, key_of
+from knockoffs.report.shown import Shown
 from knockoffs.seeds import as_generator
 from knockoffs.selection import Selection
 from knockoffs.table.left_out import names_of, without_columns
@@ -57,7 +56,7 @@ class Plan:
     notes: dict[str, str]
 
 
-class KnockoffSelector(SelectorMixin, BaseEstimator):
+class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
     """Select the features that matter given all the others, with the false discovery rate held at the level asked for.
 
     Two slots: ``feature_model`` is P^X, on which the guarantee rests; ``estimator`` is the model of y, about which
@@ -108,6 +107,11 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         smallest number of discoveries; "auto" takes it where a table has fewer than 2 / fdr features.
     n_draws : int
         Draws of knockoffs, joined by their e-values: the answer depends less on the seed.
+    n_knockoffs : int
+        Knockoffs of every feature in a draw, all of which it must beat: with m of them 1 / (m fdr) discoveries are
+        enough, where one asks for 1 / fdr. For levels that few discoveries cannot reach, few features and groups; 5 is
+        usual. They lie nearer to the feature than a single one. For a linear ``estimator`` and P^X "auto", "gaussian",
+        "mixture", "naive_bayes", a covariance, or any network whose hidden nodes stay.
     level : {"fixed", "post_hoc"}
         "post_hoc" chooses the level after looking: where nothing is found at ``fdr``, the smallest that finds
         something is stated. The promise is then E[FDP / stated level] <= 1.
@@ -189,6 +193,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         dependent: str = "refuse",
         method: str = "auto",
         n_draws: int = 1,
+        n_knockoffs: int = 1,
         level: str = "fixed",
         verdict: bool = True,
         repair: bool = False,
@@ -216,6 +221,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.dependent = dependent
         self.method = method
         self.n_draws = n_draws
+        self.n_knockoffs = n_knockoffs
         self.level = level
         self.verdict = verdict
         self.repair = repair
@@ -255,7 +261,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         task = task_for(self.task, self.estimator)
         target = as_target(y, table, task=task, weights=fit_params.get("sample_weight"), min_rows=MIN_ROWS)
         remedy = "write the table as parquet and use knockoffs.fit_streamed, or take fewer rows."
-        check_memory(len(table), len(table.columns), remedy)
+        n_knockoffs = _count(self.n_knockoffs, "n_knockoffs", 1)
+        check_memory(len(table), len(table.columns) * (n_knockoffs + 1) // 2, remedy)
         generator = as_generator(self.random_state)
         table, source = self._repaired(table, source, generator)
         plan = self._plan(table, target, notes)
@@ -292,6 +299,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
 
     def _plan(self, table: Table, target: Target, notes: Mapping[str, str]) -> Plan:
         """Settle what was not asked for, and check the rest, before the work."""
+        n_knockoffs = _count(self.n_knockoffs, "n_knockoffs", 1)
         offset, fdr = check_offset(self.offset), check_fdr(DEFAULT_FDR if self.fdr is None else self.fdr)
         choice = choose(
             target,
@@ -303,16 +311,21 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             n_fits=_count(self.n_fits, "n_fits", 1),
             n_columns=len(table.columns),
             grouped=table.grouped,
+            n_knockoffs=n_knockoffs,
         )
         rule = self.rule if callable(self.rule) else find(RULES, "rule", str(self.rule))
         n_draws = _count(self.n_draws, "n_draws", 1)
         find(dict.fromkeys(WAYS), "level", str(self.level))
         find(dict.fromkeys(IF_EMPTY), "if_empty", str(self.if_empty))
         asked = self.get_params(deep=False)
-        method, why = choose_method(asked, table, target, fdr=fdr, offset=offset, n_draws=n_draws)
+        counts = {"n_draws": n_draws, "n_knockoffs": n_knockoffs}
+        method, why = choose_method(asked, table, target, fdr=fdr, offset=offset, **counts)
+        promise = Promise(fdr, offset, n_draws, key_of(self.level), n_knockoffs)
         if method == "knockoffs":
             check_antisymmetric(rule)
-        promise = Promise(fdr, offset, n_draws, key_of(self.level))
+            check_several(promise, rule)
+        elif n_knockoffs > 1:
+            raise InputError(f"n_knockoffs={n_knockoffs}: conditional tests draw none. Use method='knockoffs'.")
         return Plan(choice, method, rule, promise, {"task": target.note, **why, **notes})
 
     def _keep(self, selection: Selection, table: Table, target: Target, names: Sequence[str]) -> Self:
@@ -351,83 +364,6 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
                 warnings.filterwarnings("ignore", "No features were selected", UserWarning)  # it was asked for
                 return super().transform(X)
         return super().transform(X)
-
-    def explain(self) -> str:
-        """Say in one paragraph what was selected and what it means, or why nothing was and what would help."""
-        check_is_fitted(self)
-        return self.selection_.explain()
-
-    # ---- to look at and to send ---------------------------------------------------------------------------------
-
-    def plot(self, ax: object = None) -> Any:
-        """Draw W of the features with the largest |W|, and the threshold; returns the axes (matplotlib)."""
-        from knockoffs.plots.features import plot_features
-
-        check_is_fitted(self)
-        return plot_features(self.selection_, ax=ax)
-
-    def plot_paths(self, features: Sequence[str] | None = None, *, ax: Any = None, **options: Any) -> Any:
-        """Draw W along lambda, for some features by name; the model of y is fitted again, P^X and knockoffs are not."""
-        from knockoffs.plots.paths import plot_paths
-
-        check_is_fitted(self)
-        return plot_paths(self.lambda_path(**options), self.selection_, features=features, ax=ax)
-
-    def plot_knockoffs(self, column: str, ax: object = None) -> Any:
-        """Draw a column beside its knockoff: their margins, and their links to the columns nearest to it."""
-        from knockoffs.plots.knockoffs import plot_knockoffs
-
-        check_is_fitted(self)
-        return plot_knockoffs(self.selection_, self.table_, column, ax=ax)
-
-    def plot_stability(self, ax: object = None) -> Any:
-        """Draw how often the features are selected over the draws, with their e-values."""
-        from knockoffs.plots.stability import plot_stability
-
-        check_is_fitted(self)
-        return plot_stability(self.selection_, ax=ax)
-
-    def plot_verdict(self, ax: object = None) -> Any:
-        """Draw the checks of the knockoffs with their p-values, and the columns that are worst."""
-        from knockoffs.plots.verdict import plot_verdict
-
-        check_is_fitted(self)
-        return plot_verdict(self.selection_, ax=ax)
-
-    def lambda_path(self, lams: Any = None, *, fake: str = "swapped") -> LambdaPath:
-        """W of every feature along lambda, for the knockoffs of the (first) draw; at 1 it is that of the score Swap."""
-        from knockoffs.plots.paths import follow_selector
-
-        check_is_fitted(self)
-        with showing(bool(self.verbose)):
-            return follow_selector(self, lams, fake)
-
-    def report(self, path: str | os.PathLike[str], *, paths: bool = False, force: bool = False) -> None:
-        """Write the answer as a page, one file that opens in any browser without a network.
-
-        Parameters
-        ----------
-        path : str or path
-            Ends in .html. An earlier report is replaced; another file only with ``force``.
-        paths : bool
-            Whether lambda paths are followed for it, which fits the model of y again.
-        force : bool
-        """
-        from knockoffs.report.provenance import python_of
-        from knockoffs.report.write import check_report_place, facts_of, write_report
-
-        check_is_fitted(self)
-        check_report_place(path, force=force)
-        followed = self.lambda_path() if paths else None
-        write_report(facts_of(self, python=python_of(self), path=followed), path, force=force)
-
-    def _html_repr(self) -> str:
-        """Return what a notebook shows: the answer of a fitted selector, else its parameters, as scikit-learn does."""
-        from sklearn.utils import estimator_html_repr
-
-        from knockoffs.report.notebook import answer_html
-
-        return answer_html(self.selection_) if hasattr(self, "selection_") else estimator_html_repr(self)
 
     def _source(self) -> KnockoffSource:
         if self.knockoffs is not None:

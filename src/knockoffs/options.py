@@ -120,6 +120,14 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("n_draws", 1, "Draws of knockoffs, joined by their e-values.", int, flag="--draws", least=1, where=PROMISED),
     Option(
+        "n_knockoffs",
+        1,
+        "Knockoffs of every feature in a draw: with m of them 1 / (m fdr) discoveries are enough, and 5 is usual. For "
+        "linear models of the target.",
+        int,
+        least=1,
+    ),
+    Option(
         "level",
         "fixed",
         "fixed; or post-hoc, which may state a larger level after looking, where nothing is found at that asked for.",
@@ -133,6 +141,7 @@ OPTIONS: tuple[Option, ...] = (
         False,
         "Do what the verdict advises, without a look at the target, until the knockoffs look good.",
         bool,
+        where=("selector", "select", "check"),
     ),
     # P^X
     Option(
@@ -229,7 +238,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "stream",
         "auto",
-        "Read the table in batches of rows: auto (where it would not fit into memory), always or never. Parquet only.",
+        "Read the table in batches of rows: auto (where it would not fit into memory), always or never.",
         known=_names("table.memory:STREAM"),
         where=("select",),
     ),
@@ -239,6 +248,20 @@ OPTIONS: tuple[Option, ...] = (
         "Of a table in batches: rows, drawn at random, on which P^X is fitted; by default at most 100,000.",
         int,
         least=5,
+        where=("select",),
+    ),
+    Option(
+        "scheduler",
+        None,
+        "Of a table in batches: address of a dask scheduler, whose workers do the work; the answer is the same.",
+        metavar="ADDRESS",
+        where=("select",),
+    ),
+    Option(
+        "keep_knockoffs",
+        None,
+        "Of a table in batches: folder for the knockoffs of all rows, as parquet.",
+        metavar="FOLDER",
         where=("select",),
     ),
     Option(
@@ -275,7 +298,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("verbose", False, "Show progress, as the commands always do.", bool, where=("selector",)),
 )
 NAMES_ONLY = ("rows", "task", "method", "level")  # no object stands for these
-NOT_RECORDED = ("report", "report_paths", "jobs")  # the answer does not depend on them
+NOT_RECORDED = ("report", "report_paths", "jobs", "scheduler", "keep_knockoffs")  # the answer does not depend on them
 
 
 def check_arguments(given: Mapping[str, Any]) -> None:

@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
 from knockoffs.features.source import KnockoffSource, Settled
 from knockoffs.filter import check_fdr, check_offset, difference, filter_statistics
-from knockoffs.filter.evidence import combine_draws
+from knockoffs.filter.evidence import check_draws, join_draws
+from knockoffs.filter.several import filter_several, several_statistics
 from knockoffs.importance.best import BestOf
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.importance.paths.moves import Fake
 from knockoffs.importance.scores import NamedScores, Scores, mean_of
+from knockoffs.importance.several import score_copies
 from knockoffs.importance.statistic import ModelScore, Scored, Statistic
+from knockoffs.machine.jobs import at_once
 from knockoffs.machine.threads import threads_by_table
 from knockoffs.progress import stage, track
+from knockoffs.sampling.copies import Copies
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler
+from knockoffs.sampling.several import draw_copies
 from knockoffs.selection import Selection
 from knockoffs.table.columns import Column, design
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target, as_target
-from knockoffs.testing.conditional import conditional_tests
+from knockoffs.testing.conditional import randomization_tests
 from knockoffs.validity.verdict import Verdict
 from knockoffs.validity.verdict import verdict as give_verdict
 
@@ -50,6 +55,7 @@ def select_features(
     fdr: float = 0.1,
     offset: int = 1,
     n_draws: int = 1,
+    n_knockoffs: int = 1,
     level: str = "fixed",
     verdict: bool = False,
     notes: Mapping[str, str] | None = None,
@@ -75,6 +81,8 @@ def select_features(
         1 is knockoff+, which controls the FDR.
     n_draws : int
         Draws of knockoffs, joined by their e-values.
+    n_knockoffs : int
+        Knockoffs of every feature at once, of which it must beat all: one, or several where P^X has them.
     level : {"fixed", "post_hoc"}
         "post_hoc" chooses the level after looking, and states it.
     verdict : bool
@@ -89,8 +97,9 @@ def select_features(
     -------
     Selection
     """
-    promise = Promise(check_fdr(fdr), check_offset(offset), n_draws, level)
+    promise = Promise(check_fdr(fdr), check_offset(offset), n_draws, level, n_knockoffs)
     check_antisymmetric(rule)
+    check_several(promise, rule)
     table = knockoffs.read(X)
     rest: dict[str, Any] = {"verdict": verdict, "notes": notes, "rng": rng, "n_jobs": n_jobs}
     return select_from(
@@ -100,12 +109,16 @@ def select_features(
 
 @dataclass(frozen=True)
 class Promise:
-    """The level to hold and how: the offset of the threshold, the draws that are joined, fixed or chosen later."""
+    """The level to hold and how: the offset of the threshold, the draws that are joined, fixed or chosen later.
+
+    ``n_knockoffs`` is how many of them a feature is compared with in a draw.
+    """
 
     fdr: float = 0.1
     offset: int = 1
     n_draws: int = 1
     level: str = "fixed"
+    n_knockoffs: int = 1
 
 
 @threads_by_table
@@ -125,8 +138,12 @@ def select_from(
     """Select as ``select_features`` does, from what its source has read: nothing is checked again in here."""
     fdr, offset = promise.fdr, promise.offset
     settled, streams = settle(table, knockoffs, rng, n_jobs)
-    draws = draw_many(settled.sampler, table, target, statistic, streams.draws(promise.n_draws), n_jobs)
-    W = np.stack([rule(draw.scores.Z, draw.scores.Z_tilde) for draw in draws])
+    if promise.n_knockoffs > 1:
+        draw = draw_several(settled.sampler, table, target, statistic, promise.n_knockoffs, streams, n_jobs)
+        draws, W = [draw], several_statistics(draw.several)[None]
+    else:
+        draws = draw_many(settled.sampler, table, target, statistic, streams.draws(promise.n_draws), n_jobs)
+        W = np.stack([rule(draw.scores.Z, draw.scores.Z_tilde) for draw in draws])
     common = dict(
         feature_names=table.feature_names,
         fdr=fdr,
@@ -136,6 +153,7 @@ def select_from(
         feature_model=settled.model,
         scores=mean_of([draw.scores for draw in draws]),
         draws=W,
+        n_knockoffs=promise.n_knockoffs,
         verdict=judge(draws[0].pair, table, streams.verdict, n_jobs) if verdict else None,
         notes={**(notes or {}), **settled.notes, **draws[0].notes},
     )
@@ -144,9 +162,12 @@ def select_from(
 
 def decide(W: NDArray, promise: Promise) -> dict[str, Any]:
     """Fields of a Selection that W, shape (n_draws, n_features), decides: by one draw, or by e-values of several."""
+    if promise.n_knockoffs > 1:
+        return {"W": W[0], **vars(filter_several(W[0], promise.n_knockoffs, promise.fdr, promise.offset))}
+    check_draws(W)
     if len(W) == 1 and promise.level == "fixed":
         return {"W": W[0], **vars(filter_statistics(W[0], promise.fdr, promise.offset))}
-    joined = combine_draws(W, promise.fdr, how=promise.level, offset=promise.offset)
+    joined = join_draws(W, promise.fdr, promise.level, promise.offset)
     return {"W": W.mean(axis=0), "evidence": joined, "q_values": joined.levels, "selected": joined.selected}
 
 
@@ -203,7 +224,7 @@ def run_tests(
         some = np.sort(streams.test.choice(len(rows), MOST_TESTED, replace=False))
         rows, target = rows[some], target.rows(some)
         said["rows"] = f"{MOST_TESTED:,} of the rows, drawn at random, are tested: more would take too long"
-    tested = conditional_tests(
+    tested = randomization_tests(
         law,
         pair.X[rows],
         target.values,
@@ -269,10 +290,8 @@ def draw_many(
     """Several draws, at the same time where jobs allow; knockoffs are kept of the first alone."""
     if len(streams) == 1:
         return [draw_and_score(sampler, table, target, statistic, rng=streams[0], n_jobs=n_jobs)]
-    work = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_draw)(sampler, table, target, statistic, stream, i == 0) for i, stream in enumerate(streams)
-    )
-    return list(track(work, "draws of knockoffs", total=len(streams)))
+    tasks = (delayed(_draw)(sampler, table, target, statistic, stream, i == 0) for i, stream in enumerate(streams))
+    return list(track(at_once(tasks, n_jobs), "draws of knockoffs", total=len(streams)))
 
 
 def _draw(
@@ -299,6 +318,23 @@ def check_antisymmetric(rule: Rule) -> None:
             "rule is not antisymmetric: rule(Z_tilde, Z) must be -rule(Z, Z_tilde), one number for each feature, or "
             "null features are not fair coins and the false discovery rate is not held."
         )
+
+
+def check_several(promise: Promise, rule: Rule) -> None:
+    """Refuse what several knockoffs of a feature do not go together with."""
+    m = promise.n_knockoffs
+    if m == 1:
+        return
+    for said, other in (
+        (f"n_draws={promise.n_draws}", promise.n_draws > 1),
+        (f"level={promise.level!r}", promise.level != "fixed"),
+        ("another rule", rule is not difference),
+    ):
+        if other:
+            raise InputError(
+                f"n_knockoffs={m} and {said}: a feature that is compared with several knockoffs at once has W = the "
+                "largest score less the median of the others, one draw, and a level fixed beforehand. Leave one out."
+            )
 
 
 @threads_by_table
@@ -329,12 +365,17 @@ def follow_lambda(
 
 @dataclass(frozen=True)
 class Draw:
-    """One draw of knockoffs, and what the statistic said of it."""
+    """One draw of knockoffs, and what the statistic said of it.
+
+    Of several knockoffs a feature ``pair`` holds the first, ``scores`` the largest score of any as Z_tilde, and
+    ``several`` the scores of all, shape (m + 1, n_features).
+    """
 
     pair: Pair
     scores: Scores
     notes: Mapping[str, str]
     used: ModelScore | None
+    several: NDArray = field(default_factory=lambda: np.empty((0, 0)))
 
 
 def draw_and_score(
@@ -359,13 +400,44 @@ def draw_and_score(
     return Draw(pair, scored.scores, scored.notes, scored.used)
 
 
+def draw_several(
+    sampler: KnockoffSampler,
+    table: Table,
+    target: Target,
+    statistic: Statistic,
+    m: int,
+    streams: Streams,
+    n_jobs: int | None = None,
+) -> Draw:
+    """Draw m knockoffs of every feature, let them change places with it at random, and score all of them."""
+    if not isinstance(statistic, ModelScore | BestOf):
+        raise InputError(f"n_knockoffs={m}: a statistic of one's own compares a feature with one knockoff.")
+    draw_stream, swap_stream, score_stream = streams.draws(1)[0].spawn(3)
+    stage("drawing knockoffs")
+    drawn = draw_copies(sampler, table.X, m, draw_stream)
+    copies = Copies(drawn.parts, check_swaps(drawn.feature_of, table.feature_of))
+    seen = copies.rows(target.known_rows).map(design(table.columns, table.feature_of))
+    stage("scoring features and knockoffs")
+    place = random_places(m, copies.n_features, swap_stream)
+    found, notes, used = score_copies(statistic, seen.permute(place), target, rng=score_stream, n_jobs=n_jobs)
+    Z = np.empty_like(found)
+    np.put_along_axis(Z, place, found, axis=0)  # every score back to the copy it is of
+    Z[:, seen.copied] = Z.mean(axis=0)[seen.copied]  # rounding may tell columns by where they stand
+    return Draw(copies.first, Scores(Z[0], Z[1:].max(axis=0)), notes, used, Z)
+
+
+def random_places(m: int, n_features: int, rng: Generator) -> NDArray[np.intp]:
+    """Random order of each feature and its m knockoffs, shape (m + 1, n_features)."""
+    return rng.permuted(np.tile(np.arange(m + 1), (n_features, 1)), axis=1).T
+
+
 def score_swapped(
     pairs: Sequence[Pair], score: Callable[[list[Pair]], Sequence[Swappable]], rngs: Sequence[Generator]
 ) -> list[Swappable]:
     """Score pairs, one or a batch, on randomly swapped columns, and swap the scores back.
 
-    The only place with a random swap: flip-sign then holds in distribution for every statistic, even one that minds
-    the order of its columns.
+    The only place with a random swap of one knockoff: flip-sign then holds in distribution for every statistic, even
+    one that minds the order of its columns.
 
     Parameters
     ----------

@@ -52,6 +52,9 @@ class Selection:
         Of one draw: features with W >= threshold are selected; infinity if no threshold holds the level. NaN elsewhere.
     offset : {1, 0}
         1 for knockoff+, 0 for knockoff.
+    n_knockoffs : int
+        Knockoffs that every feature was compared with. With several, W is the largest score less the median of the
+        others, positive where it is the feature's; ``pair`` holds the first, and Z_tilde is the largest of theirs.
     evidence : Combined or None
         Of several draws, or a level chosen after looking: e-values, frequencies, levels and the promise.
     draws : array, shape (n_draws, n_features)
@@ -74,6 +77,7 @@ class Selection:
     scores: Scores | None = None
     threshold: float = float("nan")
     offset: int = 1
+    n_knockoffs: int = 1
     evidence: Combined | None = None
     draws: NDArray | None = None
     p_values: NDArray | None = None
@@ -131,6 +135,7 @@ def explain_selection(selection: Selection) -> str:
             f"{found} by the e-values of {n_draws} draw{'s' if n_draws > 1 else ''} of knockoffs. "
             f"{selection.evidence.promise} It holds {provided}"
         )
+    beaten = "" if selection.n_knockoffs == 1 else f", each against {selection.n_knockoffs} knockoffs of it"
     if selection.offset == 1:
         promise = (
             f"On average over repeated data sets at most {percent(q)} of the selected features are false discoveries, "
@@ -142,14 +147,15 @@ def explain_selection(selection: Selection) -> str:
             "only a modified one: the false discoveries, which do not matter given all the others, are on average at "
             f"most {percent(q)} of (the number of selected features + {1 / q:.3g})"
         )
-    return f"{found} (W >= {selection.threshold:.4g}). {promise}, {provided}"
+    return f"{found} (W >= {selection.threshold:.4g}{beaten}). {promise}, {provided}"
 
 
 def explain_nothing(selection: Selection) -> str:
     """Say why nothing was selected and what would help."""
     d, q = len(selection.W), selection.fdr
     positive, negative = int((selection.W > 0).sum()), int((selection.W < 0).sum())
-    needed = int(np.ceil(1 / q - 1e-9))
+    m = selection.n_knockoffs
+    needed = int(np.ceil(1 / (m * q) - 1e-9))
     if selection.p_values is not None:
         return (
             f"Nothing is selected: the smallest p-value of {d} features is {selection.p_values.min():.3g}, and the "
@@ -160,6 +166,11 @@ def explain_nothing(selection: Selection) -> str:
     parts = [f"Nothing is selected: no threshold holds the false discovery rate at {q:g}."]
     if selection.evidence is not None:
         parts = [f"Nothing is selected: the e-values of the draws are too small for a level of {q:g}."]
+    elif selection.offset == 1 and m > 1:
+        parts.append(
+            f"Knockoff+ with {m} knockoffs of each feature selects {needed} features or more at {q:g}, or none: "
+            f"{needed} if no knockoff beats them, and {int(np.ceil(1 / q - 1e-9))} more for every {m} that do."
+        )
     elif selection.offset == 1:
         parts.append(
             f"Knockoff+ at {q:g} selects {needed} features or more, or none: {needed} if no knockoff beats them, "
@@ -167,7 +178,8 @@ def explain_nothing(selection: Selection) -> str:
         )
     parts.append(f"Here W is positive for {positive} of {d} features and negative for {negative}.")
     if needed > d and selection.offset == 1 and selection.evidence is None:
-        parts.append(f"With {d} features that can never happen. {remedy_for_few_features(d)}")
+        remedy = remedy_for_few_features(d) if m == 1 else "Use a larger fdr, or more knockoffs of each feature."
+        parts.append(f"With {d} features that can never happen. {remedy}")
     nearest = float(np.min(selection.q_values, initial=np.inf))
     if np.isfinite(nearest) and nearest < 1:
         n_then = int((selection.q_values <= nearest).sum())

@@ -1,9 +1,14 @@
+import csv
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from knockoffs.experiments import verdict_excess, verdict_study
 from knockoffs.experiments.runner import Context
-from knockoffs.experiments.verdict_study import CASES, CHECKS, Config, Judged
+from knockoffs.experiments.verdict_cases import CASES, Judged
+from knockoffs.experiments.verdict_study import CHECKS, Config
 
 
 def test_rates_of_the_words(tmp_path):
@@ -42,3 +47,23 @@ def test_the_excess_grows_with_the_bend():
     assert table[0]["fdr"] < 0.2 < table[1]["fdr"]
     assert table[1]["broken"] == 1.0
     assert verdict_excess.plot(table).axes
+
+
+def test_the_page_holds_the_numbers_of_the_study():
+    root = Path(__file__).resolve().parents[2] / "docs"
+    with (root / "results" / "verdict.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    page = (root / "verdict.md").read_text()
+
+    def count(column, valid):
+        return sum(round(float(row[column]) * int(row["repetitions"])) for row in rows if row["valid"] == valid)
+
+    n = {valid: sum(int(row["repetitions"]) for row in rows if row["valid"] == valid) for valid in "01"}
+    assert f"{n['1']} data sets" in page and f"{n['1']} valid data sets and {n['0']} faulty ones" in page
+    alarms, broken = count("doubtful_or_worse", "1"), count("broken", "1")
+    said = f"{alarms} were called doubtful or worse ({100 * alarms / n['1']:.1f}%), {broken} of them broken"
+    assert said in " ".join(page.split())
+    faults = [row for row in rows if row["valid"] == "0" and row["n"] == "500"]
+    shown = [f"{round(float(row['broken']) * 40)} of 40" for row in faults]
+    table = page[page.index("**Faults**") : page.index("**The smallest excess")]
+    assert table.count(" of 40") == len(faults) and sorted(re.findall(r"\d+ of 40", table)) == sorted(shown)

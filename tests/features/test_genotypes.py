@@ -9,7 +9,8 @@ from bed_reader import open_bed, to_bed
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.features import genotypes as drawing
 from knockoffs.features.fastphase import GenotypeModel, Mosaic
-from knockoffs.table import plink
+from knockoffs.features.gaussian import gaussian_features
+from knockoffs.table import batches, plink
 
 
 def mosaic(rng, p, K=3):
@@ -81,6 +82,84 @@ def test_a_stopped_run_goes_on(genotypes, tmp_path, monkeypatch):
     assert (resumed == whole).all()
 
 
+@pytest.mark.parametrize("n_jobs", [2, 3, 20])
+def test_the_file_does_not_depend_on_the_number_of_jobs(genotypes, tmp_path, n_jobs):
+    """Eight blocks: with 20 jobs threads share the rows of each too."""
+    one, several = run(genotypes, tmp_path / "one.bed"), run(genotypes, tmp_path / "more.bed", n_jobs=n_jobs)
+    assert one.read_bytes() == several.read_bytes()
+
+
+def test_a_run_stopped_with_two_jobs_goes_on_with_one(genotypes, tmp_path, monkeypatch):
+    whole, draw, calls = run(genotypes, tmp_path / "whole.bed").read_bytes(), drawing.sample_knockoffs, []
+
+    def fails(*arguments):
+        calls.append(1)
+        if len(calls) == 5:
+            raise OSError("disk full")
+        return draw(*arguments)
+
+    monkeypatch.setattr(drawing, "sample_knockoffs", fails)
+    with pytest.raises(OSError, match="disk full"):
+        run(genotypes, tmp_path / "out.bed", n_jobs=2)
+    assert not (tmp_path / "out.bed").exists() and (tmp_path / "out.parts").is_dir()
+    assert run(genotypes, tmp_path / "out.bed").read_bytes() == whole
+
+
+def test_a_run_that_was_stopped_while_it_cleared_up_is_finished_without_force(genotypes, tmp_path, monkeypatch):
+    whole = run(genotypes, tmp_path / "whole.bed").read_bytes()
+    monkeypatch.setattr(batches.Blocks, "remove", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        run(genotypes, tmp_path / "out.bed")
+    monkeypatch.undo()
+    assert (tmp_path / "out.bed").read_bytes() == whole
+    monkeypatch.setattr(drawing, "sample_knockoffs", None)  # nothing is drawn again
+    assert run(genotypes, tmp_path / "out.bed").read_bytes() == whole
+    assert not (tmp_path / "out.parts").exists()
+    with pytest.raises(InputError, match="out.bed is there already"):
+        run(genotypes, tmp_path / "out.bed")
+
+
+def test_another_file_in_its_place_is_not_taken_for_the_result(genotypes, tmp_path, monkeypatch):
+    monkeypatch.setattr(batches.Blocks, "remove", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        run(genotypes, tmp_path / "out.bed")
+    monkeypatch.undo()
+    (tmp_path / "out.bed").write_bytes(b"theirs")
+    with pytest.raises(InputError, match="out.bed is there already"):
+        run(genotypes, tmp_path / "out.bed")
+    assert (tmp_path / "out.bed").read_bytes() == b"theirs"
+
+
+def test_groups_of_snps_are_drawn_as_one(genotypes, tmp_path):
+    """As the network with those groups draws them from the same stream; a group apart is several stretches."""
+    bed, X, models = genotypes
+    groups = {"a": ["rs0", "rs1", "rs2"], "b": ["rs5", "rs6", "rs7", "rs8"], "c": ["rs3", "rs9"]}
+    out = run(genotypes, tmp_path / "out.bed", groups=groups, rows_at_once=150)
+    streams = np.random.default_rng(1).spawn(2)
+    owners = {"1": [0, 0, 0, 1, 2, 3, 3], "2": [0, 0, 1, 2, 3]}
+    expected = [
+        drawing.sample_knockoffs(model.as_network(feature_of=owners[name]), X[:, columns], stream)
+        for (name, model), columns, stream in zip(models.items(), (slice(7), slice(7, 12)), streams, strict=True)
+    ]
+    np.testing.assert_array_equal(plink.read_bed(out)[0], np.hstack(expected))
+    alone = run(genotypes, tmp_path / "alone.bed", rows_at_once=150)
+    assert alone.read_bytes() != out.read_bytes()
+    with pytest.raises(InputError, match="has no column 'rs99'"):
+        run(genotypes, tmp_path / "o.bed", groups={"rs99": "a"})
+    law = gaussian_features(np.zeros(12), np.eye(12))
+    with pytest.raises(InputError, match="GaussianFeatures does not draw groups of neighbours"):
+        drawing.sample_knockoffs_bed(bed, tmp_path / "o.bed", law, groups=groups, rng=np.random.default_rng())
+
+
+def test_other_groups_are_another_run(genotypes, tmp_path, monkeypatch):
+    monkeypatch.setattr(drawing, "_assemble", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        run(genotypes, tmp_path / "out.bed", groups={"a": ["rs0", "rs1"]})
+    monkeypatch.undo()
+    with pytest.raises(InputError, match="from another run, with other 'models'"):
+        run(genotypes, tmp_path / "out.bed")
+
+
 def test_another_run_does_not_go_on_with_these_blocks(genotypes, tmp_path, monkeypatch):
     monkeypatch.setattr(drawing, "_assemble", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
@@ -147,6 +226,10 @@ def test_a_bed_on_the_command_line(genotypes, tmp_path, capsys):
     drawn, _ = plink.read_bed(tmp_path / "cli.bed")
     expected, _ = plink.read_bed(run(genotypes, tmp_path / "out.bed", seed=1))
     np.testing.assert_array_equal(drawn, expected)
+    (tmp_path / "groups.csv").write_text("column,group\nrs0,a\nrs1,a\n")
+    command("sample", bed, *options, "--groups", tmp_path / "groups.csv", "--jobs", 2, "--out", tmp_path / "g.bed")
+    grouped = run(genotypes, tmp_path / "grouped.bed", groups={"a": ["rs0", "rs1"]})
+    assert (tmp_path / "g.bed").read_bytes() == grouped.read_bytes() != (tmp_path / "cli.bed").read_bytes()
     command("sample", bed, *options, "--feature-model", "fastphase", "--out", tmp_path)
     assert (tmp_path / "in.knockoffs.bed").read_bytes() == (tmp_path / "cli.bed").read_bytes()
     capsys.readouterr()
@@ -155,6 +238,7 @@ def test_a_bed_on_the_command_line(genotypes, tmp_path, capsys):
         ((*options, "--out", tmp_path / "o.bed", "--feature-model", "hmm"), "--fastphase is for"),
         (("--out", tmp_path / "o.bed", "--feature-model", "hmm"), "genotypes of a .bed file take fastphase"),
         ((*options, "--out", tmp_path / "o.bed", "--drop", "rs1"), "--drop is for tables"),
+        ((*options, "--out", tmp_path / "o.bed", "--groups", "auto"), "--groups auto is for tables"),
     ]:
         command("sample", bed, *wrong, status=2)
         assert message in capsys.readouterr().err
@@ -177,7 +261,7 @@ def test_a_table_of_genotypes_on_the_command_line(tmp_path, capsys):
     assert "the files hold 5 sites, and X has 6 columns" in capsys.readouterr().err
     option = ("--feature-model", "fastphase", "--feature-model-option", f"prefix={tmp_path / 'sites'}")
     command("select", tmp_path / "table.csv", "--target", "y", "--fdr", 0.5, *option, "--out", tmp_path)
-    from knockoffs.record import read_selection
+    from knockoffs.record.reading import read_selection
 
     assert len(read_selection(tmp_path / "selection.json").data["files"]) == 4
 

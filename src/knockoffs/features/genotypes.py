@@ -15,15 +15,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, KnockoffWarning, name_some
 from knockoffs.features.family import FeatureModel, Prepared
 from knockoffs.features.fastphase import GenotypeModel, read_fastphase
-from knockoffs.progress import track
+from knockoffs.progress import stage, track
 from knockoffs.sampling.sampler import sample_knockoffs
-from knockoffs.table.batches import Blocks, check_ours, open_blocks
+from knockoffs.table.batches import Blocks, add_mark, check_ours, open_blocks, read_mark
+from knockoffs.table.files import file_hash
+from knockoffs.table.groups import as_groups
+from knockoffs.table.neighbours import runs
 from knockoffs.table.plink import ENDINGS, Genotypes, load_bed_reader, open_genotypes
 from knockoffs.table.writer import check_output, rename_together
 
@@ -31,6 +35,7 @@ ASSEMBLED = ("assembled.bed", "assembled.bim", "assembled.fam")  # in the folder
 OURS = ("block_*.npy", *ASSEMBLED)
 PEOPLE_COMPARED = 1000  # frequencies are then known to 0.01; the toy genotypes and their model have r = 0.998
 FEWEST_COMPARED, LEAST_CORRELATION = 20, 0.5  # SNPs, and r: 20 unrelated frequencies stay below 0.5 in 98 of 100 cases
+FINISHED = "finished"  # in the journal: SHA-256 of the .bed, from when it is whole until the work folder is gone
 SNPS_AT_ONCE = 1024  # while the .bed, which goes SNP by SNP, is put together from blocks of people
 
 
@@ -40,15 +45,17 @@ def sample_knockoffs_bed(
     models: FeatureModel | Mapping[str, FeatureModel],
     *,
     rng: Generator,
+    groups: object = None,
     rows_at_once: int = 4096,
     resume: bool = True,
     force: bool = False,
+    n_jobs: int | None = None,
 ) -> Path:
     """Write knockoffs of a .bed file as another .bed file with the same people and SNPs.
 
     Every block of people of every chromosome is drawn with a random stream of its own and written, whole or not at
     all, into the folder OUT.parts. A run that was stopped goes on with the blocks that are not there yet, and ends
-    with the same file as a run that was not. Memory holds one block. Missing calls stay missing.
+    with the same file as a run that was not. Memory holds one block for each job. Missing calls stay missing.
 
     Parameters
     ----------
@@ -61,12 +68,18 @@ def sample_knockoffs_bed(
         its name in the .bim. Chromosomes are taken as independent.
     rng : numpy.random.Generator
         To go on with a stopped run, pass one in the same state.
+    groups : mapping, sequence or array, optional
+        SNPs that are swapped together, as ``KnockoffSelector`` takes them: a mapping from SNP to group or from group to
+        SNPs, a group for each SNP, or pairs. Stretches of neighbours of one group are drawn as one, which takes models
+        that are chains along the SNPs, as GenotypeModel is.
     rows_at_once : int
         People in a block.
     resume : bool
         False throws the blocks of an earlier run away.
     force : bool
         Whether files that are there already may be overwritten.
+    n_jobs : int, optional
+        Blocks at a time, in threads; the file does not depend on it, and a stopped run may go on with another number.
 
     Returns
     -------
@@ -78,25 +91,46 @@ def sample_knockoffs_bed(
         raise InputError(f"rows_at_once={rows_at_once}: a block needs at least one person.")
     genotypes = open_genotypes(bed)
     pieces = _models(models, _chromosomes(genotypes.chromosomes), len(genotypes.snps))
+    if groups is not None:
+        pieces = _grouped(pieces, as_groups(groups, genotypes.snps.tolist()).feature_of)
     parts = _parts(pieces, genotypes.n, rows_at_once)
     streams = rng.spawn(len(parts))
     fingerprint = _fingerprint(bed, pieces, streams, rows_at_once)
     blocks = open_blocks(work_folder(out), fingerprint, suffix=".npy", resume=resume, ours=OURS)
-
-    drawn = list(zip(parts, streams, strict=True))
-    for part, stream in track(drawn, "knockoffs of genotypes", total=len(parts)):
-        if part.find(blocks) is not None:
-            continue
-        X = genotypes.read(slice(part.start, part.stop), part.columns)
-        try:
-            X_tilde = sample_knockoffs(part.model.as_network(), X, stream)
-        except InputError as error:
-            where = f"chromosome {part.name}, " if part.name else ""
-            raise InputError(f"{where}rows counted from person {part.start}: {error}") from None
-        blocks.keep(part.key, partial(np.save, arr=X_tilde.astype(np.int8)))
+    if is_finished(out):  # and was stopped while it cleared up
+        blocks.remove(*OURS)
+        return out
+    stage("drawing knockoffs of genotypes")
+    jobs = effective_n_jobs(n_jobs)
+    threads = {"n_jobs": jobs // len(parts)} if jobs >= 2 * len(parts) else {}  # few blocks: threads share their rows
+    left = [(part, stream) for part, stream in zip(parts, streams, strict=True) if part.find(blocks) is None]
+    work = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")(
+        delayed(_draw_block)(genotypes, part, stream, blocks, threads) for part, stream in left
+    )
+    for _ in track(work, "knockoffs of genotypes", total=len(left)):
+        pass
     _assemble(genotypes, out, blocks, parts)
     blocks.remove(*OURS)
     return out
+
+
+def _draw_block(
+    genotypes: Genotypes, part: _Part, stream: Generator, blocks: Blocks, threads: Mapping[str, int]
+) -> None:
+    """Read a block of people, draw its knockoffs, and keep them."""
+    X = genotypes.read(slice(part.start, part.stop), part.columns)
+    try:
+        X_tilde = sample_knockoffs(part.model.as_network(**threads), X, stream)
+    except InputError as error:
+        where = f"chromosome {part.name}, " if part.name else ""
+        raise InputError(f"{where}rows counted from person {part.start}: {error}") from None
+    blocks.keep(part.key, partial(np.save, arr=X_tilde.astype(np.int8)))
+
+
+def is_finished(out: Path) -> bool:
+    """Whether a .bed is the whole result of a run that was stopped while it cleared its work folder."""
+    digest = read_mark(work_folder(out)).get(FINISHED)
+    return digest is not None and out.is_file() and digest == file_hash(out)
 
 
 def work_folder(out: Path) -> Path:
@@ -109,7 +143,9 @@ def check_bed_output(bed: Path, out: Path, *, force: bool = False) -> None:
 
     def is_copy(path: Path) -> bool:  # a stopped run may have left the .bim and the .fam, which stay as they were
         source = bed.with_suffix(path.suffix)
-        return path.suffix != ".bed" and source.is_file() and path.read_bytes() == source.read_bytes()
+        if path.suffix == ".bed":
+            return is_finished(path)
+        return source.is_file() and path.read_bytes() == source.read_bytes()
 
     if out.suffix != ".bed":
         raise InputError(f"out={str(out)!r}: the name must end in .bed.")
@@ -207,6 +243,21 @@ def _models(
     return pieces
 
 
+def _grouped(
+    pieces: Mapping[str, tuple[slice, FeatureModel]], feature_of: NDArray[np.intp]
+) -> dict[str, tuple[slice, FeatureModel]]:
+    """Models that draw stretches of SNPs of one group as one."""
+    found: dict[str, tuple[slice, FeatureModel]] = {}
+    for name, (columns, model) in pieces.items():
+        law, how = (model.law, model.how) if isinstance(model, Prepared) else (model, {})
+        if not getattr(law, "groups_of_neighbours", False):
+            raise InputError(
+                f"groups: {type(law).__name__} does not draw groups of neighbours. Use a GenotypeModel, or no groups."
+            )
+        found[name] = (columns, Prepared(law, {**how, "feature_of": runs(feature_of[columns])}))
+    return found
+
+
 @dataclass(frozen=True)
 class _Part:
     """A block of people of one piece, which is drawn on its own."""
@@ -255,7 +306,9 @@ def _digest(value: Any, digest: Any) -> None:
             if field.name != "n_jobs":  # threads do not change the draw
                 _digest(getattr(value, field.name), digest)
     elif isinstance(value, Mapping):
-        digest.update(repr(sorted((k, v) for k, v in value.items() if k != "n_jobs")).encode())
+        for name in sorted(name for name in value if name != "n_jobs"):
+            digest.update(repr(name).encode())
+            _digest(value[name], digest)
     elif isinstance(value, np.ndarray):
         digest.update(np.ascontiguousarray(value).tobytes())
     else:
@@ -273,4 +326,5 @@ def _assemble(genotypes: Genotypes, out: Path, blocks: Blocks, parts: Sequence[_
                     target.write(np.ascontiguousarray(column))
     for ending in (".bim", ".fam"):  # bed-reader would write numbers anew; names and positions stay as they were
         shutil.copyfile(genotypes.path.with_suffix(ending), new[ending])
+    add_mark(blocks.folder, FINISHED, file_hash(new[".bed"]))
     rename_together([(new[e], Path(os.path.realpath(out.with_suffix(e)))) for e in (".bim", ".fam", ".bed")])

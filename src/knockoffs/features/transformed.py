@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from knockoffs.errors import name_some
 from knockoffs.features.latent.margins import Curve, fit_curve
 from knockoffs.features.source import Fitted, Settled
+from knockoffs.sampling.copies import Copies
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler
+from knockoffs.sampling.several import draw_copies
 from knockoffs.table.table import Kinds, Table
 
 
@@ -63,6 +65,12 @@ class TransformedSampler:
         pair = self.inner.sample(self.scores.to(X), rng)
         full = np.where(np.isnan(X), self.scores.back(pair.X), X)  # what was there stays as it was, to the last digit
         return Pair(full, self.scores.back(pair.X_tilde), pair.feature_of)
+
+    def sample_several(self, X: NDArray, m: int, rng: Generator) -> Copies:
+        """X and m knockoffs of it, in the units of X."""
+        drawn = draw_copies(self.inner, self.scores.to(X), m, rng)
+        completed, *copies = map(self.scores.back, drawn.parts)
+        return Copies((np.where(np.isnan(X), completed, X), *copies), drawn.feature_of)
 
 
 @dataclass(frozen=True)

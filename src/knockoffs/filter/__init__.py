@@ -55,10 +55,15 @@ def check_W(W: ArrayLike) -> NDArray:
     W = check_floats(W, "W")
     if W.ndim != 1:
         raise InputError(f"W has shape {W.shape}: expected one statistic for each feature.")
-    bad = np.flatnonzero(np.isnan(W))
+    refuse_nan(W)
+    return W
+
+
+def refuse_nan(W: NDArray) -> None:
+    """Refuse statistics, shape (..., d), some of which are NaN."""
+    bad = np.flatnonzero(np.isnan(W.reshape(-1, W.shape[-1])).any(axis=0))
     if bad.size:
         raise InputError(f"W is NaN for {bad.size} features, the first is feature {bad[0]}: the score failed there.")
-    return W
 
 
 def check_fdr(fdr: float) -> float:
@@ -78,7 +83,7 @@ def check_offset(offset: int) -> int:
     return int(offset)
 
 
-def check_level(fdr: float, n_features: int, offset: int, n_draws: int = 1) -> None:
+def check_level(fdr: float, n_features: int, offset: int, n_draws: int = 1, n_knockoffs: int = 1) -> None:
     """Refuse a level at which knockoff+, or the e-values of several draws, can never select; name the smallest.
 
     >>> check_level(0.05, 10, 1)
@@ -86,8 +91,14 @@ def check_level(fdr: float, n_features: int, offset: int, n_draws: int = 1) -> N
     knockoffs.errors.InputError: fdr=0.05 can never select with 10 features: knockoff+ needs at least 1/fdr = 20
     selections. Use fdr >= 0.1; offset=0 selects, but does not hold the false discovery rate where few features matter.
     """
-    if (offset == 0 and n_draws == 1) or 1 / n_features <= fdr:
+    if (offset == 0 and n_draws == 1) or 1 / n_features <= fdr * n_knockoffs:
         return
+    if n_knockoffs > 1:
+        raise InputError(
+            f"fdr={fdr:g} can never select with {n_features} features and {n_knockoffs} knockoffs of each: at least "
+            f"1 / ({n_knockoffs} fdr) = {math.ceil(1 / (n_knockoffs * fdr) - 1e-9)} selections are needed. Use "
+            f"fdr >= {_rounded_up(1 / (n_features * n_knockoffs)):g}, or more knockoffs."
+        )
     needed = math.ceil(1 / fdr - 1e-9) if fdr > 1e-9 else f"{1 / fdr:.0e}"
     if n_draws > 1:  # no e-value exceeds n_features, so e-BH selects 1 / fdr at least, whatever the offset
         larger = f"fdr >= {_rounded_up(1 / n_features):g}, or " if n_features > 1 else ""
@@ -122,9 +133,8 @@ class Filtered:
     selected: NDArray[np.bool_]
 
 
-def filter_statistics(W: ArrayLike, fdr: float, offset: int) -> Filtered:
-    """Threshold, q-values and selection at once, at a level and with an offset that were checked before."""
-    W = check_W(W)
+def filter_statistics(W: NDArray, fdr: float, offset: int) -> Filtered:
+    """Threshold, q-values and selection at once; W, the level and the offset were checked before."""
     t, fdp = _fdp_estimates(W, offset)
     q = _q_values(W, t, fdp)
     return Filtered(_threshold(t, fdp, fdr), q, q <= fdr)

@@ -50,7 +50,14 @@ def several_filter(Z: ArrayLike, fdr: float, *, offset: int = 1) -> Filtered:
     array([ True,  True,  True])
     """
     W, m = several_statistics(Z), len(np.asarray(Z)) - 1
-    fdr, offset = check_fdr(fdr), check_offset(offset)
+    return filter_several(W, m, check_fdr(fdr), check_offset(offset))
+
+
+def filter_several(W: NDArray, m: int, fdr: float, offset: int) -> Filtered:
+    """Threshold, q-values and selection from W of m knockoffs, at a level and with an offset that were checked before.
+
+    With m = 1 it is ``filter_statistics``.
+    """
     t, n_above, n_below = path_counts(W)
     fdp = np.where(n_above > 0, (offset + n_below) / m / np.maximum(n_above, 1), np.inf)
     q = np.full(W.shape, np.inf)

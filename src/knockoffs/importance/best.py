@@ -6,15 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.importance.losses import predict_for, resolve_loss
 from knockoffs.importance.rows import draw_folds
 from knockoffs.importance.statistic import ModelScore, Scored, fit_on, weighted_rows
+from knockoffs.machine.jobs import at_once
 from knockoffs.progress import track
 from knockoffs.response.fresh import check_takes_weights, predicts_classes
+from knockoffs.sampling.copies import Beside, Copies
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
 
@@ -83,7 +85,7 @@ class BestOf:
 
 
 def choose_best(
-    best: BestOf, pair: Pair, target: Target, *, rng: Generator, n_jobs: int | None = None
+    best: BestOf, pair: Beside, target: Target, *, rng: Generator, n_jobs: int | None = None
 ) -> tuple[ModelScore, dict[str, float]]:
     """Candidate with the smallest mean loss on held-out rows, the first of equal ones; and the losses of all.
 
@@ -91,7 +93,7 @@ def choose_best(
     ----------
     best : BestOf
         As many folds are held out in turn as give ``ROWS`` rows, or all of them: a large table needs a single one.
-    pair : Pair
+    pair : Pair or Copies
         After the random swap of columns.
     target : Target
         Numbers are put in units of their standard deviation.
@@ -112,11 +114,13 @@ def choose_best(
     able = [(c, pair if c.transform is None else c.transform(pair)) for c in best.candidates]
     able = [(c, seen) for c, seen in able if c.transform is None or seen is not pair]  # else another sees the same
     jobs = [(candidate, seen, fold) for candidate, seen in able for fold in range(n_held)]
-    work = Parallel(n_jobs=n_jobs, return_as="generator")(
+    tasks = (
         delayed(_held_out_loss)(candidate, best.loss, seen, target, fold_of == fold, stream)
         for (candidate, seen, fold), stream in zip(jobs, rng.spawn(len(jobs)), strict=True)
     )
-    losses = np.array(list(track(work, "choice of the model", total=len(jobs)))).reshape(len(able), n_held)
+    losses = np.array(list(track(at_once(tasks, n_jobs), "choice of the model", total=len(jobs)))).reshape(
+        len(able), n_held
+    )
     sizes = np.bincount(fold_of, weights=target.weights)[:n_held]
     means = np.nan_to_num(losses @ sizes / sizes.sum(), nan=np.inf)
     found = {candidate.name: float(mean) for (candidate, _), mean in zip(able, means, strict=True)}
@@ -133,7 +137,7 @@ def _in_deviations(y: NDArray, loss: str) -> NDArray:
 
 
 def _held_out_loss(
-    candidate: ModelScore, loss: str, pair: Pair, target: Target, held: NDArray[np.bool_], rng: Generator
+    candidate: ModelScore, loss: str, pair: Pair | Copies, target: Target, held: NDArray[np.bool_], rng: Generator
 ) -> float:
     """Mean loss on the held-out rows of a model fitted on the others."""
     model = fit_on(candidate.estimator, pair, target, np.flatnonzero(~held), rng)

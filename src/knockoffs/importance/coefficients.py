@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
@@ -11,6 +13,8 @@ from knockoffs.importance.scores import Scores, sum_by_feature
 
 # scikit-learn's scalers that act on each column alone, and how their scale_ changes a coefficient
 SCALERS = {"StandardScaler": -1, "MaxAbsScaler": -1, "RobustScaler": -1, "MinMaxScaler": 1}
+
+COLUMNS_AT_ONCE = 16
 
 
 def coefficient_magnitude(
@@ -44,7 +48,7 @@ def coefficient_magnitude(
     """
     d = X.shape[1]
     w = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    pooled = np.hypot(_deviation(X, w), _deviation(X_tilde, w)) / np.sqrt(2)
+    pooled = np.hypot(deviation(X, w), deviation(X_tilde, w)) / np.sqrt(2)
     coef = coefficients_of(model, 2 * d)
     size = in_units_of_y(np.abs(coef).sum(axis=0), model, y, w)
     return scores_of_sizes(coef, size, pooled, feature_of)
@@ -65,12 +69,18 @@ def _slopes(coef: NDArray, size: NDArray, pooled: NDArray, feature_of: NDArray[n
     return np.where(alone, np.stack([sum_by_feature(half, feature_of) for half in signed]), np.nan)
 
 
-def _deviation(X: NDArray, weights: NDArray) -> NDArray:
+def deviation(X: NDArray, weights: NDArray) -> NDArray:
     """Weighted standard deviation of each column, safe from overflow."""
-    unit = np.abs(X).max(axis=0)
+    d = X.shape[1]
+    starts = [*range(0, max(d - COLUMNS_AT_ONCE, 0) + 1, COLUMNS_AT_ONCE), d]  # a few at a time: copies are small
+    return np.concatenate([_deviation_of_some(X[:, a:b], weights) for a, b in pairwise(starts)])
+
+
+def _deviation_of_some(X: NDArray, weights: NDArray) -> NDArray:
+    unit = np.maximum(X.max(axis=0), -X.min(axis=0))
     unit = np.where(unit > 0, unit, 1.0)
     centred = X / unit
-    centred = centred - np.average(centred, axis=0, weights=weights)
+    centred -= np.average(centred, axis=0, weights=weights)
     return unit * np.sqrt(np.average(centred**2, axis=0, weights=weights))
 
 
@@ -79,8 +89,8 @@ def in_units_of_y(size: NDArray, model: object, y: NDArray, sample_weight: NDArr
     if hasattr(model, "classes_") or np.asarray(y).dtype.kind not in "biuf":
         return size
     w = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    deviation = float(_deviation(np.asarray(y, dtype=float)[:, None], w)[0])
-    return size / deviation if deviation > 0 else size
+    unit = float(deviation(np.asarray(y, dtype=float)[:, None], w)[0])
+    return size / unit if unit > 0 else size
 
 
 def coefficients_of(model: object, n_columns: int | None = None) -> NDArray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
@@ -32,17 +34,29 @@ def contribution(
     model, X, X_tilde, y, feature_of, rng, sample_weight
         As in ``coefficient_magnitude``; parts of several classes are added up.
     """
-    d = X.shape[1]
-    coef = in_units_of_y(coefficients_of(model, 2 * d), model, y, sample_weight)
-    w = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    m = int(feature_of.max()) + 1
-    Z, Z_tilde = np.empty(m), np.empty(m)
-    for g in range(m):
+    return Scores(*contributions(model, (X, X_tilde), y, feature_of=feature_of, sample_weight=sample_weight))
+
+
+def contributions(
+    model: object,
+    parts: Sequence[NDArray],
+    y: NDArray,
+    *,
+    feature_of: NDArray[np.intp],
+    sample_weight: NDArray | None = None,
+) -> NDArray:
+    """Contributions of the features in each of several parts, X and its knockoffs, shape (n_parts, n_features)."""
+    d = parts[0].shape[1]
+    coef = in_units_of_y(coefficients_of(model, len(parts) * d), model, y, sample_weight)
+    w = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    Z = np.empty((len(parts), int(feature_of.max()) + 1))
+    for g in range(Z.shape[1]):
         columns = np.flatnonzero(feature_of == g)
-        S = (_covariance(X[:, columns], w) + _covariance(X_tilde[:, columns], w)) / 2
-        for scores, half in ((Z, coef[:, columns]), (Z_tilde, coef[:, d + columns])):
+        S = sum(_covariance(part[:, columns], w) for part in parts) / len(parts)
+        for scores, own in zip(Z, np.split(coef, len(parts), axis=1), strict=True):
+            half = own[:, columns]
             scores[g] = np.sqrt(np.maximum(np.einsum("ka,ab,kb->k", half, S, half), 0.0)).sum()
-    return Scores(Z, Z_tilde)
+    return Z
 
 
 def _covariance(X: NDArray, weights: NDArray) -> NDArray:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from knockoffs.sampling.copies import Beside
 from knockoffs.sampling.pair import Pair
 
 NEARLY_NORMAL = 0.97  # correlation with their normal scores from which values stay as they are
@@ -15,7 +16,7 @@ MOST_KNOTS = 4096  # of a function from values to scores
 FEWEST_VALUES = 3  # of a column; scores of two values are the values in other units
 
 
-def normal_scores(pair: Pair) -> Pair:
+def normal_scores(pair: Beside) -> Beside:
     """Columns by their normal scores, but those that are nearly normal; the pair itself where all are.
 
     A feature and its knockoff are ranked together, so the scores do not know which is which, and a swap of the columns
@@ -23,7 +24,7 @@ def normal_scores(pair: Pair) -> Pair:
 
     Parameters
     ----------
-    pair : Pair
+    pair : Pair, or Copies, all of which are ranked together
 
     >>> pair = Pair(np.array([[0.0], [1e6]]), np.array([[1.0], [2.0]]), np.array([0]))
     >>> normal_scores(pair).stacked.round(2)
@@ -32,16 +33,16 @@ def normal_scores(pair: Pair) -> Pair:
     """
     n, changed = len(pair), {}
     for j in range(pair.n_columns):
-        both = np.concatenate([pair.X[:, j], pair.X_tilde[:, j]])
-        scores = _scores(both)
+        scores = _scores(np.concatenate([part[:, j] for part in pair.parts]))
         if scores is not None:
             changed[j] = scores
     if not changed:
         return pair
-    X, X_tilde = pair.X.astype(float), pair.X_tilde.astype(float)
+    parts = tuple(part.astype(float) for part in pair.parts)
     for j, scores in changed.items():
-        X[:, j], X_tilde[:, j] = scores[:n], scores[n:]
-    return Pair(X, X_tilde, pair.feature_of)
+        for part, some in zip(parts, scores.reshape(-1, n), strict=True):
+            part[:, j] = some
+    return pair.of(parts)
 
 
 @dataclass(frozen=True)

@@ -2,49 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from knockoffs.errors import InputError
-from knockoffs.importance.coefficients import coefficients_of
+from knockoffs.importance.best import BestOf, choose_best
+from knockoffs.importance.coefficients import coefficient_magnitude, coefficients_of, deviation, in_units_of_y
+from knockoffs.importance.contribution import contribution, contributions
+from knockoffs.importance.scores import sum_by_feature
+from knockoffs.importance.statistic import ModelScore, fit_on, weighted_rows
+from knockoffs.response.fresh import check_takes_weights
+from knockoffs.sampling.copies import Copies
+from knockoffs.table.target import Target
+
+LINEAR = "a linear model of y ('lasso', 'logistic', 'linear' or 'ridge') scored by 'coefficients' or 'contribution'"
 
 
-def score_several(
-    model: Any, X: NDArray, copies: Sequence[NDArray], y: NDArray, *, feature_of: NDArray[np.intp], rng: Generator
-) -> NDArray:
-    """Parts of the features and of their copies in a linear prediction, shape (m + 1, n_features).
+def score_copies(
+    statistic: ModelScore | BestOf, copies: Copies, target: Target, *, rng: Generator, n_jobs: int | None = None
+) -> tuple[NDArray, Mapping[str, str], ModelScore]:
+    """Scores of the features and of each of their knockoffs, shape (m + 1, n_features), notes, and what was used.
 
-    The part of a feature is sqrt(b_g' S_g b_g), S_g being the covariance of all copies together, as ``contribution``
-    has it. Before the fit X and its copies change places at random, feature by feature, so that a null feature is as
-    likely as any of its copies to have the largest score, whatever the model makes of the order of its columns.
+    One model is fitted on [X, X_1, ..., X_m]. Where copies of a feature have changed places before, at random, the
+    scores of a null feature can change places too, in distribution, whatever the model makes of the order of its
+    columns.
 
     Parameters
     ----------
-    model : estimator
-        Linear; a clone is fitted.
-    X : array, shape (n, n_columns)
-    copies : sequence of arrays, shape (n, n_columns)
-    y : array, shape (n,)
-    feature_of : array of int, shape (n_columns,)
+    statistic : ModelScore or BestOf
+        Linear models, scored by their coefficients or contributions on the rows that they were fitted on.
+    copies : Copies
+    target : Target
     rng : numpy.random.Generator
+    n_jobs : int, optional
     """
-    stack = np.stack([X, *copies])
-    m, d = len(stack), int(feature_of.max()) + 1
-    if m < 2:
-        raise InputError("copies is empty: at least one knockoff is needed.")
-    place = rng.permuted(np.tile(np.arange(m), (d, 1)), axis=1).T  # place[l, g]: which copy stands l-th
-    shuffled = np.take_along_axis(stack, place[:, feature_of][:, None, :], axis=0)
-    fitted = clone(model).fit(np.hstack(list(shuffled)), y)
-    coef = coefficients_of(fitted, m * X.shape[1]).reshape(-1, m, X.shape[1])
-    Z = np.empty((m, d))
-    for g in range(d):
-        columns = np.flatnonzero(feature_of == g)
-        S = np.mean([np.cov(part[:, columns], rowvar=False).reshape(len(columns), -1) for part in stack], axis=0)
-        part = np.einsum("kla,ab,klb->kl", coef[:, :, columns], S, coef[:, :, columns])
-        Z[place[:, g], g] = np.sqrt(np.maximum(part, 0.0)).sum(axis=0)
-    return Z
+    stream, choice_stream = rng.spawn(2)
+    notes: dict[str, str] = {}
+    chosen = statistic
+    if isinstance(chosen, BestOf):
+        chosen, losses = choose_best(chosen, copies, target, rng=choice_stream, n_jobs=n_jobs)
+        notes["estimator"] = statistic.say(losses)  # type: ignore[union-attr]
+    score = check_linear(chosen, len(copies.parts) - 1)
+    seen = copies if chosen.transform is None else chosen.transform(copies)
+    if target.weights is not None:
+        check_takes_weights(chosen.estimator)
+        seen, target = weighted_rows(seen, target)
+    found = []
+    for fit_stream in stream.spawn(int(chosen.n_fits)):
+        model = fit_on(chosen.estimator, seen, target, np.arange(len(seen)), fit_stream)
+        found.append(score(model, seen.parts, target.values, feature_of=seen.feature_of, sample_weight=target.weights))
+    return np.mean(found, axis=0), notes | dict(chosen.notes), chosen
+
+
+def check_linear(statistic: ModelScore | BestOf, m: int) -> Callable[..., NDArray]:
+    """Score of several copies that goes with a statistic; those that are not for several are refused."""
+    first = statistic.candidates[0] if isinstance(statistic, BestOf) else statistic
+    score = SEVERAL.get(first.score)
+    if score is None or first.rows != "in_sample":
+        raise InputError(
+            f"n_knockoffs={m}: several knockoffs of a feature take {LINEAR}, on the rows it was fitted on."
+        )
+    return score
+
+
+def magnitudes(
+    model: object,
+    parts: Sequence[NDArray],
+    y: NDArray,
+    *,
+    feature_of: NDArray[np.intp],
+    sample_weight: NDArray | None = None,
+) -> NDArray:
+    """Absolute coefficients in standard deviations, pooled over X and its knockoffs, shape (n_parts, n_features)."""
+    w = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    pooled = np.sqrt(np.mean([deviation(part, w) ** 2 for part in parts], axis=0))
+    coef = coefficients_of(model, len(parts) * parts[0].shape[1])
+    sizes = in_units_of_y(np.abs(coef).sum(axis=0), model, y, w)
+    return np.stack([sum_by_feature(own * pooled, feature_of) for own in np.split(sizes, len(parts))])
+
+
+SEVERAL: dict[Any, Callable[..., NDArray]] = {coefficient_magnitude: magnitudes, contribution: contributions}
+
+
+def by_contribution(statistic: ModelScore) -> ModelScore:
+    """Score the same model by what features add to its prediction, which suits groups and single columns alike."""
+    said = "importance='contribution', the default for several knockoffs"
+    return replace(statistic, score=contribution, notes={**statistic.notes, "importance": said})

@@ -8,15 +8,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.importance.rows import Job, check_rows, plan
 from knockoffs.importance.scores import Importance, Scores, mean_of
+from knockoffs.machine.jobs import at_once
 from knockoffs.progress import track
 from knockoffs.response.fresh import check_takes_weights, fresh, predicts_classes
+from knockoffs.sampling.copies import Beside, Copies
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
 
@@ -83,7 +85,7 @@ class ModelScore:
     rows: str = "in_sample"
     n_folds: int = 5
     n_fits: int = 1
-    transform: Callable[[Pair], Pair] | None = None
+    transform: Callable[[Any], Any] | None = None
     name: str = ""
     saturates: bool = False
     notes: Mapping[str, str] = field(default_factory=dict)
@@ -147,14 +149,13 @@ def fit_and_score(
         for stream in rng.spawn(int(statistic.n_fits))
         for job in plan(statistic.rows, len(pair), labels, int(statistic.n_folds), stream)
     ]
-    work = Parallel(n_jobs=n_jobs if len(jobs) > 1 else None, return_as="generator")(
-        delayed(_fit_and_score_once)(statistic, pair, target, job) for job in jobs
-    )
+    tasks = (delayed(_fit_and_score_once)(statistic, pair, target, job) for job in jobs)
+    work = at_once(tasks, n_jobs if len(jobs) > 1 else None)
     scores = list(track(work, "model fits", total=len(jobs)))
     return mean_of(scores, weights=np.array([len(job.score_rows) for job in jobs], dtype=float))
 
 
-def weighted_rows(pair: Pair, target: Target) -> tuple[Pair, Target]:
+def weighted_rows(pair: Beside, target: Target) -> tuple[Beside, Target]:
     """Without the rows of weight 0, which are not there."""
     if target.weights is None or (target.weights > 0).all():
         return pair, target
@@ -181,7 +182,7 @@ def _fit_and_score_once(statistic: ModelScore, pair: Pair, target: Target, job: 
     )
 
 
-def fit_on(estimator: object, pair: Pair, target: Target, rows: NDArray, rng: Generator) -> Any:
+def fit_on(estimator: object, pair: Pair | Copies, target: Target, rows: NDArray, rng: Generator) -> Any:
     """Fresh copy of a model, fitted on some rows of [X, X_tilde]."""
     part, y = (pair, target) if len(rows) == len(pair) else (pair.rows(rows), target.rows(rows))
     weights = {} if y.weights is None else {"sample_weight": y.weights}

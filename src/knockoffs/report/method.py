@@ -38,6 +38,14 @@ REFERENCES = {
         "Benjamini, Y. and Hochberg, Y. (1995). Controlling the false discovery rate: a practical and powerful "
         "approach to multiple testing. Journal of the Royal Statistical Society B 57(1), 289–300."
     ),
+    "several": (
+        "Gimenez, J. R. and Zou, J. (2019). Improving the stability of the knockoff procedure: multiple simultaneous "
+        "knockoffs and entropy maximization. AISTATS 2019, PMLR 89."
+    ),
+    "median": (
+        "He, Z., Liu, L., Wang, C. et al. (2021). Identification of putative causal loci in whole-genome sequencing "
+        "data via knockoff statistics. Nature Communications 12, 3152."
+    ),
     "holm": (
         "Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics "
         "6(2), 65–70."
@@ -96,6 +104,12 @@ def method_paragraph(facts: Facts) -> tuple[str, list[str]]:
                 f"Ramdas (2020), at {100 * CONFIDENCE:g} % confidence."
             )
             cited += ["filter", "bounds"]
+            if selection.n_knockoffs > 1:
+                parts.append(
+                    f"Each feature was compared with {selection.n_knockoffs} knockoffs at once (Gimenez and Zou, 2019) "
+                    "by the largest score less the median of the others (He et al., 2021)."
+                )
+                cited += ["several", "median"]
     if selection.verdict is not None:
         parts.append(
             f"Checks of whether the knockoffs can be told from the features judged them {selection.verdict.word} "

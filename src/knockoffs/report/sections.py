@@ -167,6 +167,11 @@ def _what_columns_mean(facts: Facts) -> str:
         "e": "The e-value is the evidence of all draws.",
         "frequency": "The frequency is the share of draws that select the feature by themselves, and no probability.",
     }
+    if facts.selection.n_knockoffs > 1:
+        means["W"] = (
+            f"W is the largest importance of the feature and its {facts.selection.n_knockoffs} knockoffs less the "
+            "median of the others, positive where it is the feature's."
+        )
     words = [means[key] for key in facts.headings if key in means]
     level = "q-value" if facts.selection.evidence is None else "level"
     words.append(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from knockoffs.sampling.copies import Copies
 from knockoffs.sampling.network import BayesianNetwork
 from knockoffs.sampling.pair import Pair
 
@@ -64,3 +65,9 @@ class NetworkSampler:
     def sample(self, X: NDArray, rng: Generator) -> Pair:
         """X beside its knockoffs."""
         return Pair(X, sample_knockoffs(self.network, X, rng), self.network.feature_of)
+
+    def sample_several(self, X: NDArray, m: int, rng: Generator) -> Copies:
+        """X beside m knockoffs of each feature, where the network has them."""
+        from knockoffs.sampling.several import sample_several
+
+        return Copies((X, *sample_several(self.network, X, m, rng)), self.network.feature_of)

@@ -1,4 +1,8 @@
-"""Several knockoffs of a Gaussian row at once: any two of X, X_1, ..., X_m have covariance S - D."""
+"""Several knockoffs of a row at once, any of which can change places with X, feature by feature.
+
+Of a Gaussian row: any two of X, X_1, ..., X_m have covariance S - D. Of a network whose hidden nodes stay where they
+were drawn: every leaf moves m times given them.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cholesky
 
 from knockoffs.errors import InputError
+from knockoffs.sampling.conjugates.gaussian import GaussianLaw
+from knockoffs.sampling.conjugates.identity import Identity
+from knockoffs.sampling.copies import Copies
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL, solve_diagonal
+from knockoffs.sampling.network import BayesianNetwork
 
 
 @dataclass(frozen=True)
@@ -51,11 +59,27 @@ class SeveralGaussian:
         """F with F F^T = D."""
         return cholesky(self.D, lower=True)
 
-    def sample(self, X: NDArray, rng: Generator) -> list[NDArray]:
-        """Draw m knockoffs of every row, m arrays of shape (n, d)."""
+    def sample(self, X: NDArray, rng: Generator) -> NDArray:
+        """Draw m knockoffs of every row, shape (m, n, d)."""
         centre = X - (X - self.mean) @ self.slope + rng.standard_normal(X.shape) @ self.shared_factor.T
         own = rng.standard_normal((self.m, *X.shape)) @ self.own_factor.T
-        return list(centre + own - own.mean(axis=0))
+        own -= own.mean(axis=0)
+        own += centre
+        return own
+
+
+def several_of(law: GaussianLaw, m: int) -> SeveralGaussian:
+    """Law of m knockoffs of a Gaussian whose D for one knockoff is known: (m + 1) / (2 m) of it.
+
+    Feasible is D <= (m + 1) / m S, the condition for one knockoff with (m + 1) / (2 m) S in place of S; and every
+    choice of D is in proportion to S.
+
+    >>> law = GaussianLaw(np.zeros(2), np.eye(2), np.eye(2))
+    >>> several_of(law, 5).D
+    array([[0.6, 0. ],
+           [0. , 0.6]])
+    """
+    return SeveralGaussian(law.mean, law.covariance, (m + 1) / (2 * m) * law.D, m)
 
 
 def several_gaussian(
@@ -84,3 +108,40 @@ def several_gaussian(
     owners = None if feature_of is None else np.asarray(feature_of)
     D = solve_diagonal((m + 1) / (2 * m) * S, diagonal, owners)
     return SeveralGaussian(np.asarray(mean, dtype=float), S, D, int(m))
+
+
+def sample_several(network: BayesianNetwork, X: NDArray, m: int, rng: Generator) -> NDArray:
+    """Draw m knockoffs of the rows of X under a network, shape (m, n, n_columns).
+
+    The hidden nodes are drawn from P(H | O) and stay. Given them the leaves are independent, and each moves m times by
+    its conjugate's ``several``: X and the m copies can change places feature by feature given H, and so without it.
+
+    Raises
+    ------
+    InputError
+        If a hidden node moves, or a leaf's conjugate has no ``several``: then one knockoff is all there is.
+    """
+    for node in network.nodes:
+        able = isinstance(node.conjugate, Identity) if not node.observed else hasattr(node.conjugate, "several")
+        if not able:
+            raise InputError(
+                f"n_knockoffs={m}: several knockoffs of a feature are not known for this P^X, whose node {node.name!r} "
+                f"moves by {type(node.conjugate).__name__}. Use n_knockoffs=1, or another feature model; a chain "
+                "can be kept where it is by feature_model_options={'hidden_knockoff': 'posterior'}."
+            )
+    values = network.read(X) | network.draw_hidden(X, rng)
+    moved: list[dict[str, NDArray]] = [{} for _ in range(m)]
+    for node in network.observed:
+        copies = node.conjugate.several(values[node.name], network.blanket(node, values), m, rng)  # type: ignore[attr-defined]
+        for one, copy in zip(moved, copies, strict=True):
+            one[node.name] = copy
+    return np.stack([network.write(one, X.dtype) for one in moved])
+
+
+def draw_copies(sampler: object, X: NDArray, m: int, rng: Generator) -> Copies:
+    """X beside m knockoffs of it, if the sampler can draw several."""
+    if not hasattr(sampler, "sample_several"):
+        raise InputError(
+            f"n_knockoffs={m}: these knockoffs come one for each feature, and no more can be drawn. Use n_knockoffs=1."
+        )
+    return sampler.sample_several(X, m, rng)

@@ -108,6 +108,21 @@ def open_blocks(
     return blocks
 
 
+def read_mark(folder: Path) -> dict[str, Any]:
+    """Read what the journal of a work folder says; nothing where there is none that can be read."""
+    try:
+        return _read_journal(folder / JOURNAL)
+    except InputError:
+        return {}
+
+
+def add_mark(folder: Path, name: str, value: Any) -> None:
+    """Write something more into the journal of a work folder, whole or not at all."""
+    content = {**_read_journal(folder / JOURNAL), name: value}
+    with atomic_file(folder / JOURNAL) as file:
+        file.write(json.dumps(content).encode())
+
+
 def check_ours(folder: Path) -> None:
     """Refuse a folder that is there and that no run of ours has marked."""
     if not os.path.lexists(folder):

@@ -217,6 +217,10 @@ class EmissionConjugate:
         drawn = self.emissions.draw(blanket["H"], rng, self.n_jobs).astype(u.dtype)
         return keep_missing(u, drawn, self.emissions.missing(u))
 
+    def several(self, u: NDArray, blanket: Blanket, m: int, rng: Generator) -> NDArray:
+        """Draw m times, shape (m, n, p): where the chain stays, X and they are independent and alike given it."""
+        return np.stack([self.sample(u, blanket, rng) for _ in range(m)])
+
     def log_conditional(self, u: NDArray, blanket: Blanket) -> NDArray:
         """Log P(X | H) of the cells that are not missing."""
         return self.emissions.log_prob(u, blanket["H"]).sum(axis=1)

@@ -279,6 +279,10 @@ class GenotypeConjugate:
             u, drawn.astype(u.dtype), encode_states(u, 3, missing=True, flagged=True, name="genotype") == 3
         )
 
+    def several(self, u: NDArray, blanket: Blanket, m: int, rng: Generator) -> NDArray:
+        """Draw m times, shape (m, n, p): where the chain stays, X and they are independent and alike given it."""
+        return np.stack([self.sample(u, blanket, rng) for _ in range(m)])
+
     def log_conditional(self, u: NDArray, blanket: Blanket) -> NDArray:
         """Log P(X | A, B) of the cells that are not missing."""
         sites = np.arange(u.shape[1])

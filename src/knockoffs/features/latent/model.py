@@ -25,7 +25,7 @@ from knockoffs.features.latent.chain import (
     draw_latent,
     lay_out,
     points_first,
-    sweep,
+    run_chain,
 )
 from knockoffs.features.latent.density import log_densities
 from knockoffs.features.latent.kinds import KINDS
@@ -33,9 +33,11 @@ from knockoffs.features.latent.margins import Margin, Steps, read_cells, write_v
 from knockoffs.features.latent.nominal import Nominal
 from knockoffs.features.latent.resampling import LatentResampler
 from knockoffs.sampling.conjugates.gaussian import Gaussian
+from knockoffs.sampling.copies import Copies
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import sample_knockoffs
+from knockoffs.sampling.several import sample_several
 from knockoffs.sampling.swap import check_features
 
 N_SWEEPS = (20, 60)  # fewest and most sweeps of a draw, where a cell is an interval; without one, the first is exact
@@ -198,7 +200,7 @@ class LatentFeatures:
         K, L = draw_latent(cells, self.layout, self.law, rng=rng, n_sweeps=sweeps, n_jobs=n_jobs)
         out = np.empty((n_draws, len(L)))
         for draw in range(n_draws):
-            sweep(L, K, cells, self.layout, self.law, rng=rng, n_sweeps=1 if exact else THIN, n_jobs=n_jobs)
+            run_chain(L, K, cells, self.layout, self.law, rng=rng, n_sweeps=1 if exact else THIN, n_jobs=n_jobs)
             out[draw] = self.margins[j].write(L[:, own])
         return out
 
@@ -245,14 +247,31 @@ class LatentSampler:
         model, X = self.model, np.asarray(X, dtype=float)
         cells = model.read(X)
         if cells.all_points:
-            L = cells.start
-            L_tilde = sample_knockoffs(model.mixture.as_network(), L, rng)
+            L_tilde = sample_knockoffs(model.mixture.as_network(), cells.start, rng)
+            del cells
+            return Pair(X, model.write(L_tilde), model.feature_of)
         else:
+            del cells  # each is as large as the table
             K, L = model.draw_hidden(X, rng, n_sweeps=self.n_sweeps, n_jobs=self.n_jobs)
             L_tilde = Gaussian(model.mixture.laws, component="K").sample(L, {"K": K}, rng)
+        return Pair(self._complete(X, L), model.write(L_tilde), model.feature_of)
+
+    def sample_several(self, X: NDArray, m: int, rng: Generator) -> Copies:
+        """X, its missing cells drawn, beside m knockoffs of it."""
+        model, X = self.model, np.asarray(X, dtype=float)
+        cells = model.read(X)
+        if cells.all_points:
+            L = cells.start
+            copies = sample_several(model.mixture.as_network(), L, m, rng)
+        else:
+            K, L = model.draw_hidden(X, rng, n_sweeps=self.n_sweeps, n_jobs=self.n_jobs)
+            copies = Gaussian(model.mixture.laws, component="K").several(L, {"K": K}, m, rng)
+        return Copies((self._complete(X, L), *map(model.write, copies)), model.feature_of)
+
+    def _complete(self, X: NDArray, L: NDArray) -> NDArray:
+        """X with its missing cells filled from L."""
         missing = np.isnan(X)
-        completed = np.where(missing, model.write(L), X) if missing.any() else X
-        return Pair(completed, model.write(L_tilde), model.feature_of)
+        return np.where(missing, self.model.write(L), X) if missing.any() else X
 
 
 def latent_features(

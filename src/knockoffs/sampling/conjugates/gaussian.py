@@ -122,12 +122,7 @@ class Gaussian:
 
     def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:
         """Draw u_tilde from the Gaussian of each row's component."""
-        if not np.isfinite(u.sum()) and not np.isfinite(u).all():  # a finite sum has finite terms
-            row, column = np.argwhere(~np.isfinite(u))[0]
-            raise InputError(
-                f"row {row}, column {column} of a Gaussian node is {u[row, column]}: it has no knockoff. Fill or drop "
-                "missing values first."
-            )
+        _refuse_infinite(u)
         if self.component is None:
             return self.laws[0].sample(u, rng)
         u_tilde = np.empty(u.shape)
@@ -136,6 +131,18 @@ class Gaussian:
                 some = rows[start : start + ROWS_AT_ONCE]
                 u_tilde[some] = self.laws[k].sample(u[some], rng)
         return u_tilde
+
+    def several(self, u: NDArray, blanket: Blanket, m: int, rng: Generator) -> NDArray:
+        """Draw m knockoffs of each row by the Gaussian of its component, shape (m, n, d)."""
+        from knockoffs.sampling.several import several_of
+
+        _refuse_infinite(u)
+        if self.component is None:
+            return several_of(self.laws[0], m).sample(u, rng)
+        copies = np.empty((m, *u.shape))
+        for k, rows in self._rows(blanket):
+            copies[:, rows] = several_of(self.laws[k], m).sample(u[rows], rng)
+        return copies
 
     def log_conditional(self, u: NDArray, blanket: Blanket) -> NDArray:
         """Log N(u; mean_k, S_k)."""
@@ -158,3 +165,12 @@ class Gaussian:
     def _rows(self, blanket: Blanket) -> list[tuple[int, NDArray]]:
         K = blanket[self.component or ""]
         return [(int(k), np.flatnonzero(K == k)) for k in np.unique(K)]
+
+
+def _refuse_infinite(u: NDArray) -> None:
+    if not np.isfinite(u.sum()) and not np.isfinite(u).all():  # a finite sum has finite terms
+        row, column = np.argwhere(~np.isfinite(u))[0]
+        raise InputError(
+            f"row {row}, column {column} of a Gaussian node is {u[row, column]}: it has no knockoff. Fill or drop "
+            "missing values first."
+        )

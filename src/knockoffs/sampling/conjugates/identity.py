@@ -22,6 +22,10 @@ class Identity:
         """Return u."""
         return u
 
+    def several(self, u: NDArray, blanket: Blanket, m: int, rng: Generator) -> NDArray:
+        """Return u, m times."""
+        return np.stack([u] * m)
+
     def log_conditional(self, u: NDArray, blanket: Blanket) -> NDArray:
         """Zero: phi(u, u_tilde) lives on the diagonal, where any P(u | v) is symmetric."""
         return np.zeros(len(u))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
@@ -29,6 +30,10 @@ class Independent:
     def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:
         """Draw from P(. | v), without a look at u."""
         return self.draw(blanket, len(u), rng)
+
+    def several(self, u: NDArray, blanket: Blanket, m: int, rng: Generator) -> NDArray:
+        """Draw m times from P(. | v), shape (m, ...): u and they are independent and alike given v."""
+        return np.stack([self.sample(u, blanket, rng) for _ in range(m)])
 
     def log_conditional(self, u: NDArray, blanket: Blanket) -> NDArray:
         """Log P(u | v)."""

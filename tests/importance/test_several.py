@@ -1,0 +1,88 @@
+"""Scores of several knockoffs: they follow the copies, one knockoff as before, and only linear models have them."""
+
+import numpy as np
+import pytest
+
+from knockoffs.errors import InputError
+from knockoffs.importance.accuracy_drop import swap_score
+from knockoffs.importance.best import BestOf
+from knockoffs.importance.coefficients import coefficient_magnitude
+from knockoffs.importance.contribution import contribution
+from knockoffs.importance.several import SEVERAL, score_copies
+from knockoffs.importance.statistic import ModelScore
+from knockoffs.response.plain import PlainLinear
+from knockoffs.sampling.copies import Copies
+from knockoffs.table.target import Target
+
+GROUPS = np.array([0, 0, 1, 2, 2, 2])
+
+
+def data(m=2, n=200):
+    rng = np.random.default_rng(1)
+    parts = tuple(rng.standard_normal((m + 1, n, 6)))
+    y = parts[0][:, 0] + parts[m][:, 3] + 0.1 * rng.standard_normal(n)
+    return Copies(parts, GROUPS), Target(y)
+
+
+@pytest.mark.parametrize("score", list(SEVERAL))
+def test_scores_follow_the_copies(score):
+    """Least squares does not mind the order of its columns: scores change places as copies do, exactly."""
+    copies, target = data()
+    statistic = ModelScore(PlainLinear(), score)
+    Z, _, used = score_copies(statistic, copies, target, rng=np.random.default_rng(0))
+    place = np.array([[2, 1, 0], [0, 0, 1], [1, 2, 2]])
+    moved, _, _ = score_copies(statistic, copies.permute(place), target, rng=np.random.default_rng(0))
+    np.testing.assert_allclose(moved, np.take_along_axis(Z, place, axis=0), atol=1e-9)
+    assert used is statistic and Z[0, 0] > 10 * Z[1:, 0].max() and Z[2, 2] > 10 * Z[:2, 2].max()
+
+
+@pytest.mark.parametrize("score", [coefficient_magnitude, contribution])
+def test_one_knockoff_has_the_scores_of_a_pair(score):
+    copies, target = data(m=1)
+    Z, _, _ = score_copies(ModelScore(PlainLinear(), score), copies, target, rng=np.random.default_rng(0))
+    model = PlainLinear().fit(copies.stacked, target.values)
+    pair = score(model, *copies.parts, target.values, feature_of=GROUPS)
+    np.testing.assert_allclose(Z, [pair.Z, pair.Z_tilde], rtol=1e-12)
+
+
+def test_rows_of_weight_zero_are_not_there():
+    copies, target = data()
+    weights = np.r_[np.ones(150), np.zeros(50)]
+    weighted = Target(target.values, weights)
+    statistic = ModelScore(PlainLinear(), contribution)
+    Z, _, _ = score_copies(statistic, copies, weighted, rng=np.random.default_rng(0))
+    fewer, _, _ = score_copies(
+        statistic, copies.rows(slice(150)), Target(target.values[:150]), rng=np.random.default_rng(0)
+    )
+    np.testing.assert_allclose(Z, fewer, rtol=1e-9)
+
+
+def test_the_best_of_several_models_is_chosen():
+    copies, target = data()
+    good, bad = ModelScore(PlainLinear(), contribution, name="good"), ModelScore(Mean(), contribution, name="bad")
+    _, notes, used = score_copies(BestOf((bad, good), "squared_error"), copies, target, rng=np.random.default_rng(0))
+    assert used is good and "estimator='good'" in notes["estimator"]
+
+
+class Mean:
+    """Predicts the mean."""
+
+    def fit(self, X, y):
+        self.mean, self.coef_ = y.mean(), np.zeros(X.shape[1])
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.mean)
+
+    def get_params(self, deep=True):
+        return {}
+
+
+def test_other_scores_and_rows_are_refused():
+    copies, target = data()
+    for statistic in (
+        ModelScore(PlainLinear(), swap_score, {"loss": "squared_error"}),
+        ModelScore(PlainLinear(), contribution, rows="cross_fitted"),
+    ):
+        with pytest.raises(InputError, match="n_knockoffs=2: several knockoffs of a feature take a linear model"):
+            score_copies(statistic, copies, target, rng=np.random.default_rng(0))

@@ -1,0 +1,212 @@
+"""Several knockoffs of every feature through the whole path: selector, command line, record, and what is refused."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.linalg import toeplitz
+
+from knockoffs import KnockoffSelector, procedure
+from knockoffs.errors import InputError
+from knockoffs.features.gaussian import gaussian_features
+from knockoffs.features.hidden_markov import HiddenMarkov
+from knockoffs.features.hidden_markov.emissions import GaussianEmissions
+from knockoffs.features.source import Given
+from knockoffs.filter.several import several_filter, several_statistics
+from knockoffs.importance.contribution import contribution
+from knockoffs.importance.statistic import ModelScore
+from knockoffs.procedure import Streams, draw_several, select_features
+from knockoffs.response.plain import PlainLinear
+from knockoffs.sampling.several import draw_copies
+from knockoffs.table.table import read_table
+from knockoffs.table.target import Target
+
+LINEAR = {"feature_model": "gaussian", "estimator": "lasso", "verdict": False, "random_state": 0}
+
+
+def table(n=200, d=12, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.multivariate_normal(np.zeros(d), toeplitz(0.5 ** np.arange(d)), size=n)
+    return X, X[:, :4] @ [1.0, -1.0, 1.0, -1.0] + rng.standard_normal(n)
+
+
+class Shuffled:
+    """Sampler whose copies have changed places after they were drawn."""
+
+    def __init__(self, model, place):
+        self.sampler, self.place = (
+            Given(model)(read_table(np.zeros((2, 6))), rng=np.random.default_rng()).sampler,
+            place,
+        )
+
+    feature_of = np.arange(6)
+
+    def sample_several(self, X, m, rng):
+        return draw_copies(self.sampler, X, m, rng).permute(self.place)
+
+
+def scores(sampler, X, y, seed=3):
+    statistic = ModelScore(PlainLinear(), contribution)
+    streams = Streams(*np.random.default_rng(seed).spawn(4))
+    return draw_several(sampler, read_table(X), Target(y), statistic, 2, streams).several
+
+
+def test_scores_change_places_as_the_copies_do():
+    """From the draw to W, exactly: places are drawn, and every score comes back to the copy it is of."""
+    rng = np.random.default_rng(1)
+    model = gaussian_features(np.zeros(6), toeplitz(0.6 ** np.arange(6)))
+    X = model.sample(100, rng)
+    y = X[:, 0] + rng.standard_normal(100)
+    stay = np.tile(np.arange(3)[:, None], 6)
+    place = rng.permuted(stay, axis=0)
+    Z, moved = (scores(Shuffled(model, which), X, y) for which in (stay, place))
+    np.testing.assert_allclose(moved, np.take_along_axis(Z, place, axis=0), atol=1e-10)
+    np.testing.assert_allclose(Z, scores(Shuffled(model, stay), X, y), atol=1e-12)
+    assert np.abs(several_statistics(Z)) == pytest.approx(np.abs(several_statistics(moved)))
+
+
+class First:
+    """A linear model that gives all to the first of the columns that look alike."""
+
+    def fit(self, X, y):
+        self.coef_ = 1.0 / np.arange(1, X.shape[1] + 1)
+        return self
+
+    def predict(self, X):
+        return X @ self.coef_
+
+    def get_params(self, deep=True):
+        return {}
+
+
+def share_first(shuffle, monkeypatch, n_tables=150):
+    if not shuffle:
+        monkeypatch.setattr(procedure, "random_places", lambda m, d, rng: np.tile(np.arange(m + 1)[:, None], d))
+    first = []
+    for seed in range(n_tables):
+        X = np.random.default_rng([9, seed]).standard_normal((60, 6))
+        selection = select_features(
+            X,
+            np.random.default_rng([8, seed]).standard_normal(60),
+            knockoffs=Given(gaussian_features(np.zeros(6), np.eye(6))),
+            statistic=ModelScore(First(), contribution),
+            fdr=0.2,
+            n_knockoffs=4,
+            rng=np.random.default_rng([7, seed]),
+        )
+        first += (selection.W > 0).tolist()
+    return np.mean(first)
+
+
+def test_a_null_feature_is_first_once_in_m_plus_one(monkeypatch):
+    """Of a model that minds the order of its columns; 4 standard errors, 6e-5. Fails without the change of places."""
+    allowed = 4 * np.sqrt(0.16 / 900)
+    assert abs(share_first(True, monkeypatch) - 0.2) < allowed
+    assert abs(share_first(False, monkeypatch, 20) - 0.2) > 4 * np.sqrt(0.16 / 120)
+
+
+def test_the_selector_selects_what_the_filter_says():
+    X, y = table()
+    selector = KnockoffSelector(0.1, n_knockoffs=5, **LINEAR).fit(X, y)
+    selection = selector.selection_
+    W, m = selection.W, 5
+    below = [(1 + (W <= -t).sum()) / m / max((W >= t).sum(), 1) for t in np.abs(W[W != 0])]
+    t = min((t for t, fdp in zip(np.abs(W[W != 0]), below, strict=True) if fdp <= 0.1), default=np.inf)
+    assert selection.threshold == t and (selection.selected == (t <= W)).all()
+    assert selection.selected[:4].all() and selection.selected.sum() < 10  # one knockoff could not select 4 at 0.1
+    assert "each against 5 knockoffs of it" in selector.explain()
+    again = KnockoffSelector(0.1, n_knockoffs=5, n_jobs=2, **LINEAR).fit(X, y)
+    np.testing.assert_array_equal(again.W_, W)
+
+
+def test_any_table_with_missing_cells_labels_and_groups():
+    rng = np.random.default_rng(0)
+    X, y = table(n=150, d=8)
+    frame = pd.DataFrame(X, columns=list("abcdefgh"))
+    frame["e"] = np.where(frame["e"] > 0.4, "high", np.where(frame["e"] > -0.4, "mid", "low"))
+    frame.loc[rng.random(150) < 0.1, "b"] = np.nan
+    selector = KnockoffSelector(
+        0.2,
+        n_knockoffs=3,
+        groups={"ab": ["a", "b"]},
+        verdict=False,
+        random_state=0,
+        feature_model_options={"n_classes": 1},
+    ).fit(frame, y)
+    assert len(selector.W_) == 7 and "boosting" not in selector.selection_.notes["estimator"]
+    assert selector.knockoffs_["b"].notna().all()
+
+
+def test_on_the_command_line_recorded_and_run_again(tmp_path, capsys):
+    from knockoffs.commands.app import main
+
+    X, y = table()
+    pd.DataFrame(X).assign(y=y).to_csv(tmp_path / "t.csv", index=False)
+    call = [
+        "select",
+        tmp_path / "t.csv",
+        "--target",
+        "y",
+        "--n-knockoffs",
+        5,
+        "--estimator",
+        "lasso",
+        "--feature-model",
+    ]
+    call += ["gaussian", "--no-verdict", "--out", tmp_path / "out", "--report", tmp_path / "r.html"]
+
+    def run(*arguments, status=0):
+        with pytest.raises(SystemExit) as ended:
+            main([str(argument) for argument in arguments])
+        assert ended.value.code == status
+        return capsys.readouterr()
+
+    run(*call)
+    record = json.loads((tmp_path / "out" / "selection.json").read_text())
+    assert record["parameters"]["n_knockoffs"] == 5 and "against 5 knockoffs" in record["explanation"]
+    page = (tmp_path / "r.html").read_text()
+    assert "compared with 5 knockoffs at once" in page and "less the median of the others" in page
+    again = run("rerun", tmp_path / "out" / "selection.json", tmp_path / "t.csv").out
+    assert "The answer is identical" in again
+    assert "n-knockoffs" in run(*call, "--n-knockoffs", 0, status=2).err
+
+
+CHAIN = HiddenMarkov(
+    np.full(2, 0.5), np.full((11, 2, 2), 0.5), GaussianEmissions(np.tile([-1.0, 1.0], (12, 1)), np.ones((12, 2)))
+)
+REFUSED = {
+    "a tree": ({"estimator": "forest"}, "several knockoffs of a feature take a linear model"),
+    "another score": ({"importance": "swap"}, "several knockoffs of a feature take a linear model"),
+    "other rows": ({"importance": "contribution", "rows": "cross_fitted"}, "on the rows it was fitted on"),
+    "draws": ({"n_draws": 2}, "n_knockoffs=3 and n_draws=2"),
+    "after looking": ({"level": "post_hoc"}, "n_knockoffs=3 and level='post_hoc'"),
+    "a rule": ({"rule": "signed_maximum"}, "n_knockoffs=3 and another rule"),
+    "tests": ({"method": "conditional_test"}, "conditional tests draw none"),
+    "none": ({"n_knockoffs": 0}, "n_knockoffs=0: expected a whole number of at least 1"),
+    "brought": ({"knockoffs": np.zeros((200, 12))}, "come one for each feature"),
+    "a chain": ({"feature_model": CHAIN}, "node 'H' moves by MarkovChain"),
+    "a level": ({"fdr": 0.02}, r"at least 1 / \(3 fdr\) = 17 selections are needed. Use fdr >= 0.0278"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_it_does_not_go_together_with(case):
+    options, message = REFUSED[case]
+    X, y = table()
+    with pytest.raises(InputError, match=message):
+        KnockoffSelector(**({"fdr": 0.1, "n_knockoffs": 3} | LINEAR | options)).fit(X, y)
+
+
+def test_nothing_selected_is_explained():
+    X, _ = table(n=60)
+    y = np.random.default_rng(5).standard_normal(60)
+    selector = KnockoffSelector(0.1, n_knockoffs=5, **LINEAR).fit(X, y)
+    assert not selector.selection_.selected.any()
+    assert "with 5 knockoffs of each feature selects 2 features or more at 0.1" in selector.explain()
+
+
+def test_w_is_that_of_the_scores():
+    Z = np.random.default_rng(0).random((4, 9))
+    found = several_filter(Z, 0.4)
+    np.testing.assert_array_equal(found.selected, several_statistics(Z) >= found.threshold)
