@@ -15,7 +15,7 @@ help:
 	@echo "make picture     draw the picture of the README"
 	@echo "make docs        the documentation site, in build/site (its own environment; no network while it builds)"
 	@echo "make lowest      the tests with the smallest versions of all dependencies"
-	@echo "make bench       measure against knockpy, hidimstat and SNPknock, each in its own environment"
+	@echo "make bench       the arena: this package and its peers, each in its own environment; writes docs/arena.md"
 
 $(VENV)/.package: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -23,7 +23,7 @@ $(VENV)/.package: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.development: $(VENV)/.package
-	$(PIP) --editable '.[tables,plots,neural,boosting,genetics,hmm,app]' --requirement requirements-dev.txt
+	$(PIP) --editable '.[tables,plots,neural,boosting,genetics,hmm,app,dask]' --requirement requirements-dev.txt
 	@touch $@
 
 demo: $(VENV)/.package

@@ -1,19 +1,25 @@
-"""Power of the conditional randomization test against knockoffs on small tables, P^X known: one line a design.
+"""Power and FDR on small tables: knockoffs, conditional tests, and tests by permuted columns, all as a user gets them.
 
-    PYTHONPATH=src python benchmarks/conditional_tests.py --repeats 50 --jobs 16
+    PYTHONPATH=src python benchmarks/conditional_tests.py results --minutes 6 --jobs 16
+    PYTHONPATH=src python benchmarks/conditional_tests.py results --table               # the table again, seconds
 
-X is AR(1) with correlation 0.5, n rows, d columns, k of them non-null. "linear" is a sum of features; "shapes" a sum of
-features that are squared, cut at 1, or multiplied in pairs. Knockoffs have the default model of y; "post hoc" is the
-level chosen after looking, with its mean, from ``--draws`` draws.
+X is AR(1) with correlation 0.5, n rows, d columns, k of them non-null at random places; P^X is fitted (the default).
+"linear" is a sum of features; "shapes" a sum of features that are squared (a hump), cut at 1, or multiplied in pairs.
+Effects are 5 / sqrt(n) standard deviations each. "permutation" permutes one column at a time in held-out rows, in three
+folds, under the better of lasso and boosting, and compares losses by a paired t-test, with Benjamini and Hochberg: the
+usual permutation importance with p-values, which tests another hypothesis (a null feature that is correlated with
+others is not exempt). "cfi" is hidimstat's conditional feature importance with the same models. One line of
+``rows.jsonl`` a table and method.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import time
 import warnings
-from dataclasses import dataclass
+from pathlib import Path
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(name, "1")
@@ -21,100 +27,158 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMB
 import numpy as np  # noqa: E402  (threads are set first)
 from joblib import Parallel, delayed  # noqa: E402
 from scipy.linalg import toeplitz  # noqa: E402
+from scipy.stats import ttest_1samp  # noqa: E402
+from sklearn.base import clone  # noqa: E402
+from sklearn.model_selection import KFold  # noqa: E402
 
-from knockoffs.defaults import choose  # noqa: E402
-from knockoffs.features.gaussian import gaussian_features  # noqa: E402
-from knockoffs.filter import false_discovery_proportion, knockoff_filter, power  # noqa: E402
-from knockoffs.filter.evidence import combine_draws  # noqa: E402
-from knockoffs.procedure import select_features  # noqa: E402
-from knockoffs.testing.conditional import conditional_tests  # noqa: E402
+from knockoffs import KnockoffSelector  # noqa: E402
+from knockoffs.filter import false_discovery_proportion, power  # noqa: E402
+from knockoffs.response.linear import make_lasso  # noqa: E402
+from knockoffs.response.trees import make_boosting  # noqa: E402
+from knockoffs.testing.adjust import adjust_p_values  # noqa: E402
 
 DESIGNS = [(8, 3), (15, 3), (15, 6), (30, 3), (30, 10), (60, 10)]
+SHAPES, ROWS, FDR = ("linear", "shapes"), (500, 2000), 0.1
 
 
-@dataclass(frozen=True)
-class GaussianConditional:
-    """N(0, covariance), one feature given the others."""
-
-    covariance: np.ndarray
-
-    def conditional(self, j, X, rng, n_draws):
-        """Draw X_j given the other columns, shape (n_draws, n)."""
-        rest = np.delete(np.arange(len(self.covariance)), j)
-        slope = np.linalg.solve(self.covariance[np.ix_(rest, rest)], self.covariance[rest, j])
-        scale = np.sqrt(self.covariance[j, j] - self.covariance[j, rest] @ slope)
-        return X[:, rest] @ slope + scale * rng.standard_normal((n_draws, len(X)))
-
-
-def make_y(X, truth, shape, size, rng):
+def make_table(d, k, shape, n, seed):
+    """X, y and which features matter."""
+    rng = np.random.default_rng([d, k, len(shape), n, seed])
+    X = rng.normal(size=(n, d)) @ np.linalg.cholesky(toeplitz(0.5 ** np.arange(d))).T
+    truth = rng.choice(d, size=k, replace=False)
     terms = X[:, truth]
     if shape == "shapes":
         kinds = [(x**2 - 1) / np.sqrt(2) if i % 3 == 0 else 2.5 * ((x > 1) - 0.16) for i, x in enumerate(terms.T)]
-        for i in range(2, len(truth), 3):  # every third in a product with the one before it
+        for i in range(2, k, 3):  # every third in a product with the one before it
             kinds[i] = terms[:, i] * terms[:, i - 1]
         terms = np.column_stack(kinds)
-    return size * terms.sum(axis=1) + rng.normal(size=len(X))
+    y = 5 / np.sqrt(n) * terms.sum(axis=1) + rng.normal(size=n)
+    return X, y, np.isin(np.arange(d), truth)
 
 
-def one(d, k, shape, n, size, fdr, n_draws, seed):
-    rng = np.random.default_rng([d, k, len(shape), n, seed])
-    covariance = toeplitz(0.5 ** np.arange(d))
-    X = rng.normal(size=(n, d)) @ np.linalg.cholesky(covariance).T
-    truth = rng.choice(d, size=k, replace=False)
-    non_nulls = np.isin(np.arange(d), truth)
-    y = make_y(X, truth, shape, size, rng)
+def better_model(X, y, folds, seed):
+    """Lasso or boosting, whichever has the smaller squared error in held-out rows; and its fits."""
+    fits = {}
+    for maker in (make_lasso, make_boosting):
+        models = [clone(maker("regression", random_state=seed)).fit(X[train], y[train]) for train, _ in folds]
+        loss = sum(
+            ((y[test] - model.predict(X[test])) ** 2).sum() for model, (_, test) in zip(models, folds, strict=True)
+        )
+        fits[loss] = models
+    return fits[min(fits)]
+
+
+def permutation_test(X, y, seed, n_permutations=20):
+    """p-value of each column, by a paired t-test of how held-out losses grow where it is permuted."""
+    rng = np.random.default_rng(seed)
+    folds = list(KFold(3, shuffle=True, random_state=seed).split(X))
+    growth = np.zeros(X.shape)
+    for model, (_, test) in zip(better_model(X, y, folds, seed), folds, strict=True):
+        base = (y[test] - model.predict(X[test])) ** 2
+        for j in range(X.shape[1]):
+            many = np.tile(X[test], (n_permutations, 1))
+            many[:, j] = np.concatenate([rng.permutation(X[test, j]) for _ in range(n_permutations)])
+            loss = (np.tile(y[test], n_permutations) - model.predict(many)) ** 2
+            growth[test, j] = loss.reshape(n_permutations, -1).mean(axis=0) - base
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a column that the model does not use: no growth at all
+        return np.nan_to_num(ttest_1samp(growth, 0.0, alternative="greater").pvalue, nan=1.0)
+
+
+def one(method, d, k, shape, n, seed):
+    """One table, one method: a row."""
+    X, y, non_nulls = make_table(d, k, shape, n, seed)
     start = time.process_time()
-    tested = conditional_tests(GaussianConditional(covariance), X, y, kind="number", fdr=fdr, rng=rng)
-    seconds = time.process_time() - start
-    model, choice = gaussian_features(np.zeros(d), covariance), choose(y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        W = [
-            select_features(
-                X,
-                y,
-                feature_model=model,
-                estimator=choice.estimator,
-                importance=choice.importance,
-                evaluation=choice.evaluation,
-                fdr=fdr,
-                rng=stream,
-            ).W
-            for stream in rng.spawn(n_draws)
-        ]
-    after = combine_draws(W, fdr, how="post_hoc")
-    found = {"test": tested.selected, "knockoffs": knockoff_filter(W[0], fdr), "post hoc": after.selected}
-    scores = [(power(s, non_nulls), false_discovery_proportion(s, non_nulls)) for s in found.values()]
-    return np.array([*np.ravel(scores), after.stated, seconds, time.process_time() - start - seconds])
+        stated = FDR
+        if method == "permutation":
+            selected = adjust_p_values(permutation_test(X, y, seed)) <= FDR
+        else:
+            options = {
+                "tests": {"method": "conditional_test"},
+                "knockoffs": {"method": "knockoffs"},
+                "post_hoc": {"method": "knockoffs", "n_draws": 5, "level": "post_hoc"},
+            }[method]
+            if method == "knockoffs" and 1 / d > FDR:
+                selected = np.zeros(d, dtype=bool)  # refused: it can never select
+            else:
+                selector = KnockoffSelector(FDR, random_state=seed, verdict=False, if_empty="empty", **options).fit(
+                    X, y
+                )
+                selected = np.asarray(selector.selection_.selected)
+                stated = getattr(selector.selection_.evidence, "stated", FDR)
+    fdp = false_discovery_proportion(selected, non_nulls)
+    row = {"method": method, "d": d, "k": k, "shape": shape, "n": n, "seed": seed}
+    row |= {"power": float(power(selected, non_nulls)), "fdp": float(fdp), "selected": int(selected.sum())}
+    row |= {"over_level": float(fdp / stated) if fdp else 0.0, "seconds": round(time.process_time() - start, 2)}
+    return row
+
+
+def table(folder):
+    """Print means and standard errors, one line a design."""
+    rows = [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
+    methods = [
+        m for m in ("tests", "knockoffs", "post_hoc", "permutation", "cfi") if any(r["method"] == m for r in rows)
+    ]
+    print("n d k shape | for each method: power, FDR +- s.e., (FDP over level,) seconds, tables")
+    for n in ROWS:
+        for d, k in DESIGNS:
+            for shape in SHAPES:
+                cells = []
+                for method in methods:
+                    here = [
+                        r for r in rows if (r["n"], r["d"], r["k"], r["shape"], r["method"]) == (n, d, k, shape, method)
+                    ]
+                    if not here:
+                        continue
+                    mean = {key: np.mean([r[key] for r in here]) for key in ("power", "fdp", "over_level", "seconds")}
+                    error = np.std([r["fdp"] for r in here]) / np.sqrt(len(here))
+                    cells.append(
+                        f"{method} {mean['power']:.2f} {mean['fdp']:.3f}+-{error:.3f} {mean['over_level']:.2f} "
+                        f"{mean['seconds']:.1f}s x{len(here)}"
+                    )
+                if cells:
+                    print(f"{n:5d} {d:3d} {k:3d} {shape:7s} | " + " | ".join(cells))
 
 
 def main() -> None:
-    """Print one line a design."""
+    """All designs in turn until time is up."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--repeats", type=int, default=100)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--rows", type=int, default=400)
-    parser.add_argument("--size", type=float, default=0.25)
-    parser.add_argument("--fdr", type=float, default=0.1)
-    parser.add_argument("--draws", type=int, default=5)
+    parser.add_argument("--minutes", type=float, default=6.0)
+    parser.add_argument("--rows", type=int, nargs="*", default=list(ROWS))
+    parser.add_argument("--methods", nargs="*", default=["tests", "knockoffs", "post_hoc", "permutation"])
     parser.add_argument("--largest", type=int, default=60, help="most columns")
+    parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
-    print("  d   k  shape   test power fdp | knockoffs power fdp | post hoc power fdp stated | seconds test, knockoffs")
-    for d, k in DESIGNS:
-        for shape in ("linear", "shapes") if d <= options.largest else ():
-            jobs = [
-                delayed(one)(d, k, shape, options.rows, options.size, options.fdr, options.draws, seed)
-                for seed in range(options.repeats)
-            ]
-            table = np.array(Parallel(n_jobs=options.jobs)(jobs))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a mean of no stated level is NaN
-                mean = np.nanmean(table, axis=0)
-            print(
-                f"{d:3d} {k:3d}  {shape:7s} {mean[0]:5.2f} {mean[1]:5.2f} | {mean[2]:5.2f} {mean[3]:5.2f} | "
-                f"{mean[4]:5.2f} {mean[5]:5.2f} {mean[6]:5.2f} | {mean[7]:5.1f} {mean[8]:5.1f}",
-                flush=True,
-            )
+    options.folder.mkdir(parents=True, exist_ok=True)
+    path = options.folder / "rows.jsonl"
+    if not options.table:
+        for method in options.methods:
+            one(method, 15, 3, "shapes", 500, 10**6)  # compiled here once, not in every process
+        end = time.time() + 60 * options.minutes
+
+        def in_time(*case):
+            return one(*case) if time.time() < end else None
+
+        cases = [
+            (method, d, k, shape, n, seed)
+            for n in options.rows
+            for seed in range(options.repeats)
+            for d, k in reversed(DESIGNS)  # the long ones first
+            for shape in SHAPES
+            for method in options.methods
+            if d <= options.largest
+        ]
+        work = Parallel(n_jobs=options.jobs, return_as="generator_unordered")(delayed(in_time)(*case) for case in cases)
+        for row in work:
+            if row is not None:
+                with open(path, "a") as file:
+                    file.write(json.dumps(row) + "\n")
+    table(options.folder)
 
 
 if __name__ == "__main__":

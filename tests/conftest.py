@@ -1,4 +1,6 @@
+import importlib.util
 import os
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -24,3 +26,17 @@ def data_folder():
     if not folder.is_dir():
         pytest.skip("the real data are not here: set KNOCKOFFS_DATA to their folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A headless Chromium; tests that need it are skipped without it."""
+    spec = importlib.util.spec_from_file_location("browser", Path(__file__).with_name("browser.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    if module.CHROMIUM is None:
+        pytest.skip("there is no Chromium here: apt-get install chromium")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        opened = module.Browser(folder)
+        yield opened
+        opened.close()

@@ -27,6 +27,7 @@ GENERATED = (
     "scores_table.md",
     "real_tables.md",
     "new_user.md",
+    "arena.md",
 )  # written by commands of their own
 ALL_PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "add").glob("*.md"))]
 BUILT = ("api/index.md",)  # pages that the site has and the folder has not

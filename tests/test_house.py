@@ -62,7 +62,8 @@ def test_no_modules_import_one_another_in_a_circle():
         ("sampling", ("features", "table", "response", "importance")),
         ("response", ("features", "sampling", "importance")),
         ("importance", ("features", "procedure")),
-        ("features", ("response", "importance", "validity")),
+        ("features", ("response", "importance")),
+        ("validity", ("response", "importance")),
     ],
 )
 def test_the_halves_do_not_know_one_another(room, never):
@@ -125,26 +126,28 @@ def test_a_type_checker_sees_the_public_names(line, said, tmp_path):
 
 # checks of different things that have one name: the features of a fit and those of the network that it makes
 SEVERAL = {"check_features": 2}
-OF_EVERY_MODEL = {"check_path", "check_rows"}  # of the default, which fits several models of y
-OF_EVERY_NODE = {"_check_methods", "_check_conjugate"}
-OF_EVERY_CLASS = {"check_covariance"}  # of P^X
-ONCE = {"check_takes", "check_fdr", "check_offset", "check_antisymmetric", "check_covariance", "check_W", "check_rows"}
+# one for each model of y, each node, each class of P^X, each draw
+OF_EACH = {"check_path", "check_rows", "_check_methods", "_check_conjugate", "check_covariance", "check_swaps"}
+ONCE = {"check_takes", "check_fdr", "check_offset"}
+OF_KNOCKOFFS = ONCE | {"check_antisymmetric", "check_draws"}
 
 
-def test_one_fit_checks_everything_once():
-    _, calls, _ = house.walk_of_fit()
-    checks = {name: n for name, n in calls.items() if name.lstrip("_").startswith("check")}
+@pytest.mark.parametrize(
+    "options, once, of_each",
+    [
+        (house.PLAIN, OF_KNOCKOFFS | {"check_covariance", "check_weights", "check_swaps"}, set()),
+        ({}, OF_KNOCKOFFS, OF_EACH),
+        (house.PLAIN | {"n_draws": 3}, OF_KNOCKOFFS, OF_EACH),
+        (house.PLAIN | {"n_draws": 2, "level": "post_hoc"}, OF_KNOCKOFFS, OF_EACH),
+        (house.PLAIN | {"method": "conditional_test"}, ONCE, OF_EACH),
+    ],
+    ids=["gaussian", "defaults", "draws", "post hoc", "tests"],
+)
+def test_one_fit_checks_everything_once(options, once, of_each):
+    _, calls, _ = house.walk_of_fit(**options)
+    checks = {name: n for name, n in calls.items() if name.lstrip("_").startswith("check") and name not in of_each}
     assert checks == {name: SEVERAL.get(name, 1) for name in checks}
-    assert set(checks) >= ONCE | {"check_weights", "check_swaps"}
-
-
-def test_one_fit_of_the_defaults_checks_everything_once():
-    _, calls, _ = house.walk_of_fit(None, None)
-    checks = {name: n for name, n in calls.items() if name.lstrip("_").startswith("check")}
-    for name in OF_EVERY_MODEL | OF_EVERY_NODE | OF_EVERY_CLASS:
-        del checks[name]
-    assert checks == {name: SEVERAL.get(name, 1) for name in checks}
-    assert set(checks) >= ONCE - OF_EVERY_MODEL - OF_EVERY_CLASS
+    assert set(checks) >= once
 
 
 def test_a_fit_holds_at_most_eight_times_the_table():

@@ -10,7 +10,7 @@ from knockoffs.defaults import DEFAULT_FDR
 from knockoffs.estimator import KnockoffSelector
 from knockoffs.features import FAMILIES
 from knockoffs.options import NOT_RECORDED, OPTIONS, options_of, selector_arguments
-from knockoffs.record import PARAMETERS
+from knockoffs.record.reading import PARAMETERS
 
 CALLED_OTHERWISE = {"seed": "random_state", "jobs": "n_jobs"}
 OF_THE_DATA = {"drop", "knockoffs"}  # taken from the table or read from a file before the selector is made
@@ -50,7 +50,7 @@ def test_every_recorded_option_reaches_the_selector():
     expected = {listed[name].parameter or name: marked[name] for name in set(listed) - OF_THE_DATA - OF_PYTHON}
     assert handed == expected
     assert set(handed) | OF_THE_DATA | OF_PYTHON == set(parameters_of_the_selector())
-    rest = {"target", "weights", "report", "report_paths", "stream", "sample_rows"}
+    rest = {"target", "weights", "report", "report_paths", "stream", "sample_rows", "scheduler", "keep_knockoffs"}
     assert {name for name in marked if name not in listed} == rest
 
 
@@ -60,7 +60,7 @@ def test_options_of_python_alone_are_named():
 
 def test_what_is_recorded_is_what_the_answer_depends_on():
     assert set(PARAMETERS) == set(options_of("select") | options_of("ghost")) - set(NOT_RECORDED)
-    assert set(NOT_RECORDED) == {"jobs", "report", "report_paths"}
+    assert set(NOT_RECORDED) == {"jobs", "report", "report_paths", "scheduler", "keep_knockoffs"}
 
 
 @pytest.mark.parametrize("command", ["select", "test", "path", "sample", "check", "ghost"])

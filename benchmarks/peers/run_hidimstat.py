@@ -1,7 +1,7 @@
 """hidimstat 0.4.0 with its defaults: Gaussian equicorrelated knockoffs and LassoCV."""
 
 import numpy as np
-from task import answer, load
+from task import answer, importing, load
 
 
 def pipeline(options):
@@ -16,4 +16,17 @@ def pipeline(options):
     return select
 
 
-answer({"pipeline": pipeline})
+def fit_gaussian(options):
+    from hidimstat.samplers import GaussianKnockoffs
+
+    X = load(options, "fit_X")
+    return lambda: GaussianKnockoffs().fit(X).sigma_tilde_decompose_
+
+
+answer(
+    {
+        "pipeline": pipeline,
+        "fit_gaussian": fit_gaussian,
+        "imports": importing("from hidimstat.knockoffs import ModelXKnockoff"),
+    }
+)

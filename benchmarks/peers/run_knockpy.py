@@ -1,7 +1,7 @@
 """knockpy 1.3.5, called as its documentation calls it."""
 
 import numpy as np
-from task import answer, load
+from task import answer, importing, load
 
 
 def diagonal(options):
@@ -41,5 +41,12 @@ def pipeline(options):
     return select
 
 
-TASKS = [diagonal, draw_gaussian, lasso_statistic, pipeline]
-answer({task.__name__: task for task in TASKS})
+def fit_gaussian(options):
+    from knockpy.knockoffs import GaussianSampler
+
+    X = load(options, "fit_X")
+    return lambda: GaussianSampler(X=X).fetch_S()
+
+
+TASKS = {task.__name__: task for task in (diagonal, draw_gaussian, fit_gaussian, lasso_statistic, pipeline)}
+answer(TASKS | {"imports": importing("from knockpy.knockoff_filter import KnockoffFilter")})

@@ -1,7 +1,7 @@
 """Our own package, timed as the peers are."""
 
 import numpy as np
-from task import answer, load
+from task import answer, importing, load
 
 
 def diagonal(options):
@@ -67,5 +67,45 @@ def pipeline(options):
     return select
 
 
-TASKS = [diagonal, draw_gaussian, draw_mixture, lasso_statistic, pipeline]
-answer({task.__name__: task for task in TASKS})
+def fit_gaussian(options):
+    from knockoffs.features.gaussian import fit_gaussian
+    from knockoffs.sampling.sampler import sample_knockoffs
+
+    X = load(options, "fit_X")
+    # two rows are drawn, so that D and all that a draw needs is there
+    return lambda: sample_knockoffs(fit_gaussian(X).as_network(), X[:2], np.random.default_rng(0))
+
+
+def fit_mixture(options):
+    from knockoffs.features.gaussian_mixture import fit_gaussian_mixture
+
+    X = load(options, "fit_mixture_X")
+    return lambda: fit_gaussian_mixture(X, n_components=3, rng=np.random.default_rng(0)).log_density(X).mean()
+
+
+def fit_latent(options):
+    from knockoffs.features.latent.fit import fit_latent
+
+    X = load(options, "fit_mixture_X")
+
+    def fit():
+        fit_latent(X, rng=np.random.default_rng(0))
+        return np.zeros(1)
+
+    return fit
+
+
+TASKS = {
+    task.__name__: task
+    for task in (
+        diagonal,
+        draw_gaussian,
+        draw_mixture,
+        fit_gaussian,
+        fit_mixture,
+        fit_latent,
+        lasso_statistic,
+        pipeline,
+    )
+}
+answer(TASKS | {"imports": importing("from knockoffs import KnockoffSelector")})

@@ -2,7 +2,7 @@
 
 import numpy as np
 from scipy.linalg import blas
-from task import answer, load
+from task import answer, importing, load
 
 
 def conditional(Sigma, D):
@@ -73,5 +73,22 @@ def lasso_statistic(options):
     return statistic
 
 
-TASKS = [draw_gaussian, draw_mixture, draw_bound, lasso_statistic]
-answer({task.__name__: task for task in TASKS})
+def fit_gaussian(options):
+    X = load(options, "fit_X")
+    return lambda: np.linalg.cholesky(np.cov(X.T))
+
+
+def fit_mixture(options):
+    from sklearn.mixture import GaussianMixture
+
+    from knockoffs.features.gaussian_mixture import N_STARTS
+
+    X = load(options, "fit_mixture_X")
+    return lambda: GaussianMixture(3, n_init=N_STARTS, random_state=0).fit(X).score(X)
+
+
+TASKS = {
+    task.__name__: task
+    for task in (draw_gaussian, draw_mixture, draw_bound, fit_gaussian, fit_mixture, lasso_statistic)
+}
+answer(TASKS | {"imports": importing("import scipy.linalg, sklearn.linear_model")})

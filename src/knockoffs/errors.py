@@ -18,6 +18,8 @@ EXTRAS = {
     "tomotopy": ("tomotopy", "topics"),
     "lightgbm": ("LightGBM", "boosting"),
     "xgboost": ("XGBoost", "boosting"),
+    "dask": ("dask", "dask"),
+    "distributed": ("dask.distributed", "dask"),
 }
 MOST_KNOWN = 30  # names that are listed
 MOST_COMPARED = 20_000  # among which the nearest is looked for, which takes a second

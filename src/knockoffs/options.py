@@ -238,7 +238,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "stream",
         "auto",
-        "Read the table in batches of rows: auto (where it would not fit into memory), always or never. Parquet only.",
+        "Read the table in batches of rows: auto (where it would not fit into memory), always or never.",
         known=_names("table.memory:STREAM"),
         where=("select",),
     ),
@@ -248,6 +248,20 @@ OPTIONS: tuple[Option, ...] = (
         "Of a table in batches: rows, drawn at random, on which P^X is fitted; by default at most 100,000.",
         int,
         least=5,
+        where=("select",),
+    ),
+    Option(
+        "scheduler",
+        None,
+        "Of a table in batches: address of a dask scheduler, whose workers do the work; the answer is the same.",
+        metavar="ADDRESS",
+        where=("select",),
+    ),
+    Option(
+        "keep_knockoffs",
+        None,
+        "Of a table in batches: folder for the knockoffs of all rows, as parquet.",
+        metavar="FOLDER",
         where=("select",),
     ),
     Option(
@@ -284,7 +298,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("verbose", False, "Show progress, as the commands always do.", bool, where=("selector",)),
 )
 NAMES_ONLY = ("rows", "task", "method", "level")  # no object stands for these
-NOT_RECORDED = ("report", "report_paths", "jobs")  # the answer does not depend on them
+NOT_RECORDED = ("report", "report_paths", "jobs", "scheduler", "keep_knockoffs")  # the answer does not depend on them
 
 
 def check_arguments(given: Mapping[str, Any]) -> None:

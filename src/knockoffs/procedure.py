@@ -8,14 +8,14 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
 from knockoffs.features.source import KnockoffSource, Settled
 from knockoffs.filter import check_fdr, check_offset, difference, filter_statistics
-from knockoffs.filter.evidence import combine_draws
+from knockoffs.filter.evidence import check_draws, join_draws
 from knockoffs.filter.several import filter_several, several_statistics
 from knockoffs.importance.best import BestOf
 from knockoffs.importance.paths.lambda_path import LambdaPath
@@ -23,6 +23,7 @@ from knockoffs.importance.paths.moves import Fake
 from knockoffs.importance.scores import NamedScores, Scores, mean_of
 from knockoffs.importance.several import score_copies
 from knockoffs.importance.statistic import ModelScore, Scored, Statistic
+from knockoffs.machine.jobs import at_once
 from knockoffs.machine.threads import threads_by_table
 from knockoffs.progress import stage, track
 from knockoffs.sampling.copies import Copies
@@ -33,7 +34,7 @@ from knockoffs.selection import Selection
 from knockoffs.table.columns import Column, design
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target, as_target
-from knockoffs.testing.conditional import conditional_tests
+from knockoffs.testing.conditional import randomization_tests
 from knockoffs.validity.verdict import Verdict
 from knockoffs.validity.verdict import verdict as give_verdict
 
@@ -163,9 +164,10 @@ def decide(W: NDArray, promise: Promise) -> dict[str, Any]:
     """Fields of a Selection that W, shape (n_draws, n_features), decides: by one draw, or by e-values of several."""
     if promise.n_knockoffs > 1:
         return {"W": W[0], **vars(filter_several(W[0], promise.n_knockoffs, promise.fdr, promise.offset))}
+    check_draws(W)
     if len(W) == 1 and promise.level == "fixed":
         return {"W": W[0], **vars(filter_statistics(W[0], promise.fdr, promise.offset))}
-    joined = combine_draws(W, promise.fdr, how=promise.level, offset=promise.offset)
+    joined = join_draws(W, promise.fdr, promise.level, promise.offset)
     return {"W": W.mean(axis=0), "evidence": joined, "q_values": joined.levels, "selected": joined.selected}
 
 
@@ -224,7 +226,7 @@ def run_tests(
         some = np.sort(streams.test.choice(len(rows), MOST_TESTED, replace=False))
         rows, target = rows[some], target.rows(some)
         said["rows"] = f"{MOST_TESTED:,} of the rows, drawn at random, are tested: more would take too long"
-    tested = conditional_tests(
+    tested = randomization_tests(
         law,
         pair.X[rows],
         target.values,
@@ -289,10 +291,8 @@ def draw_many(
     """Several draws, at the same time where jobs allow; knockoffs are kept of the first alone."""
     if len(streams) == 1:
         return [draw_and_score(sampler, table, target, statistic, rng=streams[0], n_jobs=n_jobs)]
-    work = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_draw)(sampler, table, target, statistic, stream, i == 0) for i, stream in enumerate(streams)
-    )
-    return list(track(work, "draws of knockoffs", total=len(streams)))
+    tasks = (delayed(_draw)(sampler, table, target, statistic, stream, i == 0) for i, stream in enumerate(streams))
+    return list(track(at_once(tasks, n_jobs), "draws of knockoffs", total=len(streams)))
 
 
 def _draw(

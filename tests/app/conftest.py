@@ -1,8 +1,6 @@
-"""A desk behind its guard, with work that is quick; and a real browser."""
+"""A desk behind its guard, with work that is quick."""
 
-import importlib.util
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -33,18 +31,3 @@ def make_client(tmp_path):
 @pytest.fixture
 def client(make_client):
     return make_client()
-
-
-@pytest.fixture(scope="session")
-def browser():
-    """A headless Chromium; tests that need it are skipped without it."""
-    place = Path(__file__).parents[1] / "report" / "browser.py"
-    spec = importlib.util.spec_from_file_location("browser", place)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    if module.CHROMIUM is None:
-        pytest.skip("there is no Chromium here: apt-get install chromium")
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        opened = module.Browser(folder)
-        yield opened
-        opened.close()

@@ -166,6 +166,41 @@ def test_the_policy_holds_where_escaping_would_fail(page):
     assert len(page.complaints()) >= 5
 
 
+def ran(page):
+    """Run, and give what is said of it in the end."""
+    before = cards(page)
+    page.run("document.getElementById('run').click()")
+    page.until(f"document.querySelectorAll('.run').length > {before}")
+    page.until("document.querySelector('.run:last-child').matches('.done, .failed, .killed')", 300)
+    return page.run("document.querySelector('.run:last-child [role=status]').textContent")
+
+
+def test_weights_and_groups(page, app, tmp_path):
+    dropped(page, csv_of(tmp_path, ["a", "b", "c", "d", "e", "f"]))
+    page.run("document.getElementById('options').open = true")
+    offered = page.run("[...document.getElementById('weights').options].map(e => e.textContent)")
+    assert offered[1:] == ["a", "b", "c", "d", "e", "f", "y"]  # numbers only
+    choose(page, "weights", page.run("document.getElementById('target').value"))
+    page.run("document.getElementById('run').click()")
+    assert "The weights are the column" in page.run("document.getElementById('alarm').textContent")
+    assert page.run("document.getElementById('group-4')") is None
+    choose(page, "weights", "3")
+    choose(page, "groups", "named")
+    assert page.run("document.getElementById('use-3')") is None  # it is no feature any more
+    for j in (4, 5):
+        page.enter(f"group-{j}", "pair, <b>")
+    values = csv_of(tmp_path, ["a", "b", "c", "d", "e", "f"]).splitlines()[1:]
+    negative = any(float(line.split(",")[3]) < 0 for line in values)
+    said = ran(page)
+    assert negative and said.startswith("Failed: sample_weight is -") and "weights are finite and not negative" in said
+    choose(page, "weights", "")
+    said = ran(page)
+    assert re.match(r"\d of 6 features selected\.", said), said  # a, b, c, d, the pair and the label
+    links = page.run("[...document.querySelectorAll('.run:last-child .files a')].map(a => a.getAttribute('href'))")
+    groups = next(link for link in links if "/groups-" in link)
+    assert app.ask(groups) == 'column,group\ne,"pair, <b>"\nf,"pair, <b>"\n' and page.complaints() == []
+
+
 def test_two_runs_at_once_one_is_cancelled_and_one_is_killed(page, app, tmp_path):
     before = len(json.loads(app.ask("jobs")))
     dropped(page, csv_of(tmp_path, ["a", "b", "c", "d", "e", "f"]), n_draws=20_000)
@@ -178,6 +213,12 @@ def test_two_runs_at_once_one_is_cancelled_and_one_is_killed(page, app, tmp_path
     page.until(
         f"{told}.filter(words => / left in this step/.test(words)).length === 2", 300
     )  # numba may have to compile
+    rest = (
+        "document.querySelector('.run.running .fine').textContent.match(/about (?:(\\d+) min )?(\\d+) s left in all/)"
+    )
+    seconds = f"(found => 60 * Number(found[1] || 0) + Number(found[2]))({rest})"
+    first = page.run(seconds)
+    page.until(f"{seconds} < {first}", 60)  # what is left in all shrinks
     bars = page.run("[...document.querySelectorAll('.run.running progress')].map(e => e.position)")
     assert all(0 < bar < 1 for bar in bars)
     workers = children(app.process.pid)

@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 
 from knockoffs.app.desk import parameters_of
+from knockoffs.app.estimate import STEPS
 from knockoffs.commands import page
 from knockoffs.progress import heard
-from knockoffs.record import differences, read_selection
+from knockoffs.record.comparing import differences
+from knockoffs.record.reading import read_selection
 from knockoffs.table.files import write_table_file
 
 pytest.importorskip("starlette", reason="the extra app is not installed: pip install 'knockoffs[app]'")
@@ -44,6 +46,7 @@ def hostile_table(folder):
     X = {name: rng.standard_normal(n).round(3) for name in NAMES}
     X["scale"] = np.array(LABELS, dtype=object)[rng.integers(0, 3, n)]
     X["code"] = rng.integers(1, 5, n)
+    X["w, eight"] = rng.uniform(0.5, 2, n).round(3)
     X["text"] = np.array([f"id{i}" for i in range(n)], dtype=object)
     y = X["--fdr"] + X["a=b"] - X["c,d"] + 0.5 * rng.standard_normal(n)
     write_table_file({**X, "the 'y'": y.round(3)}, folder / "my table.csv")
@@ -54,11 +57,20 @@ def asked(table):
     """Everything that the page can ask for at once."""
     columns = table["table"]["columns"]
     number = {column["name"]: j for j, column in enumerate(columns)}
-    assert columns[number["text"]]["problem"] and list(number) == [*NAMES, "scale", "code", "text", "the 'y'"]
+    assert columns[number["text"]]["problem"] and list(number) == [
+        *NAMES,
+        "scale",
+        "code",
+        "w, eight",
+        "text",
+        "the 'y'",
+    ]
     return {
         "target": number["the 'y'"],
         "fdr": 0.3,
         "drop": [number["text"], number["é ü"]],
+        "weights": number["w, eight"],
+        "groups": {number["$(touch ran)"]: "=g, 'one'", number["`id`"]: "=g, 'one'"},
         "kinds": {number["scale"]: [2, 0, 1], number["code"]: "nominal", number["a=b"]: "continuous"},
         "options": {"method": "knockoffs", "estimator": "lasso", "seed": 5, "n_draws": 2},
     }
@@ -85,6 +97,8 @@ def ran(tmp_path_factory):
         assert job["state"] == "done", job["error"]
         for name in ("report.html", "selection.json", "selection.csv"):
             (folder / name).write_bytes(client.get(f"jobs/{job['id']}/{name}?download").body)
+        groups = job["about"]["groups"]
+        (folder / groups).write_bytes(client.get(f"jobs/{job['id']}/{groups}").body)
     finally:
         desk.close()
     return folder, job
@@ -136,7 +150,7 @@ def test_the_report_says_the_same_and_names_no_folder(ran):
     assert "desk" not in html and str(folder) not in html
     assert "my table.csv" in html and "<b>&\\n" not in html
     assert (
-        job["result"]["of"] == 12
+        job["result"]["of"] == 11  # thirteen columns, two of which are left out, one of which is weights, two a group
         and job["result"]["explanation"] == read_selection(folder / "selection.json").explanation
     )
 
@@ -152,6 +166,7 @@ def test_the_steps_that_the_page_numbers_are_those_that_a_run_tells(tmp_path, mo
     told = []
     with heard(lambda step, done, total: told.append(step)):
         page.select_for_page(tmp_path, str(tmp_path / "t.csv"), parameters)
+    assert [step for step in dict.fromkeys(told) if step in STEPS] == list(STEPS)
     script = files("knockoffs.app").joinpath("pages/runs.js").read_text(encoding="utf-8")
     steps = re.findall(r'"([^"]+)"', re.search(r"const STEPS = \[(.*?)\];", script, re.DOTALL).group(1))
-    assert [step for step in dict.fromkeys(told) if step in steps] == steps
+    assert steps == list(STEPS)

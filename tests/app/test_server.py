@@ -10,6 +10,7 @@ import work_of_tests
 from client import TABLE
 
 from knockoffs.app.desk import OFFERED, file_name, parameters_of
+from knockoffs.app.estimate import STEPS
 from knockoffs.errors import InputError
 from knockoffs.options import NOT_RECORDED, options_of
 
@@ -70,12 +71,28 @@ def test_a_killed_worker_is_told_as_such_and_the_others_go_on(client):
     assert client.get("about").status == 200
 
 
-def test_a_run_is_told_how_long_the_last_one_of_its_table_took(client):
+def test_a_run_is_guessed_by_its_size_and_then_by_the_last_one_of_its_table(client):
     table, other = client.table(), client.table()
     first = client.job(client.run(table).json()["id"], "done")
-    assert first["about"]["before"] is None and first["seconds"] > 0
-    assert client.run(table).json()["about"]["before"] == first["seconds"]
-    assert client.run(other).json()["about"]["before"] is None
+    assert list(first["about"]["guess"]) == list(STEPS) and first["in_all"] is None
+    second = client.run(table).json()["about"]
+    assert list(second["guess"]) == [STEPS[0], STEPS[3]]  # the steps that the work of the tests tells of
+    assert 0 < sum(second["guess"].values()) <= first["seconds"] + 0.1
+    assert client.run(other).json()["about"]["guess"] == first["about"]["guess"]
+    assert client.run(table, options={"n_draws": 3}).json()["about"]["guess"] != second["guess"]
+
+
+def test_weights_and_groups_are_columns_by_their_numbers(client):
+    table = client.table()
+    job = client.job(client.run(table, weights=1, groups={"0": "left, =1", "2": "left, =1"}).json()["id"], "done")
+    given = job["result"]["parameters"]
+    assert given["weights"] == "b" and given["groups"] == job["about"]["groups"]
+    assert client.get(f"jobs/{job['id']}/{given['groups']}").body == b'column,group\na,"left, =1"\nlabel,"left, =1"\n'
+    assert job["about"]["command"].endswith(f"--target y --weights b --fdr 0.1 --groups {given['groups']}")
+    assert client.job(client.run(table, groups="auto").json()["id"], "done")["result"]["parameters"]["groups"] == "auto"
+    for wrong in ({"weights": 3}, {"weights": 9}, {"groups": "x"}, {"groups": {"0": ""}}, {"groups": {"0": "a\nb"}}):
+        assert client.run(table, **wrong).status == 400
+    assert client.get(f"jobs/{job['id']}/groups-00000000.csv").status == 404
 
 
 def test_a_refusal_of_the_work_is_told_in_its_words(client):

@@ -18,6 +18,9 @@ def select(folder, table, parameters):
         raise InputError("the label <b>cannot</b> be explained.")
     if target == "a":
         os.kill(os.getpid(), 9)
+    for step in ("reading the table", "scoring features and knockoffs"):
+        stage(step)
+        time.sleep(0.05)
     for name in ("report.html", "selection.json", "selection.csv"):
         (folder / name).write_text(f"{name} of {target}")
     return {"selected": 1, "of": 2, "explanation": "because", "verdict": "good", "parameters": parameters}

@@ -16,7 +16,7 @@ import pytest
 import knockoffs
 from knockoffs.commands import app as cli
 from knockoffs.commands.calls import parse_pairs
-from knockoffs.record import read_selection
+from knockoffs.record.reading import read_selection
 from knockoffs.table.files import read_table_file, take_column
 
 SOURCE = Path(cli.__file__).resolve().parents[2]

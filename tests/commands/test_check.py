@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from knockoffs.commands import app as cli
-from knockoffs.record import read_selection
+from knockoffs.record.reading import read_selection
 
 
 def run(*arguments, status=0):

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from knockoffs.commands import app as cli
-from knockoffs.record import read_selection
+from knockoffs.record.reading import read_selection
 
 SOURCE = Path(cli.__file__).resolve().parents[2]
 SELECT = ("--target", "y", "--fdr", 0.2, "--feature-model", "gaussian", "--estimator", "lasso")

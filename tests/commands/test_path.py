@@ -8,7 +8,7 @@ import pytest
 
 from knockoffs.commands import app as cli
 from knockoffs.commands import path as cli_path
-from knockoffs.record import read_selection
+from knockoffs.record.reading import read_selection
 
 NAMES = ["_hidden", "cost in $ and $", "two\nlines", *(f"x{j}" for j in range(9))]
 GAUSSIAN = ("--feature-model", "gaussian", "--seed", 3)

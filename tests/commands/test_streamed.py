@@ -76,7 +76,7 @@ def test_a_folder_and_a_report(table, tmp_path, capsys):
 
 def test_a_stopped_run_goes_on(table, tmp_path, monkeypatch, capsys):
     call = ("select", table, *SELECT, "--drop", "other", "--stream", "always", "--sample-rows", 300)
-    monkeypatch.setattr("knockoffs.table.stream.BATCH_CELLS", 12 * 100)
+    monkeypatch.setattr("knockoffs.table.rows.BATCH_CELLS", 12 * 100)
     run(*call, "--out", tmp_path / "whole")
     monkeypatch.setattr(stream, "BETWEEN", 0.0)
     frames = stream._frames
@@ -99,12 +99,37 @@ def test_a_stopped_run_goes_on(table, tmp_path, monkeypatch, capsys):
     assert not list((tmp_path / "out").glob("*.parts"))
 
 
-def test_what_cannot_fit_says_so_before_it_is_read(table, tmp_path, monkeypatch, capsys):
+def test_text_is_read_in_batches_by_itself_to_the_answer_of_parquet(table, tmp_path, monkeypatch, capsys):
     text = tmp_path / "big.csv"
     pl.read_parquet(table).write_csv(text)
-    little(monkeypatch, 2**19)
-    run("select", text, *SELECT, status=1)
-    assert "are free: write it as parquet, which is read in batches" in capsys.readouterr().err
+    little(monkeypatch, 2**20)
+    monkeypatch.setattr("knockoffs.table.rows.BATCH_CELLS", 12 * 100)
+    answers = []
+    for path, how in ((text, "auto"), (table, "always")):
+        run("select", path, *SELECT, "--drop", "other", "--sample-rows", 300, "--stream", how)
+        captured = capsys.readouterr()
+        answers.append(captured.out)
+        reason = "it would take about 2.1 MiB in memory, and 1.0 MiB are free" if path == text else "--stream says so"
+        assert f"in batches, because {reason}" in captured.err
+    assert answers[0] == answers[1]
+
+
+def test_knockoffs_of_all_rows_are_kept(table, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("knockoffs.table.rows.BATCH_CELLS", 12 * 100)
+    call = ("select", table, *SELECT, "--drop", "other", "--sample-rows", 300)
+    run(*call, "--stream", "never", "--keep-knockoffs", tmp_path / "kept", status=2)
+    run(*call, "--keep-knockoffs", tmp_path / "kept")
+    assert "because --keep-knockoffs says so" in capsys.readouterr().err
+    files = sorted(path.name for path in (tmp_path / "kept").iterdir())
+    assert len(files) == 8 and files[1] == "rows-000000000100.parquet"
+    kept, X = pl.read_parquet(tmp_path / "kept"), pl.read_parquet(table).drop("y", "other")
+    assert kept.schema == X.schema and kept.shape == X.shape
+    assert abs(np.corrcoef(kept["x0"], X["x0"])[0, 1]) < 0.2 and kept["x0"].n_unique() == 800
+    run(*call, "--keep-knockoffs", tmp_path / "kept", status=1)
+    assert "is not empty: name another folder" in capsys.readouterr().err
+
+
+def test_what_cannot_fit_says_so_before_it_is_read(table, tmp_path, monkeypatch, capsys):
     little(monkeypatch, 1000)
     run("select", table, *SELECT, "--drop", "other", "--stream", "never", status=1)
     assert "or more beside the table, and 0.0 MiB are free" in capsys.readouterr().err

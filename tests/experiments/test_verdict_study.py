@@ -7,7 +7,8 @@ import pytest
 
 from knockoffs.experiments import verdict_excess, verdict_study
 from knockoffs.experiments.runner import Context
-from knockoffs.experiments.verdict_study import CASES, CHECKS, Config, Judged
+from knockoffs.experiments.verdict_cases import CASES, Judged
+from knockoffs.experiments.verdict_study import CHECKS, Config
 
 
 def test_rates_of_the_words(tmp_path):

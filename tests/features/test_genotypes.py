@@ -261,7 +261,7 @@ def test_a_table_of_genotypes_on_the_command_line(tmp_path, capsys):
     assert "the files hold 5 sites, and X has 6 columns" in capsys.readouterr().err
     option = ("--feature-model", "fastphase", "--feature-model-option", f"prefix={tmp_path / 'sites'}")
     command("select", tmp_path / "table.csv", "--target", "y", "--fdr", 0.5, *option, "--out", tmp_path)
-    from knockoffs.record import read_selection
+    from knockoffs.record.reading import read_selection
 
     assert len(read_selection(tmp_path / "selection.json").data["files"]) == 4
 

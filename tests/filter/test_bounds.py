@@ -1,5 +1,6 @@
 """Exact, by enumeration: given |W| and the signs of the non-null features, the signs of the nulls are fair coins."""
 
+from functools import cache, partial
 from itertools import combinations, product
 
 import numpy as np
@@ -75,60 +76,82 @@ def worst_set_is_wrong(bounds, nulls):
     return False
 
 
-@pytest.mark.parametrize("how", ["exact", "closed_form"])
+@pytest.mark.parametrize("how", ["closed_testing", "exact", "closed_form"])
 @pytest.mark.parametrize("confidence", [0.6, 0.8, 0.9])
 @pytest.mark.parametrize("sizes", [SIZES["distinct"][1:], SIZES["tied"][1:], SIZES["a_zero"][1:]])
 def test_bounds_fail_together_with_at_most_the_stated_probability(how, confidence, sizes):
-    allowed = fdp_bounds(sizes, confidence, how=how).allowed  # depends on the sizes by the number of zeros only
+    of_signs = cache(lambda signs: fdp_bounds(np.multiply(sizes, signs).astype(float), confidence, how=how))
 
     def wrong(W, nulls):
-        return worst_set_is_wrong(FalseDiscoveryBounds(W, confidence, allowed), nulls)
+        return worst_set_is_wrong(of_signs(tuple(np.sign(W))), nulls)
 
     assert worst_mean(wrong, sizes) <= (1 - confidence) * EXACT
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.9, 0.95])
-def test_bounds_of_twelve_features(confidence):
-    sizes = np.arange(12, 0, -1)
-    allowed = fdp_bounds(sizes, confidence).allowed
+def test_bounds_of_ten_features(confidence):
+    sizes = np.arange(10, 0, -1)
+    by_negatives = {n: fdp_bounds(sizes * np.where(sizes <= n, -1.0, 1.0), confidence) for n in range(11)}
 
-    def wrong(W, nulls):
-        return worst_set_is_wrong(FalseDiscoveryBounds(W, confidence, allowed), nulls)
+    def wrong(W, nulls, less=0, last=0):
+        bounds = by_negatives[int((W < 0).sum())]  # the numbers depend on the sizes and signs by their counts only
+        fewer = tuple((m + last, allowed - less) for m, allowed in bounds.fewer)
+        return worst_set_is_wrong(FalseDiscoveryBounds(W, confidence, bounds.allowed - less, fewer), nulls)
 
-    def too_much(W, nulls):  # one null feature fewer everywhere
-        return worst_set_is_wrong(FalseDiscoveryBounds(W, confidence, allowed - 1), nulls)
-
-    assert worst_mean(wrong, sizes, [(0,) * 12, (1, 1, 1) + (0,) * 9]) <= (1 - confidence) * EXACT
-    assert worst_mean(too_much, sizes, [(0,) * 12]) > 1 - confidence
+    assert worst_mean(wrong, sizes, [(0,) * 10, (1, 1, 1) + (0,) * 7]) <= (1 - confidence) * EXACT
+    # planted: one null feature fewer everywhere; and the numbers of small sets of hypotheses for all of them
+    assert worst_mean(partial(wrong, less=1), sizes, [(0,) * 10]) > 1 - confidence
+    assert worst_mean(partial(wrong, last=10), sizes, [(0,) * 10]) > 1 - confidence
 
 
 def test_bounds_without_the_negatives_fail():
+    most = fdp_bounds(SIZES["distinct"], 0.8).allowed[0]
+
     def wrong(W, nulls):  # every prefix is granted what the first run of positives is
-        return (nulls & (W > 0)).sum() > fdp_bounds(W, 0.8).allowed[0]
+        return (nulls & (W > 0)).sum() > most
 
     assert worst_mean(wrong, SIZES["distinct"]) > 0.2
 
 
-def test_interpolation_is_closed_testing():
-    """Against all 2^d intersections, with the local tests that the numbers allowed stand for."""
+def survives(index, W, bounds):
+    """Whether the local test of a set of hypotheses lets it stand, by its definition."""
+    n_coins = sum(W[j] != 0 for j in index)
+    allowed = next((allowed for m, allowed in bounds.fewer if n_coins <= m), bounds.allowed)
+    positives = negatives = 0
+    for size in sorted({abs(W[j]) for j in index if W[j]}, reverse=True):
+        positives += sum(W[j] == size for j in index)
+        negatives += sum(W[j] == -size for j in index)
+        if positives > allowed[negatives]:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("how", ["exact", "closed_testing"])
+@pytest.mark.parametrize("confidence", [0.5, 0.7, 0.9])
+def test_bounds_are_closed_testing(how, confidence):
+    """Against all 2^d intersections, with the local tests that the numbers allowed stand for; ties and zeros too."""
     rng = np.random.default_rng(0)
+    for sizes in ([*range(1, 9)], [1, 1, 2, 2, 3, 3, 4, 4], [0, 0, 1, 2, 3, 4, 5, 5]):
+        for _ in range(3):
+            W = rng.permutation(np.array(sizes, dtype=float)) * rng.choice([1, 1, 1, -1], size=8)
+            bounds = fdp_bounds(W, confidence, how=how)
+            alive = [set(J) for k in range(9) for J in combinations(range(8), k) if survives(J, W, bounds)]
+            for _ in range(10):
+                R = rng.random(8) < 0.6
+                assert bounds.false_features(R) == max(len(J & set(np.flatnonzero(R))) for J in alive)
 
-    def survives(index, W, allowed):
-        positives = negatives = 0
-        for size in sorted({abs(W[j]) for j in index if W[j]}, reverse=True):
-            positives += sum(W[j] == size for j in index)
-            negatives += sum(W[j] == -size for j in index)
-            if positives > allowed[negatives]:
-                return False
-        return True
 
-    for _ in range(12):
-        W = rng.permutation(np.arange(1.0, 9.0)) * rng.choice([1, 1, -1], size=8)
-        bounds = fdp_bounds(W, 0.7)
-        alive = [set(J) for k in range(9) for J in combinations(range(8), k) if survives(J, W, bounds.allowed)]
-        for _ in range(10):
-            R = rng.random(8) < 0.6
-            assert bounds.false_features(R) == max(len(J & set(np.flatnonzero(R))) for J in alive)
+def test_each_way_is_never_above_the_one_before(rng):
+    """Closed testing, then interpolation alone, then Katsevich and Ramdas; and each is below the next somewhere."""
+    below = np.zeros(2)
+    for seed in range(12):
+        W = np.where(np.arange(60) < 20, 3.0, 0.0) + rng.normal(size=60)
+        closed, exact, form = (fdp_bounds(W, 0.9, how=how) for how in ("closed_testing", "exact", "closed_form"))
+        sets = [t <= W for t in np.sort(W[W > 0])] + [rng.random(60) < 0.4 for _ in range(10)]
+        found = np.array([[bounds.false_features(R) for R in sets] for bounds in (closed, exact, form)])
+        assert (np.diff(found, axis=0) >= 0).all(), seed
+        below += (np.diff(found, axis=0) > 0).sum(axis=1)
+    assert (below > 0).all()
 
 
 @pytest.mark.parametrize("d", [1, 4, 9])
@@ -147,16 +170,16 @@ def test_crossing_probability_by_enumeration(slope, d):
 @pytest.mark.parametrize("d", [5, 50, 400])
 def test_closed_form_is_valid_and_the_exact_one_never_allows_more(confidence, d):
     W = np.arange(1.0, d + 1)
-    closed, exact = fdp_bounds(W, confidence, how="closed_form").allowed, fdp_bounds(W, confidence).allowed
+    closed, exact = (fdp_bounds(W, confidence, how=how).allowed for how in ("closed_form", "exact"))
     assert crossing_probability(closed, d) <= 1 - confidence
     assert crossing_probability(exact, d) <= 1 - confidence
     assert (exact <= closed).all() and exact[-1] < 0.75 * closed[-1] + 2
 
 
 def test_path_is_the_bound_of_each_of_its_sets(rng):
-    for _ in range(200):
+    for i in range(200):
         W = rng.integers(-4, 9, size=20) + rng.normal(size=20) * rng.integers(0, 2)
-        bounds = fdp_bounds(W, 0.8, how="closed_form")
+        bounds = fdp_bounds(W, 0.8, how=("closed_form", "closed_testing")[i % 2])
         t, size, fdp = bounds.path()
         assert [(W >= bound).sum() for bound in t] == size.tolist()
         assert np.allclose(fdp, [bounds.fdp(bound <= W) for bound in t])

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from knockoffs.experiments.verdict_study import CROSSED, FAULTS, VALID, repeat
+from knockoffs.experiments.verdict_cases import CROSSED, FAULTS, VALID
+from knockoffs.experiments.verdict_study import repeat
 from knockoffs.validity.verdict import WORDS
 
 RUNS = 20

@@ -1,9 +1,5 @@
 """Selections made by hand: a page is a function of them, so that no model has to be fitted to test it."""
 
-import importlib.util
-import tempfile
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -111,17 +107,3 @@ def make(rng):
 @pytest.fixture
 def hostile():
     return HOSTILE
-
-
-@pytest.fixture(scope="session")
-def browser():
-    """A headless Chromium; tests that need it are skipped without it."""
-    spec = importlib.util.spec_from_file_location("browser", Path(__file__).with_name("browser.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    if module.CHROMIUM is None:
-        pytest.skip("there is no Chromium here: apt-get install chromium")
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        opened = module.Browser(folder)
-        yield opened
-        opened.close()

@@ -16,7 +16,7 @@ from knockoffs.errors import InputError
 from knockoffs.response import ESTIMATORS, make_estimator
 from knockoffs.response.coordinate_descent import lasso_gap, lasso_path
 from knockoffs.response.l1_path import assign_folds, make_design
-from knockoffs.response.linear import LassoPathCV, LogisticPathCV, PlainLinear, PlainLogistic
+from knockoffs.response.linear import LassoPathCV, LogisticPathCV, PlainLinear, PlainLogistic, sums_are_cheaper
 
 L1_MODELS = [LassoPathCV, LogisticPathCV]
 
@@ -249,6 +249,45 @@ def test_generators_and_seeds():
     assert (a.cross_validation_.losses == b.cross_validation_.losses).all()
     c = LassoPathCV(random_state=6).fit(X, y)
     assert not np.array_equal(a.cross_validation_.losses[:, 3], c.cross_validation_.losses[:, 3])
+
+
+# ---- by sums over the rows -------------------------------------------------------------------------------------------
+
+
+def by_rows_and_by_sums(monkeypatch, model, X, y, **more):
+    found = []
+    for many in (np.inf, 0):
+        monkeypatch.setattr("knockoffs.response.linear.MANY_CELLS", many)
+        assert sums_are_cheaper(X, y) == (many == 0)
+        found.append(clone(model).fit(X, y, **more))
+    return found
+
+
+@pytest.mark.parametrize("case", ["plain", "weights", "folds", "alpha", "awkward"])
+def test_by_sums_as_by_rows(monkeypatch, case):
+    X, y = numeric(400, 20, noise=3.0)
+    model = {"folds": LassoPathCV(folds=np.arange(400) % 7), "alpha": LassoPathCV(alpha=0.1)}
+    if case == "awkward":
+        X = np.column_stack([np.full(400, 1e6 + 0.1), X, X[:, 0], 4 - 2 * X[:, 0], 1e30 * X[:, 1]])
+    more = {"sample_weight": np.random.default_rng(0).integers(0, 4, 400)} if case == "weights" else {}
+    rows, sums = by_rows_and_by_sums(monkeypatch, model.get(case, LassoPathCV(random_state=0)), X, y, **more)
+    scale = X.std(axis=0)
+    np.testing.assert_allclose(sums.coef_ * scale, rows.coef_ * scale, atol=1e-9)
+    np.testing.assert_allclose([sums.alpha_, sums.intercept_], [rows.alpha_, rows.intercept_], rtol=1e-8, atol=1e-8)
+    if case != "alpha":
+        np.testing.assert_allclose(sums.cross_validation_.losses, rows.cross_validation_.losses, rtol=1e-5)  # CV_TOL
+
+
+def test_numbers_whose_products_are_not_exact_are_left_to_the_rows(monkeypatch):
+    """The planted fault: by sums, columns of 1e-170 have no variance, and those of 1e170 an infinite one."""
+    X, y = numeric(400, 20)
+    for factor in (1e-170, 1e170):
+        monkeypatch.setattr("knockoffs.response.linear.MANY_CELLS", 0)
+        assert not sums_are_cheaper(X * factor, y) and not sums_are_cheaper(X, y * factor)
+        assert (LassoPathCV(random_state=0).fit(X * factor, y).coef_[:2] != 0).all()
+    with monkeypatch.context() as patch:
+        patch.setattr("knockoffs.response.linear.PLAIN", (0, np.inf))
+        assert not LassoPathCV(random_state=0).fit(X * 1e-170, y).coef_.any()
 
 
 # ---- awkward tables ------------------------------------------------------------------------------------------------

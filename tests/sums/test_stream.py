@@ -83,7 +83,7 @@ def test_the_same_as_in_memory(table, sampled):
 def test_a_stream_used_twice_is_seen(table, monkeypatch):
     """The planted fault: every batch drawn from the stream of the first."""
     right = in_memory(pl.read_parquet(table))
-    monkeypatch.setattr(streamed, "stream_at", lambda rng, index: stream_at(rng, min(index, 1)))
+    monkeypatch.setattr("knockoffs.sums.batch.stream_at", lambda rng, index: stream_at(rng, min(index, 1)))
     assert np.abs(fit(table).W_ - right).max() > 1e-4
 
 
@@ -374,9 +374,9 @@ def test_errors_of_files(tmp_path):
         fit(tmp_path / "none.parquet")
     with pytest.raises(InputError, match="holds no parquet"):
         fit(tmp_path)
-    (tmp_path / "a.csv").write_text("x,y\n1,2\n")
-    with pytest.raises(InputError, match="only parquet"):
-        fit(tmp_path / "a.csv")
+    (tmp_path / "a.txt").write_text("x,y\n1,2\n")
+    with pytest.raises(InputError, match="told by the ending"):
+        fit(tmp_path / "a.txt")
     (tmp_path / "a.parquet").write_bytes(b"PAR1 nonsense")
     with pytest.raises(InputError, match="cannot be read as parquet"):
         fit(tmp_path / "a.parquet")

@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 from knockoffs.errors import InputError, KnockoffWarning
-from knockoffs.record import SelectionRecord, read_selection, write_selection
+from knockoffs.record import SelectionRecord, write_selection
+from knockoffs.record.reading import read_selection
 from knockoffs.table.batches import JOURNAL, open_blocks
 from knockoffs.table.files import column_names, read_table_file, take_column, write_table_file
 from knockoffs.table.groups import as_groups, read_groups

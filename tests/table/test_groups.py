@@ -7,17 +7,8 @@ import pytest
 from scipy.linalg import block_diag, toeplitz
 
 from knockoffs.errors import InputError
-from knockoffs.table.groups import (
-    FLOOR,
-    ROOM,
-    Groups,
-    as_groups,
-    auto_groups,
-    name_group,
-    read_groups,
-    representatives,
-    room_of,
-)
+from knockoffs.table.auto_groups import FLOOR, ROOM, auto_groups, representatives, room_of
+from knockoffs.table.groups import Groups, as_groups, name_group, read_groups
 
 NAMES = ["age", "ldl", "hdl", "sbp", "dbp"]
 FORMS = {

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import hashlib
+import io
+import json
 import secrets
 import shutil
 import threading
@@ -10,13 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from knockoffs.app.estimate import guess_steps
 from knockoffs.app.examples import EXAMPLES, examples
 from knockoffs.app.jobs import Job, Jobs
 from knockoffs.app.look import look_at_example, look_at_file
 from knockoffs.errors import InputError, unknown_option
 from knockoffs.features import FAMILIES
 from knockoffs.options import NOT_RECORDED, Option, options_of
-from knockoffs.record import PARAMETERS
+from knockoffs.record.reading import PARAMETERS
 from knockoffs.registry import key_of
 from knockoffs.report.provenance import command_of, python_of_file
 from knockoffs.report.words import short
@@ -130,23 +135,33 @@ class Desk:
         sent = self.tables.get(str(asked.get("table")))
         if sent is None or sent.look.state != "done":
             raise InputError("this table is not here any more: drop it again.")
-        parameters = parameters_of(asked, sent.look.result["columns"])
+        columns = sent.look.result["columns"]
+        parameters = parameters_of(asked, columns)
+        if isinstance(asked.get("groups"), dict) and asked["groups"]:
+            parameters["groups"] = write_groups(asked["groups"], columns, sent.path.parent)
         about = {
             "table": sent.path.parent.name,
             "file": sent.name,
             "target": short(parameters["target"]),
             "fdr": parameters["fdr"],
-            "before": self._took_before(sent),
+            "groups": None if parameters["groups"] == "auto" else parameters["groups"],
+            "asked": what_costs(parameters),
+            "guess": self._guess(sent, parameters),
             "command": command_of(parameters, sent.name),
             "python": python_of_file(parameters, sent.name),
         }
         return self.selections.add(self.select, str(sent.path), parameters, about=about).name
 
-    def _took_before(self, sent: Sent) -> float | None:
-        """Seconds that the last selection from this table took, by which a new one can be guessed."""
+    def _guess(self, sent: Sent, parameters: Mapping[str, Any]) -> dict[str, float]:
+        """Seconds of each step: as they were when the same was asked before, else by the size of the table."""
+        asked = what_costs(parameters)
         done = [job for job in self.selections.all() if job.state == "done"]
-        took = [job.view()["seconds"] for job in done if job.about.get("table") == sent.path.parent.name]
-        return took[-1] if took else None
+        for job in reversed(done):
+            if job.about["table"] == sent.path.parent.name and job.about["asked"] == asked:
+                return dict(job.took)
+        look = sent.look.result
+        guessed = guess_steps(look["n_rows"], len(look["columns"]) - len(parameters["drop"]), parameters)
+        return {step: round(seconds, 2) for step, seconds in guessed.items()}
 
     def job(self, name: str) -> dict[str, Any]:
         """Tell how far a selection is, and what it has found."""
@@ -161,6 +176,28 @@ class Desk:
             kept.mkdir(parents=True)
             for name in FILES:
                 shutil.copyfile(job.folder / name, kept / name)
+
+
+def what_costs(parameters: Mapping[str, Any]) -> str:
+    """Sign for the parameters on which the time of a run depends."""
+    kept = {name: value for name, value in parameters.items() if name not in ("seed", "fdr", "level")}
+    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def write_groups(groups: Mapping[str, Any], columns: list[dict[str, Any]], folder: Path) -> str:
+    """Write groups, a name by the number of a column, as a file of the table's folder; gives its name."""
+    pairs = []
+    for j, group in groups.items():
+        column = columns[_index(j, columns, "groups")]
+        if not isinstance(group, str) or not group.strip() or len(group) > LONGEST_NAME or not group.isprintable():
+            raise InputError(f"column {column['shown']!r}: a group has a name of at most {LONGEST_NAME} characters.")
+        pairs.append((column["name"], group.strip()))
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([("column", "group"), *pairs])
+    content = text.getvalue().encode("utf-8", "surrogatepass")
+    name = f"groups-{hashlib.sha256(content).hexdigest()[:8]}.csv"  # two runs may have groups of their own
+    (folder / name).write_bytes(content)
+    return name
 
 
 def file_name(name: str) -> str:
@@ -190,6 +227,14 @@ def parameters_of(asked: Mapping[str, Any], columns: list[dict[str, Any]]) -> di
     if not isinstance(dropped, list) or not isinstance(kinds, dict):
         raise InputError("drop is a list of columns, and kinds a kind by column.")
     parameters["drop"] = [columns[_index(j, columns, "drop")]["name"] for j in dropped]
+    if asked.get("weights") is not None:
+        parameters["weights"] = columns[_index(asked["weights"], columns, "weights")]["name"]
+        if parameters["weights"] == parameters["target"]:
+            raise InputError("the weights are the target: choose another column, or none.")
+    if asked.get("groups") == "auto":
+        parameters["groups"] = "auto"
+    elif not isinstance(asked.get("groups"), dict | None):
+        raise InputError("groups are found by themselves, or a name by column.")
     given = {j: columns[_index(j, columns, "kinds")] for j in kinds}
     parameters["kinds"] = {column["name"]: _kind(kinds[j], column) for j, column in given.items()} or None
     options = asked.get("options") or {}

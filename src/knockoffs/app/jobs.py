@@ -21,6 +21,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from knockoffs.app.estimate import INSIDE, left_in_all
 from knockoffs.app.worker import work
 from knockoffs.errors import InputError
 
@@ -39,10 +40,12 @@ class Job:
     folder : Path
         Its own: what it writes, also for a short time.
     about : mapping
-        What is told of it besides how far it is.
+        What is told of it besides how far it is; ``about["guess"]``, seconds by step, lets it tell what is left in all.
     state : {"waiting", "running", "done", "failed", "cancelled", "killed"}
     step, done, total
         What is being done, and how many of how many of it; None where that is not known.
+    part, took
+        Step of the guess that is going on, since ``part_since``; seconds of those that are over.
     error : str
         Why there is no result.
     result : object
@@ -62,17 +65,31 @@ class Job:
     started: float = 0.0
     ended: float = 0.0
     since: float = 0.0
+    part: str = ""
+    part_since: float = 0.0
+    took: dict[str, float] = field(default_factory=dict)
     process: Any = field(default=None, repr=False)
     told_to_end: bool = False
 
     def view(self, now: float | None = None) -> dict[str, Any]:
-        """Tell how far it is: seconds it has run, and about how many are left of this step."""
+        """Tell how far it is: seconds it has run, and about how many are left of this step and in all."""
         now = time.monotonic() if now is None else now
         running = self.state == "running"
         took = 0.0 if self.state == "waiting" else (now if running else self.ended) - self.started
-        told = {"id": self.name, "state": self.state, "step": self.step, "done": self.done, "total": self.total}
+        told: dict[str, Any] = {
+            "id": self.name,
+            "state": self.state,
+            "step": self.step,
+            "done": self.done,
+            "total": self.total,
+        }
         left = seconds_left(self.done, self.total, now - self.since) if running else None
-        return {**told, "seconds": round(took, 1), "left": left, "error": self.error, "about": dict(self.about)}
+        told |= {"seconds": round(took, 1), "left": left, "in_all": self._left_in_all(now, left) if running else None}
+        return {**told, "error": self.error, "about": dict(self.about)}
+
+    def _left_in_all(self, now: float, left: float | None) -> float | None:
+        known = left if INSIDE.get(self.step, self.step) == self.part else None  # of a loop inside a step: not of it
+        return left_in_all(self.about.get("guess", {}), self.took, self.part, now - self.part_since, known)
 
 
 def seconds_left(done: int | None, total: int | None, spent: float) -> float | None:
@@ -224,6 +241,8 @@ class Jobs:
 
     def _settle(self, job: Job, state: str, error: str = "") -> None:
         job.state, job.error, job.ended = state, error, time.monotonic()
+        if job.part:
+            job.took[job.part] = job.took.get(job.part, 0.0) + job.ended - job.part_since
         job.started = job.started or job.ended
         if state != "done":
             shutil.rmtree(job.folder, ignore_errors=True)
@@ -238,8 +257,13 @@ class Jobs:
 
 def _advance(job: Job, message: Mapping[str, Any]) -> None:
     """Note how far a job is; the clock of a step starts when it does."""
+    now, part = time.monotonic(), INSIDE.get(message["step"], message["step"])
+    if part in job.about.get("guess", {}) and part != job.part:
+        if job.part:
+            job.took[job.part] = job.took.get(job.part, 0.0) + now - job.part_since
+        job.part, job.part_since = part, now if job.part else job.started
     if message["step"] != job.step or (message["done"] or 0) < (job.done or 0):
-        job.since = time.monotonic()
+        job.since = now
     job.step, job.done, job.total = message["step"], message["done"], message["total"]
 
 

@@ -132,6 +132,8 @@ async def _cancel(desk: Desk, request: Request) -> Response:
 async def _job_file(desk: Desk, request: Request) -> Response:
     job = desk.selections.get(_job_name(desk, request))
     name = request.path_params["file"]
+    if job is not None and name == job.about.get("groups") and job.about["table"] in desk.tables:
+        return _download(desk.tables[job.about["table"]].path.parent / name, FILES["selection.csv"])
     if job is None or job.state != "done" or name not in FILES:
         raise HTTPException(404, "There is no such file.")
     if name == "report.html" and "download" not in request.query_params:

@@ -19,8 +19,9 @@ from knockoffs.record import SelectionRecord, record_selection
 from knockoffs.registry import find, key_of
 from knockoffs.seeds import as_generator
 from knockoffs.sums.ghost import select_ghost
+from knockoffs.table.auto_groups import auto_groups
 from knockoffs.table.files import column_names, file_hash, take_column
-from knockoffs.table.groups import as_groups, auto_groups
+from knockoffs.table.groups import as_groups
 from knockoffs.table.table import Table
 
 

@@ -14,12 +14,17 @@ from knockoffs.commands.work import groups_of, other_files, record_fitted
 from knockoffs.errors import InputError
 from knockoffs.options import selector_arguments
 from knockoffs.record import SelectionRecord
-from knockoffs.table.memory import check_text, must_stream
+from knockoffs.table.memory import must_stream, must_stream_text
 
 
-def why_streamed(table: Path, parameters: Mapping[str, Any]) -> str | None:
+def why_streamed(table: Path, parameters: Mapping[str, Any], batches: Mapping[str, Any] | None = None) -> str | None:
     """Why a table is read in batches, if it is; whatever cannot fit is refused here, before it is read."""
     asked = parameters.get("stream") or "never"  # records of earlier versions
+    for name, flag in (("client", "--scheduler"), ("keep_knockoffs", "--keep-knockoffs")):
+        if name in (batches or {}):
+            if asked == "never":
+                raise bad_call(f"{flag} is for a table in batches: leave out --stream never.")
+            return f"{flag} says so"
     parquet = table.suffix.lower() == ".parquet" and table.is_file()
     if table.is_dir():
         if asked == "never":
@@ -29,16 +34,15 @@ def why_streamed(table: Path, parameters: Mapping[str, Any]) -> str | None:
         return "--stream says so"
     if asked == "never" or not table.is_file():
         return None
-    if not parquet:
-        check_text(table)
+    if parameters.get("knockoffs") is not None:
         return None
+    if not parquet:
+        return must_stream_text(table)
     try:
         import pyarrow.parquet
 
         metadata = pyarrow.parquet.read_metadata(table)
     except Exception:  # no pyarrow, or no parquet: the reader will say what is wrong
-        return None
-    if parameters.get("knockoffs") is not None:
         return None
     return must_stream(metadata.num_rows, metadata.num_columns)
 
@@ -51,6 +55,7 @@ def run_streamed(
     out: Path | None,
     report: Path | None,
     paths: bool,
+    batches: Mapping[str, Any],
 ) -> SelectionRecord:
     """Select from a table in batches; where a folder for the answer is named, a stopped run goes on."""
     from knockoffs.estimator import KnockoffSelector
@@ -76,7 +81,7 @@ def run_streamed(
         say(f"going on with the work in {work}")
     say(f"selecting from {n_features} features of {len(rows):,} rows for {target!r}")
     with spoken_warnings() as said:
-        fit_streamed(selector, table, target, weights=weights, sample_rows=size, work=work)
+        fit_streamed(selector, table, target, weights=weights, sample_rows=size, work=work, **batches)
     about: dict[str, Any] = {"file": table.name, "sha256": rows.sha256(), "n_rows": len(rows)}
     about |= {"n_columns": len(rows.names), **({"files": files} if files else {})}
     return record_fitted(selector, parameters, about, said, report=report, paths=False)

@@ -32,15 +32,20 @@ def run_selection(
     out: Path | None = None,
     report: Path | None = None,
     paths: bool = False,
+    batches: Mapping[str, Any] | None = None,
 ) -> SelectionRecord:
-    """Read a file, select, record what was found, and write a report where a place for it is named."""
+    """Read a file, select, record what was found, and write a report where a place for it is named.
+
+    ``batches`` are arguments of ``fit_streamed`` for a table that is read in batches: how, and what is kept.
+    """
     from knockoffs.commands.streamed import run_streamed, why_streamed
 
     prepare_jobs(jobs)
-    why = why_streamed(table, parameters)
+    asked = {name: value for name, value in (batches or {}).items() if value is not None}
+    why = why_streamed(table, parameters, asked)
     if why is not None:
         say(f"reading {table} in batches, because {why}")
-        return run_streamed(table, parameters, jobs, out=out, report=report, paths=paths)
+        return run_streamed(table, parameters, jobs, out=out, report=report, paths=paths, batches=asked)
     frame = read(table, parameters)
     data = {"file": table.name, "sha256": file_hash(table)}
     if "stream" in parameters:  # as it was decided here: another machine gives the same answer

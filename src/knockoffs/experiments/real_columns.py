@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from knockoffs.datasets.bank import VERSIONS
 from knockoffs.datasets.hiv import DRUGS
 from knockoffs.errors import InputError
+from knockoffs.table.auto_groups import SHRUNK, score_correlation
 from knockoffs.table.cells import PlainFrame
 from knockoffs.table.files import column_names, drop_columns, read_table_file
-from knockoffs.table.groups import SHRUNK, score_correlation
 from knockoffs.table.table import Table, read_table
 
 COPIES = 0.99  # correlation of normal scores from which a column says what an earlier one says

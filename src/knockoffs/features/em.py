@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.random import Generator
 from numpy.typing import NDArray
 
@@ -14,6 +14,7 @@ from knockoffs.features.em_starts import clusters_start, merged_start, split_sta
 from knockoffs.features.em_steps import RIDGE, Fitted, Mixture, em_steps, mixture_of, run_em
 from knockoffs.features.order import CRITERIA, HELD_OUT
 from knockoffs.features.shrinkage import FEW
+from knockoffs.machine.jobs import at_once
 from knockoffs.progress import track
 
 __all__ = ["Mixture", "admissible", "collapsed", "em_steps", "run_em", "search_mixture"]
@@ -116,8 +117,8 @@ def _walk(
             else:
                 fresh = 1 - len(starts)
             children = stream.spawn(fresh)
-            work = Parallel(n_jobs=n_jobs, prefer="threads")
-            starts += work(delayed(clusters_start)(path.rows, k, child) for child in children)
+            fresh_starts = (delayed(clusters_start)(path.rows, k, child) for child in children)
+            starts += at_once(fresh_starts, n_jobs, threads=True)
             grown = path.race(starts, n_jobs)
         if k in wanted:
             grown = path.visit(k, grown)
@@ -154,8 +155,7 @@ class _Path:
         """Keep the best of several starts after a few steps, one that may be chosen before one that may not."""
         if len(starts) == 1:
             return starts[0]
-        work = Parallel(n_jobs=n_jobs, prefer="threads")
-        runs = work(delayed(em_steps)(self.rows, start, RACE_STEPS) for start in starts)
+        runs = at_once((delayed(em_steps)(self.rows, start, RACE_STEPS) for start in starts), n_jobs, threads=True)
         return max(runs, key=lambda run: (admissible(run[0], len(self.rows)), run[1][-1]))[0]
 
     def visit(self, k: int, start: Mixture, *, again: bool = False) -> Mixture:

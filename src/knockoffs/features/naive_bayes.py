@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
@@ -28,6 +28,7 @@ from knockoffs.features.given_class import (
 from knockoffs.features.order import choose_order
 from knockoffs.features.posterior.categorical import normalise_log_weights, sample_categorical
 from knockoffs.features.support import Labels, Support, check_kinds, infer_kind
+from knockoffs.machine.jobs import at_once
 from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.conjugates.independent import Independent
 from knockoffs.sampling.network import BayesianNetwork, Blanket, Node
@@ -217,7 +218,7 @@ def fit_naive_bayes(
     def fit(table: NDArray, k: int, stream: Generator) -> NaiveBayes:
         starts = stream.spawn(n_starts if k > 1 else 1)
         work = (delayed(_em)(table, groups, k, start, pseudo_count, max_iter, tol) for start in starts)
-        model, _, converged = max(Parallel(n_jobs=jobs)(work), key=lambda one: one[1])
+        model, _, converged = max(at_once(work, jobs), key=lambda one: one[1])
         if not converged:
             text = f"EM of {k} classes did not converge in {max_iter} steps: raise max_iter."
             warnings.warn(text, KnockoffWarning, stacklevel=2)

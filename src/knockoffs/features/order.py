@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import unknown_option
+from knockoffs.machine.jobs import at_once
 from knockoffs.progress import track
 
 CRITERIA = ("aic", "bic", "held_out")
@@ -62,7 +63,7 @@ def choose_order(
         return float(getattr(model, criterion)(X))
 
     tasks = (delayed(fit)(X[rows], k, stream) for k, stream in zip(candidates, streams, strict=False))
-    work = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(tasks)
+    work = at_once(tasks, n_jobs, threads=True)
     models = list(track(work, "fitting P^X", total=len(candidates)))
     values = [value(model) for model in models]
     best = int(np.argmin(values))

@@ -55,10 +55,15 @@ def check_W(W: ArrayLike) -> NDArray:
     W = check_floats(W, "W")
     if W.ndim != 1:
         raise InputError(f"W has shape {W.shape}: expected one statistic for each feature.")
-    bad = np.flatnonzero(np.isnan(W))
+    refuse_nan(W)
+    return W
+
+
+def refuse_nan(W: NDArray) -> None:
+    """Refuse statistics, shape (..., d), some of which are NaN."""
+    bad = np.flatnonzero(np.isnan(W.reshape(-1, W.shape[-1])).any(axis=0))
     if bad.size:
         raise InputError(f"W is NaN for {bad.size} features, the first is feature {bad[0]}: the score failed there.")
-    return W
 
 
 def check_fdr(fdr: float) -> float:
@@ -128,9 +133,8 @@ class Filtered:
     selected: NDArray[np.bool_]
 
 
-def filter_statistics(W: ArrayLike, fdr: float, offset: int) -> Filtered:
-    """Threshold, q-values and selection at once, at a level and with an offset that were checked before."""
-    W = check_W(W)
+def filter_statistics(W: NDArray, fdr: float, offset: int) -> Filtered:
+    """Threshold, q-values and selection at once; W, the level and the offset were checked before."""
     t, fdp = _fdp_estimates(W, offset)
     q = _q_values(W, t, fdp)
     return Filtered(_threshold(t, fdp, fdr), q, q <= fdr)

@@ -18,6 +18,8 @@ from scipy.stats import nbinom
 from knockoffs.errors import InputError, unknown_option
 from knockoffs.filter import check_W, path_counts
 
+BOUNDS = ("closed_testing", "exact", "closed_form")
+SHARES = np.linspace(0.99, 0.5, 25)  # of b, tried for smaller sets of hypotheses
 LARGEST = 3000  # features for which bounds are computed exactly, about 1 s; beyond it the closed form
 
 
@@ -88,19 +90,23 @@ class FalseDiscoveryBounds:
     confidence : float
     allowed : array of int, shape (d + 1,)
         Before the v-th negative are at most allowed[v - 1] null features, for all v at once.
+    fewer : tuple of (int, array of int)
+        (m, allowed): what is allowed where at most m null features have W != 0; m ascending, none allows more than the
+        next. It is not known how many there are, so a number of false features stands if any m lets it stand.
     """
 
     W: NDArray
     confidence: float
     allowed: NDArray[np.intp]
+    fewer: tuple[tuple[int, NDArray[np.intp]], ...] = ()
 
     def false_features(self, chosen: ArrayLike) -> int:
         """Largest number of null features that the set may hold.
 
-        The smallest of |R| and, over v, allowed[v - 1] + the features of R not before the v-th negative. No more can be
-        had from these events: closed testing with the local tests "more than allowed[v - 1] positives before the v-th
-        negative, for some v" ends at the same number, since negatives and zeros only help a set of hypotheses to
-        survive.
+        The smallest of |R| and, over v, allowed[v - 1] + the features of R not before the v-th negative: closed testing
+        with the local tests "more than allowed[v - 1] positives before the v-th negative, for some v" ends there. With
+        ``fewer`` the local test of a set of hypotheses has the numbers for its size, and the largest set that survives
+        is looked for below that bound.
         """
         R = np.asarray(chosen, dtype=bool)
         if R.shape != self.W.shape:
@@ -109,7 +115,32 @@ class FalseDiscoveryBounds:
         inside = np.sort(np.where(R & (self.W > 0), self.W, -np.inf))
         n_inside = len(inside) - np.searchsorted(inside, t, side="left")
         bound = self.allowed[n_below] + R.sum() - n_inside
-        return int(min(R.sum(), bound.min(initial=R.sum())))
+        largest = int(min(R.sum(), bound.min(initial=R.sum())))
+        return self._survivors(R, largest) if self.fewer else largest
+
+    def _survivors(self, R: NDArray[np.bool_], largest: int) -> int:
+        """Most features of R in a set of hypotheses that survives its own local test, ``largest`` at most.
+
+        Negatives and zeros only help a set to survive, so all are in it. Of the positives of R it has the b smallest,
+        whose heads come last, and of the others the c smallest: for a given test as few as its size demands.
+        """
+        order = np.argsort(-self.W, kind="stable")[: int((self.W > 0).sum())]
+        inside = R[order]
+        negatives = np.sort(-self.W[self.W < 0])
+        n_before = len(negatives) - np.searchsorted(negatives, self.W[order], side="left")
+        from_end, other_from_end = (np.cumsum(some[::-1])[::-1] for some in (inside, ~inside))
+        free, n_others = int(R.sum() - inside.sum()), int((~inside).sum())
+        tests = (*self.fewer, (len(self.W), self.allowed))
+        below = (-1, *(m for m, _ in self.fewer))
+        for b in range(largest - free, 0, -1):
+            for smaller, (most, allowed) in zip(below, tests, strict=True):
+                c = max(0, smaller + 1 - len(negatives) - b)
+                if c > n_others or len(negatives) + b + c > most:
+                    continue
+                J = np.where(inside, from_end <= b, other_from_end <= c)
+                if (np.cumsum(J)[J] <= allowed[n_before[J]]).all():
+                    return free + b
+        return free
 
     def fdp(self, chosen: ArrayLike) -> float:
         """Upper bound on the FDP of any set, however it was chosen; 0 for the empty set."""
@@ -119,12 +150,15 @@ class FalseDiscoveryBounds:
     def path(self) -> tuple[NDArray, NDArray, NDArray]:
         """Thresholds t, ascending, the size of {W >= t}, and the bound on its FDP: what a slider over t shows."""
         t, n_above, n_below = path_counts(self.W)
+        if self.fewer:
+            found = np.array([self.false_features(bound <= self.W) for bound in t])
+            return t, n_above, found / np.maximum(n_above, 1)
         # a larger t' leaves n(t) - n(t') features out; a smaller one has more negatives and leaves out none
         spare = np.minimum.accumulate((self.allowed[n_below] - n_above)[::-1])[::-1]
         return t, n_above, np.minimum(n_above, n_above + spare) / np.maximum(n_above, 1)
 
 
-def fdp_bounds(W: ArrayLike, confidence: float = 0.95, *, how: str = "exact") -> FalseDiscoveryBounds:
+def fdp_bounds(W: ArrayLike, confidence: float = 0.95, *, how: str = "closed_testing") -> FalseDiscoveryBounds:
     """Simultaneous bounds on the FDP of every set of features.
 
     Parameters
@@ -132,43 +166,70 @@ def fdp_bounds(W: ArrayLike, confidence: float = 0.95, *, how: str = "exact") ->
     W : array-like, shape (d,)
     confidence : float
         With at least this probability no bound is wrong.
-    how : {"exact", "closed_form"}
+    how : {"closed_testing", "exact", "closed_form"}
         "closed_form" allows floor(c v) null features before the v-th negative, c = log(1/a) / log(2 - a) and a = 1 -
         confidence, whatever d is (Katsevich and Ramdas, 2020, Theorem 2). "exact" allows floor(v + b sqrt(v)) where
         that is less, with the smallest b for which d fair coins stay below with that probability, computed in O(d^2):
         never more than the closed form, and far less for large v, since the heads before the v-th tail are v give or
-        take sqrt(2 v). It is a joint k-FWER bound in the sense of Li, Maathuis and Goeman (2024); their last step,
-        closed testing with critical values for each size of the intersection, is not done. Above 3000 features
-        "exact" is the closed form.
+        take sqrt(2 v): a joint k-FWER bound with interpolation in the sense of Li, Maathuis and Goeman (2024).
+        "closed_testing" is their last step: every set of hypotheses has the b of its own size, so that features that
+        cannot all be null make the bounds of the others sharper, never above "exact". Above 3000 features both are the
+        closed form.
 
     >>> bounds = fdp_bounds([9.0, 8, 7, 6, 5, 4, 3, 2, -1], 0.9)
     >>> bounds.false_features([True] * 8 + [False]), bounds.false_features([True] + [False] * 8)
     (3, 1)
     """
     W, miss = check_W(W), 1 - _check_share("confidence", confidence)
-    if how not in ("exact", "closed_form"):
-        raise unknown_option("how", how, ("exact", "closed_form"))
+    if how not in BOUNDS:
+        raise unknown_option("how", how, BOUNDS)
     v, n_coins = np.arange(1, len(W) + 2), int((W != 0).sum())
     allowed = _floor(np.log(1 / miss) / np.log(2 - miss) * v)
-    if how == "exact" and n_coins <= LARGEST:
-        allowed = _sharpen(allowed, v, n_coins, miss)
-    return FalseDiscoveryBounds(W, float(confidence), allowed)
+    fewer: tuple[tuple[int, NDArray[np.intp]], ...] = ()
+    if how != "closed_form" and n_coins <= LARGEST:
+        b = _smallest_factor(allowed, v, n_coins, miss)
+        if how == "closed_testing":
+            fewer = _by_size(allowed, v, b, n_coins, miss, int((W < 0).sum()))
+        allowed = _at_most(allowed, v, b)
+    return FalseDiscoveryBounds(W, float(confidence), allowed, fewer)
 
 
 def _floor(x: NDArray) -> NDArray[np.intp]:
     return np.floor(x + 1e-9).astype(np.intp)  # 1e-9: what is whole but for rounding stays whole
 
 
-def _sharpen(allowed: NDArray[np.intp], v: NDArray, n_coins: int, miss: float) -> NDArray[np.intp]:
-    """Allow no more than floor(v + b sqrt(v)), b the smallest that n coins respect, to 1e-4, by bisection."""
+def _at_most(allowed: NDArray[np.intp], v: NDArray, b: float) -> NDArray[np.intp]:
+    return np.minimum(allowed, _floor(v + b * np.sqrt(v)))
+
+
+def _smallest_factor(allowed: NDArray[np.intp], v: NDArray, n_coins: int, miss: float) -> float:
+    """Smallest b for which n coins respect floor(v + b sqrt(v)) and what is allowed, to 1e-4, by bisection."""
     lower, upper = 0.0, float(((allowed - v + 1) / np.sqrt(v)).max())  # at the upper end nothing is changed
     while upper - lower > 1e-4:
         b = (lower + upper) / 2
-        if crossing_probability(np.minimum(allowed, _floor(v + b * np.sqrt(v))), n_coins) <= miss:
+        if crossing_probability(_at_most(allowed, v, b), n_coins) <= miss:
             upper = b
         else:
             lower = b
-    return np.minimum(allowed, _floor(v + upper * np.sqrt(v)))
+    return upper
+
+
+def _by_size(
+    allowed: NDArray[np.intp], v: NDArray, b: float, n_coins: int, miss: float, smallest: int
+) -> tuple[tuple[int, NDArray[np.intp]], ...]:
+    """(m, allowed by a smaller b that m coins respect), m ascending; none below ``smallest`` matters."""
+    found: list[tuple[int, NDArray[np.intp]]] = []
+    last = n_coins
+    for share in SHARES:
+        less = _at_most(allowed, v, share * b)
+        m = int((crossing_probabilities(less, n_coins) <= miss).sum())
+        if m < last:
+            found, last = [(m, less), *found], m
+        elif found:
+            found[0] = (m, less)
+        if m <= smallest:
+            break
+    return tuple(found)
 
 
 def crossing_probability(allowed: NDArray[np.intp], n_coins: int) -> float:
@@ -177,14 +238,21 @@ def crossing_probability(allowed: NDArray[np.intp], n_coins: int) -> float:
     >>> crossing_probability(np.array([1, 2, 3]), 2)  # two heads at once
     0.25
     """
+    return float(crossing_probabilities(allowed, n_coins)[-1]) if n_coins else 0.0
+
+
+def crossing_probabilities(allowed: NDArray[np.intp], n_coins: int) -> NDArray:
+    """``crossing_probability`` of the first 1, 2, ... n tosses, shape (n_coins,)."""
     # alive[b] = P(b tails so far and no crossing yet); after i tosses there are i - b heads, before tail v = b + 1
     alive, tails = np.zeros(n_coins + 1), np.arange(n_coins + 1)
     alive[0] = 1.0
+    crossed = np.empty(n_coins)
     for i in range(1, n_coins + 1):
         alive = alive / 2
         alive[1:] += alive[:-1].copy()
         alive[i - tails > allowed[: n_coins + 1]] = 0.0
-    return float(1 - alive.sum())
+        crossed[i - 1] = 1 - alive.sum()
+    return crossed
 
 
 def _check_share(name: str, value: float) -> float:

@@ -22,7 +22,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, unknown_option
-from knockoffs.filter import check_fdr, check_floats, check_offset, check_W, knockoff_filter, path_counts
+from knockoffs.filter import (
+    check_fdr,
+    check_floats,
+    check_offset,
+    check_W,
+    filter_statistics,
+    knockoff_filter,
+    path_counts,
+    refuse_nan,
+)
 
 WAYS = ("fixed", "post_hoc")
 STOPS = ("level", "unreachable", "no_negative")
@@ -55,9 +64,12 @@ def knockoff_e_values(W: ArrayLike, level: float, *, offset: int = 1, stop: str 
     >>> [knockoff_e_values([6, 5, -4, 3], level=0.25, stop=stop).tolist() for stop in STOPS]
     [[0.0, 0.0, 0.0, 0.0], [2.0, 2.0, 0.0, 2.0], [4.0, 4.0, 0.0, 0.0]]
     """
-    W, level, offset = check_W(W), check_fdr(level), check_offset(offset)
     if stop not in STOPS:
         raise unknown_option("stop", stop, STOPS)
+    return _e_values(check_W(W), check_fdr(level), check_offset(offset), stop)
+
+
+def _e_values(W: NDArray, level: float, offset: int, stop: str) -> NDArray:
     t, n_above, n_below = path_counts(W)
     stopped = (offset + n_below) / np.maximum(n_above, 1) <= level
     if stop == "unreachable":
@@ -101,7 +113,10 @@ def e_levels(e: ArrayLike) -> NDArray:
     >>> e_levels([40.0, 30.0, 2.0, 0.0])
     array([0.06666667, 0.06666667, 0.66666667,        inf])
     """
-    e = check_e(e)
+    return _levels(check_e(e))
+
+
+def _levels(e: NDArray) -> NDArray:
     order = np.argsort(-e, kind="stable")
     k = np.arange(1, len(e) + 1)
     with np.errstate(divide="ignore"):
@@ -131,7 +146,11 @@ def choose_level(levels: ArrayLike, fdr: float, *, cap: float = 0.5) -> tuple[ND
     """
     levels, fdr = np.asarray(levels, dtype=float), check_fdr(fdr)
     if not fdr <= cap <= 1:
-        raise InputError(f"cap={cap!r}: the largest level that may be stated lies between fdr={fdr:g} and 1.")
+        raise cap_error(cap, fdr)
+    return _choose(levels, fdr, cap)
+
+
+def _choose(levels: NDArray, fdr: float, cap: float) -> tuple[NDArray[np.bool_], float]:
     best = levels.min(initial=np.inf)
     reached = fdr if best <= fdr * ROUNDING else min(best, cap)
     selected = levels <= reached * ROUNDING
@@ -204,18 +223,42 @@ def combine_draws(
     cap : float
         Largest level that "post_hoc" may state; above it, it selects nothing. One half, or fdr if that is more.
     """
-    draws, fdr = check_draws(W), check_fdr(fdr)
+    draws, fdr, offset = check_draws(W), check_fdr(fdr), check_offset(offset)
     if how not in WAYS:
         raise unknown_option("how", how, WAYS)
-    inner = (fdr if len(draws) == 1 else fdr / 2) if inner is None else inner
-    e = average_e_values([knockoff_e_values(w, inner, offset=offset, stop=stop) for w in draws])
-    levels = e_levels(e)
+    if stop not in STOPS:
+        raise unknown_option("stop", stop, STOPS)
+    inner = None if inner is None else check_fdr(inner)
+    if cap is not None and not fdr <= cap <= 1:
+        raise cap_error(cap, fdr)
+    return join_draws(draws, fdr, how, offset, inner=inner, stop=stop, cap=cap)
+
+
+def join_draws(
+    W: NDArray,
+    fdr: float,
+    how: str,
+    offset: int,
+    *,
+    inner: float | None = None,
+    stop: str = "no_negative",
+    cap: float | None = None,
+) -> Combined:
+    """Join draws as ``combine_draws`` does, at a level and with an offset that were checked before."""
+    inner = (fdr if len(W) == 1 else fdr / 2) if inner is None else inner
+    e = np.mean([_e_values(w, inner, offset, stop) for w in W], axis=0)
+    levels = _levels(e)
     if how == "post_hoc":
-        selected, stated = choose_level(levels, fdr, cap=max(0.5, fdr) if cap is None else cap)
+        selected, stated = _choose(levels, fdr, max(0.5, fdr) if cap is None else cap)
     else:
-        selected, stated = e_bh(e, fdr), fdr
-    frequencies = selection_frequencies(draws, fdr, offset=offset)
+        selected, stated = levels <= fdr * ROUNDING, fdr
+    frequencies = np.mean([filter_statistics(w, fdr, offset).selected for w in W], axis=0)
     return Combined(selected, e, frequencies, levels, stated, _promise(how, stated))
+
+
+def cap_error(cap: float, fdr: float) -> InputError:
+    """Say where the largest level that may be stated lies."""
+    return InputError(f"cap={cap!r}: the largest level that may be stated lies between fdr={fdr:g} and 1.")
 
 
 def _promise(how: str, stated: float) -> str:
@@ -244,4 +287,5 @@ def check_draws(W: ArrayLike) -> NDArray:
     draws = np.asarray(W, dtype=float)
     if draws.ndim != 2 or len(draws) == 0:
         raise InputError(f"W has shape {draws.shape}: expected one row of statistics for each draw, (n_draws, d).")
+    refuse_nan(draws)
     return draws

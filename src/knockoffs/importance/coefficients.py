@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
@@ -11,6 +13,8 @@ from knockoffs.importance.scores import Scores, sum_by_feature
 
 # scikit-learn's scalers that act on each column alone, and how their scale_ changes a coefficient
 SCALERS = {"StandardScaler": -1, "MaxAbsScaler": -1, "RobustScaler": -1, "MinMaxScaler": 1}
+
+COLUMNS_AT_ONCE = 16
 
 
 def coefficient_magnitude(
@@ -67,10 +71,16 @@ def _slopes(coef: NDArray, size: NDArray, pooled: NDArray, feature_of: NDArray[n
 
 def deviation(X: NDArray, weights: NDArray) -> NDArray:
     """Weighted standard deviation of each column, safe from overflow."""
-    unit = np.abs(X).max(axis=0)
+    d = X.shape[1]
+    starts = [*range(0, max(d - COLUMNS_AT_ONCE, 0) + 1, COLUMNS_AT_ONCE), d]  # a few at a time: copies are small
+    return np.concatenate([_deviation_of_some(X[:, a:b], weights) for a, b in pairwise(starts)])
+
+
+def _deviation_of_some(X: NDArray, weights: NDArray) -> NDArray:
+    unit = np.maximum(X.max(axis=0), -X.min(axis=0))
     unit = np.where(unit > 0, unit, 1.0)
     centred = X / unit
-    centred = centred - np.average(centred, axis=0, weights=weights)
+    centred -= np.average(centred, axis=0, weights=weights)
     return unit * np.sqrt(np.average(centred**2, axis=0, weights=weights))
 
 

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.importance.rows import Job, check_rows, plan
 from knockoffs.importance.scores import Importance, Scores, mean_of
+from knockoffs.machine.jobs import at_once
 from knockoffs.progress import track
 from knockoffs.response.fresh import check_takes_weights, fresh, predicts_classes
 from knockoffs.sampling.copies import Beside, Copies
@@ -148,9 +149,8 @@ def fit_and_score(
         for stream in rng.spawn(int(statistic.n_fits))
         for job in plan(statistic.rows, len(pair), labels, int(statistic.n_folds), stream)
     ]
-    work = Parallel(n_jobs=n_jobs if len(jobs) > 1 else None, return_as="generator")(
-        delayed(_fit_and_score_once)(statistic, pair, target, job) for job in jobs
-    )
+    tasks = (delayed(_fit_and_score_once)(statistic, pair, target, job) for job in jobs)
+    work = at_once(tasks, n_jobs if len(jobs) > 1 else None)
     scores = list(track(work, "model fits", total=len(jobs)))
     return mean_of(scores, weights=np.array([len(job.score_rows) for job in jobs], dtype=float))
 

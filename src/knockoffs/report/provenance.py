@@ -75,19 +75,25 @@ def python_of_file(parameters: Mapping[str, Any], file: str) -> str:
     words = []
     for name, value in selector_arguments(parameters).items():
         option = next(option for option in listed.values() if (option.parameter or option.name) == name)
-        if name == "random_state" or value not in (option.default, [], {}):
+        if name == "groups" and value not in (None, "auto"):
+            words.append(f"groups=read_groups(Path({value!r}))")
+        elif name == "random_state" or value not in (option.default, [], {}):
             words.append(f"{name}={value!r}")
-    target, dropped = parameters["target"], list(parameters.get("drop") or [])
+    target, weights = parameters["target"], parameters.get("weights")
+    unused = [target, *([] if weights is None else [weights]), *(parameters.get("drop") or [])]
+    weighed = "" if weights is None else f", sample_weight=take_column(table, {weights!r})"
+    grouped = any(word.startswith("groups=read_groups") for word in words)
     return "\n".join(
         [
             "from pathlib import Path",
             "",
             "from knockoffs import KnockoffSelector",
             "from knockoffs.table.files import drop_columns, read_table_file, take_column",
+            *(["from knockoffs.table.groups import read_groups"] if grouped else []),
             "",
             f"table = read_table_file(Path({file!r}))",
-            f"X, y = drop_columns(table, {[target, *dropped]!r}), take_column(table, {target!r})",
-            f"selector = KnockoffSelector({', '.join(words)}).fit(X, y)",
+            f"X, y = drop_columns(table, {unused!r}), take_column(table, {target!r})",
+            f"selector = KnockoffSelector({', '.join(words)}).fit(X, y{weighed})",
             "print(selector.explain())",
         ]
     )

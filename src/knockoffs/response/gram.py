@@ -30,6 +30,7 @@ from knockoffs.response.polish import polish
 from knockoffs.response.squared_error import CV_TOL, MAX_SWEEPS
 
 EQUAL = 1e-12  # 1 - |correlation| of columns that are taken for the same one: what rounding leaves
+ROWS_AT_ONCE = 4096
 WARM = 10  # penalties on the way down to the one that is asked for
 
 
@@ -54,8 +55,15 @@ class Gram:
     scatter: NDArray
 
     @classmethod
-    def of(cls, X: NDArray, y: NDArray, weights: NDArray | None = None, curvature: NDArray | None = None) -> Gram:
-        """Gram of the rows of X, shape (n, p), and y, shape (n,).
+    def of(
+        cls,
+        X: NDArray,
+        y: NDArray,
+        weights: NDArray | None = None,
+        curvature: NDArray | None = None,
+        rows: NDArray[np.intp] | None = None,
+    ) -> Gram:
+        """Gram of the rows of X, shape (n, p), and y, shape (n,), or of some of them.
 
         >>> gram = Gram.of(np.array([[1.0], [3.0]]), np.array([0.0, 4.0]))
         >>> gram.mean, gram.scatter
@@ -63,13 +71,22 @@ class Gram:
                [4., 8.]]))
         """
         with np.errstate(over="ignore", invalid="ignore"):  # what is infinite is refused where it is used
-            return cls._of(X, y, weights, curvature)
+            if rows is None:
+                V = np.empty((len(X), X.shape[1] + 1))
+                V[:, :-1], V[:, -1] = X, y
+                return cls._of(V, weights, curvature)
+            V = np.empty((len(rows), X.shape[1] + 1))
+            for start in range(0, len(rows), ROWS_AT_ONCE):  # the rows are copied once
+                some = slice(start, start + ROWS_AT_ONCE)
+                V[some, :-1] = X[rows[some]]
+            V[:, -1] = y[rows]
+            parts = (None if one is None else one[rows] for one in (weights, curvature))
+            return cls._of(V, *parts)
 
     @classmethod
-    def _of(cls, X: NDArray, y: NDArray, weights: NDArray | None, curvature: NDArray | None) -> Gram:
-        V = np.empty((len(X), X.shape[1] + 1))
-        V[:, :-1], V[:, -1] = X, y
-        rows = float(len(X)) if weights is None else float(weights.sum())
+    def _of(cls, V: NDArray, weights: NDArray | None, curvature: NDArray | None) -> Gram:
+        """Gram of the rows [x, y] of V, which is used up."""
+        rows = float(len(V)) if weights is None else float(weights.sum())
         w = weights if curvature is None else curvature if weights is None else weights * curvature
         if w is None:
             mean = V.sum(axis=0) / max(len(V), 1)
@@ -135,8 +152,8 @@ class FoldGrams:
     @classmethod
     def of_numbers(cls, X: NDArray, y: NDArray, fold_of: NDArray, n_folds: int, weights: NDArray | None) -> FoldGrams:
         """Grams of the folds of some rows, for squared error."""
-        parts = [fold_of == fold for fold in range(n_folds)]
-        return cls(tuple(Gram.of(X[part], y[part], None if weights is None else weights[part]) for part in parts))
+        parts = [np.flatnonzero(fold_of == fold) for fold in range(n_folds)]
+        return cls(tuple(Gram.of(X, y, weights, rows=part) for part in parts))
 
     def __add__(self, other: FoldGrams) -> FoldGrams:
         """Grams of the rows of both, fold by fold."""

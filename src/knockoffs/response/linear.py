@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from knockoffs.errors import InputError
+from knockoffs.response.gram import FoldGrams, fit_lasso
 from knockoffs.response.l1_path import (
     CrossValidation,
     assign_folds,
@@ -28,8 +29,41 @@ from knockoffs.response.poisson_loss import PoissonLoss
 from knockoffs.response.squared_error import SquaredErrorSet, lasso_at
 from knockoffs.response.task import kind_of
 
+MANY_CELLS, ROWS_A_COLUMN = 1_000_000, 10  # from which on sums of products cost less than a walk over the rows
+PLAIN = (1e-60, 1e60)  # sizes of numbers whose products are exact
 
-class LassoPathCV(RegressorMixin, BaseEstimator):
+
+def sums_are_cheaper(X: NDArray, y: NDArray) -> bool:
+    """Whether the lasso is found on sums of products over the rows: many rows a column, and no extreme numbers.
+
+    The answer is the same to 1e-9; the cost is one product of the table with itself, in place of one a few penalties.
+    """
+    if X.size < MANY_CELLS or len(X) < ROWS_A_COLUMN * X.shape[1]:
+        return False
+    sizes = np.append(np.maximum(X.max(axis=0), -X.min(axis=0)), np.abs(y).max())
+    return bool(((sizes == 0) | (sizes > PLAIN[0]) & (sizes < PLAIN[1])).all())
+
+
+class PenaltyPath:
+    """What all models with a path of L1 penalties take: see ``LassoPathCV``."""
+
+    def __init__(
+        self,
+        *,
+        alpha: float | None = None,
+        n_alphas: int = 100,
+        alpha_ratio: float = 1e-3,
+        folds: int | ArrayLike = 5,
+        random_state: int | Generator | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.n_alphas = n_alphas
+        self.alpha_ratio = alpha_ratio
+        self.folds = folds
+        self.random_state = random_state
+
+
+class LassoPathCV(PenaltyPath, RegressorMixin, BaseEstimator):
     """Lasso with the penalty of the smallest cross-validated squared error, solved exactly.
 
     Columns and y are standardised inside, so the answer does not depend on their units; ``coef_`` and
@@ -66,30 +100,21 @@ class LassoPathCV(RegressorMixin, BaseEstimator):
     [True, False, False]
     """
 
-    def __init__(
-        self,
-        *,
-        alpha: float | None = None,
-        n_alphas: int = 100,
-        alpha_ratio: float = 1e-3,
-        folds: int | ArrayLike = 5,
-        random_state: int | Generator | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.n_alphas = n_alphas
-        self.alpha_ratio = alpha_ratio
-        self.folds = folds
-        self.random_state = random_state
-
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to X, shape (n, n_columns), and numeric y."""
         check_path(self.alpha, self.n_alphas, self.alpha_ratio)
         XX, yy = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, dtype=np.float64)
         XX, yy, weights, folds = drop_weightless(XX, np.asarray(yy, dtype=float), sample_weight, self.folds)
         fold_of = assign_folds(folds, len(yy), np.random.default_rng(self.random_state))
+        self.cross_validation_: CrossValidation | None = None
+        if sums_are_cheaper(XX, yy):
+            grams = FoldGrams.of_numbers(XX, yy, fold_of, int(fold_of.max()) + 1, weights)
+            found = fit_lasso(grams, alpha=self.alpha, n_alphas=self.n_alphas, alpha_ratio=self.alpha_ratio)
+            self.coef_, self.intercept_ = found.coef[0], float(found.intercept[0])
+            self.alpha_, self.cross_validation_ = found.alpha, found.cross_validation
+            return self
         design = make_design(XX, weights, fold_of)
         y_mean, y_scale, ys = standardise(yy[design.order], design.weights)
-        self.cross_validation_: CrossValidation | None = None
         beta = np.zeros(design.X.shape[1])
         self.alpha_ = 0.0 if self.alpha is None else float(self.alpha)
         if y_scale > 0 and beta.size:
@@ -114,7 +139,7 @@ class LassoPathCV(RegressorMixin, BaseEstimator):
         return validate_data(self, X, reset=False, dtype=np.float64) @ self.coef_ + self.intercept_
 
 
-class LogisticPathCV(LinearClassifier):
+class LogisticPathCV(PenaltyPath, LinearClassifier):
     """L1-logistic regression, binary or multinomial, with the penalty of the smallest cross-validated log-loss.
 
     Columns are standardised inside; ``coef_`` and ``intercept_`` are in the original units. Equal columns share
@@ -135,21 +160,6 @@ class LogisticPathCV(LinearClassifier):
     alpha_ : float
     cross_validation_ : CrossValidation or None
     """
-
-    def __init__(
-        self,
-        *,
-        alpha: float | None = None,
-        n_alphas: int = 100,
-        alpha_ratio: float = 1e-3,
-        folds: int | ArrayLike = 5,
-        random_state: int | Generator | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.n_alphas = n_alphas
-        self.alpha_ratio = alpha_ratio
-        self.folds = folds
-        self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to X, shape (n, n_columns), and labels y."""
@@ -181,7 +191,7 @@ class LogisticPathCV(LinearClassifier):
         return self
 
 
-class PoissonPathCV(RegressorMixin, BaseEstimator):
+class PoissonPathCV(PenaltyPath, RegressorMixin, BaseEstimator):
     """L1-penalised Poisson regression with a log link, with the penalty of the smallest cross-validated deviance.
 
     Columns are standardised and y is divided by its mean inside; ``coef_`` and ``intercept_`` are in the original
@@ -210,21 +220,6 @@ class PoissonPathCV(RegressorMixin, BaseEstimator):
     >>> (model.coef_ != 0).tolist()
     [True, False, False]
     """
-
-    def __init__(
-        self,
-        *,
-        alpha: float | None = None,
-        n_alphas: int = 100,
-        alpha_ratio: float = 1e-3,
-        folds: int | ArrayLike = 5,
-        random_state: int | Generator | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.n_alphas = n_alphas
-        self.alpha_ratio = alpha_ratio
-        self.folds = folds
-        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         """Say that y is not negative."""

@@ -68,10 +68,16 @@ class Pair:
 
         Nothing is copied where the two are the halves of one array already, as a swap leaves them.
         """
+        whole = self._whole
+        return np.hstack([self.X, self.X_tilde]) if whole is None else whole
+
+    @property
+    def _whole(self) -> NDArray | None:
+        """The array of which X and X_tilde are the halves, if there is one."""
         whole, shape = self.X.base, (len(self), 2 * self.n_columns)
-        if whole is not None and whole is self.X_tilde.base and whole.shape == shape and whole.flags.c_contiguous:
-            return whole
-        return np.hstack([self.X, self.X_tilde])
+        if whole is None or whole is not self.X_tilde.base or whole.shape != shape or not whole.flags.c_contiguous:
+            return None
+        return whole if self.X.ctypes.data == whole.ctypes.data else None
 
     @property
     def copied(self) -> NDArray[np.bool_]:
@@ -94,5 +100,9 @@ class Pair:
         return self if X is self.X else Pair(X, columns(self.X_tilde), columns.feature_of)
 
     def rows(self, which: NDArray | slice) -> Pair:
-        """Take some of the rows."""
-        return Pair(self.X[which], self.X_tilde[which], self.feature_of)
+        """Take some of the rows; halves of one array stay halves of one."""
+        whole = self._whole
+        if whole is None or isinstance(which, slice):
+            return Pair(self.X[which], self.X_tilde[which], self.feature_of)
+        taken, d = whole[which], self.n_columns
+        return Pair(taken[:, :d], taken[:, d:], self.feature_of)

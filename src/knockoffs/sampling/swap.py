@@ -68,6 +68,7 @@ def swap(
         raise InputError(f"X has shape {X.shape} and X_tilde {X_tilde.shape}: they must be the same.")
     columns = mask if feature_of is None else mask[feature_of]
     both = np.empty((n, 2 * d), dtype=np.result_type(X, X_tilde))  # one array, so that [X, X_tilde] is not copied again
-    both[:, :d], both[:, d:] = X, X_tilde
-    both[:, :d][:, columns], both[:, d:][:, columns] = X_tilde[:, columns], X[:, columns]
+    for half, kept, other in ((both[:, :d], X, X_tilde), (both[:, d:], X_tilde, X)):
+        half[:] = kept
+        np.copyto(half, other, where=columns)
     return both[:, :d], both[:, d:]

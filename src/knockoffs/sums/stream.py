@@ -2,8 +2,9 @@
 
 P^X is fitted on a random sample of the rows, which is the first batch; the others are the runs of rows of the file,
 less those of the sample: every row has one knockoff, for the choice of a model as for the sums. The knockoffs of every
-batch are drawn from a stream of its own, by its number, so that a stop on the way does not change the answer. Which
-model of y is used is decided on the sample.
+batch are drawn from a stream of its own, by its number, and the batches are added in a fixed order (``tower.py``), so
+that neither a stop on the way nor the number of workers changes the answer. Which model of y is used is decided on the
+sample.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.defaults import task_for
@@ -29,15 +29,19 @@ from knockoffs.estimator import KnockoffSelector, Plan
 from knockoffs.features.source import Settled, fills_cells, read_features
 from knockoffs.importance.scores import Scores, mean_of
 from knockoffs.machine.threads import worthwhile_threads
-from knockoffs.procedure import Streams, check_swaps, decide, judge, run_tests
+from knockoffs.procedure import Streams, decide, judge, run_tests
 from knockoffs.progress import showing, stage, track
 from knockoffs.sampling.pair import Pair
 from knockoffs.seeds import as_generator, stream_at
 from knockoffs.selection import Selection
+from knockoffs.sums.batch import Batch, Keep, StreamedDraw, Work
+from knockoffs.sums.cluster import connect, on_cluster
 from knockoffs.sums.statistic import LassoSum, ModelSum, SampleScores, settle_statistic
-from knockoffs.table.batches import Blocks, open_blocks
-from knockoffs.table.columns import design
-from knockoffs.table.stream import RowStream, code_like, open_rows
+from knockoffs.sums.tower import Part, Tower
+from knockoffs.table.batches import JOURNAL, Blocks, open_blocks
+from knockoffs.table.partitions import is_partitioned, open_partitions
+from knockoffs.table.rows import Rows
+from knockoffs.table.stream import open_rows
 from knockoffs.table.table import MIN_ROWS, Table
 from knockoffs.table.target import Target, as_target, extend_target
 
@@ -50,7 +54,7 @@ OURS = (f"{STATE}*",)
 
 def fit_streamed(
     selector: KnockoffSelector,
-    path: str | Path,
+    path: Any,
     target: str,
     *,
     weights: str | None = None,
@@ -58,15 +62,18 @@ def fit_streamed(
     batch_rows: int | None = None,
     work: str | Path | None = None,
     resume: bool = True,
+    client: Any = None,
+    keep_knockoffs: str | Path | None = None,
 ) -> KnockoffSelector:
-    """Fit a selector to a parquet file, or a folder of them, of any number of rows.
+    """Fit a selector to a table of any number of rows, here or on a cluster.
 
     Parameters
     ----------
     selector : KnockoffSelector
         Its options are used as by ``fit``, and it becomes fitted; ``table_`` and ``knockoffs_`` are of the sample. The
         target and the weights stay in memory, 8 bytes a row each.
-    path : path
+    path : path or dask DataFrame
+        A parquet file, a folder of them, or a csv or tsv file. Of a dask DataFrame the partitions are the batches.
     target : str
         Column to be explained.
     weights : str, optional
@@ -75,11 +82,17 @@ def fit_streamed(
         Rows, drawn at random, on which P^X is fitted, the verdict is given and a model of y is chosen; by default
         100,000, or fewer where there are many columns.
     batch_rows : int, optional
-        Rows of a batch; by default some four million cells. The draw depends on it.
+        Rows of a batch; by default some four million cells. The draw depends on it. Not of a dask DataFrame.
     work : path, optional
         Folder in which the state is kept, so that a run that was stopped goes on; removed at the end.
     resume : bool
         False does not go on with a stopped run.
+    client : distributed.Client or str, optional
+        Cluster whose workers work on the batches, or its scheduler's address. They must have the same version of this
+        package, and find the files under the same path. P^X and the model of y are fitted here.
+    keep_knockoffs : path, optional
+        Folder for the knockoffs of all rows (of the first draw), one parquet file a batch, which is made; without it
+        they are not kept.
 
     Returns
     -------
@@ -90,7 +103,7 @@ def fit_streamed(
         raise InputError("knockoffs were brought along: they are not read in batches. Leave them out.")
     if selector.n_knockoffs != 1:
         raise InputError(f"n_knockoffs={selector.n_knockoffs}: a table in batches takes one knockoff of each feature.")
-    rows = open_rows(Path(path), leave_out=[target, *([weights] if weights else []), *(selector.drop or [])])
+    rows = _open(path, [target, *([weights] if weights else []), *(selector.drop or [])])
     features = _features(rows, target, weights, selector.drop)
     values, row_weights = _columns(rows, target, weights)
     size = default_sample(len(rows), len(features)) if sample_rows is None else min(int(sample_rows), len(rows))
@@ -122,13 +135,16 @@ def fit_streamed(
         else:
             stage("fitting P^X")
             settled = source(table, rng=streams.fit, n_jobs=selector.n_jobs)
-            batch = rows.batch_rows(len(features)) if batch_rows is None else int(batch_rows)
-            job = _Job(rows, table.names, table, y, settled, sampled, batch)
-            blocks = None
+            starts = rows.starts(len(features), batch_rows)
+            job = _Job(rows, table.names, table, y, settled, sampled, starts)
+            blocks, resumed = None, False
             if work is not None:
-                fingerprint = _fingerprint(selector, job, target, weights, streams)
+                resumed = resume and (Path(work) / JOURNAL).is_file()
+                fingerprint = _fingerprint(selector, job, target, weights, streams, keep_knockoffs)
                 blocks = open_blocks(Path(work), fingerprint, suffix=".npz", resume=resume, ours=OURS)
-            selection = _select(selector, job, plan, seen, streams, blocks, said)
+            with connect(client, rows) as cluster:
+                how = _How(blocks, cluster, _keep(keep_knockoffs, table, resumed))
+                selection = _select(selector, job, plan, seen, streams, how, said)
             if blocks is not None:
                 blocks.remove(*OURS)
     selector.n_features_in_ = len(features)
@@ -147,64 +163,38 @@ def default_sample(n_rows: int, n_columns: int) -> int:
 
 @dataclass(frozen=True)
 class _Job:
-    """What all batches share."""
+    """The rows, and what is known of them before the batches."""
 
-    rows: RowStream
+    rows: Rows
     features: tuple[str, ...]
     table: Table
     target: Target
     settled: Settled
     sampled: NDArray[np.intp]
-    batch_rows: int
+    starts: NDArray[np.intp]
 
     @property
     def n_batches(self) -> int:
-        return -(-len(self.rows) // self.batch_rows)
+        return len(self.starts) - 1
 
     @property
     def whole(self) -> bool:
         """Whether the sample is the whole table."""
         return len(self.sampled) == len(self.rows)
 
-    def draw(self, X: NDArray, rng: Generator) -> Pair:
-        """Knockoffs of some rows."""
-        drawn = self.settled.sampler.sample(X, rng)
-        return Pair(drawn.X, drawn.X_tilde, check_swaps(drawn.feature_of, self.table.feature_of))
+    def work(self) -> Work:
+        """Return what all batches share, before there are draws."""
+        fills = fills_cells(self.settled.model)
+        return Work(self.rows.label, self.table.columns, self.table.feature_of, self.settled.sampler, fills)
 
-    def read(self, frame: Any, batch: int) -> tuple[NDArray, Target, NDArray[np.intp]]:
-        """Rows of a batch that are not in the sample, their target, and the labels that the sample does not have."""
-        start = batch * self.batch_rows
-        coded = code_like(frame, self.table.columns, f"{self.rows.path.name}, rows from {start} on,")
-        first, last = np.searchsorted(self.sampled, [start, start + len(coded.X)])
-        rest = np.ones(len(coded.X), dtype=bool)
-        rest[self.sampled[first:last] - start] = False
-        if not fills_cells(self.settled.model) and np.isnan(coded.X).any():
-            i, j = np.argwhere(np.isnan(coded.X))[0]
-            raise InputError(
-                f"{self.rows.path.name}: column {self.table.names[j]!r} has no value, or a label that the sample does "
-                f"not have, in row {start + i}, and this feature model takes no missing cells: use 'auto'."
-            )
-        return coded.X[rest], self.target.at(start + np.flatnonzero(rest)), coded.n_unknown
-
-
-@dataclass(frozen=True)
-class _Draw:
-    """One draw of knockoffs: its streams, the swapped features and the statistic."""
-
-    batches: Generator
-    S: NDArray[np.bool_]
-    statistic: LassoSum | ModelSum | SampleScores
-
-    def of(self, job: _Job, X: NDArray, target: Target, batch: int) -> tuple[Any, NDArray[np.bool_]]:
-        """Summand of a batch, and which features its knockoffs move; stream 0 is the sample's."""
-        knockoffs, rest = stream_at(self.batches, batch + 1).spawn(2)
-        pair = _seen(job, job.draw(X, knockoffs), target)
-        return self.statistic.of(pair.swap(self.S), target, rest), ~pair.copied  # type: ignore[union-attr]
-
-
-def _seen(job: _Job, pair: Pair, target: Target) -> Pair:
-    """Rows whose target is known, as the model of y sees them."""
-    return pair.rows(target.known_rows).map(design(job.table.columns, job.table.feature_of))
+    def batch(self, number: int, X_tilde: NDArray | None = None) -> Batch:
+        """Batch with its target; X_tilde are the knockoffs of the sample, where those of all rows are kept."""
+        start, stop = self.starts[number : number + 2]
+        first, last = np.searchsorted(self.sampled, [start, stop])
+        sampled = self.sampled[first:last]
+        rest = np.setdiff1d(np.arange(start, stop), sampled, assume_unique=True)
+        kept = None if X_tilde is None else X_tilde[first:last]
+        return Batch(number, int(start), sampled - start, self.target.at(rest), kept)
 
 
 def _select(
@@ -213,35 +203,42 @@ def _select(
     plan: Plan,
     seen: Target,
     streams: Streams,
-    blocks: Blocks | None,
+    how: _How,
     notes: Mapping[str, str],
 ) -> Selection:
     """Sample first, then the batches, then W."""
-    draws: list[_Draw] = []
-    states: list[_State] = []
+    work = job.work()
+    draws: list[StreamedDraw] = []
+    firsts: list[Any] = []
+    moved: list[NDArray[np.bool_]] = []
     pairs: list[Pair] = []
     for rng in streams.draws(plan.promise.n_draws):
         draw_stream, swap_stream, score_stream = rng.spawn(3)
         knockoffs, rest = stream_at(draw_stream, 0).spawn(2)
-        pair = job.draw(job.table.X, knockoffs)
-        known = _seen(job, pair, seen)
+        pair = work.draw(job.table.X, knockoffs)
+        known = work.seen(pair, seen)
         S = swap_stream.random(known.n_features) < 0.5
         swapped = known.swap(S)
         statistic = settle_statistic(
             plan.choice.statistic, swapped, seen, rng=score_stream, n_jobs=selector.n_jobs, whole=job.whole
         )
-        first = statistic.of(swapped, seen, rest) if isinstance(statistic, LassoSum) else None
-        draws.append(_Draw(draw_stream, S, statistic))
-        states.append(_State(first, ~known.copied))
+        firsts.append(statistic.of(swapped, seen, rest) if isinstance(statistic, LassoSum) else None)
+        moved.append(~known.copied)
+        draws.append(StreamedDraw(draw_stream, S, statistic))
         pairs += [] if pairs else [pair]  # of the first draw alone
-    unknown = np.zeros(len(job.table.columns), dtype=np.intp)
-    if not job.whole and any(not isinstance(draw.statistic, SampleScores) for draw in draws):
-        states, unknown = _add_batches(job, draws, states, streams, blocks)
-    scores = [_finish(draw, state) for draw, state in zip(draws, states, strict=True)]
+    total = Part(tuple(firsts), tuple(moved), np.zeros(len(job.table.columns), dtype=np.intp))
+    work = replace(work, draws=tuple(draws), keep=how.keep)
+    if not job.whole and (how.keep or any(not isinstance(draw.statistic, SampleScores) for draw in draws)):
+        summed = _add_batches(job, work, _wanted(job, draws, streams), how, pairs[0].X_tilde)
+        total = total if summed is None else total + summed
+    elif how.keep is not None:
+        everything = Batch(0, 0, job.sampled, job.target, pairs[0].X_tilde)
+        how.keep.write(everything, np.zeros(len(job.rows), dtype=bool), None)
+    scores = [_finish(*one) for one in zip(draws, total.totals, total.moved, strict=True)]
     W = np.stack([plan.rule(one.Z, one.Z_tilde) for one in scores])
-    said = {**notes, **job.settled.notes, **draws[0].statistic.notes, **_of_labels(job, unknown)}
+    said = {**notes, **job.settled.notes, **draws[0].statistic.notes, **_of_labels(job, total.n_unknown)}
     if isinstance(draws[0].statistic, ModelSum):
-        said["rows"] = f"the model of the target is scored on {states[0].total.weight:,.0f} rows outside of the sample"
+        said["rows"] = f"the model of the target is scored on {total.totals[0].weight:,.0f} rows outside of the sample"
     return Selection(
         feature_names=job.table.feature_names,
         fdr=plan.promise.fdr,
@@ -257,98 +254,112 @@ def _select(
     )
 
 
-def _finish(draw: _Draw, state: _State) -> Scores:
+def _finish(draw: StreamedDraw, total: Any, moved: NDArray[np.bool_]) -> Scores:
     """Scores of a draw, swapped back."""
     statistic = draw.statistic
-    scores = statistic.found if isinstance(statistic, SampleScores) else statistic.scores(state.total)
-    return scores.swap(draw.S).tie(~state.moved)
+    scores = statistic.found if isinstance(statistic, SampleScores) else statistic.scores(total)
+    return scores.swap(draw.S).tie(~moved)
 
 
 @dataclass(frozen=True)
-class _State:
-    """The sum so far, and the features that some knockoff has moved."""
+class _How:
+    """Where the batches are worked on, and what is kept of them."""
 
-    total: Any
-    moved: NDArray[np.bool_]
-
-    def add(self, part: Any, moved: NDArray[np.bool_]) -> _State:
-        return _State(part if self.total is None else self.total + part, self.moved | moved)
+    blocks: Blocks | None = None
+    client: Any = None
+    keep: Keep | None = None
 
 
-def _add_batches(
-    job: _Job, draws: Sequence[_Draw], states: list[_State], streams: Streams, blocks: Blocks | None
-) -> tuple[list[_State], NDArray[np.intp]]:
-    """Add up the batches, in their order, from where the journal stands."""
-    wanted = _wanted(job, draws, streams)
-    unknown, done = np.zeros(len(job.table.columns), dtype=np.intp), 0
-    if blocks is not None:
-        found = blocks.find(STATE, partial(_read_state, draws=draws))
-        if found is not None:
-            states, unknown, done = found
-    last = time.monotonic()
-    rest = track(_frames(job, wanted[done:]), "batches of rows", total=len(wanted) - done)
-    for k, (batch, frame) in enumerate(rest, start=done + 1):
-        X, target, n_unknown = job.read(frame, batch)
-        unknown = unknown + n_unknown
-        if len(target):
-            states = [
-                state if isinstance(draw.statistic, SampleScores) else state.add(*draw.of(job, X, target, batch))
-                for draw, state in zip(draws, states, strict=True)
-            ]
-        if blocks is not None and time.monotonic() - last >= BETWEEN:
-            blocks.keep(STATE, partial(_write_state, states=states, unknown=unknown, done=k))
+def _add_batches(job: _Job, work: Work, wanted: Sequence[int], how: _How, X_tilde: NDArray) -> Part | None:
+    """Add up the batches, in their order, from where the journal stands; here, or by the workers of a cluster."""
+    kept = None if how.keep is None else X_tilde
+    order = list(wanted)
+    if how.keep is not None:  # knockoffs of the others are drawn and kept, no more
+        order += sorted(set(range(job.n_batches)) - set(wanted))
+    tower = Tower()
+    if how.blocks is not None:
+        tower = how.blocks.find(STATE, partial(_read_state, draws=work.draws)) or tower
+    last, n = time.monotonic(), len(wanted)
+    left = order[tower.done :]
+    batches = (job.batch(number, kept) for number in left)
+    if how.client is None:
+        found = _here(job, work, left, batches, tower.done, n)
+        total = len(left)
+    else:
+        found, total = on_cluster(how.client, job.rows, job.features, work, left, batches, tower.done, n, job.starts)
+    for part, size, level in track(found, "batches of rows", total=total):
+        tower = tower.put(part, size, level)
+        if how.blocks is not None and time.monotonic() - last >= BETWEEN:
+            how.blocks.keep(STATE, partial(_write_state, tower=tower))
             last = time.monotonic()
-    return states, unknown
+    return tower.total()
 
 
-def _wanted(job: _Job, draws: Sequence[_Draw], streams: Streams) -> list[int]:
+def _here(
+    job: _Job, work: Work, numbers: Sequence[int], batches: Iterator[Batch], done: int, n: int
+) -> Iterator[tuple[Part, int, int]]:
+    """Summands of batches, one after another; from number ``n`` on they are drawn and not scored."""
+    for k, (_, frame) in enumerate(_frames(job, numbers), start=done):
+        yield work.part(frame, next(batches), scored=k < n), 1, 0
+
+
+def _wanted(job: _Job, draws: Sequence[StreamedDraw], streams: Streams) -> list[int]:
     """Batches that are read: all for sums of products, as many as give enough rows, at random, for other scores."""
     n = job.n_batches
-    needed = -(-MOST_SCORED // job.batch_rows)
+    if all(isinstance(draw.statistic, SampleScores) for draw in draws):
+        return []
+    needed = -(-MOST_SCORED * n // len(job.rows))
     if needed >= n or any(draw.statistic.every_row for draw in draws):
         return list(range(n))
     return sorted(streams.test.choice(n, needed, replace=False).tolist())
 
 
 def _frames(job: _Job, wanted: Sequence[int]) -> Iterator[tuple[int, Any]]:
-    """Frames of some batches; those that follow one another are read in one go."""
-    frames, at = None, -1
-    for batch in wanted:
-        if frames is None or batch != at:
-            frames = job.rows.batches(job.features, job.batch_rows, batch)
-        yield batch, next(frames)
-        at = batch + 1
+    """Numbers and frames of some batches."""
+    yield from zip(wanted, job.rows.frames(job.features, job.starts, wanted), strict=True)
 
 
 # ---- the journal -------------------------------------------------------------------------------------------------
 
 
-def _write_state(file: Any, *, states: Sequence[_State], unknown: NDArray, done: int) -> None:
-    arrays: dict[str, NDArray] = {"done": np.array(done), "unknown": unknown}
-    for k, state in enumerate(states):
-        arrays[f"{k}/moved"] = state.moved
-        arrays |= {} if state.total is None else {f"{k}/{name}": one for name, one in state.total.arrays().items()}
+def _write_state(file: Any, *, tower: Tower) -> None:
+    arrays: dict[str, NDArray] = {"done": np.array(tower.done), "levels": np.array(len(tower.sums))}
+    for level, part in enumerate(tower.sums):
+        if part is None:
+            continue
+        arrays[f"{level}/unknown"] = part.n_unknown
+        for k, (total, moved) in enumerate(zip(part.totals, part.moved, strict=True)):
+            arrays[f"{level}/{k}/moved"] = moved
+            stored = {} if total is None else total.arrays()
+            arrays |= {f"{level}/{k}/{name}": one for name, one in stored.items()}
     content = io.BytesIO()
     np.savez(content, **arrays)  # type: ignore[arg-type]
     # a file that was cut or changed is made again: its content is told by its hash
     file.write(hashlib.sha256(content.getvalue()).digest() + content.getvalue())
 
 
-def _read_state(path: Path, *, draws: Sequence[_Draw]) -> tuple[list[_State], NDArray, int]:
+def _read_state(path: Path, *, draws: Sequence[StreamedDraw]) -> Tower:
     content = path.read_bytes()
     if hashlib.sha256(content[32:]).digest() != content[:32]:
         raise ValueError("damaged")
     with np.load(io.BytesIO(content[32:]), allow_pickle=False) as stored:
-        states = []
-        for k, draw in enumerate(draws):
-            own = {name.removeprefix(f"{k}/"): stored[name] for name in stored.files if name.startswith(f"{k}/")}
-            moved = own.pop("moved")
-            states.append(_State(draw.statistic.read(own) if own else None, moved))  # type: ignore[union-attr]
-        return states, stored["unknown"], int(stored["done"])
+
+        def part_at(level: int) -> Part | None:
+            if f"{level}/unknown" not in stored.files:
+                return None
+            totals, moved = [], []
+            for k, draw in enumerate(draws):
+                start = f"{level}/{k}/"
+                own = {name.removeprefix(start): stored[name] for name in stored.files if name.startswith(start)}
+                moved.append(own.pop("moved"))
+                totals.append(draw.statistic.read(own) if own else None)  # type: ignore[union-attr]
+            return Part(tuple(totals), tuple(moved), stored[f"{level}/unknown"])
+
+        return Tower(int(stored["done"]), tuple(map(part_at, range(int(stored["levels"])))))
 
 
 def _fingerprint(
-    selector: KnockoffSelector, job: _Job, target: str, weights: str | None, streams: Streams
+    selector: KnockoffSelector, job: _Job, target: str, weights: str | None, streams: Streams, keep: Any
 ) -> dict[str, Any]:
     """Write down what must be the same for a stopped run to go on."""
     options = {name: repr(value) for name, value in selector.get_params(deep=False).items() if name != "n_jobs"}
@@ -356,7 +367,8 @@ def _fingerprint(
     return {
         "target": [target, weights],
         "options": options,
-        "rows": [len(job.sampled), job.batch_rows],
+        "rows": [len(job.sampled), hashlib.sha256(job.starts.tobytes()).hexdigest()],
+        "kept knockoffs": str(keep),
         "random": hashlib.sha256(state.encode()).hexdigest(),
         "files": job.rows.fingerprint(),
     }
@@ -365,7 +377,26 @@ def _fingerprint(
 # ---- what comes in, and words ------------------------------------------------------------------------------------
 
 
-def _features(rows: RowStream, target: str, weights: str | None, drop: Sequence[str] | None) -> list[str]:
+def _open(path: Any, leave_out: Sequence[str]) -> Rows:
+    """Rows of a file, a folder or a dask DataFrame."""
+    if is_partitioned(path):
+        return open_partitions(path)
+    return open_rows(Path(path), leave_out=leave_out)
+
+
+def _keep(folder: str | Path | None, table: Table, resumed: bool) -> Keep | None:
+    """Folder for the knockoffs, made, and a few rows of the table, by which they are written."""
+    if folder is None:
+        return None
+    if Path(folder).is_file():
+        raise InputError(f"keep_knockoffs={str(folder)!r} is a file: name a folder.")
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    if any(Path(folder).iterdir()) and not resumed:
+        raise InputError(f"keep_knockoffs={str(folder)!r} is not empty: name another folder.")
+    return Keep.of(Path(folder), table)
+
+
+def _features(rows: Rows, target: str, weights: str | None, drop: Sequence[str] | None) -> list[str]:
     dropped = [drop] if isinstance(drop, str) else list(drop or [])
     for argument, names in (("target", [target]), ("weights", [weights] if weights else []), ("drop", dropped)):
         for name in names:
@@ -375,11 +406,11 @@ def _features(rows: RowStream, target: str, weights: str | None, drop: Sequence[
         raise InputError(f"weights={weights!r} is the target: name another column, or leave the weights out.")
     kept = [name for name in rows.names if name not in {target, weights, *dropped}]
     if not kept:
-        raise InputError(f"{rows.path}: no columns are left.")
+        raise InputError(f"{rows.label}: no columns are left.")
     return kept
 
 
-def _columns(rows: RowStream, target: str, weights: str | None) -> tuple[NDArray, NDArray | None]:
+def _columns(rows: Rows, target: str, weights: str | None) -> tuple[NDArray, NDArray | None]:
     """Target and weights of all rows, as they came."""
     if weights is None:
         return rows.column(target), None

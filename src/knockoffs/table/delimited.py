@@ -14,6 +14,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -50,28 +51,129 @@ def read_delimited(path: Path, expected: str) -> dict[str, NDArray]:
     dict of arrays, shape (n,)
         Of int64, float (NaN where missing), bool, or object: texts, and None where missing.
     """
+    layout = _look(path, expected)
+    columns = None
+    while columns is None:  # again only where a column turns out to hold labels after some thousand numbers
+        columns = _read_columns(layout)
+    if len(columns[0]) == 0:
+        raise InputError(f"{path}: the file has a header and no rows.")
+    _say_layout(layout, expected)
+    return dict(zip(layout.names, columns, strict=True))
+
+
+@dataclass
+class Layout:
+    """What is known of a file of delimited text.
+
+    Attributes
+    ----------
+    path : Path
+    encoding, separator : str
+    skip : int
+        Lines before the header.
+    names : list of str
+    kinds : list of str
+        What each column holds, as far as it has been read.
+    blank : list of bool
+        Columns that hold nothing, as far as they have been read.
+    n_rows : int
+        Of those that have been read.
+    """
+
+    path: Path
+    encoding: str
+    separator: str
+    skip: int
+    names: list[str]
+    kinds: list[str]
+    blank: list[bool]
+    n_rows: int = 0
+
+    def records(self) -> Generator[tuple[int, list[str]]]:
+        """Line and cells of every record after the header, each as wide as this."""
+        records = _records(self.path, self.encoding, self.separator, self.skip)
+        next(records)
+        width = len(self.names)
+        for line, cells in records:
+            if len(cells) != width:
+                raise InputError(
+                    f"{self.path}: line {line} has {len(cells)} values and the header has {width} names. Mend the "
+                    "line; a cell that holds the separator needs quotes."
+                )
+            yield line, cells
+
+    @property
+    def at_once(self) -> int:
+        """Records whose texts are held at a time."""
+        return max(CELLS_AT_ONCE // len(self.names), 1)
+
+
+def lay_out(path: Path, expected: str) -> Layout:
+    """Read a file once, and keep nothing but its layout: the kinds of its columns are those of all its rows."""
+    layout = _look(path, expected)
+    while _read_columns(layout, keep=False) is None:
+        pass
+    if layout.n_rows == 0:
+        raise InputError(f"{path}: the file has a header and no rows.")
+    _say_layout(layout, expected)
+    return layout
+
+
+def read_runs(layout: Layout, names: Sequence[str], start: int, sizes: Iterable[int]) -> Generator[dict[str, NDArray]]:
+    """Columns of runs of rows from ``start`` on, of these sizes, as ``read_delimited`` would give them.
+
+    Parameters
+    ----------
+    layout : Layout
+        As ``lay_out`` gives it.
+    names : sequence of str
+        Columns that are read.
+    start : int
+    sizes : iterable of int
+    """
+    places = [layout.names.index(name) for name in names]
+    with closing(layout.records()) as records:
+        for _ in islice(records, start):
+            pass
+        for size in sizes:
+            parts: list[list[NDArray]] = [[] for _ in places]
+            while size and (block := list(islice(records, min(size, layout.at_once)))):
+                size -= len(block)
+                for part, values in zip(parts, parse_cells(layout, places, block), strict=True):
+                    part.append(values)
+            kinds = (layout.kinds[j] for j in places)
+            yield {name: _join(*one) for name, one in zip(names, zip(parts, kinds, strict=True), strict=True)}
+
+
+def parse_cells(layout: Layout, places: Sequence[int], block: Sequence[tuple[int, list[str]]]) -> Iterator[NDArray]:
+    """Values of some columns of some records, by the kinds of a layout."""
+    for j in places:
+        cells = [cells[j] for _, cells in block]
+        yield _as_kind(_parse(cells, layout.kinds[j], layout.separator != ",")[1], layout.kinds[j])
+
+
+def _look(path: Path, expected: str) -> Layout:
+    """Find encoding, separator and names of a file; its cells are not read."""
     encoding = _encoding(path)
-    separator, hint = _separator(path, encoding, expected)
-    with closing(_records(path, encoding, separator, hint)) as records:
+    separator, skip = _separator(path, encoding, expected)
+    with closing(_records(path, encoding, separator, skip)) as records:
         header = next(records, None)
     if header is None:
         raise InputError(f"{path}: the file is empty.")
     names = _names(path, header[1])
-    kinds = ["integer"] * len(names)
-    columns = None
-    while columns is None:  # again only where a column turns out to hold labels after some thousand numbers
-        columns = _read_columns(path, _records(path, encoding, separator, hint), kinds, separator != ",")
-    if len(columns[0]) == 0:
-        raise InputError(f"{path}: the file has a header and no rows.")
-    if encoding == "utf-16":
+    return Layout(path, encoding, separator, skip, names, ["integer"] * len(names), [True] * len(names))
+
+
+def _say_layout(layout: Layout, expected: str) -> None:
+    path = layout.path
+    if layout.encoding == "utf-16":
         tell(f"{path}: read as UTF-16, by the mark at its start.")
-    if separator != expected:
-        found = SEPARATORS.get(separator, repr(separator))
+    if layout.separator != expected:
+        found = SEPARATORS.get(layout.separator, repr(layout.separator))
         tell(f"{path}: read with {found} between the cells, not {SEPARATORS[expected]}.")
-    commas = [name for name, kind in zip(names, kinds, strict=True) if kind == "comma"]
+    commas = [name for name, kind in zip(layout.names, layout.kinds, strict=True) if kind == "comma"]
     if commas:
         tell(f"{path}: read with decimal commas in {name_some(commas)}.")
-    return dict(zip(names, columns, strict=True))
 
 
 def print_delimited(columns: dict[str, Any], file: IO[bytes], separator: str) -> None:
@@ -195,28 +297,21 @@ def _names(path: Path, header: list[str]) -> list[str]:
 # ---- what the cells are ------------------------------------------------------------------------------------------
 
 
-def _read_columns(
-    path: Path, records: Iterator[tuple[int, list[str]]], kinds: list[str], commas: bool
-) -> list[NDArray] | None:
+def _read_columns(layout: Layout, *, keep: bool = True) -> list[NDArray] | None:
     """Columns by their kinds; None where a kind had to be changed after cells of another had been read."""
-    width = len(kinds)
-    next(records)  # the header
-    parts: list[list[NDArray]] = [[] for _ in kinds]
-    blank = [True] * width  # columns without a cell so far may become anything
-    changed = False
-    while block := list(islice(records, max(CELLS_AT_ONCE // width, 1))):
-        for line, cells in block:
-            if len(cells) != width:
-                raise InputError(
-                    f"{path}: line {line} has {len(cells)} values and the header has {width} names. Mend the line; "
-                    "a cell that holds the separator needs quotes."
-                )
-        for j, column in enumerate(zip(*(cells for _, cells in block), strict=True)):
-            kind, values = _parse(column, kinds[j], commas)
-            changed |= kind != kinds[j] and not blank[j] and not _may_join(kinds[j], kind)
-            kinds[j] = kind
-            blank[j] = blank[j] and all(cell.strip() in MISSING for cell in column)
-            parts[j].append(values)
+    parts: list[list[NDArray]] = [[] for _ in layout.names]
+    layout.blank, layout.n_rows = [True] * len(parts), 0  # columns without a cell so far may become anything
+    kinds, blank, changed = layout.kinds, layout.blank, False
+    with closing(layout.records()) as records:
+        while block := list(islice(records, layout.at_once)):
+            layout.n_rows += len(block)
+            for j, column in enumerate(zip(*(cells for _, cells in block), strict=True)):
+                kind, values = _parse(column, kinds[j], layout.separator != ",")
+                changed |= kind != kinds[j] and not blank[j] and not _may_join(kinds[j], kind)
+                kinds[j] = kind
+                blank[j] = blank[j] and all(cell.strip() in MISSING for cell in column)
+                if keep:
+                    parts[j].append(values)
     if changed:
         return None
     return [_join(part, kind) for part, kind in zip(parts, kinds, strict=True)]

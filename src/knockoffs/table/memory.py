@@ -110,11 +110,9 @@ def must_stream(n_rows: int, n_columns: int) -> str | None:
     )
 
 
-def check_text(path: Path) -> None:
-    """Refuse, before it is read, a csv file for which there is certainly no room."""
+def must_stream_text(path: Path) -> str | None:
+    """Why a csv or tsv file should be read in batches, if it should; told by its size, before it is read."""
     needed, free = float(OF_TEXT) * path.stat().st_size, available_memory()
-    if needed > free:
-        raise InputError(
-            f"{path}: this file would take about {say_bytes(needed)} in memory, and {say_bytes(free)} are free: write "
-            "it as parquet, which is read in batches, or take fewer rows."
-        )
+    if needed <= free:
+        return None
+    return f"it would take about {say_bytes(needed)} in memory, and {say_bytes(free)} are free"

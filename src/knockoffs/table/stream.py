@@ -1,4 +1,4 @@
-"""Rows of parquet files, a batch at a time: one file or a folder of them, in the order of their names.
+"""Rows of files, a batch at a time: parquet, one file or a folder of them in the order of their names; or text.
 
 A batch is a run of rows by their number in the whole, whatever files and row groups they lie in, so that the same batch
 holds the same rows however often and from wherever it is read.
@@ -20,10 +20,11 @@ from knockoffs.table.columns import Column
 from knockoffs.table.delimited import index_column, tell
 from knockoffs.table.files import file_hash, plain_numbers, take_column
 from knockoffs.table.reading import read_columns
+from knockoffs.table.rows import runs_of_rows
 from knockoffs.table.suspects import dates_from_text
 from knockoffs.table.table import refuse
+from knockoffs.table.text import TextRows, open_text
 
-BATCH_CELLS = 2**22  # of a batch: 32 MiB as floats
 DECODED = 2**14  # rows that pyarrow decodes at a time
 
 
@@ -50,27 +51,37 @@ class RowStream:
     def __len__(self) -> int:
         return sum(self.n_rows_of)
 
-    def batch_rows(self, n_columns: int) -> int:
-        """Rows of a batch; it depends on the number of columns alone, and so is the same on every machine."""
-        return max(1, BATCH_CELLS // max(n_columns, 1))
+    @property
+    def label(self) -> str:
+        """Name of the file or folder."""
+        return self.path.name
 
-    def batches(self, names: Sequence[str], batch_rows: int, start: int = 0) -> Iterator[Any]:
-        """Frames of batches ``start``, ``start + 1``, ..., with some of the columns."""
+    def starts(self, n_columns: int, batch_rows: int | None) -> NDArray[np.intp]:
+        """First row of every batch, and the number of rows."""
+        return runs_of_rows(len(self), n_columns, batch_rows)
+
+    def frames(self, names: Sequence[str], starts: NDArray[np.intp], wanted: Sequence[int]) -> Iterator[Any]:
+        """Frames of some batches; those that follow one another are read in one go."""
+        frames, at = None, -1
+        for batch in wanted:
+            if frames is None or batch != at:
+                frames = self._batches(names, starts, batch)
+            yield next(frames)
+            at = batch + 1
+
+    def _batches(self, names: Sequence[str], starts: NDArray[np.intp], first: int) -> Iterator[Any]:
+        """Frames of a batch and those after it."""
         import pyarrow as pa
 
-        held: list[Any] = []
-        size = 0
-        for piece in self._pieces(names, start * batch_rows):
-            while len(piece):
-                part = piece[: batch_rows - size]
-                piece = piece[len(part) :]
-                held.append(part)
-                size += len(part)
-                if size == batch_rows:
-                    yield _frame(pa.Table.from_batches(held))
-                    held, size = [], 0
-        if held:
-            yield _frame(pa.Table.from_batches(held))
+        pieces, held = self._pieces(names, int(starts[first])), None
+        for size in np.diff(starts[first:]).tolist():
+            parts: list[Any] = []
+            while size:
+                piece = next(pieces) if held is None else held
+                parts.append(piece[:size])
+                held = piece[size:] if len(piece) > size else None
+                size -= len(parts[-1])
+            yield _frame(pa.Table.from_batches(parts))
 
     def take(self, names: Sequence[str], rows: NDArray[np.intp]) -> Any:
         """Frame of some rows, given in ascending order."""
@@ -149,8 +160,8 @@ class _Skipped:
         return self.n
 
 
-def open_rows(path: Path, *, leave_out: Collection[str] = ()) -> RowStream:
-    """Open a parquet file, or a folder of them, without reading any rows.
+def open_rows(path: Path, *, leave_out: Collection[str] = ()) -> RowStream | TextRows:
+    """Open a parquet file, or a folder of them, without reading any rows; a csv or tsv file is read through once.
 
     Parameters
     ----------
@@ -158,6 +169,22 @@ def open_rows(path: Path, *, leave_out: Collection[str] = ()) -> RowStream:
     leave_out : collection of str
         Columns that the caller speaks of, which must be there; a column that numbers the rows is left out by itself.
     """
+    text = path.is_file() and path.suffix.lower() != ".parquet" and path.stat().st_size > 0
+    stream: Any = open_text(path) if text else _open_parquet(path)
+    if not len(stream):
+        raise InputError(f"{path}: there are no rows.")
+    first = next(stream.frames(stream.names, runs_of_rows(len(stream), 1, 1000), [0]))
+    rest = [name for name in stream.names if name not in leave_out]
+    index = index_column(rest, lambda name: take_column(first, name))
+    if index is not None and len(rest) > 1:
+        tell(f"{path}: the column {index!r} numbers the rows: left out, because it is no feature.")
+        stream = replace(stream, names=tuple(name for name in stream.names if name != index))
+    if "" in stream.names:
+        raise InputError(f"{path}: a column has no name. Name it in the header, or drop it.")
+    return stream
+
+
+def _open_parquet(path: Path) -> RowStream:
     files = parquet_files(path)
     try:
         import pyarrow as pa
@@ -178,16 +205,7 @@ def open_rows(path: Path, *, leave_out: Collection[str] = ()) -> RowStream:
                 f"{file.name} and {files[0].name} have other columns: {name_some(differ)}. Make them the same."
             )
         names = names or own
-    stream = RowStream(path, files, tuple(counts), names or ())
-    if not len(stream):
-        raise InputError(f"{path}: there are no rows.")
-    first = next(stream.batches(stream.names, 1000))
-    rest = [name for name in stream.names if name not in leave_out]
-    index = index_column(rest, lambda name: take_column(first, name))
-    if index is not None and len(rest) > 1:
-        tell(f"{path}: the column {index!r} numbers the rows: left out, because it is no feature.")
-        stream = replace(stream, names=tuple(name for name in stream.names if name != index))
-    return stream
+    return RowStream(path, files, tuple(counts), names or ())
 
 
 def parquet_files(path: Path) -> tuple[Path, ...]:
@@ -199,8 +217,6 @@ def parquet_files(path: Path) -> tuple[Path, ...]:
         return files
     if not path.is_file():
         raise InputError(f"{path}: there is no such file.")
-    if path.suffix.lower() != ".parquet":
-        raise InputError(f"{path.name}: only parquet files are read in batches. Write the table as parquet.")
     return (path,)
 
 

@@ -14,12 +14,13 @@ from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import ColumnsError, InputError
 from knockoffs.filter import check_fdr
+from knockoffs.machine.jobs import at_once
 from knockoffs.progress import track
 from knockoffs.testing.adjust import adjust_p_values
 from knockoffs.testing.distil import distil
@@ -119,6 +120,30 @@ def conditional_tests(
     names = tuple(f"x{j}" for j in range(d)) if names is None else tuple(str(name) for name in names)
     if len(names) != d:
         raise InputError(f"names has {len(names)} names for {d} features.")
+    options: dict[str, Any] = {"kind": kind, "fdr": fdr, "rng": rng, "n_jobs": n_jobs, "names": names}
+    options |= {"nominal": nominal, "response_model": response_model, "adjustment": adjustment}
+    return randomization_tests(model, X, y, max_draws=max_draws, enough=enough, encode=encode, **options)
+
+
+def randomization_tests(
+    model: Conditional,
+    X: NDArray,
+    y: NDArray,
+    *,
+    kind: str,
+    fdr: float,
+    rng: Generator,
+    n_jobs: int | None,
+    names: Sequence[str],
+    nominal: Sequence[int],
+    response_model: object,
+    encode: Callable[[NDArray, int], NDArray] | None,
+    adjustment: str = "bh",
+    max_draws: int | None = None,
+    enough: int = ENOUGH,
+) -> Tested:
+    """Test as ``conditional_tests`` does, what was checked before."""
+    d = X.shape[1]
     max_draws = max(500, int(np.ceil(5 * d / fdr))) if max_draws is None else max_draws
     if y.dtype.kind not in "biuf" or kind in ("binary", "classes"):
         y = np.unique(y, return_inverse=True)[1]
@@ -126,11 +151,11 @@ def conditional_tests(
     options |= {"max_draws": max_draws, "enough": enough}
     streams = rng.spawn(d)
     draw = resampling(model, X, rng.spawn(1)[0])
-    work = Parallel(n_jobs=n_jobs, return_as="generator")(
+    tasks = (
         delayed(p_value_of)(draw, j, X, y, rng=stream, nominal=j in nominal, **options)
         for j, stream in enumerate(streams)
     )
-    answers = list(track(work, "tests of features", total=d))
+    answers = list(track(at_once(tasks, n_jobs), "tests of features", total=d))
     p_values = np.array([p for p, _, _ in answers])
     q_values = adjust_p_values(p_values, adjustment)
     used = sorted({how for _, _, how in answers})
@@ -143,7 +168,7 @@ def conditional_tests(
         "max_draws": f"at most {max_draws} draws a feature: no p-value is below {1 / (1 + max_draws):.2g}",
     }
     n_draws = np.array([n for _, n, _ in answers], dtype=np.intp)
-    return Tested(names, p_values, q_values, q_values <= fdr, n_draws, notes)
+    return Tested(tuple(names), p_values, q_values, q_values <= fdr, n_draws, notes)
 
 
 Draw = Callable[[int, Generator, int], NDArray]  # (j, rng, n_draws) -> (n_draws, n)

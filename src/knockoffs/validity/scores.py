@@ -81,7 +81,7 @@ def link_scores(pair: Pair, kinds: tuple[str, ...]) -> Scores:
             columns = [(np.equal(r, level) * 1.0, np.equal(r_tilde, level) * 1.0) for level in levels]
         else:
             columns = [(ndtri(r), ndtri(r_tilde)), (np.cos(2 * np.pi * r), np.cos(2 * np.pi * r_tilde))]
-            if len(np.unique([r, r_tilde])) <= 2:  # two values have one score
+            if not more_levels(r, 2) and len(np.unique([r, r_tilde])) <= 2:  # two values have one score
                 columns = columns[:1]
         for place, (S, S_tilde) in enumerate(columns):
             parts.append(S)
@@ -90,6 +90,15 @@ def link_scores(pair: Pair, kinds: tuple[str, ...]) -> Scores:
             far_out.append(kind != "nominal" and place == 1)
     owner, S, S_tilde = np.array(owners, dtype=np.intp), np.column_stack(parts), np.column_stack(parts_tilde)
     return Scores(S, S_tilde, owner, np.array(far_out))
+
+
+def more_levels(r: NDArray, most: int) -> bool:
+    """Whether a few values of a column are more than ``most`` levels already: no sort of all of them for numbers.
+
+    >>> more_levels(np.arange(1000.0), 20), more_levels(np.arange(1000.0) % 2, 20)
+    (True, False)
+    """
+    return len(np.unique(r[: 4 * most + 20])) > most
 
 
 def frequent_levels(r: NDArray, r_tilde: NDArray, most: int) -> NDArray:

@@ -1,5 +1,5 @@
 // The page: a table comes in, its columns are shown, a question is asked, and a run is started.
-import { corrections, setTarget, showColumns } from "./columns.js";
+import { corrections, setGrouping, setTarget, setWeights, showColumns } from "./columns.js";
 import { alarm, ask, byId, make, many, wait } from "./dom.js";
 import { addRun } from "./runs.js";
 
@@ -47,8 +47,13 @@ function showTable(sent) {
   select.replaceChildren(make("option", { value: "", text: "Choose a column" }));
   columns.forEach((column, j) => select.append(make("option", { value: j, text: column.shown })));
   select.value = sent.target === null ? "" : String(sent.target);
+  byId("weights").replaceChildren(make("option", { value: "", text: "none: all rows count alike" }));
+  columns.forEach((column, j) => { if (column.kind === "continuous" || column.kind === "count") byId("weights").append(make("option", { value: j, text: column.shown })); });
+  byId("groups").value = "";
   showColumns(sent.table, () => {});
   setTarget(sent.target);
+  setWeights(null);
+  setGrouping(false);
   for (const part of ["columns-part", "run-part"]) byId(part).hidden = false;
   byId("columns-heading").focus({ preventScroll: true });
   byId("columns-heading").scrollIntoView();
@@ -92,6 +97,9 @@ function optionValue(option) {
 
 byId("target").addEventListener("change", (event) => setTarget(event.target.value === "" ? null : Number(event.target.value)));
 
+byId("weights").addEventListener("change", (event) => setWeights(event.target.value === "" ? null : Number(event.target.value)));
+byId("groups").addEventListener("change", (event) => setGrouping(event.target.value === "named"));
+
 byId("form").addEventListener("submit", async (event) => {
   event.preventDefault();
   alarm("");
@@ -106,11 +114,20 @@ byId("form").addEventListener("submit", async (event) => {
     byId("fdr").focus();
     return;
   }
+  const weights = byId("weights").value;
+  if (weights === target) {
+    alarm("The weights are the column that is to be explained: choose another column, or none.");
+    byId("weights").focus();
+    return;
+  }
+  const asked = { table: table.id, target: Number(target), fdr, ...corrections() };
+  if (weights !== "") asked.weights = Number(weights);
+  if (byId("groups").value === "auto") asked.groups = "auto";
   const options = {};
   for (const option of about.options) options[option.name] = optionValue(option);
   byId("run").disabled = true;
   try {
-    addRun(await ask("jobs", { method: "POST", json: { table: table.id, target: Number(target), fdr, options, ...corrections() } }));
+    addRun(await ask("jobs", { method: "POST", json: { ...asked, options } }));
     byId("runs-heading").scrollIntoView();
   } catch (error) {
     alarm(error.message);

@@ -2,11 +2,11 @@
 import { byId, make, many } from "./dom.js";
 
 const MOST = 100; // rows at first, and more at a time
-let columns = [], choices = [], shown = MOST, target = null, changed = () => {};
+let columns = [], choices = [], shown = MOST, target = null, weights = null, grouping = false, changed = () => {};
 
 export function showColumns(table, whenChanged) {
   columns = table.columns;
-  choices = columns.map((column) => ({ use: !column.problem, kind: column.kind, order: null }));
+  choices = columns.map((column) => ({ use: !column.problem, kind: column.kind, order: null, group: "" }));
   shown = MOST;
   changed = whenChanged;
   byId("search").value = "";
@@ -18,16 +18,27 @@ export function setTarget(j) {
   list();
 }
 
+export function setWeights(j) {
+  weights = j;
+  list();
+}
+
+export function setGrouping(asked) {
+  grouping = asked;
+  list();
+}
+
 // what differs from what was recognised, by the numbers of the columns
 export function corrections() {
-  const drop = [], kinds = {};
+  const drop = [], kinds = {}, groups = {};
   choices.forEach((choice, j) => {
-    if (j === target) return;
+    if (j === target || j === weights) return;
+    if (grouping && choice.use && choice.group) groups[j] = choice.group;
     if (!choice.use) drop.push(j);
     else if (choice.kind === "ordinal" && choice.order) kinds[j] = choice.order;
     else if (choice.kind !== columns[j].kind) kinds[j] = choice.kind;
   });
-  return { drop, kinds };
+  return grouping ? { drop, kinds, groups } : { drop, kinds };
 }
 
 function list() {
@@ -40,12 +51,13 @@ function list() {
 }
 
 function row(j) {
-  const column = columns[j], choice = choices[j], id = "column-" + j, isTarget = j === target;
+  const column = columns[j], choice = choices[j], id = "column-" + j;
+  const role = j === target ? "target" : j === weights ? "weights" : "";
   const name = make("bdi", { id, text: column.shown, title: column.shown });
   const tr = make("tr", {}, make("th", { scope: "row" }, name));
-  if (isTarget) tr.className = "target";
+  if (role) tr.className = "target";
   else if (!choice.use) tr.className = "left-out";
-  tr.append(make("td", {}, isTarget ? "target" : useBox(j, id)), make("td", {}, isTarget ? "" : kindField(j, id)));
+  tr.append(make("td", {}, role || useBox(j, id)), make("td", {}, role ? "" : kindField(j, id)));
   tr.append(make("td", { class: "values" }, make("bdi", { text: column.values })));
   tr.append(make("td", { class: "missing", text: column.missing ? many(column.missing, "cell") : "" }));
   const why = make("td", { class: "why" });
@@ -80,7 +92,18 @@ function kindField(j, id) {
     choice.order = choice.kind === "ordinal" && labels ? labels.map((_, k) => k) : null;
     redraw(j, select.id);
   });
-  return choices[j].order ? make("div", {}, select, orderField(j)) : select;
+  const fields = [select];
+  if (choices[j].order) fields.push(orderField(j));
+  if (grouping && choices[j].use) fields.push(groupField(j, id));
+  return fields.length > 1 ? make("div", {}, ...fields) : select;
+}
+
+// the group that a column belongs to, by its name
+function groupField(j, id) {
+  const field = make("input", { id: "group-" + j, "aria-label": "group", "aria-describedby": id, placeholder: "group", maxlength: "100", autocomplete: "off" });
+  field.value = choices[j].group;
+  field.addEventListener("input", () => { choices[j].group = field.value.trim(); changed(); });
+  return field;
 }
 
 // labels of a scale, from the lowest to the highest, moved by buttons

@@ -72,11 +72,12 @@ function going(made, job) {
   if (words !== made.said) made.status.textContent = made.said = words;
   const inside = job.total ? job.done / job.total : 0;
   if (made.number < 0) made.bar.removeAttribute("value");
+  else if (job.in_all !== null) made.bar.value = Math.max(made.bar.value || 0, (100 * job.seconds) / (job.seconds + job.in_all || 1));
   else made.bar.value = (100 * (made.number + inside)) / STEPS.length;
   const parts = [clock(job.seconds) + " so far"];
   if (job.total) parts.push(job.done + " of " + job.total);
   if (job.left !== null) parts.push("about " + clock(job.left) + " left in this step");
-  if (job.about.before) parts.push("the last run of this table took " + clock(job.about.before));
+  if (job.in_all !== null) parts.push(job.in_all < 1 ? "nearly done" : "about " + clock(job.in_all) + " left in all");
   made.times.textContent = job.state === "waiting" ? "" : parts.join(", ");
 }
 
@@ -123,6 +124,7 @@ function files(job) {
     link(at + "report.html?download", "report.html", { download: "report.html" }),
     link(at + "selection.json", "selection.json", { download: "selection.json" }),
     link(at + "selection.csv", "selection.csv", { download: "selection.csv" }),
+    ...(job.about.groups ? [link(at + job.about.groups, job.about.groups, { download: job.about.groups })] : []),
     link("tables/" + job.about.table + "/file", "the table", { download: job.about.file }));
 }
 

@@ -98,14 +98,16 @@ def fit_hidden_markov(
         centre, scale = _scale(X, shared)
         data = replace(data, X=(X - centre) / scale)
 
-    from joblib import Parallel, delayed
+    from joblib import delayed
+
+    from knockoffs.machine.jobs import at_once
 
     tasks = list(product(sizes, range(n_starts)))
     jobs = [
         delayed(_fit_once)(data, K, max_iter, tol, child)
         for (K, _), child in zip(tasks, rng.spawn(len(tasks)), strict=True)
     ]
-    fits = Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
+    fits = at_once(jobs, n_jobs)
     best, best_score = None, np.inf
     for (K, _), (model, value) in zip(tasks, track(fits, "hidden Markov fits", total=len(tasks)), strict=True):
         price = 2.0 if criterion == "aic" else np.log(len(X))

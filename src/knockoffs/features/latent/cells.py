@@ -54,8 +54,3 @@ def free_cells(n: int, c: int) -> Cells:
 def interval_cells(low: NDArray, high: NDArray, start: NDArray) -> Cells:
     """Cells known up to an interval, shape (n, c)."""
     return Cells(np.full(start.shape, INTERVAL, np.int8), low, high, start)
-
-
-def beside(parts: list[Cells]) -> Cells:
-    """Cells of several columns side by side, as contiguous arrays."""
-    return Cells(*(np.ascontiguousarray(np.hstack(part)) for part in zip(*parts, strict=True)))

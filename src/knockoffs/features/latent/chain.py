@@ -6,16 +6,20 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import delayed, effective_n_jobs
 from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from knockoffs.features.latent.cells import FREE, POINT, Cells
-from knockoffs.features.latent.density import draw_starts
+from knockoffs.features.latent.density import draw_starts, jump_rows
 from knockoffs.features.latent.gibbs import sweep_rows
 from knockoffs.features.latent.margins import Margin
 from knockoffs.features.latent.nominal import Nominal
+from knockoffs.machine.jobs import in_place
+
+JUMP_DRAWS = 2  # of each class, among which a jump chooses
+JUMP_EVERY = 10  # sweeps
 
 
 class Layout(NamedTuple):
@@ -100,7 +104,38 @@ def sweep(
             law.log_weights, law.means, law.precisions, law.whiteners, law.half_log_det, key, start, n_sweeps,
         )  # fmt: skip
 
-    Parallel(n_jobs=n_jobs, prefer="threads")(delayed(work)(start) for start in range(0, n, step))
+    in_place((delayed(work)(start) for start in range(0, n, step)), n_jobs)
+
+
+def jump(
+    L: NDArray,
+    K: NDArray[np.intp],
+    cells: Cells,
+    layout: Layout,
+    law: Classes,
+    *,
+    rng: Generator,
+    n_draws: int = JUMP_DRAWS,
+    n_jobs: int | None = None,
+) -> None:
+    """Move L and K among n_draws draws of every class, in place; see ``jump_rows``."""
+    order, first = points_first(cells, layout)
+    factors = np.linalg.inv(law.whiteners)
+    covariances = factors @ factors.transpose(0, 2, 1)
+    F = np.linalg.cholesky(covariances[:, order][:, :, order])
+    means, offset = np.ascontiguousarray(law.means[:, order]), layout.offset[order]
+    key = rng.integers(2**64, size=2, dtype=np.uint64)
+    n, parts = len(L), max(effective_n_jobs(n_jobs), 1)
+    step = max(-(-n // (4 * parts)), 64) if parts > 1 else max(n, 1)
+
+    def work(begin: int) -> None:
+        rows = slice(begin, begin + step)
+        some = (np.ascontiguousarray(part[:, order]) for part in cells.rows(rows))
+        moved, classes_of = np.ascontiguousarray(L[rows][:, order]), K[rows]
+        jump_rows(moved, classes_of, *some, offset, first, law.log_weights, means, F, key, begin, n_draws)
+        L[rows, order] = moved
+
+    in_place((delayed(work)(begin) for begin in range(0, n, step)), n_jobs)
 
 
 def points_first(cells: Cells, layout: Layout) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -133,8 +168,33 @@ def draw_latent(
     started = (cells.status > FREE).any()  # without an interval the first sweep is exact from anywhere
     L = start_latent(cells, layout, law, rng=rng) if started else np.array(cells.start, order="C")
     K = np.zeros(len(L), np.intp)
-    sweep(L, K, cells, layout, law, rng=rng, n_sweeps=n_sweeps, n_jobs=n_jobs)
+    run_chain(L, K, cells, layout, law, rng=rng, n_sweeps=n_sweeps, n_jobs=n_jobs)
     return K, L
+
+
+def run_chain(
+    L: NDArray,
+    K: NDArray[np.intp],
+    cells: Cells,
+    layout: Layout,
+    law: Classes,
+    *,
+    rng: Generator,
+    n_sweeps: int,
+    n_jobs: int | None = None,
+) -> None:
+    """Move L and K by some sweeps, in place; with a jump before every ``JUMP_EVERY`` of them, where it is of use."""
+    if not has_jumps(cells, law):
+        return sweep(L, K, cells, layout, law, rng=rng, n_sweeps=n_sweeps, n_jobs=n_jobs)
+    for done in range(0, n_sweeps, JUMP_EVERY):
+        jump(L, K, cells, layout, law, rng=rng, n_jobs=n_jobs)
+        some = min(JUMP_EVERY, n_sweeps - done)
+        sweep(L, K, cells, layout, law, rng=rng, n_sweeps=some, n_jobs=n_jobs)
+
+
+def has_jumps(cells: Cells, law: Classes) -> bool:
+    """Whether a chain may be held in a class: there are several, and intervals."""
+    return len(law.log_weights) > 1 and bool((cells.status > FREE).any())
 
 
 def draw_coordinate(L: NDArray, own: NDArray[np.bool_], law: Classes, rng: Generator, n_draws: int) -> NDArray:

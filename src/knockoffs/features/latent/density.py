@@ -1,14 +1,14 @@
-"""Coordinates drawn in order, each given those before it and its cell: for densities, and for where chains start."""
+"""Coordinates drawn in order, each given those before it and its cell: for densities, starts and jumps of chains."""
 
 from __future__ import annotations
 
-from math import inf, log, pi
+from math import exp, inf, log, pi
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.features.latent.cells import FREE, INTERVAL, LOSER, POINT, WINNER
-from knockoffs.features.latent.normals import draw_normal, draw_truncated, log_interval, seed_row
+from knockoffs.features.latent.normals import draw_normal, draw_truncated, draw_uniform, log_interval, seed_row
 from knockoffs.machine.compiled import njit
 
 
@@ -25,10 +25,13 @@ def _draw_in_order(
     z: NDArray,
     l: NDArray,  # noqa: E741
     state: NDArray,
+    given: bool = False,
 ) -> float:
     """Fill l = mean + F z, shape (D,), inside the cells of one row; return the log probability of the cells so met.
 
-    The exponential of what is returned has the density of the cells as its mean (Geweke, Hajivassiliou, Keane).
+    The exponential of what is returned has the density of the cells as its mean (Geweke, Hajivassiliou, Keane): it is
+    the density of l, given the cells, over that with which l is drawn here, times that of the cells. Of an l that is
+    given, it is the same.
     """
     total, winner = 0.0, -1
     for j in range(len(mean)):
@@ -53,12 +56,16 @@ def _draw_in_order(
             least, winner = best - offset[j], j
         elif s == LOSER and winner >= 0:
             most = l[winner] + offset[winner] - offset[j]
-        if s == FREE or (least == -inf and most == inf):
+        free = s == FREE or (least == -inf and most == inf)
+        a, b_ = (least - centre) / sd, (most - centre) / sd
+        if not free:
+            total += log_interval(a, b_)
+        if given:
+            z[j] = (l[j] - centre) / sd
+        elif free:
             z[j] = draw_normal(state)
             l[j] = centre + sd * z[j]
         else:
-            a, b_ = (least - centre) / sd, (most - centre) / sd
-            total += log_interval(a, b_)
             z[j] = draw_truncated(a, b_, state)
             l[j] = min(max(centre + sd * z[j], least), most)  # rounding must not leave the cell
     return total
@@ -123,3 +130,53 @@ def draw_starts(
         seed_row(key, i, state)
         _draw_in_order(status[i], low[i], high[i], start[i], offset, first, mean, F, z, L[i], state)
     return L
+
+
+@njit(cache=True, nogil=True)
+def jump_rows(
+    L: NDArray,
+    K: NDArray,
+    status: NDArray,
+    low: NDArray,
+    high: NDArray,
+    start: NDArray,
+    offset: NDArray,
+    first: NDArray,
+    log_weights: NDArray,
+    means: NDArray,
+    factors: NDArray,
+    key: NDArray,
+    first_row: int,
+    n_draws: int,
+) -> None:
+    """Move (K, L) of every row to one of n_draws draws of each class, itself one of its own class, in place.
+
+    Each is taken in proportion to the density of (K, L) and the cells over that with which it is drawn: a step of
+    iterated importance resampling, which leaves the law of (K, L) given the cells as it is, whatever n_draws. Gibbs
+    sampling changes one coordinate at a time and can be held in a class for ever; this changes all of them.
+    """
+    D = L.shape[1]
+    z, l, kept, state = np.empty(D), np.empty(D), np.empty(D), np.empty(4, np.uint64)  # noqa: E741
+    for i in range(len(L)):
+        seed_row(key, first_row + i, state)
+        kept[:] = L[i]
+        own = chosen = K[i]
+        top = log_weights[own] + _draw_in_order(
+            status[i], low[i], high[i], start[i], offset, first, means[own], factors[own], z, kept, state, True
+        )
+        total = 1.0  # of the weights so far, in units of the exponential of top
+        for k in range(len(log_weights)):
+            for _ in range(n_draws - 1 if k == own else n_draws):
+                weight = log_weights[k] + _draw_in_order(
+                    status[i], low[i], high[i], start[i], offset, first, means[k], factors[k], z, l, state
+                )
+                if weight > top:
+                    total = total * exp(top - weight)
+                    top = weight
+                share = exp(weight - top)
+                total += share
+                if draw_uniform(state) * total < share:
+                    kept[:] = l
+                    chosen = k
+        L[i] = kept
+        K[i] = chosen

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -18,8 +20,10 @@ from knockoffs.features.gaussian import compact, gaussian_law
 from knockoffs.features.gaussian_mixture import MixtureFeatures
 from knockoffs.features.latent.cells import Cells
 from knockoffs.features.latent.chain import classes, draw_latent
+from knockoffs.features.latent.cuts import Cuts, cuts_of
 from knockoffs.features.latent.kinds import check_cells, check_kinds, fit_margins
-from knockoffs.features.latent.margins import read_cells
+from knockoffs.features.latent.likeness import seems_worse
+from knockoffs.features.latent.margins import Margin, read_cells
 from knockoffs.features.latent.model import LatentFeatures
 from knockoffs.features.latent.pooling import Shrinkage, choose_shrinkage, pool, shrink_mixture
 from knockoffs.features.latent.stochastic_em import (
@@ -84,14 +88,15 @@ def fit_latent(
     -----
     At most ``MOST_ROWS`` rows, or 40 for each coordinate if that is more, drawn at random, take part in the search for
     classes and, where L is not known in every cell, in stochastic EM. Margins are learned from all rows, and so are the
-    moments of the classes where L is known.
+    moments of the classes where L is known. Where it is not, classes that were not asked for must prove themselves: a
+    draw from the cells finds them again, and knockoffs with them are as like their columns as those without.
     """
     X = np.asarray(X, dtype=float)
     check_cells(X)
     owners = check_features(feature_of, X.shape[1])
     words = check_kinds(X, kinds)
     called = [str(name) for name in names] if names is not None else [str(j) for j in range(X.shape[1])]
-    transform_stream, row_stream, search_stream, em_stream = rng.spawn(4)
+    transform_stream, row_stream, search_stream, em_stream, again_stream = rng.spawn(5)
     affine, held_out = choose_transform(X, words, rng=transform_stream, n_jobs=n_jobs)
     margins = fit_margins(X, words, affine=affine)
     frame = frame_of(margins)
@@ -102,27 +107,40 @@ def fit_latent(
     shrunk = _shrinkage(cells, np.ones((len(cells.start), 1)))
     fit = fit_one_class(cells, frame, a=shrunk.common, rng=em_stream, n_jobs=n_jobs)
     tried = _candidates(n_classes, len(cells.start), D)
+    inner = compact(owners[frame.layout.column_of])
+
+    def model_of(fit: Fit, margins: Sequence[Margin]) -> LatentFeatures:
+        laws = tuple(gaussian_law(m, S, diagonal, inner) for m, S in zip(fit.means, fit.covariances, strict=True))
+        counted = criterion if values else ""
+        mixture = MixtureFeatures(fit.weights, laws, Fixed.none(), inner, values, counted, float(len(X)))
+        return LatentFeatures(tuple(margins), mixture, owners, words, values)
+
     values: dict[int, float] = {}
+    model, left_out = None, ""
     if tried != [1]:
         seen = fit.L[_sample(len(fit.L), D, row_stream)]
         found, values = search_mixture(
             seen, tried, criterion=criterion, settle=shrink_mixture, rng=search_stream, n_jobs=n_jobs
         )
         if found.n_components > 1:
-            fit, shrunk = _several(cells, frame, fit, found, em_stream, n_jobs) or (fit, shrunk)
+            several = _several(cells, frame, fit, found, cuts_of(margins, frame.layout.column_of), em_stream, n_jobs)
+            if several is None:
+                left_out = "a draw from the cells does not find them again"
+            else:
+                model = model_of(several.fit, several.cuts.in_margins(margins, frame.layout.column_of))
+                if not cells.all_points and 1 in tried:
+                    one = model_of(fit, margins)
+                    if seems_worse(model, one, X, rng=again_stream, n_jobs=n_jobs):
+                        model, left_out = one, "knockoffs with them are less like their columns than without"
+                if not left_out:
+                    fit, shrunk = several.fit, several.shrunk
+    model = model or model_of(fit, margins)
     _warn_few(shrunk, len(cells.start), D)
     _warn_near(fit, cells, frame, called)
-    inner = compact(owners[frame.layout.column_of])
-    laws = tuple(gaussian_law(m, S, diagonal, inner) for m, S in zip(fit.means, fit.covariances, strict=True))
-    mixture = MixtureFeatures(
-        fit.weights, laws, Fixed.none(), inner, values, criterion if values else "", float(len(X))
-    )
     notes = _notes(affine, held_out, shrunk)
-    if tried != [1] and len(fit.weights) < found.n_components:
-        notes += (
-            f"{found.n_components} classes were tried and left out: a draw from the cells does not find them again",
-        )
-    return LatentFeatures(margins, mixture, owners, words, values, notes)
+    if left_out:
+        notes += (f"{found.n_components} classes were tried and left out: {left_out}",)
+    return replace(model, notes=notes)
 
 
 def _some_rows(cells: Cells, D: int, rng: Generator) -> Cells:
@@ -158,9 +176,17 @@ def _shrinkage(cells: Cells, shares: NDArray) -> Shrinkage:
     return choose_shrinkage(cells.start, shares, plenty=PLENTY if cells.all_points else np.inf)
 
 
+class Several(NamedTuple):
+    """Several classes, how far their correlations were shrunk, and the cuts of steps with them."""
+
+    fit: Fit
+    shrunk: Shrinkage
+    cuts: Cuts
+
+
 def _several(
-    cells: Cells, frame: Frame, one: Fit, found: Mixture, rng: Generator, n_jobs: int | None
-) -> tuple[Fit, Shrinkage] | None:
+    cells: Cells, frame: Frame, one: Fit, found: Mixture, cuts: Cuts, rng: Generator, n_jobs: int | None
+) -> Several | None:
     """Several classes that a draw from the cells finds again; half of them where it does not, and none in the end.
 
     A class is a matter of all coordinates, and where most of them are known by intervals alone, a chain that moves one
@@ -170,9 +196,9 @@ def _several(
     while found.n_components > 1:
         shares = found.posterior(one.L)
         shrunk = _shrinkage(cells, shares)
-        fit = _fit_several(cells, frame, one, shares, shrunk, rng, n_jobs)
-        if cells.all_points or _found_again(cells, frame, fit, rng, n_jobs):
-            return fit, shrunk
+        fit, moved = _fit_several(cells, frame, one, shares, shrunk, cuts, rng, n_jobs)
+        if cells.all_points or _found_again(cuts.move(cells, moved), frame, fit, rng, n_jobs):
+            return Several(fit, shrunk, moved)
         found = search_mixture(one.L, [found.n_components // 2], criterion="aic", rng=rng, n_jobs=n_jobs)[0]
     return None
 
@@ -186,9 +212,16 @@ def _found_again(cells: Cells, frame: Frame, fit: Fit, rng: Generator, n_jobs: i
 
 
 def _fit_several(
-    cells: Cells, frame: Frame, one: Fit, shares: NDArray, shrunk: Shrinkage, rng: Generator, n_jobs: int | None
-) -> Fit:
-    """Moments of the rows where L is known, stochastic EM from them where it is not."""
+    cells: Cells,
+    frame: Frame,
+    one: Fit,
+    shares: NDArray,
+    shrunk: Shrinkage,
+    cuts: Cuts,
+    rng: Generator,
+    n_jobs: int | None,
+) -> tuple[Fit, Cuts]:
+    """Moments of the rows where L is known, stochastic EM from them where it is not, and cuts of the steps."""
     rows = shares.sum(axis=0)
     common = softening(cells.start, frame, shrunk.common)
     own = [softening(cells.start, frame, a) for a in shrunk.own]
@@ -198,8 +231,8 @@ def _fit_several(
     covariances = np.stack([separate(S, frame.within)[0] for S in pool(rows, raw, common, own)])
     start = Fit(rows / rows.sum(), means, covariances, one.K.copy(), one.L.copy())
     if cells.all_points:
-        return start
-    return fit_classes(cells, frame, start, common=common, own=own, rng=rng, n_jobs=n_jobs)
+        return start, cuts
+    return fit_classes(cells, frame, start, common=common, own=own, cuts=cuts, rng=rng, n_jobs=n_jobs)
 
 
 def _warn_few(shrunk: Shrinkage, n: int, D: int) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from knockoffs.features.latent.cells import Cells, beside, free_cells, interval_cells, point_cells
+from knockoffs.features.latent.cells import Cells, free_cells, interval_cells, point_cells
 
 ATOM_SHARE = 0.01  # a value of a continuous column that holds this share of its rows is a step
 ATOM_ROWS = 5  # and at least so many rows
@@ -304,13 +304,30 @@ def _with_missing(x: NDArray, cells: Cells) -> Cells:
 
 
 def read_cells(margins: Sequence[Margin], X: NDArray) -> Cells:
-    """Say what the rows of X, shape (n, d), tell of all the coordinates."""
-    return beside([margin.read(X[:, j]) for j, margin in enumerate(margins)])
+    """Say what the rows of X, shape (n, d), tell of all the coordinates.
+
+    Where L is known in every cell there are no bounds, and no memory is taken for them.
+    """
+    shape = (len(X), sum(margin.n_coordinates for margin in margins))
+    status, start = np.zeros(shape, np.int8), np.empty(shape)
+    bounds: tuple[NDArray, NDArray] | None = None
+    end = 0
+    for j, margin in enumerate(margins):
+        part = margin.read(X[:, j])
+        here, end = slice(end, end + margin.n_coordinates), end + margin.n_coordinates
+        status[:, here], start[:, here] = part.status, part.start
+        if not part.all_points:
+            if bounds is None:
+                bounds = np.full(shape, -np.inf), np.full(shape, np.inf)
+            bounds[0][:, here], bounds[1][:, here] = part.low, part.high
+    low, high = bounds or (np.broadcast_to(-np.inf, shape), np.broadcast_to(np.inf, shape))
+    return Cells(status, low, high, start)
 
 
 def write_values(margins: Sequence[Margin], L: NDArray) -> NDArray:
     """X_j = g_j(L_j), shape (n, d), for L of shape (n, n_coordinates)."""
     ends = np.cumsum([margin.n_coordinates for margin in margins])
-    return np.column_stack(
-        [margin.write(L[:, end - margin.n_coordinates : end]) for margin, end in zip(margins, ends, strict=True)]
-    )
+    X = np.empty((len(L), len(margins)))
+    for j, (margin, end) in enumerate(zip(margins, ends, strict=True)):
+        X[:, j] = margin.write(L[:, end - margin.n_coordinates : end])
+    return X

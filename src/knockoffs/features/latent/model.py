@@ -25,7 +25,7 @@ from knockoffs.features.latent.chain import (
     draw_latent,
     lay_out,
     points_first,
-    sweep,
+    run_chain,
 )
 from knockoffs.features.latent.density import log_densities
 from knockoffs.features.latent.kinds import KINDS
@@ -200,7 +200,7 @@ class LatentFeatures:
         K, L = draw_latent(cells, self.layout, self.law, rng=rng, n_sweeps=sweeps, n_jobs=n_jobs)
         out = np.empty((n_draws, len(L)))
         for draw in range(n_draws):
-            sweep(L, K, cells, self.layout, self.law, rng=rng, n_sweeps=1 if exact else THIN, n_jobs=n_jobs)
+            run_chain(L, K, cells, self.layout, self.law, rng=rng, n_sweeps=1 if exact else THIN, n_jobs=n_jobs)
             out[draw] = self.margins[j].write(L[:, own])
         return out
 
@@ -243,9 +243,11 @@ class LatentSampler:
         model, X = self.model, np.asarray(X, dtype=float)
         cells = model.read(X)
         if cells.all_points:
-            L = cells.start
-            L_tilde = sample_knockoffs(model.mixture.as_network(), L, rng)
+            L_tilde = sample_knockoffs(model.mixture.as_network(), cells.start, rng)
+            del cells
+            return Pair(X, model.write(L_tilde), model.feature_of)
         else:
+            del cells  # each is as large as the table
             K, L = model.draw_hidden(X, rng, n_sweeps=self.n_sweeps, n_jobs=self.n_jobs)
             L_tilde = Gaussian(model.mixture.laws, component="K").sample(L, {"K": K}, rng)
         return Pair(self._complete(X, L), model.write(L_tilde), model.feature_of)

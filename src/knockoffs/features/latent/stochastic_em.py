@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf
 
 from knockoffs.features.latent.cells import FREE, INTERVAL, Cells
-from knockoffs.features.latent.chain import Layout, classes, lay_out, start_latent, sweep
+from knockoffs.features.latent.chain import Layout, classes, has_jumps, jump, lay_out, start_latent, sweep
+from knockoffs.features.latent.cuts import Cuts
 from knockoffs.features.latent.margins import Margin, Steps
 from knockoffs.features.latent.nominal import Nominal
 from knockoffs.features.latent.pooling import pool
@@ -25,6 +26,7 @@ NEAR, ALIKE = 5e-6, 0.9995  # eigenvalue below which, and correlation of scores 
 N_SETTLING = 40  # sweeps before the first step: coarse columns that are strongly correlated forget slowly
 COARSE = 0.9  # variance of the scores below which a column of steps is coarse: at most about four even levels
 CLOSEST, LEAST = 0.999, 1e-3  # largest correlation and smallest eigenvalue of the covariance EM starts from
+STEPS_A_JUMP = 4  # of several classes
 PSEUDO_ROWS = 2.0  # of the pooled covariance, added to every class so that none collapses on a label
 
 
@@ -189,10 +191,14 @@ def fit_classes(
     *,
     common: NDArray,
     own: Sequence[NDArray],
+    cuts: Cuts,
     rng: Generator,
     n_jobs: int | None = None,
-) -> Fit:
-    """Several classes, from parameters and a draw of L to start with; ``common`` and ``own`` are those of ``pool``."""
+) -> tuple[Fit, Cuts]:
+    """Several classes, from parameters and a draw of L to start with, and the cuts that then fit the columns' shares.
+
+    ``common`` and ``own`` are those of ``pool``; the cells end at ``cuts``.
+    """
     L, K = start.L, start.K
     n, D = L.shape
     l = len(start.weights)  # noqa: E741
@@ -200,6 +206,8 @@ def fit_classes(
     total, first, second = np.zeros(l), np.zeros((l, D)), np.zeros((l, D, D))
     for step in track(range(N_FORGOTTEN + N_AVERAGED), "stochastic EM of P^X"):
         law = classes(weights, means, covariances)
+        if step % STEPS_A_JUMP == 0 and has_jumps(cells, law):
+            jump(L, K, cells, frame.layout, law, rng=rng, n_jobs=n_jobs)
         sweep(L, K, cells, frame.layout, law, rng=rng, n_sweeps=1, n_jobs=n_jobs)
         gain = 1 / max(step - N_FORGOTTEN + 1, 1)
         for k in range(l):
@@ -214,4 +222,7 @@ def fit_classes(
         spread = second / counts[:, None, None] - means[:, :, None] * means[:, None, :]
         mixed = (counts[:, None, None] * spread + PSEUDO_ROWS * pooled) / (counts + PSEUDO_ROWS)[:, None, None]
         covariances = np.stack([separate(S, frame.within)[0] for S in pool(counts, mixed, common, own)])
-    return Fit(weights, means, covariances, K, L)
+        moved = cuts.under(weights, means, covariances)
+        cells, cuts = cuts.move(cells, moved), moved
+        np.clip(L, np.where(cells.status == INTERVAL, cells.low, -np.inf), cells.high, out=L)
+    return Fit(weights, means, covariances, K, L), cuts

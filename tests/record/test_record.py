@@ -10,19 +10,12 @@ import polars as pl
 import pytest
 
 from knockoffs.errors import InputError
-from knockoffs.record import (
-    FILES,
-    PARAMETERS,
-    check_selection_place,
-    differences,
-    is_selection,
-    is_selection_csv,
-    read_selection,
-    write_selection,
-)
+from knockoffs.record import FILES, check_selection_place, is_selection, is_selection_csv, write_selection
+from knockoffs.record.comparing import differences
+from knockoffs.record.reading import PARAMETERS, read_selection
 from knockoffs.table.files import read_table_file, take_column
 
-STORED = Path(__file__).parent / "stored" / "selection_format_1.json"
+STORED = Path(__file__).parent.parent / "stored" / "selection_format_1.json"
 WAYS = {
     "knockoffs": {"method": "knockoffs"},
     "draws": {"n_draws": 3, "verdict": False},

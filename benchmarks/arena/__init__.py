@@ -1,0 +1,1 @@
+"""The arena: this package and its peers on the same work, in one run."""

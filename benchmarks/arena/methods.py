@@ -1,0 +1,124 @@
+"""Who competes, each as its documentation calls it: a function of a table and levels to the columns it selects.
+
+Our own package with its defaults, or with options: ``selector:estimator=forest,importance=swap``. Peers are imported
+when they are called, from wherever the path finds them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from benchmarks.arena.designs import Data
+from numpy.typing import NDArray
+
+Selections = list[NDArray[np.bool_]]  # one for each level
+Method = Callable[[Data, Sequence[float], int], Selections]
+LABELS = np.array(["blue", "green", "red"])
+
+
+def selector(data: Data, levels: Sequence[float], seed: int, **options: Any) -> Selections:
+    """Select by ``KnockoffSelector``; nominal columns go in as labels."""
+    from knockoffs import KnockoffSelector
+    from knockoffs.filter import knockoff_filter
+
+    fitted = KnockoffSelector(fdr=min(levels), random_state=seed, **options).fit(frame(data), data.y)
+    return [knockoff_filter(fitted.W_, q) for q in levels]
+
+
+def frame(data: Data) -> Any:
+    """Table as a user would hold it: the array, or a data frame where there are labels."""
+    if not data.nominal:
+        return data.X
+    import pandas as pd
+
+    columns = {f"x{j}": LABELS[x.astype(int)] if j in data.nominal else x for j, x in enumerate(np.asarray(data.X).T)}
+    return pd.DataFrame(columns)
+
+
+def knockpy(data: Data, levels: Sequence[float], seed: int) -> Selections:
+    """Gaussian knockoffs by MVR, cross-validated lasso: the defaults of knockpy."""
+    from knockpy.knockoff_filter import KnockoffFilter
+
+    np.random.seed(seed)  # noqa: NPY002  knockpy draws from the global state
+    fitted = KnockoffFilter()
+    fitted.forward(X=data.X, y=data.y.astype(float), fdr=min(levels))
+    return [fitted.make_selections(fitted.W, q) > 0 for q in levels]
+
+
+def hidimstat(data: Data, levels: Sequence[float], seed: int) -> Selections:
+    """Equicorrelated Gaussian knockoffs and LassoCV: the defaults of hidimstat."""
+    from hidimstat.knockoffs import ModelXKnockoff
+
+    fitted = ModelXKnockoff(random_state=seed)
+    fitted.fit_importance(data.X, data.y.astype(float))
+    return [np.asarray(fitted.fdr_selection(q)) > 0 for q in levels]
+
+
+def boruta(data: Data, levels: Sequence[float], seed: int) -> Selections:
+    """Boruta around a forest of depth 5, as its documentation has it; it takes no level."""
+    from boruta import BorutaPy
+    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+    forest = RandomForestClassifier if data.classes else RandomForestRegressor
+    fitted = BorutaPy(forest(max_depth=5, n_jobs=1), n_estimators="auto", random_state=seed)
+    fitted.fit(data.X, data.y)
+    return [np.asarray(fitted.support_, dtype=bool)] * len(levels)
+
+
+def trex(data: Data, levels: Sequence[float], seed: int) -> Selections:
+    """T-Rex selector with its defaults, once for every level."""
+    from trexselector import trex as select
+
+    d = data.X.shape[1]
+    found = [select(data.X, data.y.astype(float), tFDR=q, seed=seed, verbose=False) for q in levels]
+    return [np.isin(np.arange(d), np.asarray(one["selected_var"], dtype=int)) for one in found]
+
+
+METHODS: dict[str, Method] = {
+    "default": selector,
+    "lasso": partial(selector, estimator="lasso"),
+    "boosting": partial(selector, estimator="boosting"),
+    "forest": partial(selector, estimator="forest"),
+    "gaussian": partial(selector, feature_model="gaussian"),
+    "gaussian_lasso": partial(selector, feature_model="gaussian", estimator="lasso"),
+    "knockpy": knockpy,
+    "hidimstat": hidimstat,
+    "boruta": boruta,
+    "trex": trex,
+}
+PEERS = ("knockpy", "hidimstat", "boruta", "trex")
+
+
+def find(name: str) -> Method:
+    """Find a method by its name, or the selector with the options after a colon.
+
+    >>> find("selector:estimator=lasso,n_draws=3").keywords
+    {'estimator': 'lasso', 'n_draws': 3}
+    """
+    if not name.startswith("selector:"):
+        return METHODS[name]
+    pairs = (part.split("=", 1) for part in name.removeprefix("selector:").split(",") if part)
+    return partial(selector, **{key: _value(text) for key, text in pairs})
+
+
+def _value(text: str) -> Any:
+    named = {"True": True, "False": False, "None": None}
+    if text in named:
+        return named[text]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def call(name: str, data: Data, levels: Sequence[float], seed: int) -> Selections:
+    """Run a method, its warnings unheard."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [np.asarray(chosen, dtype=bool) for chosen in find(name)(data, levels, seed)]

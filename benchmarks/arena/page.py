@@ -1,0 +1,210 @@
+"""docs/arena.md, written from the newest csv of each kind under benchmarks/results.
+
+PYTHONPATH=src python -m benchmarks.arena.page
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.arena import growth, profiles, quality
+from benchmarks.arena.designs import DESIGNS
+from benchmarks.arena.speed import ROOT
+
+RESULTS = ROOT / "benchmarks" / "results"
+PAGE = ROOT / "docs" / "arena.md"
+Row = dict[str, Any]
+NAMES = {"default": "ours", "ours": "ours", "trex": "T-Rex", "boruta": "Boruta"}
+CONTENDERS = ("default", "knockpy", "hidimstat", "trex", "boruta")
+
+INTRO = """# The arena
+
+This package and its peers on the same work. `make bench` sets up the peers, each in an environment of its own, runs
+everything and writes this page; the csv files behind it are in `benchmarks/results`. The peers are knockpy 1.3.5,
+hidimstat 0.4.0, the T-Rex selector (trexselector 0.6.18, the port to Python of the R package), Boruta 0.4.3 and, for
+hidden Markov models, SNPknock 0.8.3 ([its table](performance.md)). R is not needed for any of them. **In bold: the
+best of a row.** Every row in which this package is behind is listed at the end of its section.
+"""
+
+CHECKS = """## Exact checks
+
+No simulation: the covariance that a sampler implies is computed from its own affine map, thresholds are compared with
+their definition written as a loop, objects are fitted twice (`benchmarks/arena/checks.py`). A dash: a contender has
+no such part.
+"""
+
+SPEED = """## Speed
+
+CPU seconds of one thread, best of all calls, contenders in turn in one run; compiled code is loaded, not compiled.
+MiB is the growth of the process over what it held before, compiled code included (`benchmarks/arena/speed.py`).
+"""
+
+QUALITY = """## Quality
+
+Defaults against defaults, on tables with known truth (`benchmarks/arena/designs.py` has every design): 50 columns,
+500 to 800 rows, 15 or 16 of the columns matter; *wide*: 200 rows, 300 columns, 20. A design is called by the law of
+its features and by that of y. FDR ± its standard error at a target of {level}, and power after the slash. **In bold
+an FDR more than two standard errors above the target.** Boruta promises no FDR and is not in bold; peers get labels
+as codes, ours as labels.
+"""
+
+
+def newest(kind: str) -> Path | None:
+    """Newest dated file of a kind."""
+    return max(RESULTS.glob(f"arena-*-{kind}.csv"), default=None)
+
+
+def read(path: Path) -> list[Row]:
+    """Lines of a csv file."""
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Markdown table."""
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
+
+
+def unique(values: Iterable[str]) -> list[str]:
+    """Values in the order of their first appearance."""
+    return list(dict.fromkeys(values))
+
+
+def checks_section(rows: list[Row]) -> str:
+    """One row a check, one column a contender."""
+    who = [name for name in ("ours", *CONTENDERS[1:]) if any(row["who"] == name for row in rows)]
+    cells = {(row["check"], row["who"]): row for row in rows}
+
+    def cell(check: str, name: str) -> str:
+        row = cells.get((check, name))
+        if row is None:
+            return "-"
+        return row["detail"] if row["holds"] == "True" else f"**fails**: {row['detail']}"
+
+    body = [[check, *(cell(check, name) for name in who)] for check in unique(row["check"] for row in rows)]
+    return CHECKS + "\n" + table(["check", *(NAMES.get(name, name) for name in who)], body)
+
+
+def speed_section(rows: list[Row]) -> str:
+    """One line for each contender in each contest, and where we are behind."""
+    body, behind = [], []
+    for name in unique(row["row"] for row in rows):
+        group = [row for row in rows if row["row"] == name]
+        timed = [row for row in group if row["seconds"] and not row["who"].startswith("bound")]
+        best = min((float(row["seconds"]) for row in timed), default=float("inf"))
+        mine = min((float(row["seconds"]) for row in timed if row["who"].startswith("ours")), default=float("inf"))
+        for row in group:
+            seconds = f"{float(row['seconds']):.3g}" if row["seconds"] else "-"
+            bold = row in timed and float(row["seconds"]) == best and len(timed) > 1
+            memory = f"{float(row['memory']):.0f}" if row["memory"] else "-"
+            said = row["note"] or row["error"]
+            body.append([name, row["who"], f"**{seconds}**" if bold else seconds, memory, said])
+        if mine > best:
+            first = next(row for row in timed if float(row["seconds"]) == best)
+            behind.append(f"- {name}: {mine:.3g} s against {best:.3g} of {first['who']}.")
+    said = "\n".join(["Behind:", "", *behind]) if behind else "No row is behind."
+    return SPEED + "\n" + table(["work", "who", "CPU s", "MiB", "how well"], body) + "\n" + said + "\n"
+
+
+def quality_section(rows: list[Row], level: float = 0.1) -> str:
+    """FDR and power, one row a design, one column a method."""
+    lines = {(line["design"], line["method"]): line for line in quality.means(rows) if line["level"] == level}
+    methods = [name for name in CONTENDERS if any(key[1] == name for key in lines)]
+
+    def cell(design: str, method: str) -> str:
+        line = lines.get((design, method))
+        if line is None:
+            return "-"
+        wrong = above_level(line) and method != "boruta"
+        fdr = f"{line['fdr']:.2f} ± {line['fdr_error']:.2f}"
+        power = "" if DESIGNS[design].n_non_nulls == 0 else f" / {line['power']:.2f}"
+        return (f"**{fdr}**" if wrong else fdr) + power
+
+    designs = [name for name in DESIGNS if any(key[0] == name for key in lines)]
+    body = [[name, *(cell(name, method) for method in methods)] for name in designs]
+    runs = {m: sorted({lines[d, m]["runs"] for d in designs if (d, m) in lines}) for m in methods}
+    counted = ", ".join(f"{NAMES.get(m, m)} {_span(count)}" for m, count in runs.items())
+    seconds = ", ".join(f"{NAMES.get(m, m)} {_median(lines, m):.2g}" for m in methods)
+    faults = sum(line["errors"] for line in lines.values())
+    text = QUALITY.format(level=level) + "\n" + table(["design", *(NAMES.get(m, m) for m in methods)], body)
+    text += f"\nTables for each design: {counted}. Median CPU seconds over designs: {seconds}."
+    text += f" Calls that failed: {faults}.\n"
+    return text + "\n" + behind_in_power(lines, designs, methods)
+
+
+def above_level(line: Row) -> bool:
+    """Whether an FDR is above its target by more than two standard errors (and rounding)."""
+    return bool(line["fdr"] - 2 * line["fdr_error"] > line["level"] + 1e-9)
+
+
+def behind_in_power(lines: dict[tuple[str, str], Row], designs: list[str], methods: list[str]) -> str:
+    """Designs in which a peer that held its level found more, by more than two standard errors."""
+    said = []
+    for design in designs:
+        mine = lines.get((design, "default"))
+        if mine is None or DESIGNS[design].n_non_nulls == 0:
+            continue
+        for method in methods:
+            line = lines.get((design, method))
+            if line is None or method in ("default", "boruta"):
+                continue
+            error = (line["power_error"] ** 2 + mine["power_error"] ** 2) ** 0.5
+            if not above_level(line) and line["power"] - mine["power"] > 2 * error:
+                name = NAMES.get(method, method)
+                said.append(f"- {design}: {mine['power']:.2f} against {line['power']:.2f} of {name}.")
+    if not said:
+        return "No peer that held its level found more anywhere, by more than two standard errors.\n"
+    return "\n".join(
+        ["Behind in power, a peer holding its level and the difference above two standard errors:", "", *said, ""]
+    )
+
+
+def _span(counts: list[int]) -> str:
+    return f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+
+
+def _median(lines: dict[tuple[str, str], Row], method: str) -> float:
+    seconds = sorted(line["seconds"] for (_, name), line in lines.items() if name == method)
+    return float(seconds[len(seconds) // 2])
+
+
+def write(page: Path = PAGE) -> None:
+    """Write the page from what there is."""
+    parts = [INTRO]
+    sections = (
+        ("quality", quality_of),
+        ("speed", speed_of),
+        ("checks", checks_of),
+        ("growth", growth.section),
+        ("profiles", profiles.section),
+    )
+    for kind, section in sections:
+        path = newest(kind)
+        if path is not None:
+            parts.append(section(path))
+    page.write_text("\n".join(parts))
+
+
+def quality_of(path: Path) -> str:
+    """Section of a file, with its name."""
+    rows = quality.read(path)
+    return quality_section(rows, 0.1) + f"\nAt 0.2 and every table: `benchmarks/results/{path.name}`.\n"
+
+
+def speed_of(path: Path) -> str:
+    """Section of a file."""
+    rows = read(path)
+    return speed_section(rows) + f"\nMeasured on {rows[0]['date']}: `benchmarks/results/{path.name}`.\n"
+
+
+def checks_of(path: Path) -> str:
+    """Section of a file."""
+    return checks_section(read(path))
+
+
+if __name__ == "__main__":
+    write()

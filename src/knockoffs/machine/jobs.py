@@ -1,0 +1,41 @@
+"""Work that can be done at the same time, by whatever backend of joblib the user chose: processes, threads, a cluster.
+
+``with joblib.parallel_config("dask"):`` and its like decide where; what is written here is only what the work needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from joblib import Parallel
+from joblib.parallel import get_active_backend
+
+
+def at_once(tasks: Iterable[Any], n_jobs: int | None, *, threads: bool = False) -> Iterator[Any]:
+    """Results of tasks, in their order, each when it is there.
+
+    Parameters
+    ----------
+    tasks : iterable
+        As ``joblib.delayed`` makes them.
+    n_jobs : int, optional
+        Tasks at a time; by default one, or as many as the user's ``parallel_config`` says.
+    threads : bool
+        Whether threads are the better choice where the user has made none: linear algebra and compiled loops, which
+        let go of the interpreter.
+
+    >>> from joblib import delayed
+    >>> list(at_once((delayed(pow)(2, k) for k in range(4)), None))
+    [1, 2, 4, 8]
+    """
+    hint = {"prefer": "threads"} if threads else {}
+    backend, _ = get_active_backend(**hint)
+    if getattr(backend, "supports_return_generator", False):
+        hint["return_as"] = "generator"
+    return iter(Parallel(n_jobs=n_jobs, **hint)(tasks))
+
+
+def in_place(tasks: Iterable[Any], n_jobs: int | None) -> None:
+    """Do tasks that write into arrays of this process: in threads, whatever was chosen, since others write copies."""
+    Parallel(n_jobs=n_jobs, require="sharedmem")(tasks)

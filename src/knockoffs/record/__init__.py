@@ -1,0 +1,229 @@
+"""A selection on disk: selection.json, from which it can be run again, and selection.csv, to be read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knockoffs.errors import InputError
+from knockoffs.selection import Selection
+from knockoffs.table.columns import describe
+from knockoffs.table.delimited import print_delimited
+from knockoffs.table.table import Table
+from knockoffs.table.writer import atomic_files, check_output, check_place
+
+FORMAT = 2
+FILES = ("selection.json", "selection.csv")
+NUMBERS = ("W", "q_value", "Z", "Z_tilde")  # of a feature, where it was compared with its knockoff
+EVIDENCE = ("p_value", "e_value", "frequency")  # of a feature, where it was tested, or knockoffs drawn several times
+NUMBERS_HELD = {*NUMBERS, *EVIDENCE}
+ALWAYS = ("knockoffs", "numpy", "scipy", "scikit-learn", "numba", "joblib", "narwhals")
+WHERE_USED = {"torch": "torch", "xgboost": "xgboost", "lightgbm": "lightgbm", "pandas": "pandas", "polars": "polars"}
+
+
+@dataclass(frozen=True)
+class SelectionRecord:
+    """Everything that a selection rests on, and what it found.
+
+    Parameters
+    ----------
+    parameters : dict
+        Every option of the call, also those left at their defaults.
+    data : dict
+        Name, SHA-256, rows and columns of the data file; SHA-256 of other files, of a network or of knockoffs.
+    versions : dict
+        Of Python, of this package and of what it computes with.
+    notes : dict
+        What was chosen where nothing was asked for.
+    explanation : str
+    threshold : float or None
+        Infinity if nothing was selected; None where there is none, with several draws or without knockoffs.
+    features : list of dict
+        Name, whether it was selected, q-value; Z, Z_tilde and W of knockoffs; p-value, e-value, frequency over draws.
+    method : str
+        "knockoffs", "conditional_test" or "ghost".
+    verdict : dict, optional
+        Whether the knockoffs could be told from the features.
+    columns : list of dict
+        Name and kind of every column, and why it was taken for that.
+    warnings : list of str
+    edited : bool
+        Whether the file was changed after it had been written; not written itself.
+    """
+
+    parameters: dict[str, Any]
+    data: dict[str, Any]
+    versions: dict[str, str]
+    notes: dict[str, str]
+    explanation: str
+    threshold: float | None
+    features: list[dict[str, Any]]
+    method: str = "knockoffs"
+    verdict: dict[str, Any] | None = None
+    columns: list[dict[str, str]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    format: int = FORMAT
+    edited: bool = False
+
+    @property
+    def W(self) -> NDArray[np.float64]:
+        """Feature statistics."""
+        return self.numbers("W")
+
+    @property
+    def names(self) -> list[str]:
+        """Names of all features."""
+        return [feature["name"] for feature in self.features]
+
+    @property
+    def selected(self) -> list[str]:
+        """Names of the selected features."""
+        return [feature["name"] for feature in self.features if feature["selected"]]
+
+    def numbers(self, key: str) -> NDArray[np.float64]:
+        """One number for each feature: W, q_value, Z or Z_tilde."""
+        return np.array([feature.get(key, np.nan) for feature in self.features], dtype=float)
+
+
+def record_selection(
+    selection: Selection,
+    table: Table,
+    parameters: Mapping[str, Any],
+    data: Mapping[str, Any],
+    warnings: Sequence[str] = (),
+) -> SelectionRecord:
+    """Record of a selection with the versions it was made with."""
+    columns: dict[str, Sequence[Any]] = {
+        "name": selection.feature_names,
+        "selected": selection.selected.tolist(),
+        "q_value": selection.q_values.tolist(),
+    }
+    if selection.scores is not None:
+        columns |= {"W": selection.W.tolist()}
+        columns |= {"Z": selection.scores.Z.tolist(), "Z_tilde": selection.scores.Z_tilde.tolist()}
+    if selection.p_values is not None:
+        columns["p_value"] = selection.p_values.tolist()
+    if selection.evidence is not None:
+        columns |= {"e_value": selection.evidence.e_values.tolist()}
+        columns |= {"frequency": selection.evidence.frequencies.tolist()}
+    return SelectionRecord(
+        parameters=dict(parameters),
+        data=dict(data),
+        versions=current_versions(),
+        notes=dict(selection.notes),
+        explanation=selection.explain(),
+        threshold=None if math.isnan(selection.threshold) else float(selection.threshold),
+        features=[dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
+        method=selection.method,
+        verdict=None if selection.verdict is None else selection.verdict.to_dict(),
+        columns=[{"name": c.name, "kind": c.kind, "why": describe(c)} for c in table.columns],
+        warnings=list(warnings),
+    )
+
+
+def current_versions() -> dict[str, str]:
+    """Versions of Python, of this package, and of the libraries that it computes with."""
+    used = [package for module, package in WHERE_USED.items() if module in sys.modules]
+    versions = {"python": ".".join(map(str, sys.version_info[:3]))}
+    for package in (*ALWAYS, *used):
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            versions[package] = "unknown"
+    return versions
+
+
+# ---- writing -----------------------------------------------------------------------------------------------------
+
+
+def check_selection_place(folder: Path, inputs: tuple[Path, ...] = (), *, force: bool = False) -> None:
+    """Refuse, before the work, a folder where the selection cannot be written, or where it would cost a file.
+
+    The files of an earlier selection are replaced; others of these names only with ``force``.
+    """
+    check_place(folder, make=True)
+    if folder.is_dir():
+        for name, ours in zip(FILES, (is_selection, is_selection_csv), strict=True):
+            check_output(folder / name, inputs, force=force, ours=ours)
+
+
+def is_selection(path: Path) -> bool:
+    """Whether a file is a selection.json that this program wrote."""
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(content, dict) and {"parameters", "data", "features", "format"} <= content.keys()
+
+
+def is_selection_csv(path: Path) -> bool:
+    """Whether a file begins as a selection.csv does."""
+    try:
+        with path.open("rb") as file:
+            header = file.readline(200).decode("ascii", "replace")
+    except OSError:
+        return False
+    names = header.removesuffix("\n").split(",")
+    return header.endswith("\n") and names[:2] == ["name", "selected"] and {"q_value"} <= set(names[2:]) <= NUMBERS_HELD
+
+
+def write_selection(record: SelectionRecord, folder: Path) -> tuple[Path, Path]:
+    """Write selection.json and selection.csv into a folder, both whole or not at all, and never one of two runs."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot make this folder: {error.strerror or error}.") from error
+    json_path, csv_path = (folder / name for name in FILES)
+    content = _writable(asdict(record))
+    del content["edited"]
+    content["seal"] = seal(content)
+    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+    ordered = surest_first(record.features)
+    keys = [key for key in ("name", "selected", *NUMBERS, *EVIDENCE) if key in ordered[0]]
+    columns = {key: [feature[key] for feature in ordered] for key in keys}
+    with atomic_files(json_path, csv_path) as (json_file, csv_file):
+        json_file.write(text.encode(errors="surrogatepass") + b"\n")
+        print_delimited(columns, csv_file, ",")
+    return json_path, csv_path
+
+
+def surest_first(features: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Order features by q-value, and those of the same by p-value or W."""
+    return sorted(features, key=lambda f: (f["q_value"], f.get("p_value", 0.0), -f.get("W", 0.0)))
+
+
+def seal(content: Mapping[str, Any]) -> str:
+    """SHA-256 of a record's content, which tells whether the file was edited afterwards."""
+    rest = {name: value for name, value in content.items() if name != "seal"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
+def _writable(value: object) -> Any:
+    """JSON has no infinity and no numpy: "inf" reads back by float(), and numbers are written to the last bit."""
+    if isinstance(value, dict):
+        return {str(key): _writable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | range):
+        return [_writable(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return str(value)
+
+
+def brief(value: object) -> str:
+    """Sixty characters of a value, for a sentence."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,79 @@
+"""Two records of a selection: what differs in the answer, and in what it rests on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from knockoffs.record import SelectionRecord, brief
+
+
+def differences(old: SelectionRecord, new: SelectionRecord) -> tuple[list[str], list[str]]:
+    """Tell what differs between two records: in the answer, and in what it rests on."""
+    return _answer_differs(old, new), _grounds_differ(old, new)
+
+
+def _answer_differs(old: SelectionRecord, new: SelectionRecord) -> list[str]:
+    found = []
+    if old.method != new.method:
+        found.append(f"the method: {brief(old.method)} then, {brief(new.method)} now")
+    if old.names != new.names:
+        found.append("the names of the features")
+    else:
+        words = {"W": "W", "Z": "Z", "Z_tilde": "Z of the knockoffs", "q_value": "the q-values"}
+        words |= {"p_value": "the p-values", "e_value": "the e-values", "frequency": "the frequencies"}
+        for key, word in words.items():
+            then, now = old.numbers(key), new.numbers(key)
+            if not np.array_equal(then, now, equal_nan=True):
+                with np.errstate(invalid="ignore"):
+                    worst = int(np.argmax(np.where(then == now, 0.0, np.abs(then - now))))
+                values = f"{float(then[worst])!r} then, {float(now[worst])!r} now"
+                found.append(f"{word}, the most for {old.names[worst]!r}: {values}")
+    if old.threshold != new.threshold:
+        found.append(f"the threshold: {old.threshold!r} then, {new.threshold!r} now")
+    gone, come = sorted(set(old.selected) - set(new.selected)), sorted(set(new.selected) - set(old.selected))
+    if gone:
+        found.append(f"no longer selected: {', '.join(map(repr, gone))}")
+    if come:
+        found.append(f"newly selected: {', '.join(map(repr, come))}")
+    found += [f"the note on {key}: {change}" for key, change in _changes(old.notes, new.notes)]
+    if old.explanation != new.explanation:
+        found.append(f"the explanation: {brief(old.explanation)} then, {brief(new.explanation)} now")
+    if json.dumps(old.verdict, sort_keys=True) != json.dumps(new.verdict, sort_keys=True):  # where 1.0 is not true
+        found.append(f"the verdict: {brief(old.verdict)} then, {brief(new.verdict)} now")
+    return found
+
+
+def _grounds_differ(old: SelectionRecord, new: SelectionRecord) -> list[str]:
+    found = []
+    if old.edited:
+        found.append("the record itself: it was edited after it had been written")
+    if old.data.get("sha256") != new.data.get("sha256"):
+        found.append(f"the data: SHA-256 {_start(old.data.get('sha256'))} then, {_start(new.data.get('sha256'))} now")
+    for key, word in (("file", "the name of the data file"), ("n_rows", "rows"), ("n_columns", "columns")):
+        then, now = old.data.get(key), new.data.get(key)
+        if then != now and then is not None:
+            found.append(f"{word}: {then} then, {now} now")
+    files = _changes(old.data.get("files") or {}, new.data.get("files") or {}, _start)
+    found += [f"the file {name}: SHA-256 {change}" for name, change in files]
+    if old.columns and old.columns != new.columns:  # earlier versions kept none
+        was, now = ({column["name"]: column["why"] for column in record.columns} for record in (old, new))
+        changes = _changes(was, now)[:3] or [("kinds", "others then, others now")]
+        found += [f"the column {name!r}: {change}" for name, change in changes]
+    if old.warnings != new.warnings:
+        found.append(f"the warnings: {len(old.warnings)} then, {len(new.warnings)} now")
+    found += [f"the version of {package}: {change}" for package, change in _changes(old.versions, new.versions)]
+    return sorted(found)
+
+
+def _changes(
+    then: Mapping[str, str], now: Mapping[str, str], show: Callable[[str], str] = str
+) -> list[tuple[str, str]]:
+    names = [name for name in {**then, **now} if then.get(name) != now.get(name)]
+    return [(name, f"{show(then.get(name, 'none'))} then, {show(now.get(name, 'none'))} now") for name in names]
+
+
+def _start(sha256: object) -> str:
+    return f"{str(sha256)[:12]}..."

@@ -1,0 +1,76 @@
+"""Tables of the arena: what the registry promises of them."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.arena import designs, methods, quality  # noqa: E402
+
+
+@pytest.mark.parametrize("name", designs.DESIGNS)
+def test_a_design_draws_what_it_says_and_the_same_again(name):
+    design, data = designs.DESIGNS[name], designs.draw(name, 3)
+    assert data.X.shape == (design.n, design.d)
+    assert data.y.shape == (design.n,)
+    assert np.isfinite(data.X).all() and np.isfinite(data.y).all()
+    assert data.non_nulls.sum() == design.n_non_nulls
+    again = designs.draw(name, 3)
+    np.testing.assert_array_equal(again.X, data.X)
+    np.testing.assert_array_equal(again.y, data.y)
+    assert not np.array_equal(designs.draw(name, 4).X, data.X)
+    if data.classes:
+        assert len(np.unique(data.y)) in (2, designs.N_CLASSES)
+
+
+def test_the_registry_holds_every_law_of_features_and_of_y():
+    assert len(designs.DESIGNS) >= 16
+    assert {design.features for design in designs.DESIGNS.values()} == set(designs.FEATURES)
+    assert {design.response for design in designs.DESIGNS.values()} == set(designs.RESPONSES)
+
+
+@pytest.mark.parametrize("response", designs.RESPONSES)
+def test_y_does_not_look_at_nulls(response, monkeypatch):
+    # the law of y is a function of the non-nulls: with the nulls replaced, and the same stream, y is the same
+    shapes = {"x": designs.Design("ar", response, 0.5, n=50, d=12, n_non_nulls=6)}
+    data = designs.draw("x", 0, shapes)
+
+    def other(n, d, rng):
+        X = designs.autoregressive(n, d, rng)
+        return np.where(data.non_nulls, X, 7 - 3 * X)
+
+    monkeypatch.setitem(designs.FEATURES, "ar", other)
+    changed = designs.draw("x", 0, shapes)
+    assert not np.array_equal(changed.X, data.X)
+    np.testing.assert_array_equal(changed.y, data.y)
+
+
+def test_rows_are_counted_by_hand(tmp_path, monkeypatch):
+    data = designs.draw("ar_linear", 0)
+    some = np.flatnonzero(data.non_nulls)[:6]
+    wrong = np.flatnonzero(~data.non_nulls)[:2]
+
+    def oracle(data, levels, seed):
+        chosen = np.isin(np.arange(50), np.concatenate([some, wrong]))
+        return [chosen, np.zeros(50, dtype=bool)]
+
+    def broken(data, levels, seed):
+        raise ValueError("no such luck")
+
+    monkeypatch.setitem(methods.METHODS, "oracle", oracle)
+    monkeypatch.setitem(methods.METHODS, "broken", broken)
+    out = tmp_path / "quality.csv"
+    call = dict(repetitions=1, minutes=1.0, jobs=1, limit=60.0)
+    quality.run(["ar_linear"], ["oracle", "broken"], out, **call)
+    quality.run(["ar_linear"], ["oracle", "broken"], out, **call)  # nothing is done twice
+    rows = quality.read(out)
+    assert [(row["method"], row["level"], row["fdp"], row["power"], row["selected"]) for row in rows[:2]] == [
+        ("oracle", 0.1, 0.25, 0.4, 8.0),
+        ("oracle", 0.2, 0.0, 0.0, 0.0),
+    ]
+    assert len(rows) == 3 and "no such luck" in rows[2]["error"]
+    assert {(line["method"], line["runs"]) for line in quality.means(rows)} == {("oracle", 1), ("broken", 0)}

@@ -1,0 +1,72 @@
+"""Numbers on the page of the arena are those of its files, and what is behind is said."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.arena import checks, growth, page, quality  # noqa: E402
+
+
+def line(row, who, seconds, **more):
+    return {"row": row, "who": who, "seconds": seconds, "memory": "1.0", "note": "", "error": "", **more}
+
+
+def test_the_best_is_bold_and_a_row_behind_is_listed():
+    rows = [line("a", "ours", "2.0"), line("a", "them", "1.0"), line("a", "bound: least", "0.1")]
+    rows += [line("b", "ours", "1.0"), line("b", "them", "", error="does not install here")]
+    text = page.speed_section(rows)
+    assert "| a | them | **1** |" in text
+    assert "| a | bound: least | 0.1 |" in text
+    assert "| b | them | - | 1 | does not install here |" in text
+    assert "- a: 2 s against 1 of them." in text
+    assert "- b:" not in text
+
+
+def of(design, method, fdp, power, repetition, level=0.1):
+    more = {"selected": 1.0, "seconds": 1.0, "error": "", "repetition": repetition, "level": level}
+    return {"design": design, "method": method, "fdp": fdp, "power": power, **more}
+
+
+def test_an_fdr_above_its_level_is_bold_and_lost_power_is_said():
+    rows = []
+    for k in range(20):
+        rows += [of("ar_linear", "default", 0.1, 0.5 + 0.02 * (k % 2), k)]
+        rows += [of("ar_linear", "knockpy", 0.3 + 0.02 * (k % 2), 0.9, k)]  # finds more, but does not hold its level
+        rows += [of("ar_linear", "hidimstat", 0.1, 0.7 + 0.02 * (k % 2), k)]
+    text = page.quality_section(rows)
+    assert "| ar_linear | 0.10 ± 0.00 / 0.51 | **0.31 ± 0.00** / 0.90 | 0.10 ± 0.00 / 0.71 |" in text
+    assert "- ar_linear: 0.51 against 0.71 of hidimstat." in text
+    assert "of knockpy." not in text
+
+
+def test_means_and_errors_of_a_group():
+    rows = [of("ar_linear", "default", fdp, power, k) for k, (fdp, power) in enumerate([(0.0, 0.2), (0.2, 0.6)])]
+    (found,) = quality.means(rows)
+    assert (found["fdr"], found["power"], found["runs"]) == (0.1, 0.4, 2)
+    assert np.isclose(found["fdr_error"], 0.1) and np.isclose(found["power_error"], 0.2)
+
+
+def test_a_fault_planted_in_a_sampler_or_a_filter_is_seen():
+    # the noise multiplied by the lower factor from the wrong side, as in a peer
+    def transposed(X, Sigma, Z):
+        right = checks.ours_draw(X, Sigma, np.zeros_like(Z))
+        factor = (checks.ours_draw(X, Sigma, Z) - right).T / np.sqrt(len(Sigma))
+        return right + Z @ factor
+
+    assert checks.implied_covariance(checks.ours_draw)[0]
+    assert not checks.implied_covariance(transposed)[0]
+    assert checks.tied_threshold(checks.definition)[0]
+    assert not checks.tied_threshold(lambda W, q: checks.definition(W, q) | (W == 0))[0]
+    assert not checks.zeros_stay_out(lambda W, q: W >= 0)[0]
+    assert checks.mixed_ties(checks.definition)[0]
+
+
+def test_exponents_and_the_table_of_growth(tmp_path):
+    rows = "work,against,size,n,d,seconds,memory\n" + "".join(f"x,n,{n},{n},4,{n**1.5},{n}\n" for n in (1, 2, 4, 8))
+    (tmp_path / "growth.csv").write_text(rows)
+    text = growth.section(tmp_path / "growth.csv")
+    assert "| x | n | 1 | 8 | 1.00 to 22.63 | 1 to 8 | 1.50 | 1.00 |" in text
