@@ -55,15 +55,17 @@ def pooled_ranks(pair: Pair) -> tuple[NDArray, NDArray]:
     >>> pooled_ranks(pair)[0].ravel()
     array([0.125, 0.75 ])
     """
-    both = np.vstack([pair.X, pair.X_tilde]).astype(float, copy=False)
-    ranks = (rankdata(both, axis=0) - 0.5) / len(both)
     n = len(pair)
-    missing = np.isnan(pair.X) | np.isnan(pair.X_tilde)
-    if missing.any():  # rankdata gives nan to the whole column
-        for j in np.flatnonzero(missing.any(axis=0)):
-            seen = np.tile(~missing[:, j], 2)
-            ranks[:, j] = 0.5
-            ranks[seen, j] = (rankdata(both[seen, j]) - 0.5) / max(seen.sum(), 1)
+    ranks = np.empty((2 * n, pair.n_columns))
+    for j in range(pair.n_columns):  # one by one: a few copies of a column, not of the table
+        both = np.concatenate([pair.X[:, j], pair.X_tilde[:, j]]).astype(float, copy=False)
+        missing = np.isnan(both[:n]) | np.isnan(both[n:])
+        if not missing.any():
+            ranks[:, j] = (rankdata(both) - 0.5) / len(both)
+            continue
+        seen = np.tile(~missing, 2)  # rankdata gives nan to the whole column
+        ranks[:, j] = 0.5
+        ranks[seen, j] = (rankdata(both[seen]) - 0.5) / max(seen.sum(), 1)
     return ranks[:n], ranks[n:]
 
 
