@@ -84,6 +84,11 @@ def test_a_dozen_modules_at_the_root_at_most():
     assert len(list((ROOT / "src" / "knockoffs").glob("*.py"))) <= 12
 
 
+def test_no_file_is_longer_than_one_idea():
+    long = {name: path.read_text().count("\n") for name, path in house.modules().items()}
+    assert {name: lines for name, lines in long.items() if lines > 450} == {}
+
+
 def test_signatures_are_read_in_one_place():
     """Commands are functions made from the list of options: the signature that typer reads is set there."""
     users = [

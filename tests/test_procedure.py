@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from knockoffs import procedure
+from knockoffs import draws
+from knockoffs.draws import draw_and_score
 from knockoffs.errors import InputError
 from knockoffs.features import Family
 from knockoffs.features.gaussian import fit_gaussian, gaussian_features
@@ -19,7 +20,7 @@ from knockoffs.importance.coefficients import coefficient_magnitude
 from knockoffs.importance.saliency import gradient_saliency
 from knockoffs.importance.scores import Scores, sum_by_feature
 from knockoffs.importance.statistic import ModelScore
-from knockoffs.procedure import check_antisymmetric, draw_and_score, select_by_tests, select_features, settle
+from knockoffs.procedure import check_antisymmetric, select_by_tests, select_features, settle
 from knockoffs.response.linear import PlainLinear, PlainLogistic
 from knockoffs.table.target import as_target
 
@@ -321,7 +322,7 @@ def test_labels_reach_the_model_of_y_as_blocks_that_are_swapped_as_one():
 
 
 def test_indicators_that_are_swapped_one_by_one_are_seen(monkeypatch):
-    true = procedure.draw_and_score
+    true = draws.draw_and_score
 
     def one_by_one(sampler, table, target, statistic, *, rng, n_jobs=None):
         return true(sampler, table, target, Split(statistic), rng=rng, n_jobs=n_jobs)
@@ -337,7 +338,7 @@ def test_indicators_that_are_swapped_one_by_one_are_seen(monkeypatch):
             X[:, 2], X_tilde[:, 2] = pair.X_tilde[:, 2], pair.X[:, 2]
             return self.statistic(type(pair)(X, X_tilde, pair.feature_of), target, **how)
 
-    monkeypatch.setattr(procedure, "draw_and_score", one_by_one)
+    monkeypatch.setattr(draws, "draw_and_score", one_by_one)
     assert not blocks_go_together()
 
 
@@ -357,11 +358,16 @@ def test_features_are_tested_by_draws_given_the_others():
     assert "p-values" in found.explain()
 
 
-def test_a_p_x_without_conditionals_and_features_of_several_columns_are_not_tested():
+def test_a_p_x_without_conditionals_is_not_tested_and_features_of_several_columns_are_where_it_can_draw_them():
     X, y = strong_data()
     with pytest.raises(InputError, match="cannot draw a feature given all the others"):
         select_by_tests(X, y, knockoffs=knockoff_source(fit_gaussian(X).as_network()), rng=np.random.default_rng(0))
     source = knockoff_source("gaussian")
     table = source.read(X).with_groups(np.repeat(np.arange(4), 2))
-    with pytest.raises(InputError, match="conditional tests are of single columns"):
-        select_by_tests(table, y, knockoffs=source, rng=np.random.default_rng(0))
+    found = select_by_tests(table, y, knockoffs=source, estimator="lasso", rng=np.random.default_rng(0))
+    assert found.p_values.shape == (4,) and found.selected[:2].all() and len(found.feature_names) == 4
+    law = fit_naive_bayes((X > 0).astype(int), n_classes=2, rng=np.random.default_rng(0))
+    coded = knockoff_source(law)
+    table = coded.read((X > 0).astype(int)).with_groups(np.repeat(np.arange(4), 2))
+    with pytest.raises(InputError, match="cannot draw a group of columns given all the others"):
+        select_by_tests(table, y, knockoffs=coded, rng=np.random.default_rng(0))

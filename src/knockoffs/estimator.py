@@ -233,7 +233,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         self.if_empty = if_empty
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
+    def fit(self, X: object, y: object, **fit_params: Any) -> Self:
         """Draw knockoffs of X, score features and knockoffs by a model of y, and select.
 
         Parameters
@@ -354,7 +354,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
             )
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: object) -> Any:
         """Give the selected columns of X; what happens where nothing was selected is said by ``if_empty``."""
         if not self._get_support_mask().any():
             if self.if_empty != "empty":

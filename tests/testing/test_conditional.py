@@ -10,6 +10,7 @@ from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression
 
 from knockoffs.errors import InputError
+from knockoffs.features.gaussian import gaussian_features
 from knockoffs.testing.conditional import N_PILOT, conditional_tests, p_value_of, resampling
 from knockoffs.testing.distil import distil
 from knockoffs.testing.sequential import sequential_p_value
@@ -87,8 +88,8 @@ def test_draws_that_forget_the_other_features_are_seen_exactly():
 
 
 def p_of(model, j, X, y, *, kind="number", max_draws, rng):
-    options = {"kind": kind, "nominal": False, "response_model": "lasso", "enough": 20, "encode": None}
-    return p_value_of(resampling(model, X, rng), j, X, y, max_draws=max_draws, rng=rng, **options)[0]
+    options = {"kind": kind, "nominal": np.array([False]), "response_model": "lasso", "enough": 20, "encode": None}
+    return p_value_of(resampling(model, X, rng), np.array([j]), X, y, max_draws=max_draws, rng=rng, **options)[0]
 
 
 SIGMA = toeplitz(0.7 ** np.arange(4))
@@ -133,6 +134,42 @@ def test_a_distillation_that_sees_the_feature_is_seen(rng):
 
     assert largest_excess([p_value(False) for _ in range(150)]) < 0.215
     assert largest_excess([p_value(True) for _ in range(150)]) > 0.5
+
+
+def group_p_values(model, rng, n_tables, effect=0.0):
+    """p-value of the group of the first two columns, y depending on the third, which they resemble."""
+    found = []
+    for _ in range(n_tables):
+        X = rng.normal(size=(80, 4)) @ np.linalg.cholesky(SIGMA).T
+        y = X[:, 2] + effect * X[:, 0] * X[:, 1] + rng.normal(size=80)
+        options = {"kind": "number", "response_model": DummyRegressor(), "max_draws": 99}
+        tested = conditional_tests(model, X, y, rng=rng, feature_of=np.array([0, 0, 1, 2]), **options)
+        assert len(tested.p_values) == 3 and tested.names == ("x0", "x1", "x2")
+        found.append(tested.p_values[0])
+    return np.array(found)
+
+
+def test_p_values_of_a_null_group_are_super_uniform_and_marginal_draws_are_seen(rng):
+    class Marginal:
+        """The fault of drawing the group without a look at the others."""
+
+        def conditional(self, j, X, rng, n_draws):
+            return rng.normal(size=(n_draws, len(X)))
+
+        def conditional_together(self, columns, X, rng, n_draws):
+            return rng.multivariate_normal(np.zeros(2), SIGMA[:2, :2], size=(n_draws, len(X)))
+
+    known = gaussian_features(np.zeros(4), SIGMA)
+    assert largest_excess(group_p_values(known, rng, 100)) < 0.263  # false alarm 1e-6
+    assert largest_excess(group_p_values(Marginal(), rng, 20)) > 0.588
+    assert (group_p_values(known, rng, 3, effect=3.0) <= 0.02).all()
+
+
+def test_a_group_needs_a_law_of_several_columns(rng):
+    X, y = rng.normal(size=(20, 3)), rng.normal(size=20)
+    model = GaussianConditional(np.eye(3))
+    with pytest.raises(InputError, match="GaussianConditional cannot draw a group of columns .* method='knockoffs'"):
+        conditional_tests(model, X, y, kind="number", rng=rng, feature_of=np.array([0, 0, 1]))
 
 
 def designs(name, X):

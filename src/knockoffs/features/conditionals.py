@@ -1,4 +1,4 @@
-"""X_j given the other columns, exactly, under a Gaussian or a mixture of Gaussians."""
+"""X_j, or several columns, given the others, exactly, under a Gaussian or a mixture of Gaussians."""
 
 from __future__ import annotations
 
@@ -54,5 +54,40 @@ class Conditionals:
         for draw in draws:
             K = sample_weights(weights, rng) if len(self.laws) > 1 else np.zeros(n, dtype=np.intp)
             draw *= spread[K]
+            draw += means[rows, K]
+        return draws
+
+    def law_together(self, columns: NDArray[np.intp]) -> tuple[NDArray, NDArray, list[NDArray]]:
+        """Mixture of X_G given the other columns, G = ``columns``, c of them, by Schur complements.
+
+        Returns
+        -------
+        weights : array, shape (n, l)
+        means : array, shape (n, l, c)
+        factors : list of arrays, shape (c, c)
+            F_k F_k^T is the covariance in component k.
+        """
+        c, n = len(columns), len(self.X)
+        means, log_own = np.empty((n, len(self.laws), c)), np.empty((n, len(self.laws)))
+        factors = []
+        for k, law in enumerate(self.laws):
+            root = np.linalg.cholesky(law.precision[np.ix_(columns, columns)])
+            e = (self.X - law.mean) @ law.precision[:, columns]
+            inverse = np.linalg.inv(root)
+            white = e @ inverse.T
+            means[:, k] = self.X[:, columns] - white @ inverse
+            log_own[:, k] = np.log(np.diagonal(root)).sum() - (c * np.log(2 * np.pi) + (white**2).sum(axis=1)) / 2
+            factors.append(inverse.T)
+        return np.exp(normalise_log_weights(self.log_joint - log_own)[0]), means, factors
+
+    def sample_together(self, columns: NDArray[np.intp], rng: Generator, n_draws: int) -> NDArray:
+        """Draws of X_G given the other columns, shape (n_draws, n, c)."""
+        weights, means, factors = self.law_together(columns)
+        n, rows = len(self.X), np.arange(len(self.X))
+        draws = rng.standard_normal((n_draws, n, len(columns)))
+        for draw in draws:
+            K = sample_weights(weights, rng) if len(self.laws) > 1 else np.zeros(n, dtype=np.intp)
+            for k, factor in enumerate(factors):
+                draw[K == k] = draw[K == k] @ factor.T  # rows are draws, so the factor multiplies from the right
             draw += means[rows, K]
         return draws

@@ -83,6 +83,10 @@ class GaussianFeatures:
         """Draws of X_j given the other columns that vary freely, shape (n_draws, n); a fixed column is itself."""
         return draw_conditional(self.given_others, self.varying, j, X, rng, n_draws)
 
+    def conditional_together(self, columns: NDArray[np.intp], X: NDArray, rng: Generator, n_draws: int) -> NDArray:
+        """Draws of several columns given the others that vary freely, shape (n_draws, n, n_columns)."""
+        return draw_together(self.given_others, self.varying, columns, X, rng, n_draws)
+
     def as_network(self) -> BayesianNetwork:
         """One observed node, X, and no hidden one."""
         return self._network
@@ -168,6 +172,22 @@ def draw_conditional(
     if not place.size:
         return np.tile(np.asarray(X[:, j], dtype=float), (n_draws, 1))
     return given_others(X).sample(int(place[0]), rng, n_draws)
+
+
+def draw_together(
+    given_others: Callable[[NDArray], Conditionals],
+    varying: NDArray[np.intp],
+    columns: NDArray[np.intp],
+    X: NDArray,
+    rng: Generator,
+    n_draws: int,
+) -> NDArray:
+    """Draw several columns of X given the others; those that do not vary are drawn as they are."""
+    draws = np.tile(np.asarray(X[:, columns], dtype=float), (n_draws, 1, 1))
+    free = np.flatnonzero(np.isin(columns, varying))
+    if free.size:
+        draws[..., free] = given_others(X).sample_together(np.searchsorted(varying, columns[free]), rng, n_draws)
+    return draws
 
 
 def say_fixed(fixed: Fixed, names: Sequence[str] | None) -> str:

@@ -21,6 +21,7 @@ from knockoffs.features.gaussian import (
     add_fixed,
     compact,
     draw_conditional,
+    draw_together,
     fixed_node,
     free_columns,
     gaussian_law,
@@ -123,6 +124,10 @@ class MixtureFeatures:
     def conditional(self, j: int, X: NDArray, rng: Generator, n_draws: int) -> NDArray:
         """Draws of X_j given the other columns that vary freely, shape (n_draws, n); a fixed column is itself."""
         return draw_conditional(self.given_others, self.varying, j, X, rng, n_draws)
+
+    def conditional_together(self, columns: NDArray[np.intp], X: NDArray, rng: Generator, n_draws: int) -> NDArray:
+        """Draws of several columns given the others that vary freely, shape (n_draws, n, n_columns)."""
+        return draw_together(self.given_others, self.varying, columns, X, rng, n_draws)
 
     def as_network(self) -> BayesianNetwork:
         """K -> X: K keeps its value, X moves by the Gaussian conjugate of its component."""

@@ -78,7 +78,8 @@ def conditional_tests(
     adjustment: str = "bh",
     max_draws: int | None = None,
     enough: int = ENOUGH,
-    encode: Callable[[NDArray, int], NDArray] | None = None,
+    encode: Callable[[NDArray, Columns], NDArray] | None = None,
+    feature_of: NDArray[np.intp] | None = None,
 ) -> Tested:
     """Test every feature by the conditional randomization test, and select at an FDR.
 
@@ -86,7 +87,7 @@ def conditional_tests(
     ----------
     model : Conditional
         P^X with conditionals.
-    X : array, shape (n, d)
+    X : array, shape (n, n_columns)
     y : array, shape (n,)
         Numbers, or codes of classes.
     kind : {"number", "count", "binary", "classes", "ordinal"}
@@ -106,7 +107,11 @@ def conditional_tests(
     enough : int
         Draws as large as the observed statistic after which a p-value is settled.
     encode : callable, optional
-        ``(rest, j) -> array``: the columns other than j as the model of y takes them, labels as indicators.
+        ``(rest, columns) -> array``: the columns other than those of the feature as the model of y takes them, labels
+        as indicators.
+    feature_of : array of int, shape (n_columns,), optional
+        Feature that owns each column, where features are groups: a group is drawn anew as a whole, and its statistic is
+        the most striking of its columns'.
     """
     X, y, fdr = np.asarray(X, dtype=float), np.asarray(y), check_fdr(fdr)
     if X.ndim != 2 or y.shape != (len(X),):
@@ -116,12 +121,14 @@ def conditional_tests(
         raise ColumnsError(incomplete, "columns", "have cells that are missing or infinite: complete them first.")
     if not hasattr(model, "conditional"):
         raise InputError(f"{type(model).__name__} has no conditional(j, X, rng, n_draws): it cannot be tested with.")
-    d = X.shape[1]
+    feature_of = np.arange(X.shape[1]) if feature_of is None else np.asarray(feature_of)
+    d = int(feature_of.max()) + 1
     names = tuple(f"x{j}" for j in range(d)) if names is None else tuple(str(name) for name in names)
     if len(names) != d:
         raise InputError(f"names has {len(names)} names for {d} features.")
     options: dict[str, Any] = {"kind": kind, "fdr": fdr, "rng": rng, "n_jobs": n_jobs, "names": names}
     options |= {"nominal": nominal, "response_model": response_model, "adjustment": adjustment}
+    options |= {"feature_of": feature_of}
     return randomization_tests(model, X, y, max_draws=max_draws, enough=enough, encode=encode, **options)
 
 
@@ -137,13 +144,20 @@ def randomization_tests(
     names: Sequence[str],
     nominal: Sequence[int],
     response_model: object,
-    encode: Callable[[NDArray, int], NDArray] | None,
+    encode: Callable[[NDArray, Columns], NDArray] | None,
+    feature_of: NDArray[np.intp],
     adjustment: str = "bh",
     max_draws: int | None = None,
     enough: int = ENOUGH,
 ) -> Tested:
     """Test as ``conditional_tests`` does, what was checked before."""
-    d = X.shape[1]
+    d = len(names)
+    owned = [np.flatnonzero(feature_of == feature) for feature in range(d)]
+    if len(feature_of) > d and not hasattr(model, "conditional_together"):
+        raise InputError(
+            f"{type(model).__name__} cannot draw a group of columns given all the others: test single columns, take a "
+            "Gaussian, a mixture or feature_model='auto', or method='knockoffs'."
+        )
     max_draws = max(500, int(np.ceil(5 * d / fdr))) if max_draws is None else max_draws
     if y.dtype.kind not in "biuf" or kind in ("binary", "classes"):
         y = np.unique(y, return_inverse=True)[1]
@@ -152,8 +166,8 @@ def randomization_tests(
     streams = rng.spawn(d)
     draw = resampling(model, X, rng.spawn(1)[0])
     tasks = (
-        delayed(p_value_of)(draw, j, X, y, rng=stream, nominal=j in nominal, **options)
-        for j, stream in enumerate(streams)
+        delayed(p_value_of)(draw, columns, X, y, rng=stream, nominal=np.isin(columns, list(nominal)), **options)
+        for columns, stream in zip(owned, streams, strict=True)
     )
     answers = list(track(at_once(tasks, n_jobs), "tests of features", total=d))
     p_values = np.array([p for p, _, _ in answers])
@@ -171,29 +185,32 @@ def randomization_tests(
     return Tested(tuple(names), p_values, q_values, q_values <= fdr, n_draws, notes)
 
 
-Draw = Callable[[int, Generator, int], NDArray]  # (j, rng, n_draws) -> (n_draws, n)
+Columns = NDArray[np.intp]  # those of one feature
+Draw = Callable[[Columns, Generator, int], NDArray]  # to (n_draws, n, n_columns)
 
 
 def resampling(model: Conditional, X: NDArray, rng: Generator) -> Draw:
     """How columns are drawn anew: given the others, or given the others and what is hidden, where that is cheaper."""
     if hasattr(model, "resampler"):
-        return model.resampler(X, rng).draw
+        return model.resampler(X, rng).draw_together
     return partial(_draw_given_others, model, X)
 
 
-def _draw_given_others(model: Conditional, X: NDArray, j: int, rng: Generator, n_draws: int) -> NDArray:
-    return model.conditional(j, X, rng, n_draws)
+def _draw_given_others(model: Any, X: NDArray, columns: Columns, rng: Generator, n_draws: int) -> NDArray:
+    if len(columns) > 1:
+        return model.conditional_together(columns, X, rng, n_draws)
+    return np.asarray(model.conditional(int(columns[0]), X, rng, n_draws))[..., None]
 
 
 def p_value_of(
     draw: Draw,
-    j: int,
+    columns: Columns,
     X: NDArray,
     y: NDArray,
     *,
     kind: str,
-    nominal: bool,
-    encode: Callable[[NDArray, int], NDArray] | None,
+    nominal: NDArray[np.bool_],
+    encode: Callable[[NDArray, Columns], NDArray] | None,
     response_model: object,
     max_draws: int,
     enough: int,
@@ -201,17 +218,24 @@ def p_value_of(
 ) -> tuple[float, int, str]:
     """p-value of one feature, the draws it rests on, and the model of y that was used."""
     distil_stream, pilot_stream, draw_stream = rng.spawn(3)
-    rest = np.delete(X, j, axis=1)
+    rest = np.delete(X, columns, axis=1)
     distilled = distil(
-        rest if encode is None else encode(rest, j), y, kind=kind, model=response_model, rng=distil_stream
+        rest if encode is None else encode(rest, columns), y, kind=kind, model=response_model, rng=distil_stream
     )
-    pilot = np.asarray(draw(j, pilot_stream, N_PILOT), dtype=float)
-    statistic = residual_statistic(distilled.weights, pilot, n_residuals=distilled.n_residuals, nominal=nominal)
+    pilot = np.asarray(draw(columns, pilot_stream, N_PILOT), dtype=float)
+    of_columns = [
+        residual_statistic(distilled.weights, pilot[..., i], n_residuals=distilled.n_residuals, nominal=bool(labels))
+        for i, labels in enumerate(nominal)
+    ]
+
+    def statistic(drawn: NDArray) -> NDArray:  # (m, n, n_columns) to (m,)
+        return np.max([one(drawn[..., i]) for i, one in enumerate(of_columns)], axis=0)
+
     p, n_draws = sequential_p_value(
-        float(statistic(X[None, :, j])[0]) - 1e-9,  # a draw equal to X_j is a tie, whatever rounding says
-        lambda m: statistic(np.asarray(draw(j, draw_stream, m), dtype=float)),
+        float(statistic(X[None][..., columns])[0]) - 1e-9,  # a draw equal to X_j is a tie, whatever rounding says
+        lambda m: statistic(np.asarray(draw(columns, draw_stream, m), dtype=float)),
         max_draws=max_draws,
         enough=enough,
-        batch=max(1, min(200, CELLS // len(X))),
+        batch=max(1, min(200, CELLS // (len(X) * len(columns)))),
     )
     return p, n_draws, distilled.model

@@ -208,6 +208,10 @@ class LatentFeatures:
         """Draws of single columns for conditional tests, given one draw of (K, L): no draw needs a chain."""
         return LatentResampler(self, *self.draw_hidden(X, rng, n_jobs=n_jobs))
 
+    def conditional_together(self, columns: NDArray[np.intp], X: NDArray, rng: Generator, n_draws: int) -> NDArray:
+        """Draws of several columns given the others and one draw of (K, L), shape (n_draws, n, n_columns)."""
+        return self.resampler(X, rng).draw_together(columns, rng, n_draws)
+
     def say(self, names: Sequence[str] | None = None) -> str:
         """Tell in one sentence what P^X is and how it was fitted."""
         counted = Counter(self.kinds)
