@@ -128,8 +128,8 @@ def conditional_tests(
         raise InputError(f"names has {len(names)} names for {d} features.")
     options: dict[str, Any] = {"kind": kind, "fdr": fdr, "rng": rng, "n_jobs": n_jobs, "names": names}
     options |= {"nominal": nominal, "response_model": response_model, "adjustment": adjustment}
-    options |= {"max_draws": max_draws, "enough": enough, "encode": encode, "feature_of": feature_of}
-    return randomization_tests(model, X, y, **options)
+    options |= {"feature_of": feature_of}
+    return randomization_tests(model, X, y, max_draws=max_draws, enough=enough, encode=encode, **options)
 
 
 def randomization_tests(
@@ -151,13 +151,13 @@ def randomization_tests(
     enough: int = ENOUGH,
 ) -> Tested:
     """Test as ``conditional_tests`` does, what was checked before."""
-    d = int(feature_of.max()) + 1
+    d = len(names)
+    owned = [np.flatnonzero(feature_of == feature) for feature in range(d)]
     if len(feature_of) > d and not hasattr(model, "conditional_together"):
         raise InputError(
             f"{type(model).__name__} cannot draw a group of columns given all the others: test single columns, take a "
             "Gaussian, a mixture or feature_model='auto', or method='knockoffs'."
         )
-    owned = [np.flatnonzero(feature_of == feature) for feature in range(d)]
     max_draws = max(500, int(np.ceil(5 * d / fdr))) if max_draws is None else max_draws
     if y.dtype.kind not in "biuf" or kind in ("binary", "classes"):
         y = np.unique(y, return_inverse=True)[1]
