@@ -172,6 +172,12 @@ def plot(series: dict[tuple[str, str], np.ndarray], path: Path) -> None:
                 label = f"{work}: {what}^{slope:.2f}" if np.isfinite(slope) else f"{work}: no growth"
                 shown = points[:, column] > 0
                 axes[row, k].loglog(points[shown, 0], points[shown, column], "o-", markersize=3, label=label)
+                if points[-1, 0] <= 100:  # a few small numbers: each has its tick
+                    axes[row, k].set_xticks(points[:, 0], [f"{size:.0f}" for size in points[:, 0]])
+                    axes[row, k].set_xticks([], minor=True)
+                    ends = points[[0, -1], column]
+                    axes[row, k].set_yticks(ends, [f"{end:.3g}" for end in ends])
+                    axes[row, k].set_yticks([], minor=True)
                 axes[row, k].set_xlabel(what)
                 axes[row, k].set_ylabel(unit)
         for row in range(2):

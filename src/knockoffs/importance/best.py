@@ -134,7 +134,8 @@ def choose_best(
 
     def held_out(which: Sequence[int], folds: Sequence[int]) -> NDArray:
         """Losses of the rows of some folds, shape (n_candidates, n_rows)."""
-        jobs = [(candidate, seen, fold) for candidate, seen in (able[j] for j in which) for fold in folds]
+        asked = [able[i] for i in which]
+        jobs = [(candidate, seen, fold) for candidate, seen in asked for fold in folds]
         tasks = (
             delayed(_held_out_losses)(candidate.estimator, best.loss, seen, target, fold_of == fold, stream)
             for (candidate, seen, fold), stream in zip(jobs, rng.spawn(len(jobs)), strict=True)
