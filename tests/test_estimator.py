@@ -404,6 +404,8 @@ def test_a_table_without_columns_can_be_passed_on(library):
     assert type(empty) is type(given) and empty.shape[1] == 0
     if library == "pandas":
         np.testing.assert_array_equal(empty.index, given.index)
+    if library == "polars":  # of which early versions make no array of a frame without columns
+        selector.set_output(transform="default")
     union = make_union(selector, FunctionTransformer(np.negative))
     np.testing.assert_array_equal(union.fit_transform(X, y), -X)
 
