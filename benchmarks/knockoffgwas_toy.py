@@ -2,11 +2,13 @@
 
     python benchmarks/knockoffgwas_toy.py FOLDER              # the folder of the toy data; five draws of each
     python benchmarks/knockoffgwas_toy.py FOLDER --draws 1 --resolutions 0 6
+    python benchmarks/knockoffgwas_toy.py FOLDER --draws 10 --resolutions 0 1 --kept --knockoffs 5 --out five.csv
 
 1,000 artificial people, 1,000 SNPs on each of two chromosomes, sampled from a hidden Markov model that is known; y has
 40 causal SNPs. Resolution 0 is SNPs, 6 the coarsest groups. Knockoffs are group knockoffs of that model, drawn from
 genotypes (phase unknown) or from the phased haplotypes, which KnockoffGWAS itself has used; the statistic is a
-cross-validated lasso, sum of |coefficients| over a group, at level 0.1.
+cross-validated lasso, sum of |coefficients| over a group, at level 0.1. With --kept the hidden chains stay as they were
+drawn given the data, and only alleles are drawn anew: then there can be several knockoffs of every SNP (--knockoffs).
 """
 
 from __future__ import annotations
@@ -26,9 +28,12 @@ import numpy as np  # noqa: E402  (threads are set first)
 
 from knockoffs import KnockoffSelector  # noqa: E402
 from knockoffs.errors import KnockoffWarning  # noqa: E402
+from knockoffs.features.family import Prepared  # noqa: E402
 from knockoffs.features.fastphase import read_fastphase  # noqa: E402
 from knockoffs.features.hidden_markov.mosaic import GenotypeModel, HaplotypeModel, Mosaic  # noqa: E402
+from knockoffs.sampling.copies import Copies  # noqa: E402
 from knockoffs.sampling.sampler import sample_knockoffs  # noqa: E402
+from knockoffs.sampling.several import sample_several  # noqa: E402
 
 RESULTS = Path(__file__).resolve().parent / "results" / "knockoffgwas_toy.csv"
 CHROMOSOMES = (21, 22)
@@ -63,19 +68,40 @@ def read_toy(folder):
     return H, y, np.array(labels).T, np.array([snp in causal for snp in snps])
 
 
-def select(mosaic, H, y, labels, phased, seed):
+class Phased:
+    """Law of genotypes whose haplotypes are known: knockoffs of each haplotype, added up in pairs."""
+
+    def __init__(self, network, H):
+        self.network, self.H, self.feature_of = network, H, network.feature_of
+
+    def as_sampler(self):
+        """Return itself: what is drawn does not depend on the genotypes beyond their haplotypes."""
+        return self
+
+    def sample(self, X, rng):
+        """X beside one knockoff."""
+        return self.sample_several(X, 1, rng).first
+
+    def sample_several(self, X, m, rng):
+        """X beside m knockoffs."""
+        drawn = sample_knockoffs(self.network, self.H, rng)[None] if m == 1 else None
+        drawn = sample_several(self.network, self.H, m, rng) if drawn is None else drawn
+        return Copies((X, *((h[::2] + h[1::2]).astype(float) for h in drawn)), self.feature_of)
+
+
+def select(mosaic, H, y, labels, phased, seed, kept, n_knockoffs):
     """Names of the groups that are selected: group knockoffs of the known model, lasso, level 0.1."""
     X = (H[::2] + H[1::2]).astype(float)
-    source = {"feature_model": GenotypeModel(mosaic)}
+    how = {"hidden_knockoff": "posterior"} if kept else {}
+    source = Prepared(GenotypeModel(mosaic), how) if kept else GenotypeModel(mosaic)
     if phased:
-        runs = np.concatenate([[0], np.cumsum(labels[1:] != labels[:-1])])
-        network = HaplotypeModel(mosaic).as_network(feature_of=runs)
-        H_tilde = sample_knockoffs(network, H, np.random.default_rng([seed, 1]))
-        source = {"knockoffs": (H_tilde[::2] + H_tilde[1::2]).astype(float)}
+        how |= {} if kept else {"feature_of": np.concatenate([[0], np.cumsum(labels[1:] != labels[:-1])])}
+        source = Phased(HaplotypeModel(mosaic).as_network(**how), H)
     options = {"estimator": "lasso", "method": "knockoffs", "verdict": False, "random_state": seed}
+    options |= {"importance": "coefficients", "n_knockoffs": n_knockoffs}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", KnockoffWarning)
-        selector = KnockoffSelector(0.1, groups=list(labels), **source, **options).fit(X, y)
+        selector = KnockoffSelector(0.1, feature_model=source, groups=list(labels), **options).fit(X, y)
     groups = selector.table_.groups
     return [groups.columns(g) for g in np.flatnonzero(selector.selection_.selected)]
 
@@ -86,6 +112,8 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--resolutions", type=int, nargs="*", default=range(7))
+    parser.add_argument("--kept", action="store_true", help="keep the hidden chains")
+    parser.add_argument("--knockoffs", type=int, default=1, help="knockoffs of every SNP; several with --kept")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     H, y, labels, causal = read_toy(options.folder)
@@ -97,11 +125,13 @@ def main():
             for resolution in options.resolutions:
                 for phased in (False, True):
                     start = time.process_time()
-                    chosen = select(mosaic, H, y, labels[resolution], phased, draw)
+                    chosen = select(mosaic, H, y, labels[resolution], phased, draw, options.kept, options.knockoffs)
                     row = {
                         "resolution": resolution,
                         "n_groups": len(set(labels[resolution])),
                         "knockoffs": "haplotypes" if phased else "genotypes",
+                        "chain": "kept" if options.kept else "copied",
+                        "n_knockoffs": options.knockoffs,
                         "draw": draw,
                         "discoveries": len(chosen),
                         "with_causal_snp": sum(bool(causal[columns].any()) for columns in chosen),

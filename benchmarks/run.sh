@@ -16,6 +16,7 @@ fi
 "$python" -m benchmarks.arena.checks --all "$results-checks.csv"
 "$python" -m benchmarks.arena.growth --out "$results-growth.csv"
 "$python" -m benchmarks.arena.growth --out "$results-growth.csv" --plot docs/arena_growth.svg
+"$python" -m benchmarks.arena.profiles --out "$results-profiles.csv"
 for peer in default knockpy hidimstat trex boruta; do # each with its own Python; Boruta is slow: ten tables a design
     own=.benchmarks/$peer/bin/python
     [ $peer = default ] && own=$python

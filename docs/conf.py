@@ -117,7 +117,8 @@ def plain_words(app, what, name, thing, options, lines):
 
 def skip_member(app, what, name, thing, skip, options):
     """Leave out what scikit-learn adds to every estimator."""
-    return True if name.startswith("set_") and name.endswith("_request") else None
+    theirs = str(getattr(thing, "__module__", "")).startswith("sklearn")
+    return True if theirs or (name.startswith("set_") and name.endswith("_request")) else None
 
 
 # ---- the gallery: every example is run, with its pictures --------------------------------------------------------

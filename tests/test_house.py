@@ -84,6 +84,11 @@ def test_a_dozen_modules_at_the_root_at_most():
     assert len(list((ROOT / "src" / "knockoffs").glob("*.py"))) <= 12
 
 
+def test_no_file_is_longer_than_one_idea():
+    long = {name: path.read_text().count("\n") for name, path in house.modules().items()}
+    assert {name: lines for name, lines in long.items() if lines > 450} == {}
+
+
 def test_signatures_are_read_in_one_place():
     """Commands are functions made from the list of options: the signature that typer reads is set there."""
     users = [
@@ -150,10 +155,12 @@ def test_one_fit_checks_everything_once(options, once, of_each):
     assert set(checks) >= once
 
 
-def test_a_fit_holds_at_most_eight_times_the_table():
+def test_a_fit_holds_at_most_six_times_the_table():
+    """The verdict takes thirty times its 5,000 rows, whatever the table: less than this from 40,000 rows on."""
+    n = 40_000
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((20_000, 60)) + 0.5 * rng.standard_normal((20_000, 1))
-    y = 0.2 * X[:, :15].sum(axis=1) + rng.standard_normal(20_000)
+    X = rng.standard_normal((n, 60)) + 0.5 * rng.standard_normal((n, 1))
+    y = 0.2 * X[:, :15].sum(axis=1) + rng.standard_normal(n)
     selector = knockoffs.KnockoffSelector(feature_model="gaussian", estimator="lasso", random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -164,4 +171,4 @@ def test_a_fit_holds_at_most_eight_times_the_table():
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
-    assert peak <= 8 * X.nbytes
+    assert peak <= 6 * X.nbytes, f"{peak / X.nbytes:.1f}"

@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from knockoffs import procedure
+from knockoffs import draws
+from knockoffs.draws import draw_and_score
 from knockoffs.errors import InputError
 from knockoffs.features import Family
 from knockoffs.features.gaussian import fit_gaussian, gaussian_features
@@ -19,7 +20,7 @@ from knockoffs.importance.coefficients import coefficient_magnitude
 from knockoffs.importance.saliency import gradient_saliency
 from knockoffs.importance.scores import Scores, sum_by_feature
 from knockoffs.importance.statistic import ModelScore
-from knockoffs.procedure import check_antisymmetric, draw_and_score, select_by_tests, select_features, settle
+from knockoffs.procedure import check_antisymmetric, select_by_tests, select_features, settle
 from knockoffs.response.linear import PlainLinear, PlainLogistic
 from knockoffs.table.target import as_target
 
@@ -321,7 +322,7 @@ def test_labels_reach_the_model_of_y_as_blocks_that_are_swapped_as_one():
 
 
 def test_indicators_that_are_swapped_one_by_one_are_seen(monkeypatch):
-    true = procedure.draw_and_score
+    true = draws.draw_and_score
 
     def one_by_one(sampler, table, target, statistic, *, rng, n_jobs=None):
         return true(sampler, table, target, Split(statistic), rng=rng, n_jobs=n_jobs)
@@ -337,7 +338,7 @@ def test_indicators_that_are_swapped_one_by_one_are_seen(monkeypatch):
             X[:, 2], X_tilde[:, 2] = pair.X_tilde[:, 2], pair.X[:, 2]
             return self.statistic(type(pair)(X, X_tilde, pair.feature_of), target, **how)
 
-    monkeypatch.setattr(procedure, "draw_and_score", one_by_one)
+    monkeypatch.setattr(draws, "draw_and_score", one_by_one)
     assert not blocks_go_together()
 
 

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from scipy.linalg import toeplitz
 
-from knockoffs import KnockoffSelector, procedure
+from knockoffs import KnockoffSelector, draws
+from knockoffs.draws import draw_several
 from knockoffs.errors import InputError
 from knockoffs.features.gaussian import gaussian_features
 from knockoffs.features.hidden_markov import HiddenMarkov
@@ -16,7 +17,7 @@ from knockoffs.features.source import Given
 from knockoffs.filter.several import several_filter, several_statistics
 from knockoffs.importance.contribution import contribution
 from knockoffs.importance.statistic import ModelScore
-from knockoffs.procedure import Streams, draw_several, select_features
+from knockoffs.procedure import Streams, select_features
 from knockoffs.response.plain import PlainLinear
 from knockoffs.sampling.several import draw_copies
 from knockoffs.table.table import read_table
@@ -82,7 +83,7 @@ class First:
 
 def share_first(shuffle, monkeypatch, n_tables=150):
     if not shuffle:
-        monkeypatch.setattr(procedure, "random_places", lambda m, d, rng: np.tile(np.arange(m + 1)[:, None], d))
+        monkeypatch.setattr(draws, "random_places", lambda m, d, rng: np.tile(np.arange(m + 1)[:, None], d))
     first = []
     for seed in range(n_tables):
         X = np.random.default_rng([9, seed]).standard_normal((60, 6))

@@ -31,10 +31,11 @@ Row = dict[str, Any]
 
 
 def rows_and_y(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Gaussian table and a linear y."""
+    """Gaussian table and a y that is linear in at most 20 columns, however many there are."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d)) @ np.linalg.cholesky(toeplitz(0.5 ** np.arange(d))).T
-    return X, X[:, : d // 3] @ rng.choice([-0.3, 0.3], d // 3) + rng.standard_normal(n)
+    k = min(d // 3, 20)
+    return X, X[:, :k] @ rng.choice([-0.3, 0.3], k) + rng.standard_normal(n)
 
 
 def defaults(n: int, d: int, size: int) -> Callable[[], Any]:
@@ -105,8 +106,8 @@ def one(work: str, n: int, d: int, size: int) -> Row:
     return {"seconds": round(min(seconds), 4), "memory": round(memory, 2)}
 
 
-def measure(out: Path, minutes: float) -> None:
-    """Go through every series, a fresh process for each point."""
+def measure(out: Path, minutes: float, chosen: str | None = None) -> None:
+    """Go through every series, or those named, a fresh process for each point."""
     deadline = time.time() + 60 * minutes
     environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -114,6 +115,8 @@ def measure(out: Path, minutes: float) -> None:
         writer = csv.DictWriter(file, FIELDS)
         writer.writeheader()
         for work, against, sizes, shape in SERIES:
+            if chosen is not None and f"{work}:{against}" not in chosen.split(";"):
+                continue
             for size in sizes:
                 if time.time() > deadline:
                     return
@@ -169,6 +172,12 @@ def plot(series: dict[tuple[str, str], np.ndarray], path: Path) -> None:
                 label = f"{work}: {what}^{slope:.2f}" if np.isfinite(slope) else f"{work}: no growth"
                 shown = points[:, column] > 0
                 axes[row, k].loglog(points[shown, 0], points[shown, column], "o-", markersize=3, label=label)
+                if points[-1, 0] <= 100:  # a few small numbers: each has its tick
+                    axes[row, k].set_xticks(points[:, 0], [f"{size:.0f}" for size in points[:, 0]])
+                    axes[row, k].set_xticks([], minor=True)
+                    ends = points[[0, -1], column]
+                    axes[row, k].set_yticks(ends, [f"{end:.3g}" for end in ends])
+                    axes[row, k].set_yticks([], minor=True)
                 axes[row, k].set_xlabel(what)
                 axes[row, k].set_ylabel(unit)
         for row in range(2):
@@ -207,6 +216,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "arena" / "growth.csv")
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--plot", type=Path)
+    parser.add_argument("--series", help="work:against, several with ; between, for instance 'defaults:n;defaults:d'")
     parser.add_argument("--one", help="[work, n, d, size] as JSON: one point, in this process")
     given = parser.parse_args()
     if given.one:
@@ -214,7 +224,7 @@ def main() -> None:
     elif given.plot:
         plot(read(given.out), given.plot)
     else:
-        measure(given.out, given.minutes)
+        measure(given.out, given.minutes, given.series)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.arena import quality
+from benchmarks.arena import growth, profiles, quality
 from benchmarks.arena.designs import DESIGNS
 from benchmarks.arena.speed import ROOT
 
@@ -175,7 +175,13 @@ def _median(lines: dict[tuple[str, str], Row], method: str) -> float:
 def write(page: Path = PAGE) -> None:
     """Write the page from what there is."""
     parts = [INTRO]
-    sections = (("quality", quality_of), ("speed", speed_of), ("checks", checks_of), ("growth", growth_of))
+    sections = (
+        ("quality", quality_of),
+        ("speed", speed_of),
+        ("checks", checks_of),
+        ("growth", growth.section),
+        ("profiles", profiles.section),
+    )
     for kind, section in sections:
         path = newest(kind)
         if path is not None:
@@ -198,13 +204,6 @@ def speed_of(path: Path) -> str:
 def checks_of(path: Path) -> str:
     """Section of a file."""
     return checks_section(read(path))
-
-
-def growth_of(path: Path) -> str:
-    """Section of a file."""
-    from benchmarks.arena.growth import section
-
-    return section(path)
 
 
 if __name__ == "__main__":

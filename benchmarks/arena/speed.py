@@ -229,16 +229,19 @@ def fits(data: Path, rng: np.random.Generator, n: int = 5000, p: int = 100) -> I
     entries = [Entry(who, label, "fit_gaussian") for who, label in names.items()]
     plain = Entry("plain", "bound: covariance and Cholesky", "fit_gaussian")
     yield Contest(f"fit of one Gaussian with its D, {n} x {p}", (*entries, plain))
-    X = np.empty((n, 50))
-    K = rng.integers(0, 3, n)
-    for k, rho in enumerate((0.2, 0.5, 0.7)):
-        X[K == k] = rng.standard_normal(50) + draw_rows(int((K == k).sum()), toeplitz(rho ** np.arange(50)), rng)
-    save(data, fit_mixture_X=X)
-    entries = [
-        Entry("ours", "ours (3 components)", "fit_mixture"),
-        Entry("plain", "scikit-learn GaussianMixture (3 components, as many starts)", "fit_mixture"),
-    ]
-    yield Contest(f"fit of a mixture of 3, {n} x 50", tuple(entries), lambda x: f"log density {float(x):.3f} a row")
+    for spread, name in ((1.0, "far apart"), (0.1, "one over the other")):
+        X, K = np.empty((n, 50)), rng.integers(0, 3, n)
+        for k, rho in enumerate((0.2, 0.5, 0.7)):
+            rows = draw_rows(int((K == k).sum()), toeplitz(rho ** np.arange(50)), rng)
+            X[K == k] = spread * rng.standard_normal(50) + rows
+        save(data, fit_mixture_X=X)
+        entries = [
+            Entry("ours", "ours (shrunk components)", "fit_mixture"),
+            Entry("plain", "scikit-learn GaussianMixture, as many starts", "fit_mixture"),
+        ]
+        yield Contest(
+            f"fit of a mixture of 3 {name}, {n} x 50", tuple(entries), lambda x: f"log density {float(x):.3f} a row"
+        )
     entries = [Entry("ours", "ours", "fit_latent")]
     yield Contest(f"fit of the default P^X, {n} x 50, classes searched for", tuple(entries))
 

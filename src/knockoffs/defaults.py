@@ -36,6 +36,7 @@ IF_EMPTY = ("raise", "best", "empty")  # what transform does where nothing is se
 BEST = "best"  # the default model of y: of these, the one that predicts held-out rows best
 BEST_OF = ("lasso", "boosting")
 BEST_OF_GROUPS = (*BEST_OF, "ridge")  # for a number; columns of a group share what a lasso gives to one of them
+FLEXIBLE = "boosting"  # where none of them predicts
 WIDE = 2  # columns a row, beyond which boosting costs most of the time and hardly ever predicts better
 FEW_ROWS = 100  # a boosted tree needs twenty in a leaf
 BEST_NAMES = (BEST,)
@@ -106,7 +107,7 @@ def choose(
             lasso, *others = (_model_score(name, task, {}, **options) for name in names)
             on_scores = replace(lasso, transform=normal_scores, name=f"{lasso.name} on normal scores")
             favoured = names[-1] if names[-1] == BEST_OF_GROUPS[-1] else ""
-            best = BestOf((lasso, *others, on_scores), default_loss(task, lasso.estimator), favoured)
+            best = BestOf((lasso, *others, on_scores), default_loss(task, lasso.estimator), favoured, FLEXIBLE)
             return Choice(best if n_knockoffs == 1 else _of_several(best, asked, n_knockoffs), notes)
         notes["estimator"] = f"estimator='lasso', because {alone}"
         estimator = "lasso"

@@ -40,6 +40,7 @@ from knockoffs.seeds import as_generator
 from knockoffs.selection import Selection
 from knockoffs.table.left_out import names_of, without_columns
 from knockoffs.table.memory import check_memory
+from knockoffs.table.partitions import is_partitioned
 from knockoffs.table.table import MIN_ROWS, Table
 from knockoffs.table.target import Target, as_target
 from knockoffs.validity.repair import repair
@@ -232,7 +233,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         self.if_empty = if_empty
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
+    def fit(self, X: object, y: object, **fit_params: Any) -> Self:
         """Draw knockoffs of X, score features and knockoffs by a model of y, and select.
 
         Parameters
@@ -249,6 +250,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
             if name != "sample_weight":
                 raise unknown_option("fit parameter", name, ["sample_weight"])
         check_arguments(self.get_params(deep=False))
+        if is_partitioned(X):
+            raise InputError("X is a dask DataFrame: use knockoffs.fit_streamed(selector, X, name of the target).")
         source = self._source()
         table, notes = read_features(
             source,
@@ -351,7 +354,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
             )
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: object) -> Any:
         """Give the selected columns of X; what happens where nothing was selected is said by ``if_empty``."""
         if not self._get_support_mask().any():
             if self.if_empty != "empty":

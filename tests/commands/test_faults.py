@@ -201,6 +201,24 @@ def test_streams_that_are_closed(table, tmp_path, closed):
 # ---- Ctrl-C ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.skipif(os.name == "nt", reason="signals are of POSIX")
+def test_control_c_never_reaches_the_processes_of_several_jobs():
+    """Told exactly, not by a signal at the right moment: it is blocked in all of them, from their first moment on."""
+    code = """
+import signal
+from joblib import Parallel, delayed
+from knockoffs.commands.interrupt import interrupt_once, shield_children
+with interrupt_once():
+    shield_children()
+    masks = Parallel(n_jobs=2)(delayed(signal.pthread_sigmask)(signal.SIG_BLOCK, []) for _ in range(2))
+    masks.append(signal.pthread_sigmask(signal.SIG_BLOCK, []))
+    print([signal.SIGINT in mask for mask in masks])
+"""
+    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.stdout == "[True, True, True]\n", done.stderr
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_control_c_ends_in_a_sentence_without_child_or_litter(table, tmp_path, jobs):
     """The signal goes to the whole group, as from a terminal."""

@@ -37,10 +37,10 @@ def little(monkeypatch, n_bytes):
 
 def test_chosen_where_memory_is_short_and_run_again_where_it_is_not(table, tmp_path, monkeypatch, capsys):
     with monkeypatch.context() as patch:
-        little(patch, 800 * 14 * 8 * 11)
+        little(patch, 800 * 14 * 8 * 7)
         run("select", table, *SELECT, "--drop", "other", "--sample-rows", 300, "--out", tmp_path / "out")
     captured = capsys.readouterr()
-    assert "in batches, because 800 rows of 14 columns would take about 1.0 MiB in memory" in captured.err
+    assert "in batches, because 800 rows of 14 columns would take about 0.7 MiB in memory" in captured.err
     assert "800 rows are read in batches; P^X is fitted on 300 of them" in captured.out
     content = json.loads((tmp_path / "out" / "selection.json").read_text())
     assert content["parameters"]["stream"] == "always" and content["parameters"]["sample_rows"] == 300

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from knockoffs import KnockoffSelector
+from knockoffs.draws import check_swaps
 from knockoffs.errors import InputError
 from knockoffs.features import FAMILIES, HANDED, Family
 from knockoffs.features.discrete_network import DiscreteNetwork, fit_discrete_network
@@ -17,7 +18,6 @@ from knockoffs.features.hidden_markov import fit_hidden_markov
 from knockoffs.features.latent.fit import fit_latent
 from knockoffs.features.naive_bayes import fit_naive_bayes
 from knockoffs.features.source import Fitted, Given, knockoff_source
-from knockoffs.procedure import check_swaps
 from knockoffs.registry import imported
 from knockoffs.sampling.pair import Pair
 

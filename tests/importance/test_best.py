@@ -265,3 +265,62 @@ def test_a_candidate_that_would_see_what_another_sees_takes_no_part(rng):
     assert chosen.name == "lasso" and set(losses) == {"lasso", "boosting"}
     chosen, losses = choose_best(best, heavy, target, rng=np.random.default_rng(0))
     assert chosen.name == "lasso on normal scores" and len(losses) == 3
+
+
+class Fixed(Counting):
+    """A classifier whose probability of the second class is a fixed function of the first column."""
+
+    slope = 0.0
+
+    def predict_proba(self, XX):
+        p = 1 / (1 + np.exp(-self.slope * XX[:, 0]))
+        return np.column_stack([1 - p, p])
+
+
+class Steep(Fixed):
+    slope = 3.0
+
+
+class Alike(Fixed):
+    slope = 3.1
+
+
+class Flat(Fixed):
+    slope = 0.001
+
+
+TWO = (("flat", Flat()), ("steep", Steep()))
+
+
+def race(y, X, *, flexible="", candidates=TWO):
+    made = tuple(candidate(name, model) for name, model in candidates)
+    for _, model in candidates:
+        type(model).fits = ()
+    pair = pair_of(X[:, None], np.zeros_like(X[:, None]))
+    chosen, losses = choose_best(
+        BestOf(made, "log_loss", flexible=flexible), pair, Target(y), rng=np.random.default_rng(0)
+    )
+    return chosen.name, losses, [len(type(model).fits) for _, model in candidates]
+
+
+def test_more_rows_are_asked_where_the_first_do_not_decide():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal(10 * ROWS)
+    y = (rng.random(len(X)) < 1 / (1 + np.exp(-3 * X))).astype(int)
+    name, _, fits = race(y, X)
+    assert (name, fits) == ("steep", [1, 1])  # one fold of five decides
+    _, losses, fits = race(y, X, candidates=(("flat", Flat()), ("steep", Steep()), ("alike", Alike())))
+    assert fits == [1, 5, 5]  # the other four folds for those that are close
+    assert max(losses["steep"], losses["alike"]) < losses["flat"]
+    whole = -np.log(np.where(y == 1, 1 / (1 + np.exp(-3 * X)), 1 - 1 / (1 + np.exp(-3 * X))))
+    assert losses["steep"] == pytest.approx(whole.mean())
+
+
+def test_where_nothing_predicts_the_flexible_one_is_taken():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal(2 * ROWS)
+    noise, signal = rng.integers(2, size=len(X)), (rng.random(len(X)) < 1 / (1 + np.exp(-3 * X))).astype(int)
+    assert race(noise, X)[0] == "flat"
+    assert race(noise, X, flexible="steep")[0] == "steep"
+    assert race(signal, X, flexible="flat")[0] == "steep"
+    assert race(noise, X, flexible="no such candidate")[0] == "flat"

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from knockoffs.importance import normal_scores as scores_of
 from knockoffs.importance.normal_scores import learn_scores, normal_scores
 from knockoffs.sampling.pair import Pair
 
@@ -76,3 +77,16 @@ def test_learned_scores_are_those_of_the_pair_and_swap():
     np.testing.assert_array_equal(found(pair.swap(S)).stacked, found(pair).swap(S).stacked)
     few = learn_scores(pair, most=50)(pair).stacked
     assert np.abs(few - normal_scores(pair).stacked).mean() < 0.02
+
+
+def test_of_many_rows_some_tell_that_a_column_is_normal(pair, rng, monkeypatch):
+    """And only that: the scores of the others are those of all rows, and a swap swaps them."""
+    expected = normal_scores(pair).stacked
+    counted = []
+    ranked = scores_of._ranked
+    monkeypatch.setattr(scores_of, "_ranked", lambda values: counted.append(len(values)) or ranked(values))
+    monkeypatch.setattr(scores_of, "ENOUGH_ROWS", 60)  # every third row
+    np.testing.assert_array_equal(normal_scores(pair).stacked, expected)
+    assert counted.count(2 * 67) == 6 and 4 <= counted.count(2 * 200) < 6
+    S = np.array([True, False, True, False, True])
+    np.testing.assert_array_equal(normal_scores(pair.swap(S)).stacked, normal_scores(pair).swap(S).stacked)

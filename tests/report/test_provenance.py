@@ -13,7 +13,7 @@ from knockoffs.report.provenance import command_of, python_of, python_of_file
 
 
 def test_the_command_gives_the_same_parameters(monkeypatch):
-    from knockoffs.commands import app
+    from knockoffs.commands import answers, app
 
     parameters = {name: option.default for name, option in options_of("select").items() if name not in NOT_RECORDED}
     parameters |= {
@@ -26,7 +26,7 @@ def test_the_command_gives_the_same_parameters(monkeypatch):
     }
     parameters |= {"kinds": {"grade": "ordinal"}, "feature_model_options": {"n_classes": [1, 2]}, "seed": 3}
     seen = {}
-    monkeypatch.setattr(app, "run_select", lambda table, given, out, force: seen.update(given, table=table))
+    monkeypatch.setattr(answers, "run_select", lambda table, given, out, force: seen.update(given, table=table))
     words = shlex.split(command_of(parameters, "my table.csv"))
     app.app(args=words[1:], standalone_mode=False)
     assert str(seen.pop("table")) == "my table.csv"

@@ -95,6 +95,8 @@ def test_partitions_of_a_dask_frame_are_the_batches(folder, client, tmp_path):
     np.testing.assert_array_equal(kept[0].iloc[sampled], here.knockoffs_)
     with pytest.raises(InputError, match="partitions are the batches"):
         fit(frame, batch_rows=10)
+    with pytest.raises(InputError, match="use knockoffs.fit_streamed"):
+        KnockoffSelector().fit(frame, frame["y"])
     with pytest.raises(InputError, match="not empty"):
         fit(frame, keep_knockoffs=tmp_path / "here")
 

@@ -252,7 +252,7 @@ def parameters_of(asked: Mapping[str, Any], columns: list[dict[str, Any]]) -> di
     return parameters
 
 
-def _index(j: Any, columns: list[dict[str, Any]], what: str) -> int:
+def _index(j: object, columns: list[dict[str, Any]], what: str) -> int:
     """Read the number of a column, also where it is the key of an object in JSON."""
     number = int(j) if isinstance(j, str) and j.isascii() and j.isdigit() and len(j) < 10 else j
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(columns):
@@ -260,7 +260,7 @@ def _index(j: Any, columns: list[dict[str, Any]], what: str) -> int:
     return number
 
 
-def _kind(kind: Any, column: dict[str, Any]) -> Any:
+def _kind(kind: object, column: dict[str, Any]) -> Any:
     """Kind that was chosen: a word, or the numbers of the labels in their order."""
     if kind in KINDS:
         return kind

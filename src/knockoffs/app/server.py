@@ -178,7 +178,7 @@ async def _read_json(request: Request) -> dict[str, Any]:
     return content
 
 
-def _json(content: Any, status: int = 200) -> Response:
+def _json(content: object, status: int = 200) -> Response:
     return Response(json.dumps(content, allow_nan=False), status, media_type="application/json")
 
 

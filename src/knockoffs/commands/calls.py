@@ -83,7 +83,7 @@ def check_name(option: str, got: str | None, allowed: Collection[str]) -> None:
         raise bad_call(f"--{unknown_option(option, got, allowed)}")
 
 
-def check_columns(frame: Any, names: list[str], option: str) -> None:
+def check_columns(frame: object, names: list[str], option: str) -> None:
     """Refuse columns that the table does not have, with the nearest that it has."""
     from knockoffs.errors import name_some
     from knockoffs.table.files import column_names
@@ -116,7 +116,7 @@ def _letters(name: str) -> str:
     return "".join(c for c in name.casefold() if c.isalnum()) or name
 
 
-def split_names(frame: Any, names: list[str], option: str) -> list[str]:
+def split_names(frame: object, names: list[str], option: str) -> list[str]:
     """Names of columns, also where several were given as one, with commas between them."""
     from knockoffs.table.files import column_names
 

@@ -68,7 +68,7 @@ WHY = {
 }
 
 
-def _scores(frame: Any, parameters: Mapping[str, Any]) -> tuple[list[str], NDArray]:
+def _scores(frame: object, parameters: Mapping[str, Any]) -> tuple[list[str], NDArray]:
     """Names of the features, and their z-scores."""
     column, named = parameters["scores"], parameters.get("names")
     check_columns(frame, [column], "--scores")

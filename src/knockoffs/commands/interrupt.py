@@ -48,11 +48,15 @@ def interrupt_once() -> Iterator[None]:
 def shield_children() -> None:
     """Make sure that the workers that joblib will start do not get Ctrl-C; call it before the first of them.
 
-    Its tracker of resources allows the signal again when it starts, so it is started now.
+    Its tracker of resources, and that of the semaphores it uses, allow the signal again when they start, so they are
+    started now.
     """
     if os.name != "nt":
+        from multiprocessing import resource_tracker as of_semaphores
+
         from joblib.externals.loky.backend import resource_tracker
 
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [])
         resource_tracker.ensure_running()
+        of_semaphores.ensure_running()
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)

@@ -35,7 +35,7 @@ RISE_OF = {  # the y axis; a loss without a line here goes by its name
 AT_ONE = {"swapped": "swapped with its knockoff", "permuted": "permuted"}
 
 
-def follow_path(frame: Any, parameters: Mapping[str, Any], jobs: int | None) -> tuple[LambdaPath, dict[str, str]]:
+def follow_path(frame: object, parameters: Mapping[str, Any], jobs: int | None) -> tuple[LambdaPath, dict[str, str]]:
     """Follow W along lambda for every feature of a frame; also notes on what was chosen by default.
 
     With the same seed the knockoffs, the fits and so W at lambda = 1 are those of ``knockoffs select`` with the score

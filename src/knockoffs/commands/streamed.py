@@ -68,7 +68,8 @@ def run_streamed(
         raise InputError("--knockoffs: knockoffs that were brought along are not read in batches.")
     target, weights = parameters["target"], parameters.get("weights")
     with spoken_warnings():
-        rows = open_rows(table, leave_out=[name for name in (target, weights) if name])
+        named = [name for name in (target, weights, *parameters["drop"]) if name]
+        rows = open_rows(table, leave_out=[part for name in named for part in (name, *name.split(","))])
     dropped = _split(parameters["drop"], rows.names)
     n_features = len(rows.names) - 1 - (weights is not None) - len(dropped)
     size = parameters.get("sample_rows") or default_sample(len(rows), n_features)
@@ -81,7 +82,7 @@ def run_streamed(
         say(f"going on with the work in {work}")
     say(f"selecting from {n_features} features of {len(rows):,} rows for {target!r}")
     with spoken_warnings() as said:
-        fit_streamed(selector, table, target, weights=weights, sample_rows=size, work=work, **batches)
+        fit_streamed(selector, rows, target, weights=weights, sample_rows=size, work=work, **batches)
     about: dict[str, Any] = {"file": table.name, "sha256": rows.sha256(), "n_rows": len(rows)}
     about |= {"n_columns": len(rows.names), **({"files": files} if files else {})}
     return record_fitted(selector, parameters, about, said, report=report, paths=False)

@@ -143,7 +143,7 @@ def _figure(module: Any, table: list[dict[str, Any]], key: str, log: Callable[[s
         return {}
 
 
-def _page(module: Any, table: list[dict[str, Any]]) -> dict[str, bytes]:
+def _page(module: object, table: list[dict[str, Any]]) -> dict[str, bytes]:
     if not hasattr(module, "write_page"):
         return {}
     with tempfile.TemporaryDirectory() as folder:

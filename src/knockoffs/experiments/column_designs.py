@@ -23,6 +23,7 @@ from scipy.stats import poisson
 from scipy.stats import t as student
 
 from knockoffs.defaults import choose
+from knockoffs.draws import draw_and_score
 from knockoffs.experiments import real_page
 from knockoffs.experiments.drawn_labels import curved_labels, draw_truth, linear_labels
 from knockoffs.experiments.real_tables import Drawn, fdr_and_power, kinds_of
@@ -33,7 +34,6 @@ from knockoffs.features.latent.margins import Affine
 from knockoffs.features.latent.model import latent_features
 from knockoffs.features.source import knockoff_source
 from knockoffs.filter import knockoff_filter
-from knockoffs.procedure import draw_and_score
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import NetworkSampler
 from knockoffs.table.cells import PlainFrame

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from knockoffs.draws import score_swapped
 from knockoffs.experiments.repetitions import (
     LAMS,
     Job,
@@ -21,7 +22,6 @@ from knockoffs.experiments.repetitions import (
 )
 from knockoffs.experiments.runner import Arrays, Context, Table, fingerprint
 from knockoffs.importance.scores import Scores
-from knockoffs.procedure import score_swapped
 from knockoffs.sampling.pair import Pair
 from knockoffs.simulate import level_set_labels, polynomial_labels
 

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from knockoffs.draws import score_swapped
 from knockoffs.experiments.repetitions import fit_mixture
 from knockoffs.experiments.runner import Arrays, Context, Table, fingerprint, mean_and_error
 from knockoffs.filter import false_discovery_proportion, knockoff_filter, knockoff_threshold, power
 from knockoffs.importance.scores import Scores
-from knockoffs.procedure import score_swapped
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import sample_knockoffs
 from knockoffs.simulate import simulate_three_components

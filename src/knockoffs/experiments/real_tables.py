@@ -22,6 +22,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.defaults import choose
+from knockoffs.draws import draw_and_score
 from knockoffs.errors import InputError
 from knockoffs.experiments import real_page
 from knockoffs.experiments.drawn_labels import LABELS, draw_truth
@@ -31,7 +32,7 @@ from knockoffs.experiments.runner import Arrays, Context, Row, fingerprint, mean
 from knockoffs.experiments.runner import Table as Rows
 from knockoffs.features.source import Given, Settled, knockoff_source
 from knockoffs.filter import knockoff_filter
-from knockoffs.procedure import draw_and_score, select_by_tests
+from knockoffs.procedure import select_by_tests
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.columns import Column
 from knockoffs.table.table import Table, read_table

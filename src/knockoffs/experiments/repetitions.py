@@ -14,13 +14,13 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from knockoffs.draws import score_swapped
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.experiments.runner import Arrays, Context, Row, fingerprint, mean_and_error
 from knockoffs.features.gaussian_mixture import MixtureFeatures, fit_gaussian_mixture, gaussian_mixture_features
 from knockoffs.features.order import choose_order
 from knockoffs.filter import false_discovery_proportion, knockoff_filter, power
 from knockoffs.importance.scores import NamedScores, Scores
-from knockoffs.procedure import score_swapped
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import sample_knockoffs
 from knockoffs.simulate import Simulation, simulate_mixture

@@ -148,7 +148,7 @@ def read_table(path: Path) -> Table:
         return [{name: _value(cell) for name, cell in row.items() if cell != ""} for row in csv.DictReader(file)]
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: object) -> Any:
     if isinstance(value, bool | np.bool_):
         return int(value)
     return f"{value:.6g}" if isinstance(value, float | np.floating) else value

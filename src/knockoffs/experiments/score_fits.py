@@ -14,6 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.defaults import BEST_OF, choose
+from knockoffs.draws import score_swapped
 from knockoffs.errors import KnockoffWarning
 from knockoffs.experiments.repetitions import AT_ONE, LAMS, Prepared, join_repetitions, split_by_repetition
 from knockoffs.experiments.runner import Arrays, Context, fingerprint
@@ -21,7 +22,6 @@ from knockoffs.experiments.score_settings import MODELS, Config, Setting, prepar
 from knockoffs.importance.best import BestOf, choose_best
 from knockoffs.importance.rows import draw_folds
 from knockoffs.importance.scores import NamedScores
-from knockoffs.procedure import score_swapped
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
 
@@ -161,7 +161,7 @@ def _losses_of_choice(pair: Pair, data: Prepared, rng: Generator) -> dict[str, f
     return choose_best(best, pair, Target(data.y), rng=rng)[1]
 
 
-def _path_scores(model: Any, X: NDArray, X_tilde: NDArray, y: NDArray, order: NDArray) -> Arrays:
+def _path_scores(model: object, X: NDArray, X_tilde: NDArray, y: NDArray, order: NDArray) -> Arrays:
     """Swap, Permutation and their integrals by each loss; and the loss of the unmoved table, under "held_loss".
 
     Integrals are exact for trees and trapezoids on 21 points for others.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,7 +81,7 @@ def standardise(X: NDArray, *, copy: bool = True) -> tuple[NDArray, NDArray, NDA
     return Z, centre, largest * spread
 
 
-def check_numbers(X: Any) -> NDArray:
+def check_numbers(X: object) -> NDArray:
     """Array of numbers, shape (n, n_columns); anything else is refused.
 
     >>> check_numbers([["a"]])

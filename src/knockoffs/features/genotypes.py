@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import delayed, effective_n_jobs
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, KnockoffWarning, name_some
 from knockoffs.features.family import FeatureModel, Prepared
 from knockoffs.features.fastphase import GenotypeModel, read_fastphase
+from knockoffs.machine.jobs import at_once
 from knockoffs.progress import stage, track
 from knockoffs.sampling.sampler import sample_knockoffs
 from knockoffs.table.batches import Blocks, add_mark, check_ours, open_blocks, read_mark
@@ -104,10 +105,8 @@ def sample_knockoffs_bed(
     jobs = effective_n_jobs(n_jobs)
     threads = {"n_jobs": jobs // len(parts)} if jobs >= 2 * len(parts) else {}  # few blocks: threads share their rows
     left = [(part, stream) for part, stream in zip(parts, streams, strict=True) if part.find(blocks) is None]
-    work = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")(
-        delayed(_draw_block)(genotypes, part, stream, blocks, threads) for part, stream in left
-    )
-    for _ in track(work, "knockoffs of genotypes", total=len(left)):
+    tasks = (delayed(_draw_block)(genotypes, part, stream, blocks, threads) for part, stream in left)
+    for _ in track(at_once(tasks, n_jobs, threads=True, in_order=False), "knockoffs of genotypes", total=len(left)):
         pass
     _assemble(genotypes, out, blocks, parts)
     blocks.remove(*OURS)

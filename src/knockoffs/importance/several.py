@@ -46,7 +46,7 @@ def score_copies(
     chosen = statistic
     if isinstance(chosen, BestOf):
         chosen, losses = choose_best(chosen, copies, target, rng=choice_stream, n_jobs=n_jobs)
-        notes["estimator"] = statistic.say(losses)  # type: ignore[union-attr]
+        notes["estimator"] = statistic.say(chosen.name, losses)  # type: ignore[union-attr]
     score = check_linear(chosen, len(copies.parts) - 1)
     seen = copies if chosen.transform is None else chosen.transform(copies)
     if target.weights is not None:

@@ -12,8 +12,8 @@ from joblib import Parallel
 from joblib.parallel import get_active_backend
 
 
-def at_once(tasks: Iterable[Any], n_jobs: int | None, *, threads: bool = False) -> Iterator[Any]:
-    """Results of tasks, in their order, each when it is there.
+def at_once(tasks: Iterable[Any], n_jobs: int | None, *, threads: bool = False, in_order: bool = True) -> Iterator[Any]:
+    """Results of tasks, each when it is there.
 
     Parameters
     ----------
@@ -24,6 +24,8 @@ def at_once(tasks: Iterable[Any], n_jobs: int | None, *, threads: bool = False) 
     threads : bool
         Whether threads are the better choice where the user has made none: linear algebra and compiled loops, which
         let go of the interpreter.
+    in_order : bool
+        Whether the results come in the order of the tasks.
 
     >>> from joblib import delayed
     >>> list(at_once((delayed(pow)(2, k) for k in range(4)), None))
@@ -32,7 +34,7 @@ def at_once(tasks: Iterable[Any], n_jobs: int | None, *, threads: bool = False) 
     hint = {"prefer": "threads"} if threads else {}
     backend, _ = get_active_backend(**hint)
     if getattr(backend, "supports_return_generator", False):
-        hint["return_as"] = "generator"
+        hint["return_as"] = "generator" if in_order else "generator_unordered"
     return iter(Parallel(n_jobs=n_jobs, **hint)(tasks))
 
 

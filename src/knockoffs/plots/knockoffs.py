@@ -18,7 +18,7 @@ N_PAIRS = 2
 MOST_POINTS = 1500
 
 
-def plot_knockoffs(selection: Selection, table: Table, column: str, *, ax: Any = None) -> Any:
+def plot_knockoffs(selection: Selection, table: Table, column: str, *, ax: object = None) -> Any:
     """Draw the margins of a column and of its knockoff, and both against the columns nearest to it.
 
     If the knockoff is exchangeable with the column, the two margins are alike, and so are their links to the others.

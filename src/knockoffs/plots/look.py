@@ -27,7 +27,7 @@ def check_matplotlib() -> None:
     require("matplotlib", "plots")
 
 
-def new_axes(ax: Any, width: float, height: float) -> Any:
+def new_axes(ax: object, width: float, height: float) -> Any:
     """Axes to draw on: those given, or new ones of pyplot, of a size in inches."""
     check_matplotlib()
     if ax is not None:

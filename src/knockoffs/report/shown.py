@@ -35,7 +35,7 @@ class Shown:
         check_is_fitted(self)
         return plot_features(self.selection_, ax=ax)
 
-    def plot_paths(self, features: Sequence[str] | None = None, *, ax: Any = None, **options: Any) -> Any:
+    def plot_paths(self, features: Sequence[str] | None = None, *, ax: object = None, **options: Any) -> Any:
         """Draw W along lambda, for some features by name; the model of y is fitted again, P^X and knockoffs are not."""
         from knockoffs.plots.paths import plot_paths
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from knockoffs.draws import check_swaps
 from knockoffs.errors import InputError
 from knockoffs.machine.threads import worthwhile_threads
-from knockoffs.procedure import check_swaps
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler
 from knockoffs.seeds import stream_at

@@ -160,7 +160,7 @@ def settle_statistic(
     notes: dict[str, str] = {}
     if isinstance(statistic, BestOf):
         chosen, losses = choose_best(statistic, pair, target, rng=choice_stream, n_jobs=n_jobs)
-        notes["estimator"] = statistic.say(losses)
+        notes["estimator"] = statistic.say(chosen.name, losses)
     else:
         chosen = statistic
     notes |= dict(chosen.notes)

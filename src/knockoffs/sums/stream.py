@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.defaults import task_for
-from knockoffs.errors import InputError, name_some, unknown_option
+from knockoffs.errors import InputError, name_some
 from knockoffs.estimator import KnockoffSelector, Plan
 from knockoffs.features.source import Settled, fills_cells, read_features
 from knockoffs.importance.scores import Scores, mean_of
@@ -36,14 +36,20 @@ from knockoffs.seeds import as_generator, stream_at
 from knockoffs.selection import Selection
 from knockoffs.sums.batch import Batch, Keep, StreamedDraw, Work
 from knockoffs.sums.cluster import connect, on_cluster
+from knockoffs.sums.incoming import (
+    check_classes,
+    feature_names,
+    open_table,
+    place_for_knockoffs,
+    target_and_weights,
+    target_of_rows,
+)
 from knockoffs.sums.statistic import LassoSum, ModelSum, SampleScores, settle_statistic
 from knockoffs.sums.tower import Part, Tower
 from knockoffs.table.batches import JOURNAL, Blocks, open_blocks
-from knockoffs.table.partitions import is_partitioned, open_partitions
 from knockoffs.table.rows import Rows
-from knockoffs.table.stream import open_rows
 from knockoffs.table.table import MIN_ROWS, Table
-from knockoffs.table.target import Target, as_target, extend_target
+from knockoffs.table.target import Target
 
 MOST_SAMPLED, SAMPLE_CELLS, FEWEST_SAMPLED = 100_000, 2**24, 2_000  # rows, cells, rows of the sample
 MOST_SCORED = 1_000_000  # further rows on which a model that is no lasso is scored: a minute of trees, 50 columns
@@ -103,9 +109,9 @@ def fit_streamed(
         raise InputError("knockoffs were brought along: they are not read in batches. Leave them out.")
     if selector.n_knockoffs != 1:
         raise InputError(f"n_knockoffs={selector.n_knockoffs}: a table in batches takes one knockoff of each feature.")
-    rows = _open(path, [target, *([weights] if weights else []), *(selector.drop or [])])
-    features = _features(rows, target, weights, selector.drop)
-    values, row_weights = _columns(rows, target, weights)
+    rows = open_table(path, [target, *([weights] if weights else []), *(selector.drop or [])])
+    features = feature_names(rows, target, weights, selector.drop)
+    values, row_weights = target_and_weights(rows, target, weights)
     size = default_sample(len(rows), len(features)) if sample_rows is None else min(int(sample_rows), len(rows))
     if size < MIN_ROWS:
         raise InputError(f"sample_rows={sample_rows}: P^X needs {MIN_ROWS} rows or more.")
@@ -118,10 +124,10 @@ def fit_streamed(
         raise InputError(f"dependent={selector.dependent!r}: not of a table in batches. Name the columns in drop.")
     frame, kinds, groups = rows.take(features, sampled), selector.kinds, selector.groups
     table, notes = read_features(source, frame, kinds=kinds, groups=groups, min_rows=MIN_ROWS)
-    y = _target(values, row_weights, sampled, table, task_for(selector.task, selector.estimator))
+    y = target_of_rows(values, row_weights, sampled, table, task_for(selector.task, selector.estimator))
     y = replace(y, name=target)
     seen = y.at(sampled)
-    _check_classes(y, seen)
+    check_classes(y, seen)
     table, source = selector._repaired(table, source, rng)  # which may leave out columns
     selector._generator = deepcopy(rng)
     streams = Streams(*rng.spawn(4))
@@ -143,7 +149,7 @@ def fit_streamed(
                 fingerprint = _fingerprint(selector, job, target, weights, streams, keep_knockoffs)
                 blocks = open_blocks(Path(work), fingerprint, suffix=".npz", resume=resume, ours=OURS)
             with connect(client, rows) as cluster:
-                how = _How(blocks, cluster, _keep(keep_knockoffs, table, resumed))
+                how = _How(blocks, cluster, place_for_knockoffs(keep_knockoffs, table, resumed))
                 selection = _select(selector, job, plan, seen, streams, how, said)
             if blocks is not None:
                 blocks.remove(*OURS)
@@ -374,73 +380,7 @@ def _fingerprint(
     }
 
 
-# ---- what comes in, and words ------------------------------------------------------------------------------------
-
-
-def _open(path: Any, leave_out: Sequence[str]) -> Rows:
-    """Rows of a file, a folder or a dask DataFrame."""
-    if is_partitioned(path):
-        return open_partitions(path)
-    return open_rows(Path(path), leave_out=leave_out)
-
-
-def _keep(folder: str | Path | None, table: Table, resumed: bool) -> Keep | None:
-    """Folder for the knockoffs, made, and a few rows of the table, by which they are written."""
-    if folder is None:
-        return None
-    if Path(folder).is_file():
-        raise InputError(f"keep_knockoffs={str(folder)!r} is a file: name a folder.")
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    if any(Path(folder).iterdir()) and not resumed:
-        raise InputError(f"keep_knockoffs={str(folder)!r} is not empty: name another folder.")
-    return Keep.of(Path(folder), table)
-
-
-def _features(rows: Rows, target: str, weights: str | None, drop: Sequence[str] | None) -> list[str]:
-    dropped = [drop] if isinstance(drop, str) else list(drop or [])
-    for argument, names in (("target", [target]), ("weights", [weights] if weights else []), ("drop", dropped)):
-        for name in names:
-            if name not in rows.names:
-                raise unknown_option(argument, name, rows.names)
-    if weights == target:
-        raise InputError(f"weights={weights!r} is the target: name another column, or leave the weights out.")
-    kept = [name for name in rows.names if name not in {target, weights, *dropped}]
-    if not kept:
-        raise InputError(f"{rows.label}: no columns are left.")
-    return kept
-
-
-def _columns(rows: Rows, target: str, weights: str | None) -> tuple[NDArray, NDArray | None]:
-    """Target and weights of all rows, as they came."""
-    if weights is None:
-        return rows.column(target), None
-    try:
-        return rows.column(target), np.asarray(rows.column(weights), dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(f"weights {weights!r} holds labels, not numbers: weights are not negative.") from None
-
-
-def _target(
-    values: NDArray, weights: NDArray | None, sampled: NDArray[np.intp], table: Table, task: str | None
-) -> Target:
-    """Target of all rows; what it is is told by the sample."""
-    known = np.flatnonzero([value is not None and value == value for value in values[sampled].tolist()])
-    if not len(known):
-        raise InputError(f"the target is missing in all {len(sampled)} rows of the sample.")
-    told = as_target(values[sampled[known]], table.rows(known), task=task)
-    return extend_target(told, values, weights)
-
-
-def _check_classes(y: Target, seen: Target) -> None:
-    """Refuse a sample without some class: nothing could be learned of it there."""
-    if y.task != "classification" or len(seen) == len(y):
-        return
-    lacking = set(y.values.tolist()) - set(seen.values.tolist())
-    if lacking:
-        raise InputError(
-            f"no row of the sample has the class {name_some(sorted(map(str, lacking)))} of the target: join rare "
-            "classes, leave their rows out, or take a larger sample_rows."
-        )
+# ---- words --------------------------------------------------------------------------------------------------------
 
 
 def _words(n: int, size: int, method: str) -> str:

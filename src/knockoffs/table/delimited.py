@@ -1,8 +1,6 @@
 r"""Delimited text: the one reader and the one writer of csv and tsv files, the same whatever libraries are installed.
 
-Every cell is a text until its whole column is known. A column is then one of integers, floats, booleans or labels,
-whichever holds all of its cells that are not missing. A label that a spreadsheet would run as a formula, or that would
-be read back as something else, is written with an apostrophe before it, which the reader takes away again.
+Every cell is a text until its whole column is known; what it holds then is told in ``delimited_cells``.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ import io
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
@@ -23,18 +21,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, KnockoffWarning, name_some
+from knockoffs.table.delimited_cells import (
+    MISSING,
+    as_kind,
+    join_parts,
+    may_join,
+    parse,
+    read_back,
+    written,
+    written_name,
+)
 
-MISSING = frozenset(["", "NA", "N/A", "NaN", "nan", "NULL", "null"])
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 CELLS_AT_ONCE = 200_000  # texts take ten times the memory of numbers, so few are held at a time
 RECORDS_TRIED = 50  # lines that must agree in their number of cells for a separator to be recognised
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # starts of what a spreadsheet runs, and what it skips before
-INTEGER = re.compile(r"[+-]?[0-9]+")
-NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf(?:inity)?", re.IGNORECASE)
-DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,?[0-9]+(?:[eE][+-]?[0-9]+)?")
-MOST_DIGITS = 18  # of an integer of 64 bits; longer ones are floats
-BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
-KINDS = ("integer", "float", "comma", "boolean", "label")  # each is tried where the one before does not hold all cells
 
 
 def read_delimited(path: Path, expected: str) -> dict[str, NDArray]:
@@ -142,14 +142,14 @@ def read_runs(layout: Layout, names: Sequence[str], start: int, sizes: Iterable[
                 for part, values in zip(parts, parse_cells(layout, places, block), strict=True):
                     part.append(values)
             kinds = (layout.kinds[j] for j in places)
-            yield {name: _join(*one) for name, one in zip(names, zip(parts, kinds, strict=True), strict=True)}
+            yield {name: join_parts(*one) for name, one in zip(names, zip(parts, kinds, strict=True), strict=True)}
 
 
 def parse_cells(layout: Layout, places: Sequence[int], block: Sequence[tuple[int, list[str]]]) -> Iterator[NDArray]:
     """Values of some columns of some records, by the kinds of a layout."""
     for j in places:
         cells = [cells[j] for _, cells in block]
-        yield _as_kind(_parse(cells, layout.kinds[j], layout.separator != ",")[1], layout.kinds[j])
+        yield as_kind(parse(cells, layout.kinds[j], layout.separator != ",")[1], layout.kinds[j])
 
 
 def _look(path: Path, expected: str) -> Layout:
@@ -182,9 +182,9 @@ def print_delimited(columns: dict[str, Any], file: IO[bytes], separator: str) ->
     alone = len(columns) == 1  # where an empty cell would be a blank line
 
     def cells(values: Iterable[Any]) -> Iterator[str]:
-        return (_quoted(_written(value), separator, alone) for value in values)
+        return (_quoted(written(value), separator, alone) for value in values)
 
-    text.write(separator.join(_quoted(_written_name(str(name)), separator, alone) for name in columns) + "\n")
+    text.write(separator.join(_quoted(written_name(str(name)), separator, alone) for name in columns) + "\n")
     for row in zip(*map(cells, columns.values()), strict=True):
         text.write(separator.join(row) + "\n")
     text.flush()
@@ -284,7 +284,7 @@ def _separator(path: Path, encoding: str, expected: str) -> tuple[str, int]:
 
 
 def _names(path: Path, header: list[str]) -> list[str]:
-    names = [_read_back(name) for name in header]
+    names = [read_back(name) for name in header]
     twice = [name for name, count in Counter(names).items() if count > 1]
     if "" in twice:
         places = [j + 1 for j, name in enumerate(names) if name == ""]
@@ -306,135 +306,15 @@ def _read_columns(layout: Layout, *, keep: bool = True) -> list[NDArray] | None:
         while block := list(islice(records, layout.at_once)):
             layout.n_rows += len(block)
             for j, column in enumerate(zip(*(cells for _, cells in block), strict=True)):
-                kind, values = _parse(column, kinds[j], layout.separator != ",")
-                changed |= kind != kinds[j] and not blank[j] and not _may_join(kinds[j], kind)
+                kind, values = parse(column, kinds[j], layout.separator != ",")
+                changed |= kind != kinds[j] and not blank[j] and not may_join(kinds[j], kind)
                 kinds[j] = kind
                 blank[j] = blank[j] and all(cell.strip() in MISSING for cell in column)
                 if keep:
                     parts[j].append(values)
     if changed:
         return None
-    return [_join(part, kind) for part, kind in zip(parts, kinds, strict=True)]
-
-
-def _may_join(before: str, now: str) -> bool:
-    """Whether cells that were read as one kind are the same values of another."""
-    return before == "integer" and now in ("float", "comma")
-
-
-def _join(parts: Sequence[NDArray], kind: str) -> NDArray:
-    if not parts:
-        return np.empty(0)
-    whole = parts[0] if len(parts) == 1 else np.concatenate([_as_kind(part, kind) for part in parts])
-    return _as_kind(whole, kind)
-
-
-def _as_kind(values: NDArray, kind: str) -> NDArray:
-    if kind in ("integer", "float", "comma") and values.dtype == object:  # a block without a cell
-        return np.full(len(values), np.nan)
-    if kind in ("boolean", "label") and values.dtype.kind == "f":
-        return np.full(len(values), None, dtype=object)
-    return values
-
-
-def _parse(cells: Sequence[str], kind: str, commas: bool) -> tuple[str, NDArray]:
-    """Values of some cells of a column, as the kind or the first of the later kinds that holds all of them."""
-    for later in KINDS[KINDS.index(kind) :]:
-        if later == "comma" and not commas:
-            continue
-        values = _PARSERS[later](cells)
-        if values is not None:
-            return later, values
-    raise AssertionError("every cell is a label")
-
-
-def _parse_integers(cells: Sequence[str]) -> NDArray | None:
-    joined = "".join(cells)
-    if not (joined.isdigit() and joined.isascii() and "" not in cells):
-        cells = [cell.strip() for cell in cells]
-        if not all(cell in MISSING or INTEGER.fullmatch(cell) for cell in cells):
-            return None
-    if max(map(len, cells)) > MOST_DIGITS:
-        return None
-    if MISSING.isdisjoint(cells):
-        return np.array(list(map(int, cells)), dtype=np.int64)
-    return np.array([np.nan if cell in MISSING else float(cell) for cell in cells])
-
-
-def _parse_floats(cells: Sequence[str]) -> NDArray | None:
-    joined = "".join(cells)
-    try:
-        if joined.isascii() and "_" not in joined and "n" not in joined.lower():
-            return np.array([float(cell) if cell else np.nan for cell in cells])
-    except ValueError:
-        pass
-    stripped = [cell.strip() for cell in cells]
-    if not all(cell in MISSING or NUMBER.fullmatch(cell) for cell in stripped):
-        return None
-    return np.array([np.nan if cell in MISSING else float(cell) for cell in stripped])
-
-
-def _parse_commas(cells: Sequence[str]) -> NDArray | None:
-    stripped = [cell.strip() for cell in cells]
-    if not all(cell in MISSING or DECIMAL_COMMA.fullmatch(cell) for cell in stripped):
-        return None
-    return np.array([np.nan if cell in MISSING else float(cell.replace(",", ".")) for cell in stripped])
-
-
-def _parse_booleans(cells: Sequence[str]) -> NDArray | None:
-    stripped = [cell.strip() for cell in cells]
-    if not all(cell in MISSING or cell in BOOLEANS for cell in stripped):
-        return None
-    values = [BOOLEANS.get(cell) for cell in stripped]
-    return np.array(values, dtype=object if None in values else bool)
-
-
-def _parse_labels(cells: Sequence[str]) -> NDArray:
-    values = np.empty(len(cells), dtype=object)
-    values[:] = [None if cell.strip() in MISSING else _read_back(cell) for cell in cells]
-    return values
-
-
-_PARSERS: dict[str, Callable[[Sequence[str]], NDArray | None]] = {
-    "integer": _parse_integers,
-    "float": _parse_floats,
-    "comma": _parse_commas,
-    "boolean": _parse_booleans,
-    "label": _parse_labels,
-}
-
-
-# ---- the apostrophe ----------------------------------------------------------------------------------------------
-
-
-def _is_escaped(rest: str) -> bool:
-    return rest.startswith((*FORMULA, "'")) or rest.strip() in MISSING
-
-
-def _read_back(cell: str) -> str:
-    """Label of a cell, without the apostrophe that guards it."""
-    return cell[1:] if cell.startswith("'") and _is_escaped(cell[1:]) else cell
-
-
-def _guarded(label: str) -> str:
-    return f"'{label}" if _is_escaped(label) and not NUMBER.fullmatch(label) else label
-
-
-def _written_name(name: str) -> str:
-    return name if name == "" else _guarded(name)
-
-
-def _written(value: Any) -> str:
-    """Cell that reads back as the value: repr of a float is exact, and what is missing is empty."""
-    if isinstance(value, float):
-        return repr(float(value)) if value == value else ""
-    if isinstance(value, str):
-        return _guarded(value)
-    if isinstance(value, bool | np.bool_):
-        return "true" if value else "false"
-    if value is None or value != value or type(value).__name__ in ("NAType", "NaTType"):
-        return ""
-    return str(value)
+    return [join_parts(part, kind) for part, kind in zip(parts, kinds, strict=True)]
 
 
 def tell(message: str) -> None:

@@ -135,7 +135,7 @@ def plain_numbers(frame: Any) -> Any:
     return nw.to_native(table.with_columns(*changed)) if changed else frame
 
 
-def _without_index(frame: Any, path: Path, asked: Collection[str]) -> Any:
+def _without_index(frame: object, path: Path, asked: Collection[str]) -> Any:
     names = [str(name) for name in column_names(frame)]
     index = index_column((name for name in names if name not in asked), lambda name: take_column(frame, name))
     if index is not None and len(names) > 1:
@@ -201,7 +201,7 @@ def _columns_of(frame: Any) -> dict[str, Any]:
 # ---- writing -----------------------------------------------------------------------------------------------------
 
 
-def write_table_file(frame: Any, path: Path) -> None:
+def write_table_file(frame: object, path: Path) -> None:
     """Write a data frame, a `PlainFrame` or a dictionary of columns, whole or not at all."""
     ending = file_format(path)
     write = _parquet_writer(frame) if ending == ".parquet" else _csv_writer(frame, ending)
@@ -209,7 +209,7 @@ def write_table_file(frame: Any, path: Path) -> None:
         write(file)
 
 
-def _csv_writer(frame: Any, ending: str) -> Callable[[IO[bytes]], None]:
+def _csv_writer(frame: object, ending: str) -> Callable[[IO[bytes]], None]:
     def write(file: IO[bytes]) -> None:
         import gzip
 
@@ -221,7 +221,7 @@ def _csv_writer(frame: Any, ending: str) -> Callable[[IO[bytes]], None]:
     return write
 
 
-def _parquet_writer(frame: Any) -> Callable[[IO[bytes]], None]:
+def _parquet_writer(frame: object) -> Callable[[IO[bytes]], None]:
     check_parquet(".parquet")
     if isinstance(frame, PlainFrame):
         frame = frame.data

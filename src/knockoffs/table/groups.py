@@ -169,7 +169,7 @@ def _groups_in_order(labels: list[object], names: Sequence[str]) -> Groups:
     return number_groups([_plain(label) for label in labels], names)
 
 
-def _plain(label: Any) -> object:
+def _plain(label: object) -> object:
     """Label as a string or an int; None and NaN are none."""
     if label is None or (isinstance(label, float | np.floating) and np.isnan(label)):
         return None

@@ -13,7 +13,7 @@ from knockoffs.table.reading import as_array, column_names, is_frame, keep_colum
 from knockoffs.table.table import Table
 
 
-def without_columns(X: Any, names: Sequence[str] | None) -> Any:
+def without_columns(X: object, names: Sequence[str] | None) -> Any:
     """X without some of its columns, which are not looked at; the others keep their names."""
     if names is None or not len(names):
         return X

@@ -9,7 +9,7 @@ from knockoffs.errors import InputError
 
 GIB = 2**30
 STREAM = ("auto", "always", "never")
-IN_MEMORY = 12  # times the table as floats: what a selection takes at its peak
+IN_MEMORY = 8  # times the table as floats: the frame of a file, its floats, and what a selection takes at its peak
 LEAST = 4  # times the table as floats, which the leanest selection takes beside it
 OF_TEXT = 10  # times a csv file: what it takes as a table of floats and the selection on it
 
@@ -68,7 +68,7 @@ def needed_memory(n_rows: int, n_columns: int) -> float:
     """Bytes that a selection from a table takes at its peak, about.
 
     >>> needed_memory(1_000_000, 50) / GIB
-    4.470348358154297
+    2.9802322387695312
     """
     return float(IN_MEMORY) * 8 * n_rows * n_columns
 

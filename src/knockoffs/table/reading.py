@@ -120,7 +120,7 @@ def _pandas_cells(name: str, series: Any) -> Cells:
     return read_objects(name, series.to_numpy(dtype=object, na_value=None))
 
 
-def zone_of(dtype: Any) -> Any:
+def zone_of(dtype: object) -> Any:
     """Time zone of a dtype of pandas; None if it has none."""
     return getattr(getattr(dtype, "pyarrow_dtype", dtype), "tz", None)
 
@@ -204,7 +204,7 @@ def _neither(name: str, dtype: str) -> Problem:
     )
 
 
-def _read_array(X: Any, argument: str, named: tuple[str, ...] | None = None) -> Raw:
+def _read_array(X: object, argument: str, named: tuple[str, ...] | None = None) -> Raw:
     if isinstance(X, str | bytes | dict) or X is None or np.isscalar(X):
         raise InputError(f"{argument} is {type(X).__name__}: pass an array or a data frame, one row for each sample.")
     values = as_array(X, argument)
@@ -292,19 +292,19 @@ def column_names(names: list[Any], argument: str) -> list[str]:
     return listed
 
 
-def is_frame(X: Any) -> bool:
+def is_frame(X: object) -> bool:
     """Whether it is a data frame of any of the known libraries."""
     # asked of the class: the columns of a lazy frame are work
     return type(X).__module__.split(".")[0] in _FRAMES and hasattr(type(X), "columns")
 
 
-def is_pandas(X: Any) -> bool:
+def is_pandas(X: object) -> bool:
     """Whether it is a frame or a series of pandas."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(X, pandas.DataFrame | pandas.Series)
 
 
-def is_sparse(X: Any) -> bool:
+def is_sparse(X: object) -> bool:
     """Whether it is a sparse matrix or array of SciPy."""
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and sparse.issparse(X)

@@ -102,7 +102,7 @@ class Table:
         """Whether any cell is missing."""
         return bool(np.isnan(self.X.sum())) and bool(np.isnan(self.X).any())
 
-    def with_groups(self, groups: Any) -> Table:
+    def with_groups(self, groups: object) -> Table:
         """Table some of whose columns are one feature; "auto" joins those whose knockoffs would be twins.
 
         >>> read_table([[1, 2, 3], [2, 2, 1], [2, 1, 1]]).with_groups({"pair": ["x0", "x1"]}).feature_names
@@ -230,7 +230,7 @@ class Table:
         return nw.to_native(nw.from_dict(series, backend=backend))
 
 
-def read_table(X: Any, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
+def read_table(X: object, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
     """Read a table as it comes: numbers, labels, booleans, dates, missing cells, and the kind of every column.
 
     Parameters
@@ -298,7 +298,7 @@ def refuse(problems: Sequence[Problem], argument: str, most: int = 10) -> None:
 
 
 def as_table(
-    X: Any,
+    X: object,
     *,
     labels: bool = False,
     levels: Mapping[str, Sequence[Any]] | None = None,

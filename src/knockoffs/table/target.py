@@ -97,7 +97,7 @@ class Target:
 
 
 def as_target(
-    y: Any,
+    y: object,
     table: Table,
     *,
     task: str | None = None,

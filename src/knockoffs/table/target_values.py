@@ -17,7 +17,7 @@ from knockoffs.table.cells import LARGEST, SMALLEST, as_float, merges
 from knockoffs.table.table import Table, is_frame, is_missing, is_pandas, is_sparse
 
 
-def check_source(y: Any, table: Table) -> None:
+def check_source(y: object, table: Table) -> None:
     """Refuse what is no target: nothing, a sparse matrix, another index, a name that a feature has."""
     if y is None:
         raise InputError("y is None: this estimator requires y to be passed, but the target y is None.")
@@ -69,7 +69,7 @@ def ordered_categories(y: Any) -> list[Any] | None:
     return list(categories)
 
 
-def target_values(y: Any) -> NDArray:
+def target_values(y: object) -> NDArray:
     """One value a row, as it came; what a mask covers is None."""
     if isinstance(y, np.ma.MaskedArray) and np.ma.getmaskarray(y).any():
         mask, y = np.ma.getmaskarray(y), np.ma.getdata(y).astype(object)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import name_some
 from knockoffs.sampling.pair import Pair
-from knockoffs.validity.scores import FEW_LEVELS, frequent_levels, pooled_ranks
+from knockoffs.validity.scores import FEW_LEVELS, frequent_levels, more_levels, pooled_ranks
 from knockoffs.validity.signs import Check, critical_value, either, sign_sums, worst_columns
 
 N_WAVES = 5  # cos(pi k rank), k = 1, ..., 5: where a column lies, its spread, its skewness, ...
@@ -44,10 +44,13 @@ def margin_differences(pair: Pair, kinds: tuple[str, ...]) -> tuple[list[NDArray
     columns = []
     for j, kind in enumerate(kinds):
         r, r_tilde = ranks[:, j], ranks_tilde[:, j]
-        levels = frequent_levels(r, r_tilde, FEW_LEVELS + 1)
         D = wave_differences(r, r_tilde)
         if kind != "nominal":
             shared += D
+            if more_levels(r, FEW_LEVELS):
+                columns.append(D)
+                continue
+        levels = frequent_levels(r, r_tilde, FEW_LEVELS + 1)
         if len(levels) == 2:
             D = np.subtract(r == levels[0], r_tilde == levels[0], dtype=float)[:, None]
         elif len(levels) <= FEW_LEVELS or kind == "nominal":

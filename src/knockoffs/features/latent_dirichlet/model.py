@@ -193,7 +193,7 @@ class LatentDirichlet:
 
         return sample_topics_gibbs(counts, self.alpha, self.beta, rng, n_sweeps=n_sweeps)[0]
 
-    def sample_hidden_of_counts(self, X: Any, rng: Generator, **how: Any) -> dict[str, NDArray]:
+    def sample_hidden_of_counts(self, X: object, rng: Generator, **how: Any) -> dict[str, NDArray]:
         """Theta and the rate given the counts. Given the length of a document, the two are independent."""
         counts = check_counts(X, self.beta.shape[1])
         length = np.asarray(counts.sum(axis=1)).ravel()
