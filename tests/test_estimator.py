@@ -605,6 +605,16 @@ def test_groups_by_name_are_selected_together():
     np.testing.assert_array_equal(quick(groups=column_to_group).fit(frame, y).W_, selector.W_)
 
 
+def test_groups_are_tested_as_a_whole_where_it_is_asked_for():
+    X, y = regression_data()
+    groups = {"first": ["gene 0", "gene 1"], "last": ["gene 13", "gene 14"]}
+    options = {"feature_model": "auto", "method": "conditional_test", "groups": groups}
+    selector = quick(**options).fit(as_frame(X), y)
+    names, support = selector.selection_.feature_names, selector.get_support()
+    assert selector.p_values_.shape == (13,) and {"first", "last", "gene 5"} <= set(names)
+    assert support[0] == support[1] == selector.selection_.selected[names.index("first")]
+
+
 def test_near_copies_are_joined_by_auto_and_said():
     X, y = regression_data()
     X = np.column_stack([X, X[:, 0] + 0.01 * np.random.default_rng(1).standard_normal(len(X))])
