@@ -6,7 +6,7 @@
 KnockoffGWAS takes a haplotype for a mosaic of ten others of the same data, with jumps by the genetic map (rate 1 a
 centimorgan) and an allele changed once in a thousand. That law is written anew here, and simpler: twenty haplotypes
 that are alike share the ten that are nearest to their mean. Each draw is scored for the trait of the toy and for three
-traits that are drawn from 40 SNPs at random and explain 72 % of their variance, by a cross-validated lasso at level 0.1.
+traits that are drawn from 40 SNPs at random and explain 72 % of their variance, by a cross-validated lasso, level 0.1.
 
 laws: exact (the chain copied over the boundaries of groups), kept (the hidden chain stays), kept5 (five knockoffs of
 each, the chain stays), copying.
