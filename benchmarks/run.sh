@@ -26,6 +26,6 @@ done
 "$python" -m benchmarks.arena.page
 "$python" benchmarks/tree_paths.py --peer .benchmarks/knockpy/bin/python
 "$python" benchmarks/neural_paths.py --device cpu --peer .benchmarks/knockpy/bin/python
-if benchmarks/setup_snpknock.sh; then # SNPknock is built from source, against Debian's libarmadillo-dev
+if benchmarks/setup_snpknock.sh; then # built from source, with the headers of Debian's libarmadillo-dev
     "$python" benchmarks/hmm.py
 fi

@@ -128,11 +128,9 @@ def quality_section(rows: list[Row], level: float = 0.1) -> str:
     body = [[name, *(cell(name, method) for method in methods)] for name in designs]
     runs = {m: sorted({lines[d, m]["runs"] for d in designs if (d, m) in lines}) for m in methods}
     counted = ", ".join(f"{NAMES.get(m, m)} {_span(count)}" for m, count in runs.items())
-    seconds = ", ".join(f"{NAMES.get(m, m)} {_median(lines, m):.2g}" for m in methods)
     faults = sum(line["errors"] for line in lines.values())
     text = QUALITY.format(level=level) + "\n" + table(["design", *(NAMES.get(m, m) for m in methods)], body)
-    text += f"\nTables for each design: {counted}. Median CPU seconds over designs: {seconds}."
-    text += f" Calls that failed: {faults}.\n"
+    text += f"\nTables for each design: {counted}. Calls that failed: {faults}.\n"
     return text + "\n" + behind_in_power(lines, designs, methods)
 
 
@@ -167,14 +165,12 @@ def _span(counts: list[int]) -> str:
     return f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
 
 
-def _median(lines: dict[tuple[str, str], Row], method: str) -> float:
-    seconds = sorted(line["seconds"] for (_, name), line in lines.items() if name == method)
-    return float(seconds[len(seconds) // 2])
-
-
 def write(page: Path = PAGE) -> None:
-    """Write the page from what there is."""
+    """Write the page from what there is; a note on the run, if one was written, comes first."""
     parts = [INTRO]
+    note = max(RESULTS.glob("arena-*-note.md"), default=None)
+    if note is not None:
+        parts.append(note.read_text())
     sections = (
         ("quality", quality_of),
         ("speed", speed_of),

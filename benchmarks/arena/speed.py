@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -299,6 +299,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=60.0, help="of wall clock; what is left is left out")
     parser.add_argument("--peers", type=Path, default=None)
+    parser.add_argument("--without", default="", help="contenders to leave out, for instance boruta,hidimstat")
     given = parser.parse_args()
     deadline = time.time() + 60 * given.minutes
     given.out.parent.mkdir(parents=True, exist_ok=True)
@@ -311,6 +312,8 @@ def main() -> None:
             for contest in PARTS[part](Path(folder), np.random.default_rng(DATA_SEED)):
                 if time.time() > deadline:
                     return
+                entries = tuple(one for one in contest.entries if one.who not in given.without.split(","))
+                contest = replace(contest, entries=entries)
                 for line in hold(contest, Path(folder), rounds=given.rounds, peers=given.peers):
                     writer.writerow({"date": today, "part": part, **line})
                     file.flush()
