@@ -26,7 +26,7 @@ from scipy.ndimage import gaussian_filter  # noqa: E402
 
 from knockoffs import KnockoffSelector  # noqa: E402
 from knockoffs.filter.several import filter_several  # noqa: E402
-from knockoffs.table.groups import auto_groups  # noqa: E402
+from knockoffs.table.auto_groups import auto_groups  # noqa: E402
 
 
 def rows(selector, m, signals, label):
