@@ -73,7 +73,7 @@ def main() -> None:
     expected = select(given.folder, None, given.sample_rows)
     n_batches = -(-given.files * 1_000_000 // (2**22 // 50))
     for n_workers in given.workers:
-        cluster = LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None)
+        cluster = LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0")
         with cluster, Client(cluster) as client:
             log(f"{n_workers} workers: processes {sorted(client.run(os.getpid).values())}")
             if n_workers == given.workers[-1]:

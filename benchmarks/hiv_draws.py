@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import warnings
 from pathlib import Path
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
@@ -37,6 +38,7 @@ def drug_rows(drug: str, n_draws: int, folder: Path) -> list[dict[str, object]]:
     source = knockoff_source("gaussian")
     rng = np.random.default_rng([len(data.y), n_draws])
     W = []
+    warnings.filterwarnings("ignore", "the Gaussian rests on")  # said of every drug: few rows for so many columns
     for stream in rng.spawn(n_draws):
         statistic = ModelScore(LassoPathCV(random_state=int(stream.integers(2**31))), coefficient_magnitude)
         W.append(select_features(data.X, data.y, knockoffs=source, statistic=statistic, rng=stream).W)

@@ -60,7 +60,9 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_the_backend_of_the_user_is_used_and_the_answer_is_the_same(call, elsewhere):
+def test_the_backend_of_the_user_is_used_and_the_answer_is_the_same(call, elsewhere, request):
+    if call not in ("draws", "chains") and "OneByOne" in request.node.name:
+        pytest.skip("the same as the draws")
     X, y = table(d=6 if call in ("candidates", "tests") else 21)
     options = {"fdr": 0.5, "random_state": 0, "verdict": False, "method": "knockoffs", **CALLS[call]}
     here = KnockoffSelector(**options).fit(X, y)
