@@ -18,7 +18,7 @@ from knockoffs.features.em import search_mixture
 from knockoffs.features.em_steps import Mixture
 from knockoffs.features.gaussian import compact, gaussian_law
 from knockoffs.features.gaussian_mixture import MixtureFeatures
-from knockoffs.features.latent.cells import Cells
+from knockoffs.features.latent.cells import FREE, Cells
 from knockoffs.features.latent.chain import classes, draw_latent
 from knockoffs.features.latent.cuts import Cuts, cuts_of
 from knockoffs.features.latent.kinds import check_cells, check_kinds, fit_margins
@@ -45,6 +45,7 @@ from knockoffs.sampling.swap import check_features
 
 N_AGAIN = 20  # sweeps after which a chain with a new beginning must have found the classes,
 FOUND_AGAIN = 0.05  # up to this total variation, beside that of chance
+MOSTLY = 0.5  # share of cells that are intervals, above which classes were found in what one class had drawn
 MOST_ROWS = 10_000  # of stochastic EM, or 40 for each coordinate: the error of a correlation is then 0.01
 
 
@@ -88,8 +89,9 @@ def fit_latent(
     -----
     At most ``MOST_ROWS`` rows, or 40 for each coordinate if that is more, drawn at random, take part in the search for
     classes and, where L is not known in every cell, in stochastic EM. Margins are learned from all rows, and so are the
-    moments of the classes where L is known. Where it is not, classes that were not asked for must prove themselves: a
-    draw from the cells finds them again, and knockoffs with them are as like their columns as those without.
+    moments of the classes where L is known. Where it is not, classes must prove themselves: a draw from the cells
+    finds them again, and, where most cells are intervals, knockoffs with them are as like their columns as those
+    without.
     """
     X = np.asarray(X, dtype=float)
     check_cells(X)
@@ -128,7 +130,7 @@ def fit_latent(
                 left_out = "a draw from the cells does not find them again"
             else:
                 model = model_of(several.fit, several.cuts.in_margins(margins, frame.layout.column_of))
-                if not cells.all_points and 1 in tried:
+                if (cells.status > FREE).mean() > MOSTLY and 1 in tried:
                     one = model_of(fit, margins)
                     if seems_worse(model, one, X, rng=again_stream, n_jobs=n_jobs):
                         model, left_out = one, "knockoffs with them are less like their columns than without"
