@@ -217,8 +217,8 @@ def test_two_runs_at_once_one_is_cancelled_and_one_is_killed(page, app, tmp_path
         "document.querySelector('.run.running .fine').textContent.match(/about (?:(\\d+) min )?(\\d+) s left in all/)"
     )
     seconds = f"(found => 60 * Number(found[1] || 0) + Number(found[2]))({rest})"
-    first = page.run(seconds)
-    page.until(f"{seconds} < {first}", 60)  # what is left in all shrinks
+    falls = f"(now => now < (window.most = Math.max(window.most || 0, now)))({seconds})"
+    page.until(falls, 120)  # what is left in all shrinks, if it rises before on a busy machine too
     bars = page.run("[...document.querySelectorAll('.run.running progress')].map(e => e.position)")
     assert all(0 < bar < 1 for bar in bars)
     workers = children(app.process.pid)
