@@ -198,7 +198,8 @@ def _several(
     while found.n_components > 1:
         shares = found.posterior(one.L)
         shrunk = _shrinkage(cells, shares)
-        fit, moved = _fit_several(cells, frame, one, shares, shrunk, cuts, rng, n_jobs)
+        fit = _fit_several(cells, frame, one, shares, shrunk, rng, n_jobs)
+        moved = cuts.under(fit.weights, fit.means, fit.covariances)  # once: with cuts that move EM predicts worse
         if cells.all_points or _found_again(cuts.move(cells, moved), frame, fit, rng, n_jobs):
             return Several(fit, shrunk, moved)
         found = search_mixture(one.L, [found.n_components // 2], criterion="aic", rng=rng, n_jobs=n_jobs)[0]
@@ -214,16 +215,9 @@ def _found_again(cells: Cells, frame: Frame, fit: Fit, rng: Generator, n_jobs: i
 
 
 def _fit_several(
-    cells: Cells,
-    frame: Frame,
-    one: Fit,
-    shares: NDArray,
-    shrunk: Shrinkage,
-    cuts: Cuts,
-    rng: Generator,
-    n_jobs: int | None,
-) -> tuple[Fit, Cuts]:
-    """Moments of the rows where L is known, stochastic EM from them where it is not, and cuts of the steps."""
+    cells: Cells, frame: Frame, one: Fit, shares: NDArray, shrunk: Shrinkage, rng: Generator, n_jobs: int | None
+) -> Fit:
+    """Moments of the rows where L is known, stochastic EM from them where it is not."""
     rows = shares.sum(axis=0)
     common = softening(cells.start, frame, shrunk.common)
     own = [softening(cells.start, frame, a) for a in shrunk.own]
@@ -233,8 +227,8 @@ def _fit_several(
     covariances = np.stack([separate(S, frame.within)[0] for S in pool(rows, raw, common, own)])
     start = Fit(rows / rows.sum(), means, covariances, one.K.copy(), one.L.copy())
     if cells.all_points:
-        return start, cuts
-    return fit_classes(cells, frame, start, common=common, own=own, cuts=cuts, rng=rng, n_jobs=n_jobs)
+        return start
+    return fit_classes(cells, frame, start, common=common, own=own, rng=rng, n_jobs=n_jobs)
 
 
 def _warn_few(shrunk: Shrinkage, n: int, D: int) -> None:

@@ -12,7 +12,6 @@ from scipy.linalg.lapack import dpotrf
 
 from knockoffs.features.latent.cells import FREE, INTERVAL, Cells
 from knockoffs.features.latent.chain import Layout, classes, has_jumps, jump, lay_out, start_latent, sweep
-from knockoffs.features.latent.cuts import Cuts
 from knockoffs.features.latent.margins import Margin, Steps
 from knockoffs.features.latent.nominal import Nominal
 from knockoffs.features.latent.pooling import pool
@@ -191,14 +190,10 @@ def fit_classes(
     *,
     common: NDArray,
     own: Sequence[NDArray],
-    cuts: Cuts,
     rng: Generator,
     n_jobs: int | None = None,
-) -> tuple[Fit, Cuts]:
-    """Several classes, from parameters and a draw of L to start with, and the cuts that then fit the columns' shares.
-
-    ``common`` and ``own`` are those of ``pool``; the cells end at ``cuts``.
-    """
+) -> Fit:
+    """Several classes, from parameters and a draw of L to start with; ``common`` and ``own`` are those of ``pool``."""
     L, K = start.L, start.K
     n, D = L.shape
     l = len(start.weights)  # noqa: E741
@@ -222,7 +217,4 @@ def fit_classes(
         spread = second / counts[:, None, None] - means[:, :, None] * means[:, None, :]
         mixed = (counts[:, None, None] * spread + PSEUDO_ROWS * pooled) / (counts + PSEUDO_ROWS)[:, None, None]
         covariances = np.stack([separate(S, frame.within)[0] for S in pool(counts, mixed, common, own)])
-        moved = cuts.under(weights, means, covariances)
-        cells, cuts = cuts.move(cells, moved), moved
-        np.clip(L, np.where(cells.status == INTERVAL, cells.low, -np.inf), cells.high, out=L)
-    return Fit(weights, means, covariances, K, L), cuts
+    return Fit(weights, means, covariances, K, L)
