@@ -16,7 +16,7 @@ from knockoffs.validity.margins import check_margins
 from knockoffs.validity.moments import check_moments
 
 MOST_ROWS = 2_000
-CLEARLY = 1e-3  # p-value of knockoffs that are clearly not exchangeable
+CLEARLY = 1e-6  # p-value of knockoffs that are clearly not exchangeable
 MUCH = 4.0  # times as far from exchangeable, which classes must spare to be kept all the same
 
 
