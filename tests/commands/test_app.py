@@ -16,6 +16,7 @@ import pytest
 import knockoffs
 from knockoffs.commands import app as cli
 from knockoffs.commands.calls import parse_pairs
+from knockoffs.commands.others import about_lipids
 from knockoffs.record.reading import read_selection
 from knockoffs.table.files import read_table_file, take_column
 
@@ -362,6 +363,14 @@ def test_demo_takes_the_diabetes_data_as_they_are(capsys, tmp_path):
     names = [feature["name"] for feature in read_selection(tmp_path / "selection.json").features]
     assert sorted(names)[:4] == ["age", "bmi", "bp", "cholesterol"]
     assert len(names) == 10
+
+
+def test_the_demo_explains_what_it_selected():
+    assert about_lipids(["sex", "bmi"]).endswith(
+        "P^X has found that; a linear regression is sure of the triglycerides."
+    )
+    assert "Here ldl is one of the false discoveries" in about_lipids(["bmi", "ldl"])
+    assert "Here 'ldl', 'hdl' are some of the false" in about_lipids(["ldl", "hdl"])
 
 
 # ---- bad calls and bad data ---------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from knockoffs.commands.calls import bad_call, check_call, check_feature_model, 
 from knockoffs.commands.declare import with_options
 from knockoffs.commands.output import put, say, show, spoken_warnings
 from knockoffs.commands.program import Force, Jobs, OutFolder, Parameters, TableFile, app
+from knockoffs.errors import name_some
 from knockoffs.progress import stage
 
 
@@ -262,9 +263,22 @@ def demo(
     record = run_on_frame(frame, parameters, origin, jobs)
     save(record, out)
     show(record)
-    put(
-        "\nThe target is the progression of diabetes one year on. Why no cholesterol? LDL was computed from "
-        "cholesterol, HDL and triglycerides, so given three of these four columns the last is known, and none can "
-        "matter given the others. P^X has found that; a linear regression is sure of the triglycerides. "
-        "Your own table: knockoffs select TABLE --target COLUMN"
+    chosen = [str(feature["name"]) for feature in record.features if feature["selected"]]
+    put(f"\n{about_lipids(chosen)} Your own table: knockoffs select TABLE --target COLUMN")
+
+
+def about_lipids(chosen: list[str]) -> str:
+    """Tell which columns of the diabetes data cannot matter given the others, and whether one was selected even so.
+
+    >>> about_lipids(["bmi", "ldl"]).split(". ")[-1]
+    'Here ldl is one of the false discoveries that a level allows: another --seed draws anew.'
+    """
+    told = (
+        "The target is the progression of diabetes one year on. LDL was computed from cholesterol, HDL and "
+        "triglycerides, so given three of these four columns the last is known, and none can matter given the others."
     )
+    false = [name for name in chosen if name in ("cholesterol", "ldl", "hdl", "log triglycerides")]
+    if not false:
+        return f"{told} P^X has found that; a linear regression is sure of the triglycerides."
+    are = f"{false[0]} is one" if len(false) == 1 else f"{name_some(false)} are some"
+    return f"{told} Here {are} of the false discoveries that a level allows: another --seed draws anew."
