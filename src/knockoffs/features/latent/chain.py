@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -93,18 +93,15 @@ def sweep(
     The random numbers of a row do not depend on n_jobs.
     """
     key = rng.integers(2**64, size=2, dtype=np.uint64)
-    n, parts = len(L), max(effective_n_jobs(n_jobs), 1)
-    step = max(-(-n // (4 * parts)), 64) if parts > 1 else max(n, 1)
 
-    def work(start: int) -> None:
-        rows = slice(start, start + step)
+    def work(rows: slice) -> None:
         some = cells.rows(rows)
         sweep_rows(
             L[rows], K[rows], some.status, some.low, some.high, layout.offset, layout.first, layout.last,
-            law.log_weights, law.means, law.precisions, law.whiteners, law.half_log_det, key, start, n_sweeps,
+            law.log_weights, law.means, law.precisions, law.whiteners, law.half_log_det, key, rows.start, n_sweeps,
         )  # fmt: skip
 
-    in_place((delayed(work)(start) for start in range(0, n, step)), n_jobs)
+    _in_blocks(work, len(L), n_jobs)
 
 
 def jump(
@@ -125,17 +122,21 @@ def jump(
     F = np.linalg.cholesky(covariances[:, order][:, :, order])
     means, offset = np.ascontiguousarray(law.means[:, order]), layout.offset[order]
     key = rng.integers(2**64, size=2, dtype=np.uint64)
-    n, parts = len(L), max(effective_n_jobs(n_jobs), 1)
-    step = max(-(-n // (4 * parts)), 64) if parts > 1 else max(n, 1)
 
-    def work(begin: int) -> None:
-        rows = slice(begin, begin + step)
+    def work(rows: slice) -> None:
         some = (np.ascontiguousarray(part[:, order]) for part in cells.rows(rows))
         moved, classes_of = np.ascontiguousarray(L[rows][:, order]), K[rows]
-        jump_rows(moved, classes_of, *some, offset, first, law.log_weights, means, F, key, begin, n_draws)
+        jump_rows(moved, classes_of, *some, offset, first, law.log_weights, means, F, key, rows.start, n_draws)
         L[rows, order] = moved
 
-    in_place((delayed(work)(begin) for begin in range(0, n, step)), n_jobs)
+    _in_blocks(work, len(L), n_jobs)
+
+
+def _in_blocks(work: Callable[[slice], None], n: int, n_jobs: int | None) -> None:
+    """Work on blocks of rows in threads, a few for each."""
+    parts = max(effective_n_jobs(n_jobs), 1)
+    step = max(-(-n // (4 * parts)), 64) if parts > 1 else max(n, 1)
+    in_place((delayed(work)(slice(start, start + step)) for start in range(0, n, step)), n_jobs)
 
 
 def points_first(cells: Cells, layout: Layout) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
