@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
@@ -32,11 +32,15 @@ from knockoffs.experiments.runner import Arrays, Context, Row, fingerprint, mean
 from knockoffs.experiments.runner import Table as Rows
 from knockoffs.features.source import Given, Settled, knockoff_source
 from knockoffs.filter import knockoff_filter
+from knockoffs.machine.jobs import Task
 from knockoffs.procedure import select_by_tests
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.columns import Column
 from knockoffs.table.table import Table, read_table
 from knockoffs.table.target import as_target
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TARGETS = (0.2, 0.1)
 FEW_COLUMNS = 30  # below which every column is also tested by itself
@@ -325,7 +329,7 @@ def draw_all(
     def left() -> float:
         return started + 60 * config.minutes - time.monotonic()
 
-    def works() -> Iterator[Any]:
+    def works() -> Iterator[Task[tuple[str, Work, Arrays]]]:
         for place, name in enumerate(cheap):
             share[name] = max(left(), 0.0) * jobs_at_once / (len(cheap) - place)
             todo = missing_work(known[name], config)
@@ -417,7 +421,7 @@ INTRO = (
 )
 
 
-def plot(table: Rows) -> Any:
+def plot(table: Rows) -> Figure:
     """FDR at one level, a point for each method on each table."""
     return plot_fdr(table)
 
