@@ -17,7 +17,7 @@ from knockoffs.importance.rows import draw_folds
 from knockoffs.importance.statistic import ModelScore, Scored, fit_on, weighted_rows
 from knockoffs.machine.jobs import at_once
 from knockoffs.progress import track
-from knockoffs.response.fresh import check_takes_weights, predicts_classes
+from knockoffs.response.fresh import Estimator, check_takes_weights, predicts_classes
 from knockoffs.sampling.copies import Beside, Copies
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
@@ -191,7 +191,7 @@ def _in_deviations(y: NDArray, loss: str) -> NDArray:
 
 
 def _held_out_losses(
-    estimator: object, loss: str, pair: Pair | Copies, target: Target, held: NDArray[np.bool_], rng: Generator
+    estimator: Estimator, loss: str, pair: Pair | Copies, target: Target, held: NDArray[np.bool_], rng: Generator
 ) -> NDArray:
     """Losses of the held-out rows, shape (n_held,), of a model fitted on the others; infinite where it has none."""
     model = fit_on(estimator, pair, target, np.flatnonzero(~held), rng)
