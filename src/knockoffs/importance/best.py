@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from joblib import delayed
@@ -126,7 +125,7 @@ def choose_best(
     fold_of = draw_folds(len(pair), n_folds, rng, labels=labels)
     n_held = min(n_folds, -(-ROWS * n_folds // len(pair)))
     views = [(c, pair if c.transform is None else c.transform(pair)) for c in best.candidates]
-    able: list[tuple[ModelScore, Any]] = [
+    able: list[tuple[ModelScore, Beside]] = [
         (c, seen)
         for c, seen in views
         if c.transform is None or seen is not pair  # else another sees the same
