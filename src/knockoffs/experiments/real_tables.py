@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
@@ -38,9 +37,6 @@ from knockoffs.sampling.pair import Pair
 from knockoffs.table.columns import Column
 from knockoffs.table.table import Table, read_table
 from knockoffs.table.target import as_target
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TARGETS = (0.2, 0.1)
 FEW_COLUMNS = 30  # below which every column is also tested by itself
@@ -421,9 +417,7 @@ INTRO = (
 )
 
 
-def plot(table: Rows) -> Figure:
-    """FDR at one level, a point for each method on each table."""
-    return plot_fdr(table)
+plot = plot_fdr  # FDR at one level, a point for each method on each table
 
 
 def write_page(table: Rows, page: Path) -> None:
