@@ -26,7 +26,11 @@ def open_table(path: str | os.PathLike[str] | dd.DataFrame | Rows, leave_out: Se
     """Rows of a file, a folder or a dask DataFrame; or such as have been opened."""
     if isinstance(path, str | os.PathLike):
         return open_rows(Path(path), leave_out=leave_out)
-    return open_partitions(path) if is_partitioned(path) else path
+    if is_partitioned(path):
+        return open_partitions(path)
+    if not hasattr(path, "frames"):
+        raise InputError(f"path is {type(path).__name__}: name a file or a folder, or pass a dask DataFrame.")
+    return path
 
 
 def place_for_knockoffs(folder: str | Path | None, table: Table, resumed: bool) -> Keep | None:
