@@ -16,7 +16,6 @@ from dataclasses import asdict, dataclass, is_dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from types import BuiltinFunctionType, FunctionType
 from typing import IO, TYPE_CHECKING, Any, TextIO
 
 import numpy as np
@@ -108,8 +107,9 @@ def _plain(value: object) -> Json:
         return str(value)  # json has no infinity
     if isinstance(value, partial):
         return [_plain(value.func), _plain(value.args), _plain(value.keywords)]
-    if isinstance(value, type | FunctionType | BuiltinFunctionType | np.ufunc):
-        return value.__name__
+    name = getattr(value, "__name__", None)
+    if isinstance(name, str):  # of a function or a class
+        return name
     assert value is None or isinstance(value, str | int | float)
     return value
 
