@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, TypedDict
 
 from knockoffs.errors import InputError
+from knockoffs.table.types import Json, Kinds
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Option:
     """
 
     name: str
-    default: Any
+    default: bool | int | float | str | None
     help: str
     kind: type = str
     flag: str | None = None
@@ -297,11 +298,57 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("verbose", False, "Show progress, as the commands always do.", bool, where=("selector",)),
 )
+
+
+class Parameters(TypedDict, total=False):
+    """Options of a command by name, as they are handed on and recorded: for type checkers; tested equal to the list."""
+
+    target: str
+    drop: list[str]
+    dependent: str
+    kinds: Kinds
+    weights: str | None
+    task: str | None
+    fdr: float | None
+    method: str
+    n_draws: int
+    n_knockoffs: int
+    level: str
+    offset: int
+    verdict: bool
+    repair: bool
+    feature_model: str | None
+    feature_model_options: dict[str, Json] | None
+    groups: str | None
+    knockoffs: str | None
+    scores: str
+    names: str | None
+    correlation: str | None
+    n: float | None
+    shrink: float
+    penalty: float | None
+    estimator: str | None
+    importance: str | None
+    loss: str | None
+    rows: str | None
+    n_folds: int
+    n_fits: int
+    rule: str
+    stream: str
+    sample_rows: int | None
+    scheduler: str | None
+    keep_knockoffs: str | None
+    seed: int
+    report: str | None
+    report_paths: bool
+    jobs: int | None
+
+
 NAMES_ONLY = ("rows", "task", "method", "level")  # no object stands for these
 NOT_RECORDED = ("report", "report_paths", "jobs", "scheduler", "keep_knockoffs")  # the answer does not depend on them
 
 
-def check_arguments(given: Mapping[str, Any]) -> None:
+def check_arguments(given: Mapping[str, object]) -> None:
     """Refuse arguments of the selector that are of another type, before any work.
 
     Objects may stand for names where the selector takes them (a model, a score, a rule), so those are not looked at.
@@ -334,7 +381,7 @@ def options_of(face: str) -> dict[str, Option]:
     return {option.name: option for option in OPTIONS if face in option.where}
 
 
-def selector_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def selector_arguments(parameters: Mapping[str, object]) -> dict[str, Any]:
     """Arguments of the selector from recorded parameters; those of the data are left out."""
     return {
         option.parameter or name: parameters[name]

@@ -10,8 +10,9 @@ import typer
 from knockoffs.commands.calls import bad_call, check_call, check_feature_model, prepare_jobs
 from knockoffs.commands.declare import with_options
 from knockoffs.commands.output import put, show
-from knockoffs.commands.program import Force, Jobs, OutFolder, Parameters, TableFile, app
+from knockoffs.commands.program import Force, Jobs, OutFolder, TableFile, app
 from knockoffs.errors import printable
+from knockoffs.options import Parameters
 
 
 @app.command()
@@ -46,18 +47,22 @@ def test(table: TableFile, parameters: Parameters, out: OutFolder = None, force:
 
 def run_select(table: Path, parameters: Parameters, out: Path | None, force: bool) -> None:
     """Select, save and show."""
-    jobs, report, paths = (parameters.pop(name) for name in ("jobs", "report", "report_paths"))
-    scheduler, keep = (parameters.pop(name) for name in ("scheduler", "keep_knockoffs"))
+    jobs, report, paths = parameters.pop("jobs"), parameters.pop("report"), parameters.pop("report_paths")
+    scheduler, keep = parameters.pop("scheduler"), parameters.pop("keep_knockoffs")
     if parameters["knockoffs"] is not None:
         if parameters["feature_model"] != "auto" or parameters["feature_model_options"]:
             raise bad_call("--knockoffs are used as they are: leave out --feature-model and its options.")
         parameters["feature_model"] = None
     check_call(parameters)
-    from knockoffs.commands.work import check_out, check_report, run_selection, save
+    from knockoffs.commands.work import Batches, check_out, check_report, run_selection, save
 
     check_out(out, table, parameters, force)
     place = check_report(report, table, parameters, force, out)
-    batches = {"client": scheduler, "keep_knockoffs": keep}
+    batches: Batches = {}
+    if scheduler is not None:
+        batches["client"] = scheduler
+    if keep is not None:
+        batches["keep_knockoffs"] = keep
     record = run_selection(table, parameters, jobs, out=out, report=place, paths=paths, batches=batches)
     save(record, out)
     show(record)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from joblib import delayed
@@ -17,7 +16,7 @@ from knockoffs.importance.rows import draw_folds
 from knockoffs.importance.statistic import ModelScore, Scored, fit_on, weighted_rows
 from knockoffs.machine.jobs import at_once
 from knockoffs.progress import track
-from knockoffs.response.fresh import check_takes_weights, predicts_classes
+from knockoffs.response.fresh import Estimator, check_takes_weights, predicts_classes
 from knockoffs.sampling.copies import Beside, Copies
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
@@ -126,7 +125,7 @@ def choose_best(
     fold_of = draw_folds(len(pair), n_folds, rng, labels=labels)
     n_held = min(n_folds, -(-ROWS * n_folds // len(pair)))
     views = [(c, pair if c.transform is None else c.transform(pair)) for c in best.candidates]
-    able: list[tuple[ModelScore, Any]] = [
+    able: list[tuple[ModelScore, Beside]] = [
         (c, seen)
         for c, seen in views
         if c.transform is None or seen is not pair  # else another sees the same
@@ -191,7 +190,7 @@ def _in_deviations(y: NDArray, loss: str) -> NDArray:
 
 
 def _held_out_losses(
-    estimator: object, loss: str, pair: Pair | Copies, target: Target, held: NDArray[np.bool_], rng: Generator
+    estimator: Estimator, loss: str, pair: Pair | Copies, target: Target, held: NDArray[np.bool_], rng: Generator
 ) -> NDArray:
     """Losses of the held-out rows, shape (n_held,), of a model fitted on the others; infinite where it has none."""
     model = fit_on(estimator, pair, target, np.flatnonzero(~held), rng)
