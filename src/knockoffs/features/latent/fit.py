@@ -21,7 +21,7 @@ from knockoffs.features.gaussian_mixture import MixtureFeatures
 from knockoffs.features.latent.cells import FREE, Cells
 from knockoffs.features.latent.chain import classes, draw_latent
 from knockoffs.features.latent.cuts import Cuts, cuts_of
-from knockoffs.features.latent.kinds import check_cells, check_kinds, fit_margins
+from knockoffs.features.latent.kinds import check_cells, check_kinds, fit_both
 from knockoffs.features.latent.likeness import seems_worse
 from knockoffs.features.latent.margins import Margin, read_cells
 from knockoffs.features.latent.model import LatentFeatures
@@ -99,8 +99,9 @@ def fit_latent(
     words = check_kinds(X, kinds)
     called = [str(name) for name in names] if names is not None else [str(j) for j in range(X.shape[1])]
     transform_stream, row_stream, search_stream, em_stream, again_stream = rng.spawn(5)
-    affine, held_out = choose_transform(X, words, rng=transform_stream, n_jobs=n_jobs)
-    margins = fit_margins(X, words, affine=affine)
+    scored, in_units = fit_both(X, words)
+    affine, held_out = choose_transform(X, in_units, rng=transform_stream, n_jobs=n_jobs)
+    margins = in_units if affine else scored
     frame = frame_of(margins)
     D = len(frame.unit)
     if not D:
@@ -244,7 +245,8 @@ def _warn_few(shrunk: Shrinkage, n: int, D: int) -> None:
 def _warn_near(fit: Fit, cells: Cells, frame: Frame, names: Sequence[str]) -> None:
     """Warn of columns that (nearly) determine one another: their latent correlations were held below one."""
     sd = np.maximum(cells.start.std(axis=0), 1e-12)
-    alike = np.abs((cells.start - cells.start.mean(axis=0)).T @ (cells.start - cells.start.mean(axis=0)))
+    centred = cells.start - cells.start.mean(axis=0)
+    alike = np.abs(centred.T @ centred)
     alike = np.where(frame.within, 0.0, alike / len(cells.start) / np.outer(sd, sd))
     near = set(frame.layout.column_of[(alike > ALIKE).any(axis=0)].tolist())
     for S in fit.covariances:

@@ -110,6 +110,8 @@ def shrink_mixture(Z: NDArray, mixture: Mixture) -> Mixture:
             for mean, share in zip(means, shares.T, strict=True)
         ]
     )
-    S = pool(rows, covariances, 1 - found.common, [1 - a for a in found.own])
+    # a single class has nothing of its own beside what is common
+    left = [1 - a for a in found.own] if mixture.n_components > 1 else [0.0]
+    S = pool(rows, covariances, 1 - found.common, left)
     floor = RIDGE * np.einsum("kii->ki", S)[:, :, None] * np.eye(Z.shape[1])
     return Mixture(rows / rows.sum(), means, S + floor)
