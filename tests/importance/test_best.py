@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.naive_bayes import GaussianNB
 
@@ -47,6 +47,10 @@ def candidate(name, estimator, n_folds=5):
 
 def pair_of(X, X_tilde):
     return Pair(X, X_tilde, np.arange(X.shape[1]))
+
+
+def linear(name):
+    return ModelScore(LinearRegression(), swap_score, {"loss": "squared_error"}, "cross_fitted", name=name)
 
 
 CLASSIFIERS = BestOf((candidate("logistic", LogisticRegression()), candidate("bayes", GaussianNB())), "log_loss")
@@ -129,6 +133,23 @@ def test_of_many_cells_candidates_are_compared_on_some_rows_and_all_of_a_rare_cl
     some = best_of._some_rows(n, 600, y, np.random.default_rng(0))
     assert set(range(4)) <= set(some.tolist()) and len(some) <= 604
     assert best_of._some_rows(600, 600, y[:600], np.random.default_rng(0)) is None
+
+
+def test_where_some_rows_show_nothing_all_are_asked(monkeypatch):
+    X, X_tilde, rng = tables(n=2000, d=1)
+    noise = rng.standard_normal(2000)
+    best, seen, compare = BestOf((linear("lasso"),), "squared_error", flexible="lasso"), [], best_of._compare
+
+    def watched(best, pair, *rest):
+        seen.append(len(pair))
+        return compare(best, pair, *rest)
+
+    monkeypatch.setattr(best_of, "_compare", watched)
+    for y, most, expected in ((noise, 10**6, [2000]), (noise, 400, [200, 2000]), (X[:, 0] + noise, 400, [200])):
+        monkeypatch.setattr(best_of, "MOST_CELLS", most)
+        seen.clear()
+        choose_best(best, pair_of(X, X_tilde), Target(y), rng=np.random.default_rng(0))
+        assert seen == expected
 
 
 def test_in_a_large_table_boosting_is_fitted_once_by_default():

@@ -109,7 +109,7 @@ def choose_best(
     best : BestOf
         As many folds are held out in turn as give ``ROWS`` rows, a single one of a large table; then the others too,
         for the candidates that are within ``CLEAR`` standard errors of the best. Of more than ``MOST_CELLS`` cells
-        as many rows take part as have that many.
+        as many rows take part as have that many, and all rows where none predicts by those.
     pair : Pair or Copies
         After the random swap of columns.
     target : Target
@@ -127,8 +127,17 @@ def choose_best(
         target = replace(target, values=_in_deviations(target.values, best.loss))
     some = _some_rows(len(pair), MOST_CELLS // (len(pair.parts) * pair.n_columns), labels, rng)
     if some is not None:
-        pair, target = pair.rows(some), target.rows(some)
-        labels = None if labels is None else target.values
+        chosen, found, predicts = _compare(best, pair.rows(some), target.rows(some), rng, n_jobs)
+        if predicts:
+            return chosen, found
+    return _compare(best, pair, target, rng, n_jobs)[:2]
+
+
+def _compare(
+    best: BestOf, pair: Pair | Copies, target: Target, rng: Generator, n_jobs: int | None
+) -> tuple[ModelScore, dict[str, float], bool]:
+    """Choose by the rows given; and whether a constant predicts clearly worse, where that is asked."""
+    labels = target.values if predicts_classes(best.candidates[0].estimator) else None
     n_folds = min(best.candidates[0].n_folds, len(pair))
     fold_of = draw_folds(len(pair), n_folds, rng, labels=labels)
     n_held = min(n_folds, -(-ROWS * n_folds // len(pair)))
@@ -173,7 +182,7 @@ def choose_best(
         gain = np.concatenate(idle) - losses[ahead]
         predicts = bool(gain @ weights > 0 and _clear(gain, weights))
     name = best.chosen(found, predicts=predicts)
-    return next(candidate for candidate, _ in able if candidate.name == name), found
+    return next(candidate for candidate, _ in able if candidate.name == name), found, predicts
 
 
 def _some_rows(n: int, most: int, labels: NDArray | None, rng: Generator) -> NDArray[np.intp] | None:
