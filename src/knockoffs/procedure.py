@@ -22,6 +22,7 @@ from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.importance.paths.moves import Fake
 from knockoffs.importance.scores import mean_of
 from knockoffs.importance.statistic import ModelScore, Statistic
+from knockoffs.machine.freed import give_back
 from knockoffs.machine.threads import threads_by_table
 from knockoffs.progress import stage
 from knockoffs.sampling.pair import Pair
@@ -277,6 +278,7 @@ def judge(pair: Pair, table: Table, rng: Generator, n_jobs: int | None) -> Verdi
     if len(pair) < FEWEST_JUDGED:
         return None
     stage("comparing knockoffs with features")
+    give_back()
     return give_verdict(pair, names=table.names, kinds=table.kinds, rng=rng, n_jobs=n_jobs)
 
 

@@ -35,6 +35,7 @@ from knockoffs.features.latent.stochastic_em import (
     fit_classes,
     fit_one_class,
     frame_of,
+    scatter,
     separate,
     softening,
 )
@@ -223,12 +224,13 @@ def _fit_several(
     common = softening(cells.start, frame, shrunk.common)
     own = [softening(cells.start, frame, a) for a in shrunk.own]
     means = shares.T @ one.L / rows[:, None]
-    centred = [one.L - mean for mean in means]
+    centred = (one.L - mean for mean in means)  # one class at a time
     raw = np.stack([(c * share[:, None]).T @ c / share.sum() for c, share in zip(centred, shares.T, strict=True)])
     covariances = np.stack([separate(S, frame.within)[0] for S in pool(rows, raw, common, own)])
-    start = Fit(rows / rows.sum(), means, covariances, one.K.copy(), one.L.copy())
+    start = Fit(rows / rows.sum(), means, covariances, one.K, one.L)
     if cells.all_points:
         return start
+    start = start._replace(K=one.K.copy(), L=one.L.copy())  # they are moved
     return fit_classes(cells, frame, start, common=common, own=own, rng=rng, n_jobs=n_jobs)
 
 
@@ -245,8 +247,7 @@ def _warn_few(shrunk: Shrinkage, n: int, D: int) -> None:
 def _warn_near(fit: Fit, cells: Cells, frame: Frame, names: Sequence[str]) -> None:
     """Warn of columns that (nearly) determine one another: their latent correlations were held below one."""
     sd = np.maximum(cells.start.std(axis=0), 1e-12)
-    centred = cells.start - cells.start.mean(axis=0)
-    alike = np.abs(centred.T @ centred)
+    alike = np.abs(scatter(cells.start, cells.start.mean(axis=0)))
     alike = np.where(frame.within, 0.0, alike / len(cells.start) / np.outer(sd, sd))
     near = set(frame.layout.column_of[(alike > ALIKE).any(axis=0)].tolist())
     for S in fit.covariances:

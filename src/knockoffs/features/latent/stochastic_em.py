@@ -10,6 +10,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf
 
+from knockoffs.features.em_steps import ROWS_AT_ONCE
 from knockoffs.features.latent.cells import FREE, INTERVAL, Cells
 from knockoffs.features.latent.chain import Layout, classes, has_jumps, jump, lay_out, start_latent, sweep
 from knockoffs.features.latent.margins import Margin, Steps
@@ -159,15 +160,23 @@ def separate(S: NDArray, within: NDArray[np.bool_]) -> tuple[NDArray, float]:
     return S, r
 
 
+def scatter(L: NDArray, mean: NDArray) -> NDArray:
+    """Sum of (l - mean)(l - mean)^T over the rows, shape (D, D); in blocks, so that no copy of L is taken."""
+    S = np.zeros((L.shape[1], L.shape[1]))
+    for start in range(0, len(L), ROWS_AT_ONCE):
+        centred = L[start : start + ROWS_AT_ONCE] - mean
+        S += centred.T @ centred
+    return S
+
+
 def fit_one_class(cells: Cells, frame: Frame, *, a: float, rng: Generator, n_jobs: int | None = None) -> Fit:
     """One Gaussian for L, its covariance shrunk by a."""
     n, D = cells.start.shape
-    L, K = cells.start.copy(), np.zeros(n, np.intp)
+    K, one = np.zeros(n, np.intp), np.ones(1)
     soft = softening(cells.start, frame, a)
-    one = np.ones(1)
     if cells.all_points:
-        mean = L.mean(axis=0)
-        S, _ = separate((L - mean).T @ (L - mean) / n * soft, frame.within)
+        L, mean = cells.start, cells.start.mean(axis=0)
+        S, _ = separate(scatter(L, mean) / n * soft, frame.within)
         return Fit(one, mean[None], S[None], K, L)
     mean, S = np.zeros(D), separate(first_covariance(cells, frame) * soft, frame.within)[0]
     L = start_latent(cells, frame.layout, classes(one, mean[None], S[None]), rng=rng)
