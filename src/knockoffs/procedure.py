@@ -30,7 +30,6 @@ from knockoffs.selection import Selection
 from knockoffs.table.columns import Column, design
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target, as_target
-from knockoffs.testing.conditional import randomization_tests
 from knockoffs.validity.verdict import Verdict
 from knockoffs.validity.verdict import verdict as give_verdict
 
@@ -207,6 +206,8 @@ def run_tests(
     n_jobs: int | None,
 ) -> Selection:
     """Test as ``select_by_tests`` does, what its source has read."""
+    from knockoffs.testing.conditional import randomization_tests  # compiled code, which an import need not wait for
+
     settled, streams = settle(table, knockoffs, rng, n_jobs)
     law: Any = settled.model
     if not hasattr(law, "conditional"):

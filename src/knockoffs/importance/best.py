@@ -10,7 +10,6 @@ import numpy as np
 from joblib import delayed
 from numpy.random import Generator
 from numpy.typing import NDArray
-from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from knockoffs.importance.losses import predict_for, resolve_loss
 from knockoffs.importance.rows import draw_folds
@@ -177,6 +176,8 @@ def _compare(
     found = {candidate.name: float(mean) for (candidate, _), mean in zip(able, means, strict=True)}
     predicts = True
     if best.flexible in found:
+        from sklearn.dummy import DummyClassifier, DummyRegressor
+
         constant = DummyClassifier(strategy="prior") if labels is not None else DummyRegressor()
         idle = [_held_out_losses(constant, best.loss, pair, target, fold_of == fold, rng) for fold in folds]
         gain = np.concatenate(idle) - losses[ahead]
