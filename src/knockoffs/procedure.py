@@ -23,6 +23,7 @@ from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.importance.paths.moves import Fake
 from knockoffs.importance.scores import mean_of
 from knockoffs.importance.statistic import ModelScore, Statistic
+from knockoffs.machine.freed import give_back
 from knockoffs.machine.threads import threads_by_table
 from knockoffs.progress import stage
 from knockoffs.sampling.pair import Pair
@@ -30,7 +31,6 @@ from knockoffs.selection import Selection
 from knockoffs.table.columns import Column, design
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target, as_target
-from knockoffs.testing.conditional import randomization_tests
 from knockoffs.validity.verdict import Verdict
 from knockoffs.validity.verdict import verdict as give_verdict
 
@@ -224,6 +224,8 @@ def run_tests(
     n_jobs: int | None,
 ) -> Selection:
     """Test as ``select_by_tests`` does, what its source has read."""
+    from knockoffs.testing.conditional import randomization_tests  # compiled code, which an import need not wait for
+
     settled, streams = settle(table, knockoffs, rng, n_jobs)
     law = settled.model
     if not isinstance(law, Conditional):
@@ -295,6 +297,7 @@ def judge(pair: Pair, table: Table, rng: Generator, n_jobs: int | None) -> Verdi
     if len(pair) < FEWEST_JUDGED:
         return None
     stage("comparing knockoffs with features")
+    give_back()
     return give_verdict(pair, names=table.names, kinds=table.kinds, rng=rng, n_jobs=n_jobs)
 
 

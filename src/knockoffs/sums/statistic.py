@@ -7,7 +7,7 @@ pairs that treat a feature and its knockoff alike, so that W keeps its flip-sign
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypedDict, TypeVar
 
 import numpy as np
@@ -172,6 +172,8 @@ def settle_statistic(
     stream, choice_stream = rng.spawn(2)
     notes: dict[str, str] = {}
     if isinstance(statistic, BestOf):
+        if not whole:  # what the sample is too small to show, the lasso may find in all rows, and boosting cannot
+            statistic = replace(statistic, flexible="")
         chosen, losses = choose_best(statistic, pair, target, rng=choice_stream, n_jobs=n_jobs)
         notes["estimator"] = statistic.say(chosen.name, losses)
     else:

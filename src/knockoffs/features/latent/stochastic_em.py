@@ -10,6 +10,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf
 
+from knockoffs.features.em_steps import ROWS_AT_ONCE
 from knockoffs.features.latent.cells import FREE, INTERVAL, Cells
 from knockoffs.features.latent.chain import Layout, classes, has_jumps, jump, lay_out, start_latent, sweep
 from knockoffs.features.latent.margins import Margin, Steps
@@ -80,8 +81,8 @@ def softening(start: NDArray, frame: Frame, a: float) -> NDArray:
     s (1 - f) / (1 - s f) of what the cells say; s = (1 - a) / (1 - a f) makes that 1 - a. To first order f is one
     minus the product of the two scores' variances.
     """
-    v = np.where(frame.unit, 1.0, start.var(axis=0))
-    v = (start.var(axis=0) / np.maximum(v, 1e-12)).clip(0, 1)
+    v = np.ones(len(frame.unit))
+    v[frame.unit] = start[:, frame.unit].var(axis=0).clip(0, 1)
     observed = np.outer(v, v)
     return np.where(frame.within, 1.0, (1 - a) / (1 - a * (1 - observed)))
 
@@ -186,15 +187,23 @@ def pool_classes(counts: NDArray, raw: NDArray, cells: Cells, frame: Frame, shru
     return np.stack([separate(S, frame.within)[0] for S in lifted])
 
 
+def scatter(L: NDArray, mean: NDArray) -> NDArray:
+    """Sum of (l - mean)(l - mean)^T over the rows, shape (D, D); in blocks, so that no copy of L is taken."""
+    S = np.zeros((L.shape[1], L.shape[1]))
+    for start in range(0, len(L), ROWS_AT_ONCE):
+        centred = L[start : start + ROWS_AT_ONCE] - mean
+        S += centred.T @ centred
+    return S
+
+
 def fit_one_class(cells: Cells, frame: Frame, *, a: float, rng: Generator, n_jobs: int | None = None) -> Fit:
     """One Gaussian for L, its covariance shrunk by a."""
     n, D = cells.start.shape
-    L, K = cells.start.copy(), np.zeros(n, np.intp)
+    K, one = np.zeros(n, np.intp), np.ones(1)
     soft = softening(cells.start, frame, a)
-    one = np.ones(1)
     if cells.all_points:
-        mean = L.mean(axis=0)
-        S, _ = separate((L - mean).T @ (L - mean) / n * soft, frame.within)
+        L, mean = cells.start, cells.start.mean(axis=0)
+        S, _ = separate(scatter(L, mean) / n * soft, frame.within)
         return Fit(one, mean[None], S[None], K, L)
     start = np.where(frame.within, 1.0, 1 - a) * first_covariance(cells, frame)
     mean, S = np.zeros(D), separate(start, frame.within)[0]
