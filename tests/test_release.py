@@ -39,7 +39,7 @@ def test_every_lower_bound_is_among_the_smallest_versions():
         assert padded(pinned[name]) == padded(bound), requirement
 
 
-LEFT_OUT = ("neural", "topics", "app", "dask")  # extras that make lowest does not install
+LEFT_OUT = ("neural", "topics", "dask")  # extras that make lowest does not install
 
 
 def padded(version):
@@ -54,6 +54,21 @@ def test_the_pythons_that_are_promised_are_tested():
     assert PROJECT["requires-python"] == f">={promised[0]}"
     systems = {*matrix["os"], *(pair["os"] for pair in matrix["include"])}
     assert systems == {"ubuntu-latest", "macos-latest", "windows-latest"}
+
+
+def extras_of(target):
+    """Extras that a rule of the Makefile installs."""
+    return set(
+        re.search(rf"^{re.escape(target)}:.*?--editable '\.\[([\w,]+)\]'", read("Makefile"), re.M | re.S)[1].split(",")
+    )
+
+
+def test_the_extras_that_make_test_installs_are_those_that_are_tested_elsewhere():
+    jobs = workflow(FOLDER / "test.yml")["jobs"]
+    asked = next(step["env"]["EXTRAS"] for step in jobs["test"]["steps"] if "EXTRAS" in step.get("env", {}))
+    named = set(re.findall(r"[a-z]+", re.sub(r"\$\{\{.*?'(,\w+)' \|\| '' \}\}", r"\1", asked)))
+    assert named == extras_of("$(VENV)/.development") == PROJECT["optional-dependencies"].keys() - {"topics"}
+    assert extras_of("lowest") == PROJECT["optional-dependencies"].keys() - set(LEFT_OUT)
 
 
 def faults(found):
