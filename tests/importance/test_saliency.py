@@ -177,9 +177,7 @@ def test_batched_scores_are_those_of_each_network(output, of):
     sets = [tables(seed=seed) for seed in range(2)]
     XX = np.stack([np.hstack(part[:2]) for part in sets])
     y = np.stack([part[2] for part in sets])
-    networks = training.train_classifiers(
-        XX, y, 3, hidden=(8, 8), epochs=5, lr=0.02, seeds=[0, 1], device="cpu"
-    )
+    networks = training.train_classifiers(XX, y, 3, hidden=(8, 8), epochs=5, lr=0.02, seeds=[0, 1], device="cpu")
     gradient = gradient_scores(networks, XX, y, output=output, of=of)
     integrated = integrated_gradient_scores(networks, XX, y, output=output, of=of)
     for r in range(2):
