@@ -51,7 +51,7 @@ bench: $(VENV)/.development
 lowest:
 	$(PYTHON) -m venv $(VENV)-lowest
 	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-lowest.txt \
-		--editable '.[tables,plots,boosting,genetics,hmm,app]' pytest pytest-xdist hypothesis threadpoolctl
+		--editable '.[tables,plots,boosting,genetics,hmm,app,dask]' pytest pytest-xdist hypothesis threadpoolctl
 	OMP_NUM_THREADS=1 $(VENV)-lowest/bin/python -m pytest -n 2 --quiet tests
 
 $(VENV)-docs/.ready: pyproject.toml constraints.txt requirements-docs.txt
