@@ -24,6 +24,10 @@ def why_streamed(table: Path, parameters: Mapping[str, Any], batches: Mapping[st
         if name in (batches or {}):
             if asked == "never":
                 raise bad_call(f"{flag} is for a table in batches: leave out --stream never.")
+            if name == "client":
+                from knockoffs.sums.cluster import check_dask
+
+                check_dask()
             return f"{flag} says so"
     parquet = table.suffix.lower() == ".parquet" and table.is_file()
     if table.is_dir():

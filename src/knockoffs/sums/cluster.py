@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from itertools import islice
 from typing import Any
 from uuid import uuid4
@@ -26,6 +27,12 @@ AHEAD = 2  # runs of batches that are handed out for each thread of the cluster:
 LARGE = "1 GiB"  # of what is sent in one go, beyond which dask warns; the targets of a run are some megabytes
 
 
+def check_dask() -> None:
+    """Refuse a cluster where dask is not installed."""
+    if find_spec("distributed") is None:
+        raise MissingPackageError(f"a cluster needs dask: {installs('distributed')}.")
+
+
 @contextmanager
 def connect(client: Any, rows: Rows) -> Iterator[Any]:
     """Client of a cluster, or of the one at an address, whose workers can do the work; None stays None.
@@ -39,10 +46,9 @@ def connect(client: Any, rows: Rows) -> Iterator[Any]:
     if client is None:
         yield None
         return
-    try:
-        import distributed
-    except ImportError:
-        raise MissingPackageError(f"a cluster needs dask: {installs('distributed')}.") from None
+    check_dask()
+    import distributed
+
     if not isinstance(rows, RowStream | Partitions):
         raise InputError(f"{rows.label}: workers read parquet files, or a dask DataFrame. Write it as parquet.")
     if not isinstance(client, str):
