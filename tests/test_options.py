@@ -67,7 +67,7 @@ def test_what_is_recorded_is_what_the_answer_depends_on():
 def test_the_help_of_a_command_names_every_flag(command):
     text = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output
     words = set(text.replace("/", " ").replace(",", " ").split())
-    for option in options_of("select" if command == "test" else command).values():
+    for option in options_of(command).values():
         assert option.written in words, option.name
         if option.kind is bool:
             assert f"--no-{option.written[2:]}" in words

@@ -32,7 +32,7 @@ class Option:
     least : int, optional
         Smallest value of a whole number.
     metavar : str, optional
-        What the command line calls the value.
+        What the command line calls the value; by its type if left out.
     known : callable, optional
         Names that may be given; others are refused before any data are read.
     where : tuple of str
@@ -82,8 +82,15 @@ MODELS = ("selector", "select", "path")
 PROMISED = ("selector", "select", "ghost")
 OPTIONS: tuple[Option, ...] = (
     # what is read
-    Option("target", None, "Column to be explained.", where=("select", "path")),
-    Option("drop", None, "Column to leave out; may be given several times, or with commas between.", list, where=ALL),
+    Option("target", None, "Column to be explained.", metavar="COLUMN", where=("select", "path")),
+    Option(
+        "drop",
+        None,
+        "Column to leave out; may be given several times, or with commas between.",
+        list,
+        metavar="COLUMN",
+        where=ALL,
+    ),
     Option(
         "dependent",
         "refuse",
@@ -101,7 +108,11 @@ OPTIONS: tuple[Option, ...] = (
         where=ALL,
     ),
     Option(
-        "weights", None, "Column with the weights of the rows in the model of the target.", where=("select", "path")
+        "weights",
+        None,
+        "Column with the weights of the rows in the model of the target.",
+        metavar="COLUMN",
+        where=("select", "path"),
     ),
     Option(
         "task",
@@ -165,6 +176,7 @@ OPTIONS: tuple[Option, ...] = (
         "groups",
         None,
         "Columns that are one feature: auto, or a csv file with the header column,group.",
+        metavar="FILE",
         where=(*ALL, "ghost"),
     ),
     Option(
@@ -175,8 +187,14 @@ OPTIONS: tuple[Option, ...] = (
         where=("selector", "select", "check"),
     ),
     # a study of which only z-scores are known
-    Option("scores", "z", "Column of the z-scores, one row a feature.", where=("ghost",)),
-    Option("names", None, "Column of the features' names; by default the first column of text.", where=("ghost",)),
+    Option("scores", "z", "Column of the z-scores, one row a feature.", metavar="COLUMN", where=("ghost",)),
+    Option(
+        "names",
+        None,
+        "Column of the features' names; by default the first column of text.",
+        metavar="COLUMN",
+        where=("ghost",),
+    ),
     Option(
         "correlation",
         None,
@@ -344,6 +362,25 @@ class Parameters(TypedDict, total=False):
     jobs: int | None
 
 
+# what `knockoffs test` has no use for: tests draw a column anew, and there is no W
+NOT_OF_TESTS = (
+    "weights",
+    "method",
+    "n_draws",
+    "n_knockoffs",
+    "level",
+    "offset",
+    "knockoffs",
+    "importance",
+    "loss",
+    "rows",
+    "n_folds",
+    "n_fits",
+    "rule",
+    "scheduler",
+    "keep_knockoffs",
+    "report_paths",
+)
 NAMES_ONLY = ("rows", "task", "method", "level")  # no object stands for these
 NOT_RECORDED = ("report", "report_paths", "jobs", "scheduler", "keep_knockoffs")  # the answer does not depend on them
 
@@ -378,6 +415,8 @@ def check_arguments(given: Mapping[str, object]) -> None:
 
 def options_of(face: str) -> dict[str, Option]:
     """Options that the selector or a command has, by name."""
+    if face == "test":
+        return {name: option for name, option in options_of("select").items() if name not in NOT_OF_TESTS}
     return {option.name: option for option in OPTIONS if face in option.where}
 
 

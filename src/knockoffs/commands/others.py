@@ -30,7 +30,7 @@ def sample(
     table: Annotated[
         Path, typer.Argument(metavar="TABLE", help="csv, csv.gz, tsv or parquet, with a header; or PLINK's .bed.")
     ],
-    out: Annotated[Path, typer.Option(help="File for the knockoffs; its ending gives the format.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="File for the knockoffs; its ending gives the format.")],
     parameters: Parameters,
     fastphase: Annotated[
         str | None,
@@ -39,7 +39,9 @@ def sample(
             help="Genotypes: what the names of fastPHASE's files begin with; {} stands for each chromosome's name.",
         ),
     ] = None,
-    rows_at_once: Annotated[int, typer.Option(help="Of a .bed: people in a block, which memory holds.", min=1)] = 4096,
+    rows_at_once: Annotated[
+        int, typer.Option(metavar="N", help="Of a .bed: people in a block, which memory holds.", min=1)
+    ] = 4096,
     fresh: Annotated[bool, typer.Option("--fresh", help="Of a .bed: do not go on with a stopped run.")] = False,
     force: Force = False,
 ) -> None:
@@ -76,7 +78,7 @@ def sample(
 @app.command()
 def convert(
     vcf: Annotated[Path, typer.Argument(metavar="VCF", help="Genotypes: .vcf, plain or packed by gzip.")],
-    out: Annotated[Path, typer.Option(help="The .bed to be written, with .bim and .fam beside it.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The .bed to be written, with .bim and .fam beside it.")],
     biallelic: Annotated[
         bool, typer.Option("--biallelic", help="Leave out lines with several alternative alleles.")
     ] = False,
@@ -98,14 +100,18 @@ def convert(
 @with_options("path")
 def path(
     table: TableFile,
-    column: Annotated[list[str], typer.Option(help="Feature to draw in colour; may be given several times.")],
+    column: Annotated[
+        list[str], typer.Option(metavar="COLUMN", help="Feature to draw in colour; may be given several times.")
+    ],
     parameters: Parameters,
-    out: Annotated[Path, typer.Option(help="File for the picture, png, svg or pdf; or csv, for the numbers.")] = Path(
-        "lambda_path.png"
-    ),
-    fake: Annotated[str, typer.Option(help="What a column moves to: swapped or permuted.")] = "swapped",
-    lambda_range: Annotated[tuple[float, float], typer.Option(help="Where lambda starts and ends.")] = (0.0, 10.0),
-    points: Annotated[int, typer.Option(help="Lambdas in the range.", min=2)] = 41,
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="File for the picture, png, svg or pdf; or csv, for the numbers.")
+    ] = Path("lambda_path.png"),
+    fake: Annotated[str, typer.Option(metavar="NAME", help="What a column moves to: swapped or permuted.")] = "swapped",
+    lambda_range: Annotated[
+        tuple[float, float], typer.Option(metavar="FROM TO", help="Where lambda starts and ends.")
+    ] = (0.0, 10.0),
+    points: Annotated[int, typer.Option(metavar="N", help="Lambdas in the range.", min=2)] = 41,
     force: Force = False,
 ) -> None:
     """Draw the lambda path of some columns.
@@ -150,12 +156,18 @@ def reproduce(
     ] = None,
     list_names: Annotated[bool, typer.Option("--list", help="List the names, and do nothing.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Minutes on two cores instead of the full size.")] = False,
-    device: Annotated[str, typer.Option(help="For neural networks: auto, cpu or cuda.")] = "auto",
-    out: Annotated[Path, typer.Option(help="Folder for tables, figures, records and finished work.")] = Path("results"),
-    seed: Annotated[int, typer.Option(help="Seed of everything random.", min=0)] = 2019,
-    jobs: Annotated[int, typer.Option(help="Jobs at a time; -1 is all cores.")] = -1,
-    data: Annotated[Path | None, typer.Option(help="Folder of the real data sets (else KNOCKOFFS_DATA).")] = None,
-    archive: Annotated[Path | None, typer.Option(help="Zip file for all tables, figures and records.")] = None,
+    device: Annotated[str, typer.Option(metavar="NAME", help="For neural networks: auto, cpu or cuda.")] = "auto",
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Folder for tables, figures, records and finished work.")
+    ] = Path("results"),
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of everything random.", min=0)] = 2019,
+    jobs: Annotated[int, typer.Option(metavar="N", help="Jobs at a time; -1 is all cores.")] = -1,
+    data: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Folder of the real data sets (else KNOCKOFFS_DATA).")
+    ] = None,
+    archive: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Zip file for all tables, figures and records.")
+    ] = None,
     force: Force = False,
 ) -> None:
     """Reproduce the paper's figures and tables.
@@ -203,17 +215,25 @@ def reproduce(
 
 @app.command("app")
 def open_page(
-    port: Annotated[int, typer.Option(help="Port of this machine; 0 takes a free one.", min=0, max=65535)] = 0,
+    port: Annotated[
+        int, typer.Option(metavar="N", help="Port of this machine; 0 takes a free one.", min=0, max=65535)
+    ] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
-    max_size: Annotated[float, typer.Option(help="Largest table that is taken, in MB.", min=0.001)] = 200.0,
-    at_once: Annotated[int | None, typer.Option(help="Selections at a time; half of the cores.", min=1)] = None,
+    max_size: Annotated[
+        float, typer.Option(metavar="MB", help="Largest table that is taken, in MB.", min=0.001)
+    ] = 200.0,
+    at_once: Annotated[
+        int | None, typer.Option(metavar="N", help="Selections at a time; half of the cores.", min=1)
+    ] = None,
     keep: Annotated[
-        Path | None, typer.Option(help="Folder in which the files of every selection are kept; else nothing is.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Folder in which the files of every selection are kept; else nothing is."),
     ] = None,
 ) -> None:
-    """Open a page in the browser: drop a table, look at its columns, run, read the report.
+    """Open a page in the browser.
 
-    It runs on this machine alone. Ctrl-C ends it, and nothing is left on disk.
+    Drop a table, look at its columns, run, read the report. It runs on this machine alone. Ctrl-C ends it, and nothing
+    is left on disk.
 
     \b
     knockoffs app
@@ -241,8 +261,8 @@ def open_page(
 
 @app.command()
 def demo(
-    fdr: Annotated[float, typer.Option(help="False discovery rate to hold.")] = 0.1,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.", min=0)] = 0,
+    fdr: Annotated[float, typer.Option(metavar="NUMBER", help="False discovery rate to hold.")] = 0.1,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of everything random.", min=0)] = 0,
     out: OutFolder = None,
     force: Force = False,
     jobs: Jobs = None,

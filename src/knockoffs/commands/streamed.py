@@ -22,6 +22,10 @@ def why_streamed(table: Path, parameters: Parameters, batches: Batches | None = 
         if name in (batches or {}):
             if asked == "never":
                 raise bad_call(f"{flag} is for a table in batches: leave out --stream never.")
+            if name == "client":
+                from knockoffs.sums.cluster import check_dask
+
+                check_dask()
             return f"{flag} says so"
     parquet = table.suffix.lower() == ".parquet" and table.is_file()
     if table.is_dir():

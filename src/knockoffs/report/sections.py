@@ -277,8 +277,13 @@ def model(facts: Facts) -> str:
     parts = [paragraph(facts.sentence(notes.get("feature_model", "The knockoffs were drawn elsewhere.")))]
     criterion = getattr(law, "criterion", None)
     if isinstance(criterion, dict) and criterion:
-        drawn = draw_criterion(criterion, getattr(law, "n_classes", getattr(law, "n_components", None)))
+        chosen = getattr(law, "n_classes", getattr(law, "n_components", None))
+        drawn = draw_criterion(criterion, chosen)
         told = "Criterion by the number of classes: the smaller, the better."
+        if criterion.get(chosen, 0) > min(criterion.values()):
+            told += (
+                " Fewer classes than the best are taken where rows hardly tell the two, or where the best do not last."
+            )
         parts.append(f"<figure>{drawn}<figcaption>{told}</figcaption></figure>" if drawn else "")
     if facts.table is not None:
         columns = facts.table.columns

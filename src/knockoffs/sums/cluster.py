@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from itertools import islice
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -29,6 +30,12 @@ AHEAD = 2  # runs of batches that are handed out for each thread of the cluster:
 LARGE = "1 GiB"  # of what is sent in one go, beyond which dask warns; the targets of a run are some megabytes
 
 
+def check_dask() -> None:
+    """Refuse a cluster where dask is not installed."""
+    if find_spec("distributed") is None:
+        raise MissingPackageError(f"a cluster needs dask: {installs('distributed')}.")
+
+
 @contextmanager
 def connect(client: Client | str | None, rows: Rows) -> Iterator[Client | None]:
     """Client of a cluster, or of the one at an address, whose workers can do the work; None stays None.
@@ -42,10 +49,9 @@ def connect(client: Client | str | None, rows: Rows) -> Iterator[Client | None]:
     if client is None:
         yield None
         return
-    try:
-        import distributed
-    except ImportError:
-        raise MissingPackageError(f"a cluster needs dask: {installs('distributed')}.") from None
+    check_dask()
+    import distributed
+
     if not isinstance(rows, RowStream | Partitions):
         raise InputError(f"{rows.label}: workers read parquet files, or a dask DataFrame. Write it as parquet.")
     if not isinstance(client, str):
