@@ -113,10 +113,9 @@ def choose(
             return Choice(best if n_knockoffs == 1 else _of_several(best, asked, n_knockoffs), notes)
         notes["estimator"] = f"estimator='lasso', because {alone}"
         estimator = "lasso"
-    statistic: Any = _model_score(estimator, task, notes, **options)
-    if n_knockoffs > 1:
-        statistic = _of_several(statistic, asked, n_knockoffs)
-    return Choice(statistic, statistic.notes)
+    one = _model_score(estimator, task, notes, **options)
+    statistic = one if n_knockoffs == 1 else _of_several(one, asked, n_knockoffs)
+    return Choice(statistic, statistic.notes if isinstance(statistic, ModelScore) else notes)
 
 
 def _of_several(statistic: ModelScore | BestOf, asked: str, n_knockoffs: int) -> ModelScore | BestOf:
@@ -171,7 +170,7 @@ def _model_score(
     *,
     score: Score | None,
     asked: str,
-    loss: Any,
+    loss: object,
     rows: str | None,
     n_folds: int,
     n_fits: int,
@@ -241,7 +240,7 @@ def _check_loss(score: Score, asked: str, loss: object, task: str) -> None:
 
 
 def choose_method(
-    asked: Mapping[str, Any],
+    asked: Mapping[str, object],
     table: Table,
     target: Target,
     *,
@@ -276,7 +275,7 @@ def choose_method(
             few = f"knockoffs select {needed} features or more at {fdr:g}, or none, and there are {d}"
             return "conditional_test", {"method": f"method='conditional_test', because {few}"}
         method = "knockoffs"
-    if method == "knockoffs" and key_of(asked["level"]) == "fixed":
+    if method == "knockoffs" and key_of(str(asked["level"])) == "fixed":
         try:
             check_level(fdr, d, offset, n_draws, n_knockoffs)
         except InputError as error:
@@ -286,9 +285,9 @@ def choose_method(
     return method, {}
 
 
-def _can_test(asked: Mapping[str, Any], table: Table, target: Target) -> bool:
+def _can_test(asked: Mapping[str, object], table: Table, target: Target) -> bool:
     """Whether P^X can draw a column given the others, and nothing was asked for that only knockoffs have."""
-    if target.weights is not None or table.grouped or key_of(asked["level"]) != "fixed":
+    if target.weights is not None or table.grouped or key_of(str(asked["level"])) != "fixed":
         return False
     if not all(asked[name] is None for name in ("knockoffs", "importance", "loss")):
         return False

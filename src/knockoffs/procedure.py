@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from knockoffs.draws import Draw, draw_and_score, draw_many, draw_several
 from knockoffs.errors import InputError
+from knockoffs.features.family import Conditional
 from knockoffs.features.source import KnockoffSource, Settled
 from knockoffs.filter import check_fdr, check_offset, difference, filter_statistics
 from knockoffs.filter.evidence import check_draws, join_draws
@@ -94,9 +95,17 @@ def select_features(
     check_antisymmetric(rule)
     check_several(promise, rule)
     table = knockoffs.read(X)
-    rest: dict[str, Any] = {"verdict": verdict, "notes": notes, "rng": rng, "n_jobs": n_jobs}
     return select_from(
-        table, as_target(y, table), knockoffs=knockoffs, statistic=statistic, rule=rule, promise=promise, **rest
+        table,
+        as_target(y, table),
+        knockoffs=knockoffs,
+        statistic=statistic,
+        rule=rule,
+        promise=promise,
+        verdict=verdict,
+        notes=notes,
+        rng=rng,
+        n_jobs=n_jobs,
     )
 
 
@@ -188,8 +197,17 @@ def select_by_tests(
         Model of y without the feature.
     """
     table = knockoffs.read(X)
-    rest: dict[str, Any] = {"verdict": verdict, "notes": notes, "rng": rng, "n_jobs": n_jobs}
-    return run_tests(table, as_target(y, table), knockoffs=knockoffs, estimator=estimator, fdr=fdr, **rest)
+    return run_tests(
+        table,
+        as_target(y, table),
+        knockoffs=knockoffs,
+        estimator=estimator,
+        fdr=fdr,
+        verdict=verdict,
+        notes=notes,
+        rng=rng,
+        n_jobs=n_jobs,
+    )
 
 
 @threads_by_table
@@ -209,8 +227,8 @@ def run_tests(
     from knockoffs.testing.conditional import randomization_tests  # compiled code, which an import need not wait for
 
     settled, streams = settle(table, knockoffs, rng, n_jobs)
-    law: Any = settled.model
-    if not hasattr(law, "conditional"):
+    law = settled.model
+    if not isinstance(law, Conditional):
         raise InputError("this P^X cannot draw a feature given all the others: use method='knockoffs'.")
     pair = settled.sampler.sample(table.X, streams.draws(1)[0])  # which also fills the missing cells
     rows = np.arange(len(table)) if target.observed is None else np.flatnonzero(target.observed)

@@ -383,6 +383,8 @@ def test_sums_that_do_not_fit_are_refused_before(table, monkeypatch):
 
 
 def test_errors_of_files(tmp_path):
+    with pytest.raises(InputError, match="path is ndarray: name a file or a folder"):
+        fit(np.zeros((3, 2)))
     with pytest.raises(InputError, match="no such file"):
         fit(tmp_path / "none.parquet")
     with pytest.raises(InputError, match="holds no parquet"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from joblib import delayed
@@ -16,7 +15,7 @@ from knockoffs.importance.rows import draw_folds
 from knockoffs.importance.statistic import ModelScore, Scored, fit_on, weighted_rows
 from knockoffs.machine.jobs import at_once
 from knockoffs.progress import track
-from knockoffs.response.fresh import check_takes_weights, predicts_classes
+from knockoffs.response.fresh import Estimator, check_takes_weights, predicts_classes
 from knockoffs.sampling.copies import Beside, Copies
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
@@ -133,7 +132,7 @@ def choose_best(
 
 
 def _compare(
-    best: BestOf, pair: Pair | Copies, target: Target, rng: Generator, n_jobs: int | None
+    best: BestOf, pair: Beside, target: Target, rng: Generator, n_jobs: int | None
 ) -> tuple[ModelScore, dict[str, float], bool]:
     """Choose by the rows given; and whether a constant predicts clearly worse, where that is asked."""
     labels = target.values if predicts_classes(best.candidates[0].estimator) else None
@@ -141,7 +140,7 @@ def _compare(
     fold_of = draw_folds(len(pair), n_folds, rng, labels=labels)
     n_held = min(n_folds, -(-ROWS * n_folds // len(pair)))
     views = [(c, pair if c.transform is None else c.transform(pair)) for c in best.candidates]
-    able: list[tuple[ModelScore, Any]] = [
+    able: list[tuple[ModelScore, Beside]] = [
         (c, seen)
         for c, seen in views
         if c.transform is None or seen is not pair  # else another sees the same
@@ -220,7 +219,7 @@ def _in_deviations(y: NDArray, loss: str) -> NDArray:
 
 
 def _held_out_losses(
-    estimator: object, loss: str, pair: Pair | Copies, target: Target, held: NDArray[np.bool_], rng: Generator
+    estimator: Estimator, loss: str, pair: Pair | Copies, target: Target, held: NDArray[np.bool_], rng: Generator
 ) -> NDArray:
     """Losses of the held-out rows, shape (n_held,), of a model fitted on the others; infinite where it has none."""
     model = fit_on(estimator, pair, target, np.flatnonzero(~held), rng)

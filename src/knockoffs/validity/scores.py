@@ -79,7 +79,8 @@ def link_scores(pair: Pair, kinds: tuple[str, ...]) -> Scores:
     ranks, ranks_tilde = pooled_ranks(pair)
     most = sum(NOMINAL_LEVELS if kind == "nominal" else 2 for kind in kinds)
     S, S_tilde = np.empty((len(pair), most)), np.empty((len(pair), most))
-    owners, far_out = [], []
+    owners: list[int] = []
+    far_out: list[bool] = []
     for j, kind in enumerate(kinds):
         r, r_tilde = ranks[:, j], ranks_tilde[:, j]
         if kind == "nominal":

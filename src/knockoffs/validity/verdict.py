@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from knockoffs.errors import InputError, name_some
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler
+from knockoffs.table.types import Json
 from knockoffs.validity.classifier import check_classifier
 from knockoffs.validity.distance import Twin, find_twins
 from knockoffs.validity.margins import check_margins
@@ -112,7 +112,7 @@ class Verdict:
         lines += [f"What to do: {remedy.sentence}" for remedy in self.remedies]
         return "\n".join(lines)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Values for json."""
         return {
             "word": self.word,

@@ -25,7 +25,7 @@ from knockoffs.features.latent.kinds import check_cells, check_kinds, fit_both
 from knockoffs.features.latent.likeness import seems_worse
 from knockoffs.features.latent.margins import Margin, read_cells
 from knockoffs.features.latent.model import LatentFeatures
-from knockoffs.features.latent.pooling import Shrinkage, choose_shrinkage, pool, shrink_mixture
+from knockoffs.features.latent.pooling import Shrinkage, choose_shrinkage, shrink_mixture
 from knockoffs.features.latent.stochastic_em import (
     ALIKE,
     FLOOR,
@@ -35,9 +35,8 @@ from knockoffs.features.latent.stochastic_em import (
     fit_classes,
     fit_one_class,
     frame_of,
+    pool_classes,
     scatter,
-    separate,
-    softening,
 )
 from knockoffs.features.latent.transform import candidates_for, choose_transform
 from knockoffs.features.shrinkage import FEW, PLENTY
@@ -221,17 +220,15 @@ def _fit_several(
 ) -> Fit:
     """Moments of the rows where L is known, stochastic EM from them where it is not."""
     rows = shares.sum(axis=0)
-    common = softening(cells.start, frame, shrunk.common)
-    own = [softening(cells.start, frame, a) for a in shrunk.own]
     means = shares.T @ one.L / rows[:, None]
     centred = (one.L - mean for mean in means)  # one class at a time
     raw = np.stack([(c * share[:, None]).T @ c / share.sum() for c, share in zip(centred, shares.T, strict=True)])
-    covariances = np.stack([separate(S, frame.within)[0] for S in pool(rows, raw, common, own)])
+    covariances = pool_classes(rows, raw, cells, frame, shrunk)
     start = Fit(rows / rows.sum(), means, covariances, one.K, one.L)
     if cells.all_points:
         return start
     start = start._replace(K=one.K.copy(), L=one.L.copy())  # they are moved
-    return fit_classes(cells, frame, start, common=common, own=own, rng=rng, n_jobs=n_jobs)
+    return fit_classes(cells, frame, start, shrunk=shrunk, rng=rng, n_jobs=n_jobs)
 
 
 def _warn_few(shrunk: Shrinkage, n: int, D: int) -> None:
