@@ -38,6 +38,8 @@ class Column:
         How the kind was recognised.
     n_missing : int
         Cells without a value, NaN in X.
+    written : str
+        Format of dates and amounts that came as text, as ``knockoffs.table.written`` names it.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Column:
     kind: str = "continuous"
     why: str = ""
     n_missing: int = 0
+    written: str = ""
 
 
 def describe(column: Column) -> str:
@@ -224,6 +227,7 @@ def recognise_kinds(
             kind, why = "continuous", word
         else:
             kind, why = recognise_kind(X[:, j], column.dtype, column.levels, bool(ordered is not None and ordered[j]))
+        why += f", written as {column.written}" if column.written else ""
         result.append(replace(column, kind=kind, why=why, n_missing=int(n_missing[j])))
     return tuple(result)
 

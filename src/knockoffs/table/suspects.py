@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import KnockoffWarning, name_some
-from knockoffs.table.cells import LARGEST, SMALLEST, Problem, Raw, dates_in_text, is_number, stray
+from knockoffs.table.cells import LARGEST, SMALLEST, Problem, Raw, is_number, stray
 from knockoffs.table.columns import SCALE, Column
 
 FEWEST_CELLS = 10  # a column with most of its cells missing needs so many observed ones,
@@ -30,17 +29,6 @@ INDEX_NAMES = (
     "rownames",
     "row.names",
 )
-
-
-def dates_from_text(raw: Raw) -> Raw:
-    """Table whose columns of text like 2024-02-29 are dates."""
-    for j, column in enumerate(raw.columns):
-        days = dates_in_text(column.levels) if column.dtype == "string" and column.levels else None
-        if days is not None:
-            missing = np.isnan(raw.X[:, j])
-            raw.X[:, j] = np.where(missing, np.nan, days[np.where(missing, 0, raw.X[:, j]).astype(np.intp)])
-            raw.columns[j] = replace(column, dtype="date", levels=None)
-    return raw
 
 
 def suspicious_columns(raw: Raw, columns: Sequence[Column], overruled: Collection[str]) -> list[Problem]:
