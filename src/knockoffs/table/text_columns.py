@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from knockoffs.errors import KnockoffWarning
 from knockoffs.table.cells import Problem, Raw, stray
 from knockoffs.table.columns import Column
+from knockoffs.table.delimited_cells import NO_NUMBER
 from knockoffs.table.written import formats_of, is_date, read_text
 
-# what people write where a date or an amount is missing; in columns of labels it may be a label
-DASHES = frozenset(["", "-", "--", "?", ".", "NA", "N/A", "n/a", "n.a.", "NaN", "nan", "None", "none", "null", "NULL"])
 MOST_STRAY = 5  # different texts among dates that are pointed at; a column with more of them holds no dates
 FEWEST_TOLD = 10  # different dates from which on a text among them is a stray one
 
@@ -38,7 +37,7 @@ def values_from_text(raw: Raw, known: Sequence[Column] = ()) -> Raw:
     for j, column in enumerate(raw.columns):
         if column.dtype != "string" or not column.levels:
             continue
-        words = [level for level in column.levels if not isinstance(level, str) or level.strip() not in DASHES]
+        words = [level for level in column.levels if not isinstance(level, str) or level.strip() not in NO_NUMBER]
         formats = [known[j].written] if known and known[j].written else formats_of(words)
         if not formats:
             problem = _stray_text(column, raw.X[:, j])
