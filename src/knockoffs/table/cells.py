@@ -221,7 +221,7 @@ def stray(name: str, of: str, odd: Sequence[tuple[int, Any]]) -> Problem:
     return Problem(
         name,
         f"holds {of}, but {first!r} in row {row}{more}",
-        "make missing cells empty (None, NaN, an empty cell of a file) and all others numbers",
+        f"make missing cells empty (None, NaN, an empty cell of a file) and all others {of.split()[0]}",
     )
 
 

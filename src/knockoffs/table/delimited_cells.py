@@ -110,7 +110,7 @@ def stand_ins(cells: Sequence[str], values: NDArray) -> set[str]:
     """Texts that were taken as missing because of what the other cells of their column hold."""
     if values.dtype.kind not in "fO":
         return set()
-    gone = np.isnan(values) if values.dtype.kind == "f" else np.equal(values, None)
+    gone = np.isnan(values) if values.dtype.kind == "f" else np.array([value is None for value in values])
     return {cells[i].strip() for i in np.flatnonzero(gone)} - MISSING if gone.any() else set()
 
 

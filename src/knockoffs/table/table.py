@@ -22,7 +22,7 @@ from knockoffs.table.columns import CODED, Column, Design, design, overrule, rec
 from knockoffs.table.decoding import dates_like, from_days, narwhals_series, own_values, pandas_series
 from knockoffs.table.groups import Groups, as_groups
 from knockoffs.table.reading import is_frame, is_pandas, is_sparse, keep_columns, read_columns
-from knockoffs.table.suspects import suspicious_columns, warn_of_indexes, warn_of_rows
+from knockoffs.table.suspects import suspicious_columns, warn_of_indexes, warn_of_rows, warn_of_stand_ins
 from knockoffs.table.text_columns import values_from_text
 
 __all__ = [
@@ -272,6 +272,7 @@ def read_table(X: object, *, kinds: Kinds = None, argument: str = "X", min_rows:
     columns = recognise_kinds(raw.X, raw.columns, raw.ordered)
     refuse([*raw.problems, *suspicious_columns(raw, columns, kinds or {})], argument)
     warn_of_indexes(raw, argument)
+    warn_of_stand_ins(raw, argument)
     warn_of_rows(raw.X, argument)
     native = X.values if isinstance(X, SomeColumns) else X
     return _with_kinds(Table(raw.X, columns, raw.named, native), kinds, argument)
