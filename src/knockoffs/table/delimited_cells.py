@@ -111,7 +111,7 @@ def stand_ins(cells: Sequence[str], values: NDArray) -> set[str]:
     if values.dtype.kind not in "fO":
         return set()
     gone = np.isnan(values) if values.dtype.kind == "f" else np.array([value is None for value in values])
-    return {cells[i].strip() for i in np.flatnonzero(gone)} - MISSING if gone.any() else set()
+    return {cells[int(i)].strip() for i in np.flatnonzero(gone)} - MISSING if gone.any() else set()
 
 
 _PARSERS: dict[str, Callable[[Sequence[str]], NDArray | None]] = {
