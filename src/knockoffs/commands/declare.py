@@ -11,6 +11,8 @@ import typer
 from knockoffs.commands.calls import bad_call, parse_pairs
 from knockoffs.options import Option, options_of
 
+VALUES = {str: "NAME", int: "N", float: "NUMBER"}  # what a value is called in a help
+
 
 def with_options(command: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command the options of the list: it is called with ``parameters``, every option by its name."""
@@ -34,6 +36,11 @@ def with_options(command: str) -> Callable[[Callable[..., Any]], Callable[..., A
     return decorate
 
 
+def defaults_of(command: str) -> dict[str, Any]:
+    """Parameters of a command where no option is given."""
+    return {name: _value(option, option.default) for name, option in options_of(command).items()}
+
+
 def _parameter(option: Option) -> Parameter:
     """Describe an option for typer."""
     needed = option.name == "target"
@@ -41,7 +48,8 @@ def _parameter(option: Option) -> Parameter:
     if option.kind in (list, dict):
         kind = list[str]
     flags = (f"{option.written}/--no-{option.written[2:]}",) if option.kind is bool else (option.written,)
-    info = typer.Option(*flags, help=option.help, min=option.least, metavar=option.metavar)
+    metavar = option.metavar or VALUES.get(option.kind)
+    info = typer.Option(*flags, help=option.help, min=option.least, metavar=metavar)
     default = Parameter.empty if needed else option.default
     annotated = kind if needed or option.default is not None else kind | None
     return Parameter(option.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[annotated, info])

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import ColumnsError, InputError, KnockoffWarning, name_columns, name_some
 from knockoffs.features import FAMILIES, Family, FeatureModel, family_of
@@ -61,7 +61,7 @@ class Fitted:
     """
 
     family: Family
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, object] = field(default_factory=dict)
 
     def read(self, X: object, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
         """Labels as codes for families that take them; whole numbers too, where all columns are labels."""
@@ -91,7 +91,7 @@ class Fitted:
         how = {**({"n_jobs": n_jobs} if "n_jobs" in self.family.how else {}), **self._how()}
         return settled(model, how, table)
 
-    def _how(self) -> dict[str, Any]:
+    def _how(self) -> dict[str, object]:
         return {name: value for name, value in self.options.items() if name in self.family.how}
 
     def _handed(self, table: Table) -> dict[str, Any]:
@@ -151,7 +151,7 @@ class Covariance:
         Of ``gaussian_features``.
     """
 
-    covariance: Any
+    covariance: ArrayLike
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def read(self, X: object, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
@@ -192,7 +192,7 @@ class Covariance:
 class Brought:
     """Knockoffs that were drawn elsewhere; the guarantee rests on how they were drawn."""
 
-    knockoffs: Any
+    knockoffs: object
 
     def read(self, X: object, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
         """Any complete table that comes with its knockoffs will do."""
@@ -240,7 +240,7 @@ def in_order(model: object) -> bool:
     return bool(getattr(model, "groups_of_neighbours", False))
 
 
-def settled(model: Any, how: Mapping[str, Any] | None = None, table: Table | None = None) -> Settled:
+def settled(model: Any, how: Mapping[str, object] | None = None, table: Table | None = None) -> Settled:
     """Sampler of a fitted P^X, and its own words about itself, with the columns' names.
 
     A chain is told the groups of the table, for they belong to how it is copied and not to its law.
@@ -286,7 +286,7 @@ def read_features(
     return table, notes | dropped
 
 
-def knockoff_source(feature_model: Any, options: Mapping[str, Any] | None = None) -> KnockoffSource:
+def knockoff_source(feature_model: Any, options: Mapping[str, object] | None = None) -> KnockoffSource:
     """Source of knockoffs from whatever stands for P^X.
 
     Parameters

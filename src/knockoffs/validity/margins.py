@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,10 @@ def check_margins(pair: Pair, names: Sequence[str], kinds: tuple[str, ...]) -> C
 
     f(x_j) - f(x_tilde_j) changes its sign when feature j is swapped; its sum over the columns when all are.
     """
-    differences, pooled = margin_differences(pair, kinds)
-    per_column = np.array([np.abs(sign_sums(D)).max(initial=0.0) for D in differences])
+    sums, pooled = margin_differences(pair, kinds, of=sign_sums)
+    per_column = np.array([np.abs(t).max(initial=0.0) for t in sums])
     together = np.abs(sign_sums(pooled)).max(initial=0.0)
-    n_sums = sum(D.shape[1] for D in differences)
+    n_sums = sum(map(len, sums))
     worst = worst_columns(per_column, names, critical_value(n_sums))
     p, t = either((per_column.max(), n_sums), (together, pooled.shape[1]))
     effect = t / np.sqrt(len(pair))
@@ -37,8 +37,13 @@ def check_margins(pair: Pair, names: Sequence[str], kinds: tuple[str, ...]) -> C
     return Check("margins", p, float(t), float(effect), worst, sentence)
 
 
-def margin_differences(pair: Pair, kinds: tuple[str, ...]) -> tuple[list[NDArray], NDArray]:
-    """f(x_j) - f(x_tilde_j): for each column an array (n, number of f), and the sum over columns of those all have."""
+def margin_differences(
+    pair: Pair, kinds: tuple[str, ...], *, of: Callable[[NDArray], NDArray] = np.asarray
+) -> tuple[list[NDArray], NDArray]:
+    """f(x_j) - f(x_tilde_j): for each column an array (n, number of f), and the sum over columns of those all have.
+
+    Of each array only what the function ``of`` makes of it is kept: nine columns for one are too much of a wide table.
+    """
     ranks, ranks_tilde = pooled_ranks(pair)
     shared = np.zeros((len(pair), N_WAVES + 2 * len(TAILS)))
     columns = []
@@ -48,14 +53,14 @@ def margin_differences(pair: Pair, kinds: tuple[str, ...]) -> tuple[list[NDArray
         if kind != "nominal":
             shared += D
             if more_levels(r, FEW_LEVELS):
-                columns.append(D)
+                columns.append(of(D))
                 continue
         levels = frequent_levels(r, r_tilde, FEW_LEVELS + 1)
         if len(levels) == 2:
             D = np.subtract(r == levels[0], r_tilde == levels[0], dtype=float)[:, None]
         elif len(levels) <= FEW_LEVELS or kind == "nominal":
             D = np.subtract(r[:, None] == levels, r_tilde[:, None] == levels, dtype=float)
-        columns.append(D)
+        columns.append(of(D))
     return columns, shared
 
 

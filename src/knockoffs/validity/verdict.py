@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from knockoffs.errors import InputError, name_some
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler
+from knockoffs.table.types import Json
 from knockoffs.validity.classifier import check_classifier
 from knockoffs.validity.distance import Twin, find_twins
 from knockoffs.validity.margins import check_margins
@@ -112,7 +112,7 @@ class Verdict:
         lines += [f"What to do: {remedy.sentence}" for remedy in self.remedies]
         return "\n".join(lines)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Values for json."""
         return {
             "word": self.word,
@@ -172,16 +172,20 @@ def verdict(
     some, stretch = some_rows(judged, budget.rows, row_rng), following_rows(pair, budget.rows, row_rng)
     columns, feature_of = some_columns(pair, budget.columns, column_rng)
     few_names, few_kinds = tuple(named[j] for j in columns), tuple(sorts[j] for j in columns)
-    rounded = round_alike(some, sorts)
-    few = Pair(rounded.X[:, columns], rounded.X_tilde[:, columns], feature_of)
-    following = round_alike(Pair(stretch.X[:, columns], stretch.X_tilde[:, columns], feature_of), few_kinds)
-    scores = link_scores(following, few_kinds)
     by_rows = repeated_by_rows(stretch.X) & [kind not in LABELS for kind in sorts]
-    checks = (
+    rounded = round_alike(some, sorts)
+    exchange = (
         check_support(some, named, sorts, by_rows),
         check_margins(rounded, named, sorts),
-        check_moments(few, few_names, few_kinds, half_rng),
+        check_moments(_columns_of(rounded, columns, feature_of), few_names, few_kinds, half_rng),
         check_classifier(rounded.rows(slice(0, budget.classifier_rows)), named, sorts, tree_rng, n_jobs=n_jobs),
+    )
+    n_judged = len(some)
+    del some, rounded  # before the scores of the stretch, which are twice as large
+    following = round_alike(_columns_of(stretch, columns, feature_of), few_kinds)
+    scores = link_scores(following, few_kinds)
+    checks = (
+        *exchange,
         check_repeats(stretch),
         check_order(following, scores, few_names),
         check_neighbours(following, scores),
@@ -191,7 +195,7 @@ def verdict(
     failed = failing(checks, rows_repeat=bool(by_rows.any()))
     rows = tuple(check.sentence for check in failed if check.name not in EXCHANGE)
     remedies = find_remedies(failed, twins, stretch, named, sorts)
-    return Verdict(word, len(some), p, checks, failed, twins, rows, remedies)
+    return Verdict(word, n_judged, p, checks, failed, twins, rows, remedies)
 
 
 def combine(checks: Sequence[Check]) -> tuple[str, float]:
@@ -265,6 +269,13 @@ def some_columns(pair: Pair, most: int, rng: Generator) -> tuple[NDArray[np.intp
     chosen = np.sort(features[: max(int((sizes <= most).sum()), 1)])
     columns = np.flatnonzero(np.isin(pair.feature_of, chosen))
     return columns, np.searchsorted(chosen, pair.feature_of[columns])
+
+
+def _columns_of(pair: Pair, columns: NDArray[np.intp], feature_of: NDArray[np.intp]) -> Pair:
+    """Take some columns of a pair; nothing is copied where they are all of them."""
+    if len(columns) == pair.n_columns:
+        return pair
+    return Pair(pair.X[:, columns], pair.X_tilde[:, columns], feature_of)
 
 
 def cross_fitted_pair(
