@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from knockoffs.commands.calls import bad_call, split_names
@@ -15,7 +16,7 @@ from knockoffs.features.source import Brought, knockoff_source, read_features
 from knockoffs.machine.threads import worthwhile_threads
 from knockoffs.sampling.pair import Pair
 from knockoffs.seeds import as_generator
-from knockoffs.table.columns import describe
+from knockoffs.table.columns import Column, describe
 from knockoffs.table.files import drop_columns
 from knockoffs.validity.repair import repair
 from knockoffs.validity.verdict import verdict
@@ -44,5 +45,15 @@ def run_check(table: Path, parameters: Mapping[str, Any]) -> str:
         drawn = settled.sampler.sample(checked.X, draw_stream)
         pair = Pair(drawn.X, drawn.X_tilde, checked.feature_of)
         found = verdict(pair, names=checked.names, kinds=checked.kinds, rng=verdict_stream, n_jobs=parameters["jobs"])
-    columns = [printable(describe(column)) for column in checked.columns]
+    columns = [printable(told(column)) for column in checked.columns]
     return "\n".join([*columns, "", *map(printable, settled.notes.values()), "", *found.say().splitlines()])
+
+
+def told(column: Column) -> str:
+    """What a column was taken for, with advice that can be typed.
+
+    >>> told(Column("the grade", "integer", None, "ordinal", "1 to 5; if they are codes, say kinds={{name}: 'nominal'}"))
+    "'the grade' is ordinal: 1 to 5; if they are codes, say --kind 'the grade=nominal'."
+    """
+    asked = f"kinds={{{column.name!r}: 'nominal'}}"
+    return describe(column).replace(asked, f"--kind {quote(column.name + '=nominal')}")

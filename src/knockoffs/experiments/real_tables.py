@@ -85,7 +85,9 @@ class Config:
 
 
 CONFIG = Config()
-QUICK = Config(repetitions=20, n_rows=3000, best_cells=200_000, test_cells=20_000, fewer={"default, tests": 5}, minutes=6.0)
+QUICK = Config(
+    repetitions=20, n_rows=3000, best_cells=200_000, test_cells=20_000, fewer={"default, tests": 5}, minutes=6.0
+)
 
 
 @dataclass(frozen=True)
