@@ -50,10 +50,10 @@ def run_check(table: Path, parameters: Mapping[str, Any]) -> str:
 
 
 def told(column: Column) -> str:
-    """What a column was taken for, with advice that can be typed.
+    """Say what a column was taken for, with advice that can be typed.
 
-    >>> told(Column("the grade", "integer", None, "ordinal", "1 to 5; if they are codes, say kinds={{name}: 'nominal'}"))
-    "'the grade' is ordinal: 1 to 5; if they are codes, say --kind 'the grade=nominal'."
+    >>> told(Column("a grade", "integer", None, "ordinal", "1 to 5; if they are codes, say kinds={{name}: 'nominal'}"))
+    "'a grade' is ordinal: 1 to 5; if they are codes, say --kind 'a grade=nominal'."
     """
     asked = f"kinds={{{column.name!r}: 'nominal'}}"
     return describe(column).replace(asked, f"--kind {quote(column.name + '=nominal')}")
