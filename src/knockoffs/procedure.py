@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from knockoffs.draws import Draw, draw_and_score, draw_many, draw_several
 from knockoffs.errors import InputError
+from knockoffs.features.gaussian import GaussianFeatures
 from knockoffs.features.source import KnockoffSource, Settled
 from knockoffs.filter import check_fdr, check_offset, difference, filter_statistics
 from knockoffs.filter.evidence import check_draws, join_draws
@@ -21,6 +22,7 @@ from knockoffs.importance.best import BestOf
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.importance.paths.moves import Fake
 from knockoffs.importance.scores import mean_of
+from knockoffs.importance.several import SEVERAL
 from knockoffs.importance.statistic import ModelScore, Statistic
 from knockoffs.machine.threads import threads_by_table
 from knockoffs.progress import stage
@@ -30,7 +32,7 @@ from knockoffs.table.columns import Column, design
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target, as_target
 from knockoffs.testing.conditional import randomization_tests
-from knockoffs.validity.verdict import Verdict
+from knockoffs.validity.verdict import SMALL, Budget, Verdict
 from knockoffs.validity.verdict import verdict as give_verdict
 
 MOST_TESTED = 10_000  # rows of conditional tests, whose cost is that of some hundred draws of every column
@@ -147,7 +149,7 @@ def select_from(
         scores=mean_of([draw.scores for draw in draws]),
         draws=W,
         n_knockoffs=promise.n_knockoffs,
-        verdict=judge(draws[0].pair, table, streams.verdict, n_jobs) if verdict else None,
+        verdict=judge(draws[0].pair, table, streams.verdict, worth(settled, statistic, target)) if verdict else None,
         notes={**(notes or {}), **settled.notes, **draws[0].notes},
     )
     return Selection(**common, **decide(W, promise))  # type: ignore[arg-type]
@@ -242,7 +244,7 @@ def run_tests(
         notes={**(notes or {}), **settled.notes, **said, **tested.notes},
         W=np.full(len(tested.p_values), np.nan),
         p_values=tested.p_values,
-        verdict=judge(pair, table, streams.verdict, n_jobs) if verdict else None,
+        verdict=judge(pair, table, streams.verdict, Budget()) if verdict else None,
     )
 
 
@@ -272,12 +274,22 @@ def settle(table: Table, knockoffs: KnockoffSource, rng: Generator, n_jobs: int 
     return knockoffs(table, rng=streams.fit, n_jobs=n_jobs), streams
 
 
-def judge(pair: Pair, table: Table, rng: Generator, n_jobs: int | None) -> Verdict | None:
+def worth(settled: Settled, statistic: Statistic, target: Target) -> Budget:
+    """Set what a verdict may cost: little where the selection itself does, by sums over the rows.
+
+    That is a Gaussian P^X, or knockoffs that were brought along, with one linear model of a number.
+    """
+    simple = settled.model is None or isinstance(settled.model, GaussianFeatures)
+    linear = isinstance(statistic, ModelScore) and statistic.score in SEVERAL and statistic.rows == "in_sample"
+    return SMALL if simple and linear and target.kind == "number" else Budget()
+
+
+def judge(pair: Pair, table: Table, rng: Generator, budget: Budget) -> Verdict | None:
     """Verdict on the knockoffs; none of a table too small to tell."""
     if len(pair) < FEWEST_JUDGED:
         return None
     stage("comparing knockoffs with features")
-    return give_verdict(pair, names=table.names, kinds=table.kinds, rng=rng, n_jobs=n_jobs)
+    return give_verdict(pair, names=table.names, kinds=table.kinds, rng=rng, budget=budget)
 
 
 def check_antisymmetric(rule: Rule) -> None:

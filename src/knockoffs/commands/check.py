@@ -43,6 +43,6 @@ def run_check(table: Path, parameters: Mapping[str, Any]) -> str:
         settled = source(checked, rng=fit_stream, n_jobs=parameters["jobs"])
         drawn = settled.sampler.sample(checked.X, draw_stream)
         pair = Pair(drawn.X, drawn.X_tilde, checked.feature_of)
-        found = verdict(pair, names=checked.names, kinds=checked.kinds, rng=verdict_stream, n_jobs=parameters["jobs"])
+        found = verdict(pair, names=checked.names, kinds=checked.kinds, rng=verdict_stream)
     columns = [printable(describe(column)) for column in checked.columns]
     return "\n".join([*columns, "", *map(printable, settled.notes.values()), "", *found.say().splitlines()])

@@ -50,6 +50,7 @@ from knockoffs.table.batches import JOURNAL, Blocks, open_blocks
 from knockoffs.table.rows import Rows
 from knockoffs.table.table import MIN_ROWS, Table
 from knockoffs.table.target import Target
+from knockoffs.validity.verdict import Budget
 
 MOST_SAMPLED, SAMPLE_CELLS, FEWEST_SAMPLED = 100_000, 2**24, 2_000  # rows, cells, rows of the sample
 MOST_SCORED = 1_000_000  # further rows on which a model that is no lasso is scored: a minute of trees, 50 columns
@@ -254,7 +255,7 @@ def _select(
         feature_model=job.settled.model,
         scores=mean_of(scores),
         draws=W,
-        verdict=judge(pairs[0], job.table, streams.verdict, selector.n_jobs) if selector.verdict else None,
+        verdict=judge(pairs[0], job.table, streams.verdict, Budget()) if selector.verdict else None,
         notes=said,
         **decide(W, plan.promise),
     )
