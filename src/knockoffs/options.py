@@ -167,6 +167,13 @@ OPTIONS: tuple[Option, ...] = (
         where=(*ALL, "ghost"),
     ),
     Option(
+        "representatives",
+        False,
+        "Make the knockoffs of groups through representatives of them, columns chosen without the target.",
+        bool,
+        where=ALL,
+    ),
+    Option(
         "knockoffs",
         None,
         "Knockoffs drawn elsewhere: a table of the same columns.",

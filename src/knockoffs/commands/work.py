@@ -175,6 +175,7 @@ def reading(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "kinds": parameters["kinds"],
         "groups": groups_of(parameters),
+        "representatives": parameters.get("representatives", False),
         "dependent": parameters.get("dependent", "refuse"),
     }
 
