@@ -11,11 +11,11 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.draws import Draw, draw_and_score, draw_many, draw_several
+from knockoffs.draws import Draw, draw_and_score, draw_many
 from knockoffs.errors import InputError
 from knockoffs.features.gaussian import GaussianFeatures
 from knockoffs.features.source import KnockoffSource, Settled
-from knockoffs.filter import check_fdr, check_offset, difference, filter_statistics
+from knockoffs.filter import check_fdr, check_offset, difference
 from knockoffs.filter.evidence import check_draws, join_draws
 from knockoffs.filter.several import filter_several, several_statistics
 from knockoffs.importance.best import BestOf
@@ -133,11 +133,11 @@ def select_from(
     """Select as ``select_features`` does, from what its source has read: nothing is checked again in here."""
     fdr, offset = promise.fdr, promise.offset
     settled, streams = settle(table, knockoffs, rng, n_jobs)
-    if promise.n_knockoffs > 1:
-        draw = draw_several(settled.sampler, table, target, statistic, promise.n_knockoffs, streams, n_jobs)
-        draws, W = [draw], several_statistics(draw.several)[None]
+    rngs, m = streams.draws(promise.n_draws), promise.n_knockoffs
+    draws = draw_many(settled.sampler, table, target, statistic, rngs, n_jobs, m)
+    if m > 1:
+        W = np.stack([several_statistics(draw.several) for draw in draws])
     else:
-        draws = draw_many(settled.sampler, table, target, statistic, streams.draws(promise.n_draws), n_jobs)
         W = np.stack([rule(draw.scores.Z, draw.scores.Z_tilde) for draw in draws])
     common = dict(
         feature_names=table.feature_names,
@@ -157,12 +157,10 @@ def select_from(
 
 def decide(W: NDArray, promise: Promise) -> dict[str, Any]:
     """Fields of a Selection that W, shape (n_draws, n_features), decides: by one draw, or by e-values of several."""
-    if promise.n_knockoffs > 1:
-        return {"W": W[0], **vars(filter_several(W[0], promise.n_knockoffs, promise.fdr, promise.offset))}
     check_draws(W)
     if len(W) == 1 and promise.level == "fixed":
-        return {"W": W[0], **vars(filter_statistics(W[0], promise.fdr, promise.offset))}
-    joined = join_draws(W, promise.fdr, promise.level, promise.offset)
+        return {"W": W[0], **vars(filter_several(W[0], promise.n_knockoffs, promise.fdr, promise.offset))}
+    joined = join_draws(W, promise.fdr, promise.level, promise.offset, m=promise.n_knockoffs)
     return {"W": W.mean(axis=0), "evidence": joined, "q_values": joined.levels, "selected": joined.selected}
 
 
@@ -305,19 +303,11 @@ def check_antisymmetric(rule: Rule) -> None:
 
 def check_several(promise: Promise, rule: Rule) -> None:
     """Refuse what several knockoffs of a feature do not go together with."""
-    m = promise.n_knockoffs
-    if m == 1:
-        return
-    for said, other in (
-        (f"n_draws={promise.n_draws}", promise.n_draws > 1),
-        (f"level={promise.level!r}", promise.level != "fixed"),
-        ("another rule", rule is not difference),
-    ):
-        if other:
-            raise InputError(
-                f"n_knockoffs={m} and {said}: a feature that is compared with several knockoffs at once has W = the "
-                "largest score less the median of the others, one draw, and a level fixed beforehand. Leave one out."
-            )
+    if promise.n_knockoffs > 1 and rule is not difference:
+        raise InputError(
+            f"n_knockoffs={promise.n_knockoffs} and another rule: a feature that is compared with several knockoffs at "
+            "once has W = the largest score less the median of the others. Leave one out."
+        )
 
 
 @threads_by_table
