@@ -149,7 +149,7 @@ def select_from(
         scores=mean_of([draw.scores for draw in draws]),
         draws=W,
         n_knockoffs=promise.n_knockoffs,
-        verdict=judge(draws[0].pair, table, streams.verdict, worth(settled, statistic, target)) if verdict else None,
+        verdict=judge(draws[0].pair, table, streams.verdict, worth(settled, statistic)) if verdict else None,
         notes={**(notes or {}), **settled.notes, **draws[0].notes},
     )
     return Selection(**common, **decide(W, promise))  # type: ignore[arg-type]
@@ -272,14 +272,14 @@ def settle(table: Table, knockoffs: KnockoffSource, rng: Generator, n_jobs: int 
     return knockoffs(table, rng=streams.fit, n_jobs=n_jobs), streams
 
 
-def worth(settled: Settled, statistic: Statistic, target: Target) -> Budget:
-    """Set what a verdict may cost: little where the selection itself does, by sums over the rows.
+def worth(settled: Settled, statistic: Statistic) -> Budget:
+    """Set what a verdict may cost: little where the selection itself does.
 
-    That is a Gaussian P^X, or knockoffs that were brought along, with one linear model of a number.
+    That is a Gaussian P^X, or knockoffs that were brought along, with one linear model of y.
     """
     simple = settled.model is None or isinstance(settled.model, GaussianFeatures)
     linear = isinstance(statistic, ModelScore) and statistic.score in SEVERAL and statistic.rows == "in_sample"
-    return SMALL if simple and linear and target.kind == "number" else Budget()
+    return SMALL if simple and linear else Budget()
 
 
 def judge(pair: Pair, table: Table, rng: Generator, budget: Budget) -> Verdict | None:

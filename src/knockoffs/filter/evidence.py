@@ -61,8 +61,8 @@ def knockoff_e_values(
     stop : {"level", "unreachable", "no_negative"}
         What T is where the level is not reached: infinity; the smallest t with #{W >= t} < offset / (m level), from
         where the level is out of reach (Ren and Barber, equation 14); or the smallest t with no negative beyond it,
-        from where waiting cannot lower the estimate. All three look at the counts at t and at what lies below, so T is a
-        stopping time, as the t with the smallest estimate of all would not be.
+        from where waiting cannot lower the estimate. All three look at the counts at t and at what lies below, so T is
+        a stopping time, as the t with the smallest estimate of all would not be.
     n_knockoffs : int
         m, the knockoffs of every feature, where W is of ``several_statistics``.
 

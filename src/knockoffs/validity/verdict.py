@@ -56,7 +56,7 @@ class Budget:
     tried: int = 100
 
 
-# for a selection that costs next to nothing: a Gaussian P^X and a linear model, which see the rows as sums
+# for a selection that costs next to nothing: a Gaussian P^X and a linear model
 SMALL = Budget(rows=1000, columns=100, classifier_rows=400, trees=20, tried=20)
 
 
