@@ -390,5 +390,7 @@ def test_a_verdict_costs_little_where_the_selection_does(options, small, monkeyp
     seen = []
     monkeypatch.setattr(procedure, "give_verdict", lambda pair, *, budget, **rest: seen.append(budget))
     X = np.random.default_rng(0).standard_normal((120, 6))
-    KnockoffSelector(0.3, method="knockoffs", random_state=0, **options).fit(X, X[:, 0] + X[:, 1])
+    KnockoffSelector(0.3, method="knockoffs", random_state=0, **options).fit(
+        X, X.sum(axis=1) + np.random.default_rng(1).standard_normal(120)
+    )
     assert seen == [SMALL if small else Budget()]
