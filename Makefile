@@ -12,10 +12,11 @@ help:
 	@echo "make test        set up .venv, then lint, types and all tests"
 	@echo "make guarantees  the slow tests: FDR and power by simulation"
 	@echo "make house       write the stub of the public names and the picture of docs/architecture.md"
-	@echo "make picture     draw the picture of the README"
+	@echo "make picture     draw the pictures of the README and of docs/which_procedure.md"
 	@echo "make docs        the documentation site, in build/site (its own environment; no network while it builds)"
 	@echo "make lowest      the tests with the smallest versions of all dependencies"
 	@echo "make bench       the arena: this package and its peers, each in its own environment; writes docs/arena.md"
+	@echo "                 (QUICK=1: every step once with the smallest settings, into build/arena)"
 
 $(VENV)/.package: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -45,13 +46,13 @@ guarantees: $(VENV)/.development
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --quiet --durations=0 -o addopts="--import-mode=importlib" tests/guarantees
 
 bench: $(VENV)/.development
-	bash benchmarks/run.sh
+	QUICK=$(QUICK) bash benchmarks/run.sh
 
 # the smallest versions that pyproject.toml promises, in an environment of their own (without PyTorch)
 lowest:
 	$(PYTHON) -m venv $(VENV)-lowest
 	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-lowest.txt \
-		--editable '.[tables,plots,boosting,genetics,hmm,app]' pytest pytest-xdist hypothesis threadpoolctl
+		--editable '.[tables,plots,boosting,genetics,hmm,app,dask]' pytest pytest-xdist hypothesis threadpoolctl
 	OMP_NUM_THREADS=1 $(VENV)-lowest/bin/python -m pytest -n 2 --quiet tests
 
 $(VENV)-docs/.ready: pyproject.toml constraints.txt requirements-docs.txt
@@ -72,6 +73,7 @@ house: $(VENV)/.development
 
 picture: $(VENV)/.development
 	OMP_NUM_THREADS=1 $(BIN)/python tools/picture.py
+	$(BIN)/python tools/which.py
 
 clean:
 	rm -rf $(VENV) $(VENV)-lowest $(VENV)-docs .benchmarks build dist docs/api docs/gallery

@@ -178,6 +178,8 @@ def main() -> None:
         def in_time(*case):
             return one(*case) if time.time() < end else None
 
+        done = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        there = {(r["method"], r["d"], r["k"], r["shape"], r["n"], r["seed"]) for r in done}
         cases = [
             (method, d, k, shape, n, seed)
             for n in options.rows
@@ -185,7 +187,7 @@ def main() -> None:
             for d, k in reversed(DESIGNS)  # the long ones first
             for shape in options.shapes
             for method in options.methods
-            if d <= options.largest
+            if d <= options.largest and (method, d, k, shape, n, seed) not in there
         ]
         work = Parallel(n_jobs=options.jobs, return_as="generator_unordered")(delayed(in_time)(*case) for case in cases)
         for row in work:

@@ -1,7 +1,8 @@
 """What a report costs beyond its selection: CPU seconds and megabytes, for three tables.
 
 Bank marketing and NHANES as they come, and a table of 5,000 numbers that is made up:
-``KNOCKOFFS_DATA=folder python benchmarks/reports.py bank nhanes wide``.
+``KNOCKOFFS_DATA=folder python benchmarks/reports.py bank nhanes wide``; ``bank_defaults`` and ``nhanes_defaults`` have
+every option at its default.
 """
 
 import os
@@ -37,6 +38,18 @@ def nhanes():
     y = table.pop("LBXGH")
     there = table.columns[(table.notna().mean() > 0.5) & (table.nunique() > 1)]
     return table.loc[y.notna(), there], y.dropna(), ONE_CLASS
+
+
+def bank_defaults():
+    """Bank marketing with every option at its default."""
+    X, y, _ = bank()
+    return X, y, {}
+
+
+def nhanes_defaults():
+    """NHANES with every option at its default, but for columns that others determine."""
+    X, y, _ = nhanes()
+    return X, y, {"dependent": "drop"}
 
 
 def wide():

@@ -149,8 +149,28 @@ html_show_sourcelink = False
 html_copy_source = False
 
 
+# what the theme and the gallery leave out, and a screen reader or a keyboard needs
+NEEDED = (
+    (r'<p class="caption" role="heading">', '<p class="caption" role="heading" aria-level="2">'),
+    (r"<pre>", '<pre tabindex="0">'),  # wide ones scroll
+    (
+        r'<a class="reference internal" href="(plot_\w+\.html)">(<span class="doc">)(.*?)</span>',
+        r'<a class="reference internal" href="\1" aria-label="\3">\2\3</span>',
+    ),
+)
+
+
+def complete_page(app, pagename, templatename, context, doctree):
+    """Add what is needed to read a page without seeing it, or without a mouse."""
+    for part in ("body", "furo_navigation_tree"):
+        for pattern, words in NEEDED:
+            if context.get(part):
+                context[part] = re.sub(pattern, words, context[part])
+
+
 def setup(app):
     """Prepare pages and docstrings before they are read."""
     app.connect("source-read", prepare_page)
     app.connect("autodoc-process-docstring", plain_words, priority=400)  # before napoleon
     app.connect("autodoc-skip-member", skip_member)
+    app.connect("html-page-context", complete_page, priority=900)  # after the theme

@@ -17,8 +17,8 @@ from knockoffs.datasets.hiv import load_hiv, treatment_selected
 try:
     data = load_hiv("APV")
     X, y, names, known = data.X, data.y, data.feature_names, treatment_selected(data)
-except InputError as error:
-    print(error)
+except InputError:
+    print("KNOCKOFFS_DATA names no folder with these data: the table is made up")
     rng = np.random.default_rng(0)
     names = tuple(f"mutation {j}" for j in range(100))
     link = [[0.8, 0.2], [0.4, 0.6]]

@@ -216,19 +216,19 @@ def test_tests_that_pages_name_are_there():
 # ---- the page of options ---------------------------------------------------------------------------------------
 
 OPTIONS_TABLE = re.compile(r"(?<=<!-- options -->\n).*?(?=<!-- end of options -->)", re.DOTALL)
-COMMANDS = ("select", "path", "sample", "check", "ghost")
+COMMANDS = ("select", "test", "path", "sample", "check", "ghost")
 
 
 def options_table():
     """Table of all options, as docs/options.md has it."""
-    from knockoffs.options import OPTIONS
+    from knockoffs.options import OPTIONS, options_of
 
     lines = ["| selector | command line | default | what it says | commands |", "|---|---|---|---|---|"]
     for option in OPTIONS:
         parameter = f"`{option.parameter or option.name}`" if "selector" in option.where else ""
         commands = "" if option.where == ("selector",) else f"`{option.written}`"
         default = "" if option.default is None else f"`{option.default}`"
-        has = ", ".join(command for command in COMMANDS if command in option.where)
+        has = ", ".join(command for command in COMMANDS if option.name in options_of(command))
         says = re.sub(r"\s*\[default: (.*?)\]", r" (\1 if left out)", option.help).replace("|", "\\|")
         lines.append(f"| {parameter} | {commands} | {default} | {says} | {has} |")
     return "\n".join(lines) + "\n"

@@ -33,13 +33,15 @@ def test_every_lower_bound_is_among_the_smallest_versions():
     extras = [r for name, listed in PROJECT["optional-dependencies"].items() if name not in LEFT_OUT for r in listed]
     pinned = dict(re.findall(r"^([\w-]+)==([\w.]+)", read("constraints-lowest.txt"), re.MULTILINE))
     for requirement in PROJECT["dependencies"] + extras:
-        name, bound, elsewhere = re.fullmatch(r"([\w-]+)>=([\w.]+)(; sys_platform == .*|;.*)?", requirement).groups()
+        name, bound, elsewhere = re.fullmatch(
+            r"([\w-]+)(?:\[\w+\])?>=([\w.]+)(; sys_platform == .*|;.*)?", requirement
+        ).groups()
         if elsewhere and "==" in elsewhere:  # for another system than that of the smallest versions
             continue
         assert padded(pinned[name]) == padded(bound), requirement
 
 
-LEFT_OUT = ("neural", "topics", "app", "dask")  # extras that make lowest does not install
+LEFT_OUT = ("neural", "topics")  # extras that make lowest does not install
 
 
 def padded(version):
@@ -54,6 +56,21 @@ def test_the_pythons_that_are_promised_are_tested():
     assert PROJECT["requires-python"] == f">={promised[0]}"
     systems = {*matrix["os"], *(pair["os"] for pair in matrix["include"])}
     assert systems == {"ubuntu-latest", "macos-latest", "windows-latest"}
+
+
+def extras_of(target):
+    """Extras that a rule of the Makefile installs."""
+    return set(
+        re.search(rf"^{re.escape(target)}:.*?--editable '\.\[([\w,]+)\]'", read("Makefile"), re.M | re.S)[1].split(",")
+    )
+
+
+def test_the_extras_that_make_test_installs_are_those_that_are_tested_elsewhere():
+    jobs = workflow(FOLDER / "test.yml")["jobs"]
+    asked = next(step["env"]["EXTRAS"] for step in jobs["test"]["steps"] if "EXTRAS" in step.get("env", {}))
+    named = set(re.findall(r"[a-z]+", re.sub(r"\$\{\{.*?'(,\w+)' \|\| '' \}\}", r"\1", asked)))
+    assert named == extras_of("$(VENV)/.development") == PROJECT["optional-dependencies"].keys() - {"topics"}
+    assert extras_of("lowest") == PROJECT["optional-dependencies"].keys() - set(LEFT_OUT)
 
 
 def faults(found):

@@ -17,6 +17,7 @@ from knockoffs.importance.best import BestOf
 from knockoffs.importance.scores import NamedScores, Scores
 from knockoffs.importance.several import score_copies
 from knockoffs.importance.statistic import ModelScore, Scored, Statistic
+from knockoffs.machine.freed import give_back
 from knockoffs.machine.jobs import at_once
 from knockoffs.progress import stage, track
 from knockoffs.sampling.copies import Copies
@@ -87,11 +88,13 @@ def draw_and_score(
     """Draw knockoffs, and score features and knockoffs."""
     draw_stream, swap_stream, score_stream = rng.spawn(3)
     stage("drawing knockoffs")
+    give_back()
     drawn = sampler.sample(table.X, draw_stream)
     pair = Pair(drawn.X, drawn.X_tilde, check_swaps(drawn.feature_of, table.feature_of))
     known = pair.rows(target.known_rows)  # P^X uses the rows without a target too
     seen = known.map(design(table.columns, table.feature_of))
     stage("scoring features and knockoffs")
+    give_back()
     score = partial(statistic, target=target, rng=score_stream, n_jobs=n_jobs)
     scored = score_swapped([seen], lambda pairs: [score(pairs[0])], [swap_stream])[0]
     return Draw(pair, scored.scores, scored.notes, scored.used)
@@ -112,10 +115,12 @@ def draw_several(
         raise InputError(f"n_knockoffs={m}: a statistic of one's own compares a feature with one knockoff.")
     draw_stream, swap_stream, score_stream = rng.spawn(3)
     stage("drawing knockoffs")
+    give_back()
     drawn = draw_copies(sampler, table.X, m, draw_stream)
     copies = Copies(drawn.parts, check_swaps(drawn.feature_of, table.feature_of))
     seen = copies.rows(target.known_rows).map(design(table.columns, table.feature_of))
     stage("scoring features and knockoffs")
+    give_back()
     place = random_places(m, copies.n_features, swap_stream)
     found, notes, used = score_copies(statistic, seen.permute(place), target, rng=score_stream, n_jobs=n_jobs)
     Z = np.empty_like(found)

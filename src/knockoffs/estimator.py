@@ -43,6 +43,7 @@ from knockoffs.table.memory import check_memory
 from knockoffs.table.partitions import is_partitioned
 from knockoffs.table.table import MIN_ROWS, Table
 from knockoffs.table.target import Target, as_target
+from knockoffs.table.types import Kinds
 from knockoffs.validity.repair import repair
 
 
@@ -183,8 +184,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         fdr: float | None = None,
         *,
         feature_model: object = DEFAULT_FEATURE_MODEL,
-        feature_model_options: Mapping[str, Any] | None = None,
-        kinds: Mapping[str, Any] | None = None,
+        feature_model_options: Mapping[str, object] | None = None,
+        kinds: Kinds = None,
         estimator: object = None,
         importance: object = None,
         loss: object = None,
@@ -278,22 +279,32 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         plan = self._plan(table, target, notes)
         validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
 
-        common: dict[str, Any] = {"knockoffs": source, "verdict": self.verdict, "n_jobs": self.n_jobs}
-        common["rng"] = generator
-        self._generator = deepcopy(common["rng"])  # as it was: lambda paths follow the same draw
+        self._generator = deepcopy(generator)  # as it was: lambda paths follow the same draw
         with showing(bool(self.verbose)):
             if plan.method == "conditional_test":
-                model, fdr = self._test_model(), plan.promise.fdr
-                selection = run_tests(table, target, estimator=model, fdr=fdr, notes=plan.notes, **common)
+                selection = run_tests(
+                    table,
+                    target,
+                    knockoffs=source,
+                    estimator=self._test_model(),
+                    fdr=plan.promise.fdr,
+                    verdict=self.verdict,
+                    notes=plan.notes,
+                    rng=generator,
+                    n_jobs=self.n_jobs,
+                )
             else:
                 selection = select_from(
                     table,
                     target,
+                    knockoffs=source,
                     statistic=plan.choice.statistic,
                     rule=plan.rule,
                     promise=plan.promise,
+                    verdict=self.verdict,
                     notes=plan.notes | dict(plan.choice.notes),
-                    **common,
+                    rng=generator,
+                    n_jobs=self.n_jobs,
                 )
         return self._keep(selection, table, target, names_of(X))
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, TypedDict
 
 from knockoffs.errors import InputError
+from knockoffs.table.types import Json, Kinds
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Option:
     least : int, optional
         Smallest value of a whole number.
     metavar : str, optional
-        What the command line calls the value.
+        What the command line calls the value; by its type if left out.
     known : callable, optional
         Names that may be given; others are refused before any data are read.
     where : tuple of str
@@ -41,7 +42,7 @@ class Option:
     """
 
     name: str
-    default: Any
+    default: bool | int | float | str | None
     help: str
     kind: type = str
     flag: str | None = None
@@ -81,8 +82,15 @@ MODELS = ("selector", "select", "path")
 PROMISED = ("selector", "select", "ghost")
 OPTIONS: tuple[Option, ...] = (
     # what is read
-    Option("target", None, "Column to be explained.", where=("select", "path")),
-    Option("drop", None, "Column to leave out; may be given several times, or with commas between.", list, where=ALL),
+    Option("target", None, "Column to be explained.", metavar="COLUMN", where=("select", "path")),
+    Option(
+        "drop",
+        None,
+        "Column to leave out; may be given several times, or with commas between.",
+        list,
+        metavar="COLUMN",
+        where=ALL,
+    ),
     Option(
         "dependent",
         "refuse",
@@ -100,7 +108,11 @@ OPTIONS: tuple[Option, ...] = (
         where=ALL,
     ),
     Option(
-        "weights", None, "Column with the weights of the rows in the model of the target.", where=("select", "path")
+        "weights",
+        None,
+        "Column with the weights of the rows in the model of the target.",
+        metavar="COLUMN",
+        where=("select", "path"),
     ),
     Option(
         "task",
@@ -164,6 +176,7 @@ OPTIONS: tuple[Option, ...] = (
         "groups",
         None,
         "Columns that are one feature: auto, or a csv file with the header column,group.",
+        metavar="FILE",
         where=(*ALL, "ghost"),
     ),
     Option(
@@ -181,8 +194,14 @@ OPTIONS: tuple[Option, ...] = (
         where=("selector", "select", "check"),
     ),
     # a study of which only z-scores are known
-    Option("scores", "z", "Column of the z-scores, one row a feature.", where=("ghost",)),
-    Option("names", None, "Column of the features' names; by default the first column of text.", where=("ghost",)),
+    Option("scores", "z", "Column of the z-scores, one row a feature.", metavar="COLUMN", where=("ghost",)),
+    Option(
+        "names",
+        None,
+        "Column of the features' names; by default the first column of text.",
+        metavar="COLUMN",
+        where=("ghost",),
+    ),
     Option(
         "correlation",
         None,
@@ -304,11 +323,76 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("verbose", False, "Show progress, as the commands always do.", bool, where=("selector",)),
 )
+
+
+class Parameters(TypedDict, total=False):
+    """Options of a command by name, as they are handed on and recorded: for type checkers; tested equal to the list."""
+
+    target: str
+    drop: list[str]
+    dependent: str
+    kinds: Kinds
+    weights: str | None
+    task: str | None
+    fdr: float | None
+    method: str
+    n_draws: int
+    n_knockoffs: int
+    level: str
+    offset: int
+    verdict: bool
+    repair: bool
+    feature_model: str | None
+    feature_model_options: dict[str, Json] | None
+    groups: str | None
+    knockoffs: str | None
+    scores: str
+    names: str | None
+    correlation: str | None
+    n: float | None
+    shrink: float
+    penalty: float | None
+    estimator: str | None
+    importance: str | None
+    loss: str | None
+    rows: str | None
+    n_folds: int
+    n_fits: int
+    rule: str
+    stream: str
+    sample_rows: int | None
+    scheduler: str | None
+    keep_knockoffs: str | None
+    seed: int
+    report: str | None
+    report_paths: bool
+    jobs: int | None
+
+
+# what `knockoffs test` has no use for: tests draw a column anew, and there is no W
+NOT_OF_TESTS = (
+    "weights",
+    "method",
+    "n_draws",
+    "n_knockoffs",
+    "level",
+    "offset",
+    "knockoffs",
+    "importance",
+    "loss",
+    "rows",
+    "n_folds",
+    "n_fits",
+    "rule",
+    "scheduler",
+    "keep_knockoffs",
+    "report_paths",
+)
 NAMES_ONLY = ("rows", "task", "method", "level")  # no object stands for these
 NOT_RECORDED = ("report", "report_paths", "jobs", "scheduler", "keep_knockoffs")  # the answer does not depend on them
 
 
-def check_arguments(given: Mapping[str, Any]) -> None:
+def check_arguments(given: Mapping[str, object]) -> None:
     """Refuse arguments of the selector that are of another type, before any work.
 
     Objects may stand for names where the selector takes them (a model, a score, a rule), so those are not looked at.
@@ -338,10 +422,12 @@ def check_arguments(given: Mapping[str, Any]) -> None:
 
 def options_of(face: str) -> dict[str, Option]:
     """Options that the selector or a command has, by name."""
+    if face == "test":
+        return {name: option for name, option in options_of("select").items() if name not in NOT_OF_TESTS}
     return {option.name: option for option in OPTIONS if face in option.where}
 
 
-def selector_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def selector_arguments(parameters: Mapping[str, object]) -> dict[str, Any]:
     """Arguments of the selector from recorded parameters; those of the data are left out."""
     return {
         option.parameter or name: parameters[name]

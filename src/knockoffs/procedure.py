@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from knockoffs.draws import Draw, draw_and_score, draw_many
 from knockoffs.errors import InputError
+from knockoffs.features.family import Conditional
 from knockoffs.features.gaussian import GaussianFeatures
 from knockoffs.features.source import KnockoffSource, Settled
 from knockoffs.filter import check_fdr, check_offset, difference
@@ -24,6 +25,7 @@ from knockoffs.importance.paths.moves import Fake
 from knockoffs.importance.scores import mean_of
 from knockoffs.importance.several import SEVERAL
 from knockoffs.importance.statistic import ModelScore, Statistic
+from knockoffs.machine.freed import give_back
 from knockoffs.machine.threads import threads_by_table
 from knockoffs.progress import stage
 from knockoffs.sampling.pair import Pair
@@ -31,7 +33,6 @@ from knockoffs.selection import Selection
 from knockoffs.table.columns import Column, design
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target, as_target
-from knockoffs.testing.conditional import randomization_tests
 from knockoffs.validity.verdict import SMALL, Budget, Verdict
 from knockoffs.validity.verdict import verdict as give_verdict
 
@@ -96,9 +97,17 @@ def select_features(
     check_antisymmetric(rule)
     check_several(promise, rule)
     table = knockoffs.read(X)
-    rest: dict[str, Any] = {"verdict": verdict, "notes": notes, "rng": rng, "n_jobs": n_jobs}
     return select_from(
-        table, as_target(y, table), knockoffs=knockoffs, statistic=statistic, rule=rule, promise=promise, **rest
+        table,
+        as_target(y, table),
+        knockoffs=knockoffs,
+        statistic=statistic,
+        rule=rule,
+        promise=promise,
+        verdict=verdict,
+        notes=notes,
+        rng=rng,
+        n_jobs=n_jobs,
     )
 
 
@@ -188,8 +197,17 @@ def select_by_tests(
         Model of y without the feature.
     """
     table = knockoffs.read(X)
-    rest: dict[str, Any] = {"verdict": verdict, "notes": notes, "rng": rng, "n_jobs": n_jobs}
-    return run_tests(table, as_target(y, table), knockoffs=knockoffs, estimator=estimator, fdr=fdr, **rest)
+    return run_tests(
+        table,
+        as_target(y, table),
+        knockoffs=knockoffs,
+        estimator=estimator,
+        fdr=fdr,
+        verdict=verdict,
+        notes=notes,
+        rng=rng,
+        n_jobs=n_jobs,
+    )
 
 
 @threads_by_table
@@ -206,9 +224,11 @@ def run_tests(
     n_jobs: int | None,
 ) -> Selection:
     """Test as ``select_by_tests`` does, what its source has read."""
+    from knockoffs.testing.conditional import randomization_tests  # compiled code, which an import need not wait for
+
     settled, streams = settle(table, knockoffs, rng, n_jobs)
-    law: Any = settled.model
-    if not hasattr(law, "conditional"):
+    law = settled.model
+    if not isinstance(law, Conditional):
         raise InputError("this P^X cannot draw a feature given all the others: use method='knockoffs'.")
     pair = settled.sampler.sample(table.X, streams.draws(1)[0])  # which also fills the missing cells
     rows = np.arange(len(table)) if target.observed is None else np.flatnonzero(target.observed)
@@ -287,6 +307,7 @@ def judge(pair: Pair, table: Table, rng: Generator, budget: Budget) -> Verdict |
     if len(pair) < FEWEST_JUDGED:
         return None
     stage("comparing knockoffs with features")
+    give_back()
     return give_verdict(pair, names=table.names, kinds=table.kinds, rng=rng, budget=budget)
 
 

@@ -647,6 +647,8 @@ UNFIT = [
 
 @pytest.mark.parametrize(("target", "options", "message"), UNFIT, ids=range(len(UNFIT)))
 def test_what_does_not_fit_together_exits_with_1_and_one_sentence(targets, tmp_path, capsys, target, options, message):
+    if "neural" in options:
+        pytest.importorskip("torch")
     select_target(targets, tmp_path, target, *options, status=1)
     err = capsys.readouterr().err
     assert message in err.splitlines()[-1]
@@ -745,6 +747,7 @@ def test_the_version_is_printed_by_the_module_as_well():
 
 
 def test_the_study_of_scores_runs_by_its_name(tmp_path, monkeypatch):
+    pytest.importorskip("torch")  # experiments ask for it before the work
     from knockoffs.experiments import score_study
 
     few = ("lasso", "forest", "boosting")

@@ -126,9 +126,10 @@ def test_test_gives_every_feature_a_p_value(table, tmp_path, capsys):
     assert "The answer is identical" in capsys.readouterr().out
 
 
-def test_knockoffs_give_no_p_values(table, capsys):
-    run("test", table, "--target", "y", "--method", "knockoffs", status=2)
-    assert "knockoffs give no p-values; use knockoffs select" in capsys.readouterr().err
+@pytest.mark.parametrize("flag", [("--method", "knockoffs"), ("--draws", "5"), ("--rule", "difference")])
+def test_what_is_of_knockoffs_alone_is_no_option_of_tests(flag, table, capsys):
+    run("test", table, "--target", "y", *flag, status=2)
+    assert f"No such option: {flag[0]}" in capsys.readouterr().err
 
 
 def test_several_draws_are_selected_from_on_the_command_line(table, tmp_path, capsys):

@@ -32,7 +32,9 @@ def tables(n=150, seed=0, n_classes=3):
 
 
 def network(X, X_tilde, y, **options):
-    neural = pytest.importorskip("knockoffs.response.neural")
+    pytest.importorskip("torch")
+    from knockoffs.response import neural
+
     settings = {"hidden": (16, 16), "epochs": 15, "lr": 0.01, "device": "cpu", "random_state": 0} | options
     return neural.NeuralClassifier(**settings).fit(np.hstack([X, X_tilde]), y)
 
@@ -169,13 +171,13 @@ def test_features_of_several_columns():
 @pytest.mark.parametrize("output", ["logit", "log_probability"])
 @pytest.mark.parametrize("of", ["predicted", "true"])
 def test_batched_scores_are_those_of_each_network(output, of):
-    neural = pytest.importorskip("knockoffs.response.neural")
+    pytest.importorskip("torch")
+    from knockoffs.response import neural, training
+
     sets = [tables(seed=seed) for seed in range(2)]
     XX = np.stack([np.hstack(part[:2]) for part in sets])
     y = np.stack([part[2] for part in sets])
-    networks = pytest.importorskip("knockoffs.response.training").train_classifiers(
-        XX, y, 3, hidden=(8, 8), epochs=5, lr=0.02, seeds=[0, 1], device="cpu"
-    )
+    networks = training.train_classifiers(XX, y, 3, hidden=(8, 8), epochs=5, lr=0.02, seeds=[0, 1], device="cpu")
     gradient = gradient_scores(networks, XX, y, output=output, of=of)
     integrated = integrated_gradient_scores(networks, XX, y, output=output, of=of)
     for r in range(2):

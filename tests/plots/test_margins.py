@@ -41,3 +41,21 @@ def test_whole_numbers_are_counted_alike_in_every_interval():
     assert found.shares.sum(axis=1).tolist() == pytest.approx([1, 1])
     inner = found.shares[0, 1:-1]
     assert inner.max() == pytest.approx(inner.min())  # even shares stay even
+
+
+def test_grades_of_many_steps_are_drawn_as_numbers(rng):
+    x = np.round(np.clip(rng.normal(7, 1.2, 600), 3.3, 10), 1)  # hours of sleep, to a tenth
+    found = margin(x, rng.permutation(x), Column("x", "number", None, "ordinal"))
+    assert found.labels is None and found.shares.sum(axis=1).tolist() == pytest.approx([1, 1])
+    per_bar = np.diff(found.edges) / 0.1
+    assert per_bar == pytest.approx(np.full(len(per_bar), per_bar[0])) and per_bar[0] == pytest.approx(
+        round(per_bar[0])
+    )
+    few = margin(np.round(x), np.round(x), Column("x", "number", None, "ordinal"))
+    assert few.edges is None and few.labels[0] in "3456"
+
+
+def test_even_shares_stay_even_whatever_the_steps():
+    x = np.repeat(np.arange(0, 6.1, 0.1), 7)
+    inner = margin(x, x[::-1]).shares[0, 1:-1]
+    assert inner.max() == pytest.approx(inner.min())

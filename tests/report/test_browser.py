@@ -137,6 +137,20 @@ def contrast(one, other):
     return (high + 0.05) / (low + 0.05)
 
 
+CUT_OFF = """[...document.querySelectorAll('svg.picture text')].filter(words => {
+    const box = words.getBBox(), view = words.ownerSVGElement.viewBox.baseVal;
+    return box.x < -0.5 || box.x + box.width > view.width + 0.5 || box.y + box.height > view.height + 0.5;
+}).map(words => words.textContent)"""
+
+
+@pytest.mark.parametrize("width", [400, 900])
+def test_no_word_of_a_picture_is_cut_off(browser, selection, tmp_path, width):
+    assert len(selection.verdict.checks) > 5
+    browser.open(write_report(Facts(selection), tmp_path / "report.html"), width=width)
+    assert browser.run("document.querySelectorAll('svg.picture text').length") > 20
+    assert browser.run(CUT_OFF) == []
+
+
 @pytest.mark.parametrize("dark", [False, True])
 def test_axe_finds_nothing_that_hinders(browser, make, hostile, rng, tmp_path, dark):
     place = Path(os.environ.get("AXE_CORE", ROOT / "node_modules" / "axe-core" / "axe.min.js"))

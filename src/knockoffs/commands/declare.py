@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, cast, get_type_hints
 
 import typer
 
 from knockoffs.commands.calls import bad_call, parse_pairs
-from knockoffs.options import Option, options_of
+from knockoffs.options import Option, Parameters, options_of
+
+VALUES = {str: "NAME", int: "N", float: "NUMBER"}  # what a value is called in a help
 
 
 def with_options(command: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -34,6 +36,11 @@ def with_options(command: str) -> Callable[[Callable[..., Any]], Callable[..., A
     return decorate
 
 
+def defaults_of(command: str) -> Parameters:
+    """Parameters of a command where no option is given."""
+    return cast(Parameters, {name: _value(option, option.default) for name, option in options_of(command).items()})
+
+
 def _parameter(option: Option) -> Parameter:
     """Describe an option for typer."""
     needed = option.name == "target"
@@ -41,7 +48,8 @@ def _parameter(option: Option) -> Parameter:
     if option.kind in (list, dict):
         kind = list[str]
     flags = (f"{option.written}/--no-{option.written[2:]}",) if option.kind is bool else (option.written,)
-    info = typer.Option(*flags, help=option.help, min=option.least, metavar=option.metavar)
+    metavar = option.metavar or VALUES.get(option.kind)
+    info = typer.Option(*flags, help=option.help, min=option.least, metavar=metavar)
     default = Parameter.empty if needed else option.default
     annotated = kind if needed or option.default is not None else kind | None
     return Parameter(option.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[annotated, info])

@@ -7,11 +7,20 @@ from typing import Annotated
 
 import typer
 
-from knockoffs.commands.calls import bad_call, check_call, check_feature_model, check_picture, prepare_jobs, split_names
+from knockoffs.commands.calls import (
+    bad_call,
+    check_call,
+    check_feature_model,
+    check_path,
+    check_picture,
+    prepare_jobs,
+    split_names,
+)
 from knockoffs.commands.declare import with_options
 from knockoffs.commands.output import put, say, show, spoken_warnings
-from knockoffs.commands.program import Force, Jobs, OutFolder, Parameters, TableFile, app
+from knockoffs.commands.program import Force, Jobs, OutFolder, TableFile, app
 from knockoffs.errors import name_some
+from knockoffs.options import Parameters
 from knockoffs.progress import stage
 
 
@@ -21,7 +30,7 @@ def sample(
     table: Annotated[
         Path, typer.Argument(metavar="TABLE", help="csv, csv.gz, tsv or parquet, with a header; or PLINK's .bed.")
     ],
-    out: Annotated[Path, typer.Option(help="File for the knockoffs; its ending gives the format.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="File for the knockoffs; its ending gives the format.")],
     parameters: Parameters,
     fastphase: Annotated[
         str | None,
@@ -30,7 +39,9 @@ def sample(
             help="Genotypes: what the names of fastPHASE's files begin with; {} stands for each chromosome's name.",
         ),
     ] = None,
-    rows_at_once: Annotated[int, typer.Option(help="Of a .bed: people in a block, which memory holds.", min=1)] = 4096,
+    rows_at_once: Annotated[
+        int, typer.Option(metavar="N", help="Of a .bed: people in a block, which memory holds.", min=1)
+    ] = 4096,
     fresh: Annotated[bool, typer.Option("--fresh", help="Of a .bed: do not go on with a stopped run.")] = False,
     force: Force = False,
 ) -> None:
@@ -67,7 +78,7 @@ def sample(
 @app.command()
 def convert(
     vcf: Annotated[Path, typer.Argument(metavar="VCF", help="Genotypes: .vcf, plain or packed by gzip.")],
-    out: Annotated[Path, typer.Option(help="The .bed to be written, with .bim and .fam beside it.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The .bed to be written, with .bim and .fam beside it.")],
     biallelic: Annotated[
         bool, typer.Option("--biallelic", help="Leave out lines with several alternative alleles.")
     ] = False,
@@ -89,14 +100,18 @@ def convert(
 @with_options("path")
 def path(
     table: TableFile,
-    column: Annotated[list[str], typer.Option(help="Feature to draw in colour; may be given several times.")],
+    column: Annotated[
+        list[str], typer.Option(metavar="COLUMN", help="Feature to draw in colour; may be given several times.")
+    ],
     parameters: Parameters,
-    out: Annotated[Path, typer.Option(help="File for the picture, png, svg or pdf; or csv, for the numbers.")] = Path(
-        "lambda_path.png"
-    ),
-    fake: Annotated[str, typer.Option(help="What a column moves to: swapped or permuted.")] = "swapped",
-    lambda_range: Annotated[tuple[float, float], typer.Option(help="Where lambda starts and ends.")] = (0.0, 10.0),
-    points: Annotated[int, typer.Option(help="Lambdas in the range.", min=2)] = 41,
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="File for the picture, png, svg or pdf; or csv, for the numbers.")
+    ] = Path("lambda_path.png"),
+    fake: Annotated[str, typer.Option(metavar="NAME", help="What a column moves to: swapped or permuted.")] = "swapped",
+    lambda_range: Annotated[
+        tuple[float, float], typer.Option(metavar="FROM TO", help="Where lambda starts and ends.")
+    ] = (0.0, 10.0),
+    points: Annotated[int, typer.Option(metavar="N", help="Lambdas in the range.", min=2)] = 41,
     force: Force = False,
 ) -> None:
     """Draw the lambda path of some columns.
@@ -108,10 +123,12 @@ def path(
     knockoffs path table.csv --target y --column age --out path.csv
     """
     jobs = parameters.pop("jobs")
-    parameters |= {"fake": fake, "lambda_range": lambda_range, "n_lams": points}
     check_call(parameters)
+    check_path(fake=fake, lambda_range=lambda_range, n_lams=points)
     check_picture(out)
     prepare_jobs(jobs)
+    import numpy as np
+
     from knockoffs.commands.path import check_plotting, follow_path, write_path
     from knockoffs.commands.work import other_paths, read
     from knockoffs.table.writer import check_output
@@ -126,7 +143,7 @@ def path(
     if unused:
         raise bad_call(f"--column {unused[0]!r} is not among the features: it is the target, the weights or dropped.")
     with spoken_warnings():
-        found, notes = follow_path(frame, parameters, jobs)
+        found, notes = follow_path(frame, parameters, jobs, fake=fake, lams=np.linspace(*lambda_range, points))
     model, rows = notes.pop("model"), notes["rows"]
     write_path(found, list(dict.fromkeys(column)), out, target=target, model=model, rows=rows, fake=fake)
     say(f"wrote {out}")
@@ -139,12 +156,18 @@ def reproduce(
     ] = None,
     list_names: Annotated[bool, typer.Option("--list", help="List the names, and do nothing.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Minutes on two cores instead of the full size.")] = False,
-    device: Annotated[str, typer.Option(help="For neural networks: auto, cpu or cuda.")] = "auto",
-    out: Annotated[Path, typer.Option(help="Folder for tables, figures, records and finished work.")] = Path("results"),
-    seed: Annotated[int, typer.Option(help="Seed of everything random.", min=0)] = 2019,
-    jobs: Annotated[int, typer.Option(help="Jobs at a time; -1 is all cores.")] = -1,
-    data: Annotated[Path | None, typer.Option(help="Folder of the real data sets (else KNOCKOFFS_DATA).")] = None,
-    archive: Annotated[Path | None, typer.Option(help="Zip file for all tables, figures and records.")] = None,
+    device: Annotated[str, typer.Option(metavar="NAME", help="For neural networks: auto, cpu or cuda.")] = "auto",
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Folder for tables, figures, records and finished work.")
+    ] = Path("results"),
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of everything random.", min=0)] = 2019,
+    jobs: Annotated[int, typer.Option(metavar="N", help="Jobs at a time; -1 is all cores.")] = -1,
+    data: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Folder of the real data sets (else KNOCKOFFS_DATA).")
+    ] = None,
+    archive: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Zip file for all tables, figures and records.")
+    ] = None,
     force: Force = False,
 ) -> None:
     """Reproduce the paper's figures and tables.
@@ -192,17 +215,25 @@ def reproduce(
 
 @app.command("app")
 def open_page(
-    port: Annotated[int, typer.Option(help="Port of this machine; 0 takes a free one.", min=0, max=65535)] = 0,
+    port: Annotated[
+        int, typer.Option(metavar="N", help="Port of this machine; 0 takes a free one.", min=0, max=65535)
+    ] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
-    max_size: Annotated[float, typer.Option(help="Largest table that is taken, in MB.", min=0.001)] = 200.0,
-    at_once: Annotated[int | None, typer.Option(help="Selections at a time; half of the cores.", min=1)] = None,
+    max_size: Annotated[
+        float, typer.Option(metavar="MB", help="Largest table that is taken, in MB.", min=0.001)
+    ] = 200.0,
+    at_once: Annotated[
+        int | None, typer.Option(metavar="N", help="Selections at a time; half of the cores.", min=1)
+    ] = None,
     keep: Annotated[
-        Path | None, typer.Option(help="Folder in which the files of every selection are kept; else nothing is.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Folder in which the files of every selection are kept; else nothing is."),
     ] = None,
 ) -> None:
-    """Open a page in the browser: drop a table, look at its columns, run, read the report.
+    """Open a page in the browser.
 
-    It runs on this machine alone. Ctrl-C ends it, and nothing is left on disk.
+    Drop a table, look at its columns, run, read the report. It runs on this machine alone. Ctrl-C ends it, and nothing
+    is left on disk.
 
     \b
     knockoffs app
@@ -230,8 +261,8 @@ def open_page(
 
 @app.command()
 def demo(
-    fdr: Annotated[float, typer.Option(help="False discovery rate to hold.")] = 0.1,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.", min=0)] = 0,
+    fdr: Annotated[float, typer.Option(metavar="NUMBER", help="False discovery rate to hold.")] = 0.1,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of everything random.", min=0)] = 0,
     out: OutFolder = None,
     force: Force = False,
     jobs: Jobs = None,
@@ -250,16 +281,16 @@ def demo(
 
     from knockoffs.app.examples import diabetes
     from knockoffs.commands.work import run_on_frame, save
-    from knockoffs.record import check_selection_place
+    from knockoffs.record import DataFile, check_selection_place
 
-    parameters = {"target": "progression", "drop": [], "fdr": fdr, "seed": seed}
+    parameters: Parameters = {"target": "progression", "drop": [], "fdr": fdr, "seed": seed}
     check_call(parameters)
     prepare_jobs(jobs)
     if out is not None:
         check_selection_place(out, force=force)
     frame = diabetes()
     features = np.column_stack([frame.data[name] for name in frame.columns if name != "progression"])
-    origin = {"file": "diabetes, scikit-learn", "sha256": hashlib.sha256(features.tobytes()).hexdigest()}
+    origin: DataFile = {"file": "diabetes, scikit-learn", "sha256": hashlib.sha256(features.tobytes()).hexdigest()}
     record = run_on_frame(frame, parameters, origin, jobs)
     save(record, out)
     show(record)

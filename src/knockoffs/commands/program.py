@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -19,10 +19,9 @@ app = typer.Typer(
 TableFile = Annotated[
     Path, typer.Argument(metavar="TABLE", help="csv, csv.gz, tsv or parquet, with a header; or a folder of parquet.")
 ]
-Jobs = Annotated[int | None, typer.Option(help="Jobs at a time; the answer does not depend on it.")]
-OutFolder = Annotated[Path | None, typer.Option(help="Folder for selection.json and selection.csv.")]
+Jobs = Annotated[int | None, typer.Option(metavar="N", help="Jobs at a time; the answer does not depend on it.")]
+OutFolder = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Folder for selection.json and selection.csv.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that are there already.")]
-Parameters = dict[str, Any]
 
 
 def say_lines(text: str) -> None:

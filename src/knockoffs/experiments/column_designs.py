@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
@@ -40,6 +40,9 @@ from knockoffs.table.cells import PlainFrame
 from knockoffs.table.columns import Column
 from knockoffs.table.table import Table, read_table
 from knockoffs.table.target import as_target
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TARGETS = (0.2, 0.1)
 METHODS = ("default", "oracle", "naive")
@@ -299,7 +302,7 @@ INTRO = (
 )
 
 
-def plot(table: Rows) -> Any:
+def plot(table: Rows) -> Figure:
     """FDR at one level, a point for each method in each design."""
     return real_page.plot_fdr(table)
 

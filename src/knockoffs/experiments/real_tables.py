@@ -12,10 +12,9 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -32,6 +31,7 @@ from knockoffs.experiments.runner import Arrays, Context, Row, fingerprint, mean
 from knockoffs.experiments.runner import Table as Rows
 from knockoffs.features.source import Given, Settled, knockoff_source
 from knockoffs.filter import knockoff_filter
+from knockoffs.machine.jobs import Task
 from knockoffs.procedure import select_by_tests
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.columns import Column
@@ -67,8 +67,8 @@ class Config:
         Most rows of a table.
     best_cells, test_cells : int
         Most cells of a table whose boosting, or whose conditional tests, are affordable.
-    test_repetitions : int
-        Repetitions, of those, with conditional tests.
+    fewer : mapping of str to int
+        Methods with fewer repetitions, the first ones; with 0 their P^X is not fitted at all.
     minutes : float
         Wall clock. A table gets an equal share of what is left when its turn comes, cheap ones first; when it is
         spent, the table has fewer repetitions, as the result says.
@@ -80,12 +80,14 @@ class Config:
     n_rows: int = 5000
     best_cells: int = 400_000
     test_cells: int = 100_000
-    test_repetitions: int = 50
+    fewer: Mapping[str, int] = field(default_factory=lambda: {"default, tests": 50})
     minutes: float = 180.0
 
 
 CONFIG = Config()
-QUICK = Config(repetitions=20, n_rows=3000, best_cells=200_000, test_cells=20_000, test_repetitions=5, minutes=6.0)
+QUICK = Config(
+    repetitions=20, n_rows=3000, best_cells=200_000, test_cells=20_000, fewer={"default, tests": 5}, minutes=6.0
+)
 
 
 @dataclass(frozen=True)
@@ -185,7 +187,7 @@ def repeat(path: str, work: Work, rng: Generator, config: Config) -> Arrays:
         warnings.simplefilter("ignore")
         for method, (family, statistic) in METHODS.items():
             law = item.laws.get(family)
-            if law is None or not affordable(statistic, item.table, work, config):
+            if law is None or not affordable(method, item.table, work, config):
                 continue
             begun = time.perf_counter()
             if family not in pairs:
@@ -196,11 +198,13 @@ def repeat(path: str, work: Work, rng: Generator, config: Config) -> Arrays:
     return found
 
 
-def affordable(statistic: str, table: Table, work: Work, config: Config) -> bool:
-    """Whether a statistic is computed in a repetition."""
+def affordable(method: str, table: Table, work: Work, config: Config) -> bool:
+    """Whether a method runs in a repetition."""
+    if work[1] >= config.fewer.get(method, config.repetitions):
+        return False
+    statistic = METHODS[method][1]
     if statistic == "tests":
-        few = table.X.shape[1] < FEW_COLUMNS and table.X.size <= config.test_cells
-        return few and work[1] < config.test_repetitions
+        return table.X.shape[1] < FEW_COLUMNS and table.X.size <= config.test_cells
     return statistic != "best" or table.X.size <= config.best_cells
 
 
@@ -246,14 +250,14 @@ def run(config: Config, rng: Generator, context: Context) -> Rows:
     known = {name: found_before(name, tables[name], rngs[name], config, context) for name in tables}
     open_ones = {name: tables[name] for name in tables if missing_work(known[name], config)}
     with tempfile.TemporaryDirectory() as folder:
-        items = fit_all(open_ones, rngs, Path(folder), context)
+        items = fit_all(open_ones, rngs, Path(folder), config, context)
         draw_all(items, known, rngs, config, context, started)
     return [row for name in tables for row in rows_of(name, tables[name], known[name])]
 
 
 def key_of(name: str, table: Table, work: Work, rng: Generator, config: Config) -> str:
     """Name under which one repetition is kept."""
-    affords = [affordable(statistic, table, work, config) for _, statistic in METHODS.values()]
+    affords = [affordable(method, table, work, config) for method in METHODS]
     return f"tables-{SOURCES[name].place:02d}-{work[0]}-{work[1]:03d}-{fingerprint(table.X, work, rng, affords)}"
 
 
@@ -277,14 +281,19 @@ def missing_work(known: Mapping[Work, Arrays | None], config: Config) -> list[Wo
 
 
 def fit_all(
-    tables: Mapping[str, Table], rngs: Mapping[str, Sequence[Generator]], folder: Path, context: Context
+    tables: Mapping[str, Table],
+    rngs: Mapping[str, Sequence[Generator]],
+    folder: Path,
+    config: Config,
+    context: Context,
 ) -> dict[str, tuple[Path, float]]:
     """Every P^X of every table, at the same time, dear ones first; a file for each table, and a guess at its cost."""
     from joblib import Parallel, delayed
 
     families = tuple(dict.fromkeys(family for family, _ in METHODS.values()))
+    asked = {family for method, (family, _) in METHODS.items() if config.fewer.get(method, 1)}
     dear = sorted(tables, key=lambda name: -tables[name].X.size * tables[name].X.shape[1])
-    jobs = [(name, family, i) for name in dear for i, family in enumerate(families)]
+    jobs = [(name, family, i) for name in dear for i, family in enumerate(families) if family in asked]
     context.log(f"{len(jobs)} fits of P^X to {len(dear)} tables")
     fitted = Parallel(n_jobs=context.n_jobs, max_nbytes=None)(
         delayed(fit_law)(tables[name], family, rngs[name][0].spawn(1 + i)[i]) for name, family, i in jobs
@@ -325,7 +334,7 @@ def draw_all(
     def left() -> float:
         return started + 60 * config.minutes - time.monotonic()
 
-    def works() -> Iterator[Any]:
+    def works() -> Iterator[Task[tuple[str, Work, Arrays]]]:
         for place, name in enumerate(cheap):
             share[name] = max(left(), 0.0) * jobs_at_once / (len(cheap) - place)
             todo = missing_work(known[name], config)
@@ -417,9 +426,7 @@ INTRO = (
 )
 
 
-def plot(table: Rows) -> Any:
-    """FDR at one level, a point for each method on each table."""
-    return plot_fdr(table)
+plot = plot_fdr  # FDR at one level, a point for each method on each table
 
 
 def write_page(table: Rows, page: Path) -> None:

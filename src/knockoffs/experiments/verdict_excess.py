@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
@@ -15,6 +15,9 @@ from knockoffs.filter import false_discovery_proportion, knockoff_filter
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import NetworkSampler
 from knockoffs.validity.verdict import SMALL, WORDS, verdict
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 N_SIGNALS, D = 15, 30
 
@@ -108,7 +111,7 @@ def run(config: Config, rng: Generator, context: Context | None = None) -> Table
     return table
 
 
-def plot(table: Table) -> Any:
+def plot(table: Table) -> Figure:
     """Draw how often the verdict is broken against the FDR, a line for each number of rows."""
     from knockoffs.experiments.figures import new_figure, values
 

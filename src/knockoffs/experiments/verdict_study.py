@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from knockoffs.experiments.runner import Context, Table, fingerprint
 from knockoffs.experiments.verdict_cases import CASES, CROSSED, FAULTS, VALID, Judged
 from knockoffs.validity.verdict import SMALL, WORDS, verdict
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ def run(config: Config, rng: Generator, context: Context | None = None) -> Table
     return table
 
 
-def plot(table: Table) -> Any:
+def plot(table: Table) -> Figure:
     """Draw the share of broken verdicts, a bar for each case."""
     from knockoffs.experiments.figures import new_figure
 

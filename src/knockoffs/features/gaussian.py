@@ -95,7 +95,7 @@ class GaussianFeatures:
     @cached_property
     def _network(self) -> BayesianNetwork:
         X = Node("X", (), Gaussian((self.law,)), columns=self.varying.tolist())
-        return BayesianNetwork((X, *fixed_node(self.fixed)), feature_of=self.feature_of)
+        return BayesianNetwork((X, *fixed_node(self.fixed)), feature_of=self.feature_of, checked=True)
 
     def as_sampler(self) -> KnockoffSampler:
         """Sampler of Algorithm 1; a constant column may share its feature with others."""

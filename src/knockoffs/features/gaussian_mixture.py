@@ -139,7 +139,8 @@ class MixtureFeatures:
         K = Node("K", (), Identity())
         X = Node("X", ("K",), Gaussian(self.laws, component="K"), columns=self.varying.tolist())
         nodes = (K, X, *fixed_node(self.fixed))
-        return BayesianNetwork(nodes, sample_hidden=partial(sample_component, self), feature_of=self.feature_of)
+        sample_hidden = partial(sample_component, self)
+        return BayesianNetwork(nodes, sample_hidden, self.feature_of, checked=True)
 
     def as_sampler(self) -> KnockoffSampler:
         """Sampler of Algorithm 1; a constant column may share its feature with others."""

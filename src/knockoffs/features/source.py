@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import ColumnsError, InputError, KnockoffWarning, name_columns, name_some
 from knockoffs.features import FAMILIES, Family, FeatureModel, family_of
@@ -63,7 +63,7 @@ class Fitted:
     """
 
     family: Family
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, object] = field(default_factory=dict)
 
     def read(self, X: object, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
         """Labels as codes for families that take them; whole numbers too, where all columns are labels."""
@@ -93,7 +93,7 @@ class Fitted:
         how = {**({"n_jobs": n_jobs} if "n_jobs" in self.family.how else {}), **self._how()}
         return settled(model, how, table)
 
-    def _how(self) -> dict[str, Any]:
+    def _how(self) -> dict[str, object]:
         return {name: value for name, value in self.options.items() if name in self.family.how}
 
     def _handed(self, table: Table) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class Fitted:
         if "groups" in takes and table.grouped:
             handed["feature_of"] = table.feature_of
             if table.groups is not None and table.groups.by_representatives:
-                handed["diagonal"] = Through(handed.get("diagonal", DEFAULT_DIAGONAL))
+                handed["diagonal"] = Through(str(handed.get("diagonal", DEFAULT_DIAGONAL)))
         if "names" in takes:
             handed["names"] = table.names
         if "kinds" in takes:
@@ -155,7 +155,7 @@ class Covariance:
         Of ``gaussian_features``.
     """
 
-    covariance: Any
+    covariance: ArrayLike
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def read(self, X: object, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
@@ -198,7 +198,7 @@ class Covariance:
 class Brought:
     """Knockoffs that were drawn elsewhere; the guarantee rests on how they were drawn."""
 
-    knockoffs: Any
+    knockoffs: object
 
     def read(self, X: object, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
         """Any complete table that comes with its knockoffs will do."""
@@ -246,7 +246,7 @@ def in_order(model: object) -> bool:
     return bool(getattr(model, "groups_of_neighbours", False))
 
 
-def settled(model: Any, how: Mapping[str, Any] | None = None, table: Table | None = None) -> Settled:
+def settled(model: Any, how: Mapping[str, object] | None = None, table: Table | None = None) -> Settled:
     """Sampler of a fitted P^X, and its own words about itself, with the columns' names.
 
     A chain is told the groups of the table, for they belong to how it is copied and not to its law.
@@ -283,8 +283,7 @@ def read_features(
     table = source.read(X, kinds=kinds, argument=argument, min_rows=min_rows).with_groups(groups)
     notes = {"groups": table.groups.note} if table.groups is not None and table.groups.note else {}
     if representatives:
-        check_representatives(source, table)
-        table = replace(table, groups=replace(table.groups, by_representatives=True))  # type: ignore[arg-type, type-var]
+        table = by_representatives(source, table)
         notes["representatives"] = (
             "groups are linked to each other only through representatives, columns that hold at least "
             f"{SHARE:.0%} of what the other columns of their group share with the rest of the table; given these, the "
@@ -301,8 +300,8 @@ def read_features(
     return table, notes | dropped
 
 
-def check_representatives(source: KnockoffSource, table: Table) -> None:
-    """Refuse representatives where there are no groups, or P^X does not know them."""
+def by_representatives(source: KnockoffSource, table: Table) -> Table:
+    """Note that knockoffs of groups go through representatives; refused without groups, or a P^X that knows them."""
     if table.groups is None:
         raise InputError("representatives=True is for groups of columns: use groups='auto', or name them.")
     family = getattr(source, "family", None)
@@ -312,9 +311,10 @@ def check_representatives(source: KnockoffSource, table: Table) -> None:
             "representatives=True is for a Gaussian P^X or one made of Gaussians: use feature_model 'auto', "
             "'gaussian', 'mixture' or a covariance, or leave it out."
         )
+    return replace(table, groups=replace(table.groups, by_representatives=True))
 
 
-def knockoff_source(feature_model: Any, options: Mapping[str, Any] | None = None) -> KnockoffSource:
+def knockoff_source(feature_model: Any, options: Mapping[str, object] | None = None) -> KnockoffSource:
     """Source of knockoffs from whatever stands for P^X.
 
     Parameters

@@ -55,7 +55,8 @@ def margin(x: NDArray, x_tilde: NDArray, column: Column | None = None) -> Margin
     x, x_tilde = np.asarray(x, dtype=float), np.asarray(x_tilde, dtype=float)
     values = np.unique(np.concatenate([x, x_tilde]))
     kind = "continuous" if column is None else column.kind
-    if kind in ("binary", "nominal", "ordinal") or len(values) <= MOST_BARS:
+    steps = kind in ("binary", "nominal") or (kind == "ordinal" and column is not None and column.levels is not None)
+    if steps or len(values) <= MOST_BARS:
         shares, labels = _bars(x, x_tilde, values, column, ordered=kind != "nominal")
         return Margin(shares, labels, None, float(np.mean(x == x_tilde)))
     edges = _edges(x, x_tilde, values)
@@ -91,12 +92,23 @@ def _edges(x: NDArray, x_tilde: NDArray, values: NDArray) -> NDArray:
     if not low < high:
         low, high = values[0], values[-1]
     n = int(np.clip(np.sqrt(len(x)), 6, MOST_BINS))
-    if (
-        values == np.round(values)
-    ).all():  # as many whole numbers in every interval, or bars rise and fall by themselves
-        width = np.ceil((high - low + 1) / n)
-        return np.arange(np.floor(low) - 0.5, high + width, width)
+    gap = _gap(values)
+    if gap:  # as many of the values in every interval, or bars rise and fall by themselves
+        width = np.ceil((high - low + gap) / (n * gap)) * gap
+        first = values[0] + np.floor((low - values[0]) / gap + 1e-6) * gap
+        return np.arange(first - gap / 2, high + width, width)
     return np.linspace(low, high, n + 1)
+
+
+def _gap(values: NDArray) -> float:
+    """Distance of values that are evenly spaced, some of them left out; 0 where they are not.
+
+    >>> float(_gap(np.array([1.0, 2.0, 5.0]))), float(_gap(np.array([0.1, 0.2, 0.35])))
+    (1.0, 0.0)
+    """
+    gap = np.diff(values).min()
+    places = (values - values[0]) / gap
+    return gap if places[-1] < 1e6 and np.allclose(places, np.round(places), rtol=0, atol=1e-3) else 0.0
 
 
 def _correlation(x: NDArray, x_tilde: NDArray) -> float:

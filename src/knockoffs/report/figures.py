@@ -175,7 +175,7 @@ def _powers(low: float, high: float, width: float) -> dict[float, str]:
 
 def draw_verdict(verdict: Verdict) -> str:
     """Each check's p-value on a logarithmic scale, and where it would speak against the knockoffs."""
-    left, right, top = 130.0, WIDTH - 10.0, 18.0
+    left, right, top = 148.0, WIDTH - 10.0, 18.0
     smallest, n = 1e-6, len(verdict.checks)
     bottom = top + ROW * n
 

@@ -125,9 +125,11 @@ def _plain(note: str) -> str:
 
     >>> _plain("estimator='lasso', because it predicts best")
     'Model of the target: lasso, because it predicts best'
+    >>> _plain("rows='in_sample', the default for Lasso")
+    'Rows scored: in sample, the default for Lasso'
     """
     words = {"estimator": "Model of the target", "importance": "Importance score", "rows": "Rows scored"}
     found = re.match(r"(\w+)='([^']*)'(.*)", note.rstrip("."), re.DOTALL)
     if found is None or found[1] not in words:
         return note.rstrip(".")
-    return f"{words[found[1]]}: {found[2]}{found[3]}"
+    return f"{words[found[1]]}: {found[2].replace('_', ' ')}{found[3]}"

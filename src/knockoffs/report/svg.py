@@ -62,12 +62,28 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
     return [round(step * k, 12) + 0.0 for k in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
+def written_ticks(low: float, high: float, most: int = 5) -> dict[float, str]:
+    """Ticks, and what is written at them: with digits enough to tell one from the next.
+
+    >>> written_ticks(8138, 8161, 4)
+    {8140.0: '8140', 8150.0: '8150', 8160.0: '8160'}
+    """
+    found = ticks(low, high, most)
+    largest = max(map(abs, found), default=0.0)
+    digits = 3
+    if len(found) > 1:
+        digits = max(digits, math.floor(math.log10(largest / (found[1] - found[0])) + 1e-9) + 2)
+    if 1 <= largest < 1e6:  # whole numbers of a usual size are written as such
+        digits = max(digits, math.floor(math.log10(largest)) + 1)
+    return {tick: number(tick, digits) for tick in found}
+
+
 def bottom_axis(low: float, high: float, left: float, right: float, y: float, words: str) -> list[str]:
     """Axis below a picture, with its ticks and what it shows."""
     parts = [line(left, y, right, y, "axis")]
-    for tick in ticks(low, high):
+    for tick, written in written_ticks(low, high).items():
         x = left + (tick - low) / (high - low) * (right - left)
-        parts += [line(x, y, x, y + 4, "axis"), label(x, y + 15, number(tick), "small", "middle")]
+        parts += [line(x, y, x, y + 4, "axis"), label(x, y + 15, written, "small", "middle")]
     return [*parts, label((left + right) / 2, y + 30, words, "small", "middle")]
 
 
@@ -76,7 +92,7 @@ def left_axis(
 ) -> list[str]:
     """Axis left of a picture, with its ticks; ``marks`` are ticks of one's own, and what is written at them."""
     parts = [line(x, top, x, bottom, "axis")]
-    written = {tick: number(tick) for tick in ticks(low, high, 4)} if marks is None else marks
+    written = written_ticks(low, high, 4) if marks is None else marks
     for tick, words in written.items():
         y = bottom - (tick - low) / (high - low) * (bottom - top)
         parts += [line(x - 4, y, x, y, "axis"), label(x - 6, y + 4, words, "small", "end")]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any
+from collections.abc import Iterable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +14,13 @@ from knockoffs.errors import InputError
 from knockoffs.table.cells import DAY, is_missing
 from knockoffs.table.columns import Column
 from knockoffs.table.reading import zone_of
+
+if TYPE_CHECKING:
+    import narwhals as nw
+    import pandas as pd
+
+
+Cell = TypeVar("Cell")
 
 
 def own_values(column: Column, values: NDArray) -> NDArray:
@@ -55,7 +64,7 @@ def from_days(days: NDArray, unit: str) -> NDArray:
     return moments
 
 
-def dates_like(days: NDArray, like: Any) -> list[Any]:
+def dates_like(days: NDArray, like: Any) -> list[object]:
     """Days as Python objects of the type of ``like``: text, a date, a time, a datetime, a duration."""
     if isinstance(like, datetime.time):
         noon = datetime.datetime(1970, 1, 1)
@@ -75,18 +84,18 @@ def dates_like(days: NDArray, like: Any) -> list[Any]:
     return made if type(like) in (datetime.datetime, datetime.timedelta) else [m and type(like)(m) for m in made]
 
 
-def first_present(cells: Any) -> Any:
+def first_present(cells: Iterable[Cell]) -> Cell | None:
     """First cell that is not missing; None if there is none."""
     return next((value for value in cells if not is_missing(value)), None)
 
 
-def pandas_series(column: Column, values: NDArray, native: Any, index: Any) -> Any:
+def pandas_series(column: Column, values: NDArray, native: pd.Series, index: pd.Index) -> pd.Series:
     """One column as a series of the dtype of ``native``; integers become floats where they must."""
     import pandas as pd
 
     dtype, kind = native.dtype, getattr(native.dtype, "kind", "O")
     own = own_values(column, values)
-    made: Any
+    made: pd.Series | pd.Categorical | pd.api.extensions.ExtensionArray
     if column.dtype == "date" and column.levels is None:
         made = _pandas_dates(own, native, kind)
     elif isinstance(dtype, pd.CategoricalDtype):
@@ -114,7 +123,7 @@ def _whole(values: NDArray) -> bool:
     return bool((present == np.rint(present)).all())
 
 
-def _pandas_dates(days: NDArray, native: Any, kind: str) -> Any:
+def _pandas_dates(days: NDArray, native: pd.Series, kind: str) -> pd.Series:
     import pandas as pd
 
     if isinstance(native.dtype, pd.PeriodDtype):
@@ -132,7 +141,7 @@ def _pandas_dates(days: NDArray, native: Any, kind: str) -> Any:
     return moments.astype(native.dtype)
 
 
-def narwhals_series(column: Column, values: NDArray, native: Any, backend: Any) -> Any:
+def narwhals_series(column: Column, values: NDArray, native: nw.Series, backend: ModuleType) -> nw.Series:
     """One column as a series of polars, pyarrow or another library, of the dtype of ``native``, a narwhals series."""
     import narwhals as nw
 
@@ -153,7 +162,7 @@ def narwhals_series(column: Column, values: NDArray, native: Any, backend: Any) 
             else nw.new_series(name, own.tolist(), dtype, backend=backend)
         )
     missing = np.isnan(values)
-    listed: Any = own
+    listed: NDArray | list[object] = own
     if missing.any() and native.null_count():  # cells that were null, not NaN
         listed = [None if gone else v for v, gone in zip(own.tolist(), missing, strict=True)]
     made = nw.new_series(name, listed, backend=backend)
@@ -161,7 +170,7 @@ def narwhals_series(column: Column, values: NDArray, native: Any, backend: Any) 
     return made.cast(dtype) if keeps else made
 
 
-def _narwhals_dates(days: NDArray, native: Any, backend: Any) -> Any:
+def _narwhals_dates(days: NDArray, native: nw.Series, backend: ModuleType) -> nw.Series:
     import narwhals as nw
 
     dtype = native.dtype

@@ -10,12 +10,12 @@ import io
 import re
 import warnings
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -176,12 +176,12 @@ def _say_layout(layout: Layout, expected: str) -> None:
         tell(f"{path}: read with decimal commas in {name_some(commas)}.")
 
 
-def print_delimited(columns: dict[str, Any], file: IO[bytes], separator: str) -> None:
+def print_delimited(columns: Mapping[str, Iterable[object]], file: IO[bytes], separator: str) -> None:
     """Write columns with a header; `read_delimited` reads the same values back, and a spreadsheet runs none of them."""
     text = io.TextIOWrapper(file, encoding="utf-8", errors="surrogatepass", newline="")
     alone = len(columns) == 1  # where an empty cell would be a blank line
 
-    def cells(values: Iterable[Any]) -> Iterator[str]:
+    def cells(values: Iterable[object]) -> Iterator[str]:
         return (_quoted(written(value), separator, alone) for value in values)
 
     text.write(separator.join(_quoted(written_name(str(name)), separator, alone) for name in columns) + "\n")
@@ -322,7 +322,7 @@ def tell(message: str) -> None:
     warnings.warn(message, KnockoffWarning, stacklevel=4)
 
 
-def index_column(columns: Iterable[str], values_of: Any) -> str | None:
+def index_column(columns: Iterable[str], values_of: Callable[[str], NDArray]) -> str | None:
     """Name of the column of row numbers that other programs write before the table, where there is one.
 
     It has no name, or that which pandas gives it when it is read and written again, and counts the rows from 0 or 1.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,7 +133,7 @@ def written_name(name: str) -> str:
     return name if name == "" else _guarded(name)
 
 
-def written(value: Any) -> str:
+def written(value: object) -> str:
     """Cell that reads back as the value: repr of a float is exact, and what is missing is empty."""
     if isinstance(value, float):
         return repr(float(value)) if value == value else ""

@@ -6,7 +6,6 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +54,7 @@ class Groups:
         return replace(self, feature_of=feature_of, names=tuple(self.names[group] for group in stay))
 
 
-def as_groups(groups: Any, names: Sequence[str]) -> Groups:
+def as_groups(groups: object, names: Sequence[str]) -> Groups:
     """Read the groups of a table's columns in any of the forms below; a column that is in none is its own.
 
     Parameters
@@ -85,11 +84,11 @@ def as_groups(groups: Any, names: Sequence[str]) -> Groups:
         pairs = _pairs_of_mapping(groups)
     else:
         try:
-            listed = list(groups)
-        except TypeError:
-            raise InputError(
-                f"groups={groups!r}: use a mapping from column to group, a list of groups, or 'auto'."
-            ) from None
+            listed = list(groups) if isinstance(groups, Iterable) else None
+        except TypeError:  # an array without an axis
+            listed = None
+        if listed is None:
+            raise InputError(f"groups={groups!r}: use a mapping from column to group, a list of groups, or 'auto'.")
         if not (listed and all(isinstance(item, tuple) and len(item) == 2 for item in listed)):
             return _groups_in_order(listed, names)
         pairs = listed
@@ -186,7 +185,7 @@ def _plain(label: object) -> object:
     return str(label)
 
 
-def _pairs_of_mapping(groups: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
+def _pairs_of_mapping(groups: Mapping[object, object]) -> list[tuple[object, object]]:
     """(column, group) of a mapping in either direction."""
     lists = [
         isinstance(value, Sequence | set | frozenset | np.ndarray) and not isinstance(value, str)
@@ -200,10 +199,11 @@ def _pairs_of_mapping(groups: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
             f"groups: {odd!r} maps to {groups[odd]!r}, others to lists. Map every group to a list of columns, or every "
             "column to its group."
         )
-    return [(column, group) for group, columns in groups.items() for column in columns]
+    found = ((columns, group) for group, columns in groups.items() if isinstance(columns, Iterable))  # all of them
+    return [(column, group) for columns, group in found for column in columns]
 
 
-def _label_columns(pairs: Iterable[tuple[Any, Any]], names: Sequence[str]) -> list[object]:
+def _label_columns(pairs: Iterable[tuple[object, object]], names: Sequence[str]) -> list[object]:
     """Label of each column, None where it is in no pair."""
     place = {str(name): j for j, name in enumerate(names)}
     labels: list[object] = [None] * len(names)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,10 @@ from knockoffs.table.decoding import dates_like, from_days, narwhals_series, own
 from knockoffs.table.groups import Groups, as_groups
 from knockoffs.table.reading import is_frame, is_pandas, is_sparse, keep_columns, read_columns
 from knockoffs.table.suspects import dates_from_text, suspicious_columns, warn_of_indexes, warn_of_rows
+from knockoffs.table.types import Frame, Kinds, Label
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = [
     "MIN_ROWS",
@@ -39,7 +43,6 @@ __all__ = [
     "read_table",
 ]
 
-Kinds = Mapping[str, str | Sequence[Any]] | None  # of columns by name: a kind, or labels in their order
 MIN_ROWS = 5  # one row for each fold of the cross-validated models
 
 
@@ -206,7 +209,7 @@ class Table:
             stacked[np.isnan(X)] = None
         return np.ma.array(stacked, mask=np.isnan(X)) if masked else stacked
 
-    def _decode_pandas(self, X: NDArray) -> Any:
+    def _decode_pandas(self, X: NDArray) -> pd.DataFrame:
         import pandas as pd
 
         index = self.native.index if len(X) == len(self.native) else None
@@ -218,7 +221,7 @@ class Table:
         ]
         return pd.concat(series, axis=1, keys=self.native.columns)
 
-    def _decode_frame(self, X: NDArray) -> Any:
+    def _decode_frame(self, X: NDArray) -> Frame:
         import narwhals as nw
 
         frame = nw.from_native(self.native, eager_only=True)
@@ -301,7 +304,7 @@ def as_table(
     X: object,
     *,
     labels: bool = False,
-    levels: Mapping[str, Sequence[Any]] | None = None,
+    levels: Mapping[str, Sequence[Label]] | None = None,
     argument: str = "X",
     min_rows: int = 1,
 ) -> Table:
@@ -377,7 +380,7 @@ def _refuse_labels(raw: Raw, argument: str) -> None:
         )
 
 
-def recoded(values: NDArray, column: Column, known: Sequence[Any], argument: str) -> tuple[NDArray, Column]:
+def recoded(values: NDArray, column: Column, known: Sequence[Label], argument: str) -> tuple[NDArray, Column]:
     """Codes of the levels in the order of a fitted family, which may call True "True"."""
     present = column.levels or ()
     place = {str(level): k for k, level in enumerate(known)}

@@ -7,7 +7,6 @@ import numbers
 import warnings
 from collections import Counter
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from knockoffs.errors import InputError
 from knockoffs.table.cells import LARGEST, SMALLEST, as_float, merges
 from knockoffs.table.table import Table, is_frame, is_missing, is_pandas, is_sparse
+from knockoffs.table.types import Label
 
 
 def check_source(y: object, table: Table) -> None:
@@ -37,7 +37,7 @@ def check_length(values: NDArray, table: Table) -> None:
         raise InputError(f"y has {len(values)} values and X has {len(table.X)} rows: they must have one row for each.")
 
 
-def _check_index(X: Any, y: Any) -> None:
+def _check_index(X: object, y: object) -> None:
     if not (is_pandas(X) and is_pandas(y)) or len(X) != len(y) or X.index.equals(y.index):
         return
     row = int(np.argmax(np.asarray(X.index != y.index)))
@@ -50,7 +50,7 @@ def _check_index(X: Any, y: Any) -> None:
     )
 
 
-def target_name(y: Any) -> str | None:
+def target_name(y: object) -> str | None:
     """Name of a series, or of the only column of a frame."""
     name = getattr(y, "name", None)
     if name is None and is_frame(y) and len(y.columns) == 1:
@@ -58,7 +58,7 @@ def target_name(y: Any) -> str | None:
     return None if name is None or name == "" else str(name)
 
 
-def ordered_categories(y: Any) -> list[Any] | None:
+def ordered_categories(y: object) -> list[Label] | None:
     """Return the categories of an ordered column, in their order; None for another."""
     dtype = getattr(y, "dtype", None)
     if dtype is None and is_frame(y) and len(y.columns) == 1 and is_pandas(y):

@@ -99,5 +99,5 @@ def screen(pair: Pair, kinds: tuple[str, ...]) -> NDArray[np.intp]:
     """Columns the trees look at: all, or those whose margins differ most in the rows that are learned from."""
     if pair.n_columns <= MAX_COLUMNS:
         return np.arange(pair.n_columns)
-    strength = [np.abs(sign_sums(D)).max(initial=0.0) for D in margin_differences(pair, kinds)[0]]
+    strength = [np.abs(t).max(initial=0.0) for t in margin_differences(pair, kinds, of=sign_sums)[0]]
     return np.sort(np.argsort(strength)[::-1][:MAX_COLUMNS])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +24,10 @@ def check_margins(
     f(x_j) - f(x_tilde_j) changes its sign when feature j is swapped; its sum over the columns when all are. ``ranked``
     are the pooled ranks of the pair, where they are known.
     """
-    differences, pooled = margin_differences(pair, kinds, ranked)
-    per_column = np.array([np.abs(sign_sums(D)).max(initial=0.0) for D in differences])
+    sums, pooled = margin_differences(pair, kinds, ranked, of=sign_sums)
+    per_column = np.array([np.abs(t).max(initial=0.0) for t in sums])
     together = np.abs(sign_sums(pooled)).max(initial=0.0)
-    n_sums = sum(D.shape[1] for D in differences)
+    n_sums = sum(map(len, sums))
     worst = worst_columns(per_column, names, critical_value(n_sums))
     p, t = either((per_column.max(), n_sums), (together, pooled.shape[1]))
     effect = t / np.sqrt(len(pair))
@@ -41,9 +41,16 @@ def check_margins(
 
 
 def margin_differences(
-    pair: Pair, kinds: tuple[str, ...], ranked: tuple[NDArray, NDArray] | None = None
+    pair: Pair,
+    kinds: tuple[str, ...],
+    ranked: tuple[NDArray, NDArray] | None = None,
+    *,
+    of: Callable[[NDArray], NDArray] = np.asarray,
 ) -> tuple[list[NDArray], NDArray]:
-    """f(x_j) - f(x_tilde_j): for each column an array (n, number of f), and the sum over columns of those all have."""
+    """f(x_j) - f(x_tilde_j): for each column an array (n, number of f), and the sum over columns of those all have.
+
+    Of each array only what the function ``of`` makes of it is kept: nine columns for one are too much of a wide table.
+    """
     ranks, ranks_tilde = pooled_ranks(pair) if ranked is None else ranked
     shared = np.zeros((len(pair), N_WAVES + 2 * len(TAILS)))
     columns = []
@@ -53,14 +60,14 @@ def margin_differences(
         if kind != "nominal":
             shared += D
             if more_levels(r, FEW_LEVELS):
-                columns.append(D)
+                columns.append(of(D))
                 continue
         levels = frequent_levels(r, r_tilde, FEW_LEVELS + 1)
         if len(levels) == 2:
             D = np.subtract(r == levels[0], r_tilde == levels[0], dtype=float)[:, None]
         elif len(levels) <= FEW_LEVELS or kind == "nominal":
             D = np.subtract(r[:, None] == levels, r_tilde[:, None] == levels, dtype=float)
-        columns.append(D)
+        columns.append(of(D))
     return columns, shared
 
 

@@ -52,9 +52,10 @@ def check_moments(pair: Pair, scores: Scores, names: Sequence[str], rng: Generat
 def pair_sums(scores: Scores, owner: NDArray[np.intp]) -> tuple[NDArray, NDArray]:
     """|t| of D_i M_j and of D_i D_j, shape (k, k) each; D_i D_j is 0 within a feature."""
     D, M = scores.difference, scores.middle
-    D2 = D**2
-    single = np.abs(studentise(D.T @ M, D2.T @ M**2))
-    cross = np.abs(studentise(D.T @ D, D2.T @ D2))
+    with_middle, with_own = D.T @ M, D.T @ D
+    D2, M2 = np.square(D, out=D), np.square(M, out=M)  # in place: each is as large as the scores
+    single = np.abs(studentise(with_middle, D2.T @ M2))
+    cross = np.abs(studentise(with_own, D2.T @ D2))
     return single, np.where(owner[:, None] == owner, 0.0, cross)
 
 

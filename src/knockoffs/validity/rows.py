@@ -18,6 +18,7 @@ from knockoffs.validity.scores import FEW_LEVELS, Scores
 from knockoffs.validity.signs import Check, critical_value, sign_p_value, sign_sums, worst_columns
 
 LAGS = 20  # rows before a row that may be like it
+AT_ONCE = 200  # rows whose distances to all others are held
 
 
 def check_repeats(pair: Pair) -> Check:
@@ -25,7 +26,8 @@ def check_repeats(pair: Pair) -> Check:
     n = len(pair)
     if all_different(pair.X):
         return Check("repeated rows", 1.0, 0.0, 0.0, (), "No row is repeated.")
-    both = np.ascontiguousarray(np.vstack([pair.X, pair.X_tilde]).astype(float) + 0.0)  # -0.0 becomes 0.0
+    both = np.vstack([pair.X, pair.X_tilde]).astype(float, copy=False)
+    both += 0.0  # -0.0 becomes 0.0
     keys = both.view(np.dtype((np.void, both.dtype.itemsize * both.shape[1]))).ravel()
     code, counts = np.unique(keys, return_inverse=True, return_counts=True)[1:]
     more = (counts > 1)[code]
@@ -69,7 +71,9 @@ def check_order(pair: Pair, scores: Scores, names: Sequence[str]) -> Check:
     is the row some steps before that is alike.
     """
     keep = ~sorted_columns(pair.X)[scores.column_of]
-    D, M = scores.difference[:, keep], scores.middle[:, keep]
+    D, M = scores.difference, scores.middle
+    if not keep.all():
+        D, M = D[:, keep], M[:, keep]
     t_column = np.abs(sign_sums(D[1:] * M[:-1]))
     lags = range(1, min(LAGS, len(pair) // 4) + 1)
     t_lag = np.array([abs(float(sign_sums(np.einsum("ni,ni->n", D[k:], M[:-k])[:, None])[0])) for k in lags])
@@ -96,10 +100,10 @@ def check_order(pair: Pair, scores: Scores, names: Sequence[str]) -> Check:
 
 def check_neighbours(pair: Pair, scores: Scores) -> Check:
     """Rows that are nearer to their nearest row than P^X lets them be, wherever it stands."""
-    D, M = scores.difference, scores.middle
+    M = scores.middle
     scale = M.std(axis=0)
     near = nearest(M / np.where(scale > 0, scale, 1.0))
-    t = float(sign_sums(np.einsum("ni,ni->n", D, M[near])[:, None])[0])
+    t = float(sign_sums(np.einsum("ni,ni->n", scores.difference, M[near])[:, None])[0])
     p = float(sign_p_value(t, one_sided=True))
     sentence = (
         "Rows are as far from each other as P^X expects."
@@ -119,10 +123,10 @@ def nearest(M: NDArray) -> NDArray[np.intp]:
     M = M.astype(np.float32)
     length = (M**2).sum(axis=1)
     found = np.empty(len(M), dtype=np.intp)
-    for start in range(0, len(M), 500):
-        block = slice(start, min(start + 500, len(M)))
+    for start in range(0, len(M), AT_ONCE):
+        block = slice(start, min(start + AT_ONCE, len(M)))
         distance = (-2 * M[block]) @ M.T
-        distance += length  # in place: a block is 500 rows times all
+        distance += length  # in place: a block is AT_ONCE rows times all
         distance[np.arange(block.stop - start), np.arange(start, block.stop)] = np.inf
         found[block] = distance.argmin(axis=1)
     return found

@@ -43,8 +43,10 @@ class Scores:
     @property
     def middle(self) -> NDArray:
         """(S + S_tilde) / 2, centred: does not change when any feature is swapped."""
-        M = (self.S + self.S_tilde) / 2
-        return M - M.mean(axis=0)
+        M = self.S + self.S_tilde
+        M /= 2
+        M -= M.mean(axis=0)
+        return M
 
 
 def pooled_ranks(pair: Pair) -> tuple[NDArray, NDArray]:
@@ -93,7 +95,10 @@ def link_scores(pair: Pair, kinds: tuple[str, ...], ranked: tuple[NDArray, NDArr
     ``ranked`` are the ranks of the pair, where they are known.
     """
     ranks, ranks_tilde = pooled_ranks(pair) if ranked is None else ranked
-    parts, parts_tilde, owners, far_out = [], [], [], []
+    most = sum(NOMINAL_LEVELS if kind == "nominal" else 2 for kind in kinds)
+    S, S_tilde = (np.empty((len(pair), most), order="F") for _ in range(2))
+    owners: list[int] = []
+    far_out: list[bool] = []
     for j, kind in enumerate(kinds):
         r, r_tilde = ranks[:, j], ranks_tilde[:, j]
         if kind == "nominal":
@@ -103,13 +108,12 @@ def link_scores(pair: Pair, kinds: tuple[str, ...], ranked: tuple[NDArray, NDArr
             columns = [(ndtri(r), ndtri(r_tilde)), (np.cos(2 * np.pi * r), np.cos(2 * np.pi * r_tilde))]
             if not more_levels(r, 2) and len(np.unique([r, r_tilde])) <= 2:  # two values have one score
                 columns = columns[:1]
-        for place, (S, S_tilde) in enumerate(columns):
-            parts.append(S)
-            parts_tilde.append(S_tilde)
+        for place, (of_x, of_x_tilde) in enumerate(columns):
+            S[:, len(owners)], S_tilde[:, len(owners)] = of_x, of_x_tilde
             owners.append(j)
             far_out.append(kind != "nominal" and place == 1)
-    owner, S, S_tilde = np.array(owners, dtype=np.intp), np.array(parts).T, np.array(parts_tilde).T
-    return Scores(S, S_tilde, owner, np.array(far_out))
+    k = len(owners)
+    return Scores(S[:, :k], S_tilde[:, :k], np.array(owners, dtype=np.intp), np.array(far_out))
 
 
 def more_levels(r: NDArray, most: int) -> bool:

@@ -69,13 +69,18 @@ def atoms(x: NDArray, x_tilde: NDArray, least: float) -> NDArray:
 
 def round_alike(pair: Pair, kinds: tuple[str, ...]) -> Pair:
     """Move the values of rounded columns, and of their knockoffs, to the nearest value that stands more than once."""
+    grids = {j: grid for j, kind in enumerate(kinds) if kind not in LABELS and len(grid := grid_of(*_column(pair, j)))}
+    if not grids:
+        return pair  # as it is: a copy would be as large
     X, X_tilde = pair.X.copy(), pair.X_tilde.copy()
-    for j, kind in enumerate(kinds):
-        grid = np.empty(0) if kind in LABELS else grid_of(X[:, j], X_tilde[:, j])
-        if len(grid):
-            edges = (grid[1:] + grid[:-1]) / 2
-            X[:, j], X_tilde[:, j] = (grid[np.searchsorted(edges, values)] for values in (X[:, j], X_tilde[:, j]))
+    for j, grid in grids.items():
+        edges = (grid[1:] + grid[:-1]) / 2
+        X[:, j], X_tilde[:, j] = (grid[np.searchsorted(edges, values)] for values in (X[:, j], X_tilde[:, j]))
     return Pair(X, X_tilde, pair.feature_of)
+
+
+def _column(pair: Pair, j: int) -> tuple[NDArray, NDArray]:
+    return pair.X[:, j], pair.X_tilde[:, j]
 
 
 def grid_of(x: NDArray, x_tilde: NDArray) -> NDArray:

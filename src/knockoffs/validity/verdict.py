@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from knockoffs.errors import InputError, name_some
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler
+from knockoffs.table.types import Json
 from knockoffs.validity.classifier import check_classifier
 from knockoffs.validity.distance import Twin, find_twins
 from knockoffs.validity.margins import check_margins
@@ -120,7 +120,7 @@ class Verdict:
         lines += [f"What to do: {remedy.sentence}" for remedy in self.remedies]
         return "\n".join(lines)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Values for json."""
         return {
             "word": self.word,
@@ -179,19 +179,27 @@ def verdict(
     some = stretch if all_rows else some_rows(judged, budget.rows, row_rng)
     columns, feature_of = some_columns(pair, budget.columns, column_rng)
     few_names, few_kinds = tuple(named[j] for j in columns), tuple(sorts[j] for j in columns)
-    rounded = round_alike(some, sorts)
-    ranks, ranks_tilde = pooled_ranks(rounded)
-    few = part_of(rounded, columns, feature_of)
-    links = link_scores(few, few_kinds, (ranks[:, columns], ranks_tilde[:, columns]))
-    following = few if all_rows else round_alike(part_of(stretch, columns, feature_of), few_kinds)
-    scores = links if all_rows else link_scores(following, few_kinds)
-    for_trees = rounded.rows(row_rng.permutation(len(some))[: budget.classifier_rows])
     by_rows = repeated_by_rows(stretch.X) & [kind not in LABELS for kind in sorts]
+    support = check_support(some, named, sorts, by_rows)
+    n_judged, rounded = len(some), round_alike(some, sorts)
+    ranked = pooled_ranks(rounded)
+    margins = check_margins(rounded, named, sorts, ranked)
+    following = _columns_of(rounded, columns, feature_of)
+    scores = link_scores(following, few_kinds, _ranks_of(ranked, columns))
+    del some, ranked  # as soon as they are not needed: each is as large as the table
+    pairs = check_moments(following, scores, few_names, half_rng)
+    for_trees = rounded.rows(row_rng.permutation(n_judged)[: budget.classifier_rows])
+    trees = check_classifier(for_trees, sorts, tree_rng, n_trees=budget.trees, n_tried=budget.tried)
+    del rounded, for_trees
+    if not all_rows:
+        del following, scores
+        following = round_alike(_columns_of(stretch, columns, feature_of), few_kinds)
+        scores = link_scores(following, few_kinds)
     checks = (
-        check_support(some, named, sorts, by_rows),
-        check_margins(rounded, named, sorts, (ranks, ranks_tilde)),
-        check_moments(few, links, few_names, half_rng),
-        check_classifier(for_trees, sorts, tree_rng, n_trees=budget.trees, n_tried=budget.tried),
+        support,
+        margins,
+        pairs,
+        trees,
         check_repeats(stretch),
         check_order(following, scores, few_names),
         check_neighbours(following, scores),
@@ -201,7 +209,7 @@ def verdict(
     failed = failing(checks, rows_repeat=bool(by_rows.any()))
     rows = tuple(check.sentence for check in failed if check.name not in EXCHANGE)
     remedies = find_remedies(failed, twins, stretch, named, sorts)
-    return Verdict(word, len(some), p, checks, failed, twins, rows, remedies)
+    return Verdict(word, n_judged, p, checks, failed, twins, rows, remedies)
 
 
 def combine(checks: Sequence[Check]) -> tuple[str, float]:
@@ -261,11 +269,6 @@ def following_rows(pair: Pair, most: int, rng: Generator) -> Pair:
     return as_floats(pair.rows(slice(start, start + most)))
 
 
-def part_of(pair: Pair, columns: NDArray[np.intp], feature_of: NDArray[np.intp]) -> Pair:
-    """Take some columns, with the features they belong to."""
-    return Pair(pair.X[:, columns], pair.X_tilde[:, columns], feature_of)
-
-
 def as_floats(pair: Pair) -> Pair:
     """Turn codes and truth values into numbers, which can be subtracted."""
     return Pair(np.asarray(pair.X, dtype=float), np.asarray(pair.X_tilde, dtype=float), pair.feature_of)
@@ -280,6 +283,18 @@ def some_columns(pair: Pair, most: int, rng: Generator) -> tuple[NDArray[np.intp
     chosen = np.sort(features[: max(int((sizes <= most).sum()), 1)])
     columns = np.flatnonzero(np.isin(pair.feature_of, chosen))
     return columns, np.searchsorted(chosen, pair.feature_of[columns])
+
+
+def _ranks_of(ranked: tuple[NDArray, NDArray], columns: NDArray[np.intp]) -> tuple[NDArray, NDArray]:
+    """Take the ranks of some columns; nothing is copied where they are all of them."""
+    return ranked if len(columns) == ranked[0].shape[1] else (ranked[0][:, columns], ranked[1][:, columns])
+
+
+def _columns_of(pair: Pair, columns: NDArray[np.intp], feature_of: NDArray[np.intp]) -> Pair:
+    """Take some columns of a pair; nothing is copied where they are all of them."""
+    if len(columns) == pair.n_columns:
+        return pair
+    return Pair(pair.X[:, columns], pair.X_tilde[:, columns], feature_of)
 
 
 def cross_fitted_pair(

@@ -95,7 +95,7 @@ def test_closed_forms_to_ten_digits(loss):
 def test_log_loss_far_away_and_for_small_moves():
     XX, XX_fake, y = tables()
     labels = (y > 0).astype(int)
-    steep = LogisticRegression(C=np.inf, max_iter=1000)
+    steep = LogisticRegression(C=1e8, max_iter=1000)
     steep.fit(XX, labels)
     steep.coef_ = steep.coef_ * 40  # scores beyond the bound of the log-loss
     path = path_losses(steep, XX, XX_fake, labels, "log_loss")

@@ -21,11 +21,11 @@ from knockoffs.features.gaussian_mixture import MixtureFeatures
 from knockoffs.features.latent.cells import FREE, Cells
 from knockoffs.features.latent.chain import classes, draw_latent
 from knockoffs.features.latent.cuts import Cuts, cuts_of
-from knockoffs.features.latent.kinds import check_cells, check_kinds, fit_margins
+from knockoffs.features.latent.kinds import check_cells, check_kinds, fit_both
 from knockoffs.features.latent.likeness import seems_worse
 from knockoffs.features.latent.margins import Margin, read_cells
 from knockoffs.features.latent.model import LatentFeatures
-from knockoffs.features.latent.pooling import Shrinkage, choose_shrinkage, pool, shrink_mixture
+from knockoffs.features.latent.pooling import Shrinkage, choose_shrinkage, shrink_mixture
 from knockoffs.features.latent.stochastic_em import (
     ALIKE,
     FLOOR,
@@ -35,8 +35,8 @@ from knockoffs.features.latent.stochastic_em import (
     fit_classes,
     fit_one_class,
     frame_of,
-    separate,
-    softening,
+    pool_classes,
+    scatter,
 )
 from knockoffs.features.latent.transform import candidates_for, choose_transform
 from knockoffs.features.shrinkage import FEW, PLENTY
@@ -100,8 +100,9 @@ def fit_latent(
     words = check_kinds(X, kinds)
     called = [str(name) for name in names] if names is not None else [str(j) for j in range(X.shape[1])]
     transform_stream, row_stream, search_stream, em_stream, again_stream = rng.spawn(5)
-    affine, held_out = choose_transform(X, words, rng=transform_stream, n_jobs=n_jobs)
-    margins = fit_margins(X, words, affine=affine)
+    scored, in_units = fit_both(X, words)
+    affine, held_out = choose_transform(X, in_units, rng=transform_stream, n_jobs=n_jobs)
+    margins = in_units if affine else scored
     frame = frame_of(margins)
     D = len(frame.unit)
     if not D:
@@ -220,16 +221,15 @@ def _fit_several(
 ) -> Fit:
     """Moments of the rows where L is known, stochastic EM from them where it is not."""
     rows = shares.sum(axis=0)
-    common = softening(cells.start, frame, shrunk.common)
-    own = [softening(cells.start, frame, a) for a in shrunk.own]
     means = shares.T @ one.L / rows[:, None]
-    centred = [one.L - mean for mean in means]
+    centred = (one.L - mean for mean in means)  # one class at a time
     raw = np.stack([(c * share[:, None]).T @ c / share.sum() for c, share in zip(centred, shares.T, strict=True)])
-    covariances = np.stack([separate(S, frame.within)[0] for S in pool(rows, raw, common, own)])
-    start = Fit(rows / rows.sum(), means, covariances, one.K.copy(), one.L.copy())
+    covariances = pool_classes(rows, raw, cells, frame, shrunk)
+    start = Fit(rows / rows.sum(), means, covariances, one.K, one.L)
     if cells.all_points:
         return start
-    return fit_classes(cells, frame, start, common=common, own=own, rng=rng, n_jobs=n_jobs)
+    start = start._replace(K=one.K.copy(), L=one.L.copy())  # they are moved
+    return fit_classes(cells, frame, start, shrunk=shrunk, rng=rng, n_jobs=n_jobs)
 
 
 def _warn_few(shrunk: Shrinkage, n: int, D: int) -> None:
@@ -245,7 +245,7 @@ def _warn_few(shrunk: Shrinkage, n: int, D: int) -> None:
 def _warn_near(fit: Fit, cells: Cells, frame: Frame, names: Sequence[str]) -> None:
     """Warn of columns that (nearly) determine one another: their latent correlations were held below one."""
     sd = np.maximum(cells.start.std(axis=0), 1e-12)
-    alike = np.abs((cells.start - cells.start.mean(axis=0)).T @ (cells.start - cells.start.mean(axis=0)))
+    alike = np.abs(scatter(cells.start, cells.start.mean(axis=0)))
     alike = np.where(frame.within, 0.0, alike / len(cells.start) / np.outer(sd, sd))
     near = set(frame.layout.column_of[(alike > ALIKE).any(axis=0)].tolist())
     for S in fit.covariances:

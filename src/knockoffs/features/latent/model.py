@@ -154,7 +154,7 @@ class LatentFeatures:
             return np.logaddexp.reduce(self.mixture.log_joint(cells.start), axis=1) + jacobian
         place, first = points_first(cells, self.layout)
         value = log_densities(
-            *(np.ascontiguousarray(part[:, place]) for part in cells),
+            *Cells(*(np.ascontiguousarray(part[:, place]) for part in cells)),
             self.layout.offset[place],
             first,
             self.law.log_weights,
