@@ -345,6 +345,7 @@ class Parameters(TypedDict, total=False):
     feature_model: str | None
     feature_model_options: dict[str, Json] | None
     groups: str | None
+    representatives: bool
     knockoffs: str | None
     scores: str
     names: str | None
