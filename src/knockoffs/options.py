@@ -180,6 +180,13 @@ OPTIONS: tuple[Option, ...] = (
         where=(*ALL, "ghost"),
     ),
     Option(
+        "representatives",
+        False,
+        "Make the knockoffs of groups through representatives of them, columns chosen without the target.",
+        bool,
+        where=ALL,
+    ),
+    Option(
         "knockoffs",
         None,
         "Knockoffs drawn elsewhere: a table of the same columns.",
@@ -338,6 +345,7 @@ class Parameters(TypedDict, total=False):
     feature_model: str | None
     feature_model_options: dict[str, Json] | None
     groups: str | None
+    representatives: bool
     knockoffs: str | None
     scores: str
     names: str | None

@@ -43,7 +43,7 @@ def run_check(table: Path, parameters: Parameters) -> str:
         settled = source(checked, rng=fit_stream, n_jobs=parameters["jobs"])
         drawn = settled.sampler.sample(checked.X, draw_stream)
         pair = Pair(drawn.X, drawn.X_tilde, checked.feature_of)
-        found = verdict(pair, names=checked.names, kinds=checked.kinds, rng=verdict_stream, n_jobs=parameters["jobs"])
+        found = verdict(pair, names=checked.names, kinds=checked.kinds, rng=verdict_stream)
     columns = [printable(told(column)) for column in checked.columns]
     return "\n".join([*columns, "", *map(printable, settled.notes.values()), "", *found.say().splitlines()])
 

@@ -42,6 +42,7 @@ from knockoffs.features.latent.stochastic_em import (
 from knockoffs.features.latent.transform import candidates_for, choose_transform
 from knockoffs.features.shrinkage import FEW, PLENTY
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
+from knockoffs.sampling.diagonal.representatives import Through
 from knockoffs.sampling.swap import check_features
 
 N_AGAIN = 20  # sweeps after which a chain with a new beginning must have found the classes,
@@ -59,7 +60,7 @@ def fit_latent(
     feature_of: ArrayLike | None = None,
     names: Sequence[str] | None = None,
     n_classes: int | Iterable[int] | None = None,
-    diagonal: str = DEFAULT_DIAGONAL,
+    diagonal: str | Through = DEFAULT_DIAGONAL,
     criterion: str = "held_out",
 ) -> LatentFeatures:
     """Fit the latent model X_j = g_j(L_j), L a mixture of Gaussians, by stochastic EM.
@@ -80,8 +81,8 @@ def fit_latent(
         Names of the columns, for warnings.
     n_classes : int or iterable of int, optional
         A number, or the numbers to choose among; 1 to 10 if left out, as far as there are rows for them.
-    diagonal : str
-        Which matrix D: see ``DIAGONALS``.
+    diagonal : str or Through
+        Which matrix D: see ``DIAGONALS``; or through representatives of groups.
     criterion : {"aic", "bic", "held_out"}
         What chooses the number of classes, by the completed L of the model with one class. Held-out rows judge the
         classes as they will be used, with their correlations shrunk; the other two do not know of that.

@@ -35,6 +35,7 @@ from knockoffs.features.latent.resampling import LatentResampler
 from knockoffs.sampling.conjugates.gaussian import Gaussian
 from knockoffs.sampling.copies import Copies
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
+from knockoffs.sampling.diagonal.representatives import Through
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import sample_knockoffs
 from knockoffs.sampling.several import sample_several
@@ -283,7 +284,7 @@ def latent_features(
     means: ArrayLike,
     covariances: ArrayLike,
     *,
-    diagonal: str = DEFAULT_DIAGONAL,
+    diagonal: str | Through = DEFAULT_DIAGONAL,
     feature_of: ArrayLike | None = None,
     kinds: Sequence[str] | None = None,
 ) -> LatentFeatures:
@@ -295,8 +296,8 @@ def latent_features(
         One for each column.
     weights, means, covariances : array-like, shape (l,), (l, D), (l, D, D)
         Of the classes, over the coordinates of all columns in order.
-    diagonal : str
-        Which matrix D: see ``DIAGONALS``.
+    diagonal : str or Through
+        Which matrix D: see ``DIAGONALS``; or through representatives of groups.
     feature_of : array-like of int, shape (d,), optional
         Feature of each column; the coordinates of a column, and of a feature, are swapped as one.
     kinds : sequence of str, optional
