@@ -7,12 +7,13 @@ text have none: who keeps digits as text may mean labels by them.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from knockoffs.table.types import Label
 
 DAY = 86_400_000_000  # microseconds
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # of the years 1 and 9999
@@ -64,7 +65,7 @@ AMOUNT = {
 FORMAT_OF_AMOUNT = re.compile(r"(?P<before>.*?)(?:#(?P<group>.)##)?0(?:(?P<mark>[.,])(?P<decimals>0+))?(?P<after>\D*)")
 
 
-def formats_of(levels: Sequence[Any]) -> list[str]:
+def formats_of(levels: Sequence[Label]) -> list[str]:
     """List the formats that hold all of some texts; they are several where days and months cannot be told apart.
 
     >>> formats_of(["31.01.2012", "1.12.2011"]), formats_of(["12 %", "7.5 %"]), formats_of(["a", "b"])
@@ -72,13 +73,14 @@ def formats_of(levels: Sequence[Any]) -> list[str]:
     >>> formats_of(["01/02/2012", "03/04/2011"]), formats_of(["$1,200", "$7"]), formats_of(["12", "7"])
     (['DD/MM/YYYY', 'MM/DD/YYYY'], ['$#,##0'], [])
     """
-    if not levels or not all(isinstance(level, str) for level in levels):
+    texts = [level for level in levels if isinstance(level, str)]
+    if not texts or len(texts) < len(levels):
         return []
-    fitting = [word for word in DATES if _pattern(word).fullmatch(levels[0])]
-    dates = [word for word in fitting if read_dates(levels, word) is not None]
+    fitting = [word for word in DATES if _pattern(word).fullmatch(texts[0])]
+    dates = [word for word in fitting if read_dates(texts, word) is not None]
     if dates:
         return dates
-    amount = _format_of_amounts(levels)
+    amount = _format_of_amounts(texts)
     return [] if amount is None else [amount]
 
 
@@ -172,7 +174,7 @@ def _clock(columns: dict[str, list[str]], n: int) -> NDArray[np.float64] | None:
     return (3600 * hour + 60 * (minute - np.array(offset)) + second) / 86400
 
 
-def _date_writer(word: str) -> Any:
+def _date_writer(word: str) -> Callable[[float], str]:
     parts = re.split(f"({'|'.join(map(re.escape, PARTS))})", word)
 
     def write(value: float) -> str:
@@ -235,7 +237,7 @@ def _read_amounts(levels: Sequence[str], word: str) -> NDArray[np.float64] | Non
     return np.array(values)
 
 
-def _amount_writer(word: str) -> Any:
+def _amount_writer(word: str) -> Callable[[float], str]:
     form = _amount_form(word)
 
     def write(value: float) -> str:
