@@ -16,6 +16,7 @@ help:
 	@echo "make docs        the documentation site, in build/site (its own environment; no network while it builds)"
 	@echo "make lowest      the tests with the smallest versions of all dependencies"
 	@echo "make bench       the arena: this package and its peers, each in its own environment; writes docs/arena.md"
+	@echo "                 (QUICK=1: every step once with the smallest settings, into build/arena)"
 
 $(VENV)/.package: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -45,7 +46,7 @@ guarantees: $(VENV)/.development
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --quiet --durations=0 -o addopts="--import-mode=importlib" tests/guarantees
 
 bench: $(VENV)/.development
-	bash benchmarks/run.sh
+	QUICK=$(QUICK) bash benchmarks/run.sh
 
 # the smallest versions that pyproject.toml promises, in an environment of their own (without PyTorch)
 lowest:

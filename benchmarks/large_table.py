@@ -19,35 +19,39 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from joblib import Parallel, delayed
 
 D, ROWS, GROUP, SIGNALS = 50, 1_000_000, 100_000, 20
 
 
-def make(folder: Path, n_files: int, kind: str) -> None:
-    """Write the files that are not there yet: correlations 0.6^|i-j|, twenty small effects."""
+def make(folder: Path, n_files: int, kind: str, n_jobs: int = 1) -> None:
+    """Write the files that are not there yet."""
     folder.mkdir(parents=True, exist_ok=True)
+    Parallel(n_jobs=n_jobs)(delayed(make_file)(folder / f"part{f:02d}.parquet", f, kind) for f in range(n_files))
+
+
+def make_file(path: Path, f: int, kind: str) -> None:
+    """Write one file unless it is there: correlations 0.6^|i-j|, twenty small effects."""
+    if path.exists():
+        return
     L = np.linalg.cholesky(0.6 ** np.abs(np.subtract.outer(np.arange(D), np.arange(D)))).astype(np.float32)
     rng = np.random.default_rng(0)
     beta = np.zeros(D, np.float32)
     beta[rng.choice(D, SIGNALS, replace=False)] = rng.choice([-1, 1], SIGNALS) * 0.004
-    for f in range(n_files):
-        path = folder / f"part{f:02d}.parquet"
-        if path.exists():
-            continue
-        rng, writer = np.random.default_rng([1, f]), None
-        for _ in range(ROWS // GROUP):
-            Z = rng.standard_normal((GROUP, D), dtype=np.float32) @ L.T
-            y = Z @ beta + rng.standard_normal(GROUP, dtype=np.float32)
-            columns = {f"x{j:02d}": Z[:, j] for j in range(D)}
-            if kind == "mixed":
-                columns |= {f"x{j:02d}": rng.poisson(np.exp(0.5 * Z[:, j])).astype(np.int16) for j in (5, 15)}
-                columns |= {f"x{j:02d}": Z[:, j] > 0.3 for j in (25, 35)}
-                columns["x45"] = np.array(["red", "green", "blue"])[np.digitize(Z[:, 45], [-0.5, 0.5])]
-            table = pa.table({**columns, "y": y})
-            writer = writer or pq.ParquetWriter(path.with_suffix(".part"), table.schema)
-            writer.write_table(table)
-        writer.close()
-        path.with_suffix(".part").rename(path)
+    rng, writer = np.random.default_rng([1, f]), None
+    for _ in range(ROWS // GROUP):
+        Z = rng.standard_normal((GROUP, D), dtype=np.float32) @ L.T
+        y = Z @ beta + rng.standard_normal(GROUP, dtype=np.float32)
+        columns = {f"x{j:02d}": Z[:, j] for j in range(D)}
+        if kind == "mixed":
+            columns |= {f"x{j:02d}": rng.poisson(np.exp(0.5 * Z[:, j])).astype(np.int16) for j in (5, 15)}
+            columns |= {f"x{j:02d}": Z[:, j] > 0.3 for j in (25, 35)}
+            columns["x45"] = np.array(["red", "green", "blue"])[np.digitize(Z[:, 45], [-0.5, 0.5])]
+        table = pa.table({**columns, "y": y})
+        writer = writer or pq.ParquetWriter(path.with_suffix(".part"), table.schema)
+        writer.write_table(table)
+    writer.close()
+    path.with_suffix(".part").rename(path)
 
 
 RUN = """
@@ -72,8 +76,9 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=20)
     parser.add_argument("--limit", type=float, default=4.0, help="GiB of address space")
     parser.add_argument("--kind", choices=("numbers", "mixed"), default="numbers")
+    parser.add_argument("--make-jobs", type=int, default=1, help="files that are made at a time")
     own, rest = parser.parse_known_args()
-    make(own.folder, own.files, own.kind)
+    make(own.folder, own.files, own.kind, own.make_jobs)
     select = ["select", str(own.folder), "--target", "y", *[word for word in rest if word != "--"]]
     sys.exit(subprocess.run([sys.executable, "-c", RUN, str(own.limit), *select]).returncode)
 

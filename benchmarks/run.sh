@@ -2,30 +2,47 @@
 # `make bench`: set up the peers, then measure them and ourselves, and write docs/arena.md. Needs our own environment in
 # .venv, or PYTHON set to one. Everything in one thread; JOBS tables at a time for the simulations, which take MINUTES.
 # With arguments, only those parts of speed.py: imports, diagonal, fits, draw, lasso, pipeline, defaults.
+# `make bench QUICK=1`: every step once with the smallest settings, to see that all of it runs; its files and its page
+# are in build/arena, and say nothing. The peers are set up without PyTorch then.
 set -eu
 cd "$(dirname "$0")/.."
 python=${PYTHON:-.venv/bin/python}
 today=$(date +%F)
-results=benchmarks/results/arena-$today
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1 PYTHONPATH=src
+folder=benchmarks/results page=docs/arena.md figure=docs/arena_growth.svg
+speed="" growth="" quality="" trees="" neural="" hmm=""
+if [ -n "${QUICK:-}" ]; then
+    folder=build/arena page=build/arena/arena.md figure=build/arena/growth.svg
+    mkdir -p $folder
+    rm -f $folder/arena-*
+    export WITHOUT_TORCH=1
+    MINUTES=3
+    speed="--parts imports,diagonal --rounds 1 --minutes 3"
+    growth="--series lasso,\ draws:draws --minutes 0.5"
+    quality="--designs ar_linear --repetitions 1"
+    trees="--trees 5"
+    neural="--rows 200 --repetitions 1 --epochs 1"
+    hmm="--rows 16 --sites 20 --repeats 1"
+fi
+results=$folder/arena-$today
 benchmarks/setup_peers.sh
 if [ $# -gt 0 ]; then
     exec "$python" -m benchmarks.arena.speed --parts "$(echo "$@" | tr ' ' ,)" --out "$results-speed.csv"
 fi
-"$python" -m benchmarks.arena.speed --out "$results-speed.csv"
+eval "\"$python\" -m benchmarks.arena.speed --out $results-speed.csv $speed"
 "$python" -m benchmarks.arena.checks --all "$results-checks.csv"
-"$python" -m benchmarks.arena.growth --out "$results-growth.csv"
-"$python" -m benchmarks.arena.growth --out "$results-growth.csv" --plot docs/arena_growth.svg
+eval "\"$python\" -m benchmarks.arena.growth --out $results-growth.csv $growth"
+"$python" -m benchmarks.arena.growth --out "$results-growth.csv" --plot "$figure"
 "$python" -m benchmarks.arena.profiles --out "$results-profiles.csv"
 for peer in default knockpy hidimstat trex boruta; do # each with its own Python; Boruta is slow: ten tables a design
     own=.benchmarks/$peer/bin/python
     [ $peer = default ] && own=$python
-    [ -x "$own" ] && "$own" -m benchmarks.arena.quality --methods $peer --out "$results-quality.csv" \
-        --jobs "${JOBS:-1}" --minutes "${MINUTES:-30}" --repetitions "$([ $peer = boruta ] && echo 10 || echo 100)"
+    [ -x "$own" ] && eval "\"$own\" -m benchmarks.arena.quality --methods $peer --out $results-quality.csv" \
+        --jobs "${JOBS:-1}" --minutes "${MINUTES:-30}" --repetitions "$([ $peer = boruta ] && echo 10 || echo 100)" "$quality"
 done
-"$python" -m benchmarks.arena.page
-"$python" benchmarks/tree_paths.py --peer .benchmarks/knockpy/bin/python
-"$python" benchmarks/neural_paths.py --device cpu --peer .benchmarks/knockpy/bin/python
+"$python" -m benchmarks.arena.page "$folder" "$page"
+"$python" benchmarks/tree_paths.py --peer .benchmarks/knockpy/bin/python $trees
+"$python" benchmarks/neural_paths.py --device cpu --peer .benchmarks/knockpy/bin/python $neural
 if benchmarks/setup_snpknock.sh; then # built from source, with the headers of Debian's libarmadillo-dev
-    "$python" benchmarks/hmm.py
+    "$python" benchmarks/hmm.py $hmm
 fi

@@ -9,7 +9,7 @@ from knockoffs.commands.app import app
 from knockoffs.defaults import DEFAULT_FDR
 from knockoffs.estimator import KnockoffSelector
 from knockoffs.features import FAMILIES
-from knockoffs.options import NOT_RECORDED, OPTIONS, options_of, selector_arguments
+from knockoffs.options import NOT_RECORDED, OPTIONS, Parameters, options_of, selector_arguments
 from knockoffs.record.reading import PARAMETERS
 
 CALLED_OTHERWISE = {"seed": "random_state", "jobs": "n_jobs"}
@@ -96,3 +96,14 @@ def test_a_default_is_what_the_record_may_hold():
     for name, option in options_of("select").items():
         if name in PARAMETERS and name not in ("target", "drop"):
             assert PARAMETERS[name](option.default), name
+
+
+def test_the_typed_parameters_are_the_options_of_the_commands():
+    """Their names, their kinds, and None where that is the default, or what --knockoffs make of the feature model."""
+    typed = {name: hint.__forward_arg__ for name, hint in Parameters.__annotations__.items()}
+    listed = {option.name: option for option in OPTIONS if set(option.where) != {"selector"}}
+    assert typed.keys() == listed.keys()
+    special = {"kinds": "Kinds", "target": "str", "drop": "list[str]", "feature_model": "str | None"}
+    for name, option in listed.items():
+        plain = "dict[str, Json]" if option.kind is dict else option.kind.__name__
+        assert typed[name] == special.get(name, plain if option.default is not None else f"{plain} | None"), name

@@ -1,11 +1,12 @@
-"""docs/arena.md, written from the newest csv of each kind under benchmarks/results.
+"""docs/arena.md, written from the newest csv of each kind under benchmarks/results; or another page, of other results.
 
-PYTHONPATH=src python -m benchmarks.arena.page
+PYTHONPATH=src python -m benchmarks.arena.page [FOLDER PAGE]
 """
 
 from __future__ import annotations
 
 import csv
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -52,9 +53,9 @@ as codes, ours as labels.
 """
 
 
-def newest(kind: str) -> Path | None:
+def newest(kind: str, results: Path) -> Path | None:
     """Newest dated file of a kind."""
-    return max(RESULTS.glob(f"arena-*-{kind}.csv"), default=None)
+    return max(results.glob(f"arena-*-{kind}.csv"), default=None)
 
 
 def read(path: Path) -> list[Row]:
@@ -167,10 +168,10 @@ def _span(counts: list[int]) -> str:
     return f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
 
 
-def write(page: Path = PAGE) -> None:
+def write(results: Path = RESULTS, page: Path = PAGE) -> None:
     """Write the page from what there is; a note on the run, if one was written, comes first."""
     parts = [INTRO]
-    note = max(RESULTS.glob("arena-*-note.md"), default=None)
+    note = max(results.glob("arena-*-note.md"), default=None)
     if note is not None:
         parts.append(note.read_text())
     sections = (
@@ -181,7 +182,7 @@ def write(page: Path = PAGE) -> None:
         ("profiles", profiles.section),
     )
     for kind, section in sections:
-        path = newest(kind)
+        path = newest(kind, results)
         if path is not None:
             parts.append(section(path))
     page.write_text("\n".join(parts))
@@ -205,4 +206,4 @@ def checks_of(path: Path) -> str:
 
 
 if __name__ == "__main__":
-    write()
+    write(*map(Path, sys.argv[1:]))

@@ -14,7 +14,7 @@ from knockoffs.errors import InputError, KnockoffWarning, name_some, unknown_opt
 from knockoffs.features.source import Fitted, KnockoffSource, knockoff_source
 from knockoffs.filter import check_level
 from knockoffs.importance import SCORES, Score
-from knockoffs.importance.best import BestOf
+from knockoffs.importance.best import MOST_CELLS, BestOf
 from knockoffs.importance.losses import LOSSES
 from knockoffs.importance.normal_scores import normal_scores
 from knockoffs.importance.statistic import ModelScore
@@ -81,7 +81,8 @@ def choose(
     n_folds, n_fits : int
         Folds of a cross-fitted score, and fits whose scores are averaged.
     n_columns : int, optional
-        Columns of the table, where there are so many that boosting is no candidate.
+        Columns of the table. There may be so many that boosting is no candidate, or so many cells that a model which
+        is scored on each of five folds by default is scored on one.
     grouped : bool
         Whether features are groups of columns: then ridge regression is a candidate for a number too.
     n_knockoffs : int
@@ -96,6 +97,7 @@ def choose(
     rows = None if rows is None else key_of(rows)
     options: dict[str, Any] = {"score": score, "asked": asked, "loss": loss, "rows": rows}
     options |= {"n_folds": n_folds, "n_fits": n_fits}
+    options["large"] = 2 * len(target.values) * (n_columns or 0) > MOST_CELLS
     if estimator is None or name == BEST:
         if rows == "out_of_bag":
             raise InputError("rows='out_of_bag' is for forests: use it with estimator='forest'.")
@@ -111,10 +113,9 @@ def choose(
             return Choice(best if n_knockoffs == 1 else _of_several(best, asked, n_knockoffs), notes)
         notes["estimator"] = f"estimator='lasso', because {alone}"
         estimator = "lasso"
-    statistic: Any = _model_score(estimator, task, notes, **options)
-    if n_knockoffs > 1:
-        statistic = _of_several(statistic, asked, n_knockoffs)
-    return Choice(statistic, statistic.notes)
+    one = _model_score(estimator, task, notes, **options)
+    statistic = one if n_knockoffs == 1 else _of_several(one, asked, n_knockoffs)
+    return Choice(statistic, statistic.notes if isinstance(statistic, ModelScore) else notes)
 
 
 def _of_several(statistic: ModelScore | BestOf, asked: str, n_knockoffs: int) -> ModelScore | BestOf:
@@ -169,10 +170,11 @@ def _model_score(
     *,
     score: Score | None,
     asked: str,
-    loss: Any,
+    loss: object,
     rows: str | None,
     n_folds: int,
     n_fits: int,
+    large: bool,
 ) -> ModelScore:
     """Statistic of one model of y: its score, loss and rows, by default those that the model is registered with."""
     named = isinstance(estimator, str)
@@ -195,7 +197,10 @@ def _model_score(
         notes["loss"] = f"loss={loss!r}, the default for {task} with {kind}"
     if rows is None:
         rows = model.rows if score.rows else "in_sample"
-        notes["rows"] = f"rows={rows!r}, the default for {kind}"
+        why = f"the default for {kind}"
+        if rows == "cross_fitted" and large:
+            rows, why = "held_out", f"because the table is large: {kind} is fitted once"
+        notes["rows"] = f"rows={rows!r}, {why}"
     options = {} if loss is None else {"loss": loss}
     return ModelScore(
         unfitted,
@@ -235,7 +240,7 @@ def _check_loss(score: Score, asked: str, loss: object, task: str) -> None:
 
 
 def choose_method(
-    asked: Mapping[str, Any],
+    asked: Mapping[str, object],
     table: Table,
     target: Target,
     *,
@@ -270,7 +275,7 @@ def choose_method(
             few = f"knockoffs select {needed} features or more at {fdr:g}, or none, and there are {d}"
             return "conditional_test", {"method": f"method='conditional_test', because {few}"}
         method = "knockoffs"
-    if method == "knockoffs" and key_of(asked["level"]) == "fixed":
+    if method == "knockoffs" and key_of(str(asked["level"])) == "fixed":
         try:
             check_level(fdr, d, offset, n_draws, n_knockoffs)
         except InputError as error:
@@ -280,9 +285,9 @@ def choose_method(
     return method, {}
 
 
-def _can_test(asked: Mapping[str, Any], table: Table, target: Target) -> bool:
+def _can_test(asked: Mapping[str, object], table: Table, target: Target) -> bool:
     """Whether P^X can draw a column given the others, and nothing was asked for that only knockoffs have."""
-    if target.weights is not None or table.grouped or key_of(asked["level"]) != "fixed":
+    if target.weights is not None or table.grouped or key_of(str(asked["level"])) != "fixed":
         return False
     if not all(asked[name] is None for name in ("knockoffs", "importance", "loss")):
         return False

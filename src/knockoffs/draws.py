@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from joblib import delayed
@@ -17,6 +17,7 @@ from knockoffs.importance.best import BestOf
 from knockoffs.importance.scores import NamedScores, Scores
 from knockoffs.importance.several import score_copies
 from knockoffs.importance.statistic import ModelScore, Scored, Statistic
+from knockoffs.machine.freed import give_back
 from knockoffs.machine.jobs import at_once
 from knockoffs.progress import stage, track
 from knockoffs.sampling.copies import Copies
@@ -26,9 +27,6 @@ from knockoffs.sampling.several import draw_copies
 from knockoffs.table.columns import design
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
-
-if TYPE_CHECKING:
-    from knockoffs.procedure import Streams
 
 Swappable = TypeVar("Swappable", Scored, Scores, NamedScores)
 
@@ -55,18 +53,26 @@ def draw_many(
     statistic: Statistic,
     streams: Sequence[Generator],
     n_jobs: int | None,
+    n_knockoffs: int = 1,
 ) -> list[Draw]:
     """Several draws, at the same time where jobs allow; knockoffs are kept of the first alone."""
+    one = draw_and_score if n_knockoffs == 1 else partial(draw_several, m=n_knockoffs)
     if len(streams) == 1:
-        return [draw_and_score(sampler, table, target, statistic, rng=streams[0], n_jobs=n_jobs)]
-    tasks = (delayed(_draw)(sampler, table, target, statistic, stream, i == 0) for i, stream in enumerate(streams))
+        return [one(sampler, table, target, statistic, rng=streams[0], n_jobs=n_jobs)]
+    tasks = (delayed(_draw)(one, sampler, table, target, statistic, stream, i == 0) for i, stream in enumerate(streams))
     return list(track(at_once(tasks, n_jobs), "draws of knockoffs", total=len(streams)))
 
 
 def _draw(
-    sampler: KnockoffSampler, table: Table, target: Target, statistic: Statistic, stream: Generator, keep: bool
+    one: Callable[..., Draw],
+    sampler: KnockoffSampler,
+    table: Table,
+    target: Target,
+    statistic: Statistic,
+    stream: Generator,
+    keep: bool,
 ) -> Draw:
-    draw = draw_and_score(sampler, table, target, statistic, rng=stream)
+    draw = one(sampler, table, target, statistic, rng=stream)
     return draw if keep else replace(draw, pair=draw.pair.rows(slice(0)))
 
 
@@ -82,11 +88,13 @@ def draw_and_score(
     """Draw knockoffs, and score features and knockoffs."""
     draw_stream, swap_stream, score_stream = rng.spawn(3)
     stage("drawing knockoffs")
+    give_back()
     drawn = sampler.sample(table.X, draw_stream)
     pair = Pair(drawn.X, drawn.X_tilde, check_swaps(drawn.feature_of, table.feature_of))
     known = pair.rows(target.known_rows)  # P^X uses the rows without a target too
     seen = known.map(design(table.columns, table.feature_of))
     stage("scoring features and knockoffs")
+    give_back()
     score = partial(statistic, target=target, rng=score_stream, n_jobs=n_jobs)
     scored = score_swapped([seen], lambda pairs: [score(pairs[0])], [swap_stream])[0]
     return Draw(pair, scored.scores, scored.notes, scored.used)
@@ -97,19 +105,22 @@ def draw_several(
     table: Table,
     target: Target,
     statistic: Statistic,
+    *,
     m: int,
-    streams: Streams,
+    rng: Generator,
     n_jobs: int | None = None,
 ) -> Draw:
     """Draw m knockoffs of every feature, let them change places with it at random, and score all of them."""
     if not isinstance(statistic, ModelScore | BestOf):
         raise InputError(f"n_knockoffs={m}: a statistic of one's own compares a feature with one knockoff.")
-    draw_stream, swap_stream, score_stream = streams.draws(1)[0].spawn(3)
+    draw_stream, swap_stream, score_stream = rng.spawn(3)
     stage("drawing knockoffs")
+    give_back()
     drawn = draw_copies(sampler, table.X, m, draw_stream)
     copies = Copies(drawn.parts, check_swaps(drawn.feature_of, table.feature_of))
     seen = copies.rows(target.known_rows).map(design(table.columns, table.feature_of))
     stage("scoring features and knockoffs")
+    give_back()
     place = random_places(m, copies.n_features, swap_stream)
     found, notes, used = score_copies(statistic, seen.permute(place), target, rng=score_stream, n_jobs=n_jobs)
     Z = np.empty_like(found)

@@ -43,6 +43,7 @@ from knockoffs.table.memory import check_memory
 from knockoffs.table.partitions import is_partitioned
 from knockoffs.table.table import MIN_ROWS, Table
 from knockoffs.table.target import Target, as_target
+from knockoffs.table.types import Kinds
 from knockoffs.validity.repair import repair
 
 
@@ -98,6 +99,10 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
     groups : "auto", mapping, list or array, optional
         Columns that are one feature, swapped and selected together: a mapping from column to group or from group to
         columns, a group for each column, or "auto" for columns that say nearly the same.
+    representatives : bool
+        Whether the knockoffs of groups are made through representatives, columns of each group chosen without y: all
+        its links to other groups are taken to go through them. For many columns, and groups that the others nearly
+        determine; for P^X "auto", "gaussian", "mixture" or a covariance.
     drop : list of str, optional
         Columns to leave out.
     dependent : {"refuse", "drop"}
@@ -179,8 +184,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         fdr: float | None = None,
         *,
         feature_model: object = DEFAULT_FEATURE_MODEL,
-        feature_model_options: Mapping[str, Any] | None = None,
-        kinds: Mapping[str, Any] | None = None,
+        feature_model_options: Mapping[str, object] | None = None,
+        kinds: Kinds = None,
         estimator: object = None,
         importance: object = None,
         loss: object = None,
@@ -190,6 +195,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         task: str | None = None,
         knockoffs: object = None,
         groups: object = None,
+        representatives: bool = False,
         drop: Sequence[str] | None = None,
         dependent: str = "refuse",
         method: str = "auto",
@@ -218,6 +224,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         self.task = task
         self.knockoffs = knockoffs
         self.groups = groups
+        self.representatives = representatives
         self.drop = drop
         self.dependent = dependent
         self.method = method
@@ -258,6 +265,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
             without_columns(X, self.drop),
             kinds=self.kinds,
             groups=self.groups,
+            representatives=self.representatives,
             dependent=self.dependent,
             min_rows=MIN_ROWS,
         )
@@ -271,22 +279,32 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         plan = self._plan(table, target, notes)
         validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
 
-        common: dict[str, Any] = {"knockoffs": source, "verdict": self.verdict, "n_jobs": self.n_jobs}
-        common["rng"] = generator
-        self._generator = deepcopy(common["rng"])  # as it was: lambda paths follow the same draw
+        self._generator = deepcopy(generator)  # as it was: lambda paths follow the same draw
         with showing(bool(self.verbose)):
             if plan.method == "conditional_test":
-                model, fdr = self._test_model(), plan.promise.fdr
-                selection = run_tests(table, target, estimator=model, fdr=fdr, notes=plan.notes, **common)
+                selection = run_tests(
+                    table,
+                    target,
+                    knockoffs=source,
+                    estimator=self._test_model(),
+                    fdr=plan.promise.fdr,
+                    verdict=self.verdict,
+                    notes=plan.notes,
+                    rng=generator,
+                    n_jobs=self.n_jobs,
+                )
             else:
                 selection = select_from(
                     table,
                     target,
+                    knockoffs=source,
                     statistic=plan.choice.statistic,
                     rule=plan.rule,
                     promise=plan.promise,
+                    verdict=self.verdict,
                     notes=plan.notes | dict(plan.choice.notes),
-                    **common,
+                    rng=generator,
+                    n_jobs=self.n_jobs,
                 )
         return self._keep(selection, table, target, names_of(X))
 

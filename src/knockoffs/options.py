@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from numbers import Integral
-from typing import Any
+from typing import Any, TypedDict
 
 from knockoffs.errors import InputError
+from knockoffs.table.types import Json, Kinds
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Option:
     """
 
     name: str
-    default: Any
+    default: bool | int | float | str | None
     help: str
     kind: type = str
     flag: str | None = None
@@ -65,13 +67,8 @@ def _names(*registries: str) -> Callable[[], list[str]]:
     """Names of registries, "module:attribute", which are imported when they are asked for."""
 
     def known() -> list[str]:
-        from importlib import import_module
-
-        found: list[str] = []
-        for place in registries:
-            module, attribute = place.split(":")
-            found += list(getattr(import_module(f"knockoffs.{module}"), attribute))
-        return found
+        places = (f"knockoffs.{place}".split(":") for place in registries)
+        return [name for module, attribute in places for name in getattr(import_module(module), attribute)]
 
     return known
 
@@ -177,6 +174,13 @@ OPTIONS: tuple[Option, ...] = (
         "Columns that are one feature: auto, or a csv file with the header column,group.",
         metavar="FILE",
         where=(*ALL, "ghost"),
+    ),
+    Option(
+        "representatives",
+        False,
+        "Make the knockoffs of groups through representatives of them, columns chosen without the target.",
+        bool,
+        where=ALL,
     ),
     Option(
         "knockoffs",
@@ -315,6 +319,53 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("verbose", False, "Show progress, as the commands always do.", bool, where=("selector",)),
 )
+
+
+class Parameters(TypedDict, total=False):
+    """Options of a command by name, as they are handed on and recorded: for type checkers; tested equal to the list."""
+
+    target: str
+    drop: list[str]
+    dependent: str
+    kinds: Kinds
+    weights: str | None
+    task: str | None
+    fdr: float | None
+    method: str
+    n_draws: int
+    n_knockoffs: int
+    level: str
+    offset: int
+    verdict: bool
+    repair: bool
+    feature_model: str | None
+    feature_model_options: dict[str, Json] | None
+    groups: str | None
+    representatives: bool
+    knockoffs: str | None
+    scores: str
+    names: str | None
+    correlation: str | None
+    n: float | None
+    shrink: float
+    penalty: float | None
+    estimator: str | None
+    importance: str | None
+    loss: str | None
+    rows: str | None
+    n_folds: int
+    n_fits: int
+    rule: str
+    stream: str
+    sample_rows: int | None
+    scheduler: str | None
+    keep_knockoffs: str | None
+    seed: int
+    report: str | None
+    report_paths: bool
+    jobs: int | None
+
+
 # what `knockoffs test` has no use for: tests draw a column anew, and there is no W
 NOT_OF_TESTS = (
     "weights",
@@ -338,7 +389,7 @@ NAMES_ONLY = ("rows", "task", "method", "level")  # no object stands for these
 NOT_RECORDED = ("report", "report_paths", "jobs", "scheduler", "keep_knockoffs")  # the answer does not depend on them
 
 
-def check_arguments(given: Mapping[str, Any]) -> None:
+def check_arguments(given: Mapping[str, object]) -> None:
     """Refuse arguments of the selector that are of another type, before any work.
 
     Objects may stand for names where the selector takes them (a model, a score, a rule), so those are not looked at.
@@ -373,7 +424,7 @@ def options_of(face: str) -> dict[str, Option]:
     return {option.name: option for option in OPTIONS if face in option.where}
 
 
-def selector_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def selector_arguments(parameters: Mapping[str, object]) -> dict[str, Any]:
     """Arguments of the selector from recorded parameters; those of the data are left out."""
     return {
         option.parameter or name: parameters[name]

@@ -54,7 +54,7 @@ def load(registry: Mapping[str, str], argument: str, name: str) -> Any:
     return imported(find(registry, argument, name))
 
 
-def check_options(options: Mapping[str, Any] | None, known: Collection[str] | None, argument: str) -> dict[str, Any]:
+def check_options(options: Mapping[str, object] | None, known: Collection[str] | None, argument: str) -> dict[str, Any]:
     """Options as a dictionary, each of them among those known; None knows all."""
     found = {key_of(name): value for name, value in (options or {}).items()}
     for name in found:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.naive_bayes import GaussianNB
 
@@ -16,6 +16,7 @@ from knockoffs.defaults import task_for
 from knockoffs.errors import InputError
 from knockoffs.features.source import Brought
 from knockoffs.importance import Score
+from knockoffs.importance import best as best_of
 from knockoffs.importance.accuracy_drop import swap_score
 from knockoffs.importance.best import ROWS, BestOf, choose_best
 from knockoffs.importance.rows import draw_folds
@@ -46,6 +47,10 @@ def candidate(name, estimator, n_folds=5):
 
 def pair_of(X, X_tilde):
     return Pair(X, X_tilde, np.arange(X.shape[1]))
+
+
+def linear(name):
+    return ModelScore(LinearRegression(), swap_score, {"loss": "squared_error"}, "cross_fitted", name=name)
 
 
 CLASSIFIERS = BestOf((candidate("logistic", LogisticRegression()), candidate("bayes", GaussianNB())), "log_loss")
@@ -113,6 +118,49 @@ def test_a_large_table_needs_few_folds(n, n_fits):
     best = BestOf((candidate("counting", Counting()),), "log_loss")
     choose_best(best, pair_of(*np.zeros((2, n, 1))), Target(np.arange(n) % 2), rng=np.random.default_rng(0))
     assert Counting.fits == (n - n // 5,) * n_fits
+
+
+def test_of_many_cells_candidates_are_compared_on_some_rows_and_all_of_a_rare_class(monkeypatch):
+    """600 of 2000 rows (1200 cells, two a row), and the four of class 2."""
+    monkeypatch.setattr(best_of, "MOST_CELLS", 1200)
+    Counting.fits, n = (), 2000
+    y = np.arange(n) % 2
+    y[:4] = 2
+    best = BestOf((candidate("counting", Counting()),), "accuracy")
+    pair = pair_of(*np.zeros((2, n, 1)))
+    choose_best(best, pair, Target(y), rng=np.random.default_rng(0))
+    assert len(Counting.fits) == 4 and all(600 * 4 // 5 <= fitted <= 604 * 4 // 5 + 1 for fitted in Counting.fits)
+    some = best_of._some_rows(n, 600, y, np.random.default_rng(0))
+    assert set(range(4)) <= set(some.tolist()) and len(some) <= 604
+    assert best_of._some_rows(600, 600, y[:600], np.random.default_rng(0)) is None
+
+
+def test_where_some_rows_show_nothing_all_are_asked(monkeypatch):
+    X, X_tilde, rng = tables(n=2000, d=1)
+    noise = rng.standard_normal(2000)
+    best, seen, compare = BestOf((linear("lasso"),), "squared_error", flexible="lasso"), [], best_of._compare
+
+    def watched(best, pair, *rest):
+        seen.append(len(pair))
+        return compare(best, pair, *rest)
+
+    monkeypatch.setattr(best_of, "_compare", watched)
+    for y, most, expected in ((noise, 10**6, [2000]), (noise, 400, [200, 2000]), (X[:, 0] + noise, 400, [200])):
+        monkeypatch.setattr(best_of, "MOST_CELLS", most)
+        seen.clear()
+        choose_best(best, pair_of(X, X_tilde), Target(y), rng=np.random.default_rng(0))
+        assert seen == expected
+
+
+def test_in_a_large_table_boosting_is_fitted_once_by_default():
+    n = defaults.MOST_CELLS // 200 + 1
+    y = np.arange(n) % 2
+    for n_columns, rows in ((99, "cross_fitted"), (101, "held_out")):
+        statistic = choose(y, estimator="boosting", n_columns=n_columns).statistic
+        assert statistic.rows == rows
+        assert (
+            choose(y, estimator="boosting", n_columns=n_columns, rows="cross_fitted").statistic.rows == "cross_fitted"
+        )
 
 
 def test_the_answer_does_not_depend_on_the_number_of_jobs():

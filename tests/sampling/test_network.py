@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 
 from knockoffs.errors import InputError
+from knockoffs.features.gaussian import gaussian_features
+from knockoffs.features.gaussian_mixture import gaussian_mixture_features
 from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.conjugates.independent import Independent
 from knockoffs.sampling.network import BayesianNetwork, Node
@@ -61,6 +63,19 @@ def test_conjugate_that_lacks_a_method_is_refused_with_the_method():
 def test_feature_spread_over_two_nodes_is_refused():
     with pytest.raises(InputError, match="feature 0 has columns in node 'A' and in node 'B'"):
         BayesianNetwork((leaf("A", [0]), leaf("B", [1])), feature_of=np.array([0, 0]))
+
+
+def test_features_are_checked_unless_a_law_has_checked_them():
+    nodes = (leaf("A", [0]), leaf("B", [1]))
+    with pytest.raises(InputError, match="no column for feature 1"):
+        BayesianNetwork(nodes, feature_of=np.array([0, 2]))
+    assert BayesianNetwork(nodes, feature_of=[1, 0]).feature_of.dtype == np.intp
+    with pytest.raises(InputError, match="no column for feature 1"):
+        gaussian_features(np.zeros(2), np.eye(2), feature_of=[0, 2])
+    with pytest.raises(InputError, match="no column for feature 1"):
+        gaussian_mixture_features([1.0], np.zeros((1, 2)), np.eye(2)[None], feature_of=[0, 2])
+    grouped = gaussian_features(np.zeros(2), np.eye(2), feature_of=[0, 0])
+    assert grouped.as_network().feature_of.tolist() == [0, 0]
 
 
 def test_wrong_width_and_missing_hidden_values_are_refused(rng):

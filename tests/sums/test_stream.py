@@ -305,6 +305,19 @@ def test_the_best_of_two_is_chosen_on_the_sample(tmp_path):
     assert (found.W_[:2] > 10 * np.abs(found.W_[2:]).max()).all()
 
 
+def test_where_the_sample_shows_nothing_the_lasso_asks_all_rows(tmp_path):
+    """Effects of 0.1, of which 500 rows show nothing clear and 20,000 everything (t = 14); boosting saw the 500."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20_000, 6))
+    y = 0.1 * X[:, :2].sum(axis=1) + rng.standard_normal(20_000)
+    frame = pl.DataFrame(X, schema=[f"x{j}" for j in range(6)]).with_columns(y=pl.Series(y))
+    frame.write_parquet(tmp_path / "a.parquet")
+    options = {"estimator": None, "fdr": 0.5, "method": "knockoffs", "feature_model": "gaussian", "verdict": False}
+    found = fit(tmp_path / "a.parquet", options=options, sample_rows=500)
+    assert "estimator='lasso'" in found.selection_.notes["estimator"]
+    assert (found.W_[:2] > 2 * np.abs(found.W_[2:]).max()).all()
+
+
 def test_the_lasso_on_normal_scores_by_the_scores_of_the_sample(tmp_path):
     """Chosen for skewed columns, and the same as in memory with scores learned on the sample."""
     rng = np.random.default_rng(0)
@@ -370,6 +383,8 @@ def test_sums_that_do_not_fit_are_refused_before(table, monkeypatch):
 
 
 def test_errors_of_files(tmp_path):
+    with pytest.raises(InputError, match="path is ndarray: name a file or a folder"):
+        fit(np.zeros((3, 2)))
     with pytest.raises(InputError, match="no such file"):
         fit(tmp_path / "none.parquet")
     with pytest.raises(InputError, match="holds no parquet"):

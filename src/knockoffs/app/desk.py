@@ -12,21 +12,22 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from knockoffs.app.estimate import guess_steps
 from knockoffs.app.examples import EXAMPLES, examples
-from knockoffs.app.jobs import Job, Jobs
-from knockoffs.app.look import look_at_example, look_at_file
+from knockoffs.app.jobs import About, Job, Jobs
+from knockoffs.app.look import Told, look_at_example, look_at_file
 from knockoffs.errors import InputError, unknown_option
 from knockoffs.features import FAMILIES
-from knockoffs.options import NOT_RECORDED, Option, options_of
+from knockoffs.options import NOT_RECORDED, Option, Parameters, options_of
 from knockoffs.record.reading import PARAMETERS
 from knockoffs.registry import key_of
 from knockoffs.report.provenance import command_of, python_of_file
 from knockoffs.report.words import short
 from knockoffs.table.columns import KINDS
 from knockoffs.table.files import FORMATS, file_format
+from knockoffs.table.types import Json
 
 OFFERED = {  # in the page, and what they are called there
     "method": "Method",
@@ -47,7 +48,7 @@ FILES = {
     "selection.json": "application/json",
     "selection.csv": "text/csv; charset=utf-8",
 }
-Select = Callable[[Path, str, Mapping[str, Any]], dict[str, Any]]
+Select = Callable[[Path, str, Parameters], dict[str, Json]]
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ class Desk:
                 shutil.rmtree(self.tables.pop(name).path.parent, ignore_errors=True)
         return table.path.parent.name
 
-    def table(self, name: str) -> dict[str, Any]:
+    def table(self, name: str) -> dict[str, object]:
         """Tell what is known of a table, or how far the look at it is."""
         sent = self.tables[name]
         target = None
@@ -130,16 +131,16 @@ class Desk:
 
     # ---- selections ---------------------------------------------------------------------------------------------
 
-    def run(self, asked: Mapping[str, Any]) -> str:
+    def run(self, asked: Mapping[str, Json]) -> str:
         """Start a selection as the page asks for it; gives the name of the job."""
         sent = self.tables.get(str(asked.get("table")))
         if sent is None or sent.look.state != "done":
             raise InputError("this table is not here any more: drop it again.")
-        columns = sent.look.result["columns"]
+        columns, groups = sent.look.result["columns"], asked.get("groups")
         parameters = parameters_of(asked, columns)
-        if isinstance(asked.get("groups"), dict) and asked["groups"]:
-            parameters["groups"] = write_groups(asked["groups"], columns, sent.path.parent)
-        about = {
+        if isinstance(groups, dict) and groups:
+            parameters["groups"] = write_groups(groups, columns, sent.path.parent)
+        about: About = {
             "table": sent.path.parent.name,
             "file": sent.name,
             "target": short(parameters["target"]),
@@ -152,7 +153,7 @@ class Desk:
         }
         return self.selections.add(self.select, str(sent.path), parameters, about=about).name
 
-    def _guess(self, sent: Sent, parameters: Mapping[str, Any]) -> dict[str, float]:
+    def _guess(self, sent: Sent, parameters: Parameters) -> dict[str, float]:
         """Seconds of each step: as they were when the same was asked before, else by the size of the table."""
         asked = what_costs(parameters)
         done = [job for job in self.selections.all() if job.state == "done"]
@@ -163,7 +164,7 @@ class Desk:
         guessed = guess_steps(look["n_rows"], len(look["columns"]) - len(parameters["drop"]), parameters)
         return {step: round(seconds, 2) for step, seconds in guessed.items()}
 
-    def job(self, name: str) -> dict[str, Any]:
+    def job(self, name: str) -> dict[str, object]:
         """Tell how far a selection is, and what it has found."""
         job = self.selections.get(name)
         if job is None:
@@ -178,13 +179,13 @@ class Desk:
                 shutil.copyfile(job.folder / name, kept / name)
 
 
-def what_costs(parameters: Mapping[str, Any]) -> str:
+def what_costs(parameters: Parameters) -> str:
     """Sign for the parameters on which the time of a run depends."""
     kept = {name: value for name, value in parameters.items() if name not in ("seed", "fdr", "level")}
     return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def write_groups(groups: Mapping[str, Any], columns: list[dict[str, Any]], folder: Path) -> str:
+def write_groups(groups: Mapping[str, Json], columns: list[Told], folder: Path) -> str:
     """Write groups, a name by the number of a column, as a file of the table's folder; gives its name."""
     pairs = []
     for j, group in groups.items():
@@ -217,18 +218,19 @@ def file_name(name: str) -> str:
     return stem + last[len(last) - len(ending) :] if ending else last[:LONGEST_NAME]
 
 
-def parameters_of(asked: Mapping[str, Any], columns: list[dict[str, Any]]) -> dict[str, Any]:
+def parameters_of(asked: Mapping[str, Json], columns: list[Told]) -> Parameters:
     """Parameters of a selection, every one of them: those of the page, in which columns go by number, and defaults."""
     recorded = {n: option for n, option in options_of("select").items() if n not in NOT_RECORDED}
-    parameters = {name: option.default for name, option in recorded.items()} | {"drop": []}
+    level, weights = asked.get("fdr"), asked.get("weights")
+    parameters: dict[str, object] = {name: option.default for name, option in recorded.items()}
     parameters["target"] = columns[_index(asked.get("target"), columns, "target")]["name"]
-    parameters["fdr"] = asked.get("fdr")
+    parameters["fdr"] = level
     dropped, kinds = asked.get("drop") or [], asked.get("kinds") or {}
     if not isinstance(dropped, list) or not isinstance(kinds, dict):
         raise InputError("drop is a list of columns, and kinds a kind by column.")
     parameters["drop"] = [columns[_index(j, columns, "drop")]["name"] for j in dropped]
-    if asked.get("weights") is not None:
-        parameters["weights"] = columns[_index(asked["weights"], columns, "weights")]["name"]
+    if weights is not None:
+        parameters["weights"] = columns[_index(weights, columns, "weights")]["name"]
         if parameters["weights"] == parameters["target"]:
             raise InputError("the weights are the target: choose another column, or none.")
     if asked.get("groups") == "auto":
@@ -242,17 +244,17 @@ def parameters_of(asked: Mapping[str, Any], columns: list[dict[str, Any]]) -> di
         if name not in OFFERED:
             raise unknown_option("option", name, OFFERED)
         parameters[name] = value
-    if isinstance(parameters["fdr"], bool) or not isinstance(parameters["fdr"], int | float):
+    if isinstance(level, bool) or not isinstance(level, int | float):
         raise InputError("the level is a number between 0 and 1.")
     for name in ("fdr", *OFFERED):
         known = choices(name, recorded[name])
         value = parameters[name]
         if not PARAMETERS[name](value) or (known and value is not None and key_of(str(value)) not in known):
             raise InputError(f"{name} cannot be {short(repr(value))}.")
-    return parameters
+    return cast(Parameters, parameters)  # each was checked
 
 
-def _index(j: object, columns: list[dict[str, Any]], what: str) -> int:
+def _index(j: object, columns: list[Told], what: str) -> int:
     """Read the number of a column, also where it is the key of an object in JSON."""
     number = int(j) if isinstance(j, str) and j.isascii() and j.isdigit() and len(j) < 10 else j
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(columns):
@@ -260,9 +262,9 @@ def _index(j: object, columns: list[dict[str, Any]], what: str) -> int:
     return number
 
 
-def _kind(kind: object, column: dict[str, Any]) -> Any:
+def _kind(kind: object, column: Told) -> str | list[str]:
     """Kind that was chosen: a word, or the numbers of the labels in their order."""
-    if kind in KINDS:
+    if isinstance(kind, str) and kind in KINDS:
         return kind
     levels = column["levels"] or []
     if not isinstance(kind, list) or sorted(map(str, kind)) != sorted(map(str, range(len(levels)))):
@@ -277,7 +279,7 @@ def choices(name: str, option: Option) -> list[str]:
     return [] if option.known is None else list(option.known())
 
 
-def offered() -> list[dict[str, Any]]:
+def offered() -> list[dict[str, object]]:
     """Options of the page, with their words, as the command line has them."""
     listed = options_of("select")
     return [

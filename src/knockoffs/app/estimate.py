@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 # Seconds of each step with every default, exp(a) n^b d^c: least squares of the logarithms of CPU seconds on 16 made-up
 # tables, half of them with labels, 300 to 20,000 rows and 12 to 200 columns; the sums are .7 to 1.3 times the measured.
@@ -22,7 +21,7 @@ START = 1.5  # seconds until a process has imported what it needs
 DOUBT = 1.0  # seconds: so much must have been seen before a correction counts half
 
 
-def guess_steps(n_rows: int, n_columns: int, parameters: Mapping[str, Any]) -> dict[str, float]:
+def guess_steps(n_rows: int, n_columns: int, parameters: Mapping[str, object]) -> dict[str, float]:
     """Seconds that each step may take.
 
     >>> [round(sum(guess_steps(n, 20, {}).values())) for n in (1_000, 100_000)]

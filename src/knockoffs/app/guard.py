@@ -8,16 +8,11 @@ and Sec-Fetch-Site those that would send a form. Answers carry a policy under wh
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from secrets import compare_digest
-from typing import Any
 
 from starlette.exceptions import HTTPException
-
-Scope = dict[str, Any]
-Receive = Callable[[], Awaitable[dict[str, Any]]]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
-Application = Callable[[Any, Any, Any], Awaitable[None]]
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -48,7 +43,7 @@ class Guard:
         Of a request's body.
     """
 
-    def __init__(self, application: Application, *, token: str, port: int, most_bytes: int) -> None:
+    def __init__(self, application: ASGIApp, *, token: str, port: int, most_bytes: int) -> None:
         self.application, self.token, self.most_bytes = application, token, most_bytes
         self.hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
         self.origins = {f"http://{host}" for host in self.hosts}
@@ -96,7 +91,7 @@ class Guard:
         """Count the bytes that come, whatever was said of them."""
         n = 0
 
-        async def counted() -> dict[str, Any]:
+        async def counted() -> Message:
             nonlocal n
             message = await receive()
             n += len(message.get("body", b""))
@@ -119,7 +114,7 @@ def too_large(most: int) -> str:
 
 
 def _with_headers(send: Send) -> Send:
-    async def sending(message: dict[str, Any]) -> None:
+    async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             own = list(message.get("headers", []))
             set_already = {name.lower() for name, _ in own}

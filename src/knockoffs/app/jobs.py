@@ -13,13 +13,14 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from knockoffs.app.estimate import INSIDE, left_in_all
 from knockoffs.app.worker import work
@@ -27,6 +28,28 @@ from knockoffs.errors import InputError
 
 ENDED = ("done", "failed", "cancelled", "killed")
 PATIENCE = 10.0  # seconds until a process that was told to end must be gone
+
+
+class About(TypedDict, total=False):
+    """What is told of a job besides how far it is."""
+
+    file: str
+    table: str
+    target: str
+    fdr: float | None
+    groups: str | None
+    asked: str
+    guess: dict[str, float]
+    command: str
+    python: str
+
+
+class Step(TypedDict):
+    """How far a process says that it is."""
+
+    step: str
+    done: int | None
+    total: int | None
 
 
 @dataclass
@@ -54,8 +77,8 @@ class Job:
 
     name: str
     folder: Path
-    about: Mapping[str, Any]
-    call: tuple[Any, ...] = field(repr=False)
+    about: About
+    call: tuple[object, ...] = field(repr=False)
     state: str = "waiting"
     step: str = "waiting for its turn"
     done: int | None = None
@@ -68,15 +91,15 @@ class Job:
     part: str = ""
     part_since: float = 0.0
     took: dict[str, float] = field(default_factory=dict)
-    process: Any = field(default=None, repr=False)
+    process: BaseProcess | None = field(default=None, repr=False)
     told_to_end: bool = False
 
-    def view(self, now: float | None = None) -> dict[str, Any]:
+    def view(self, now: float | None = None) -> dict[str, object]:
         """Tell how far it is: seconds it has run, and about how many are left of this step and in all."""
         now = time.monotonic() if now is None else now
         running = self.state == "running"
         took = 0.0 if self.state == "waiting" else (now if running else self.ended) - self.started
-        told: dict[str, Any] = {
+        told: dict[str, object] = {
             "id": self.name,
             "state": self.state,
             "step": self.step,
@@ -136,7 +159,7 @@ class Jobs:
         self._watchers: list[threading.Thread] = []
         self._closed = False
 
-    def add(self, function: Callable[..., Any], *arguments: Any, about: Mapping[str, Any]) -> Job:
+    def add(self, function: Callable[..., object], *arguments: object, about: About) -> Job:
         """Start a call of a function, or let it wait; it is handed the job's folder first.
 
         The function must be importable by its name, and its result must be JSON.
@@ -171,6 +194,7 @@ class Jobs:
                 self._settle(job, "cancelled")
             elif job.state == "running":
                 job.told_to_end = True
+                assert job.process is not None  # it runs
                 _kill(job.process)
 
     def close(self) -> None:
@@ -214,6 +238,8 @@ class Jobs:
     def _watch(self, job: Job, pipe: Connection) -> None:
         """Listen to a process until it is gone."""
         last: dict[str, Any] = {}
+        process = job.process
+        assert process is not None  # it was started
         with suppress(EOFError, OSError), pipe:
             while True:
                 message = json.loads(pipe.recv_bytes())
@@ -222,7 +248,7 @@ class Jobs:
                         _advance(job, message)
                 else:
                     last = message
-        job.process.join()
+        process.join()
         if "result" in last and self.when_done is not None:
             try:
                 self.when_done(job)
@@ -237,7 +263,7 @@ class Jobs:
             elif job.told_to_end:
                 self._settle(job, "cancelled")
             else:
-                self._settle(job, "killed", how_it_ended(job.process.exitcode))
+                self._settle(job, "killed", how_it_ended(process.exitcode))
 
     def _settle(self, job: Job, state: str, error: str = "") -> None:
         job.state, job.error, job.ended = state, error, time.monotonic()
@@ -255,7 +281,7 @@ class Jobs:
             shutil.rmtree(self._jobs.pop(name).folder, ignore_errors=True)
 
 
-def _advance(job: Job, message: Mapping[str, Any]) -> None:
+def _advance(job: Job, message: Step) -> None:
     """Note how far a job is; the clock of a step starts when it does."""
     now, part = time.monotonic(), INSIDE.get(message["step"], message["step"])
     if part in job.about.get("guess", {}) and part != job.part:
@@ -281,9 +307,9 @@ def how_it_ended(code: int | None) -> str:
     return f"the process of this job ended without an answer (exit code {code})."
 
 
-def _kill(process: Any) -> None:
+def _kill(process: BaseProcess) -> None:
     """End a process and those that it has started, which are of its group."""
-    if process.exitcode is not None:
+    if process.exitcode is not None or process.pid is None:
         return
     if hasattr(os, "killpg"):
         with suppress(ProcessLookupError, PermissionError):  # it may not have made its group yet

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
 from knockoffs.app.examples import EXAMPLES
 from knockoffs.errors import KnockoffWarning
@@ -17,30 +18,55 @@ from knockoffs.table.columns import Column, recognise_kinds
 from knockoffs.table.decoding import from_days, own_values
 from knockoffs.table.files import read_table_file, write_table_file
 from knockoffs.table.reading import read_columns
-from knockoffs.table.suspects import dates_from_text, suspicious_columns, warn_of_indexes
+from knockoffs.table.suspects import suspicious_columns, warn_of_indexes
+from knockoffs.table.text_columns import values_from_text
 
 MOST_ORDERED = 30  # labels whose order can be given in the page
 MOST_SHOWN = 4  # values of a column
 
 
-def look_at_file(folder: Path, path: str) -> dict[str, Any]:
+class Told(TypedDict):
+    """One column, as the page shows it."""
+
+    name: str
+    shown: str
+    kind: str
+    may: list[str]
+    why: str
+    missing: int
+    values: str
+    levels: list[str] | None
+    labels: list[str] | None
+    problem: str | None
+
+
+class Look(TypedDict):
+    """A table, as the page shows it."""
+
+    name: str
+    n_rows: int
+    warnings: list[str]
+    columns: list[Told]
+
+
+def look_at_file(folder: Path, path: str) -> Look:
     """Look at a file that was sent, in its own folder, so that nothing that is said tells where that is."""
     os.chdir(Path(path).parent)
     return look(Path(Path(path).name))
 
 
-def look_at_example(folder: Path, path: str, key: str) -> dict[str, Any]:
+def look_at_example(folder: Path, path: str, key: str) -> Look:
     """Write a table to try, and look at it."""
     write_table_file(EXAMPLES[key].make(), Path(path))
     return look_at_file(folder, path)
 
 
-def look(path: Path) -> dict[str, Any]:
+def look(path: Path) -> Look:
     """Rows, columns and what was said of a table, as JSON has it."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", KnockoffWarning)
         frame = read_table_file(path)
-        raw = dates_from_text(read_columns(frame, "the table"))
+        raw = values_from_text(read_columns(frame, "the table"))
         columns = recognise_kinds(raw.X, raw.columns, raw.ordered)
         problems = {p.name: f"It {p.what}." for p in (*raw.problems, *suspicious_columns(raw, columns, ()))}
         warn_of_indexes(raw, "the table")
@@ -53,11 +79,12 @@ def look(path: Path) -> dict[str, Any]:
     }
 
 
-def _told(raw: Raw, j: int, column: Column, problem: str | None) -> dict[str, Any]:
+def _told(raw: Raw, j: int, column: Column, problem: str | None) -> Told:
     """One column; what is shown of it is printable, and its name is also told as it is."""
     why = column.why.replace("{name}", repr(short(column.name)))
     levels = column.levels or ()
-    orderable = 2 < len(levels) <= MOST_ORDERED and all(isinstance(level, str) for level in levels)
+    texts = [level for level in levels if isinstance(level, str)]
+    orderable = 2 < len(levels) <= MOST_ORDERED and len(texts) == len(levels)
     return {
         "name": column.name,
         "shown": short(column.name, 80),
@@ -66,13 +93,13 @@ def _told(raw: Raw, j: int, column: Column, problem: str | None) -> dict[str, An
         "why": short(why.split("; if they are codes")[0], 160),
         "missing": column.n_missing,
         "values": "" if problem else _some_values(column, raw.X[:, j]),
-        "levels": list(levels) if orderable else None,
-        "labels": [short(level, 40) for level in levels] if orderable else None,
+        "levels": texts if orderable else None,
+        "labels": [short(level, 40) for level in texts] if orderable else None,
         "problem": problem and short(problem, 300),
     }
 
 
-def kinds_for(column: Column, values: Any) -> list[str]:
+def kinds_for(column: Column, values: NDArray) -> list[str]:
     """Kinds that a column may be said to be; what the data speak against is not among them.
 
     >>> kinds_for(Column("colour", "string", ("blue", "green", "red"), "nominal"), np.zeros(3))
@@ -89,7 +116,7 @@ def kinds_for(column: Column, values: Any) -> list[str]:
     return list(dict.fromkeys([column.kind, *listed]))
 
 
-def _some_values(column: Column, values: Any) -> str:
+def _some_values(column: Column, values: NDArray) -> str:
     present = values[:1000][~np.isnan(values[:1000])]
     _, first = np.unique(present, return_index=True)
     some = present[np.sort(first)[:MOST_SHOWN]]

@@ -15,9 +15,12 @@ from contextlib import contextmanager
 from html import escape
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from knockoffs.errors import InputError
+
+if TYPE_CHECKING:
+    from knockoffs.app.desk import Select
 
 NEEDED = ("starlette", "uvicorn")
 MISSING = "the page needs a small web server: pip install 'knockoffs[app]'."
@@ -32,7 +35,7 @@ def check_extra() -> None:
 
 
 def serve(
-    select: Callable[..., dict[str, Any]],
+    select: Select,
     *,
     port: int = 0,
     most_bytes: int = 200_000_000,
@@ -75,7 +78,7 @@ def serve(
     at_once = at_once or max((os.cpu_count() or 2) // 2, 1)
     with listening, ended_politely(), tempfile.TemporaryDirectory(prefix="knockoffs-app-") as name:
         desk = Desk(Path(name), select, at_once=at_once, keep=keep)
-        app: Any = make_app(desk, token=token, port=port, most_bytes=most_bytes)
+        app = make_app(desk, token=token, port=port, most_bytes=most_bytes)
         server = uvicorn.Server(
             uvicorn.Config(
                 app,

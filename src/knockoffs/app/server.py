@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -21,7 +20,9 @@ from knockoffs.app.desk import FILES, Desk, offered
 from knockoffs.app.examples import examples
 from knockoffs.app.guard import Guard
 from knockoffs.errors import InputError, printable
+from knockoffs.table.types import Json
 
+Handler = Callable[[Request, Exception], Awaitable[Response]]
 MOST_JSON = 4_000_000  # bytes of a request that is no file
 # a report is a document of its own: its script reaches nothing of the page, nor the server
 SANDBOX = "sandbox allow-scripts; frame-ancestors 'self'"
@@ -55,7 +56,7 @@ def make_app(desk: Desk, *, token: str, port: int, most_bytes: int) -> Guard:
         route("/jobs/{name}/cancel", _cancel, "POST"),
         route("/jobs/{name}/{file}", _job_file),
     ]
-    handlers: dict[Any, Any] = {InputError: _refused, HTTPException: _http_error, Exception: _fault}
+    handlers: dict[type[Exception], Handler] = {InputError: _refused, HTTPException: _http_error, Exception: _fault}
     handlers[ClientDisconnect] = _http_error
     application = Starlette(routes=routes, exception_handlers=handlers)
     application.router.redirect_slashes = False  # it does not know the token
@@ -153,7 +154,7 @@ def _job_name(desk: Desk, request: Request) -> str:
     return name
 
 
-def _known(request: Request, known: Any) -> str:
+def _known(request: Request, known: Collection[str]) -> str:
     name = request.path_params["name"]
     if name not in known:
         raise HTTPException(404, "This table is not here any more: drop it again.")
@@ -163,7 +164,7 @@ def _known(request: Request, known: Any) -> str:
 # ---- JSON ------------------------------------------------------------------------------------------------------------
 
 
-async def _read_json(request: Request) -> dict[str, Any]:
+async def _read_json(request: Request) -> dict[str, Json]:
     body = bytearray()
     async for part in request.stream():
         body += part

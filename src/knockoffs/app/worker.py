@@ -14,7 +14,6 @@ from multiprocessing import connection as connections
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 from knockoffs.errors import InputError
 from knockoffs.progress import heard
@@ -22,7 +21,7 @@ from knockoffs.progress import heard
 BETWEEN = 0.2  # seconds between two messages about the same step
 
 
-def work(pipe: Connection, folder: str, function: Callable[..., Any], *arguments: Any) -> None:
+def work(pipe: Connection, folder: str, function: Callable[..., object], *arguments: object) -> None:
     """Call a function with a folder and its arguments, and tell what comes of it."""
     if hasattr(os, "setsid"):
         os.setsid()  # a group of its own: what it starts is ended with it
@@ -50,13 +49,14 @@ def _error(words: str) -> str:
 
 def _teller(pipe: Connection) -> Callable[[str, int | None, int | None], None]:
     """Tell the other side of each step, but not too often."""
-    last: dict[str, Any] = {"step": "", "at": 0.0}
+    last, at = "", 0.0
 
     def tell(step: str, done: int | None, total: int | None) -> None:
+        nonlocal last, at
         now = time.monotonic()
-        if step == last["step"] and now - last["at"] < BETWEEN and done != total:
+        if step == last and now - at < BETWEEN and done != total:
             return
-        last.update(step=step, at=now)
+        last, at = step, now
         pipe.send_bytes(json.dumps({"step": step, "done": done, "total": total}).encode())
 
     return tell

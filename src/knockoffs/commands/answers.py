@@ -10,8 +10,9 @@ import typer
 from knockoffs.commands.calls import bad_call, check_call, check_feature_model, prepare_jobs
 from knockoffs.commands.declare import defaults_of, with_options
 from knockoffs.commands.output import put, show
-from knockoffs.commands.program import Force, Jobs, OutFolder, Parameters, TableFile, app
+from knockoffs.commands.program import Force, Jobs, OutFolder, TableFile, app
 from knockoffs.errors import printable
+from knockoffs.options import Parameters
 
 
 @app.command()
@@ -39,23 +40,28 @@ def test(table: TableFile, parameters: Parameters, out: OutFolder = None, force:
     knockoffs test table.csv --target y
     knockoffs test table.csv --target y --fdr 0.05 --out results
     """
-    run_select(table, defaults_of("select") | parameters | {"method": "conditional_test"}, out, force)
+    asked: Parameters = {**defaults_of("select"), **parameters, "method": "conditional_test"}
+    run_select(table, asked, out, force)
 
 
 def run_select(table: Path, parameters: Parameters, out: Path | None, force: bool) -> None:
     """Select, save and show."""
-    jobs, report, paths = (parameters.pop(name) for name in ("jobs", "report", "report_paths"))
-    scheduler, keep = (parameters.pop(name) for name in ("scheduler", "keep_knockoffs"))
+    jobs, report, paths = parameters.pop("jobs"), parameters.pop("report"), parameters.pop("report_paths")
+    scheduler, keep = parameters.pop("scheduler"), parameters.pop("keep_knockoffs")
     if parameters["knockoffs"] is not None:
         if parameters["feature_model"] != "auto" or parameters["feature_model_options"]:
             raise bad_call("--knockoffs are used as they are: leave out --feature-model and its options.")
         parameters["feature_model"] = None
     check_call(parameters)
-    from knockoffs.commands.work import check_out, check_report, run_selection, save
+    from knockoffs.commands.work import Batches, check_out, check_report, run_selection, save
 
     check_out(out, table, parameters, force)
     place = check_report(report, table, parameters, force, out)
-    batches = {"client": scheduler, "keep_knockoffs": keep}
+    batches: Batches = {}
+    if scheduler is not None:
+        batches["client"] = scheduler
+    if keep is not None:
+        batches["keep_knockoffs"] = keep
     record = run_selection(table, parameters, jobs, out=out, report=place, paths=paths, batches=batches)
     save(record, out)
     show(record)
@@ -93,8 +99,8 @@ def ghost(
 def check(table: TableFile, parameters: Parameters) -> None:
     """Say what the columns hold; judge knockoffs of them.
 
-    Could they be told from the table? No target is needed. With --knockoffs, of knockoffs that were made
-    elsewhere; with --repair, after what the verdict advises was done.
+    Could they be told from the table? No target is needed. With --knockoffs, of those made elsewhere, in a
+    file; with --repair, after what the verdict advises was done.
 
     \b
     knockoffs check table.csv --drop y

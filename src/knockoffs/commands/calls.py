@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
 
 import typer
+
+from knockoffs.options import Parameters
+from knockoffs.table.types import Frame, Json
 
 PICTURES = (".png", ".svg", ".pdf")
 MOST_COMPARED = 20_000  # columns among which the nearest name is looked for
@@ -18,24 +20,25 @@ def bad_call(message: str) -> Exception:
     return typer.BadParameter(message)
 
 
-def check_call(parameters: Mapping[str, Any]) -> None:
+def check_call(parameters: Parameters) -> None:
     """Refuse what is wrong whatever the data are; the data have not been read yet."""
     from knockoffs.errors import InputError
     from knockoffs.filter import check_fdr, check_offset
     from knockoffs.options import options_of
 
+    level = parameters.get("fdr")
     try:
-        check_fdr(0.1 if parameters.get("fdr") is None else parameters["fdr"])
+        check_fdr(0.1 if level is None else level)
         check_offset(parameters.get("offset", 1))
     except InputError as error:
         raise bad_call(str(error)) from None
     check_feature_model(parameters.get("feature_model"))
+    given: Mapping[str, object] = parameters
     for name, option in options_of("select").items():
-        if option.known is not None and parameters.get(name) is not None:
-            check_name(option.written[2:], parameters[name], list(option.known()))
+        value = given.get(name)
+        if option.known is not None and value is not None:
+            check_name(option.written[2:], str(value), list(option.known()))
     check_packages(parameters.get("estimator"))
-    if parameters.get("fake"):
-        check_path(**{key: parameters[key] for key in ("fake", "lambda_range", "n_lams")})
 
 
 def check_packages(estimator: str | None) -> None:
@@ -83,7 +86,7 @@ def check_name(option: str, got: str | None, allowed: Collection[str]) -> None:
         raise bad_call(f"--{unknown_option(option, got, allowed)}")
 
 
-def check_columns(frame: object, names: list[str], option: str) -> None:
+def check_columns(frame: Frame, names: list[str], option: str) -> None:
     """Refuse columns that the table does not have, with the nearest that it has."""
     from knockoffs.errors import name_some
     from knockoffs.table.files import column_names
@@ -116,7 +119,7 @@ def _letters(name: str) -> str:
     return "".join(c for c in name.casefold() if c.isalnum()) or name
 
 
-def split_names(frame: object, names: list[str], option: str) -> list[str]:
+def split_names(frame: Frame, names: list[str], option: str) -> list[str]:
     """Names of columns, also where several were given as one, with commas between them."""
     from knockoffs.table.files import column_names
 
@@ -144,7 +147,7 @@ def check_picture(out: Path) -> None:
         raise bad_call(f"--out {str(out)!r}: the format is told by the ending, one of {', '.join(PICTURES)}, .csv.")
 
 
-def parse_pairs(flag: str, pairs: list[str] | None) -> dict[str, Any] | None:
+def parse_pairs(flag: str, pairs: list[str] | None) -> dict[str, Json] | None:
     """Options from NAME=VALUE; a value that is a number, true, false or a list in JSON is read as one.
 
     >>> parse_pairs("--feature-model-option", ["n-components=[1, 2]", "diagonal=mvr"])
@@ -152,7 +155,7 @@ def parse_pairs(flag: str, pairs: list[str] | None) -> dict[str, Any] | None:
     >>> parse_pairs("--kind", ['a=b=count', 'grade=["<=5", ">5"]'])
     {'a=b': 'count', 'grade': ['<=5', '>5']}
     """
-    options = {}
+    options: dict[str, Json] = {}
     for pair in pairs or []:
         name, equals, text = _split_kind(pair) if flag == "--kind" else pair.partition("=")
         if not equals or not name:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
-from typing import Any
 
 from knockoffs.commands.calls import bad_call, split_names
 from knockoffs.commands.output import say, spoken_warnings
 from knockoffs.commands.work import read, read_knockoffs, reading
 from knockoffs.defaults import repair_ways
 from knockoffs.errors import printable
-from knockoffs.features.source import Brought, knockoff_source, read_features
+from knockoffs.features.source import Brought, KnockoffSource, knockoff_source, read_features
 from knockoffs.machine.threads import worthwhile_threads
+from knockoffs.options import Parameters
 from knockoffs.sampling.pair import Pair
 from knockoffs.seeds import as_generator
 from knockoffs.table.columns import Column, describe
@@ -22,7 +21,7 @@ from knockoffs.validity.repair import repair
 from knockoffs.validity.verdict import verdict
 
 
-def run_check(table: Path, parameters: Mapping[str, Any]) -> str:
+def run_check(table: Path, parameters: Parameters) -> str:
     """Lines about the columns of a file, about P^X, and the verdict on its knockoffs."""
     frame = read(table, parameters)
     dropped = split_names(frame, parameters["drop"], "--drop")
@@ -30,7 +29,7 @@ def run_check(table: Path, parameters: Mapping[str, Any]) -> str:
     if parameters["knockoffs"] is not None:
         if parameters["repair"]:
             raise bad_call("--repair changes the feature model, and --knockoffs were drawn elsewhere: leave one out.")
-        source: Any = Brought(read_knockoffs(Path(parameters["knockoffs"]), X, frame))
+        source: KnockoffSource = Brought(read_knockoffs(Path(parameters["knockoffs"]), X, frame))
     else:
         source = knockoff_source(parameters["feature_model"], parameters["feature_model_options"])
     with spoken_warnings():
@@ -44,7 +43,7 @@ def run_check(table: Path, parameters: Mapping[str, Any]) -> str:
         settled = source(checked, rng=fit_stream, n_jobs=parameters["jobs"])
         drawn = settled.sampler.sample(checked.X, draw_stream)
         pair = Pair(drawn.X, drawn.X_tilde, checked.feature_of)
-        found = verdict(pair, names=checked.names, kinds=checked.kinds, rng=verdict_stream, n_jobs=parameters["jobs"])
+        found = verdict(pair, names=checked.names, kinds=checked.kinds, rng=verdict_stream)
     columns = [printable(told(column)) for column in checked.columns]
     return "\n".join([*columns, "", *map(printable, settled.notes.values()), "", *found.say().splitlines()])
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.commands.calls import bad_call, check_columns
 from knockoffs.commands.output import say, spoken_warnings
-from knockoffs.commands.work import groups_of, read
+from knockoffs.commands.work import groups_of, other_files, read
 from knockoffs.defaults import DEFAULT_FDR
 from knockoffs.errors import InputError, name_some
 from knockoffs.filter import RULES
-from knockoffs.record import SelectionRecord, record_selection
+from knockoffs.options import Parameters
+from knockoffs.record import DataFile, SelectionRecord, record_selection
 from knockoffs.registry import find, key_of
 from knockoffs.seeds import as_generator
 from knockoffs.sums.ghost import select_ghost
@@ -23,28 +23,33 @@ from knockoffs.table.auto_groups import auto_groups
 from knockoffs.table.files import column_names, file_hash, take_column
 from knockoffs.table.groups import as_groups
 from knockoffs.table.table import Table
+from knockoffs.table.types import Frame
 
 
-def run_ghost(z: Path, parameters: Mapping[str, Any]) -> SelectionRecord:
+def run_ghost(z: Path, parameters: Parameters) -> SelectionRecord:
     """Read z-scores and correlations, select, and record what was found."""
-    for needed in ("correlation", "n"):
-        if parameters.get(needed) is None:
-            raise bad_call(f"--{needed} is needed: {WHY[needed]}")
-    place = Path(parameters["correlation"])
+    correlation, n = parameters.get("correlation"), parameters.get("n")
+    if correlation is None:
+        raise bad_call(
+            "--correlation is needed: the correlations of the features, of the study or of a reference panel."
+        )
+    if n is None:
+        raise bad_call("--n is needed: the number of rows of the study behind the z-scores.")
+    place = Path(correlation)
     frame = read(z, {**parameters, "drop": []})
     names, scores = _scores(frame, parameters)
     R = read_correlation(place, names)
-    groups = groups_of(parameters)
-    if groups == "auto":
+    asked, groups = groups_of(parameters), None
+    if asked == "auto":
         groups = auto_groups(np.array(R, dtype=float), names)
-    elif groups is not None:
-        groups = as_groups(groups, names)
-    say(f"selecting from {len(names)} features by the z-scores of {parameters['n']:g} rows")
+    elif asked is not None:
+        groups = as_groups(asked, names)
+    say(f"selecting from {len(names)} features by the z-scores of {n:g} rows")
     with spoken_warnings() as said:
         selection = select_ghost(
             scores,
             R,
-            parameters["n"],
+            n,
             names=names if groups is None else groups.names,
             feature_of=None if groups is None else groups.feature_of,
             fdr=DEFAULT_FDR if parameters["fdr"] is None else parameters["fdr"],
@@ -56,19 +61,17 @@ def run_ghost(z: Path, parameters: Mapping[str, Any]) -> SelectionRecord:
             penalty=parameters["penalty"],
             rng=as_generator(parameters["seed"]),
         )
-    data = {"file": z.name, "sha256": file_hash(z), "n_rows": len(names), "n_columns": len(column_names(frame))}
-    files = [place] if parameters.get("groups") in (None, "auto") else [place, Path(parameters["groups"])]
-    data["files"] = {path.name: file_hash(path) for path in files}
+    data: DataFile = {
+        "file": z.name,
+        "sha256": file_hash(z),
+        "n_rows": len(names),
+        "n_columns": len(column_names(frame)),
+        "files": other_files(parameters),
+    }
     return record_selection(selection, Table(np.empty((0, 0)), ()), parameters, data, said)
 
 
-WHY = {
-    "correlation": "the correlations of the features, of the study or of a reference panel.",
-    "n": "the number of rows of the study behind the z-scores.",
-}
-
-
-def _scores(frame: object, parameters: Mapping[str, Any]) -> tuple[list[str], NDArray]:
+def _scores(frame: Frame, parameters: Parameters) -> tuple[list[str], NDArray]:
     """Names of the features, and their z-scores."""
     column, named = parameters["scores"], parameters.get("names")
     check_columns(frame, [column], "--scores")
@@ -103,7 +106,7 @@ def read_correlation(path: Path, names: Sequence[str]) -> NDArray:
             return np.load(path, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError, EOFError) as error:
             raise InputError(f"{path}: cannot be read as .npy: {error}.") from error
-    frame = read(path, {"drop": [], "target": None})
+    frame = read(path, {"drop": []})
     columns = [str(name) for name in column_names(frame)]
     numbers = [name for name in columns if take_column(frame, name).dtype.kind in "iuf"]
     missing = [name for name in names if name not in set(numbers)]

@@ -7,11 +7,20 @@ from typing import Annotated
 
 import typer
 
-from knockoffs.commands.calls import bad_call, check_call, check_feature_model, check_picture, prepare_jobs, split_names
+from knockoffs.commands.calls import (
+    bad_call,
+    check_call,
+    check_feature_model,
+    check_path,
+    check_picture,
+    prepare_jobs,
+    split_names,
+)
 from knockoffs.commands.declare import with_options
 from knockoffs.commands.output import put, say, show, spoken_warnings
-from knockoffs.commands.program import Force, Jobs, OutFolder, Parameters, TableFile, app
+from knockoffs.commands.program import Force, Jobs, OutFolder, TableFile, app
 from knockoffs.errors import name_some
+from knockoffs.options import Parameters
 from knockoffs.progress import stage
 
 
@@ -114,10 +123,12 @@ def path(
     knockoffs path table.csv --target y --column age --out path.csv
     """
     jobs = parameters.pop("jobs")
-    parameters |= {"fake": fake, "lambda_range": lambda_range, "n_lams": points}
     check_call(parameters)
+    check_path(fake=fake, lambda_range=lambda_range, n_lams=points)
     check_picture(out)
     prepare_jobs(jobs)
+    import numpy as np
+
     from knockoffs.commands.path import check_plotting, follow_path, write_path
     from knockoffs.commands.work import other_paths, read
     from knockoffs.table.writer import check_output
@@ -132,7 +143,7 @@ def path(
     if unused:
         raise bad_call(f"--column {unused[0]!r} is not among the features: it is the target, the weights or dropped.")
     with spoken_warnings():
-        found, notes = follow_path(frame, parameters, jobs)
+        found, notes = follow_path(frame, parameters, jobs, fake=fake, lams=np.linspace(*lambda_range, points))
     model, rows = notes.pop("model"), notes["rows"]
     write_path(found, list(dict.fromkeys(column)), out, target=target, model=model, rows=rows, fake=fake)
     say(f"wrote {out}")
@@ -270,16 +281,16 @@ def demo(
 
     from knockoffs.app.examples import diabetes
     from knockoffs.commands.work import run_on_frame, save
-    from knockoffs.record import check_selection_place
+    from knockoffs.record import DataFile, check_selection_place
 
-    parameters = {"target": "progression", "drop": [], "fdr": fdr, "seed": seed}
+    parameters: Parameters = {"target": "progression", "drop": [], "fdr": fdr, "seed": seed}
     check_call(parameters)
     prepare_jobs(jobs)
     if out is not None:
         check_selection_place(out, force=force)
     frame = diabetes()
     features = np.column_stack([frame.data[name] for name in frame.columns if name != "progression"])
-    origin = {"file": "diabetes, scikit-learn", "sha256": hashlib.sha256(features.tobytes()).hexdigest()}
+    origin: DataFile = {"file": "diabetes, scikit-learn", "sha256": hashlib.sha256(features.tobytes()).hexdigest()}
     record = run_on_frame(frame, parameters, origin, jobs)
     save(record, out)
     show(record)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import typer
 
 from knockoffs.commands.calls import check_call
 from knockoffs.commands.work import run_selection
 from knockoffs.errors import InputError
+from knockoffs.options import Parameters
 from knockoffs.record import write_selection
+from knockoffs.table.types import Json
 
 
-def select_for_page(folder: Path, table: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+def select_for_page(folder: Path, table: str, parameters: Parameters) -> dict[str, Json]:
     """Select from a file, write report.html, selection.json and selection.csv, and say in short what was found.
 
     It goes into the file's folder, as who runs the command there, so that what is recorded is the same.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,17 @@ from knockoffs.errors import printable, require
 from knockoffs.features.source import knockoff_source, read_features
 from knockoffs.importance.accuracy_drop import FAKES
 from knockoffs.importance.paths.lambda_path import LambdaPath
+from knockoffs.options import Parameters
 from knockoffs.procedure import follow_lambda
 from knockoffs.seeds import as_generator
 from knockoffs.table.files import write_table_file
 from knockoffs.table.table import MIN_ROWS
 from knockoffs.table.target import as_target
+from knockoffs.table.types import Frame
 from knockoffs.table.writer import atomic_file
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MOST_LETTERS = 28  # of a name in the legend
 MOST_TIMES = 4.0  # the largest W of the named columns: how far the axis follows the others
@@ -35,7 +40,9 @@ RISE_OF = {  # the y axis; a loss without a line here goes by its name
 AT_ONE = {"swapped": "swapped with its knockoff", "permuted": "permuted"}
 
 
-def follow_path(frame: object, parameters: Mapping[str, Any], jobs: int | None) -> tuple[LambdaPath, dict[str, str]]:
+def follow_path(
+    frame: Frame, parameters: Parameters, jobs: int | None, *, fake: str, lams: NDArray
+) -> tuple[LambdaPath, dict[str, str]]:
     """Follow W along lambda for every feature of a frame; also notes on what was chosen by default.
 
     With the same seed the knockoffs, the fits and so W at lambda = 1 are those of ``knockoffs select`` with the score
@@ -46,17 +53,23 @@ def follow_path(frame: object, parameters: Mapping[str, Any], jobs: int | None) 
     table, _ = read_features(source, X, min_rows=MIN_ROWS, **reading(parameters))
     task = task_for(parameters["task"], parameters["estimator"])
     target = as_target(y, table, task=task, weights=weights)
-    asked = {key: parameters[key] for key in ("estimator", "loss", "rows", "n_folds")}
-    choice = choose(target, importance="swap", grouped=table.grouped, **asked)
+    choice = choose(
+        target,
+        estimator=parameters["estimator"],
+        importance="swap",
+        loss=parameters["loss"],
+        rows=parameters["rows"],
+        n_folds=parameters["n_folds"],
+        grouped=table.grouped,
+    )
     say(f"following {len(table.names)} features of {len(target)} rows for {parameters['target']!r}")
-    low, high = parameters["lambda_range"]
     path, draw = follow_lambda(
         table,
         target,
         knockoffs=source,
         statistic=choice.statistic,
-        lams=np.linspace(low, high, parameters["n_lams"]),
-        fake=FAKES[parameters["fake"]],
+        lams=lams,
+        fake=FAKES[fake],
         rng=as_generator(parameters["seed"]),
         n_jobs=jobs,
     )
@@ -86,12 +99,13 @@ def write_path(path: LambdaPath, columns: Sequence[str], out: Path, **words: str
     with matplotlib.rc_context({"svg.hashsalt": "knockoffs", "svg.fonttype": "none"}):
         figure = draw_path(path, columns, **words)
         kind = out.suffix.lower()[1:]
-        undated: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # same path, same file
+        dates = {"svg": "Date", "pdf": "CreationDate"}  # left out: the same path is the same file
+        undated = {dates[kind]: None} if kind in dates else None
         with atomic_file(out) as file:
-            figure.savefig(file, format=kind, dpi=160, metadata=undated.get(kind))
+            figure.savefig(file, format=kind, dpi=160, metadata=undated)
 
 
-def draw_path(path: LambdaPath, columns: Sequence[str], *, target: str, model: str, rows: str, fake: str) -> Any:
+def draw_path(path: LambdaPath, columns: Sequence[str], *, target: str, model: str, rows: str, fake: str) -> Figure:
     """Figure of W along lambda: the named columns in colour, the others thin and grey."""
     from matplotlib.figure import Figure
 
@@ -144,7 +158,7 @@ def limits(W: NDArray, others: NDArray) -> tuple[float, float]:
     return low - room, high + room
 
 
-def _colours(n: int) -> list[Any]:
+def _colours(n: int) -> list[tuple[float, float, float, float]]:
     from matplotlib import colormaps
 
     ten = colormaps["tab10"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -22,7 +22,6 @@ TableFile = Annotated[
 Jobs = Annotated[int | None, typer.Option(metavar="N", help="Jobs at a time; the answer does not depend on it.")]
 OutFolder = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Folder for selection.json and selection.csv.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that are there already.")]
-Parameters = dict[str, Any]
 
 
 def say_lines(text: str) -> None:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from knockoffs.commands.calls import bad_call
 from knockoffs.commands.output import say, spoken_warnings
-from knockoffs.commands.work import groups_of, other_files, record_fitted
+from knockoffs.commands.work import Batches, groups_of, other_files, record_fitted
 from knockoffs.errors import InputError
-from knockoffs.options import selector_arguments
-from knockoffs.record import SelectionRecord
+from knockoffs.options import Parameters, selector_arguments
+from knockoffs.record import DataFile, SelectionRecord
 from knockoffs.table.memory import must_stream, must_stream_text
 
 
-def why_streamed(table: Path, parameters: Mapping[str, Any], batches: Mapping[str, Any] | None = None) -> str | None:
+def why_streamed(table: Path, parameters: Parameters, batches: Batches | None = None) -> str | None:
     """Why a table is read in batches, if it is; whatever cannot fit is refused here, before it is read."""
     asked = parameters.get("stream") or "never"  # records of earlier versions
     for name, flag in (("client", "--scheduler"), ("keep_knockoffs", "--keep-knockoffs")):
@@ -53,13 +51,13 @@ def why_streamed(table: Path, parameters: Mapping[str, Any], batches: Mapping[st
 
 def run_streamed(
     table: Path,
-    parameters: Mapping[str, Any],
+    parameters: Parameters,
     jobs: int | None,
     *,
     out: Path | None,
     report: Path | None,
     paths: bool,
-    batches: Mapping[str, Any],
+    batches: Batches,
 ) -> SelectionRecord:
     """Select from a table in batches; where a folder for the answer is named, a stopped run goes on."""
     from knockoffs.estimator import KnockoffSelector
@@ -87,8 +85,14 @@ def run_streamed(
     say(f"selecting from {n_features} features of {len(rows):,} rows for {target!r}")
     with spoken_warnings() as said:
         fit_streamed(selector, rows, target, weights=weights, sample_rows=size, work=work, **batches)
-    about: dict[str, Any] = {"file": table.name, "sha256": rows.sha256(), "n_rows": len(rows)}
-    about |= {"n_columns": len(rows.names), **({"files": files} if files else {})}
+    about: DataFile = {
+        "file": table.name,
+        "sha256": rows.sha256(),
+        "n_rows": len(rows),
+        "n_columns": len(rows.names),
+    }
+    if files:
+        about["files"] = files
     return record_fitted(selector, parameters, about, said, report=report, paths=False)
 
 
@@ -100,7 +104,7 @@ def _split(drop: list[str], known: tuple[str, ...]) -> list[str]:
     return names
 
 
-def _key(table: Path, parameters: Mapping[str, Any]) -> str:
+def _key(table: Path, parameters: Parameters) -> str:
     """Short name of a call: another call has another folder for its work."""
     content = json.dumps([str(table.resolve()), dict(parameters)], sort_keys=True, default=str)
     return hashlib.sha256(content.encode()).hexdigest()[:8]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
 
 from knockoffs.commands.calls import bad_call, check_columns, is_network_file, prepare_jobs, split_names
 from knockoffs.commands.output import say, spoken_warnings
-from knockoffs.options import selector_arguments
+from knockoffs.options import Parameters, selector_arguments
 from knockoffs.progress import stage
-from knockoffs.record import SelectionRecord, check_selection_place, record_selection, write_selection
+from knockoffs.record import DataFile, SelectionRecord, check_selection_place, record_selection, write_selection
 from knockoffs.table.files import (
     check_parquet,
     column_names,
@@ -21,18 +24,39 @@ from knockoffs.table.files import (
     take_column,
     write_table_file,
 )
+from knockoffs.table.table import Kinds
+from knockoffs.table.types import Frame
 from knockoffs.table.writer import check_output, is_same_file
+
+if TYPE_CHECKING:
+    from knockoffs.estimator import KnockoffSelector
+
+
+class Batches(TypedDict, total=False):
+    """Arguments of ``fit_streamed`` for a table that is read in batches: who does the work, and what is kept."""
+
+    client: str
+    keep_knockoffs: str
+
+
+class Reading(TypedDict):
+    """Options by which the features of a table are read."""
+
+    kinds: Kinds
+    groups: object
+    representatives: bool
+    dependent: str
 
 
 def run_selection(
     table: Path,
-    parameters: Mapping[str, Any],
+    parameters: Parameters,
     jobs: int | None,
     *,
     out: Path | None = None,
     report: Path | None = None,
     paths: bool = False,
-    batches: Mapping[str, Any] | None = None,
+    batches: Batches | None = None,
 ) -> SelectionRecord:
     """Read a file, select, record what was found, and write a report where a place for it is named.
 
@@ -41,22 +65,22 @@ def run_selection(
     from knockoffs.commands.streamed import run_streamed, why_streamed
 
     prepare_jobs(jobs)
-    asked = {name: value for name, value in (batches or {}).items() if value is not None}
+    asked = batches or {}
     why = why_streamed(table, parameters, asked)
     if why is not None:
         say(f"reading {table} in batches, because {why}")
         return run_streamed(table, parameters, jobs, out=out, report=report, paths=paths, batches=asked)
     frame = read(table, parameters)
-    data = {"file": table.name, "sha256": file_hash(table)}
+    data: DataFile = {"file": table.name, "sha256": file_hash(table)}
     if "stream" in parameters:  # as it was decided here: another machine gives the same answer
         parameters = {**parameters, "stream": "never"}
     return run_on_frame(frame, parameters, data, jobs, report=report, paths=paths)
 
 
 def run_on_frame(
-    frame: Any,
-    parameters: Mapping[str, Any],
-    data: Mapping[str, Any],
+    frame: Frame,
+    parameters: Parameters,
+    data: DataFile,
     jobs: int | None,
     *,
     report: Path | None = None,
@@ -68,22 +92,24 @@ def run_on_frame(
     X, y, weights = take_apart(frame, parameters)
     files = other_files(parameters)
     options = selector_arguments(parameters)
-    if parameters.get("knockoffs") is not None:
-        options["knockoffs"] = read_knockoffs(Path(parameters["knockoffs"]), X, frame)
+    knockoffs = parameters.get("knockoffs")
+    if knockoffs is not None:
+        options["knockoffs"] = read_knockoffs(Path(knockoffs), X, frame)
     options["groups"] = groups_of(parameters)
     selector = KnockoffSelector(**{**options, "n_jobs": jobs})
     say(f"selecting from {len(column_names(X))} features of {len(y)} rows for {parameters['target']!r}")
     with spoken_warnings() as said:
         selector.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
-    shape = {"n_rows": len(y), "n_columns": len(column_names(frame))}
-    about = {**data, **shape, **({"files": files} if files else {})}
+    about: DataFile = {**data, "n_rows": len(y), "n_columns": len(column_names(frame))}
+    if files:
+        about["files"] = files
     return record_fitted(selector, parameters, about, said, report=report, paths=paths)
 
 
 def record_fitted(
-    selector: Any,
-    parameters: Mapping[str, Any],
-    about: Mapping[str, Any],
+    selector: KnockoffSelector,
+    parameters: Parameters,
+    about: DataFile,
     said: list[str],
     *,
     report: Path | None,
@@ -95,15 +121,21 @@ def record_fitted(
         from knockoffs.report.write import facts_of, write_report
 
         stage("writing the report")
-        called = {"called": parameters["target"], "parameters": parameters, "data": about, "warnings": said}
-        called["path"] = selector.lambda_path() if paths and selector.p_values_ is None else None
-        facts = facts_of(selector, **called, versions=record.versions)
+        facts = replace(
+            facts_of(selector),
+            called=parameters["target"],
+            parameters=parameters,
+            data=about,
+            versions=record.versions,
+            warnings=said,
+            path=selector.lambda_path() if paths and selector.p_values_ is None else None,
+        )
         write_report(facts, report, force=True)  # its place was checked before the work
         say(f"wrote {report}")
     return record
 
 
-def read(table: Path, parameters: Mapping[str, Any]) -> Any:
+def read(table: Path, parameters: Parameters) -> Frame:
     """Read a file, and say so, and what is odd about it."""
     say(f"reading {table}")
     stage("reading the table")
@@ -112,7 +144,7 @@ def read(table: Path, parameters: Mapping[str, Any]) -> Any:
         return read_table_file(table, asked=[part for name in named if name for part in (name, *name.split(","))])
 
 
-def take_apart(frame: Any, parameters: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+def take_apart(frame: Frame, parameters: Parameters) -> tuple[Frame, NDArray, NDArray[np.float64] | None]:
     """Features, target and weights (or None) of a frame."""
     target, weights = parameters["target"], parameters.get("weights")
     check_columns(frame, [target], "--target")
@@ -126,10 +158,8 @@ def take_apart(frame: Any, parameters: Mapping[str, Any]) -> tuple[Any, Any, Any
     return X, take_column(frame, target), numbers_of(frame, weights)
 
 
-def numbers_of(frame: Any, name: str) -> Any:
+def numbers_of(frame: Frame, name: str) -> NDArray[np.float64]:
     """Column of weights as numbers."""
-    import numpy as np
-
     from knockoffs.errors import InputError
 
     values = take_column(frame, name)
@@ -139,14 +169,14 @@ def numbers_of(frame: Any, name: str) -> Any:
         raise InputError(f"--weights {name!r} holds labels, not numbers: weights are numbers, not negative.") from None
 
 
-def read_knockoffs(path: Path, X: Any, frame: Any) -> Any:
+def read_knockoffs(path: Path, X: Frame, frame: Frame) -> Frame:
     """Knockoffs of a file; of the table's other columns (the target, say) their copies are left out."""
     knockoffs = read(path, {"drop": []})
     others = (set(column_names(frame)) - set(column_names(X))) & set(column_names(knockoffs))
     return drop_columns(knockoffs, others) if others else knockoffs
 
 
-def other_files(parameters: Mapping[str, Any]) -> dict[str, str]:
+def other_files(parameters: Parameters) -> dict[str, str]:
     """SHA-256 of each file besides the table on which the answer rests."""
     from knockoffs.errors import InputError
 
@@ -157,7 +187,7 @@ def other_files(parameters: Mapping[str, Any]) -> dict[str, str]:
     return {path.name: file_hash(path) for path in paths}
 
 
-def groups_of(parameters: Mapping[str, Any]) -> Any:
+def groups_of(parameters: Parameters) -> str | list[tuple[str, str]] | None:
     """Read the groups of columns: "auto", or the pairs of a csv file."""
     groups = parameters.get("groups")
     if groups is None or groups == "auto":
@@ -170,44 +200,41 @@ def groups_of(parameters: Mapping[str, Any]) -> Any:
     return read_groups(Path(groups))
 
 
-def reading(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def reading(parameters: Parameters) -> Reading:
     """Options by which the features of a table are read."""
     return {
         "kinds": parameters["kinds"],
         "groups": groups_of(parameters),
+        "representatives": bool(parameters.get("representatives", False)),
         "dependent": parameters.get("dependent", "refuse"),
     }
 
 
-def other_paths(parameters: Mapping[str, Any]) -> list[Path]:
+def other_paths(parameters: Parameters) -> list[Path]:
     """Files besides the table on which the answer rests: a network, fastPHASE's files, knockoffs."""
     paths = []
-    if parameters.get("correlation") is not None:
-        paths.append(Path(parameters["correlation"]))
-    if parameters.get("knockoffs") is not None:
-        paths.append(Path(parameters["knockoffs"]))
-    if parameters.get("groups") not in (None, "auto"):
-        paths.append(Path(parameters["groups"]))
+    groups = parameters.get("groups")
+    for name in (parameters.get("correlation"), parameters.get("knockoffs"), None if groups == "auto" else groups):
+        if name is not None:
+            paths.append(Path(name))
     feature_model = parameters.get("feature_model")
     if feature_model is not None and is_network_file(feature_model):
         paths.append(Path(feature_model))
     prefix = (parameters.get("feature_model_options") or {}).get("prefix")
-    if feature_model == "fastphase" and prefix is not None:
+    if feature_model == "fastphase" and isinstance(prefix, str):
         from knockoffs.features.fastphase import fastphase_files
 
         paths += fastphase_files(prefix)
     return paths
 
 
-def check_out(out: Path | None, table: Path, parameters: Mapping[str, Any], force: bool, *others: Path) -> None:
+def check_out(out: Path | None, table: Path, parameters: Parameters, force: bool, *others: Path) -> None:
     """Refuse, before the work, a folder where the selection cannot be saved or would cost a file."""
     if out is not None:
         check_selection_place(out, (table, *other_paths(parameters), *others), force=force)
 
 
-def check_report(
-    report: str | None, table: Path, parameters: Mapping[str, Any], force: bool, out: Path | None
-) -> Path | None:
+def check_report(report: str | None, table: Path, parameters: Parameters, force: bool, out: Path | None) -> Path | None:
     """Refuse, before the work, a place where the report cannot be written or would cost a file.
 
     A report that lies in the folder of the selection makes that folder.
@@ -234,7 +261,7 @@ def save(record: SelectionRecord, out: Path | None) -> None:
 # ---- knockoffs alone -------------------------------------------------------------------------------------------------
 
 
-def sample_table(table: Path, out: Path, parameters: Mapping[str, Any], *, force: bool) -> None:
+def sample_table(table: Path, out: Path, parameters: Parameters, *, force: bool) -> None:
     """Write knockoffs of a table, in the format that came in."""
     from knockoffs.features.source import knockoff_source, read_features
     from knockoffs.machine.threads import worthwhile_threads
@@ -264,7 +291,7 @@ def sample_table(table: Path, out: Path, parameters: Mapping[str, Any], *, force
 
 
 def sample_genotypes(
-    bed: Path, out: Path, parameters: Mapping[str, Any], *, rows_at_once: int, fresh: bool, force: bool
+    bed: Path, out: Path, parameters: Parameters, *, rows_at_once: int, fresh: bool, force: bool
 ) -> None:
     """Write knockoffs of a .bed file as another .bed file, by fastPHASE's model of the genotypes."""
     from knockoffs.features.genotypes import check_bed_output, fastphase_models, sample_knockoffs_bed
@@ -283,6 +310,15 @@ def sample_genotypes(
     with spoken_warnings():
         models = fastphase_models(bed, **bound)
     say(f"drawing knockoffs of {bed}")
-    how: dict[str, Any] = {"groups": groups, "rows_at_once": rows_at_once, "n_jobs": jobs}
-    written = sample_knockoffs_bed(bed, out, models, rng=as_generator(seed), resume=not fresh, force=force, **how)
+    written = sample_knockoffs_bed(
+        bed,
+        out,
+        models,
+        rng=as_generator(seed),
+        groups=groups,
+        rows_at_once=rows_at_once,
+        n_jobs=jobs,
+        resume=not fresh,
+        force=force,
+    )
     say(f"wrote {written}, with .bim and .fam beside it")

@@ -9,11 +9,15 @@ import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from knockoffs.errors import require, unknown_option
+
+if TYPE_CHECKING:
+    from knockoffs.experiments.runner import Table
 
 # name -> module with CONFIG, QUICK, run(config, rng, context) -> table, plot(table) -> figure; PACKAGES that it needs
 EXPERIMENTS = {
@@ -133,7 +137,7 @@ def run_experiment(
     return tables
 
 
-def _figure(module: Any, table: list[dict[str, Any]], key: str, log: Callable[[str], None]) -> dict[str, bytes]:
+def _figure(module: ModuleType, table: Table, key: str, log: Callable[[str], None]) -> dict[str, bytes]:
     from knockoffs.experiments.runner import figure_contents
 
     try:
@@ -143,7 +147,7 @@ def _figure(module: Any, table: list[dict[str, Any]], key: str, log: Callable[[s
         return {}
 
 
-def _page(module: object, table: list[dict[str, Any]]) -> dict[str, bytes]:
+def _page(module: ModuleType, table: Table) -> dict[str, bytes]:
     if not hasattr(module, "write_page"):
         return {}
     with tempfile.TemporaryDirectory() as folder:

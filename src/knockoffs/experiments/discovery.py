@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
@@ -18,6 +18,9 @@ from knockoffs.experiments.runner import Context, Table
 from knockoffs.features.gaussian_mixture import MixtureFeatures
 from knockoffs.filter import knockoff_filter, q_values
 from knockoffs.sampling.sampler import sample_knockoffs
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # what the paper lists; its 14 phenotypes of the UK Biobank have no counterpart in NHANES
 PAPER = {
@@ -127,7 +130,7 @@ def run(config: Config, rng: Generator, context: Context | None = None) -> Table
     return table
 
 
-def plot(table: Table) -> Any:
+def plot(table: Table) -> Figure:
     """Draw how often each feature is selected, the paper's in red, at most twenty a data set."""
     from knockoffs.experiments.figures import NON_NULL, letter, new_figure, values
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from numpy.random import Generator
 
@@ -11,6 +11,9 @@ from knockoffs.experiments import power
 from knockoffs.experiments.power import Synthetic
 from knockoffs.experiments.repetitions import FIVE, power_rows, statistics
 from knockoffs.experiments.runner import Context, Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ def run(config: Config, rng: Generator, context: Context | None = None) -> Table
     return table
 
 
-def plot(table: Table) -> Any:
+def plot(table: Table) -> Figure:
     """One panel for each number of components, with the diagonal."""
     from knockoffs.experiments.figures import draw_curves, letter, new_figure, values
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from knockoffs.experiments.repetitions import LABELS
 from knockoffs.experiments.runner import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # colour-blind safe (Okabe and Ito), with a marker each, so that colour is not needed
 LOOKS = {
@@ -22,7 +26,7 @@ LOOKS = {
 NULL, NON_NULL = "0.6", "#C00000"  # grey and red, as in the paper
 
 
-def new_figure(width: float, height: float) -> Any:
+def new_figure(width: float, height: float) -> Figure:
     """Return a figure without any global state."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -32,12 +36,12 @@ def new_figure(width: float, height: float) -> Any:
     return figure
 
 
-def letter(axes: Any, name: str, title: str) -> None:
+def letter(axes: Axes, name: str, title: str) -> None:
     """Title a panel "(a) title"."""
     axes.set_title(f"({name}) {title}", fontsize=10)
 
 
-def draw_curves(axes: Any, table: Table, scores: Iterable[str], *, y: str, label: str) -> None:
+def draw_curves(axes: Axes, table: Table, scores: Iterable[str], *, y: str, label: str) -> None:
     """Draw one curve a score against the target FDR, with bars of one standard error."""
     for score in scores:
         rows = [row for row in table if row.get("score") == score]
@@ -60,10 +64,10 @@ def draw_curves(axes: Any, table: Table, scores: Iterable[str], *, y: str, label
     axes.grid(alpha=0.3, linewidth=0.5)
 
 
-def _finite(value: Any) -> float:
+def _finite(value: float | None) -> float:
     return float(value) if value is not None and value == value else 0.0
 
 
-def values(table: Table, column: str) -> Sequence[Any]:
+def values(table: Table, column: str) -> list[Any]:
     """Values of a column in the order in which they first occur."""
     return list(dict.fromkeys(row[column] for row in table if column in row))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
@@ -17,6 +17,9 @@ from knockoffs.importance.scores import Scores
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import sample_knockoffs
 from knockoffs.simulate import simulate_three_components
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 N_STARTS = 5  # of EM: from a single start one fit of the first 38 ended in a component of three far rows
 MODELS = {3: "mixture of three Gaussians", 1: "one Gaussian"}
@@ -118,7 +121,7 @@ def run(config: Config, rng: Generator, context: Context | None = None) -> Table
     return table
 
 
-def plot(table: Table) -> Any:
+def plot(table: Table) -> Figure:
     """Draw importance scores of the 60 features and W of the 30, for both models, non-nulls in red."""
     from knockoffs.experiments.figures import NON_NULL, letter, new_figure
 

@@ -16,11 +16,11 @@ import tarfile
 import time
 import traceback
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
@@ -28,6 +28,12 @@ from numpy.random import Generator
 from knockoffs.errors import InputError
 from knockoffs.experiments.runner import Context, Row, fingerprint
 from knockoffs.experiments.runner import Table as Rows
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 FDR = 0.1
 OUT_OF_TIME = "not done within"
@@ -121,7 +127,7 @@ QUICK = Config(("scikit-learn",))
 # Reading, as a user of the package would
 
 
-def read(package: str, name: str) -> Any:
+def read(package: str, name: str) -> pd.DataFrame:
     """Pandas frame of a table."""
     import pandas as pd
 
@@ -152,7 +158,7 @@ def folder_of(package: str) -> Path:
 # One table
 
 
-def try_table(frame: Any, target: str, drop: Sequence[str] = ()) -> Row:
+def try_table(frame: pd.DataFrame, target: str, drop: Sequence[str] = ()) -> Row:
     """Give a table to the selector: what was recognised, selected and said, or the error."""
     from knockoffs.estimator import KnockoffSelector
 
@@ -191,7 +197,7 @@ def named_in(message: str, columns: Sequence[str]) -> list[str]:
     return [column for column in columns if str(column) in quoted]
 
 
-def attempt(package: str, name: str, target: str, answer: Any) -> None:
+def attempt(package: str, name: str, target: str, answer: Connection) -> None:
     """Try a table, and once more without the columns that an error names; the answer goes into a pipe."""
     frame = read(package, name)
     row = try_table(frame, target)
@@ -251,7 +257,7 @@ def kept(seconds: float, package: str, name: str, target: str, context: Context)
     return row
 
 
-def plot(table: Rows) -> Any:
+def plot(table: Rows) -> Figure:
     """Seconds that each table took."""
     from knockoffs.experiments.figures import new_figure
 
@@ -283,7 +289,7 @@ def write_page(table: Rows, page: Path) -> None:
     page.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def cells_of(row: Mapping[str, Any]) -> list[str]:
+def cells_of(row: Row) -> list[str]:
     """Cells of a table's row in the page."""
     first = [row["package"], row["table"], f"`{row['target_name']}`"]
     size = [str(row.get("rows", "")), str(row.get("missing", "")), row.get("kinds", str(row.get("columns", "")))]

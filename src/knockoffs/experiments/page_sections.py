@@ -6,13 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 from knockoffs.experiments.repetitions import FIVE, LABELS
 from knockoffs.experiments.runner import Row, Table, read_table
 
 AT = 0.2  # target FDR of the numbers in the text
-Writer = Callable[[Table, dict[str, Any], Path], list[str]]
+Writer = Callable[[Table, Row, Path], list[str]]
 
 
 def plus_minus(row: Row, column: str) -> str:
@@ -44,7 +43,7 @@ def mean_power(table: Table, **columns: object) -> float:
     return float(sum(rows) / len(rows))
 
 
-def figure_1(table: Table, settings: dict[str, Any], results: Path) -> list[str]:
+def figure_1(table: Table, settings: Row, results: Path) -> list[str]:
     """LASSO, the integrals, and the path."""
     lasso, swap = (mean_power(table, panel="a", score=s) for s in ("lasso", "swap_integral"))
     rows = [
@@ -112,7 +111,7 @@ def _search(table: Table) -> list[str]:
     ]
 
 
-def figure_2(table: Table, settings: dict[str, Any], results: Path) -> list[str]:
+def figure_2(table: Table, settings: Row, results: Path) -> list[str]:
     """Mixture against one Gaussian."""
     mixture, one = (row for row in table if row["kind"] == "summary")
     held = mixture["fdr"] <= mixture["target_fdr"] + 2 * mixture["fdr_se"]
@@ -148,7 +147,7 @@ def figure_2(table: Table, settings: dict[str, Any], results: Path) -> list[str]
     return lines
 
 
-def figure_3(table: Table, settings: dict[str, Any], results: Path) -> list[str]:
+def figure_3(table: Table, settings: Row, results: Path) -> list[str]:
     """Power of five scores."""
     panels = list(dict.fromkeys(row["panel"] for row in table))
     first = {p: next(row for row in table if row["panel"] == p) for p in panels}
@@ -253,7 +252,7 @@ def _change(table: Table, score: str) -> str:
     return f"- {LABELS[score]}: " + ", ".join(f"{row['power']:.2f} ({row['setting']})" for row in rows)
 
 
-def appendix_c(table: Table, settings: dict[str, Any], results: Path) -> list[str]:
+def appendix_c(table: Table, settings: Row, results: Path) -> list[str]:
     """Empirical FDR."""
     five = [row for row in table if row["score"] in FIVE]
     above = [row for row in five if not row["controlled"]]
@@ -275,7 +274,7 @@ def appendix_c(table: Table, settings: dict[str, Any], results: Path) -> list[st
     ]
 
 
-def appendix_b(table: Table, settings: dict[str, Any], results: Path) -> list[str]:
+def appendix_b(table: Table, settings: Row, results: Path) -> list[str]:
     """Mixtures of t distributions."""
     degrees = list(dict.fromkeys(row["degrees_of_freedom"] for row in table))
     counts = list(dict.fromkeys(row["n_components"] for row in table))
@@ -301,7 +300,7 @@ def appendix_b(table: Table, settings: dict[str, Any], results: Path) -> list[st
     ]
 
 
-def appendix_d(table: Table, settings: dict[str, Any], results: Path) -> list[str]:
+def appendix_d(table: Table, settings: Row, results: Path) -> list[str]:
     """Real labels."""
     lines = [
         f"Swap Integral, four layers of 100, target FDR {table[0]['target_fdr']:g}. Knockoffs are random: the selection is that",
@@ -348,7 +347,7 @@ def appendix_d(table: Table, settings: dict[str, Any], results: Path) -> list[st
     ]
 
 
-def appendix_e(table: Table, settings: dict[str, Any], results: Path) -> list[str]:
+def appendix_e(table: Table, settings: Row, results: Path) -> list[str]:
     """Permuting and swapping."""
     wrong = {row["move"]: row["wrong"] for row in table if row["kind"] == "summary"}
     shown = wrong["permuted knockoff"] > 5 * wrong["swapped knockoff"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
@@ -15,6 +15,7 @@ from knockoffs.datasets import DataSet, load_bank, load_bankruptcy, load_nhanes
 from knockoffs.errors import InputError
 from knockoffs.experiments.repetitions import (
     FIVE,
+    TARGETS,
     Job,
     Prepared,
     Training,
@@ -28,6 +29,9 @@ from knockoffs.experiments.runner import Arrays, Context, Table
 from knockoffs.features.gaussian_mixture import MixtureFeatures
 from knockoffs.sampling.sampler import sample_knockoffs
 from knockoffs.simulate import simulate_labels
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SCORES = (*FIVE, "swap_log_loss")
 LOADERS: dict[str, Callable[..., DataSet]] = {
@@ -201,16 +205,18 @@ def run(config: Config, rng: Generator, context: Context | None = None) -> Table
     return table
 
 
-def _rows(arrays: Arrays, columns: dict[str, Any]) -> Table:
-    more = columns | {"accuracy": float(arrays["accuracy"].mean())}
+def _rows(arrays: Arrays, columns: dict[str, str | int]) -> Table:
+    accuracy = float(arrays["accuracy"].mean())
     return [
         row
         for score in SCORES
-        for row in power_rows(statistics(arrays[score]), arrays["non_nulls"], score=score, **more)
+        for row in power_rows(
+            statistics(arrays[score]), arrays["non_nulls"], TARGETS, score=score, **columns, accuracy=accuracy
+        )
     ]
 
 
-def plot(table: Table) -> Any:
+def plot(table: Table) -> Figure:
     """Six panels: power against target FDR."""
     from knockoffs.experiments.figures import draw_curves, letter, new_figure
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -18,7 +17,7 @@ from knockoffs.datasets.hiv import DRUGS
 from knockoffs.errors import InputError
 from knockoffs.table.auto_groups import SHRUNK, score_correlation
 from knockoffs.table.cells import PlainFrame
-from knockoffs.table.files import column_names, drop_columns, read_table_file
+from knockoffs.table.files import read_table_file
 from knockoffs.table.table import Table, read_table
 
 COPIES = 0.99  # correlation of normal scores from which a column says what an earlier one says
@@ -48,8 +47,10 @@ def from_file(path: str, leave_out: tuple[str, ...], only: tuple[str, ...], fold
     if folder is None:
         raise InputError(f"{path}: name its folder by data_folder= or KNOCKOFFS_DATA.")
     frame = read_table_file(Path(folder) / path, asked=(*leave_out, *only))
-    names = column_names(frame)
-    return drop_columns(frame, [name for name in names if name in leave_out or (only and name not in only)])
+    assert isinstance(frame, PlainFrame)  # all of them are text
+    return PlainFrame(
+        {name: x for name, x in frame.data.items() if name not in leave_out and (not only or name in only)}
+    )
 
 
 def from_scikit_learn(name: str, folder: Folder) -> PlainFrame:
@@ -68,7 +69,7 @@ def newswire(folder: Folder) -> PlainFrame:
     return named_columns(data.X, data.feature_names)
 
 
-def named_columns(X: NDArray, names: Any) -> PlainFrame:
+def named_columns(X: NDArray, names: Iterable[object]) -> PlainFrame:
     """Table of an array and names."""
     return PlainFrame({str(name): X[:, j] for j, name in enumerate(names)})
 
@@ -101,7 +102,7 @@ def load_columns(name: str, n_rows: int, rng: Generator, folder: Folder = None) 
     labels drawn from one of them would not be known.
     """
     frame = SOURCES[name].load(folder)
-    n = len(next(iter(frame.data.values())))
+    n = len(frame)
     rows = np.sort(rng.choice(n, n_rows, replace=False)) if n > n_rows else np.arange(n)
     table = read_table(PlainFrame({column: cells[rows] for column, cells in frame.data.items()}))
     table = take_columns(table, np.flatnonzero([varies(x) for x in table.X.T]))

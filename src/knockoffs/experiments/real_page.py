@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from knockoffs.experiments.runner import Row
 from knockoffs.experiments.runner import Table as Rows
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 PAGE_LEVEL = 0.2
 
 
-def plot_fdr(table: Rows) -> Any:
+def plot_fdr(table: Rows) -> Figure:
     """FDR at the page's level, a point for each method on each table."""
     from knockoffs.experiments.figures import new_figure
 

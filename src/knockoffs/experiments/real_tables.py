@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -32,6 +31,7 @@ from knockoffs.experiments.runner import Arrays, Context, Row, fingerprint, mean
 from knockoffs.experiments.runner import Table as Rows
 from knockoffs.features.source import Given, Settled, knockoff_source
 from knockoffs.filter import knockoff_filter
+from knockoffs.machine.jobs import Task
 from knockoffs.procedure import select_by_tests
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.columns import Column
@@ -334,7 +334,7 @@ def draw_all(
     def left() -> float:
         return started + 60 * config.minutes - time.monotonic()
 
-    def works() -> Iterator[Any]:
+    def works() -> Iterator[Task[tuple[str, Work, Arrays]]]:
         for place, name in enumerate(cheap):
             share[name] = max(left(), 0.0) * jobs_at_once / (len(cheap) - place)
             todo = missing_work(known[name], config)
@@ -426,9 +426,7 @@ INTRO = (
 )
 
 
-def plot(table: Rows) -> Any:
-    """FDR at one level, a point for each method on each table."""
-    return plot_fdr(table)
+plot = plot_fdr  # FDR at one level, a point for each method on each table
 
 
 def write_page(table: Rows, page: Path) -> None:

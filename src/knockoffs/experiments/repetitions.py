@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
@@ -24,6 +24,9 @@ from knockoffs.importance.scores import NamedScores, Scores
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import sample_knockoffs
 from knockoffs.simulate import Simulation, simulate_mixture
+
+if TYPE_CHECKING:
+    from sklearn.mixture import GaussianMixture
 
 LABELS = {
     "swap_integral": "Swap Integral",
@@ -200,7 +203,7 @@ def fit_once(
     return model, {int(k): float(value) for k, value in found["criterion"]}
 
 
-def _fit_em(X: NDArray, n_components: int, rng: Generator) -> Any:
+def _fit_em(X: NDArray, n_components: int, rng: Generator) -> GaussianMixture:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.mixture import GaussianMixture
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from knockoffs.experiments.runner import record_content
 from knockoffs.table.writer import atomic_files, check_output, check_place
@@ -33,7 +32,7 @@ def check_results(folder: Path, key: str, *, force: bool = False) -> None:
             check_output(path, force=force, ours=ours)
 
 
-def write_results(folder: Path, key: str, record: Mapping[str, Any], contents: Mapping[str, bytes]) -> None:
+def write_results(folder: Path, key: str, record: Mapping[str, object], contents: Mapping[str, bytes]) -> None:
     """Write the record, and the contents by their endings, all of one run whenever the program is killed."""
     names = {f"{key}{ending}": content for ending, content in contents.items()}
     first = record_content({**record, "files": {name: _hash(content) for name, content in names.items()}})

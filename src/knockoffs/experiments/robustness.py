@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
@@ -13,6 +13,9 @@ from knockoffs.experiments.need_for_mixtures import importance_of
 from knockoffs.experiments.runner import Context, Table, fingerprint, mean_and_error
 from knockoffs.filter import false_discovery_proportion, knockoff_filter, power
 from knockoffs.simulate import simulate_three_components
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ def run(config: Config, rng: Generator, context: Context | None = None) -> Table
     return table
 
 
-def plot(table: Table) -> Any:
+def plot(table: Table) -> Figure:
     """Draw empirical FDR against the number of fitted components, a line for each number of degrees of freedom."""
     from knockoffs.experiments.figures import new_figure, values
 

@@ -11,19 +11,23 @@ import platform
 import sys
 import time
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.table.batches import Blocks
+from knockoffs.table.types import Json
 from knockoffs.table.writer import atomic_file
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Row = dict[str, Any]
 Table = list[Row]
@@ -76,7 +80,7 @@ def _read_arrays(path: Path) -> Arrays:
         return {name: file[name] for name in file.files}
 
 
-def fingerprint(*settings: Any) -> str:
+def fingerprint(*settings: object) -> str:
     """Ten hexadecimal digits that change with any of the settings; a Generator counts by its seed and place.
 
     >>> fingerprint(1, "a") == fingerprint(1, "a") != fingerprint(2, "a")
@@ -85,7 +89,7 @@ def fingerprint(*settings: Any) -> str:
     return hashlib.sha256(json.dumps([_plain(s) for s in settings], sort_keys=True).encode()).hexdigest()[:10]
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Json:
     if isinstance(value, Generator):
         seeds: Any = value.bit_generator.seed_seq
         return [str(seeds.entropy), list(seeds.spawn_key), str(value.bit_generator.state)]
@@ -103,12 +107,14 @@ def _plain(value: Any) -> Any:
         return str(value)  # json has no infinity
     if isinstance(value, partial):
         return [_plain(value.func), _plain(value.args), _plain(value.keywords)]
-    if callable(value):
-        return value.__name__
+    name = getattr(value, "__name__", None)
+    if isinstance(name, str):  # of a function or a class
+        return name
+    assert value is None or isinstance(value, str | int | float)
     return value
 
 
-def write_whole(path: Path, write: Callable[[Any], Any]) -> None:
+def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """Write a binary file, whole or not at all, into a folder that is made where it is not there."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(path) as file:
@@ -148,13 +154,13 @@ def read_table(path: Path) -> Table:
         return [{name: _value(cell) for name, cell in row.items() if cell != ""} for row in csv.DictReader(file)]
 
 
-def _cell(value: object) -> Any:
+def _cell(value: object) -> object:
     if isinstance(value, bool | np.bool_):
         return int(value)
     return f"{value:.6g}" if isinstance(value, float | np.floating) else value
 
 
-def _value(cell: str) -> Any:
+def _value(cell: str) -> int | float | str:
     for kind in (int, float):
         try:
             return kind(cell)
@@ -163,7 +169,7 @@ def _value(cell: str) -> Any:
     return cell
 
 
-def figure_contents(figure: Any) -> dict[str, bytes]:
+def figure_contents(figure: Figure) -> dict[str, bytes]:
     """Figure as ".png" and ".svg"; the svg has no date, so that the same figure is the same file."""
     import matplotlib
 
@@ -174,7 +180,7 @@ def figure_contents(figure: Any) -> dict[str, bytes]:
     return {".png": png.getvalue(), ".svg": svg.getvalue()}
 
 
-def record_content(record: dict[str, Any]) -> bytes:
+def record_content(record: Mapping[str, object]) -> bytes:
     """Write settings, seed, versions and time as json."""
     return (json.dumps(_plain(record), indent=1) + "\n").encode()
 
@@ -204,7 +210,7 @@ def device_name(device: str) -> str:
     return torch.cuda.get_device_name(chosen) if chosen.type == "cuda" else chosen.type
 
 
-def stamped(stream: Any = None) -> Callable[[str], None]:
+def stamped(stream: TextIO | None = None) -> Callable[[str], None]:
     """Return a log that prints each line with the time of day, at once."""
 
     def log(line: str) -> None:

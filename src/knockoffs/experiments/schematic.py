@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.experiments.runner import Context, Table
+from knockoffs.experiments.runner import Context, Row, Table
 from knockoffs.features.gaussian_mixture import gaussian_mixture_features
 from knockoffs.sampling.sampler import sample_knockoffs
 from knockoffs.simulate import MixtureParameters, sample_mixture
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from knockoffs.response.neural import NeuralClassifier
 
 COLOURS = ("#56B4E9", "#E69F00", "#009E73")
 
@@ -98,12 +103,12 @@ def moved_copies(XX: NDArray, rng: Generator) -> dict[str, NDArray]:
     return copies
 
 
-def _point(kind: str, point: NDArray, network: Any, **columns: object) -> dict[str, Any]:
+def _point(kind: str, point: NDArray, network: NeuralClassifier, **columns: object) -> Row:
     decision = int(network.predict(point[None])[0])
     return {"kind": kind, "x": point[0], "x_tilde": point[1], "decision": decision} | columns
 
 
-def plot(table: Table) -> Any:
+def plot(table: Table) -> Figure:
     """Draw the decision boundaries, a point with its feature moved, and the same point with its knockoff moved."""
     from matplotlib.colors import ListedColormap
 

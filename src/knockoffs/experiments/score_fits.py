@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -22,6 +21,9 @@ from knockoffs.experiments.score_settings import MODELS, Config, Setting, prepar
 from knockoffs.importance.best import BestOf, choose_best
 from knockoffs.importance.rows import draw_folds
 from knockoffs.importance.scores import NamedScores
+from knockoffs.response.fresh import Estimator
+from knockoffs.response.linear import LogisticPathCV
+from knockoffs.response.trees import make_boosting, make_forest, out_of_bag
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
 
@@ -105,28 +107,20 @@ def _score_batch(
     return back | {"non_nulls": np.stack([p.non_nulls for p in batch])}
 
 
-def _lasso(seed: int, **options: Any) -> Any:
-    from knockoffs.response.linear import LogisticPathCV
-
-    return LogisticPathCV(n_alphas=50, random_state=seed, **options)
+def _lasso(seed: int, alpha: float | None = None) -> LogisticPathCV:
+    return LogisticPathCV(n_alphas=50, random_state=seed, alpha=alpha)
 
 
-def _forest(n_trees: int, seed: int) -> Any:
-    from knockoffs.response.trees import make_forest
-
+def _forest(n_trees: int, seed: int) -> Estimator:
     return make_forest("classification", n_estimators=n_trees, random_state=seed)
 
 
-def _boosting(seed: int) -> Any:
-    from knockoffs.response.trees import make_boosting
-
+def _boosting(seed: int) -> Estimator:
     return make_boosting("classification", random_state=seed)
 
 
-def _score_one(make: Callable[..., Any], name: str, pair: Pair, data: Prepared, rng: Generator) -> Arrays:
+def _score_one(make: Callable[..., Estimator], name: str, pair: Pair, data: Prepared, rng: Generator) -> Arrays:
     """All scores of one scikit-learn style model: in sample, cross-fitted, and out of bag for a forest."""
-    from knockoffs.response.trees import out_of_bag
-
     X, X_tilde = pair.X, pair.X_tilde
     order = rng.permutation(len(X))
     fold_of = draw_folds(len(X), N_FOLDS, rng, labels=data.y)
@@ -143,7 +137,7 @@ def _score_one(make: Callable[..., Any], name: str, pair: Pair, data: Prepared, 
             read = coefficient_magnitude(model, X, X_tilde, data.y, feature_of=owners, rng=rng)
             found["in_sample"]["coefficients/-"] = np.concatenate([read.Z, read.Z_tilde])
         # a lasso keeps the penalty that all rows chose, which does not know which columns are knockoffs
-        options = {"alpha": model.alpha_} if name == "lasso" else {}
+        options = {"alpha": model.alpha_} if isinstance(model, LogisticPathCV) else {}
         folds = []
         for fold in range(N_FOLDS):
             held = fold_of == fold

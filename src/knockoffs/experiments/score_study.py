@@ -9,7 +9,7 @@ level is held and powers can be compared.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
@@ -20,6 +20,9 @@ from knockoffs.experiments.repetitions import power_rows, statistics
 from knockoffs.experiments.runner import Arrays, Context, Table
 from knockoffs.experiments.score_fits import CHOICE, score_setting
 from knockoffs.experiments.score_settings import CONFIG, MODELS, QUICK, Config, Setting
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["CONFIG", "QUICK", "plot", "run", "write_page"]
 
@@ -46,7 +49,7 @@ def run(config: Config, rng: Generator, context: Context) -> Table:
     return table
 
 
-def plot(table: Table) -> Any:
+def plot(table: Table) -> Figure:
     """Power at q = 0.1 of the best scores, the default, the paper's and lasso coefficients, in each setting."""
     import matplotlib.pyplot as plt
 

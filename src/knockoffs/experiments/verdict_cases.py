@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -14,13 +13,14 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import KnockoffWarning
 from knockoffs.features.discrete_network import DiscreteNetwork, fit_discrete_network
+from knockoffs.features.family import FeatureModel
 from knockoffs.features.gaussian import fit_gaussian, gaussian_features
-from knockoffs.features.gaussian_mixture import fit_gaussian_mixture, gaussian_mixture_features
+from knockoffs.features.gaussian_mixture import MixtureFeatures, fit_gaussian_mixture, gaussian_mixture_features
 from knockoffs.features.hidden_markov import HiddenMarkov
 from knockoffs.features.hidden_markov.emissions import DiscreteEmissions
 from knockoffs.features.naive_bayes import fit_naive_bayes
 from knockoffs.sampling.pair import Pair
-from knockoffs.sampling.sampler import NetworkSampler
+from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler
 from knockoffs.simulate.mixtures import MixtureParameters, draw_mixture, sample_mixture
 from knockoffs.simulate.three_components import draw_three_components
 from knockoffs.validity.verdict import cross_fitted_pair
@@ -52,24 +52,24 @@ def gaussian_rows(n: int, rng: Generator, rho: float = 0.5) -> NDArray:
     return rng.standard_normal((n, D)) @ np.linalg.cholesky(smooth_covariance(rho)).T
 
 
-def mixture_law(mixture: MixtureParameters) -> Any:
+def mixture_law(mixture: MixtureParameters) -> MixtureFeatures:
     """P^X with the true parameters of a simulated mixture."""
     return gaussian_mixture_features(mixture.weights, mixture.means, mixture.covariances)
 
 
-def drawn(model: Any, X: NDArray, rng: Generator) -> Pair:
+def drawn(model: FeatureModel, X: NDArray, rng: Generator) -> Pair:
     """X beside its knockoffs."""
     return NetworkSampler(model.as_network()).sample(X, rng)
 
 
-def fitted(fit: Callable[..., Any], X: NDArray, rng: Generator) -> Pair:
+def fitted(fit: Callable[..., FeatureModel], X: NDArray, rng: Generator) -> Pair:
     """P^X fitted to the rows it is then used for."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", KnockoffWarning)
         return drawn(fit(X, rng=rng), X, rng)
 
 
-def crossed(fit: Callable[..., Any], X: NDArray, rng: Generator) -> Pair:
+def crossed(fit: Callable[..., FeatureModel], X: NDArray, rng: Generator) -> Pair:
     """P^X fitted to the other rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", KnockoffWarning)
@@ -173,7 +173,7 @@ def fitted_latent(n: int, rng: Generator) -> Judged:
 
 
 @lru_cache(maxsize=1)
-def known_latent() -> Any:
+def known_latent() -> KnockoffSampler:
     """Latent Gaussian model of these columns, fitted to 20,000 rows of its own: all but the true parameters."""
     from knockoffs.features.latent.fit import fit_latent
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Concatenate, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.random import Generator
@@ -37,6 +37,7 @@ class FeatureModel(Protocol):
         ...
 
 
+@runtime_checkable
 class Conditional(Protocol):
     """A P^X that can draw one column given all the others, exactly."""
 
@@ -50,7 +51,7 @@ class Prepared:
     """A law with some options of ``as_network`` settled beforehand, for callers that pass none."""
 
     law: FeatureModel
-    how: Mapping[str, Any] = field(default_factory=dict)
+    how: Mapping[str, object] = field(default_factory=dict)
 
     def log_density(self, X: NDArray) -> NDArray:
         """Log density of the law."""

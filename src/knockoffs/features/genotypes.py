@@ -299,7 +299,7 @@ def _fingerprint(bed: Path, chosen: Mapping[str, Any], streams: Sequence[Generat
     }
 
 
-def _digest(value: Any, digest: Any) -> None:
+def _digest(value: object, digest: hashlib._Hash) -> None:
     if is_dataclass(value):
         for field in fields(value):
             if field.name != "n_jobs":  # threads do not change the draw

@@ -6,7 +6,7 @@ A discrete law is one of codes 0, 1, ..., and carries what values of X they stan
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -321,7 +321,9 @@ class CategoricalColumn:
         return CategoricalColumn(columns, tuple(table / table.sum(axis=1, keepdims=True) for table in tables))
 
 
-LAWS: dict[str, Any] = {  # kind of a column -> its law given the class
+Law = type[BernoulliColumn] | type[PoissonColumn] | type[GaussianColumn] | type[CategoricalColumn]
+DISCRETE = (BernoulliColumn, PoissonColumn, CategoricalColumn)
+LAWS: dict[str, Law] = {  # kind of a column -> its law given the class
     "nominal": CategoricalColumn,
     "ordinal": CategoricalColumn,
     "binary": BernoulliColumn,
@@ -338,8 +340,9 @@ def support_of(column: NDArray, law: object) -> Support | None:
     return Labels(values) if law is CategoricalColumn or len(values) == 2 else None
 
 
-def drop_column(children: Any, i: int) -> Any:
+def drop_column(children: Children, i: int) -> Children:
     """Return the same law without the i-th of its columns."""
+    assert is_dataclass(children)
 
     def less(value: Any) -> Any:
         return np.delete(value, i, axis=1) if isinstance(value, np.ndarray) else value[:i] + value[i + 1 :]
@@ -347,7 +350,7 @@ def drop_column(children: Any, i: int) -> Any:
     return replace(children, **{field.name: less(getattr(children, field.name)) for field in fields(children)})
 
 
-def _fill_supports(children: Any, plain: Sequence[Support]) -> None:
+def _fill_supports(children: BernoulliColumn | PoissonColumn | CategoricalColumn, plain: Sequence[Support]) -> None:
     supports = tuple(plain if children.supports is None else children.supports)
     if len(supports) != len(children.columns):
         raise InputError(f"{len(supports)} supports for {len(children.columns)} columns.")

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from joblib import delayed
@@ -17,10 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 from knockoffs.errors import InputError, KnockoffWarning, name_some, unknown_option
 from knockoffs.features.family import kept_per_how
 from knockoffs.features.given_class import (
+    DISCRETE,
     LAWS,
     SUM_TOLERANCE,
     CategoricalColumn,
     Children,
+    Law,
     drop_column,
     log_prob,
     support_of,
@@ -226,7 +227,7 @@ def fit_naive_bayes(
 
     of_codes = choose_order(codes, numbers, fit, criterion=criterion, rng=rng, n_jobs=n_jobs)[0]
     children = [
-        replace(group, supports=tuple(supports[j] for j in group.columns)) if hasattr(group, "supports") else group
+        replace(group, supports=tuple(supports[j] for j in group.columns)) if isinstance(group, DISCRETE) else group
         for group in of_codes.children
     ]
     return NaiveBayes(of_codes.weights, tuple(children))
@@ -234,7 +235,7 @@ def fit_naive_bayes(
 
 def _em(
     X: NDArray,
-    groups: list[tuple[Any, tuple[int, ...]]],
+    groups: list[tuple[Law, tuple[int, ...]]],
     n_classes: int,
     rng: Generator,
     pseudo_count: float,
@@ -274,7 +275,7 @@ def _em(
 
 def _group_columns(
     X: NDArray, kinds: Sequence[str] | None
-) -> tuple[list[tuple[Any, tuple[int, ...]]], dict[int, Support]]:
+) -> tuple[list[tuple[Law, tuple[int, ...]]], dict[int, Support]]:
     """Columns of each law, and the supports of the discrete ones."""
     if kinds is None:
         kinds = [infer_kind(column) for column in X.T]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Protocol, TypeVar
 
 import numpy as np
 from joblib import delayed
@@ -18,16 +18,35 @@ CRITERIA = ("aic", "bic", "held_out")
 HELD_OUT = 0.2  # share of the rows that the held-out likelihood is measured on
 
 
+class Judged(Protocol):
+    """A fitted model of some order, as scikit-learn's mixtures are."""
+
+    def aic(self, X: NDArray, /) -> float:
+        """Akaike's criterion."""
+        ...
+
+    def bic(self, X: NDArray, /) -> float:
+        """Schwarz's criterion."""
+        ...
+
+    def score(self, X: NDArray, /) -> float:
+        """Mean log-likelihood of the rows."""
+        ...
+
+
+Ordered = TypeVar("Ordered", bound=Judged)
+
+
 def choose_order(
     X: NDArray,
     candidates: Sequence[int],
-    fit: Callable[[NDArray, int, Generator], Any],
+    fit: Callable[[NDArray, int, Generator], Ordered],
     *,
     criterion: str,
     rng: Generator,
     n_jobs: int | None = None,
-    admissible: Callable[[Any], bool] = lambda model: True,
-) -> tuple[Any, dict[int, float]]:
+    admissible: Callable[[Ordered], bool] = lambda model: True,
+) -> tuple[Ordered, dict[int, float]]:
     """Fit every candidate and keep the one with the smallest criterion.
 
     Parameters
@@ -55,7 +74,7 @@ def choose_order(
     held_out = streams[-1].permutation(len(X)) < HELD_OUT * len(X)
     rows = ~held_out if criterion == "held_out" else slice(None)
 
-    def value(model: Any) -> float:
+    def value(model: Ordered) -> float:
         if not admissible(model):
             return np.inf
         if criterion == "held_out":

@@ -96,7 +96,7 @@ class TransformedLaw:
             self.scores.curves[j].write(drawn.reshape(-1, 1)).reshape(drawn.shape) if j in self.scores.curves else drawn
         )
 
-    def as_sampler(self, **how: Any) -> TransformedSampler:
+    def as_sampler(self, **how: object) -> TransformedSampler:
         """Sampler of knockoffs in the units of X."""
         from knockoffs.features.source import settled
 

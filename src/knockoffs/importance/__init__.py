@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from knockoffs.importance.scores import Scores
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class Score:
         Whether it looks at rows; a score that is read off the model does not.
     """
 
-    function: str | Callable[..., Any]
+    function: str | Callable[..., Scores]
     needs: str | None = None
     loss: bool = False
     rows: bool = True

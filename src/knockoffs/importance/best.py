@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from joblib import delayed
 from numpy.random import Generator
 from numpy.typing import NDArray
-from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from knockoffs.importance.losses import predict_for, resolve_loss
 from knockoffs.importance.rows import draw_folds
 from knockoffs.importance.statistic import ModelScore, Scored, fit_on, weighted_rows
 from knockoffs.machine.jobs import at_once
 from knockoffs.progress import track
-from knockoffs.response.fresh import check_takes_weights, predicts_classes
+from knockoffs.response.fresh import Estimator, check_takes_weights, predicts_classes
 from knockoffs.sampling.copies import Beside, Copies
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
 
 NEARLY = 0.97  # share of the variance that the best explains, in units of the variance of y
 ROWS = 400  # predicted by every candidate, of which one in n_folds is held out at a time
+MOST_CELLS = 10_000_000  # of [X, X_tilde] that candidates are compared on; of a larger table rows are drawn at random
+RARE = 100  # rows of a class that are all among them
 CLEAR = 2.0  # standard errors of a difference of losses, under which more rows are predicted, as far as there are
 
 
@@ -106,7 +106,8 @@ def choose_best(
     ----------
     best : BestOf
         As many folds are held out in turn as give ``ROWS`` rows, a single one of a large table; then the others too,
-        for the candidates that are within ``CLEAR`` standard errors of the best.
+        for the candidates that are within ``CLEAR`` standard errors of the best. Of more than ``MOST_CELLS`` cells
+        as many rows take part as have that many, and all rows where none predicts by those.
     pair : Pair or Copies
         After the random swap of columns.
     target : Target
@@ -122,11 +123,24 @@ def choose_best(
     labels = target.values if predicts_classes(best.candidates[0].estimator) else None
     if labels is None:
         target = replace(target, values=_in_deviations(target.values, best.loss))
+    some = _some_rows(len(pair), MOST_CELLS // (len(pair.parts) * pair.n_columns), labels, rng)
+    if some is not None:
+        chosen, found, predicts = _compare(best, pair.rows(some), target.rows(some), rng, n_jobs)
+        if predicts:
+            return chosen, found
+    return _compare(best, pair, target, rng, n_jobs)[:2]
+
+
+def _compare(
+    best: BestOf, pair: Beside, target: Target, rng: Generator, n_jobs: int | None
+) -> tuple[ModelScore, dict[str, float], bool]:
+    """Choose by the rows given; and whether a constant predicts clearly worse, where that is asked."""
+    labels = target.values if predicts_classes(best.candidates[0].estimator) else None
     n_folds = min(best.candidates[0].n_folds, len(pair))
     fold_of = draw_folds(len(pair), n_folds, rng, labels=labels)
     n_held = min(n_folds, -(-ROWS * n_folds // len(pair)))
     views = [(c, pair if c.transform is None else c.transform(pair)) for c in best.candidates]
-    able: list[tuple[ModelScore, Any]] = [
+    able: list[tuple[ModelScore, Beside]] = [
         (c, seen)
         for c, seen in views
         if c.transform is None or seen is not pair  # else another sees the same
@@ -161,12 +175,26 @@ def choose_best(
     found = {candidate.name: float(mean) for (candidate, _), mean in zip(able, means, strict=True)}
     predicts = True
     if best.flexible in found:
+        from sklearn.dummy import DummyClassifier, DummyRegressor
+
         constant = DummyClassifier(strategy="prior") if labels is not None else DummyRegressor()
         idle = [_held_out_losses(constant, best.loss, pair, target, fold_of == fold, rng) for fold in folds]
         gain = np.concatenate(idle) - losses[ahead]
         predicts = bool(gain @ weights > 0 and _clear(gain, weights))
     name = best.chosen(found, predicts=predicts)
-    return next(candidate for candidate, _ in able if candidate.name == name), found
+    return next(candidate for candidate, _ in able if candidate.name == name), found, predicts
+
+
+def _some_rows(n: int, most: int, labels: NDArray | None, rng: Generator) -> NDArray[np.intp] | None:
+    """Rows that candidates are compared on, drawn without a look at them, and all of a rare class; none says all."""
+    if n <= most:
+        return None
+    taken = np.zeros(n, dtype=bool)
+    taken[rng.choice(n, most, replace=False)] = True
+    if labels is not None:
+        _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+        taken |= (counts <= RARE)[codes]
+    return np.flatnonzero(taken)
 
 
 def _weights(target: Target, fold_of: NDArray[np.intp], folds: Sequence[int]) -> NDArray:
@@ -191,7 +219,7 @@ def _in_deviations(y: NDArray, loss: str) -> NDArray:
 
 
 def _held_out_losses(
-    estimator: object, loss: str, pair: Pair | Copies, target: Target, held: NDArray[np.bool_], rng: Generator
+    estimator: Estimator, loss: str, pair: Pair | Copies, target: Target, held: NDArray[np.bool_], rng: Generator
 ) -> NDArray:
     """Losses of the held-out rows, shape (n_held,), of a model fitted on the others; infinite where it has none."""
     model = fit_on(estimator, pair, target, np.flatnonzero(~held), rng)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
@@ -292,7 +292,12 @@ def _warn_incomplete(gap: float, change: float, n_steps: int) -> None:
 
 
 def gradient_scores(
-    network: Network, XX: Any, y: Any = None, *, output: str = "logit", of: str = "predicted"
+    network: Network,
+    XX: NDArray | Tensor,
+    y: NDArray | Tensor | None = None,
+    *,
+    output: str = "logit",
+    of: str = "predicted",
 ) -> NDArray:
     """Gradient saliency of R networks, columns of [X, X_tilde] one by one, shape (R, 2p).
 
@@ -322,7 +327,13 @@ def gradient_scores(
 
 
 def integrated_gradient_scores(
-    network: Network, XX: Any, y: Any = None, *, output: str = "logit", of: str = "predicted", n_steps: int = 50
+    network: Network,
+    XX: NDArray | Tensor,
+    y: NDArray | Tensor | None = None,
+    *,
+    output: str = "logit",
+    of: str = "predicted",
+    n_steps: int = 50,
 ) -> NDArray:
     """Integrated gradients of R networks, columns of [X, X_tilde] one by one, shape (R, 2p).
 
@@ -362,7 +373,7 @@ def _device_rows(XX: Tensor) -> list[slice]:
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
-def _explained(logits: Tensor, y: Any, rows: slice, of: str) -> Tensor:
+def _explained(logits: Tensor, y: NDArray | Tensor | None, rows: slice, of: str) -> Tensor:
     from knockoffs.response.networks import as_tensor
 
     if of == "predicted":

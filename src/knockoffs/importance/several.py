@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -14,7 +13,7 @@ from knockoffs.errors import InputError
 from knockoffs.importance.best import BestOf, choose_best
 from knockoffs.importance.coefficients import coefficient_magnitude, coefficients_of, deviation, in_units_of_y
 from knockoffs.importance.contribution import contribution, contributions
-from knockoffs.importance.scores import sum_by_feature
+from knockoffs.importance.scores import Importance, sum_by_feature
 from knockoffs.importance.statistic import ModelScore, fit_on, weighted_rows
 from knockoffs.response.fresh import check_takes_weights
 from knockoffs.sampling.copies import Copies
@@ -86,7 +85,7 @@ def magnitudes(
     return np.stack([sum_by_feature(own * pooled, feature_of) for own in np.split(sizes, len(parts))])
 
 
-SEVERAL: dict[Any, Callable[..., NDArray]] = {coefficient_magnitude: magnitudes, contribution: contributions}
+SEVERAL: dict[Importance, Callable[..., NDArray]] = {coefficient_magnitude: magnitudes, contribution: contributions}
 
 
 def by_contribution(statistic: ModelScore) -> ModelScore:

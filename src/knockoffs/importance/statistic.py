@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from joblib import delayed
@@ -17,7 +17,7 @@ from knockoffs.importance.rows import Job, check_rows, plan
 from knockoffs.importance.scores import Importance, Scores, mean_of
 from knockoffs.machine.jobs import at_once
 from knockoffs.progress import track
-from knockoffs.response.fresh import check_takes_weights, fresh, predicts_classes
+from knockoffs.response.fresh import Estimator, Fitted, check_takes_weights, fresh, predicts_classes
 from knockoffs.sampling.copies import Beside, Copies
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
@@ -79,13 +79,13 @@ class ModelScore:
         What was chosen by default, in words.
     """
 
-    estimator: Any
+    estimator: Estimator
     score: Importance
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, object] = field(default_factory=dict)
     rows: str = "in_sample"
     n_folds: int = 5
     n_fits: int = 1
-    transform: Callable[[Any], Any] | None = None
+    transform: Callable[[Beside], Beside] | None = None
     name: str = ""
     saturates: bool = False
     notes: Mapping[str, str] = field(default_factory=dict)
@@ -182,7 +182,7 @@ def _fit_and_score_once(statistic: ModelScore, pair: Pair, target: Target, job: 
     )
 
 
-def fit_on(estimator: object, pair: Pair | Copies, target: Target, rows: NDArray, rng: Generator) -> Any:
+def fit_on(estimator: Estimator, pair: Pair | Copies, target: Target, rows: NDArray, rng: Generator) -> Fitted:
     """Fresh copy of a model, fitted on some rows of [X, X_tilde]."""
     part, y = (pair, target) if len(rows) == len(pair) else (pair.rows(rows), target.rows(rows))
     weights = {} if y.weights is None else {"sample_weight": y.weights}

@@ -5,14 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from joblib import Parallel
 from joblib.parallel import get_active_backend
 
+Result = TypeVar("Result")
+Task = tuple[Callable[..., Result], tuple[object, ...], dict[str, object]]  # as ``joblib.delayed`` makes them
 
-def at_once(tasks: Iterable[Any], n_jobs: int | None, *, threads: bool = False, in_order: bool = True) -> Iterator[Any]:
+
+def at_once(
+    tasks: Iterable[Task[Result]], n_jobs: int | None, *, threads: bool = False, in_order: bool = True
+) -> Iterator[Result]:
     """Results of tasks, each when it is there.
 
     Parameters
@@ -38,6 +43,6 @@ def at_once(tasks: Iterable[Any], n_jobs: int | None, *, threads: bool = False, 
     return iter(Parallel(n_jobs=n_jobs, **hint)(tasks))
 
 
-def in_place(tasks: Iterable[Any], n_jobs: int | None) -> None:
+def in_place(tasks: Iterable[Task[object]], n_jobs: int | None) -> None:
     """Do tasks that write into arrays of this process: in threads, whatever was chosen, since others write copies."""
     Parallel(n_jobs=n_jobs, require="sharedmem")(tasks)

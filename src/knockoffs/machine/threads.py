@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -21,7 +21,9 @@ LOOKS = 3  # at the load, of which the smallest counts: what runs for a moment i
 BETWEEN = 0.002  # seconds between them
 PROC, GROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Table = TypeVar("Table")
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 
 @contextmanager
@@ -46,15 +48,22 @@ def worthwhile_threads(n_cells: int) -> Iterator[int]:
         yield wanted["openmp"]
 
 
-def threads_by_table(function: Function) -> Function:
+def threads_by_table(
+    function: Callable[Concatenate[Table, Arguments], Result],
+) -> Callable[Concatenate[Table, Arguments], Result]:
     """Run a function whose first argument is a table with the threads that are worthwhile for it."""
 
     @wraps(function)
-    def run(X: Any, *arguments: Any, **options: Any) -> Any:
-        with worthwhile_threads(int(np.prod(np.shape(getattr(X, "X", X))))):
+    def run(X: Table, *arguments: Arguments.args, **options: Arguments.kwargs) -> Result:
+        with worthwhile_threads(_n_cells(X)):
             return function(X, *arguments, **options)
 
-    return cast(Function, run)
+    return run
+
+
+def _n_cells(X: object) -> int:
+    cells: Any = getattr(X, "X", X)  # of a table; else an array, or what becomes one
+    return int(np.prod(np.shape(cells)))
 
 
 def available_cores() -> int:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
 from knockoffs.plots.layout import largest
-from knockoffs.plots.look import KNOCKOFF, QUIET, SELECTED, name_rows, new_axes, tidy
+from knockoffs.plots.look import HATCHED, KNOCKOFF, QUIET, SELECTED, Look, name_rows, new_axes, tidy
 from knockoffs.selection import Selection
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 MOST = 40  # features with a bar; the others are counted
 
 
-def plot_features(selection: Selection, *, ax: Any = None) -> Any:
+def plot_features(selection: Selection, *, ax: Axes | None = None) -> Axes:
     """Draw W of the features with the largest |W|: full bars are selected, hatched ones are not.
 
     Where features were tested without knockoffs, their p-values are drawn instead.
@@ -51,24 +55,22 @@ def plot_features(selection: Selection, *, ax: Any = None) -> Any:
     return ax
 
 
-def _bars(ax: Any, values: Any, chosen: Any) -> None:
+def _bars(ax: Axes, values: NDArray, chosen: NDArray[np.bool_]) -> None:
     at = np.arange(len(values))
-    looks = (
-        (chosen, "selected", {"color": SELECTED}),
-        (~chosen, "not selected", {"facecolor": "none", "edgecolor": QUIET, "hatch": "////"}),
-    )
+    full: Look = {"color": SELECTED, "linewidth": 0.8}
+    looks = ((chosen, "selected", full), (~chosen, "not selected", HATCHED))
     for which, word, look in looks:
         if which.any():
-            ax.barh(at[which], values[which], height=0.7, label=f"{word} ({int(which.sum())})", linewidth=0.8, **look)
+            ax.barh(at[which], values[which], height=0.7, label=f"{word} ({int(which.sum())})", **look)
 
 
-def _count_others(ax: Any, words: str) -> None:
+def _count_others(ax: Axes, words: str) -> None:
     """Add a line of the legend that stands for nothing drawn."""
     if words:
         ax.plot([], [], linestyle="none", label=words)
 
 
-def _plot_p_values(selection: Selection, ax: Any) -> Any:
+def _plot_p_values(selection: Selection, ax: Axes | None) -> Axes:
     p = np.maximum(np.asarray(selection.p_values), 1e-300)
     shown = np.argsort(p, kind="stable")[:MOST]
     ax = new_axes(ax, 6.4, 1.3 + 0.2 * len(shown))

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import unknown_option
-from knockoffs.plots.look import KNOCKOFF, SELECTED, check_matplotlib, new_axes, plain, short, tidy
+from knockoffs.plots.look import KNOCKOFF, SELECTED, Look, check_matplotlib, new_axes, plain, short, tidy
 from knockoffs.plots.margins import Margin, margin, strongest_pairs
 from knockoffs.selection import Selection
 from knockoffs.table.columns import Column
 from knockoffs.table.table import Table
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 N_PAIRS = 2
 MOST_POINTS = 1500
 
 
-def plot_knockoffs(selection: Selection, table: Table, column: str, *, ax: object = None) -> Any:
+def plot_knockoffs(
+    selection: Selection, table: Table, column: str, *, ax: Axes | None = None
+) -> Axes | NDArray[np.object_]:
     """Draw the margins of a column and of its knockoff, and both against the columns nearest to it.
 
     If the knockoff is exchangeable with the column, the two margins are alike, and so are their links to the others.
@@ -53,7 +58,7 @@ def plot_knockoffs(selection: Selection, table: Table, column: str, *, ax: objec
     return axes[0] if len(axes) == 1 else np.array(axes)
 
 
-def draw_margin(ax: Any, found: Margin, name: str) -> None:
+def draw_margin(ax: Axes, found: Margin, name: str) -> None:
     """Full bars for the column; a line, or hatched bars, for its knockoff."""
     if found.edges is not None:
         ax.stairs(found.shares[0], found.edges, fill=True, color=SELECTED, alpha=0.45, label="column")
@@ -62,7 +67,7 @@ def draw_margin(ax: Any, found: Margin, name: str) -> None:
     else:
         at = np.arange(found.shares.shape[1])
         ax.bar(at - 0.2, found.shares[0], 0.38, color=SELECTED, alpha=0.7, label="column")
-        hatched = {"facecolor": "none", "edgecolor": KNOCKOFF, "hatch": "////", "linewidth": 1.2}
+        hatched: Look = {"facecolor": "none", "edgecolor": KNOCKOFF, "hatch": "////", "linewidth": 1.2}
         ax.bar(at + 0.2, found.shares[1], 0.38, label="knockoff", **hatched)
         _label_values(ax, "x", [short(word, 14) for word in found.labels or ()])
         plain([ax.set_xlabel(short(name, 40))])
@@ -73,7 +78,7 @@ def draw_margin(ax: Any, found: Margin, name: str) -> None:
     tidy(ax)
 
 
-def _label_values(ax: Any, axis: str, words: list[str]) -> None:
+def _label_values(ax: Axes, axis: str, words: list[str]) -> None:
     from matplotlib.ticker import FixedFormatter, FixedLocator
 
     which = ax.xaxis if axis == "x" else ax.yaxis
@@ -86,7 +91,7 @@ def _label_values(ax: Any, axis: str, words: list[str]) -> None:
             label.set(rotation=40, ha="right", rotation_mode="anchor")
 
 
-def _draw_pair(ax: Any, X: NDArray, X_tilde: NDArray, places: tuple[int, int], columns: tuple[Column, Column]) -> None:
+def _draw_pair(ax: Axes, X: NDArray, X_tilde: NDArray, places: tuple[int, int], columns: tuple[Column, Column]) -> None:
     """Column (dots) and knockoff (crosses) against another column; few values are spread a little, to be seen."""
     rng = np.random.default_rng(0)  # of the spread alone
     rows = np.sort(rng.choice(len(X), min(len(X), MOST_POINTS), replace=False))
@@ -114,7 +119,7 @@ def _draw_pair(ax: Any, X: NDArray, X_tilde: NDArray, places: tuple[int, int], c
     tidy(ax)
 
 
-def _fit_axis(ax: Any, axis: str, values: NDArray, column: Column) -> None:
+def _fit_axis(ax: Axes, axis: str, values: NDArray, column: Column) -> None:
     """Ticks at the values where they are few; else limits that a few stray values do not set."""
     which, limits = (ax.xaxis, ax.set_xlim) if axis == "x" else (ax.yaxis, ax.set_ylim)
     distinct = np.unique(values)

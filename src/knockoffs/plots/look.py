@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 from knockoffs.errors import printable, require
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.text import Text
+    from matplotlib.ticker import FixedFormatter
 
 # Okabe and Ito's blue and vermilion tell apart for every eye, and a mid grey stands on white and on black
 SELECTED, KNOCKOFF, QUIET = "#0072B2", "#D55E00", "#8c8c8c"
@@ -22,12 +27,25 @@ LINES = (  # colour and dash of the named paths: told apart in print too
 MOST_LETTERS = 28
 
 
+class Look(TypedDict, total=False):
+    """How a bar or a point is drawn, beside its place."""
+
+    color: str
+    facecolor: str
+    edgecolor: str
+    hatch: str
+    linewidth: float
+
+
+HATCHED: Look = {"facecolor": "none", "edgecolor": QUIET, "hatch": "////", "linewidth": 0.8}  # what is not selected
+
+
 def check_matplotlib() -> None:
     """Refuse to draw without matplotlib, with the command that installs it."""
     require("matplotlib", "plots")
 
 
-def new_axes(ax: object, width: float, height: float) -> Any:
+def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
     """Axes to draw on: those given, or new ones of pyplot, of a size in inches."""
     check_matplotlib()
     if ax is not None:
@@ -48,18 +66,18 @@ def short(name: str, most: int = MOST_LETTERS) -> str:
     return shown if len(shown) <= most else f"{shown[: most - 3]}..."
 
 
-def plain(texts: Iterable[Any]) -> None:
+def plain(texts: Iterable[Text]) -> None:
     """Take texts for what they are: a dollar sign starts no formula."""
     for text in texts:
         text.set_parse_math(False)
 
 
-def tidy(ax: Any) -> None:
+def tidy(ax: Axes) -> None:
     """Take away the frame where it says nothing."""
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def name_rows(ax: Any, names: Iterable[str], bold: Iterable[bool] = ()) -> None:
+def name_rows(ax: Axes, names: Iterable[str], bold: Iterable[bool] = ()) -> None:
     """Names at the left of horizontal bars, from the top down."""
     shown = [short(name) for name in names]
     ax.set_yticks(range(len(shown)))
@@ -71,7 +89,7 @@ def name_rows(ax: Any, names: Iterable[str], bold: Iterable[bool] = ()) -> None:
     ax.tick_params(axis="y", length=0)
 
 
-def _fixed(shown: list[str]) -> Any:
+def _fixed(shown: list[str]) -> FixedFormatter:
     from matplotlib.ticker import FixedFormatter
 
     return FixedFormatter(shown)

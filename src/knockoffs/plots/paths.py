@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
@@ -24,6 +24,11 @@ from knockoffs.sampling.pair import Pair
 from knockoffs.selection import Selection
 from knockoffs.table.table import Kinds, Table
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from knockoffs.report.shown import Shown
+
 MOST_NAMED = len(LINES)
 MOST_OTHERS = 200
 DEFAULT_LAMS = np.linspace(0.0, 10.0, 21)  # steps of 0.5 on [0, 10]; the paper integrates to 10
@@ -35,8 +40,9 @@ class Drawn:
 
     pair: Pair
 
-    def read(self, X: Any, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
+    def read(self, X: object, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
         """Return the table of the selection as it is."""
+        assert isinstance(X, Table)
         return X
 
     def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> Settled:
@@ -53,7 +59,7 @@ class Drawn:
         return self.pair
 
 
-def follow_selector(selector: Any, lams: ArrayLike | None = None, fake: str = "swapped") -> LambdaPath:
+def follow_selector(selector: Shown, lams: ArrayLike | None = None, fake: str = "swapped") -> LambdaPath:
     """W of every feature along lambda, for the knockoffs of a fitted selector's (first) draw.
 
     The model of y is fitted again from the same random numbers, so that W at lambda = 1 is that of the selection where
@@ -65,9 +71,16 @@ def follow_selector(selector: Any, lams: ArrayLike | None = None, fake: str = "s
     if selection.p_values is not None:
         raise InputError("features were tested without knockoffs: there is no lambda path; use method='knockoffs'.")
     along = DEFAULT_LAMS if lams is None else check_lams(lams)
-    asked = {"estimator": selector.estimator, "loss": selector.loss, "rows": selector.rows}
-    asked |= {"n_folds": selector.n_folds, "n_fits": selector.n_fits}
-    choice = choose(selector.target_, importance="swap", grouped=selector.table_.grouped, **asked)
+    choice = choose(
+        selector.target_,
+        estimator=selector.estimator,
+        importance="swap",
+        loss=selector.loss,
+        rows=selector.rows,
+        n_folds=selector.n_folds,
+        n_fits=selector.n_fits,
+        grouped=selector.table_.grouped,
+    )
     path, _ = follow_lambda(
         selector.table_,
         selector.target_,
@@ -82,8 +95,12 @@ def follow_selector(selector: Any, lams: ArrayLike | None = None, fake: str = "s
 
 
 def plot_paths(
-    path: LambdaPath, selection: Selection | None = None, *, features: Sequence[str] | None = None, ax: Any = None
-) -> Any:
+    path: LambdaPath,
+    selection: Selection | None = None,
+    *,
+    features: Sequence[str] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
     """Draw W along lambda: some features by name, the others thin and grey.
 
     Parameters
@@ -135,7 +152,7 @@ def _named(path: LambdaPath, selection: Selection | None, features: Sequence[str
     return np.argsort(-path.W.mean(axis=1), kind="stable")[: min(MOST_NAMED, len(path.W))].tolist()
 
 
-def _label_ends(ax: Any, path: LambdaPath, named: list[int]) -> None:
+def _label_ends(ax: Axes, path: LambdaPath, named: list[int]) -> None:
     """Names at the right ends of their lines, moved so that none stands on another."""
     if not named:
         return

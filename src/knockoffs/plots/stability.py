@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from knockoffs.errors import InputError
-from knockoffs.plots.look import KNOCKOFF, QUIET, SELECTED, name_rows, new_axes, tidy
+from knockoffs.plots.look import HATCHED, KNOCKOFF, SELECTED, name_rows, new_axes, tidy
 from knockoffs.selection import Selection
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 MOST = 30
 
 
-def plot_stability(selection: Selection, *, ax: Any = None) -> Any:
+def plot_stability(selection: Selection, *, ax: Axes | None = None) -> Axes:
     """Draw the share of the draws that select each feature by themselves, with the e-value of all draws beside it.
 
     Parameters
@@ -38,8 +41,7 @@ def plot_stability(selection: Selection, *, ax: Any = None) -> Any:
     share, e = evidence.frequencies[shown], evidence.e_values[shown]
     ax.barh(at[chosen], share[chosen], height=0.7, color=SELECTED, label=f"selected ({int(chosen.sum())})")
     if (~chosen).any():
-        look = {"facecolor": "none", "edgecolor": QUIET, "hatch": "////", "linewidth": 0.8}
-        ax.barh(at[~chosen], share[~chosen], height=0.7, label=f"not selected ({int((~chosen).sum())})", **look)
+        ax.barh(at[~chosen], share[~chosen], height=0.7, label=f"not selected ({int((~chosen).sum())})", **HATCHED)
     for y, value in zip(at, e, strict=True):
         ax.annotate(f"{value:.3g}", (1.03, y), xycoords=("axes fraction", "data"), va="center", fontsize="small")
     ax.annotate(

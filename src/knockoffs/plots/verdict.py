@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,10 +11,13 @@ from knockoffs.plots.look import KNOCKOFF, QUIET, SELECTED, name_rows, new_axes,
 from knockoffs.selection import Selection
 from knockoffs.validity.verdict import DOUBTFUL
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 SMALLEST = 1e-12  # p-values below are drawn here
 
 
-def plot_verdict(selection: Selection, *, ax: Any = None) -> Any:
+def plot_verdict(selection: Selection, *, ax: Axes | None = None) -> Axes:
     """Draw the p-value of each check, where it would speak against the knockoffs, and the worst columns.
 
     Parameters
@@ -40,8 +43,16 @@ def plot_verdict(selection: Selection, *, ax: Any = None) -> Any:
     passed = ~failed & ~small
     ax.scatter(p[passed], at[passed], marker="o", s=40, facecolor="none", edgecolor=SELECTED, zorder=3, label="passed")
     if small.any():
-        look = {"marker": "^", "s": 44, "facecolor": "none", "edgecolor": SELECTED, "zorder": 3}
-        ax.scatter(p[small], at[small], label="seen, too small to matter", **look)
+        ax.scatter(
+            p[small],
+            at[small],
+            marker="^",
+            s=44,
+            facecolor="none",
+            edgecolor=SELECTED,
+            zorder=3,
+            label="seen, too small to matter",
+        )
     if failed.any():
         ax.scatter(p[failed], at[failed], marker="s", s=46, color=KNOCKOFF, zorder=3, label="speaks against them")
     ax.axvline(limit, color=KNOCKOFF, linestyle="--", linewidth=1.2, label=f"{DOUBTFUL:g} / {len(checks)} checks")

@@ -10,16 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
+from knockoffs.options import Parameters
 from knockoffs.selection import Selection
 from knockoffs.table.columns import describe
 from knockoffs.table.delimited import print_delimited
 from knockoffs.table.table import Table
+from knockoffs.table.types import Json
 from knockoffs.table.writer import atomic_files, check_output, check_place
 
 FORMAT = 2
@@ -29,6 +31,16 @@ EVIDENCE = ("p_value", "e_value", "frequency")  # of a feature, where it was tes
 NUMBERS_HELD = {*NUMBERS, *EVIDENCE}
 ALWAYS = ("knockoffs", "numpy", "scipy", "scikit-learn", "numba", "joblib", "narwhals")
 WHERE_USED = {"torch": "torch", "xgboost": "xgboost", "lightgbm": "lightgbm", "pandas": "pandas", "polars": "polars"}
+
+
+class DataFile(TypedDict, total=False):
+    """What is recorded of the data: name, SHA-256, rows and columns of the file, and SHA-256 of other files."""
+
+    file: str
+    sha256: str
+    n_rows: int
+    n_columns: int
+    files: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -61,8 +73,8 @@ class SelectionRecord:
         Whether the file was changed after it had been written; not written itself.
     """
 
-    parameters: dict[str, Any]
-    data: dict[str, Any]
+    parameters: Parameters
+    data: DataFile
     versions: dict[str, str]
     notes: dict[str, str]
     explanation: str
@@ -98,12 +110,12 @@ class SelectionRecord:
 def record_selection(
     selection: Selection,
     table: Table,
-    parameters: Mapping[str, Any],
-    data: Mapping[str, Any],
+    parameters: Parameters,
+    data: DataFile,
     warnings: Sequence[str] = (),
 ) -> SelectionRecord:
     """Record of a selection with the versions it was made with."""
-    columns: dict[str, Sequence[Any]] = {
+    columns: dict[str, Sequence[object]] = {
         "name": selection.feature_names,
         "selected": selection.selected.tolist(),
         "q_value": selection.q_values.tolist(),
@@ -117,8 +129,8 @@ def record_selection(
         columns |= {"e_value": selection.evidence.e_values.tolist()}
         columns |= {"frequency": selection.evidence.frequencies.tolist()}
     return SelectionRecord(
-        parameters=dict(parameters),
-        data=dict(data),
+        parameters={**parameters},
+        data={**data},
         versions=current_versions(),
         notes=dict(selection.notes),
         explanation=selection.explain(),
@@ -184,8 +196,7 @@ def write_selection(record: SelectionRecord, folder: Path) -> tuple[Path, Path]:
     except OSError as error:
         raise InputError(f"{folder}: cannot make this folder: {error.strerror or error}.") from error
     json_path, csv_path = (folder / name for name in FILES)
-    content = _writable(asdict(record))
-    del content["edited"]
+    content = {name: _writable(value) for name, value in asdict(record).items() if name != "edited"}
     content["seal"] = seal(content)
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
     ordered = surest_first(record.features)
@@ -202,13 +213,13 @@ def surest_first(features: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(features, key=lambda f: (f["q_value"], f.get("p_value", 0.0), -f.get("W", 0.0)))
 
 
-def seal(content: Mapping[str, Any]) -> str:
+def seal(content: Mapping[str, object]) -> str:
     """SHA-256 of a record's content, which tells whether the file was edited afterwards."""
     rest = {name: value for name, value in content.items() if name != "seal"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
-def _writable(value: object) -> Any:
+def _writable(value: object) -> Json:
     """JSON has no infinity and no numpy: "inf" reads back by float(), and numbers are written to the last bit."""
     if isinstance(value, dict):
         return {str(key): _writable(item) for key, item in value.items()}

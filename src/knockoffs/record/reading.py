@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from knockoffs.errors import InputError, name_some
 from knockoffs.options import NOT_RECORDED, Option, options_of
 from knockoffs.record import EVIDENCE, FORMAT, NUMBERS, SelectionRecord, brief, seal
+from knockoffs.table.types import Json
 
 RENAMED = {"evaluation": "rows"}  # parameters of format 1
 
@@ -40,13 +41,13 @@ def _is_level(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _or_null(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
+def _or_null(check: Callable[[object], bool]) -> Callable[[object], bool]:
     return lambda value: value is None or check(value)
 
 
-def _holds(option: Option) -> Callable[[Any], bool]:
+def _holds(option: Option) -> Callable[[object], bool]:
     """Say what a parameter may hold; whether the name or level is known is asked where it is used."""
-    checks: dict[type, Callable[[Any], bool]] = {
+    checks: dict[type, Callable[[object], bool]] = {
         str: _is_text,
         int: _is_count,
         float: _is_level,
@@ -63,7 +64,7 @@ PARAMETERS = {
     for name, option in (options_of("select") | options_of("ghost")).items()
     if name not in NOT_RECORDED
 }
-DATA: dict[str, Callable[[Any], bool]] = {
+DATA: dict[str, Callable[[object], bool]] = {
     "file": _is_text,
     "sha256": _is_text,
     "n_rows": _is_count,
@@ -132,7 +133,9 @@ def _check_content(content: dict[str, Any]) -> None:
             _demand(table[name](value), f"{where}.{name}", f"{brief(value)}, which it cannot be")
 
 
-def _demand_known(names: Any, known: Any, needed: set[str], one: str, many: str, wrote: str | None) -> None:
+def _demand_known(
+    names: Collection[str], known: Collection[str], needed: set[str], one: str, many: str, wrote: str | None
+) -> None:
     unknown, lacking = sorted(set(names) - set(known)), sorted(needed - set(names))
     remedy = f" Use the version that wrote it, {wrote}." if wrote else ""
     if unknown:
@@ -141,21 +144,22 @@ def _demand_known(names: Any, known: Any, needed: set[str], one: str, many: str,
         raise InputError(f"lacks the {one if len(lacking) == 1 else many} {name_some(lacking)}.{remedy}")
 
 
-def _read_feature(feature: Any, j: int) -> dict[str, Any]:
+def _read_feature(feature: object, j: int) -> dict[str, Any]:
     keys, more = {"name", "selected", "q_value"}, {*NUMBERS, *EVIDENCE}
     where = f"features[{j}]"
     good = isinstance(feature, dict) and keys <= set(feature) <= keys | more
     _demand(good, where, f"not the fields {', '.join(sorted(keys | more))}")
+    assert isinstance(feature, dict)
     _demand(_is_text(feature["name"]), f"{where}.name", f"{brief(feature['name'])}, not a text")
     _demand(isinstance(feature["selected"], bool), f"{where}.selected", f"{brief(feature['selected'])}, not a boolean")
     return {**feature, **{key: _as_number(feature[key], f"{where}.{key}") for key in feature if key in more}}
 
 
-def _as_number(value: Any, where: str) -> float:
+def _as_number(value: object, where: str) -> float:
     """Read a number; infinity is written as a text, and NaN never is."""
     good = isinstance(value, int | float) and not isinstance(value, bool) or value in ("inf", "-inf")
     _demand(good and not (isinstance(value, int) and abs(value) >= 2**1000), where, f"{brief(value)}, not a number")
-    number = float(value)
+    number = float(str(value))
     _demand(not math.isnan(number), where, "NaN, not a number")
     return number
 
@@ -165,7 +169,7 @@ def _demand(good: bool, where: str, found: str) -> None:
         raise InputError(f"{where} holds {found}. This is not as knockoffs select wrote it.")
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("an object names a field twice")

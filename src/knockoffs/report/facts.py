@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.importance.paths.lambda_path import LambdaPath
+from knockoffs.options import Parameters
+from knockoffs.record import DataFile
 from knockoffs.report.levels import Stop, ranked, start, stops
 from knockoffs.report.words import LONGEST, number, shorten_names
 from knockoffs.selection import Selection
@@ -50,8 +51,8 @@ class Facts:
     table: Table | None = None
     target: Target | None = None
     called: str | None = None
-    parameters: Mapping[str, Any] | None = None
-    data: Mapping[str, Any] | None = None
+    parameters: Parameters | None = None
+    data: DataFile | None = None
     python: str | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     warnings: Sequence[str] = ()
@@ -153,7 +154,7 @@ class Facts:
         if target is None or target.kind == "classes":
             return {}
         values = _as_numbers(target.values)
-        rows: Any = slice(None) if target.observed is None else target.observed
+        rows: slice | NDArray = slice(None) if target.observed is None else target.observed
         if values is None or len(pair) == 0 or len(pair.X[rows]) != len(values):
             return {}
         found = {}

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
-from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from knockoffs.options import NOT_RECORDED, options_of, selector_arguments
+from knockoffs.options import NOT_RECORDED, Parameters, options_of, selector_arguments
 
 Plain = str | int | float | list | tuple | dict | None  # what Python writes as it can be read
 
 
-def command_of(parameters: Mapping[str, Any], file: str, method: str | None = None) -> str:
+def command_of(parameters: Mapping[str, object], file: str, method: str | None = None) -> str:
     """Command line that makes a selection again; options left at their defaults are not written.
 
     >>> command_of({"target": "y", "fdr": 0.2, "seed": 3, "drop": ["id"]}, "my table.csv")
@@ -27,10 +26,10 @@ def command_of(parameters: Mapping[str, Any], file: str, method: str | None = No
             continue
         if option.kind is bool:
             words.append(option.written if value else f"--no-{option.written[2:]}")
-        elif option.kind is dict:
+        elif isinstance(value, Mapping):
             for key, item in value.items():
                 words += [option.written, f"{key}={item if isinstance(item, str) else json.dumps(item)}"]
-        elif option.kind is list:
+        elif isinstance(value, list):
             for item in value:
                 words += [option.written, str(item)]
         else:
@@ -57,7 +56,7 @@ def shell_word(word: str) -> str:
     return f"$'{''.join(shown)}'"
 
 
-def python_of_file(parameters: Mapping[str, Any], file: str) -> str:
+def python_of_file(parameters: Parameters, file: str) -> str:
     """Python lines that make the selection of a command again, from the file that it read.
 
     >>> print(python_of_file({"target": "y", "fdr": 0.2, "seed": 3, "drop": ["id"]}, "my table.csv"))
@@ -99,7 +98,7 @@ def python_of_file(parameters: Mapping[str, Any], file: str) -> str:
     )
 
 
-def python_of(selector: Any) -> str:
+def python_of(selector: BaseEstimator) -> str:
     """Python lines that make a selection again, with every parameter that is not at its default."""
     defaults = type(selector)().get_params(deep=False)
     words, named = [], []
@@ -111,7 +110,7 @@ def python_of(selector: Any) -> str:
         else:
             words.append(f"{name}={name}")
             named.append(f"# {name} is what was given: {type(value).__name__}")
-    if not isinstance(selector.random_state, int):
+    if not isinstance(selector.get_params(deep=False)["random_state"], int):
         named.append("# without a whole number as random_state the knockoffs are drawn anew")
     return "\n".join(
         ["from knockoffs import KnockoffSelector", "", *named, f"KnockoffSelector({', '.join(words)}).fit(X, y)"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from html import escape
 
 import numpy as np
@@ -22,6 +23,7 @@ from knockoffs.report.method import method_paragraph
 from knockoffs.report.provenance import command_of
 from knockoffs.report.words import count, named, number, short, text
 from knockoffs.selection import PROVIDED
+from knockoffs.table.types import Json
 
 MOST_MARGINS = 12  # columns beside their knockoffs
 MOST_COLUMNS = 60  # in the table of what columns hold
@@ -100,7 +102,7 @@ def _stop_words(level: float, n: int, asked: bool) -> str:
     return f"Level {level:.4g}, {which}: {count(n, 'feature') if n else 'nothing'} selected."
 
 
-def slider_data(facts: Facts) -> dict[str, object]:
+def slider_data(facts: Facts) -> dict[str, Json]:
     """Give what the slider and the search read: the words of each level, and the features in their order."""
     names = facts.selection.feature_names
     return {
@@ -334,7 +336,8 @@ def provenance(facts: Facts) -> str:
     if facts.data:
         told = {"file": "data file", "sha256": "SHA-256", "n_rows": "rows", "n_columns": "columns"}
         files = facts.data.get("files") or {}
-        items = [(word, str(facts.data[key])) for key, word in told.items() if key in facts.data]
+        data: Mapping[str, object] = facts.data
+        items = [(word, str(data[key])) for key, word in told.items() if key in data]
         items += [(f"SHA-256 of {name}", value) for name, value in files.items()]
         parts.append(_terms(items))
     if facts.versions:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -13,57 +14,79 @@ from knockoffs.progress import showing
 from knockoffs.selection import Selection
 
 if TYPE_CHECKING:
+    import numpy as np
+    from matplotlib.axes import Axes
+    from numpy.random import Generator
+    from numpy.typing import ArrayLike, NDArray
+
     from knockoffs.table.table import Table
+    from knockoffs.table.target import Target
 
 
 class Shown:
-    """What a selector that has been fitted can show; it needs ``selection_``, ``table_`` and ``verbose``."""
+    """What a selector that has been fitted can show; it needs what stands here."""
 
     selection_: Selection
     table_: Table
+    target_: Target
+    estimator: object
+    loss: object
+    rows: str | None
+    n_folds: int
+    n_fits: int
+    n_jobs: int | None
+    random_state: object
     verbose: bool
+    _generator: Generator
 
     def explain(self) -> str:
         """Say in one paragraph what was selected and what it means, or why nothing was and what would help."""
         check_is_fitted(self)
         return self.selection_.explain()
 
-    def plot(self, ax: object = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw W of the features with the largest |W|, and the threshold; returns the axes (matplotlib)."""
         from knockoffs.plots.features import plot_features
 
         check_is_fitted(self)
         return plot_features(self.selection_, ax=ax)
 
-    def plot_paths(self, features: Sequence[str] | None = None, *, ax: object = None, **options: Any) -> Any:
+    def plot_paths(
+        self,
+        features: Sequence[str] | None = None,
+        *,
+        ax: Axes | None = None,
+        lams: ArrayLike | None = None,
+        fake: str = "swapped",
+    ) -> Axes:
         """Draw W along lambda, for some features by name; the model of y is fitted again, P^X and knockoffs are not."""
         from knockoffs.plots.paths import plot_paths
 
         check_is_fitted(self)
-        return plot_paths(self.lambda_path(**options), self.selection_, features=features, ax=ax)
+        return plot_paths(self.lambda_path(lams, fake=fake), self.selection_, features=features, ax=ax)
 
-    def plot_knockoffs(self, column: str, ax: object = None) -> Any:
+    def plot_knockoffs(self, column: str, ax: Axes | None = None) -> Axes | NDArray[np.object_]:
         """Draw a column beside its knockoff: their margins, and their links to the columns nearest to it."""
         from knockoffs.plots.knockoffs import plot_knockoffs
 
         check_is_fitted(self)
         return plot_knockoffs(self.selection_, self.table_, column, ax=ax)
 
-    def plot_stability(self, ax: object = None) -> Any:
+    def plot_stability(self, ax: Axes | None = None) -> Axes:
         """Draw how often the features are selected over the draws, with their e-values."""
         from knockoffs.plots.stability import plot_stability
 
         check_is_fitted(self)
         return plot_stability(self.selection_, ax=ax)
 
-    def plot_verdict(self, ax: object = None) -> Any:
+    def plot_verdict(self, ax: Axes | None = None) -> Axes:
         """Draw the checks of the knockoffs with their p-values, and the columns that are worst."""
         from knockoffs.plots.verdict import plot_verdict
 
         check_is_fitted(self)
         return plot_verdict(self.selection_, ax=ax)
 
-    def lambda_path(self, lams: Any = None, *, fake: str = "swapped") -> LambdaPath:
+    def lambda_path(self, lams: ArrayLike | None = None, *, fake: str = "swapped") -> LambdaPath:
         """W of every feature along lambda, for the knockoffs of the (first) draw; at 1 it is that of the score Swap."""
         from knockoffs.plots.paths import follow_selector
 
@@ -88,7 +111,7 @@ class Shown:
         check_is_fitted(self)
         check_report_place(path, force=force)
         followed = self.lambda_path() if paths else None
-        write_report(facts_of(self, python=python_of(self), path=followed), path, force=force)
+        write_report(replace(facts_of(self), python=python_of(self), path=followed), path, force=force)
 
     def _html_repr(self) -> str:
         """Return what a notebook shows: the answer of a fitted selector, else its parameters, as scikit-learn does."""

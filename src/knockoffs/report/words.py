@@ -11,9 +11,9 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from html import escape
-from typing import Any
 
 from knockoffs.errors import printable
+from knockoffs.table.types import Json
 
 LONGEST = 60  # characters of a name that are shown at all
 FULL = 10_000  # characters of a name that stand in a title
@@ -82,7 +82,7 @@ def count(n: int, one: str, many: str | None = None) -> str:
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
-def json_block(name: str, content: Mapping[str, Any]) -> str:
+def json_block(name: str, content: Mapping[str, Json]) -> str:
     """Content as data of the page, which nothing in it can leave."""
     written = json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     for sign in "<>&":

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from knockoffs.errors import InputError
 from knockoffs.report.facts import Facts
 from knockoffs.report.page import MARK, page
 from knockoffs.table.writer import atomic_file, check_output
+
+if TYPE_CHECKING:
+    from knockoffs.report.shown import Shown
 
 
 def check_report_place(path: str | os.PathLike[str], inputs: Iterable[Path] = (), *, force: bool = False) -> Path:
@@ -40,10 +43,9 @@ def write_report(facts: Facts, path: str | os.PathLike[str], *, force: bool = Fa
     return place
 
 
-def facts_of(selector: Any, **more: Any) -> Facts:
+def facts_of(selector: Shown) -> Facts:
     """Facts of a fitted selector."""
     from knockoffs.record import current_versions
 
     target = selector.target_
-    known = {"selection": selector.selection_, "table": selector.table_, "target": target, "called": target.name}
-    return Facts(**{**known, "versions": current_versions(), **more})
+    return Facts(selector.selection_, selector.table_, target, target.name, versions=current_versions())

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from numpy.random import Generator
 
 from knockoffs.registry import find, imported
+from knockoffs.response.fresh import Estimator
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,14 @@ class Model:
         Of an extra, without which it cannot be made.
     """
 
-    make: str | Callable[..., Any]
+    make: str | Callable[..., object]
     offers: tuple[str, ...] = ()
     score: str = "swap"
     rows: str = "cross_fitted"
     package: str | None = None
 
 
-def linear_model(make: str | Callable[..., Any]) -> Model:
+def linear_model(make: str | Callable[..., object]) -> Model:
     """Linear model: its coefficients speak for it."""
     return Model(make, ("coefficients", "gradient"), "coefficients", "in_sample")
 
@@ -56,7 +56,7 @@ ESTIMATORS: dict[str, Model] = {
 
 def make_estimator(
     name: str, task: str, *, random_state: int | Generator | None = None, n_jobs: int | None = None
-) -> Any:
+) -> Estimator:
     """Unfitted model of y under a name, for a task.
 
     Parameters

@@ -3,14 +3,36 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from collections.abc import Callable
+from typing import Protocol, TypeVar
 
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
 
 
-def fresh(estimator: object, rng: Generator) -> Any:
+class Fitted(Protocol):
+    """A model of y that has been fitted."""
+
+    def predict(self, XX: NDArray, /) -> NDArray:
+        """Predict numbers or labels."""
+        ...
+
+
+class Estimator(Protocol):
+    """A model of y, unfitted, as scikit-learn has them."""
+
+    @property
+    def fit(self) -> Callable[..., Fitted]:
+        """``fit(XX, y)``, and ``sample_weight=`` where it takes weights; gives the fitted model."""
+        ...
+
+
+Model = TypeVar("Model")
+
+
+def fresh(estimator: Model, rng: Generator) -> Model:
     """Unfitted copy whose open random states are drawn from rng."""
     from sklearn.base import clone
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError
 
@@ -154,7 +154,10 @@ class Folds(Protocol):
         ...
 
 
-class TrainingSet(Protocol):
+State = TypeVar("State")
+
+
+class TrainingSet(Protocol[State]):
     """One L1 problem on the rows with positive weight, restricted to a growing set of working columns.
 
     Attributes
@@ -185,11 +188,11 @@ class TrainingSet(Protocol):
         """
         ...
 
-    def save(self) -> Any:
+    def save(self) -> State:
         """Where the solution stands now."""
         ...
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: State) -> None:
         """Go back there; columns added since start from zero."""
         ...
 
@@ -316,9 +319,7 @@ def _past_minimum(losses: NDArray, fold_weights: NDArray) -> bool:
     return since >= 30 or bool(mean[-1] - mean[best] > 2 * error)
 
 
-def assign_folds(
-    folds: int | NDArray, n: int, rng: Generator, classes: NDArray[np.intp] | None = None
-) -> NDArray[np.intp]:
+def assign_folds(folds: ArrayLike, n: int, rng: Generator, classes: NDArray[np.intp] | None = None) -> NDArray[np.intp]:
     """Label each row with its fold, at random; each class is spread evenly, and a class of one row stays in training.
 
     >>> np.bincount(assign_folds(3, 10, np.random.default_rng(0)))

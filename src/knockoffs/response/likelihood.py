@@ -6,7 +6,7 @@ the method needs to know, so logistic and Poisson regression are the same code w
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,7 +99,7 @@ class LikelihoodSet:
         """Copy coefficients and intercepts."""
         return self.beta.copy(), self.intercept.copy()
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: tuple[NDArray, NDArray]) -> None:
         """Set coefficients and intercepts back; columns added since start from zero."""
         held, intercept = state
         self.beta[:] = 0.0

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from knockoffs.errors import InputError
@@ -221,7 +222,7 @@ class PoissonPathCV(PenaltyPath, RegressorMixin, BaseEstimator):
     [True, False, False]
     """
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         """Say that y is not negative."""
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = True

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
@@ -26,8 +24,8 @@ def standardise(y: NDArray, weights: NDArray) -> tuple[float, float, NDArray]:
 
 
 def drop_weightless(
-    X: NDArray, y: NDArray, sample_weight: ArrayLike | None, folds: object
-) -> tuple[NDArray, NDArray, NDArray | None, Any]:
+    X: NDArray, y: NDArray, sample_weight: ArrayLike | None, folds: ArrayLike
+) -> tuple[NDArray, NDArray, NDArray | None, ArrayLike]:
     """Leave out the rows of weight 0: they are not there."""
     if sample_weight is None:
         return X, y, None, folds

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -203,7 +202,7 @@ def input_gradient(network: Network, XX: object, direction: Tensor) -> Tensor:
     return torch.bmm(delta, split.weight.mT)
 
 
-def as_tensor(values: Any, device: Any, dtype: torch.dtype | None = None) -> Tensor:
+def as_tensor(values: NDArray | Tensor, device: str | torch.device, dtype: torch.dtype | None = None) -> Tensor:
     """Array as a tensor on a device."""
     if not isinstance(values, Tensor):
         array = np.ascontiguousarray(values)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
@@ -14,7 +15,7 @@ from knockoffs.errors import InputError
 from knockoffs.response.networks import Network, Split, as_tensor, input_gradient, outputs, split_network
 from knockoffs.response.neural_model import NeuralModel, check_width, gradients_along, softmax
 from knockoffs.response.task import kind_of
-from knockoffs.response.training import HIDDEN, train_batched
+from knockoffs.response.training import HIDDEN, Seed, train_batched
 
 
 class _Neural(NeuralModel):
@@ -32,8 +33,8 @@ class _Neural(NeuralModel):
         weight_decay: float = 1e-4,
         patience: int | None = 10,
         validation_fraction: float = 0.1,
-        device: Any = "auto",
-        random_state: Any = None,
+        device: str | torch.device = "auto",
+        random_state: Seed | np.random.RandomState = None,
     ) -> None:
         self.hidden = hidden
         self.epochs = epochs
@@ -45,7 +46,7 @@ class _Neural(NeuralModel):
         self.device = device
         self.random_state = random_state
 
-    def _train(self, XX: NDArray, y: NDArray, n_outputs: int, classify: bool, sample_weight: Any) -> None:
+    def _train(self, XX: NDArray, y: NDArray, n_outputs: int, classify: bool, sample_weight: ArrayLike | None) -> None:
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)[None]
         self.network_ = train_batched(
             XX[None],
@@ -66,7 +67,7 @@ class _Neural(NeuralModel):
         self.n_features_in_ = XX.shape[1]
         self.n_iter_ = int(self.network_.best_epoch[0]) + 1
 
-    def _check_options(self, XX: ArrayLike, y: ArrayLike, sample_weight: Any) -> tuple[NDArray, NDArray]:
+    def _check_options(self, XX: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[NDArray, NDArray]:
         """Check options, inputs and y once; inputs as floats."""
         XX, y = np.asarray(XX, dtype=float), np.asarray(y)
         if XX.ndim != 2 or y.shape != XX.shape[:1]:
@@ -199,7 +200,9 @@ class NeuralRegressor(RegressorMixin, _Neural):
         return self._outputs(XX)[:, 0]
 
 
-def make_neural(task: str, *, random_state: Any = None, n_jobs: int | None = None, **options: Any) -> _Neural:
+def make_neural(
+    task: str, *, random_state: Seed | np.random.RandomState = None, n_jobs: int | None = None, **options: Any
+) -> _Neural:
     """Return an unfitted network for a task, the estimator "neural"; its threads are PyTorch's."""
     model = NeuralRegressor if kind_of(task) == "regression" else NeuralClassifier
     return model(random_state=random_state, **options)
@@ -215,7 +218,7 @@ def partial_gradient(network: Network) -> Callable[[NDArray, NDArray], NDArray]:
     return along
 
 
-def _seed(random_state: object) -> Any:
+def _seed(random_state: Seed | np.random.RandomState) -> Seed:
     """Turn scikit-learn's random state into what `numpy.random.default_rng` takes."""
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))

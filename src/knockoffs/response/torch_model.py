@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import ClassifierTags, RegressorTags
+from sklearn.utils import ClassifierTags, RegressorTags, Tags
 
 from knockoffs.errors import InputError
 from knockoffs.response.networks import (
@@ -17,6 +17,13 @@ from knockoffs.response.networks import (
     torch,  # imported there, with a word for those who lack it
 )
 from knockoffs.response.neural_model import ROWS_AT_ONCE, NeuralModel, check_width, gradients_along, softmax
+
+
+class Like(TypedDict):
+    """Where a tensor lies, and its precision."""
+
+    device: torch.device
+    dtype: torch.dtype
 
 
 class TorchModel(NeuralModel):
@@ -62,7 +69,7 @@ class TorchModel(NeuralModel):
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         if self.classes is None:
             tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
@@ -71,7 +78,7 @@ class TorchModel(NeuralModel):
         return tags
 
     @property
-    def _like(self) -> dict[str, Any]:
+    def _like(self) -> Like:
         """Device and precision of the module."""
         example = next(self.module.parameters(), torch.zeros(1))
         return {"device": example.device, "dtype": example.dtype}

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.random import Generator
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -19,12 +20,13 @@ from knockoffs.errors import InputError
 from knockoffs.progress import track
 from knockoffs.response.networks import Network, as_tensor, backward, choose_device, forward
 
+Seed = int | np.random.SeedSequence | Generator | None  # what numpy.random.default_rng takes
 HIDDEN = (100, 100, 100, 100)  # the paper's classifier of the real data; its simulations also use three layers
 
 
 def train_batched(
-    XX: Any,
-    y: Any,
+    XX: NDArray | Tensor,
+    y: NDArray | Tensor,
     n_outputs: int,
     *,
     classify: bool,
@@ -35,9 +37,9 @@ def train_batched(
     weight_decay: float = 1e-4,
     patience: int | None = 10,
     validation_fraction: float = 0.1,
-    sample_weight: Any = None,
-    seeds: Sequence[Any],
-    device: Any = "auto",
+    sample_weight: NDArray | Tensor | None = None,
+    seeds: Sequence[Seed],
+    device: str | torch.device = "auto",
     dtype: torch.dtype = torch.float32,
 ) -> Network:
     """Train R independent networks of one architecture as one batched model.
@@ -130,7 +132,7 @@ def train_batched(
     )
 
 
-def train_classifiers(XX: Any, y: Any, n_classes: int, **options: Any) -> Network:
+def train_classifiers(XX: NDArray | Tensor, y: NDArray | Tensor, n_classes: int, **options: Any) -> Network:
     """R classifiers trained together: `train_batched` with cross-entropy.
 
     Parameters

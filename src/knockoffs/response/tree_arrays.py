@@ -5,10 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from lightgbm import LGBMModel
+    from sklearn.ensemble._forest import BaseForest
+    from sklearn.ensemble._gb import BaseGradientBoosting
+    from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
+    from sklearn.tree import BaseDecisionTree
+    from xgboost import XGBModel
 
 # the sum of the leaves is a number, a probability, log-odds, or the logarithm of a number
 IDENTITY, PROBABILITY, LOGISTIC, LOGARITHM = 0, 1, 2, 3
@@ -141,7 +149,7 @@ def stack_trees(trees: Iterable[Tree], **fields: Any) -> TreeArrays:
     )
 
 
-def _sklearn_tree(estimator: Any, value: NDArray) -> Tree:
+def _sklearn_tree(estimator: BaseDecisionTree, value: NDArray) -> Tree:
     tree = estimator.tree_
     leaf = tree.children_left < 0
     return Tree(
@@ -153,7 +161,7 @@ def _sklearn_tree(estimator: Any, value: NDArray) -> Tree:
     )
 
 
-def _read_forest(model: Any, XX: NDArray) -> TreeArrays | None:
+def _read_forest(model: BaseForest, XX: NDArray) -> TreeArrays | None:
     estimators = getattr(model, "estimators_", [model])
     if model.n_outputs_ != 1:
         return None
@@ -177,7 +185,7 @@ def _read_forest(model: Any, XX: NDArray) -> TreeArrays | None:
     )
 
 
-def _read_gradient_boosting(model: Any, XX: NDArray) -> TreeArrays | None:
+def _read_gradient_boosting(model: BaseGradientBoosting, XX: NDArray) -> TreeArrays | None:
     if not (model.init is None or model.init == "zero") or model.loss == "exponential":
         return None
     rows = [(tree, k) for stage in model.estimators_ for k, tree in enumerate(stage)]
@@ -199,7 +207,7 @@ def _read_gradient_boosting(model: Any, XX: NDArray) -> TreeArrays | None:
     )
 
 
-def _read_histogram_boosting(model: Any, XX: NDArray) -> TreeArrays | None:
+def _read_histogram_boosting(model: BaseHistGradientBoosting, XX: NDArray) -> TreeArrays | None:
     classifies = hasattr(model, "classes_")
     nodes = [(predictor.nodes, k) for stage in model._predictors for k, predictor in enumerate(stage)]
     links = dict.fromkeys(("squared_error", "absolute_error", "quantile"), IDENTITY) | {"poisson": LOGARITHM}
@@ -224,7 +232,7 @@ def _read_histogram_boosting(model: Any, XX: NDArray) -> TreeArrays | None:
     )
 
 
-def _read_xgboost(model: Any, XX: NDArray) -> TreeArrays | None:
+def _read_xgboost(model: XGBModel, XX: NDArray) -> TreeArrays | None:
     """Trees of XGBoost: single-precision tables, ``x < threshold`` goes left.
 
     XGBoost adds leaves in single precision and this sums them in double: its own probabilities agree to about 1e-7.
@@ -259,7 +267,7 @@ def _read_xgboost(model: Any, XX: NDArray) -> TreeArrays | None:
     )
 
 
-def _stages_in_use(model: Any, starts: list[int]) -> int:
+def _stages_in_use(model: XGBModel, starts: list[int]) -> int:
     """Count the trees up to the best iteration, if the fit stopped early."""
     try:
         return starts[model.best_iteration + 1]
@@ -280,7 +288,7 @@ def _xgboost_tree(tree: dict[str, Any]) -> Tree:
     )
 
 
-def _read_lightgbm(model: Any, XX: NDArray) -> TreeArrays | None:
+def _read_lightgbm(model: LGBMModel, XX: NDArray) -> TreeArrays | None:
     dump = model.booster_.dump_model()
     objective = dump.get("objective", "").split()
     links = {"binary": LOGISTIC, "multiclass": LOGISTIC}

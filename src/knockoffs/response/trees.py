@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.random import Generator
@@ -11,6 +11,15 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
 from knockoffs.response.task import kind_of
+
+if TYPE_CHECKING:
+    from sklearn.ensemble import (
+        HistGradientBoostingClassifier,
+        HistGradientBoostingRegressor,
+        RandomForestClassifier,
+        RandomForestRegressor,
+    )
+    from sklearn.ensemble._forest import BaseForest
 
 N_TREES = 200  # on each of five folds
 N_LEAVES = 15  # of a boosted tree: half of scikit-learn's, which predict worse where rows are few
@@ -20,7 +29,7 @@ RIDGE = 1.0  # on the leaves: without it a class of a few rows among thousands d
 
 def make_forest(
     task: str, *, random_state: int | Generator | None = None, n_jobs: int | None = None, **options: object
-) -> Any:
+) -> RandomForestClassifier | RandomForestRegressor:
     """Random forest, unfitted: the estimator "forest".
 
     Parameters
@@ -43,7 +52,7 @@ def make_forest(
 
 def make_boosting(
     task: str, *, random_state: int | Generator | None = None, n_jobs: int | None = None, **options: object
-) -> Any:
+) -> HistGradientBoostingClassifier | HistGradientBoostingRegressor:
     """Histogram gradient boosting, unfitted: the estimator "boosting". It takes its threads from OpenMP.
 
     Parameters
@@ -63,7 +72,7 @@ def make_boosting(
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
     kind = HistGradientBoostingRegressor if kind_of(task) == "regression" else HistGradientBoostingClassifier
-    own: dict[str, Any] = {"max_bins": N_BINS, "max_leaf_nodes": N_LEAVES, "l2_regularization": RIDGE}
+    own: dict[str, object] = {"max_bins": N_BINS, "max_leaf_nodes": N_LEAVES, "l2_regularization": RIDGE}
     if task == "count":
         own["loss"] = "poisson"
     # early stopping would set rows aside by class, which a class of one row does not survive
@@ -90,7 +99,7 @@ class OutOfBagForest:
         False where a row was in the bootstrap sample of a tree.
     """
 
-    forest: Any
+    forest: BaseForest
     in_use: NDArray[np.bool_]
 
     def __getattr__(self, name: str) -> Any:
@@ -109,7 +118,7 @@ class OutOfBagForest:
     predict_proba = predict
 
 
-def out_of_bag(fitted: Any, n: int) -> OutOfBagForest:
+def out_of_bag(fitted: BaseForest, n: int) -> OutOfBagForest:
     """Out-of-bag side of a forest fitted on n rows.
 
     Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Protocol
 
@@ -79,6 +79,8 @@ class BayesianNetwork:
         ``(X, rng) -> {name: values}``, a draw from P(H | O) for every row. Needed when a node is hidden.
     feature_of : array of int, shape (n_columns,), optional
         The feature that owns each column. One column a feature if left out.
+    checked : bool
+        Whether ``feature_of`` is that of a law, which was checked when the law was fitted or made.
 
     Raises
     ------
@@ -92,8 +94,9 @@ class BayesianNetwork:
     feature_of: NDArray[np.intp] = None  # type: ignore[assignment]
     n_columns: int = field(init=False)
     blanket_of: dict[str, tuple[str, ...]] = field(init=False, repr=False)
+    checked: InitVar[bool] = field(default=False, kw_only=True)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, checked: bool) -> None:
         nodes = _topological_order(tuple(self.nodes))
         for node in nodes:
             _check_conjugate(node)
@@ -102,7 +105,7 @@ class BayesianNetwork:
         if self.sample_hidden is None and any(not node.observed for node in nodes):
             names = ", ".join(repr(node.name) for node in nodes if not node.observed)
             raise InputError(f"nodes {names} are hidden, but sample_hidden is missing: pass a sampler of P(H | O).")
-        feature_of = check_features(self.feature_of, n_columns)
+        feature_of = self.feature_of if checked else check_features(self.feature_of, n_columns)
         _check_features_stay_in_one_node(nodes, feature_of)
         for name, value in (("nodes", nodes), ("n_columns", n_columns), ("feature_of", feature_of)):
             object.__setattr__(self, name, value)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -21,12 +20,13 @@ from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler
 from knockoffs.seeds import stream_at
 from knockoffs.sums.statistic import LassoSum, ModelSum, SampleScores
-from knockoffs.sums.tower import Part
+from knockoffs.sums.tower import Part, RowSum
 from knockoffs.table.columns import Column, design
-from knockoffs.table.files import write_table_file
+from knockoffs.table.files import column_names, write_table_file
 from knockoffs.table.stream import code_like
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
+from knockoffs.table.types import Frame
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Work:
         """Rows whose target is known, as the model of y sees them."""
         return pair.rows(target.known_rows).map(design(self.columns, self.feature_of))
 
-    def part(self, frame: Any, batch: Batch, *, scored: bool = True) -> Part:
+    def part(self, frame: Frame, batch: Batch, *, scored: bool = True) -> Part:
         """Read a batch, draw its knockoffs, and say what it adds; those of the first draw are kept if asked for."""
         coded = code_like(frame, self.columns, f"{self.where}, rows from {batch.start} on,")
         if not self.fills and np.isnan(coded.X).any():
@@ -114,7 +114,7 @@ class Work:
         rest = np.ones(len(coded.X), dtype=bool)
         rest[batch.sampled] = False
         X = coded.X if rest.all() else coded.X[rest]
-        totals: list[Any] = []
+        totals: list[RowSum | None] = []
         moved = []
         for k, draw in enumerate(self.draws):
             summed = scored and len(batch.target) and not isinstance(draw.statistic, SampleScores)
@@ -169,7 +169,7 @@ class Keep:
         write_table_file(self.like.decode(whole), self.folder / f"rows-{batch.start:012d}.parquet")
 
 
-def part_of(work: Work, frame: Any, batch: Batch, scored: bool = True) -> Part:
+def part_of(work: Work, frame: Frame, batch: Batch, scored: bool = True) -> Part:
     """Summand of a batch whose rows are there, as a worker computes it: with one thread for linear algebra."""
-    with worthwhile_threads(frame.shape[0] * frame.shape[1]):
+    with worthwhile_threads(len(frame) * len(column_names(frame))):
         return work.part(frame, batch, scored=scored)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import numpy as np
@@ -23,6 +23,9 @@ from knockoffs.table.partitions import Partitions
 from knockoffs.table.rows import Rows
 from knockoffs.table.stream import RowStream
 
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
 AHEAD = 2  # runs of batches that are handed out for each thread of the cluster: one at work and one to come
 LARGE = "1 GiB"  # of what is sent in one go, beyond which dask warns; the targets of a run are some megabytes
 
@@ -34,7 +37,7 @@ def check_dask() -> None:
 
 
 @contextmanager
-def connect(client: Any, rows: Rows) -> Iterator[Any]:
+def connect(client: Client | str | None, rows: Rows) -> Iterator[Client | None]:
     """Client of a cluster, or of the one at an address, whose workers can do the work; None stays None.
 
     Parameters
@@ -64,7 +67,7 @@ def connect(client: Any, rows: Rows) -> Iterator[Any]:
         yield opened
 
 
-def _check_workers(client: Any, rows: Rows) -> None:
+def _check_workers(client: Client, rows: Rows) -> None:
     """Refuse a cluster whose workers have no, or another, version of this package, or do not see the files."""
     from knockoffs import __version__
 
@@ -91,7 +94,7 @@ def _look(files: Sequence[str]) -> tuple[str, bool]:
 
 
 def on_cluster(
-    client: Any,
+    client: Client,
     rows: Rows,
     features: Sequence[str],
     work: Work,
@@ -126,7 +129,7 @@ def on_cluster(
 
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": LARGE}):
             send = _Send(client, rows, tuple(features), work, starts)
-            waiting: deque[tuple[Any, int, int]] = deque()
+            waiting: deque[tuple[Future, int, int]] = deque()
             try:
                 for first, last, level in planned:
                     own = list(islice(batches, last - first))
@@ -148,14 +151,14 @@ class _Send:
     """
 
     def __init__(
-        self, client: Any, rows: Rows, features: tuple[str, ...], work: Work, starts: NDArray[np.intp]
+        self, client: Client, rows: Rows, features: tuple[str, ...], work: Work, starts: NDArray[np.intp]
     ) -> None:
         self.client, self.rows, self.features, self.starts = client, rows, features, starts
         self.name = f"knockoffs-{uuid4().hex}"
         self.work = client.submit(_same, work, key=f"{self.name}-work", pure=False)
         self.parts = rows.delayed(features) if isinstance(rows, Partitions) else None
 
-    def __call__(self, batches: Sequence[Batch], first: int, n: int) -> Any:
+    def __call__(self, batches: Sequence[Batch], first: int, n: int) -> Future:
         key = f"{self.name}-{first}"
         if self.parts is None:
             call = (_run, self.work, self.rows, self.features, self.starts, batches, first, n)
@@ -190,7 +193,7 @@ def _run(
     return add_up(parts)
 
 
-def _result(future: Any, n: int, level: int) -> tuple[Part, int, int]:
+def _result(future: Future, n: int, level: int) -> tuple[Part, int, int]:
     from distributed import KilledWorker
 
     try:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +18,19 @@ from knockoffs.table.stream import open_rows
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target, as_target, extend_target
 
+if TYPE_CHECKING:
+    import dask.dataframe as dd
 
-def open_table(path: Any, leave_out: Sequence[str]) -> Rows:
+
+def open_table(path: str | os.PathLike[str] | dd.DataFrame | Rows, leave_out: Sequence[str]) -> Rows:
     """Rows of a file, a folder or a dask DataFrame; or such as have been opened."""
-    if hasattr(path, "frames") and hasattr(path, "starts"):
-        return path
+    if isinstance(path, str | os.PathLike):
+        return open_rows(Path(path), leave_out=leave_out)
     if is_partitioned(path):
         return open_partitions(path)
-    return open_rows(Path(path), leave_out=leave_out)
+    if not hasattr(path, "frames"):
+        raise InputError(f"path is {type(path).__name__}: name a file or a folder, or pass a dask DataFrame.")
+    return path
 
 
 def place_for_knockoffs(folder: str | Path | None, table: Table, resumed: bool) -> Keep | None:

@@ -7,8 +7,8 @@ pairs that treat a feature and its knockoff alike, so that W keeps its flip-sign
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypedDict, TypeVar
 
 import numpy as np
 from numpy.random import Generator
@@ -22,10 +22,12 @@ from knockoffs.importance.normal_scores import ScoreMap, learn_scores, normal_sc
 from knockoffs.importance.scores import Scores
 from knockoffs.importance.statistic import ModelScore, fit_on
 from knockoffs.registry import imported
+from knockoffs.response.fresh import Fitted
 from knockoffs.response.gram import FoldGrams, fit_lasso
 from knockoffs.response.linear import LassoPathCV, LogisticPathCV, PoissonPathCV
 from knockoffs.response.quadratic import Pilot, fold_grams
 from knockoffs.sampling.pair import Pair
+from knockoffs.sums.tower import RowSum
 from knockoffs.table.memory import available_memory, say_bytes
 from knockoffs.table.target import Target
 
@@ -50,23 +52,34 @@ class ScoreSum:
         return {"Z": self.Z, "Z_tilde": self.Z_tilde, "weight": np.array(self.weight)}
 
 
-class StreamedStatistic(Protocol):
+Total = TypeVar("Total", bound=RowSum)
+
+
+class StreamedStatistic(Protocol[Total]):
     """A statistic that has been decided on the sample."""
 
     notes: Mapping[str, str]
     every_row: bool
 
-    def of(self, pair: Pair, target: Target, rng: Generator) -> Any:
+    def of(self, pair: Pair, target: Target, rng: Generator) -> Total:
         """Return the summand of some rows, a pair after the random swap."""
         ...
 
-    def read(self, arrays: Mapping[str, NDArray]) -> Any:
+    def read(self, arrays: Mapping[str, NDArray]) -> Total:
         """Undo ``arrays`` of a sum."""
         ...
 
-    def scores(self, total: Any) -> Scores:
+    def scores(self, total: Total) -> Scores:
         """Scores of the swapped pair, from the sum."""
         ...
+
+
+class PathOptions(TypedDict):
+    """Penalties that a lasso tries."""
+
+    alpha: float | None
+    n_alphas: int
+    alpha_ratio: float
 
 
 @dataclass(frozen=True)
@@ -75,7 +88,7 @@ class LassoSum:
 
     pilot: Pilot
     feature_of: NDArray[np.intp]
-    path: Mapping[str, Any]
+    path: PathOptions
     transform: Callable[[Pair], Pair]
     notes: Mapping[str, str] = field(default_factory=dict)
     every_row: bool = True
@@ -103,7 +116,7 @@ class ModelSum:
     """A model fitted on the sample, scored on rows that it has not seen."""
 
     statistic: ModelScore
-    model: Any
+    model: Fitted
     notes: Mapping[str, str] = field(default_factory=dict)
     every_row: bool = False
 
@@ -159,6 +172,8 @@ def settle_statistic(
     stream, choice_stream = rng.spawn(2)
     notes: dict[str, str] = {}
     if isinstance(statistic, BestOf):
+        if not whole:  # what the sample is too small to show, the lasso may find in all rows, and boosting cannot
+            statistic = replace(statistic, flexible="")
         chosen, losses = choose_best(statistic, pair, target, rng=choice_stream, n_jobs=n_jobs)
         notes["estimator"] = statistic.say(chosen.name, losses)
     else:
@@ -166,7 +181,12 @@ def settle_statistic(
     notes |= dict(chosen.notes)
     if by_gram(chosen):
         numbers = isinstance(chosen.estimator, LassoPathCV)
-        options = {name: getattr(chosen.estimator, name) for name in ("alpha", "n_alphas", "alpha_ratio")}
+        assert isinstance(chosen.estimator, PATHS)
+        options: PathOptions = {
+            "alpha": chosen.estimator.alpha,
+            "n_alphas": chosen.estimator.n_alphas,
+            "alpha_ratio": chosen.estimator.alpha_ratio,
+        }
         transform = ScoreMap({}) if chosen.transform is None else learn_scores(pair)
         n_columns = 2 * pair.n_columns
         n_outputs = 1 if numbers or target.kind in ("binary", "count") else len(np.unique(target.values))
@@ -175,7 +195,9 @@ def settle_statistic(
             pilot = Pilot(np.zeros((1, n_columns)), np.zeros(1))
             said = "the lasso is fitted to the sums of products of all rows"
         else:
-            pilot = Pilot.of(fit_on(chosen.estimator, transform(pair), target, np.arange(len(pair)), stream))
+            fitted = fit_on(chosen.estimator, transform(pair), target, np.arange(len(pair)), stream)
+            assert isinstance(fitted, PATHS)
+            pilot = Pilot.of(fitted)
             said = "the lasso takes one Newton step over all rows from its fit to the sample"
         return LassoSum(pilot, pair.feature_of, options, transform, notes | {"statistic": said})
     seen = pair if chosen.transform is None else chosen.transform(pair)

@@ -12,13 +12,14 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,12 +45,18 @@ from knockoffs.sums.incoming import (
     target_and_weights,
     target_of_rows,
 )
-from knockoffs.sums.statistic import LassoSum, ModelSum, SampleScores, settle_statistic
-from knockoffs.sums.tower import Part, Tower
+from knockoffs.sums.statistic import LassoSum, SampleScores, ScoreSum, settle_statistic
+from knockoffs.sums.tower import Part, RowSum, Tower
 from knockoffs.table.batches import JOURNAL, Blocks, open_blocks
 from knockoffs.table.rows import Rows
 from knockoffs.table.table import MIN_ROWS, Table
 from knockoffs.table.target import Target
+from knockoffs.table.types import Frame, Json
+from knockoffs.validity.verdict import Budget
+
+if TYPE_CHECKING:
+    import dask.dataframe as dd
+    from distributed import Client
 
 MOST_SAMPLED, SAMPLE_CELLS, FEWEST_SAMPLED = 100_000, 2**24, 2_000  # rows, cells, rows of the sample
 MOST_SCORED = 1_000_000  # further rows on which a model that is no lasso is scored: a minute of trees, 50 columns
@@ -60,7 +67,7 @@ OURS = (f"{STATE}*",)
 
 def fit_streamed(
     selector: KnockoffSelector,
-    path: Any,
+    path: str | os.PathLike[str] | dd.DataFrame | Rows,
     target: str,
     *,
     weights: str | None = None,
@@ -68,7 +75,7 @@ def fit_streamed(
     batch_rows: int | None = None,
     work: str | Path | None = None,
     resume: bool = True,
-    client: Any = None,
+    client: Client | str | None = None,
     keep_knockoffs: str | Path | None = None,
 ) -> KnockoffSelector:
     """Fit a selector to a table of any number of rows, here or on a cluster.
@@ -123,7 +130,8 @@ def fit_streamed(
     if selector.dependent != "refuse":
         raise InputError(f"dependent={selector.dependent!r}: not of a table in batches. Name the columns in drop.")
     frame, kinds, groups = rows.take(features, sampled), selector.kinds, selector.groups
-    table, notes = read_features(source, frame, kinds=kinds, groups=groups, min_rows=MIN_ROWS)
+    by = selector.representatives
+    table, notes = read_features(source, frame, kinds=kinds, groups=groups, representatives=by, min_rows=MIN_ROWS)
     y = target_of_rows(values, row_weights, sampled, table, task_for(selector.task, selector.estimator))
     y = replace(y, name=target)
     seen = y.at(sampled)
@@ -135,9 +143,17 @@ def fit_streamed(
     said = plan.notes | dict(plan.choice.notes) | {"stream": _words(len(rows), size, plan.method)}
     with showing(bool(selector.verbose)), worthwhile_threads(table.X.size):
         if plan.method == "conditional_test":
-            common: dict[str, Any] = {"knockoffs": source, "verdict": selector.verdict, "n_jobs": selector.n_jobs}
-            common |= {"estimator": selector._test_model(), "fdr": plan.promise.fdr, "notes": said}
-            selection = run_tests(table, seen, rng=as_generator(deepcopy(selector._generator)), **common)
+            selection = run_tests(
+                table,
+                seen,
+                knockoffs=source,
+                estimator=selector._test_model(),
+                fdr=plan.promise.fdr,
+                verdict=selector.verdict,
+                notes=said,
+                rng=as_generator(deepcopy(selector._generator)),
+                n_jobs=selector.n_jobs,
+            )
         else:
             stage("fitting P^X")
             settled = source(table, rng=streams.fit, n_jobs=selector.n_jobs)
@@ -215,7 +231,7 @@ def _select(
     """Sample first, then the batches, then W."""
     work = job.work()
     draws: list[StreamedDraw] = []
-    firsts: list[Any] = []
+    firsts: list[RowSum | None] = []
     moved: list[NDArray[np.bool_]] = []
     pairs: list[Pair] = []
     for rng in streams.draws(plan.promise.n_draws):
@@ -243,8 +259,9 @@ def _select(
     scores = [_finish(*one) for one in zip(draws, total.totals, total.moved, strict=True)]
     W = np.stack([plan.rule(one.Z, one.Z_tilde) for one in scores])
     said = {**notes, **job.settled.notes, **draws[0].statistic.notes, **_of_labels(job, total.n_unknown)}
-    if isinstance(draws[0].statistic, ModelSum):
-        said["rows"] = f"the model of the target is scored on {total.totals[0].weight:,.0f} rows outside of the sample"
+    scored = total.totals[0]
+    if isinstance(scored, ScoreSum):
+        said["rows"] = f"the model of the target is scored on {scored.weight:,.0f} rows outside of the sample"
     return Selection(
         feature_names=job.table.feature_names,
         fdr=plan.promise.fdr,
@@ -254,7 +271,7 @@ def _select(
         feature_model=job.settled.model,
         scores=mean_of(scores),
         draws=W,
-        verdict=judge(pairs[0], job.table, streams.verdict, selector.n_jobs) if selector.verdict else None,
+        verdict=judge(pairs[0], job.table, streams.verdict, Budget()) if selector.verdict else None,
         notes=said,
         **decide(W, plan.promise),
     )
@@ -272,7 +289,7 @@ class _How:
     """Where the batches are worked on, and what is kept of them."""
 
     blocks: Blocks | None = None
-    client: Any = None
+    client: Client | None = None
     keep: Keep | None = None
 
 
@@ -282,7 +299,7 @@ def _add_batches(job: _Job, work: Work, wanted: Sequence[int], how: _How, X_tild
     order = list(wanted)
     if how.keep is not None:  # knockoffs of the others are drawn and kept, no more
         order += sorted(set(range(job.n_batches)) - set(wanted))
-    tower = Tower()
+    tower: Tower[Part] = Tower()
     if how.blocks is not None:
         tower = how.blocks.find(STATE, partial(_read_state, draws=work.draws)) or tower
     last, n = time.monotonic(), len(wanted)
@@ -320,7 +337,7 @@ def _wanted(job: _Job, draws: Sequence[StreamedDraw], streams: Streams) -> list[
     return sorted(streams.test.choice(n, needed, replace=False).tolist())
 
 
-def _frames(job: _Job, wanted: Sequence[int]) -> Iterator[tuple[int, Any]]:
+def _frames(job: _Job, wanted: Sequence[int]) -> Iterator[tuple[int, Frame]]:
     """Numbers and frames of some batches."""
     yield from zip(wanted, job.rows.frames(job.features, job.starts, wanted), strict=True)
 
@@ -328,7 +345,7 @@ def _frames(job: _Job, wanted: Sequence[int]) -> Iterator[tuple[int, Any]]:
 # ---- the journal -------------------------------------------------------------------------------------------------
 
 
-def _write_state(file: Any, *, tower: Tower) -> None:
+def _write_state(file: IO[bytes], *, tower: Tower[Part]) -> None:
     arrays: dict[str, NDArray] = {"done": np.array(tower.done), "levels": np.array(len(tower.sums))}
     for level, part in enumerate(tower.sums):
         if part is None:
@@ -344,7 +361,7 @@ def _write_state(file: Any, *, tower: Tower) -> None:
     file.write(hashlib.sha256(content.getvalue()).digest() + content.getvalue())
 
 
-def _read_state(path: Path, *, draws: Sequence[StreamedDraw]) -> Tower:
+def _read_state(path: Path, *, draws: Sequence[StreamedDraw]) -> Tower[Part]:
     content = path.read_bytes()
     if hashlib.sha256(content[32:]).digest() != content[:32]:
         raise ValueError("damaged")
@@ -365,8 +382,8 @@ def _read_state(path: Path, *, draws: Sequence[StreamedDraw]) -> Tower:
 
 
 def _fingerprint(
-    selector: KnockoffSelector, job: _Job, target: str, weights: str | None, streams: Streams, keep: Any
-) -> dict[str, Any]:
+    selector: KnockoffSelector, job: _Job, target: str, weights: str | None, streams: Streams, keep: str | Path | None
+) -> dict[str, Json]:
     """Write down what must be the same for a stopped run to go on."""
     options = {name: repr(value) for name, value in selector.get_params(deep=False).items() if name != "n_jobs"}
     state = json.dumps(streams.draw.bit_generator.state, default=str)

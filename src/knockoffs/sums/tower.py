@@ -11,11 +11,33 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+
+class RowSum(Protocol):
+    """What is added over rows, and written to a file between two batches."""
+
+    def __add__(self, other: Self, /) -> Self:
+        """Sum over the rows of both."""
+        ...
+
+    def arrays(self) -> dict[str, NDArray]:
+        """Everything as arrays by name, for a file."""
+        ...
+
+
+class Addable(Protocol):
+    """What has a sum with its like."""
+
+    def __add__(self, other: Self, /) -> Self:
+        """Sum of both."""
+        ...
+
+
+Sum = TypeVar("Sum", bound=Addable)
 FAN = 8  # sums that are added to one of the next level
 
 
@@ -33,7 +55,7 @@ class Part:
         Cells with labels that the sample does not have.
     """
 
-    totals: tuple[Any, ...]
+    totals: tuple[RowSum | None, ...]
     moved: tuple[NDArray[np.bool_], ...]
     n_unknown: NDArray[np.intp]
 
@@ -45,13 +67,13 @@ class Part:
         return Part(totals, moved, self.n_unknown + other.n_unknown)
 
 
-def add_up(parts: Iterable[Any]) -> Any:
+def add_up(parts: Iterable[Sum]) -> Sum:
     """Sum of up to eight parts of one level, in their order."""
     return reduce(add, parts)
 
 
 @dataclass(frozen=True)
-class Tower:
+class Tower(Generic[Sum]):
     """Sums so far, one a level at most.
 
     Attributes
@@ -63,9 +85,9 @@ class Tower:
     """
 
     done: int = 0
-    sums: tuple[Any, ...] = ()
+    sums: tuple[Sum | None, ...] = ()
 
-    def put(self, part: Any, n: int = 1, level: int = 0) -> Tower:
+    def put(self, part: Sum, n: int = 1, level: int = 0) -> Tower[Sum]:
         """Tower with the sum of the next ``n`` batches; there are FAN^level of them, or fewer if they are the last.
 
         >>> tower = Tower()
@@ -75,20 +97,24 @@ class Tower:
         (('ij', 'abcdefgh'), 'abcdefghij')
         """
         sums, done = [*self.sums, *[None] * (level + 1 - len(self.sums))], self.done + n
-        sums[level] = part if sums[level] is None else sums[level] + part
+        sums[level] = whole = _plus(sums[level], part)
         while done % FAN ** (level + 1) == 0:
-            part, sums[level], level = sums[level], None, level + 1
+            sums[level], level = None, level + 1
             sums += [None] * (level + 1 - len(sums))
-            sums[level] = part if sums[level] is None else sums[level] + part
+            sums[level] = whole = _plus(sums[level], whole)
         return Tower(done, tuple(sums))
 
-    def total(self) -> Any:
+    def total(self) -> Sum | None:
         """Sum of everything; None if there is nothing."""
         found = None
         for one in self.sums:  # what waits on a level comes after what waits on the next
             if one is not None:
                 found = one if found is None else one + found
         return found
+
+
+def _plus(first: Sum | None, second: Sum) -> Sum:
+    return second if first is None else first + second
 
 
 def runs(done: int, n: int, most: int) -> Iterator[tuple[int, int, int]]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from knockoffs.errors import InputError, name_some
+from knockoffs.table.types import Json
 from knockoffs.table.writer import atomic_file, clear_leftovers
 
 T = TypeVar("T")
@@ -52,7 +53,7 @@ class Blocks:
         except UNREADABLE:
             return None
 
-    def keep(self, key: str, write: Callable[[IO[bytes]], Any]) -> None:
+    def keep(self, key: str, write: Callable[[IO[bytes]], object]) -> None:
         """Store a finished block, whole or not at all."""
         with atomic_file(self.path(key)) as file:
             write(file)
@@ -68,7 +69,7 @@ class Blocks:
 
 
 def open_blocks(
-    folder: Path, fingerprint: Mapping[str, Any], *, suffix: str, resume: bool, ours: Sequence[str] = ()
+    folder: Path, fingerprint: Mapping[str, Json], *, suffix: str, resume: bool, ours: Sequence[str] = ()
 ) -> Blocks:
     """Folder for the blocks of a run, made and marked, or found with those of a stopped run.
 
@@ -116,7 +117,7 @@ def read_mark(folder: Path) -> dict[str, Any]:
         return {}
 
 
-def add_mark(folder: Path, name: str, value: Any) -> None:
+def add_mark(folder: Path, name: str, value: Json) -> None:
     """Write something more into the journal of a work folder, whole or not at all."""
     content = {**_read_journal(folder / JOURNAL), name: value}
     with atomic_file(folder / JOURNAL) as file:

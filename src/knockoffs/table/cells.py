@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import datetime
 import numbers
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import SupportsFloat
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.table.columns import Column
+from knockoffs.table.types import Label
 
 DAY = 86_400_000_000  # microseconds
 EXACT = 2**53  # up to which every whole number is a float
 LARGEST, SMALLEST = 1e300, 1e-300  # numbers beyond these, and their squares even sooner, are no numbers any more
-_ISO_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 @dataclass(frozen=True)
@@ -32,6 +31,9 @@ class PlainFrame:
     def columns(self) -> list[str]:
         """Names of the columns."""
         return list(self.data)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.data.values()), ()))
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class Cells:
 
     values: NDArray
     dtype: str
-    levels: tuple[Any, ...] | None = None
+    levels: tuple[Label, ...] | None = None
     ordered: bool = False
     problem: Problem | None = None
 
@@ -101,7 +103,7 @@ def as_floats(values: NDArray) -> NDArray[np.float64]:
     return np.ascontiguousarray(values, dtype=np.float64)
 
 
-def as_float(value: Any) -> float:
+def as_float(value: float | Decimal) -> float:
     """Any real number as a float; one that is too large is infinity."""
     try:
         return float(value)
@@ -146,7 +148,8 @@ def read_objects(name: str, values: NDArray) -> Cells:
     present = [v for v, gone in zip(listed, missing, strict=True) if not gone] if missing.any() else listed
     words = {_word(kind) for kind in set(map(type, present))}
     if words == {"text"}:
-        return _coded("string", listed, missing, sorted(set(present), key=_text_key))
+        texts: list[str | bytes] = sorted(set(present), key=_text_key)
+        return _coded("string", listed, missing, texts)
     if words == {"boolean"}:
         return boolean_cells(np.array([np.nan if gone else float(v) for v, gone in zip(listed, missing, strict=True)]))
     if words <= {"number", "boolean"}:
@@ -173,18 +176,19 @@ def _word(kind: type) -> str:
     return "time" if issubclass(kind, datetime.time) else "object"
 
 
-def _day(value: Any) -> float:
+def _day(value: datetime.date | datetime.time | datetime.timedelta | np.datetime64 | np.timedelta64) -> float:
     if isinstance(value, datetime.time):
         return (value.hour * 3600 + value.minute * 60 + value.second + value.microsecond / 1e6) / 86400
     if isinstance(value, datetime.timedelta | np.timedelta64):
         return float(np.timedelta64(value, "us") / np.timedelta64(DAY, "us"))
-    if getattr(value, "tzinfo", None) is not None:
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
         value = value.astimezone(datetime.UTC).replace(tzinfo=None)
-    return float((np.datetime64(value, "us") - np.datetime64("1970-01-01", "us")) / np.timedelta64(DAY, "us"))
+    moment = value if isinstance(value, np.datetime64) else np.datetime64(value, "us")
+    return float((moment.astype("datetime64[us]") - np.datetime64("1970-01-01", "us")) / np.timedelta64(DAY, "us"))
 
 
-def _coded(dtype: str, listed: list[Any], missing: NDArray[np.bool_], levels: Sequence[Any]) -> Cells:
-    code: dict[Any, float] = {level: float(k) for k, level in enumerate(levels)}
+def _coded(dtype: str, listed: list[Label], missing: NDArray[np.bool_], levels: Sequence[Label]) -> Cells:
+    code: dict[Label, float] = {level: float(k) for k, level in enumerate(levels)}
     codes = [np.nan if gone else code[v] for v, gone in zip(listed, missing.tolist(), strict=True)]
     return Cells(np.array(codes, dtype=float), dtype, tuple(levels))
 
@@ -193,7 +197,7 @@ def _text_key(value: str | bytes) -> str:
     return value if isinstance(value, str) else value.decode("latin-1")
 
 
-def _mixture(name: str, listed: list[Any], missing: NDArray[np.bool_], words: set[str]) -> Problem:
+def _mixture(name: str, listed: list[Label], missing: NDArray[np.bool_], words: set[str]) -> Problem:
     """Say which value is odd in a column of several kinds of value: the one of the rarer kind, not an innocent one."""
     word_of = [None if gone else _word(type(v)) for v, gone in zip(listed, missing, strict=True)]
     if "object" in words:
@@ -215,7 +219,7 @@ def _mixture(name: str, listed: list[Any], missing: NDArray[np.bool_], words: se
     return Problem(name, f"mixes {others} with {listed[row]!r} in row {row}", "make all of them strings, or numbers")
 
 
-def stray(name: str, of: str, odd: Sequence[tuple[int, Any]]) -> Problem:
+def stray(name: str, of: str, odd: Sequence[tuple[int, object]]) -> Problem:
     """Labels among numbers: which, where, how often and what to do."""
     row, first = odd[0]
     values = sorted({repr(value) for _, value in odd})
@@ -223,22 +227,14 @@ def stray(name: str, of: str, odd: Sequence[tuple[int, Any]]) -> Problem:
     return Problem(
         name,
         f"holds {of}, but {first!r} in row {row}{more}",
-        "make missing cells empty (None, NaN, an empty cell of a file) and all others numbers",
+        f"make missing cells empty (None, NaN, an empty cell of a file) and all others {of.split()[0]}",
     )
 
 
-def dates_in_text(cells_levels: Sequence[Any]) -> NDArray[np.float64] | None:
-    """Days of labels that are all dates like 2024-02-29, shape (n_levels,); None if any is not."""
-    if not cells_levels or not all(isinstance(v, str) and _ISO_DAY.fullmatch(v) for v in cells_levels):
-        return None
-    try:
-        return days_of(np.array(cells_levels, dtype="datetime64[D]"))
-    except ValueError:  # the 31st of a short month
-        return None
-
-
-def is_number(text: Any) -> bool:
+def is_number(text: object) -> bool:
     """Whether a label reads as a number."""
+    if not isinstance(text, str | bytes | SupportsFloat):
+        return False
     try:
         float(text)
     except (TypeError, ValueError):

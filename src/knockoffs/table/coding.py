@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +15,10 @@ from knockoffs.table.reading import (
     is_pandas,
 )
 from knockoffs.table.table import Table, as_table, recoded
+from knockoffs.table.types import Label
 
 
-def code_by(table: Table, levels: Mapping[str, Sequence[Any]], argument: str = "X") -> Table:
+def code_by(table: Table, levels: Mapping[str, Sequence[Label]], argument: str = "X") -> Table:
     """Table whose labels have the codes that a fitted family has for them."""
     X, columns = table.X.copy(), list(table.columns)
     for j, column in enumerate(columns):
@@ -45,7 +45,7 @@ def code_whole_numbers(table: Table, most: int = 100) -> Table:
     return replace(table, X=X, columns=tuple(columns))
 
 
-def check_knockoffs(knockoffs: Any, table: Table) -> NDArray[np.float64]:
+def check_knockoffs(knockoffs: object, table: Table) -> NDArray[np.float64]:
     """Check knockoffs that were brought along: the shape and names of X, numbers, and not X itself."""
     levels = {column.name: column.levels for column in table.columns if column.levels is not None}
     named = as_table(knockoffs, labels=bool(levels), levels=levels, argument="knockoffs")

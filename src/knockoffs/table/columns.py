@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, did_you_mean, name_some, unknown_option
+from knockoffs.table.types import Label
 
 KINDS = ("continuous", "count", "ordinal", "binary", "nominal")
 CODED = ("boolean", "string", "category")  # dtypes of columns that hold labels, not numbers
@@ -38,14 +38,17 @@ class Column:
         How the kind was recognised.
     n_missing : int
         Cells without a value, NaN in X.
+    written : str
+        Format of dates and amounts that came as text, as ``knockoffs.table.written`` names it.
     """
 
     name: str
     dtype: str = "number"
-    levels: tuple[Any, ...] | None = None
+    levels: tuple[Label, ...] | None = None
     kind: str = "continuous"
     why: str = ""
     n_missing: int = 0
+    written: str = ""
 
 
 def describe(column: Column) -> str:
@@ -64,7 +67,7 @@ def describe(column: Column) -> str:
 
 
 def recognise_kind(
-    values: NDArray[np.float64], dtype: str = "number", levels: Sequence[Any] | None = None, ordered: bool = False
+    values: NDArray[np.float64], dtype: str = "number", levels: Sequence[Label] | None = None, ordered: bool = False
 ) -> tuple[str, str]:
     """Kind of a column and the reason for it.
 
@@ -113,7 +116,7 @@ def _distinct(values: NDArray) -> tuple[NDArray, NDArray]:
     return np.unique(values, return_counts=True)
 
 
-def _kind_of_labels(dtype: str, levels: Sequence[Any], ordered: bool) -> tuple[str, str]:
+def _kind_of_labels(dtype: str, levels: Sequence[Label], ordered: bool) -> tuple[str, str]:
     m = len(levels)
     word = {"boolean": "boolean", "string": "text", "category": "categories"}.get(dtype, "values")
     if dtype == "boolean":
@@ -125,7 +128,7 @@ def _kind_of_labels(dtype: str, levels: Sequence[Any], ordered: bool) -> tuple[s
     return "nominal", f"{word} with {m} different value{'' if m == 1 else 's'}"
 
 
-def _said_once(values: NDArray, levels: Sequence[Any]) -> str:
+def _said_once(values: NDArray, levels: Sequence[Label]) -> str:
     """Name the labels that only one row has; their law is learned from that row."""
     if len(levels) < 2:
         return ""
@@ -134,7 +137,7 @@ def _said_once(values: NDArray, levels: Sequence[Any]) -> str:
     return f", {name_some(once)} in one row only" if once and len(once) < len(levels) else ""
 
 
-def _in_order(levels: Sequence[Any], most: int = 5) -> str:
+def _in_order(levels: Sequence[Label], most: int = 5) -> str:
     shown = [str(level) for level in levels]
     return " < ".join(shown if len(shown) <= most else [*shown[: most - 1], "...", shown[-1]])
 
@@ -152,7 +155,8 @@ def _kind_of_numbers(distinct: NDArray, counts: NDArray, dtype: str) -> tuple[st
         return "binary", f"two values, {low} and {high}"
     rest = n - int(counts.max())
     rows = 2 if whole and m <= SCALE else ROWS_A_VALUE
-    repeats = rest >= rows * (m - 1)
+    few = whole and m <= SCALE and distinct[-1] - distinct[0] <= 2 * SCALE and n >= ROWS_A_VALUE * m
+    repeats = rest >= rows * (m - 1) or few  # few: nearly all zeros, and the rest small whole numbers
     if not repeats:
         hardly = ", most of them different" if whole else ""
         return "continuous", f"{'whole ' if whole and dtype != 'date' else ''}{unit} from {low} to {high}{hardly}"
@@ -224,6 +228,9 @@ def recognise_kinds(
             kind, why = "continuous", word
         else:
             kind, why = recognise_kind(X[:, j], column.dtype, column.levels, bool(ordered is not None and ordered[j]))
+        if column.written.startswith("hh"):
+            why = why.replace("dates, as days since 1970-01-01", "times, as parts of a day")
+        why += f", written as {column.written}" if column.written else ""
         result.append(replace(column, kind=kind, why=why, n_missing=int(n_missing[j])))
     return tuple(result)
 
@@ -253,7 +260,7 @@ def _count_missing(X: NDArray) -> NDArray[np.intp]:
 
 
 def overrule(
-    X: NDArray[np.float64], columns: Sequence[Column], kinds: Mapping[str, str | Sequence[Any]], argument: str = "X"
+    X: NDArray[np.float64], columns: Sequence[Column], kinds: Mapping[str, str | Sequence[Label]], argument: str = "X"
 ) -> tuple[NDArray[np.float64], tuple[Column, ...]]:
     """X and its columns with the kinds that a user gave: a kind, or the labels of an ordinal column in their order.
 
@@ -307,7 +314,7 @@ def _contradiction(values: NDArray, column: Column, kind: str) -> str:
     return ""
 
 
-def _bad_order(column: Column, order: list[Any]) -> str:
+def _bad_order(column: Column, order: list[Label]) -> str:
     if column.levels is None:
         return "holds numbers, which have their own order: say 'ordinal'."
     listed = Counter(order)
@@ -318,7 +325,7 @@ def _bad_order(column: Column, order: list[Any]) -> str:
     return f"has its labels listed twice: {name_some(twice)}." if twice else ""
 
 
-def _with_kind(values: NDArray, column: Column, kind: str, order: list[Any] | None) -> tuple[NDArray, Column]:
+def _with_kind(values: NDArray, column: Column, kind: str, order: list[Label] | None) -> tuple[NDArray, Column]:
     why = "as kinds says"
     if order is not None and column.levels is not None:
         present = set(column.levels)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import replace
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +15,18 @@ from knockoffs.errors import InputError
 from knockoffs.table.cells import DAY, is_missing
 from knockoffs.table.columns import Column
 from knockoffs.table.reading import zone_of
+from knockoffs.table.written import write_text
+
+if TYPE_CHECKING:
+    import narwhals as nw
+    import pandas as pd
+
+
+Cell = TypeVar("Cell")
 
 
 def own_values(column: Column, values: NDArray) -> NDArray:
-    """Values of one column in its own type: labels for codes, integers where all are whole, days for dates.
+    """Values of one column in its own type: labels for codes, integers where all are whole, days for dates, text.
 
     Parameters
     ----------
@@ -23,6 +34,11 @@ def own_values(column: Column, values: NDArray) -> NDArray:
     values : array of float, shape (n,)
         NaN where a cell is missing, which is None among labels.
     """
+    if column.written:
+        numbers = values if column.levels is None else own_values(replace(column, written=""), values).astype(float)
+        texts = np.empty(len(values), dtype=object)
+        texts[:] = write_text(numbers, column.written)
+        return texts
     if column.levels is None:
         whole = column.dtype == "integer" and np.array_equal(np.rint(values), values)
         return values.astype(np.int64) if whole and (np.abs(values) < 2.0**63).all() else values
@@ -55,7 +71,7 @@ def from_days(days: NDArray, unit: str) -> NDArray:
     return moments
 
 
-def dates_like(days: NDArray, like: Any) -> list[Any]:
+def dates_like(days: NDArray, like: Any) -> list[object]:
     """Days as Python objects of the type of ``like``: text, a date, a time, a datetime, a duration."""
     if isinstance(like, datetime.time):
         noon = datetime.datetime(1970, 1, 1)
@@ -75,19 +91,22 @@ def dates_like(days: NDArray, like: Any) -> list[Any]:
     return made if type(like) in (datetime.datetime, datetime.timedelta) else [m and type(like)(m) for m in made]
 
 
-def first_present(cells: Any) -> Any:
+def first_present(cells: Iterable[Cell]) -> Cell | None:
     """First cell that is not missing; None if there is none."""
     return next((value for value in cells if not is_missing(value)), None)
 
 
-def pandas_series(column: Column, values: NDArray, native: Any, index: Any) -> Any:
+def pandas_series(column: Column, values: NDArray, native: pd.Series, index: pd.Index) -> pd.Series:
     """One column as a series of the dtype of ``native``; integers become floats where they must."""
     import pandas as pd
 
     dtype, kind = native.dtype, getattr(native.dtype, "kind", "O")
     own = own_values(column, values)
-    made: Any
-    if column.dtype == "date" and column.levels is None:
+    made: pd.Series | pd.Categorical | pd.api.extensions.ExtensionArray
+    if column.written:
+        absent = next((value for value in native if is_missing(value)), None)
+        made = pd.Series([absent if v is None else v for v in own.tolist()], dtype=object).astype(dtype)
+    elif column.dtype == "date" and column.levels is None:
         made = _pandas_dates(own, native, kind)
     elif isinstance(dtype, pd.CategoricalDtype):
         made = pd.Categorical(own, dtype=dtype)
@@ -114,7 +133,7 @@ def _whole(values: NDArray) -> bool:
     return bool((present == np.rint(present)).all())
 
 
-def _pandas_dates(days: NDArray, native: Any, kind: str) -> Any:
+def _pandas_dates(days: NDArray, native: pd.Series, kind: str) -> pd.Series:
     import pandas as pd
 
     if isinstance(native.dtype, pd.PeriodDtype):
@@ -132,13 +151,13 @@ def _pandas_dates(days: NDArray, native: Any, kind: str) -> Any:
     return moments.astype(native.dtype)
 
 
-def narwhals_series(column: Column, values: NDArray, native: Any, backend: Any) -> Any:
+def narwhals_series(column: Column, values: NDArray, native: nw.Series, backend: ModuleType) -> nw.Series:
     """One column as a series of polars, pyarrow or another library, of the dtype of ``native``, a narwhals series."""
     import narwhals as nw
 
     name, dtype = native.name, native.dtype
     own = own_values(column, values)
-    if column.dtype == "date" and column.levels is None:
+    if column.dtype == "date" and column.levels is None and not column.written:
         if dtype in (nw.Date, nw.Datetime, nw.Duration):
             return _narwhals_dates(own, native, backend)
         return nw.new_series(name, dates_like(own, first_present(native.to_list())), dtype, backend=backend)
@@ -153,7 +172,7 @@ def narwhals_series(column: Column, values: NDArray, native: Any, backend: Any) 
             else nw.new_series(name, own.tolist(), dtype, backend=backend)
         )
     missing = np.isnan(values)
-    listed: Any = own
+    listed: NDArray | list[object] = own
     if missing.any() and native.null_count():  # cells that were null, not NaN
         listed = [None if gone else v for v, gone in zip(own.tolist(), missing, strict=True)]
     made = nw.new_series(name, listed, backend=backend)
@@ -161,7 +180,7 @@ def narwhals_series(column: Column, values: NDArray, native: Any, backend: Any) 
     return made.cast(dtype) if keeps else made
 
 
-def _narwhals_dates(days: NDArray, native: Any, backend: Any) -> Any:
+def _narwhals_dates(days: NDArray, native: nw.Series, backend: ModuleType) -> nw.Series:
     import narwhals as nw
 
     dtype = native.dtype

@@ -10,12 +10,12 @@ import io
 import re
 import warnings
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from knockoffs.table.delimited_cells import (
     may_join,
     parse,
     read_back,
+    stand_ins,
     written,
     written_name,
 )
@@ -78,6 +79,8 @@ class Layout:
         Columns that hold nothing, as far as they have been read.
     n_rows : int
         Of those that have been read.
+    stand_ins : dict
+        By column, texts such as a question mark that were taken as missing.
     """
 
     path: Path
@@ -88,6 +91,7 @@ class Layout:
     kinds: list[str]
     blank: list[bool]
     n_rows: int = 0
+    stand_ins: dict[str, set[str]] = field(default_factory=dict)
 
     def records(self) -> Generator[tuple[int, list[str]]]:
         """Line and cells of every record after the header, each as wide as this."""
@@ -171,17 +175,20 @@ def _say_layout(layout: Layout, expected: str) -> None:
     if layout.separator != expected:
         found = SEPARATORS.get(layout.separator, repr(layout.separator))
         tell(f"{path}: read with {found} between the cells, not {SEPARATORS[expected]}.")
+    for texts in sorted({tuple(sorted(odd)) for odd in layout.stand_ins.values()}):
+        columns = [name for name, odd in layout.stand_ins.items() if tuple(sorted(odd)) == texts]
+        tell(f"{path}: {name_some(texts)} taken as missing in {name_some(columns)}.")
     commas = [name for name, kind in zip(layout.names, layout.kinds, strict=True) if kind == "comma"]
     if commas:
         tell(f"{path}: read with decimal commas in {name_some(commas)}.")
 
 
-def print_delimited(columns: dict[str, Any], file: IO[bytes], separator: str) -> None:
+def print_delimited(columns: Mapping[str, Iterable[object]], file: IO[bytes], separator: str) -> None:
     """Write columns with a header; `read_delimited` reads the same values back, and a spreadsheet runs none of them."""
     text = io.TextIOWrapper(file, encoding="utf-8", errors="surrogatepass", newline="")
     alone = len(columns) == 1  # where an empty cell would be a blank line
 
-    def cells(values: Iterable[Any]) -> Iterator[str]:
+    def cells(values: Iterable[object]) -> Iterator[str]:
         return (_quoted(written(value), separator, alone) for value in values)
 
     text.write(separator.join(_quoted(written_name(str(name)), separator, alone) for name in columns) + "\n")
@@ -301,6 +308,7 @@ def _read_columns(layout: Layout, *, keep: bool = True) -> list[NDArray] | None:
     """Columns by their kinds; None where a kind had to be changed after cells of another had been read."""
     parts: list[list[NDArray]] = [[] for _ in layout.names]
     layout.blank, layout.n_rows = [True] * len(parts), 0  # columns without a cell so far may become anything
+    layout.stand_ins = {}
     kinds, blank, changed = layout.kinds, layout.blank, False
     with closing(layout.records()) as records:
         while block := list(islice(records, layout.at_once)):
@@ -309,6 +317,8 @@ def _read_columns(layout: Layout, *, keep: bool = True) -> list[NDArray] | None:
                 kind, values = parse(column, kinds[j], layout.separator != ",")
                 changed |= kind != kinds[j] and not blank[j] and not may_join(kinds[j], kind)
                 kinds[j] = kind
+                if odd := stand_ins(column, values):
+                    layout.stand_ins.setdefault(layout.names[j], set()).update(odd)
                 blank[j] = blank[j] and all(cell.strip() in MISSING for cell in column)
                 if keep:
                     parts[j].append(values)
@@ -322,7 +332,7 @@ def tell(message: str) -> None:
     warnings.warn(message, KnockoffWarning, stacklevel=4)
 
 
-def index_column(columns: Iterable[str], values_of: Any) -> str | None:
+def index_column(columns: Iterable[str], values_of: Callable[[str], NDArray]) -> str | None:
     """Name of the column of row numbers that other programs write before the table, where there is one.
 
     It has no name, or that which pandas gives it when it is read and written again, and counts the rows from 0 or 1.

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable, Collection
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,13 @@ from numpy.typing import NDArray
 from knockoffs.errors import InputError
 from knockoffs.table.delimited import index_column, print_delimited, read_delimited, tell
 from knockoffs.table.table import PlainFrame
+from knockoffs.table.types import Frame
 from knockoffs.table.writer import atomic_file
+
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa
+    from narwhals.typing import IntoDataFrame, IntoDataFrameT
 
 FORMATS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
 NO_PARQUET = "parquet files need polars or pyarrow: pip install 'knockoffs[tables]'."
@@ -43,7 +49,7 @@ def file_hash(path: Path) -> str:
 # ---- reading -----------------------------------------------------------------------------------------------------
 
 
-def read_table_file(path: Path, *, asked: Collection[str] = ()) -> Any:
+def read_table_file(path: Path, *, asked: Collection[str] = ()) -> Frame:
     """Table of a file: csv and tsv as a `PlainFrame`, parquet as a frame of polars or, without it, of pyarrow.
 
     The column of row numbers that other programs write along is left out, and a warning says so.
@@ -60,7 +66,7 @@ def read_table_file(path: Path, *, asked: Collection[str] = ()) -> Any:
     if path.stat().st_size == 0:
         raise InputError(f"{path}: the file is empty.")
     if ending == ".parquet":
-        frame = _read_parquet(path)
+        frame: Frame = _read_parquet(path)
     else:
         try:
             frame = PlainFrame(read_delimited(path, _delimiter(ending)))
@@ -79,7 +85,7 @@ def check_parquet(ending: str) -> None:
         raise InputError(NO_PARQUET)
 
 
-def _read_parquet(path: Path) -> Any:
+def _read_parquet(path: Path) -> IntoDataFrame:
     check_parquet(".parquet")
     polars, pyarrow = (find_spec(name) is not None for name in ("polars", "pyarrow"))
     try:
@@ -98,7 +104,7 @@ def _read_parquet(path: Path) -> Any:
     return plain_numbers(frame)
 
 
-def _read_by_pyarrow(path: Path) -> Any:
+def _read_by_pyarrow(path: Path) -> pa.Table:
     """Read by the library that refuses damaged files; polars ends the whole process on some."""
     import pyarrow.parquet
 
@@ -110,13 +116,13 @@ def _read_by_pyarrow(path: Path) -> Any:
     return table.replace_schema_metadata(None)
 
 
-def _read_by_polars(path: Path) -> Any:
+def _read_by_polars(path: Path) -> pl.DataFrame:
     import polars as pl
 
     return pl.read_parquet(path, hive_partitioning=False)
 
 
-def plain_numbers(frame: Any) -> Any:
+def plain_numbers(frame: IntoDataFrameT) -> IntoDataFrameT:
     """Frame whose decimals, and whole numbers beyond 64 bits with a sign, are floats, as they are in a csv file."""
     import narwhals as nw
 
@@ -135,7 +141,7 @@ def plain_numbers(frame: Any) -> Any:
     return nw.to_native(table.with_columns(*changed)) if changed else frame
 
 
-def _without_index(frame: object, path: Path, asked: Collection[str]) -> Any:
+def _without_index(frame: Frame, path: Path, asked: Collection[str]) -> Frame:
     names = [str(name) for name in column_names(frame)]
     index = index_column((name for name in names if name not in asked), lambda name: take_column(frame, name))
     if index is not None and len(names) > 1:
@@ -156,13 +162,13 @@ def _is_empty(values: NDArray) -> bool:
 # ---- taking frames apart, whatever library they come from ---------------------------------------------------------
 
 
-def column_names(frame: Any) -> list[str]:
+def column_names(frame: Frame) -> list[str]:
     """Names of the columns of a frame; those of pyarrow call something else columns."""
     names = getattr(frame, "column_names", None)
     return list(frame.columns if names is None else names)
 
 
-def drop_columns(frame: Any, names: Collection[str]) -> Any:
+def drop_columns(frame: Frame, names: Collection[str]) -> Frame:
     """Frame without some of its columns."""
     if isinstance(frame, PlainFrame):
         dropped = set(names)
@@ -172,7 +178,7 @@ def drop_columns(frame: Any, names: Collection[str]) -> Any:
     return nw.to_native(nw.from_native(frame, eager_only=True).drop(list(names)))
 
 
-def take_column(frame: Any, name: str) -> NDArray:
+def take_column(frame: Frame, name: str) -> NDArray:
     """Values of one column of numbers or labels."""
     if isinstance(frame, PlainFrame):
         return frame.data[name]
@@ -188,7 +194,7 @@ def take_column(frame: Any, name: str) -> NDArray:
     return column.to_numpy()
 
 
-def _columns_of(frame: Any) -> dict[str, Any]:
+def _columns_of(frame: Frame | dict[str, NDArray]) -> dict[str, list[object]]:
     if isinstance(frame, PlainFrame):
         frame = frame.data
     if isinstance(frame, dict):
@@ -201,7 +207,7 @@ def _columns_of(frame: Any) -> dict[str, Any]:
 # ---- writing -----------------------------------------------------------------------------------------------------
 
 
-def write_table_file(frame: object, path: Path) -> None:
+def write_table_file(frame: Frame | dict[str, NDArray], path: Path) -> None:
     """Write a data frame, a `PlainFrame` or a dictionary of columns, whole or not at all."""
     ending = file_format(path)
     write = _parquet_writer(frame) if ending == ".parquet" else _csv_writer(frame, ending)
@@ -209,7 +215,7 @@ def write_table_file(frame: object, path: Path) -> None:
         write(file)
 
 
-def _csv_writer(frame: object, ending: str) -> Callable[[IO[bytes]], None]:
+def _csv_writer(frame: Frame | dict[str, NDArray], ending: str) -> Callable[[IO[bytes]], None]:
     def write(file: IO[bytes]) -> None:
         import gzip
 
@@ -221,7 +227,7 @@ def _csv_writer(frame: object, ending: str) -> Callable[[IO[bytes]], None]:
     return write
 
 
-def _parquet_writer(frame: object) -> Callable[[IO[bytes]], None]:
+def _parquet_writer(frame: Frame | dict[str, NDArray]) -> Callable[[IO[bytes]], None]:
     check_parquet(".parquet")
     if isinstance(frame, PlainFrame):
         frame = frame.data
@@ -240,7 +246,7 @@ def _parquet_writer(frame: object) -> Callable[[IO[bytes]], None]:
     return write
 
 
-def _frame_of(columns: dict[str, Any]) -> Any:
+def _frame_of(columns: dict[str, NDArray]) -> IntoDataFrame:
     lists = {name: values.tolist() if isinstance(values, np.ndarray) else values for name, values in columns.items()}
     if find_spec("polars") is not None:
         import polars as pl

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +25,14 @@ class Groups:
         One for each group.
     note : str
         How they were found; empty if they were given.
+    by_representatives : bool
+        Whether their knockoffs are made through representatives.
     """
 
     feature_of: NDArray[np.intp]
     names: tuple[str, ...]
     note: str = ""
+    by_representatives: bool = False
 
     def __len__(self) -> int:
         """Count the groups."""
@@ -43,16 +45,16 @@ class Groups:
     def keep(self, kept: NDArray[np.bool_]) -> Groups:
         """Keep some of the columns; a group of which none stays is gone.
 
-        >>> Groups(np.array([0, 1, 0, 2]), ("a", "b", "c")).keep(np.array([True, False, True, True]))
-        Groups(feature_of=array([0, 0, 1]), names=('a', 'c'), note='')
+        >>> Groups(np.array([0, 1, 0, 2]), ("a", "b", "c")).keep(np.array([True, False, True, True])).names
+        ('a', 'c')
         """
         stay = list(dict.fromkeys(self.feature_of[kept].tolist()))  # in the order of their first columns
         number = {group: place for place, group in enumerate(stay)}
         feature_of = np.array([number[group] for group in self.feature_of[kept].tolist()], dtype=np.intp)
-        return Groups(feature_of, tuple(self.names[group] for group in stay), self.note)
+        return replace(self, feature_of=feature_of, names=tuple(self.names[group] for group in stay))
 
 
-def as_groups(groups: Any, names: Sequence[str]) -> Groups:
+def as_groups(groups: object, names: Sequence[str]) -> Groups:
     """Read the groups of a table's columns in any of the forms below; a column that is in none is its own.
 
     Parameters
@@ -63,8 +65,8 @@ def as_groups(groups: Any, names: Sequence[str]) -> Groups:
     names : sequence of str
         Names of the table's columns.
 
-    >>> as_groups({"lipids": ["ldl", "hdl"]}, ["age", "ldl", "hdl"])
-    Groups(feature_of=array([0, 1, 1]), names=('age', 'lipids'), note='')
+    >>> as_groups({"lipids": ["ldl", "hdl"]}, ["age", "ldl", "hdl"]).names
+    ('age', 'lipids')
     >>> as_groups(["a", "b", "a"], ["x", "y", "z"]).feature_of
     array([0, 1, 0])
     """
@@ -82,11 +84,11 @@ def as_groups(groups: Any, names: Sequence[str]) -> Groups:
         pairs = _pairs_of_mapping(groups)
     else:
         try:
-            listed = list(groups)
-        except TypeError:
-            raise InputError(
-                f"groups={groups!r}: use a mapping from column to group, a list of groups, or 'auto'."
-            ) from None
+            listed = list(groups) if isinstance(groups, Iterable) else None
+        except TypeError:  # an array without an axis
+            listed = None
+        if listed is None:
+            raise InputError(f"groups={groups!r}: use a mapping from column to group, a list of groups, or 'auto'.")
         if not (listed and all(isinstance(item, tuple) and len(item) == 2 for item in listed)):
             return _groups_in_order(listed, names)
         pairs = listed
@@ -140,7 +142,7 @@ def join_groups(groups: Groups | None, names: Sequence[str], columns: Sequence[s
     labels = [
         name_group(members) if g in touched else found.names[g] if sizes[g] > 1 else None for g in found.feature_of
     ]
-    return number_groups(labels, names, found.note)
+    return replace(number_groups(labels, names, found.note), by_representatives=found.by_representatives)
 
 
 def name_group(columns: Sequence[str], most: int = 2) -> str:
@@ -183,7 +185,7 @@ def _plain(label: object) -> object:
     return str(label)
 
 
-def _pairs_of_mapping(groups: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
+def _pairs_of_mapping(groups: Mapping[object, object]) -> list[tuple[object, object]]:
     """(column, group) of a mapping in either direction."""
     lists = [
         isinstance(value, Sequence | set | frozenset | np.ndarray) and not isinstance(value, str)
@@ -197,10 +199,11 @@ def _pairs_of_mapping(groups: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
             f"groups: {odd!r} maps to {groups[odd]!r}, others to lists. Map every group to a list of columns, or every "
             "column to its group."
         )
-    return [(column, group) for group, columns in groups.items() for column in columns]
+    found = ((columns, group) for group, columns in groups.items() if isinstance(columns, Iterable))  # all of them
+    return [(column, group) for columns, group in found for column in columns]
 
 
-def _label_columns(pairs: Iterable[tuple[Any, Any]], names: Sequence[str]) -> list[object]:
+def _label_columns(pairs: Iterable[tuple[object, object]], names: Sequence[str]) -> list[object]:
     """Label of each column, None where it is in no pair."""
     place = {str(name): j for j, name in enumerate(names)}
     labels: list[object] = [None] * len(names)

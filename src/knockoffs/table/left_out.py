@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from knockoffs.table.reading import as_array, column_names, is_frame, keep_colum
 from knockoffs.table.table import Table
 
 
-def without_columns(X: object, names: Sequence[str] | None) -> Any:
+def without_columns(X: object, names: Sequence[str] | None) -> object:
     """X without some of its columns, which are not looked at; the others keep their names."""
     if names is None or not len(names):
         return X
@@ -27,15 +26,15 @@ def without_columns(X: object, names: Sequence[str] | None) -> Any:
     if isinstance(X, Table):
         return X.keep(kept)
     some = keep_columns(X, kept)
-    framed = is_frame(X) or isinstance(X, PlainFrame)
-    return some if framed else SomeColumns(some, tuple(name for name in columns if name not in listed))
+    if not isinstance(some, np.ndarray):
+        return some
+    return SomeColumns(some, tuple(name for name in columns if name not in listed))
 
 
-def names_of(X: Any) -> list[str]:
+def names_of(X: object) -> list[str]:
     """Names of the columns of a table as it came; x0, x1, ... of an array."""
     if isinstance(X, Table):
         return list(X.names)
-    framed = is_frame(X) or isinstance(X, PlainFrame)
-    if framed:
+    if isinstance(X, PlainFrame) or is_frame(X):
         return column_names(list(X.columns), "X")
-    return [f"x{j}" for j in range((X if hasattr(X, "shape") else as_array(X, "X")).shape[-1])]
+    return [f"x{j}" for j in range(np.shape(X if isinstance(X, np.ndarray) else as_array(X, "X"))[-1])]

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
 from knockoffs.table.files import plain_numbers, take_column
+from knockoffs.table.types import Frame, Json
+
+if TYPE_CHECKING:
+    import dask.dataframe as dd
+    import pandas as pd
+    from dask.delayed import Delayed
 
 
 @dataclass(frozen=True)
@@ -29,7 +35,7 @@ class Partitions:
         What to call it in errors.
     """
 
-    frame: Any
+    frame: dd.DataFrame
     n_rows_of: tuple[int, ...]
     names: tuple[str, ...]
     label: str = "the dask DataFrame"
@@ -43,7 +49,7 @@ class Partitions:
             raise InputError(f"batch_rows={batch_rows}: partitions are the batches. Use frame.repartition(...).")
         return np.unique(np.cumsum([0, *self.n_rows_of]))
 
-    def delayed(self, names: Sequence[str]) -> list[Any]:
+    def delayed(self, names: Sequence[str]) -> list[Delayed]:
         """Frames of the partitions that have rows, not computed yet."""
         import dask
 
@@ -51,13 +57,13 @@ class Partitions:
         plain = dask.delayed(plain_numbers, pure=True)
         return [plain(part) for part, n in zip(parts, self.n_rows_of, strict=True) if n]
 
-    def frames(self, names: Sequence[str], starts: NDArray[np.intp], wanted: Sequence[int]) -> Iterator[Any]:
+    def frames(self, names: Sequence[str], starts: NDArray[np.intp], wanted: Sequence[int]) -> Iterator[Frame]:
         """Frames of some partitions, computed one after another."""
         parts = self.delayed(names)
         for number in wanted:
             yield parts[number].compute()
 
-    def take(self, names: Sequence[str], rows: NDArray[np.intp]) -> Any:
+    def take(self, names: Sequence[str], rows: NDArray[np.intp]) -> Frame:
         """Frame of some rows, given in ascending order."""
         import dask
         import pandas as pd
@@ -76,12 +82,12 @@ class Partitions:
         """Return the values of a column in all rows."""
         return take_column(plain_numbers(self.frame[[name]].compute()), name)
 
-    def fingerprint(self) -> list[list[Any]]:
+    def fingerprint(self) -> list[list[Json]]:
         """Rows of the partitions, and dask's own name for the frame, which tells where its rows come from."""
         return [[str(getattr(self.frame, "_name", "")), list(self.n_rows_of)]]
 
 
-def _take(frame: Any, rows: NDArray[np.intp]) -> Any:
+def _take(frame: pd.DataFrame, rows: NDArray[np.intp]) -> Frame:
     return frame.iloc[rows]
 
 
@@ -90,7 +96,7 @@ def is_partitioned(table: object) -> bool:
     return type(table).__module__.partition(".")[0] == "dask" and hasattr(table, "to_delayed")
 
 
-def open_partitions(frame: Any) -> Partitions:
+def open_partitions(frame: dd.DataFrame) -> Partitions:
     """Count the rows of the partitions of a dask DataFrame."""
     columns = getattr(frame, "columns", None)
     if columns is None or not hasattr(frame, "map_partitions"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,7 +115,7 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def load_bed_reader() -> Any:
+def load_bed_reader() -> ModuleType:
     """Load the package that reads and writes .bed files, or say how it is installed."""
     require("bed_reader", "PLINK files")
     import bed_reader

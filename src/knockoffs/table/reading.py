@@ -6,11 +6,12 @@ caller can name all of them at once.
 
 from __future__ import annotations
 
+import datetime
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,11 +31,18 @@ from knockoffs.table.cells import (
     read_objects,
 )
 from knockoffs.table.columns import Column
+from knockoffs.table.types import Frame, Label
+
+if TYPE_CHECKING:
+    import narwhals as nw
+    import pandas as pd
+    import scipy.sparse
+    from narwhals.typing import IntoDataFrame
 
 _FRAMES = ("pandas", "polars", "pyarrow", "modin", "cudf", "narwhals")
 
 
-def read_columns(X: Any, argument: str) -> Raw:
+def read_columns(X: object, argument: str) -> Raw:
     """Read a table of any format; nothing is copied more than once.
 
     Raises
@@ -51,7 +59,7 @@ def read_columns(X: Any, argument: str) -> Raw:
     if isinstance(X, PlainFrame):
         names = column_names(X.columns, argument)
         columns = (_array_cells(name, values) for name, values in zip(names, X.data.values(), strict=True))
-        return _assemble(names, columns, len(next(iter(X.data.values()), ())), True)
+        return _assemble(names, columns, len(X), True)
     if is_pandas(X) and is_frame(X):
         return _read_pandas(X, argument)
     if isinstance(X, SomeColumns):
@@ -71,7 +79,7 @@ def _assemble(names: list[str], cells: Iterable[Cells], n: int, named: bool) -> 
     return raw
 
 
-def _read_pandas(X: Any, argument: str) -> Raw:
+def _read_pandas(X: pd.DataFrame, argument: str) -> Raw:
     names = column_names(list(X.columns), argument)
     kinds = [getattr(dtype, "kind", "") if isinstance(dtype, np.dtype) else "" for dtype in X.dtypes]
     if names and all(kind in "iuf" and kind for kind in kinds):
@@ -89,7 +97,7 @@ def _merged(names: list[str], columns: Iterable[tuple[int, NDArray]]) -> list[Pr
     return [problem for problem in found if problem is not None]
 
 
-def _pandas_cells(name: str, series: Any) -> Cells:
+def _pandas_cells(name: str, series: pd.Series) -> Cells:
     import pandas as pd
 
     dtype = series.dtype
@@ -120,12 +128,12 @@ def _pandas_cells(name: str, series: Any) -> Cells:
     return read_objects(name, series.to_numpy(dtype=object, na_value=None))
 
 
-def zone_of(dtype: object) -> Any:
+def zone_of(dtype: object) -> datetime.tzinfo | str | None:
     """Time zone of a dtype of pandas; None if it has none."""
     return getattr(getattr(dtype, "pyarrow_dtype", dtype), "tz", None)
 
 
-def _known_categories(codes: NDArray, categories: list[Any], ordered: bool) -> Cells:
+def _known_categories(codes: NDArray, categories: Sequence[Label], ordered: bool) -> Cells:
     """Codes of categories as codes of those that are there; missing ones are -1."""
     present = np.unique(codes[codes >= 0])
     place = np.full(len(categories) + 1, np.nan)  # the last is for -1
@@ -138,7 +146,7 @@ def _complex(name: str) -> Cells:
     return Cells(np.empty(0), "number", problem=problem)
 
 
-def _read_frame(X: Any, argument: str) -> Raw:
+def _read_frame(X: IntoDataFrame, argument: str) -> Raw:
     import narwhals as nw
 
     if hasattr(X, "collect") and not hasattr(X, "to_numpy"):
@@ -157,7 +165,7 @@ def _read_frame(X: Any, argument: str) -> Raw:
     )
 
 
-def _series_cells(name: str, series: Any) -> Cells:
+def _series_cells(name: str, series: nw.Series) -> Cells:
     """Read a narwhals series: polars, pyarrow and others."""
     import narwhals as nw
 
@@ -187,7 +195,7 @@ def _series_cells(name: str, series: Any) -> Cells:
     return Cells(np.empty(0), "number", problem=_neither(name, str(dtype)))
 
 
-def _whole_numbers(series: Any) -> NDArray:
+def _whole_numbers(series: nw.Series) -> NDArray:
     """Whole numbers of a narwhals series, those that there are; none of 128 bits, which numpy does not have."""
     import narwhals as nw
 
@@ -249,7 +257,7 @@ def _array_cells(name: str, values: NDArray) -> Cells:
     )
 
 
-def as_array(X: Any, argument: str) -> NDArray:
+def as_array(X: object, argument: str) -> NDArray:
     """Array of what is no frame, without its mask; numbers among text stay numbers."""
     if isinstance(X, np.ndarray):
         return np.ma.getdata(X)
@@ -258,14 +266,14 @@ def as_array(X: Any, argument: str) -> NDArray:
         # numpy turns [[1, "a"]] into strings and would hide which column was text
         return np.asarray(X, dtype=object) if values.dtype.kind in "US" else values
     except ValueError:
-        lengths = [len(row) if hasattr(row, "__len__") else 0 for row in X]
+        lengths = [len(row) if hasattr(row, "__len__") else 0 for row in (X if isinstance(X, Iterable) else ())]
         odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), 0)
         raise InputError(
             f"{argument} has rows of different lengths: row 0 has {lengths[0]} values, row {odd} has {lengths[odd]}."
         ) from None
 
 
-def keep_columns(X: Any, kept: NDArray[np.bool_]) -> Any:
+def keep_columns(X: object, kept: NDArray[np.bool_]) -> Frame | NDArray:
     """Take some of the columns of a frame or an array, in its own format."""
     if isinstance(X, PlainFrame):
         return PlainFrame({name: values for (name, values), stays in zip(X.data.items(), kept, strict=True) if stays})
@@ -278,7 +286,7 @@ def keep_columns(X: Any, kept: NDArray[np.bool_]) -> Any:
     return X[:, kept] if isinstance(X, np.ma.MaskedArray) else as_array(X, "X")[:, kept]
 
 
-def column_names(names: list[Any], argument: str) -> list[str]:
+def column_names(names: Sequence[object], argument: str) -> list[str]:
     """Names as strings; several levels of names are joined by dots."""
     kinds = sorted({type(name).__name__ for name in names})
     if "str" in kinds and len(kinds) > 1:
@@ -292,19 +300,19 @@ def column_names(names: list[Any], argument: str) -> list[str]:
     return listed
 
 
-def is_frame(X: object) -> bool:
+def is_frame(X: object) -> TypeGuard[IntoDataFrame]:
     """Whether it is a data frame of any of the known libraries."""
     # asked of the class: the columns of a lazy frame are work
     return type(X).__module__.split(".")[0] in _FRAMES and hasattr(type(X), "columns")
 
 
-def is_pandas(X: object) -> bool:
+def is_pandas(X: object) -> TypeGuard[pd.DataFrame | pd.Series]:
     """Whether it is a frame or a series of pandas."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(X, pandas.DataFrame | pandas.Series)
 
 
-def is_sparse(X: object) -> bool:
+def is_sparse(X: object) -> TypeGuard[scipy.sparse.sparray]:
     """Whether it is a sparse matrix or array of SciPy."""
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and sparse.issparse(X)

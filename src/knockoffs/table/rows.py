@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
+from knockoffs.table.types import Frame, Json
 
 BATCH_CELLS = 2**22  # of a batch: 32 MiB as floats
 
@@ -32,11 +33,11 @@ class Rows(Protocol):
         """First row of every batch, and the number of rows."""
         ...
 
-    def frames(self, names: Sequence[str], starts: NDArray[np.intp], wanted: Sequence[int]) -> Iterator[Any]:
+    def frames(self, names: Sequence[str], starts: NDArray[np.intp], wanted: Sequence[int]) -> Iterator[Frame]:
         """Frames of some batches, with some of the columns."""
         ...
 
-    def take(self, names: Sequence[str], rows: NDArray[np.intp]) -> Any:
+    def take(self, names: Sequence[str], rows: NDArray[np.intp]) -> Frame:
         """Frame of some rows, given in ascending order."""
         ...
 
@@ -44,7 +45,7 @@ class Rows(Protocol):
         """Return the values of a column in all rows."""
         ...
 
-    def fingerprint(self) -> list[list[Any]]:
+    def fingerprint(self) -> list[list[Json]]:
         """Return what must be the same for a stopped run to go on."""
         ...
 

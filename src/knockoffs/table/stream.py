@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, SupportsFloat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,13 @@ from knockoffs.table.delimited import index_column, tell
 from knockoffs.table.files import file_hash, plain_numbers, take_column
 from knockoffs.table.reading import read_columns
 from knockoffs.table.rows import runs_of_rows
-from knockoffs.table.suspects import dates_from_text
 from knockoffs.table.table import refuse
 from knockoffs.table.text import TextRows, open_text
+from knockoffs.table.text_columns import values_from_text
+from knockoffs.table.types import Frame, Json
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 DECODED = 2**14  # rows that pyarrow decodes at a time
 
@@ -60,7 +64,7 @@ class RowStream:
         """First row of every batch, and the number of rows."""
         return runs_of_rows(len(self), n_columns, batch_rows)
 
-    def frames(self, names: Sequence[str], starts: NDArray[np.intp], wanted: Sequence[int]) -> Iterator[Any]:
+    def frames(self, names: Sequence[str], starts: NDArray[np.intp], wanted: Sequence[int]) -> Iterator[Frame]:
         """Frames of some batches; those that follow one another are read in one go."""
         frames, at = None, -1
         for batch in wanted:
@@ -69,13 +73,13 @@ class RowStream:
             yield next(frames)
             at = batch + 1
 
-    def _batches(self, names: Sequence[str], starts: NDArray[np.intp], first: int) -> Iterator[Any]:
+    def _batches(self, names: Sequence[str], starts: NDArray[np.intp], first: int) -> Iterator[Frame]:
         """Frames of a batch and those after it."""
         import pyarrow as pa
 
         pieces, held = self._pieces(names, int(starts[first])), None
         for size in np.diff(starts[first:]).tolist():
-            parts: list[Any] = []
+            parts: list[pa.RecordBatch] = []
             while size:
                 piece = next(pieces) if held is None else held
                 parts.append(piece[:size])
@@ -83,7 +87,7 @@ class RowStream:
                 size -= len(parts[-1])
             yield _frame(pa.Table.from_batches(parts))
 
-    def take(self, names: Sequence[str], rows: NDArray[np.intp]) -> Any:
+    def take(self, names: Sequence[str], rows: NDArray[np.intp]) -> Frame:
         """Frame of some rows, given in ascending order."""
         import pyarrow as pa
 
@@ -109,7 +113,7 @@ class RowStream:
             return labels[np.asarray(whole.indices.fill_null(-1), dtype=np.intp)]
         return take_column(_frame(table), name)
 
-    def fingerprint(self) -> list[list[Any]]:
+    def fingerprint(self) -> list[list[Json]]:
         """Names, sizes and times of change of the files: what must be the same for a stopped run to go on."""
         places = [(path, path.stat()) for path in self.files]
         return [[path.name, place.st_size, place.st_mtime_ns] for path, place in places]
@@ -121,7 +125,9 @@ class RowStream:
         lines = "".join(f"{path.name} {file_hash(path)}\n" for path in self.files)
         return hashlib.sha256(lines.encode()).hexdigest()
 
-    def _pieces(self, names: Sequence[str], start: int, wanted: NDArray[np.intp] | None = None) -> Iterator[Any]:
+    def _pieces(
+        self, names: Sequence[str], start: int, wanted: NDArray[np.intp] | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """Record batches of the rows from ``start`` on; of row groups without wanted rows only their length."""
         import pyarrow as pa
         import pyarrow.parquet
@@ -170,7 +176,7 @@ def open_rows(path: Path, *, leave_out: Collection[str] = ()) -> RowStream | Tex
         Columns that the caller speaks of, which must be there; a column that numbers the rows is left out by itself.
     """
     text = path.is_file() and path.suffix.lower() != ".parquet" and path.stat().st_size > 0
-    stream: Any = open_text(path) if text else _open_parquet(path)
+    stream: TextRows | RowStream = open_text(path) if text else _open_parquet(path)
     if not len(stream):
         raise InputError(f"{path}: there are no rows.")
     first = next(stream.frames(stream.names, runs_of_rows(len(stream), 1, 1000), [0]))
@@ -220,7 +226,7 @@ def parquet_files(path: Path) -> tuple[Path, ...]:
     return (path,)
 
 
-def _frame(table: Any) -> Any:
+def _frame(table: pa.Table) -> Frame:
     """Frame of an Arrow table, as ``read_table_file`` would give it."""
     from importlib.util import find_spec
 
@@ -247,7 +253,7 @@ class Coded:
     n_unknown: NDArray[np.intp]
 
 
-def code_like(frame: Any, columns: Sequence[Column], argument: str) -> Coded:
+def code_like(frame: Frame, columns: Sequence[Column], argument: str) -> Coded:
     """Read a frame with the columns, dtypes and labels of a table that was read before.
 
     Parameters
@@ -258,7 +264,7 @@ def code_like(frame: Any, columns: Sequence[Column], argument: str) -> Coded:
     argument : str
         What to call the frame in errors.
     """
-    raw = dates_from_text(read_columns(frame, argument))
+    raw = values_from_text(read_columns(frame, argument), columns)
     refuse(raw.problems, argument)
     X, unknown = raw.X, np.zeros(len(columns), dtype=np.intp)
     for j, (mine, column) in enumerate(zip(raw.columns, columns, strict=True)):
@@ -278,7 +284,7 @@ def code_like(frame: Any, columns: Sequence[Column], argument: str) -> Coded:
             codes = np.array([place.get(str(level), np.nan) for level in mine.levels])
             X[present, j] = codes[X[present, j].astype(np.intp)]
         else:  # numbers that are labels there
-            known = {float(level): k for k, level in enumerate(column.levels)}
+            known = {float(v): k for k, v in enumerate(column.levels) if isinstance(v, str | SupportsFloat)}
             values, which = np.unique(X[present, j], return_inverse=True)
             X[present, j] = np.array([known.get(float(value), np.nan) for value in values])[which]
         unknown[j] = int((present & np.isnan(X[:, j])).sum())

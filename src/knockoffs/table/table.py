@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,12 @@ from knockoffs.table.columns import CODED, Column, Design, design, overrule, rec
 from knockoffs.table.decoding import dates_like, from_days, narwhals_series, own_values, pandas_series
 from knockoffs.table.groups import Groups, as_groups
 from knockoffs.table.reading import is_frame, is_pandas, is_sparse, keep_columns, read_columns
-from knockoffs.table.suspects import dates_from_text, suspicious_columns, warn_of_indexes, warn_of_rows
+from knockoffs.table.suspects import suspicious_columns, warn_of_indexes, warn_of_rows, warn_of_stand_ins
+from knockoffs.table.text_columns import values_from_text
+from knockoffs.table.types import Frame, Kinds, Label
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = [
     "MIN_ROWS",
@@ -39,7 +44,6 @@ __all__ = [
     "read_table",
 ]
 
-Kinds = Mapping[str, str | Sequence[Any]] | None  # of columns by name: a kind, or labels in their order
 MIN_ROWS = 5  # one row for each fold of the cross-validated models
 
 
@@ -181,6 +185,8 @@ class Table:
 
     def _plain_values(self, X: NDArray, j: int) -> NDArray:
         values = self.column_values(X, j)
+        if self.columns[j].written:
+            return values
         if self.columns[j].dtype != "date" or self.columns[j].levels is not None:
             return values
         native = self.native.data[self.names[j]] if isinstance(self.native, PlainFrame) else np.asarray(self.native)
@@ -206,7 +212,7 @@ class Table:
             stacked[np.isnan(X)] = None
         return np.ma.array(stacked, mask=np.isnan(X)) if masked else stacked
 
-    def _decode_pandas(self, X: NDArray) -> Any:
+    def _decode_pandas(self, X: NDArray) -> pd.DataFrame:
         import pandas as pd
 
         index = self.native.index if len(X) == len(self.native) else None
@@ -218,7 +224,7 @@ class Table:
         ]
         return pd.concat(series, axis=1, keys=self.native.columns)
 
-    def _decode_frame(self, X: NDArray) -> Any:
+    def _decode_frame(self, X: NDArray) -> Frame:
         import narwhals as nw
 
         frame = nw.from_native(self.native, eager_only=True)
@@ -264,11 +270,12 @@ def read_table(X: object, *, kinds: Kinds = None, argument: str = "X", min_rows:
     """
     if isinstance(X, Table):
         return _with_kinds(X, kinds, argument)
-    raw = dates_from_text(read_columns(X, argument))
+    raw = values_from_text(read_columns(X, argument))
     _check_shape(raw.X, argument, min_rows)
     columns = recognise_kinds(raw.X, raw.columns, raw.ordered)
     refuse([*raw.problems, *suspicious_columns(raw, columns, kinds or {})], argument)
     warn_of_indexes(raw, argument)
+    warn_of_stand_ins(raw, argument)
     warn_of_rows(raw.X, argument)
     native = X.values if isinstance(X, SomeColumns) else X
     return _with_kinds(Table(raw.X, columns, raw.named, native), kinds, argument)
@@ -301,7 +308,7 @@ def as_table(
     X: object,
     *,
     labels: bool = False,
-    levels: Mapping[str, Sequence[Any]] | None = None,
+    levels: Mapping[str, Sequence[Label]] | None = None,
     argument: str = "X",
     min_rows: int = 1,
 ) -> Table:
@@ -377,7 +384,7 @@ def _refuse_labels(raw: Raw, argument: str) -> None:
         )
 
 
-def recoded(values: NDArray, column: Column, known: Sequence[Any], argument: str) -> tuple[NDArray, Column]:
+def recoded(values: NDArray, column: Column, known: Sequence[Label], argument: str) -> tuple[NDArray, Column]:
     """Codes of the levels in the order of a fitted family, which may call True "True"."""
     present = column.levels or ()
     place = {str(level): k for k, level in enumerate(known)}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +21,7 @@ from knockoffs.table.target_kinds import (
     too_many_classes,
 )
 from knockoffs.table.target_values import (
+    amounts_in,
     check_length,
     check_source,
     check_values,
@@ -31,6 +33,7 @@ from knockoffs.table.target_values import (
     target_values,
     unboxed,
 )
+from knockoffs.table.types import Label
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class Target:
     kind: TargetKind = "number"
     observed: NDArray[np.bool_] | None = field(default=None, repr=False)
     name: str | None = None
-    levels: tuple[Any, ...] | None = None
+    levels: tuple[Label, ...] | None = None
     note: str = ""
 
     def __len__(self) -> int:
@@ -142,6 +145,8 @@ def as_target(
     values, rows = values[observed], np.flatnonzero(observed)
     if values.dtype.kind == "O":
         values = unboxed(values, rows)
+    elif values.dtype.kind == "U":
+        values = amounts_in(values)
     check_values(values, rows)
     refuse_copy_of_target(values, table, observed)
     levels = None
@@ -193,7 +198,9 @@ def extend_target(seen: Target, y: NDArray, weights: ArrayLike | None = None) ->
     return replace(seen, values=values, weights=kept, observed=observed, note=seen.note + _left_out(observed))
 
 
-def _note(values: NDArray, kind: TargetKind, levels: Any, observed: NDArray, task: str | None) -> str:
+def _note(
+    values: NDArray, kind: TargetKind, levels: Sequence[Label] | None, observed: NDArray, task: str | None
+) -> str:
     said = describe_kind(values, kind, levels, "y")
     others = [] if task is not None else other_tasks(values, kind)
     overrule = "".join(f"; if {IF_IT_IS[other]}, pass task={other!r}" for other in others)

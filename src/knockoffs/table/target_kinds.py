@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, name_some, unknown_option
 from knockoffs.table.columns import looks_like_counts, one_peak
+from knockoffs.table.types import Label
 
 TargetKind = Literal["number", "count", "binary", "classes", "ordinal"]
 
@@ -162,7 +163,7 @@ def describe(y: ArrayLike, task: str) -> str:
     return f"y has {len(levels)} classes: {shown}"
 
 
-def describe_kind(y: NDArray, kind: TargetKind, levels: Sequence[Any] | None = None, argument: str = "y") -> str:
+def describe_kind(y: NDArray, kind: TargetKind, levels: Sequence[Label] | None = None, argument: str = "y") -> str:
     """Say what y was taken for, and why: y without missing values, ranks where it has ``levels``.
 
     >>> describe_kind(np.array([0.0, 2.0, 1.0]), "count")

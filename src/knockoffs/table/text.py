@@ -12,7 +12,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from knockoffs.table.cells import PlainFrame
 from knockoffs.table.delimited import Layout, lay_out, parse_cells, read_runs, tell
 from knockoffs.table.files import file_format, file_hash
 from knockoffs.table.rows import runs_of_rows
+from knockoffs.table.types import Frame, Json
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class TextRows:
         """First row of every batch, and the number of rows."""
         return runs_of_rows(len(self), n_columns, batch_rows)
 
-    def frames(self, names: Sequence[str], starts: NDArray[np.intp], wanted: Sequence[int]) -> Iterator[Any]:
+    def frames(self, names: Sequence[str], starts: NDArray[np.intp], wanted: Sequence[int]) -> Iterator[Frame]:
         """Frames of some batches; rows between them are passed over."""
         sizes = np.diff(starts)
         first = wanted[0] if len(wanted) else 0
@@ -67,7 +67,7 @@ class TextRows:
                 yield PlainFrame(next(runs))
                 at += 1
 
-    def take(self, names: Sequence[str], rows: NDArray[np.intp]) -> Any:
+    def take(self, names: Sequence[str], rows: NDArray[np.intp]) -> Frame:
         """Frame of some rows, given in ascending order."""
         places = [self.layout.names.index(name) for name in names]
         parts: list[list[NDArray]] = [[] for _ in places]
@@ -84,7 +84,7 @@ class TextRows:
 
     def column(self, name: str) -> NDArray:
         """Return the values of a column in all rows; a label is there once, not once a row."""
-        same: dict[Any, Any] = {}
+        same: dict[object, object] = {}
         parts = []
         for start in read_runs(self.layout, [name], 0, np.diff(runs_of_rows(len(self), 1, 100_000)).tolist()):
             values = start[name]
@@ -93,7 +93,7 @@ class TextRows:
             parts.append(values)
         return np.concatenate(parts)
 
-    def fingerprint(self) -> list[list[Any]]:
+    def fingerprint(self) -> list[list[Json]]:
         """Name, size and time of change of the file."""
         place = self.layout.path.stat()
         return [[self.layout.path.name, place.st_size, place.st_mtime_ns]]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from joblib import delayed
@@ -126,10 +126,23 @@ def conditional_tests(
     names = tuple(f"x{j}" for j in range(d)) if names is None else tuple(str(name) for name in names)
     if len(names) != d:
         raise InputError(f"names has {len(names)} names for {d} features.")
-    options: dict[str, Any] = {"kind": kind, "fdr": fdr, "rng": rng, "n_jobs": n_jobs, "names": names}
-    options |= {"nominal": nominal, "response_model": response_model, "adjustment": adjustment}
-    options |= {"feature_of": feature_of}
-    return randomization_tests(model, X, y, max_draws=max_draws, enough=enough, encode=encode, **options)
+    return randomization_tests(
+        model,
+        X,
+        y,
+        kind=kind,
+        fdr=fdr,
+        rng=rng,
+        n_jobs=n_jobs,
+        names=names,
+        nominal=nominal,
+        response_model=response_model,
+        encode=encode,
+        feature_of=feature_of,
+        adjustment=adjustment,
+        max_draws=max_draws,
+        enough=enough,
+    )
 
 
 def randomization_tests(
@@ -161,12 +174,22 @@ def randomization_tests(
     max_draws = max(500, int(np.ceil(5 * d / fdr))) if max_draws is None else max_draws
     if y.dtype.kind not in "biuf" or kind in ("binary", "classes"):
         y = np.unique(y, return_inverse=True)[1]
-    options: dict[str, Any] = {"encode": encode, "kind": kind, "response_model": response_model}
-    options |= {"max_draws": max_draws, "enough": enough}
     streams = rng.spawn(d)
     draw = resampling(model, X, rng.spawn(1)[0])
     tasks = (
-        delayed(p_value_of)(draw, columns, X, y, rng=stream, nominal=np.isin(columns, list(nominal)), **options)
+        delayed(p_value_of)(
+            draw,
+            columns,
+            X,
+            y,
+            kind=kind,
+            nominal=np.isin(columns, list(nominal)),
+            encode=encode,
+            response_model=response_model,
+            max_draws=max_draws,
+            enough=enough,
+            rng=stream,
+        )
         for columns, stream in zip(owned, streams, strict=True)
     )
     answers = list(track(at_once(tasks, n_jobs), "tests of features", total=d))
@@ -196,8 +219,8 @@ def resampling(model: Conditional, X: NDArray, rng: Generator) -> Draw:
     return partial(_draw_given_others, model, X)
 
 
-def _draw_given_others(model: Any, X: NDArray, columns: Columns, rng: Generator, n_draws: int) -> NDArray:
-    if len(columns) > 1:
+def _draw_given_others(model: Conditional, X: NDArray, columns: Columns, rng: Generator, n_draws: int) -> NDArray:
+    if len(columns) > 1 and hasattr(model, "conditional_together"):
         return model.conditional_together(columns, X, rng, n_draws)
     return np.asarray(model.conditional(int(columns[0]), X, rng, n_draws))[..., None]
 

@@ -7,7 +7,6 @@ exact: given them, X_j and its draws are exchangeable under the null hypothesis,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -83,7 +82,7 @@ def responses(y: NDArray, kind: str) -> NDArray:
     return np.asarray(y, dtype=float)[:, None]
 
 
-def _candidates(model: object, kind: str, n: int, rng: Generator) -> list[tuple[str, Any]]:
+def _candidates(model: object, kind: str, n: int, rng: Generator) -> list[tuple[str, object]]:
     task = "classification" if kind in ("binary", "classes") else "regression"
     seed = int(rng.integers(2**31))
     if not isinstance(model, str):

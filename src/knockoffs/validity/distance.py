@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.sampling.pair import Pair
+from knockoffs.table.types import Json
 
 TWIN = 0.95  # correlation of a feature and its knockoff: 5 % of its variance are left to tell them apart by
 
@@ -29,7 +29,7 @@ class Twin:
     columns: tuple[str, ...]
     correlation: float
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Values for json."""
         return asdict(self) | {"columns": list(self.columns)}
 

@@ -22,15 +22,14 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import name_some
 from knockoffs.sampling.pair import Pair
-from knockoffs.validity.scores import Scores, link_scores
+from knockoffs.validity.scores import Scores
 from knockoffs.validity.signs import Check, critical_value, either, sign_sums, studentise, worst_columns
 
 CLEAR = 3.0  # standard errors from which a correlation of M is a clear link
 
 
-def check_moments(pair: Pair, names: Sequence[str], kinds: tuple[str, ...], rng: Generator) -> Check:
-    """Compare the links of x_i and of x_tilde_i with every other column."""
-    scores = link_scores(pair, kinds)
+def check_moments(pair: Pair, scores: Scores, names: Sequence[str], rng: Generator) -> Check:
+    """Compare the links of x_i and of x_tilde_i with every other column, by the scores of the pair."""
     owner = pair.feature_of[scores.column_of]
     single, cross = pair_sums(scores, owner)
     joint = joint_sums(scores, owner, rng)
@@ -53,9 +52,10 @@ def check_moments(pair: Pair, names: Sequence[str], kinds: tuple[str, ...], rng:
 def pair_sums(scores: Scores, owner: NDArray[np.intp]) -> tuple[NDArray, NDArray]:
     """|t| of D_i M_j and of D_i D_j, shape (k, k) each; D_i D_j is 0 within a feature."""
     D, M = scores.difference, scores.middle
-    D2 = D**2
-    single = np.abs(studentise(D.T @ M, D2.T @ M**2))
-    cross = np.abs(studentise(D.T @ D, D2.T @ D2))
+    with_middle, with_own = D.T @ M, D.T @ D
+    D2, M2 = np.square(D, out=D), np.square(M, out=M)  # in place: each is as large as the scores
+    single = np.abs(studentise(with_middle, D2.T @ M2))
+    cross = np.abs(studentise(with_own, D2.T @ D2))
     return single, np.where(owner[:, None] == owner, 0.0, cross)
 
 

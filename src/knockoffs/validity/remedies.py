@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import name_some
 from knockoffs.sampling.pair import Pair
+from knockoffs.table.types import Json
 from knockoffs.validity.distance import Twin
 from knockoffs.validity.signs import Check
 
@@ -34,7 +34,7 @@ class Remedy:
     columns: tuple[str, ...]
     sentence: str
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Values for json."""
         return asdict(self) | {"columns": list(self.columns)}
 

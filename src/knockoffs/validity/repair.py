@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
@@ -13,7 +13,7 @@ from knockoffs.errors import InputError, name_some
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.columns import recognise_kind
 from knockoffs.table.groups import join_groups
-from knockoffs.table.table import Table
+from knockoffs.table.table import Kinds, Table
 from knockoffs.validity.remedies import FEW_CODES, Remedy
 from knockoffs.validity.verdict import WORDS, Verdict, verdict
 
@@ -82,8 +82,9 @@ class Ready:
 
     settled: Settled
 
-    def read(self, X: Any, **options: Any) -> Table:
+    def read(self, X: object, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
         """Give back the table."""
+        assert isinstance(X, Table)
         return X
 
     def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> Settled:
@@ -138,7 +139,7 @@ def judged(table: Table, source: KnockoffSource, rng: Generator, n_jobs: int | N
     settled = source(table, rng=fit_stream, n_jobs=n_jobs)
     drawn = settled.sampler.sample(table.X, draw_stream)
     pair = Pair(drawn.X, drawn.X_tilde, table.feature_of)
-    found = verdict(pair, names=table.names, kinds=table.kinds, rng=verdict_stream, n_jobs=n_jobs)
+    found = verdict(pair, names=table.names, kinds=table.kinds, rng=verdict_stream)
     return Attempt(table, source, settled, found)
 
 

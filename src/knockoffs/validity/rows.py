@@ -18,15 +18,19 @@ from knockoffs.validity.scores import FEW_LEVELS, Scores
 from knockoffs.validity.signs import Check, critical_value, sign_p_value, sign_sums, worst_columns
 
 LAGS = 20  # rows before a row that may be like it
+AT_ONCE = 200  # rows whose distances to all others are held
 
 
 def check_repeats(pair: Pair) -> Check:
     """Rows of X that stand in the table more than once, beyond those of X_tilde."""
-    both = np.ascontiguousarray(np.vstack([pair.X, pair.X_tilde]).astype(float) + 0.0)  # -0.0 becomes 0.0
+    n = len(pair)
+    if all_different(pair.X):
+        return Check("repeated rows", 1.0, 0.0, 0.0, (), "No row is repeated.")
+    both = np.vstack([pair.X, pair.X_tilde]).astype(float, copy=False)
+    both += 0.0  # -0.0 becomes 0.0
     keys = both.view(np.dtype((np.void, both.dtype.itemsize * both.shape[1]))).ravel()
     code, counts = np.unique(keys, return_inverse=True, return_counts=True)[1:]
     more = (counts > 1)[code]
-    n = len(pair)
     t = float(sign_sums(np.subtract(more[:n], more[n:], dtype=float)[:, None])[0])
     p = float(sign_p_value(t, one_sided=True))
     repeats = n - len(np.unique(keys[:n]))
@@ -43,10 +47,21 @@ def repeated_by_rows(X: NDArray) -> NDArray[np.bool_]:
     >>> repeated_by_rows(np.vstack([X, X])), repeated_by_rows(X)
     (array([ True,  True]), array([False, False]))
     """
+    if all_different(X):
+        return np.zeros(X.shape[1], dtype=bool)
     n_rows = len(np.unique(X, axis=0))
     if n_rows == len(X) or n_rows <= FEW_LEVELS:
         return np.zeros(X.shape[1], dtype=bool)
     return np.array([len(np.unique(x)) >= 0.9 * n_rows for x in X.T])
+
+
+def all_different(X: NDArray) -> bool:
+    """Whether some column alone tells all rows apart: then none is repeated.
+
+    >>> all_different(np.array([[1.0, 1.0], [1.0, 2.0]])), all_different(np.ones((2, 2)))
+    (True, False)
+    """
+    return any((np.diff(np.sort(x)) > 0).all() for x in X.T)
 
 
 def check_order(pair: Pair, scores: Scores, names: Sequence[str]) -> Check:
@@ -56,7 +71,9 @@ def check_order(pair: Pair, scores: Scores, names: Sequence[str]) -> Check:
     is the row some steps before that is alike.
     """
     keep = ~sorted_columns(pair.X)[scores.column_of]
-    D, M = scores.difference[:, keep], scores.middle[:, keep]
+    D, M = scores.difference, scores.middle
+    if not keep.all():
+        D, M = D[:, keep], M[:, keep]
     t_column = np.abs(sign_sums(D[1:] * M[:-1]))
     lags = range(1, min(LAGS, len(pair) // 4) + 1)
     t_lag = np.array([abs(float(sign_sums(np.einsum("ni,ni->n", D[k:], M[:-k])[:, None])[0])) for k in lags])
@@ -83,10 +100,10 @@ def check_order(pair: Pair, scores: Scores, names: Sequence[str]) -> Check:
 
 def check_neighbours(pair: Pair, scores: Scores) -> Check:
     """Rows that are nearer to their nearest row than P^X lets them be, wherever it stands."""
-    D, M = scores.difference, scores.middle
+    M = scores.middle
     scale = M.std(axis=0)
     near = nearest(M / np.where(scale > 0, scale, 1.0))
-    t = float(sign_sums(np.einsum("ni,ni->n", D, M[near])[:, None])[0])
+    t = float(sign_sums(np.einsum("ni,ni->n", scores.difference, M[near])[:, None])[0])
     p = float(sign_p_value(t, one_sided=True))
     sentence = (
         "Rows are as far from each other as P^X expects."
@@ -106,10 +123,10 @@ def nearest(M: NDArray) -> NDArray[np.intp]:
     M = M.astype(np.float32)
     length = (M**2).sum(axis=1)
     found = np.empty(len(M), dtype=np.intp)
-    for start in range(0, len(M), 500):
-        block = slice(start, min(start + 500, len(M)))
+    for start in range(0, len(M), AT_ONCE):
+        block = slice(start, min(start + AT_ONCE, len(M)))
         distance = (-2 * M[block]) @ M.T
-        distance += length  # in place: a block is 500 rows times all
+        distance += length  # in place: a block is AT_ONCE rows times all
         distance[np.arange(block.stop - start), np.arange(start, block.stop)] = np.inf
         found[block] = distance.argmin(axis=1)
     return found

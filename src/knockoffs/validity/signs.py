@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
+
+from knockoffs.table.types import Json
 
 C = 1 / (4 * ndtr(-np.sqrt(2.0)))  # 3.178
 
@@ -49,7 +50,7 @@ class Check:
     columns: tuple[str, ...]
     sentence: str
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Values for json."""
         return asdict(self) | {"columns": list(self.columns)}
 

@@ -58,21 +58,29 @@ def atoms(x: NDArray, x_tilde: NDArray, least: float) -> NDArray:
     >>> atoms(np.array([0, 1, 0]), np.array([0.3, 0.7, 0.1]), 2)
     array([1., 0., 1.])
     """
-    n = len(x)
-    code, counts = np.unique(np.concatenate([x, x_tilde]), return_inverse=True, return_counts=True)[1:]
+    n, both = len(x), np.concatenate([x, x_tilde])
+    ordered, apart = np.sort(both), max(int(np.ceil(least)) - 1, 1)
+    if not (ordered[apart:] == ordered[:-apart]).any() and not np.isnan(ordered[-1]):
+        return np.zeros(n)  # as for most numbers: no value stands so often
+    code, counts = np.unique(both, return_inverse=True, return_counts=True)[1:]
     often = (counts >= least)[code.ravel()]
     return np.subtract(often[:n], often[n:], dtype=float)
 
 
 def round_alike(pair: Pair, kinds: tuple[str, ...]) -> Pair:
     """Move the values of rounded columns, and of their knockoffs, to the nearest value that stands more than once."""
+    grids = {j: grid for j, kind in enumerate(kinds) if kind not in LABELS and len(grid := grid_of(*_column(pair, j)))}
+    if not grids:
+        return pair  # as it is: a copy would be as large
     X, X_tilde = pair.X.copy(), pair.X_tilde.copy()
-    for j, kind in enumerate(kinds):
-        grid = np.empty(0) if kind in LABELS else grid_of(X[:, j], X_tilde[:, j])
-        if len(grid):
-            edges = (grid[1:] + grid[:-1]) / 2
-            X[:, j], X_tilde[:, j] = (grid[np.searchsorted(edges, values)] for values in (X[:, j], X_tilde[:, j]))
+    for j, grid in grids.items():
+        edges = (grid[1:] + grid[:-1]) / 2
+        X[:, j], X_tilde[:, j] = (grid[np.searchsorted(edges, values)] for values in (X[:, j], X_tilde[:, j]))
     return Pair(X, X_tilde, pair.feature_of)
+
+
+def _column(pair: Pair, j: int) -> tuple[NDArray, NDArray]:
+    return pair.X[:, j], pair.X_tilde[:, j]
 
 
 def grid_of(x: NDArray, x_tilde: NDArray) -> NDArray:
@@ -82,7 +90,10 @@ def grid_of(x: NDArray, x_tilde: NDArray) -> NDArray:
     >>> len(grid_of(x, x + np.linspace(0.1, 0.5, 60))), len(grid_of(x, x * 0.0)), len(grid_of(x % 15, x))
     (30, 0, 0)
     """
-    values, counts = np.unique(np.concatenate([x, x_tilde]), return_counts=True)
+    ordered = np.sort(np.concatenate([x, x_tilde]))
+    if (ordered[1:] == ordered[:-1]).sum() < len(x) / 4:  # as for most numbers: too few stand more than once
+        return np.empty(0)
+    values, counts = np.unique(ordered, return_counts=True)
     rounded = (counts > 1) & np.isfinite(values)
     whole = rounded.sum() > FEW_LEVELS and counts[rounded].sum() >= len(x) / 2 and counts.max() < ATOM * len(x)
     return values[rounded] if whole and np.isfinite(values).all() else np.empty(0)

@@ -86,5 +86,15 @@ def test_one_class_is_shrunk_towards_no_correlation(rng):
     assert noise.common > 0.5 and noise.own == (0.0,)
 
 
+def test_held_out_rows_judge_one_class_as_it_is_used(rng):
+    """Its correlations are shrunk by what is common, exactly; unshrunk, it lost against two needless classes."""
+    Z = rng.standard_normal((60, 20))
+    one = Mixture(np.ones(1), np.zeros((1, 20)), np.eye(20)[None])
+    a = choose_shrinkage(Z, np.ones((60, 1))).common
+    S = np.cov(Z.T, bias=True)
+    expected = np.where(np.eye(20, dtype=bool), S * (1 + 1e-6), (1 - a) * S)
+    np.testing.assert_allclose(shrink_mixture(Z, one).covariances[0], expected, atol=1e-12)
+
+
 def test_what_is_said():
     assert str(choose_shrinkage(np.zeros((5, 1)), np.ones((5, 1)))) == ""

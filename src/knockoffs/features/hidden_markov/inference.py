@@ -35,7 +35,9 @@ def sample_states(model: HiddenMarkov, X: NDArray, rng: Generator, n_jobs: int =
             likelihood[:, far[(far >= start) & (far < start + len(codes))] - start] = 1.0  # drawn below
         law = (model.initial, model.transitions, likelihood)
 
-        def work(rows: slice, start: int = start, codes: NDArray = codes, law: tuple = law) -> None:
+        def work(
+            rows: slice, start: int = start, codes: NDArray = codes, law: tuple[NDArray, NDArray, NDArray] = law
+        ) -> None:
             first = start + rows.start
             out = H[first : start + rows.stop]
             place = forward_backward.sample_states(codes[rows], *law, key, first, segment, out)

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -39,6 +39,9 @@ from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.conjugates.markov_chain import JumpChain, MarkovChain
 from knockoffs.sampling.inverse_cdf import sample_weights
 from knockoffs.sampling.network import BayesianNetwork, Conjugate, Node
+
+if TYPE_CHECKING:
+    from hmmlearn.base import BaseHMM
 
 HIDDEN_KNOCKOFFS = ("copy", "posterior")
 
@@ -152,7 +155,7 @@ def move_chain(chain: MarkovChain | JumpChain, hidden_knockoff: str, groups: NDA
     return chain if groups is None else GroupedChain(chain, groups)
 
 
-def from_hmmlearn(model: Any, n_sites: int) -> HiddenMarkov:
+def from_hmmlearn(model: BaseHMM, n_sites: int) -> HiddenMarkov:
     """HiddenMarkov of a fitted hmmlearn CategoricalHMM or one-dimensional GaussianHMM, for sequences of n_sites.
 
     >>> from types import SimpleNamespace

@@ -124,7 +124,7 @@ def jump(
     key = rng.integers(2**64, size=2, dtype=np.uint64)
 
     def work(rows: slice) -> None:
-        some = (np.ascontiguousarray(part[:, order]) for part in cells.rows(rows))
+        some = Cells(*(np.ascontiguousarray(part[:, order]) for part in cells.rows(rows)))
         moved, classes_of = np.ascontiguousarray(L[rows][:, order]), K[rows]
         jump_rows(moved, classes_of, *some, offset, first, law.log_weights, means, F, key, rows.start, n_draws)
         L[rows, order] = moved
@@ -155,7 +155,7 @@ def start_latent(cells: Cells, layout: Layout, law: Classes, *, rng: Generator) 
     factors = np.linalg.inv(law.whiteners)
     S = np.einsum("k,kij,klj->il", weights, factors, factors, optimize=True) + spread
     key = rng.integers(2**64, size=2, dtype=np.uint64)
-    some = (np.ascontiguousarray(part[:, order]) for part in cells)
+    some = Cells(*(np.ascontiguousarray(part[:, order]) for part in cells))
     F = np.linalg.cholesky(S[np.ix_(order, order)])
     L = np.empty(cells.start.shape)
     L[:, order] = draw_starts(*some, layout.offset[order], first, mean[order], F, key)

@@ -194,8 +194,8 @@ def sweep_rows(
                     # log N(l_rest; c) = log N(l; c) - log N(l_free | l_rest; c), whatever the value of l_free
                     for j in range(D):
                         centred[j] = l[j] - means[c, j]
-                    for a in range(m):
-                        q[free[a]] = _slope(P[c], centred, free[a])
+                    for f in range(m):
+                        q[free[f]] = _slope(P[c], centred, free[f])
                     square = _square(W[c], centred) - _solve_lower(C[c], q, free, m, w)
                     score[c] = log_weights[c] + half_log_det[c] - half_free[c] - 0.5 * square
                     top = max(top, score[c])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import ColumnsError, InputError, unknown_option
-from knockoffs.features.latent.margins import TIED, Constant, Margin, fit_affine, fit_curve, fit_steps
+from knockoffs.features.latent.margins import TIED, Constant, Margin, count_values, fit_affine, fit_curve, fit_steps
 from knockoffs.features.latent.nominal import fit_nominal
 
 KINDS = ("continuous", "count", "ordinal", "binary", "nominal")
@@ -45,6 +45,8 @@ def check_kinds(X: NDArray, kinds: Sequence[str] | None) -> tuple[str, ...]:
         if kind not in KINDS:
             raise unknown_option("kinds", kind, KINDS)
     for j, kind in enumerate(kinds):
+        if kind not in ("binary", "count"):
+            continue
         values = np.unique(X[~np.isnan(X[:, j]), j])
         if kind == "binary" and len(values) > 2:
             raise ColumnsError([j], f"kind 'binary' was given, but {len(values)} distinct values are in column",
@@ -82,16 +84,31 @@ def fit_margins(X: NDArray, kinds: Sequence[str], *, affine: bool = False) -> tu
     affine : bool
         Whether smooth continuous columns are left as they are, up to units, instead of taking their normal scores.
     """
-    return tuple(_fit_margin(x[~np.isnan(x)], kind, affine) for x, kind in zip(X.T, kinds, strict=True))
+    return tuple(in_units if affine else scored for scored, in_units in _both(X, kinds))
 
 
-def _fit_margin(x: NDArray, kind: str, affine: bool) -> Margin:
-    distinct = len(np.unique(x))
+def fit_both(X: NDArray, kinds: Sequence[str]) -> tuple[tuple[Margin, ...], tuple[Margin, ...]]:
+    """Margins of every column with smooth columns by their normal scores, and with them in their own units."""
+    scored, in_units = zip(*_both(X, kinds), strict=True)
+    return scored, in_units
+
+
+def _both(X: NDArray, kinds: Sequence[str]) -> Iterator[tuple[Margin, Margin]]:
+    return (_fit_margin(x[~np.isnan(x)], kind) for x, kind in zip(X.T, kinds, strict=True))
+
+
+def _fit_margin(x: NDArray, kind: str) -> tuple[Margin, Margin]:
+    """Margin by normal scores and, of a smooth column, the affine one; the values are sorted once."""
+    counted = count_values(x)
+    distinct = len(counted[0])
+    margin: Margin
     if distinct == 1:
-        return Constant(float(x[0]))
-    if kind == "nominal" and distinct > 2:
-        return fit_nominal(x)
-    if kind != "continuous" or TIED * distinct <= len(x):
-        return fit_steps(x)
-    curve = fit_curve(x)
-    return fit_affine(x) if affine and not len(curve.atoms) else curve
+        margin = Constant(float(x[0]))
+    elif kind == "nominal" and distinct > 2:
+        margin = fit_nominal(x)
+    elif kind != "continuous" or TIED * distinct <= len(x):
+        margin = fit_steps(x, counted)
+    else:
+        margin = fit_curve(x, counted)
+        return margin, margin if len(margin.atoms) else fit_affine(x)
+    return margin, margin

@@ -191,9 +191,14 @@ class Constant:
         return np.zeros(len(x))
 
 
-def fit_steps(x: NDArray) -> Steps:
+def count_values(x: NDArray) -> tuple[NDArray, NDArray]:
+    """Values seen, in increasing order, and how often: what a margin is fitted to."""
+    return np.unique(x, return_counts=True)
+
+
+def fit_steps(x: NDArray, counted: tuple[NDArray, NDArray] | None = None) -> Steps:
     """Set steps at the values seen, cut where the standard normal has their cumulated shares."""
-    values, counts = np.unique(x, return_counts=True)
+    values, counts = counted or count_values(x)
     return Steps(values, np.concatenate([[-np.inf], ndtri(np.cumsum(counts)[:-1] / len(x)), [np.inf]]))
 
 
@@ -203,15 +208,17 @@ def fit_affine(x: NDArray) -> Affine:
     return Affine(float(x.mean()), float(largest * np.sqrt((((x - x.mean()) / largest) ** 2).mean())))
 
 
-def fit_curve(x: NDArray) -> Curve:
+def fit_curve(x: NDArray, counted: tuple[NDArray, NDArray] | None = None) -> Curve:
     """Take normal scores of the values seen, smoothed to about 2 n^0.4 knots, with steps at the atoms.
 
     Parameters
     ----------
     x : array, shape (n,)
         Values without missing ones, in any order.
+    counted : (array, array), optional
+        What ``count_values`` says of them, where it is known already.
     """
-    values, counts = np.unique(x, return_counts=True)
+    values, counts = counted or count_values(x)
     n = len(x)
     is_atom = (counts >= ATOM_SHARE * n) & (counts >= ATOM_ROWS)
     is_atom |= np.append(True, is_atom[:-1]) & np.append(is_atom[1:], True)  # a value alone between atoms is one too

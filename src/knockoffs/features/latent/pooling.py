@@ -51,31 +51,37 @@ def choose_shrinkage(Z: NDArray, shares: NDArray, *, plenty: float = PLENTY) -> 
     plenty : float
         Rows a coordinate, from which on correlations are kept as they are.
     """
-    n, D = Z.shape
-    if D == 1:
-        return Shrinkage(0.0, (0.0,) * shares.shape[1])
-    units = [_in_units(Z, share) for share in shares.T]
-    common = 0.0
-    if n < plenty * D:
-        whole = sum((np.sqrt(share)[:, None] * z for z, share in zip(units, shares.T, strict=True)), np.zeros((n, D)))
+    (n, D), l = Z.shape, shares.shape[1]  # noqa: E741
+    if D == 1 or (l == 1 and n >= plenty * D):
+        return Shrinkage(0.0, (0.0,) * l)
+    common, whole, average = 0.0, np.zeros((n, D) if n < plenty * D else 0), np.zeros((D, D))
+    for share in shares.T:  # one class at a time: each has a copy of the rows
+        z = _in_units(Z, share)
+        if l > 1:
+            average += (share[:, None] * z).T @ z
+        if whole.size:
+            z *= np.sqrt(share)[:, None]
+            whole += z
+    if whole.size:
         common = held_out_intensity(whole, np.ones(n))
-    if len(units) == 1:
+    del whole, z
+    if l == 1:
         return Shrinkage(common, (0.0,))
-    rows = shares.sum(axis=0)
-    average = sum(((share[:, None] * z).T @ z for z, share in zip(units, shares.T, strict=True)), np.zeros((D, D))) / n
+    rows, average = shares.sum(axis=0), average / n
     target = (1 - common) * average + (common + RIDGE) * np.eye(D)
     whiten = np.linalg.inv(np.linalg.cholesky(target)).T  # rows are draws, so the factor multiplies from the right
     own = [
-        held_out_intensity(z @ whiten, share) if total < plenty * D else 0.0
-        for z, share, total in zip(units, shares.T, rows, strict=True)
+        held_out_intensity(_in_units(Z, share) @ whiten, share) if total < plenty * D else 0.0
+        for share, total in zip(shares.T, rows, strict=True)
     ]
     return Shrinkage(common, tuple(own))
 
 
 def _in_units(Z: NDArray, share: NDArray) -> NDArray:
     """Rows in units of the deviations in a class."""
-    mean = share @ Z / share.sum()
-    return (Z - mean) / np.maximum(np.sqrt(share @ (Z - mean) ** 2 / share.sum()), SMALLEST)
+    z = Z - share @ Z / share.sum()
+    z /= np.maximum(np.sqrt(share @ z**2 / share.sum()), SMALLEST)
+    return z
 
 
 def pool(weights: NDArray, covariances: NDArray, common: NDArray | float, own: Sequence[NDArray | float]) -> NDArray:
@@ -106,10 +112,12 @@ def shrink_mixture(Z: NDArray, mixture: Mixture) -> Mixture:
     means = shares.T @ Z / rows[:, None]
     covariances = np.stack(
         [
-            ((Z - mean) * share[:, None]).T @ (Z - mean) / share.sum()
-            for mean, share in zip(means, shares.T, strict=True)
+            (centred * share[:, None]).T @ centred / share.sum()
+            for centred, share in ((Z - mean, share) for mean, share in zip(means, shares.T, strict=True))
         ]
     )
-    S = pool(rows, covariances, 1 - found.common, [1 - a for a in found.own])
+    # a single class has nothing of its own beside what is common
+    left = [1 - a for a in found.own] if mixture.n_components > 1 else [0.0]
+    S = pool(rows, covariances, 1 - found.common, left)
     floor = RIDGE * np.einsum("kii->ki", S)[:, :, None] * np.eye(Z.shape[1])
     return Mixture(rows / rows.sum(), means, S + floor)

@@ -10,11 +10,12 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf
 
+from knockoffs.features.em_steps import ROWS_AT_ONCE
 from knockoffs.features.latent.cells import FREE, INTERVAL, Cells
 from knockoffs.features.latent.chain import Layout, classes, has_jumps, jump, lay_out, start_latent, sweep
 from knockoffs.features.latent.margins import Margin, Steps
 from knockoffs.features.latent.nominal import Nominal
-from knockoffs.features.latent.pooling import pool
+from knockoffs.features.latent.pooling import Shrinkage, pool
 from knockoffs.features.latent.tetrachoric import tetrachoric
 from knockoffs.progress import track
 
@@ -80,8 +81,8 @@ def softening(start: NDArray, frame: Frame, a: float) -> NDArray:
     s (1 - f) / (1 - s f) of what the cells say; s = (1 - a) / (1 - a f) makes that 1 - a. To first order f is one
     minus the product of the two scores' variances.
     """
-    v = np.where(frame.unit, 1.0, start.var(axis=0))
-    v = (start.var(axis=0) / np.maximum(v, 1e-12)).clip(0, 1)
+    v = np.ones(len(frame.unit))
+    v[frame.unit] = start[:, frame.unit].var(axis=0).clip(0, 1)
     observed = np.outer(v, v)
     return np.where(frame.within, 1.0, (1 - a) / (1 - a * (1 - observed)))
 
@@ -124,14 +125,33 @@ def _coarse_correlations(cells: Cells, coarse: NDArray[np.intp]) -> NDArray:
     return tetrachoric(both, first, first.T, most=CLOSEST)
 
 
-def _positive(S: NDArray) -> NDArray:
-    """Nearest matrix with eigenvalues of at least LEAST, variances kept."""
+def _positive(S: NDArray, least: float = LEAST) -> NDArray:
+    """Nearest matrix with eigenvalues of at least a bound, variances kept."""
     values, vectors = np.linalg.eigh(S)
-    if values[0] >= LEAST:
+    if values[0] >= least:
         return S
-    lifted = (vectors * values.clip(LEAST)) @ vectors.T
+    lifted = (vectors * values.clip(least)) @ vectors.T
     scale = np.sqrt(np.diagonal(S) / np.diagonal(lifted))
     return lifted * np.outer(scale, scale)
+
+
+def lift(S: NDArray, a: float, frame: Frame) -> NDArray:
+    """Covariance with the eigenvalues that shrinking by a leaves: those of (1 - a) R + a I are at least a.
+
+    The factors of ``softening`` differ from pair to pair, and what they leave of a positive definite matrix need not be
+    one. A single direction without variance would make every knockoff that has a part in it its column's twin.
+    """
+    sd = np.sqrt(np.maximum(np.diagonal(S), 1e-12))
+    if a == 0 or np.linalg.eigvalsh(S / np.outer(sd, sd))[0] > a - 1e-9:
+        return S
+    R = _positive(S / np.outer(sd, sd), a)
+    for first, last in frame.layout.blocks:
+        b = slice(first, last)
+        own = S[b, b] / np.outer(sd[b], sd[b])
+        T = np.linalg.cholesky(own + 1e-9 * np.eye(last - first)) @ np.linalg.inv(np.linalg.cholesky(R[b, b]))
+        R[b], R[:, b] = T @ R[b], R[:, b] @ T.T
+        R[b, b] = own
+    return (R + R.T) / 2 * np.outer(sd, sd)
 
 
 def normalise(mean: NDArray, S: NDArray, frame: Frame) -> tuple[NDArray, NDArray]:
@@ -159,17 +179,34 @@ def separate(S: NDArray, within: NDArray[np.bool_]) -> tuple[NDArray, float]:
     return S, r
 
 
+def pool_classes(counts: NDArray, raw: NDArray, cells: Cells, frame: Frame, shrunk: Shrinkage) -> NDArray:
+    """Covariances of the classes, drawn towards what they have in common, shape (l, D, D)."""
+    own = [softening(cells.start, frame, a) for a in shrunk.own]
+    pooled = pool(counts, raw, softening(cells.start, frame, shrunk.common), own)
+    lifted = [lift(S, shrunk.common * a, frame) for S, a in zip(pooled, shrunk.own, strict=True)]
+    return np.stack([separate(S, frame.within)[0] for S in lifted])
+
+
+def scatter(L: NDArray, mean: NDArray) -> NDArray:
+    """Sum of (l - mean)(l - mean)^T over the rows, shape (D, D); in blocks, so that no copy of L is taken."""
+    S = np.zeros((L.shape[1], L.shape[1]))
+    for start in range(0, len(L), ROWS_AT_ONCE):
+        centred = L[start : start + ROWS_AT_ONCE] - mean
+        S += centred.T @ centred
+    return S
+
+
 def fit_one_class(cells: Cells, frame: Frame, *, a: float, rng: Generator, n_jobs: int | None = None) -> Fit:
     """One Gaussian for L, its covariance shrunk by a."""
     n, D = cells.start.shape
-    L, K = cells.start.copy(), np.zeros(n, np.intp)
+    K, one = np.zeros(n, np.intp), np.ones(1)
     soft = softening(cells.start, frame, a)
-    one = np.ones(1)
     if cells.all_points:
-        mean = L.mean(axis=0)
-        S, _ = separate((L - mean).T @ (L - mean) / n * soft, frame.within)
+        L, mean = cells.start, cells.start.mean(axis=0)
+        S, _ = separate(scatter(L, mean) / n * soft, frame.within)
         return Fit(one, mean[None], S[None], K, L)
-    mean, S = np.zeros(D), separate(first_covariance(cells, frame) * soft, frame.within)[0]
+    start = np.where(frame.within, 1.0, 1 - a) * first_covariance(cells, frame)
+    mean, S = np.zeros(D), separate(start, frame.within)[0]
     L = start_latent(cells, frame.layout, classes(one, mean[None], S[None]), rng=rng)
     first, second = np.zeros(D), np.zeros((D, D))
     for step in track(range(N_FORGOTTEN + N_AVERAGED), "stochastic EM of P^X"):
@@ -179,7 +216,7 @@ def fit_one_class(cells: Cells, frame: Frame, *, a: float, rng: Generator, n_job
         first += gain * (L.mean(axis=0) - first)
         second += gain * (L.T @ L / n - second)
         mean, S = normalise(first, second - np.outer(first, first), frame)
-        S = separate(S * soft, frame.within)[0]
+        S = separate(lift(S * soft, a, frame), frame.within)[0]
     return Fit(one, mean[None], S[None], K, L)
 
 
@@ -188,12 +225,11 @@ def fit_classes(
     frame: Frame,
     start: Fit,
     *,
-    common: NDArray,
-    own: Sequence[NDArray],
+    shrunk: Shrinkage,
     rng: Generator,
     n_jobs: int | None = None,
 ) -> Fit:
-    """Several classes, from parameters and a draw of L to start with; ``common`` and ``own`` are those of ``pool``."""
+    """Several classes, from parameters and a draw of L to start with."""
     L, K = start.L, start.K
     n, D = L.shape
     l = len(start.weights)  # noqa: E741
@@ -216,5 +252,5 @@ def fit_classes(
         weights, means = counts / counts.sum(), first / counts[:, None]
         spread = second / counts[:, None, None] - means[:, :, None] * means[:, None, :]
         mixed = (counts[:, None, None] * spread + PSEUDO_ROWS * pooled) / (counts + PSEUDO_ROWS)[:, None, None]
-        covariances = np.stack([separate(S, frame.within)[0] for S in pool(counts, mixed, common, own)])
+        covariances = pool_classes(counts, mixed, cells, frame, shrunk)
     return Fit(weights, means, covariances, K, L)

@@ -15,6 +15,7 @@ from knockoffs.features.latent.margins import Affine, Margin, read_cells
 from knockoffs.features.latent.pooling import shrink_mixture
 
 TRIAL_ROWS = 2000  # rows of the comparison, or 30 for each column; a quarter of them are held out
+TRIAL_COLUMNS = 100  # at most, drawn at random: what the two choices differ by is a mean over columns
 HELD_OUT = 4
 
 
@@ -24,19 +25,28 @@ def candidates_for(n: int, D: int) -> list[int]:
 
 
 def choose_transform(
-    X: NDArray, kinds: Sequence[str], *, rng: Generator, n_jobs: int | None = None
+    X: NDArray, in_units: Sequence[Margin], *, rng: Generator, n_jobs: int | None = None
 ) -> tuple[bool, dict[str, float]]:
     """Whether smooth continuous columns stay affine in L, and the mean held-out log density of both choices.
 
     A mixture of Gaussians is one in the columns' own units, and is none after normal scores; skewed columns are the
     other way round. Both are fitted to the smooth columns alone, with their own number of classes, and compared by
     the density in the units of X. A missing cell holds a value drawn from its column, the same in both.
+
+    Parameters
+    ----------
+    X : array, shape (n, d)
+    in_units : sequence of Margin
+        Margins of the columns, affine where they are smooth.
+    rng : numpy.random.Generator
+    n_jobs : int, optional
     """
-    margins = fit_margins(X, kinds, affine=True)
-    smooth = np.array([j for j, margin in enumerate(margins) if isinstance(margin, Affine)], dtype=np.intp)
+    smooth = np.array([j for j, margin in enumerate(in_units) if isinstance(margin, Affine)], dtype=np.intp)
     if not smooth.size:
         return False, {}
     sample_stream, fill_stream, *streams = rng.spawn(4)
+    if len(smooth) > TRIAL_COLUMNS:
+        smooth = np.sort(sample_stream.choice(smooth, TRIAL_COLUMNS, replace=False))
     size = min(len(X), max(TRIAL_ROWS, 30 * len(smooth)))
     Z = X[np.ix_(sample_stream.choice(len(X), size, replace=False), smooth)]
     for x in Z.T:

@@ -15,7 +15,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 import numpy as np
 import torch
@@ -84,14 +83,14 @@ REGRESSION_LOSSES = ("squared_error", "absolute_error")
 
 def network_losses(
     network: Network | Split,
-    XX: Any,
-    XX_fake: Any,
-    y: Any,
+    XX: NDArray | Tensor,
+    XX_fake: NDArray | Tensor,
+    y: NDArray | Tensor,
     lams: ArrayLike,
     losses: Sequence[str | RowLoss] = ("accuracy", "log_loss"),
     *,
     feature_of2: NDArray[np.intp] | None = None,
-    sample_weight: Any = None,
+    sample_weight: NDArray | None = None,
     memory_bytes: int | None = None,
 ) -> dict[str, NDArray]:
     """Mean loss with each feature, and each knockoff, moved to each lam; one feature at a time.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,7 @@ MEMORY = 256e6  # bytes of table handed to predict at once
 class BlackBoxPath:
     """Any model: columns and lambdas are batched into few large predict calls within a memory bound."""
 
-    model: Any
+    model: object
     moves: Moves
     loss: Loss
     memory: float = MEMORY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
@@ -17,6 +17,9 @@ from knockoffs.importance.paths.follow import loss_at
 from knockoffs.importance.paths.moves import N_LAMS, Fake, both_halves, check_lams, faked_tables
 from knockoffs.importance.scores import Scores
 from knockoffs.sampling.swap import check_features
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class LambdaPath:
             return ["#4c72b0"] * len(self.W)
         return ["#c44e52" if true else "#999999" for true in self.non_nulls]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the path of every feature on matplotlib axes (made if not given), nulls first."""
         if ax is None:
             require("matplotlib", "plots")
@@ -155,8 +158,18 @@ def path_scores(
     loss: LossLike = None,
 ) -> Scores:
     """W along lambda as scores of shape (n_features, n_lams), so that folds, fits and draws average it as any score."""
-    options: dict[str, Any] = {"fake": fake, "lams": lams, "loss": loss, "sample_weight": sample_weight}
-    path = lambda_path(model, X, X_tilde, y, rng=rng, feature_of=feature_of, **options)
+    path = lambda_path(
+        model,
+        X,
+        X_tilde,
+        y,
+        rng=rng,
+        fake=fake,
+        lams=lams,
+        loss=loss,
+        feature_of=feature_of,
+        sample_weight=sample_weight,
+    )
     return Scores(path.W, np.zeros_like(path.W))
 
 

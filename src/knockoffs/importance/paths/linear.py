@@ -8,6 +8,7 @@ log-loss of more than two classes, use Gauss-Legendre quadrature on 32 panels of
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -168,7 +169,7 @@ class LinearPath:
             return -np.log(np.maximum(p, SMALLEST_PROBABILITY))
         return (P**2).sum(axis=-1) + 1.0 - 2.0 * p
 
-    def _closed_form(self) -> Any:
+    def _closed_form(self) -> Callable[[NDArray, NDArray, float, float], NDArray] | None:
         """Return (rest, slope, low, high) -> integral of each row's loss, (n,); None where there is none."""
         name, y = self.loss.name, self.moves.y
         if name == "squared_error":

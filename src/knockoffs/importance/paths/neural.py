@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,17 +13,18 @@ from knockoffs.importance.losses import LOSSES, Loss, class_codes
 from knockoffs.importance.paths.batched import DEVICE_LOSSES, REGRESSION_LOSSES, RowLoss, name_of, network_losses
 from knockoffs.importance.paths.moves import Moves, trapezoid
 from knockoffs.response.networks import as_tensor
+from knockoffs.response.neural_model import NeuralModel
 
 CLASSIFIER_LOSSES = tuple(name for name in DEVICE_LOSSES if name not in REGRESSION_LOSSES)
 
 
 def loss_at(
-    model: Any,
+    model: NeuralModel,
     XX: NDArray,
     XX_fake: NDArray,
     y: NDArray,
     lams: NDArray,
-    loss: Any,
+    loss: str | Loss,
     *,
     feature_of2: NDArray[np.intp],
     sample_weight: NDArray | None = None,
@@ -70,7 +70,7 @@ def loss_at(
 class NeuralPath:
     """A neural network of this package: its first layer changes by a rank-one term."""
 
-    model: Any
+    model: NeuralModel
     moves: Moves
     loss: Loss
 
@@ -97,7 +97,7 @@ class NeuralPath:
         return trapezoid(self, low, high, n_lams)
 
 
-def _on_host(loss: Any, classes: NDArray | None) -> RowLoss:
+def _on_host(loss: Loss, classes: NDArray | None) -> RowLoss:
     """Turn a `Loss`, a function of arrays, into a function of tensors."""
 
     def row_loss(output: Tensor, y: Tensor) -> Tensor:

@@ -57,10 +57,13 @@ class GaussianLaw:
         """C with C C^T = Cov(X_tilde | X) = 2D - D S^-1 D, lower triangular."""
         # With D = F F^T the covariance is F (2I - F^T S^-1 F) F^T; the eigenvalues of the middle lie in (0, 2)
         # whatever the units of X, so its Cholesky factor exists whenever D is strictly feasible.
-        F = cholesky(self.D, lower=True)
+        roots = np.sqrt(np.diagonal(self.D))
+        diagonal = np.count_nonzero(self.D) == len(self.D)
+        F = np.diag(roots) if diagonal else cholesky(self.D, lower=True)
         G = solve_triangular(self.factor, F, lower=True)
         middle = 2 * np.eye(len(F)) - G.T @ G
-        return np.asfortranarray(F @ cholesky(middle, lower=True))
+        C = cholesky(middle, lower=True)
+        return np.asfortranarray(roots[:, None] * C if diagonal else F @ C)
 
     def log_density(self, X: NDArray) -> NDArray:
         """Log N(x; mean, S) for each row."""
