@@ -249,6 +249,7 @@ class LatentSampler:
         cells = model.read(X)
         if cells.all_points:
             L_tilde = sample_knockoffs(model.mixture.as_network(), cells.start, rng)
+            X = self._complete(X, cells.start)  # a constant column has no coordinate, and may lack cells
             del cells
             return Pair(X, model.write(L_tilde), model.feature_of)
         else:
@@ -271,6 +272,8 @@ class LatentSampler:
 
     def _complete(self, X: NDArray, L: NDArray) -> NDArray:
         """X with its missing cells filled from L."""
+        if not np.isnan(X.sum()):  # no memory where nothing is missing
+            return X
         missing = np.isnan(X)
         return np.where(missing, self.model.write(L), X) if missing.any() else X
 
