@@ -36,8 +36,9 @@ from knockoffs.response.linear import LassoPathCV  # noqa: E402
 from knockoffs.response.ridge import RidgePathCV  # noqa: E402
 from knockoffs.sampling.conjugates.gaussian import GaussianLaw  # noqa: E402
 from knockoffs.sampling.diagonal import solve_diagonal  # noqa: E402
+from knockoffs.sampling.diagonal.representatives import representatives  # noqa: E402
 from knockoffs.sampling.several import several_gaussian  # noqa: E402
-from knockoffs.table.auto_groups import auto_groups, representatives  # noqa: E402
+from knockoffs.table.auto_groups import auto_groups  # noqa: E402
 
 RESULTS = Path(__file__).resolve().parent / "results"
 METHODS = ("maximum_entropy", "mvr", "sdp")

@@ -371,3 +371,26 @@ def test_a_p_x_without_conditionals_is_not_tested_and_features_of_several_column
     table = coded.read((X > 0).astype(int)).with_groups(np.repeat(np.arange(4), 2))
     with pytest.raises(InputError, match="cannot draw a group of columns given all the others"):
         select_by_tests(table, y, knockoffs=coded, rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("options", "small"),
+    [
+        ({"feature_model": "gaussian", "estimator": "lasso"}, True),
+        ({"feature_model": np.eye(6), "estimator": "ridge"}, True),
+        ({"feature_model": "gaussian"}, False),
+        ({"feature_model": "gaussian", "estimator": "lasso", "importance": "swap"}, False),
+        ({"estimator": "lasso", "feature_model_options": {"n_classes": 1}}, False),
+    ],
+)
+def test_a_verdict_costs_little_where_the_selection_does(options, small, monkeypatch):
+    from knockoffs import KnockoffSelector, procedure
+    from knockoffs.validity.verdict import SMALL, Budget
+
+    seen = []
+    monkeypatch.setattr(procedure, "give_verdict", lambda pair, *, budget, **rest: seen.append(budget))
+    X = np.random.default_rng(0).standard_normal((120, 6))
+    KnockoffSelector(0.3, method="knockoffs", random_state=0, **options).fit(
+        X, X.sum(axis=1) + np.random.default_rng(1).standard_normal(120)
+    )
+    assert seen == [SMALL if small else Budget()]

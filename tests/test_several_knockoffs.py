@@ -14,6 +14,7 @@ from knockoffs.features.gaussian import gaussian_features
 from knockoffs.features.hidden_markov import HiddenMarkov
 from knockoffs.features.hidden_markov.emissions import GaussianEmissions
 from knockoffs.features.source import Given
+from knockoffs.filter.evidence import combine_draws
 from knockoffs.filter.several import several_filter, several_statistics
 from knockoffs.importance.contribution import contribution
 from knockoffs.importance.statistic import ModelScore
@@ -50,7 +51,7 @@ class Shuffled:
 def scores(sampler, X, y, seed=3):
     statistic = ModelScore(PlainLinear(), contribution)
     streams = Streams(*np.random.default_rng(seed).spawn(4))
-    return draw_several(sampler, read_table(X), Target(y), statistic, 2, streams).several
+    return draw_several(sampler, read_table(X), Target(y), statistic, m=2, rng=streams.draws(1)[0]).several
 
 
 def test_scores_change_places_as_the_copies_do():
@@ -180,8 +181,6 @@ REFUSED = {
     "a tree": ({"estimator": "forest"}, "several knockoffs of a feature take a linear model"),
     "another score": ({"importance": "swap"}, "several knockoffs of a feature take a linear model"),
     "other rows": ({"importance": "contribution", "rows": "cross_fitted"}, "on the rows it was fitted on"),
-    "draws": ({"n_draws": 2}, "n_knockoffs=3 and n_draws=2"),
-    "after looking": ({"level": "post_hoc"}, "n_knockoffs=3 and level='post_hoc'"),
     "a rule": ({"rule": "signed_maximum"}, "n_knockoffs=3 and another rule"),
     "tests": ({"method": "conditional_test"}, "conditional tests draw none"),
     "none": ({"n_knockoffs": 0}, "n_knockoffs=0: expected a whole number of at least 1"),
@@ -211,3 +210,27 @@ def test_w_is_that_of_the_scores():
     Z = np.random.default_rng(0).random((4, 9))
     found = several_filter(Z, 0.4)
     np.testing.assert_array_equal(found.selected, several_statistics(Z) >= found.threshold)
+
+
+def test_draws_of_several_knockoffs_are_joined_by_their_e_values():
+    X, y = table()
+    selector = KnockoffSelector(0.2, n_knockoffs=4, n_draws=3, **LINEAR).fit(X, y)
+    selection = selector.selection_
+    assert selection.draws.shape == (3, 12) and len(np.unique(selection.draws[:, 0])) == 3
+    expected = combine_draws(selection.draws, 0.2, n_knockoffs=4)
+    np.testing.assert_array_equal(selection.selected, expected.selected)
+    np.testing.assert_array_equal(selection.evidence.e_values, expected.e_values)
+    assert selection.selected[:4].all()
+    assert "3 draws of knockoffs, 4 of each feature" in selector.explain()
+    again = KnockoffSelector(0.2, n_knockoffs=4, n_draws=3, n_jobs=2, **LINEAR).fit(X, y)
+    np.testing.assert_array_equal(again.selection_.draws, selection.draws)
+    first = KnockoffSelector(0.2, n_knockoffs=4, **LINEAR).fit(X, y)
+    np.testing.assert_array_equal(first.W_, selection.draws[0])
+
+
+def test_a_level_chosen_after_looking_at_several_knockoffs():
+    X, y = table()
+    selector = KnockoffSelector(0.02, n_knockoffs=3, level="post_hoc", **LINEAR).fit(X, y)
+    found = combine_draws(selector.selection_.draws, 0.02, how="post_hoc", n_knockoffs=3)
+    assert selector.selection_.evidence.stated == found.stated > 0.02
+    assert selector.selection_.selected.any() and "after looking" in selector.explain()

@@ -97,3 +97,12 @@ def test_a_fault_of_a_page_is_seen(body, fault, tmp_path):
     path.write_text(body)
     seen = list(faults({path: Page(path)}))
     assert seen == [] if fault is None else len(seen) == 1 and fault in seen[0]
+
+
+def test_a_keyboard_can_scroll_and_a_screen_reader_knows_the_headings():
+    for path in SITE.rglob("*.html"):
+        if {"_static", "_modules"} & set(path.parts):
+            continue
+        text = path.read_text(encoding="utf-8")
+        assert "<pre>" not in text, f"{path.name}: a wide block cannot be scrolled by keyboard"
+        assert 'role="heading">' not in text, f"{path.name}: a heading has no level"

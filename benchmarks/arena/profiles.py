@@ -107,9 +107,8 @@ def scores(X: np.ndarray, y: np.ndarray) -> Slow:
 
 def checked(X: np.ndarray) -> Slow:
     """Give the verdict: bound by its fits of trees, and by one sort of every column of [X, X_tilde]."""
-    import sklearn.ensemble
-
     from knockoffs.sampling.pair import Pair
+    from knockoffs.validity import classifier
     from knockoffs.validity.verdict import verdict
 
     names = [f"x{j}" for j in range(X.shape[1])]
@@ -119,15 +118,14 @@ def checked(X: np.ndarray) -> Slow:
     def call() -> Any:
         return verdict(pair, names=names, rng=np.random.default_rng(0))
 
-    kind = sklearn.ensemble.HistGradientBoostingClassifier
-    fits = [(model.get_params(), *data) for model, *data in recorded(kind, "fit", call)]
+    fit_trees, fits = classifier.fit_trees, recorded(classifier, "fit_trees", call)
     columns = np.ascontiguousarray(np.vstack([pair.X, pair.X_tilde]).T)
 
     def trees() -> None:
-        for options, *data in fits:
-            kind(**options).fit(*data)
+        for V, labels, _, *options in fits:
+            fit_trees(V, labels, np.random.default_rng(0), *options)
 
-    bounds: dict[str, Call] = {f"{len(fits)} fits of trees (scikit-learn)": trees}
+    bounds: dict[str, Call] = {f"{len(fits)} fits of trees (compiled)": trees}
     return Slow("verdict", call, bounds | {"one sort of every column (memory)": lambda: np.argsort(columns, axis=1)})
 
 

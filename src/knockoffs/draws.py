@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from joblib import delayed
@@ -27,9 +27,6 @@ from knockoffs.sampling.several import draw_copies
 from knockoffs.table.columns import design
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
-
-if TYPE_CHECKING:
-    from knockoffs.procedure import Streams
 
 Swappable = TypeVar("Swappable", Scored, Scores, NamedScores)
 
@@ -56,18 +53,26 @@ def draw_many(
     statistic: Statistic,
     streams: Sequence[Generator],
     n_jobs: int | None,
+    n_knockoffs: int = 1,
 ) -> list[Draw]:
     """Several draws, at the same time where jobs allow; knockoffs are kept of the first alone."""
+    one = draw_and_score if n_knockoffs == 1 else partial(draw_several, m=n_knockoffs)
     if len(streams) == 1:
-        return [draw_and_score(sampler, table, target, statistic, rng=streams[0], n_jobs=n_jobs)]
-    tasks = (delayed(_draw)(sampler, table, target, statistic, stream, i == 0) for i, stream in enumerate(streams))
+        return [one(sampler, table, target, statistic, rng=streams[0], n_jobs=n_jobs)]
+    tasks = (delayed(_draw)(one, sampler, table, target, statistic, stream, i == 0) for i, stream in enumerate(streams))
     return list(track(at_once(tasks, n_jobs), "draws of knockoffs", total=len(streams)))
 
 
 def _draw(
-    sampler: KnockoffSampler, table: Table, target: Target, statistic: Statistic, stream: Generator, keep: bool
+    one: Callable[..., Draw],
+    sampler: KnockoffSampler,
+    table: Table,
+    target: Target,
+    statistic: Statistic,
+    stream: Generator,
+    keep: bool,
 ) -> Draw:
-    draw = draw_and_score(sampler, table, target, statistic, rng=stream)
+    draw = one(sampler, table, target, statistic, rng=stream)
     return draw if keep else replace(draw, pair=draw.pair.rows(slice(0)))
 
 
@@ -100,14 +105,15 @@ def draw_several(
     table: Table,
     target: Target,
     statistic: Statistic,
+    *,
     m: int,
-    streams: Streams,
+    rng: Generator,
     n_jobs: int | None = None,
 ) -> Draw:
     """Draw m knockoffs of every feature, let them change places with it at random, and score all of them."""
     if not isinstance(statistic, ModelScore | BestOf):
         raise InputError(f"n_knockoffs={m}: a statistic of one's own compares a feature with one knockoff.")
-    draw_stream, swap_stream, score_stream = streams.draws(1)[0].spawn(3)
+    draw_stream, swap_stream, score_stream = rng.spawn(3)
     stage("drawing knockoffs")
     give_back()
     drawn = draw_copies(sampler, table.X, m, draw_stream)

@@ -99,6 +99,10 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
     groups : "auto", mapping, list or array, optional
         Columns that are one feature, swapped and selected together: a mapping from column to group or from group to
         columns, a group for each column, or "auto" for columns that say nearly the same.
+    representatives : bool
+        Whether the knockoffs of groups are made through representatives, columns of each group chosen without y: all
+        its links to other groups are taken to go through them. For many columns, and groups that the others nearly
+        determine; for P^X "auto", "gaussian", "mixture" or a covariance.
     drop : list of str, optional
         Columns to leave out.
     dependent : {"refuse", "drop"}
@@ -191,6 +195,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         task: str | None = None,
         knockoffs: object = None,
         groups: object = None,
+        representatives: bool = False,
         drop: Sequence[str] | None = None,
         dependent: str = "refuse",
         method: str = "auto",
@@ -219,6 +224,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         self.task = task
         self.knockoffs = knockoffs
         self.groups = groups
+        self.representatives = representatives
         self.drop = drop
         self.dependent = dependent
         self.method = method
@@ -259,6 +265,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
             without_columns(X, self.drop),
             kinds=self.kinds,
             groups=self.groups,
+            representatives=self.representatives,
             dependent=self.dependent,
             min_rows=MIN_ROWS,
         )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from numbers import Integral
 from typing import Any, TypedDict
 
@@ -66,13 +67,8 @@ def _names(*registries: str) -> Callable[[], list[str]]:
     """Names of registries, "module:attribute", which are imported when they are asked for."""
 
     def known() -> list[str]:
-        from importlib import import_module
-
-        found: list[str] = []
-        for place in registries:
-            module, attribute = place.split(":")
-            found += list(getattr(import_module(f"knockoffs.{module}"), attribute))
-        return found
+        places = (f"knockoffs.{place}".split(":") for place in registries)
+        return [name for module, attribute in places for name in getattr(import_module(module), attribute)]
 
     return known
 
@@ -178,6 +174,13 @@ OPTIONS: tuple[Option, ...] = (
         "Columns that are one feature: auto, or a csv file with the header column,group.",
         metavar="FILE",
         where=(*ALL, "ghost"),
+    ),
+    Option(
+        "representatives",
+        False,
+        "Make the knockoffs of groups through representatives of them, columns chosen without the target.",
+        bool,
+        where=ALL,
     ),
     Option(
         "knockoffs",
@@ -338,6 +341,7 @@ class Parameters(TypedDict, total=False):
     feature_model: str | None
     feature_model_options: dict[str, Json] | None
     groups: str | None
+    representatives: bool
     knockoffs: str | None
     scores: str
     names: str | None

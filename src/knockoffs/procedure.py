@@ -11,17 +11,19 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.draws import Draw, draw_and_score, draw_many, draw_several
+from knockoffs.draws import Draw, draw_and_score, draw_many
 from knockoffs.errors import InputError
 from knockoffs.features.family import Conditional
+from knockoffs.features.gaussian import GaussianFeatures
 from knockoffs.features.source import KnockoffSource, Settled
-from knockoffs.filter import check_fdr, check_offset, difference, filter_statistics
+from knockoffs.filter import check_fdr, check_offset, difference
 from knockoffs.filter.evidence import check_draws, join_draws
 from knockoffs.filter.several import filter_several, several_statistics
 from knockoffs.importance.best import BestOf
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.importance.paths.moves import Fake
 from knockoffs.importance.scores import mean_of
+from knockoffs.importance.several import SEVERAL
 from knockoffs.importance.statistic import ModelScore, Statistic
 from knockoffs.machine.freed import give_back
 from knockoffs.machine.threads import threads_by_table
@@ -31,7 +33,7 @@ from knockoffs.selection import Selection
 from knockoffs.table.columns import Column, design
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target, as_target
-from knockoffs.validity.verdict import Verdict
+from knockoffs.validity.verdict import SMALL, Budget, Verdict
 from knockoffs.validity.verdict import verdict as give_verdict
 
 MOST_TESTED = 10_000  # rows of conditional tests, whose cost is that of some hundred draws of every column
@@ -140,11 +142,11 @@ def select_from(
     """Select as ``select_features`` does, from what its source has read: nothing is checked again in here."""
     fdr, offset = promise.fdr, promise.offset
     settled, streams = settle(table, knockoffs, rng, n_jobs)
-    if promise.n_knockoffs > 1:
-        draw = draw_several(settled.sampler, table, target, statistic, promise.n_knockoffs, streams, n_jobs)
-        draws, W = [draw], several_statistics(draw.several)[None]
+    rngs, m = streams.draws(promise.n_draws), promise.n_knockoffs
+    draws = draw_many(settled.sampler, table, target, statistic, rngs, n_jobs, m)
+    if m > 1:
+        W = np.stack([several_statistics(draw.several) for draw in draws])
     else:
-        draws = draw_many(settled.sampler, table, target, statistic, streams.draws(promise.n_draws), n_jobs)
         W = np.stack([rule(draw.scores.Z, draw.scores.Z_tilde) for draw in draws])
     common = dict(
         feature_names=table.feature_names,
@@ -156,7 +158,7 @@ def select_from(
         scores=mean_of([draw.scores for draw in draws]),
         draws=W,
         n_knockoffs=promise.n_knockoffs,
-        verdict=judge(draws[0].pair, table, streams.verdict, n_jobs) if verdict else None,
+        verdict=judge(draws[0].pair, table, streams.verdict, worth(settled, statistic)) if verdict else None,
         notes={**(notes or {}), **settled.notes, **draws[0].notes},
     )
     return Selection(**common, **decide(W, promise))  # type: ignore[arg-type]
@@ -164,12 +166,10 @@ def select_from(
 
 def decide(W: NDArray, promise: Promise) -> dict[str, Any]:
     """Fields of a Selection that W, shape (n_draws, n_features), decides: by one draw, or by e-values of several."""
-    if promise.n_knockoffs > 1:
-        return {"W": W[0], **vars(filter_several(W[0], promise.n_knockoffs, promise.fdr, promise.offset))}
     check_draws(W)
     if len(W) == 1 and promise.level == "fixed":
-        return {"W": W[0], **vars(filter_statistics(W[0], promise.fdr, promise.offset))}
-    joined = join_draws(W, promise.fdr, promise.level, promise.offset)
+        return {"W": W[0], **vars(filter_several(W[0], promise.n_knockoffs, promise.fdr, promise.offset))}
+    joined = join_draws(W, promise.fdr, promise.level, promise.offset, m=promise.n_knockoffs)
     return {"W": W.mean(axis=0), "evidence": joined, "q_values": joined.levels, "selected": joined.selected}
 
 
@@ -262,7 +262,7 @@ def run_tests(
         notes={**(notes or {}), **settled.notes, **said, **tested.notes},
         W=np.full(len(tested.p_values), np.nan),
         p_values=tested.p_values,
-        verdict=judge(pair, table, streams.verdict, n_jobs) if verdict else None,
+        verdict=judge(pair, table, streams.verdict, Budget()) if verdict else None,
     )
 
 
@@ -292,13 +292,23 @@ def settle(table: Table, knockoffs: KnockoffSource, rng: Generator, n_jobs: int 
     return knockoffs(table, rng=streams.fit, n_jobs=n_jobs), streams
 
 
-def judge(pair: Pair, table: Table, rng: Generator, n_jobs: int | None) -> Verdict | None:
+def worth(settled: Settled, statistic: Statistic) -> Budget:
+    """Set what a verdict may cost: little where the selection itself does.
+
+    That is a Gaussian P^X, or knockoffs that were brought along, with one linear model of y.
+    """
+    simple = settled.model is None or isinstance(settled.model, GaussianFeatures)
+    linear = isinstance(statistic, ModelScore) and statistic.score in SEVERAL and statistic.rows == "in_sample"
+    return SMALL if simple and linear else Budget()
+
+
+def judge(pair: Pair, table: Table, rng: Generator, budget: Budget) -> Verdict | None:
     """Verdict on the knockoffs; none of a table too small to tell."""
     if len(pair) < FEWEST_JUDGED:
         return None
     stage("comparing knockoffs with features")
     give_back()
-    return give_verdict(pair, names=table.names, kinds=table.kinds, rng=rng, n_jobs=n_jobs)
+    return give_verdict(pair, names=table.names, kinds=table.kinds, rng=rng, budget=budget)
 
 
 def check_antisymmetric(rule: Rule) -> None:
@@ -314,19 +324,11 @@ def check_antisymmetric(rule: Rule) -> None:
 
 def check_several(promise: Promise, rule: Rule) -> None:
     """Refuse what several knockoffs of a feature do not go together with."""
-    m = promise.n_knockoffs
-    if m == 1:
-        return
-    for said, other in (
-        (f"n_draws={promise.n_draws}", promise.n_draws > 1),
-        (f"level={promise.level!r}", promise.level != "fixed"),
-        ("another rule", rule is not difference),
-    ):
-        if other:
-            raise InputError(
-                f"n_knockoffs={m} and {said}: a feature that is compared with several knockoffs at once has W = the "
-                "largest score less the median of the others, one draw, and a level fixed beforehand. Leave one out."
-            )
+    if promise.n_knockoffs > 1 and rule is not difference:
+        raise InputError(
+            f"n_knockoffs={promise.n_knockoffs} and another rule: a feature that is compared with several knockoffs at "
+            "once has W = the largest score less the median of the others. Leave one out."
+        )
 
 
 @threads_by_table

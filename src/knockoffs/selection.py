@@ -131,8 +131,9 @@ def explain_selection(selection: Selection) -> str:
         )
     if selection.evidence is not None:
         n_draws = 1 if selection.draws is None else len(selection.draws)
+        each = "" if selection.n_knockoffs == 1 else f", {selection.n_knockoffs} of each feature"
         return (
-            f"{found} by the e-values of {n_draws} draw{'s' if n_draws > 1 else ''} of knockoffs. "
+            f"{found} by the e-values of {n_draws} draw{'s' if n_draws > 1 else ''} of knockoffs{each}. "
             f"{selection.evidence.promise} It holds {provided}"
         )
     beaten = "" if selection.n_knockoffs == 1 else f", each against {selection.n_knockoffs} knockoffs of it"

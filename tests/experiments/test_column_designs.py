@@ -13,6 +13,10 @@ def test_every_design_is_what_its_name_says(name, rng):
     design = DESIGNS[name]
     data = simulate(design, rng)
     assert data.table.X.shape == (design.n, len(design.kinds))
+    if design.cut_by_neighbour:
+        missing = np.isnan(data.table.X)
+        assert not missing[:, 0::2].any()
+        assert np.nanmin(np.where(missing[:, 1], data.table.X[:, 0], np.inf)) > np.max(data.table.X[~missing[:, 1], 0])
     assert np.isnan(data.table.X).mean() == pytest.approx(design.missing, abs=0.03)
     assert np.linalg.eigvalsh(covariance(design))[0] > 0
     for kind, found in zip(design.kinds, data.table.kinds, strict=True):

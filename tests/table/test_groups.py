@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import block_diag, toeplitz
 
 from knockoffs.errors import InputError
-from knockoffs.table.auto_groups import FLOOR, ROOM, auto_groups, representatives, room_of
+from knockoffs.table.auto_groups import FLOOR, ROOM, auto_groups, room_of
 from knockoffs.table.groups import Groups, as_groups, name_group, read_groups
 
 NAMES = ["age", "ldl", "hdl", "sbp", "dbp"]
@@ -140,37 +140,3 @@ def test_cut():
     for wrong in ({"cut": 1.5}, {"room": -0.1}):
         with pytest.raises(InputError, match="between 0 and 1"):
             auto_groups(R, **wrong)
-
-
-def explained(R, group, chosen):
-    """Share of the group's variance that the chosen columns explain."""
-    B = R[np.ix_(chosen, chosen)]
-    C = R[np.ix_(chosen, group)]
-    return np.trace(C.T @ np.linalg.solve(B, C)) / len(group)
-
-
-def test_representatives_explain_the_most():
-    rng = np.random.default_rng(4)
-    A = rng.standard_normal((9, 12))
-    R = A @ A.T
-    R = R / np.sqrt(np.outer(np.diagonal(R), np.diagonal(R)))
-    feature_of = np.array([0, 1, 0, 1, 0, 2, 1, 0, 1])
-    first = representatives(R, feature_of)
-    assert feature_of[first].tolist() in ([0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0])
-    for g in (0, 1):
-        group = np.flatnonzero(feature_of == g)
-        best = max(group, key=lambda j: explained(R, group, [j]))
-        assert best in first
-        # the second is the best one to add to the first
-        two = [j for j in representatives(R, feature_of, 2) if feature_of[j] == g]
-        assert best in two and len(two) == 2
-        assert explained(R, group, two) == pytest.approx(
-            max(explained(R, group, [best, j]) for j in group if j != best)
-        )
-    assert representatives(R, feature_of, 10).tolist() == list(range(9))
-    with pytest.raises(InputError, match="at least one"):
-        representatives(R, feature_of, 0)
-
-
-def test_representatives_of_copies():
-    assert representatives(np.ones((3, 3)), [0, 0, 0], 2).tolist() == [0, 1]

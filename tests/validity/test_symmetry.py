@@ -8,12 +8,12 @@ import pytest
 from scipy.stats import binom, rankdata
 
 from knockoffs.sampling.pair import Pair
-from knockoffs.validity import classifier, margins, moments, rows, scores
+from knockoffs.validity import margins, moments, rows, scores
 from knockoffs.validity.classifier import swap_rows, tell_apart
 from knockoffs.validity.margins import margin_differences
 from knockoffs.validity.moments import joint_sums, pair_sums
 from knockoffs.validity.rows import nearest
-from knockoffs.validity.scores import link_scores, pooled_ranks
+from knockoffs.validity.scores import link_scores, middle_ranks, pooled_ranks
 from knockoffs.validity.support import atoms, round_alike
 
 KINDS = ("continuous", "nominal", "continuous", "binary", "count")
@@ -158,30 +158,34 @@ def test_the_largest_sums_are_valid_over_the_orbit_of_a_table(rng):
     p = []
     for _ in range(400):
         pair = swap_rows(base, rng.random((n, d)) < 0.5)
+        found = scores.link_scores(pair, kinds)
         p.append(
             [
                 margins.check_margins(pair, names, kinds).p_value,
-                moments.check_moments(pair, names, kinds, rng).p_value,
-                rows.check_order(pair, scores.link_scores(pair, kinds), names).p_value,
-                rows.check_neighbours(pair, scores.link_scores(pair, kinds)).p_value,
+                moments.check_moments(pair, found, names, rng).p_value,
+                rows.check_order(pair, found, names).p_value,
+                rows.check_neighbours(pair, found).p_value,
             ]
         )
     assert (np.mean(np.array(p) <= 0.05, axis=0) <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / 400)).all()
     assert margins.check_margins(base, names, kinds).p_value < 0.05  # which is not so for the table itself
 
 
+BLOCKS = np.array_split(np.random.default_rng(1).permutation(72), 3)  # the first is only learned from
+
+
 def asked_about(pair, flips, **options):
     """Answers of the classifier with some rows swapped whole."""
     S = np.zeros((len(pair), pair.n_features), bool)
     S[flips] = True
-    return tell_apart(swap_rows(pair, S), ("continuous",) * 2, np.random.default_rng(1), halves=False, **options)
+    return tell_apart(swap_rows(pair, S), BLOCKS, [np.arange(2)] * 2, np.random.default_rng(1), halves=False, **options)
 
 
 def test_answers_of_the_classifier_are_fair_coins(rng):
     """Every pattern of four swaps, two in each block that is asked about: every pattern of answers comes once."""
     X = rng.standard_normal((72, 2))
     pair = Pair(X, X + rng.standard_normal((72, 2)), np.arange(2))
-    order = np.random.default_rng(1).spawn(4)[0].permutation(72)  # as `tell_apart` draws it
+    order = np.concatenate(BLOCKS)
     asked = [24, 25, 48, 49]
     seen = set()
     for pattern in product([False, True], repeat=4):
@@ -190,18 +194,15 @@ def test_answers_of_the_classifier_are_fair_coins(rng):
     assert len(seen) == 16
 
 
-def test_a_classifier_that_has_seen_the_rows_it_is_asked_about_is_caught(rng, monkeypatch):
+def test_a_classifier_that_has_seen_the_rows_it_is_asked_about_is_caught(rng):
     X = rng.standard_normal((90, 2))
     pair = Pair(X, rng.standard_normal((90, 2)), np.arange(2))
-    honest = tell_apart(pair, ("continuous",) * 2, rng, halves=False).mean()
-    split = np.array_split
-
-    def leaking(order, n_blocks):
-        blocks = split(order, n_blocks)
-        return [order, *blocks[1:]]
-
-    monkeypatch.setattr(classifier.np, "array_split", leaking)
-    leaked = tell_apart(pair, ("continuous",) * 2, rng, halves=False).mean()
+    order = rng.permutation(90)
+    blocks = np.array_split(order, 3)
+    honest, leaked = (
+        tell_apart(pair, [first, *blocks[1:]], [np.arange(2)] * 2, rng, halves=False).mean()
+        for first in (blocks[0], order)
+    )
     assert leaked > 0.75 > honest  # 60 fair coins are above 0.75 once in 20,000
 
 
@@ -223,3 +224,18 @@ def test_missing_cells_say_nothing(pair):
     whole = np.delete(np.arange(40), [3, 5])
     expected = pooled_ranks(Pair(X[whole], X_tilde[whole], OWNER))[0]
     np.testing.assert_allclose(ranks[whole], np.where(np.arange(5) == 0, expected, pooled_ranks(pair)[0][whole]))
+
+
+@pytest.mark.parametrize("n_values", [3, 7, 10**6])
+def test_ranks_are_those_of_scipy(rng, n_values):
+    x = rng.integers(n_values, size=50).astype(float)
+    np.testing.assert_allclose(middle_ranks(x), (rankdata(x) - 0.5) / 50, rtol=1e-12)
+
+
+def test_waves_are_cosines(pair):
+    r, r_tilde = (ranks[:, 0] for ranks in pooled_ranks(pair))
+    found = margins.wave_differences(r, r_tilde)
+    for k in range(1, margins.N_WAVES + 1):
+        np.testing.assert_allclose(found[:, k - 1], np.cos(np.pi * k * r) - np.cos(np.pi * k * r_tilde), atol=1e-12)
+    np.testing.assert_array_equal(found[:, margins.N_WAVES], (r < 0.01) * 1.0 - (r_tilde < 0.01))
+    np.testing.assert_array_equal(found[:, -1], (1 - r < 0.05) * 1.0 - (1 - r_tilde < 0.05))

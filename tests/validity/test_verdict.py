@@ -145,7 +145,8 @@ def test_features_of_several_columns_are_swapped_whole(rng):
     labels, labels_tilde = rng.integers(3, size=(2, N))
     X, X_tilde = np.eye(3)[labels], np.eye(3)[labels_tilde]
     found = verdict(Pair(X, X_tilde, np.zeros(3, int)), names=["colour"], rng=rng)
-    assert found.word == "good"
+    assert found.word != "broken"  # at most one seed in a hundred
+    assert {check.name: check.p_value for check in found.checks}["pairs"] > 0.05
 
 
 def test_the_verdict_goes_to_json(rng):

@@ -40,7 +40,8 @@ def test(table: TableFile, parameters: Parameters, out: OutFolder = None, force:
     knockoffs test table.csv --target y
     knockoffs test table.csv --target y --fdr 0.05 --out results
     """
-    run_select(table, defaults_of("select") | parameters | {"method": "conditional_test"}, out, force)
+    asked: Parameters = {**defaults_of("select"), **parameters, "method": "conditional_test"}
+    run_select(table, asked, out, force)
 
 
 def run_select(table: Path, parameters: Parameters, out: Path | None, force: bool) -> None:
@@ -98,8 +99,8 @@ def ghost(
 def check(table: TableFile, parameters: Parameters) -> None:
     """Say what the columns hold; judge knockoffs of them.
 
-    Could they be told from the table? No target is needed. With --knockoffs, of knockoffs that were made
-    elsewhere; with --repair, after what the verdict advises was done.
+    Could they be told from the table? No target is needed. With --knockoffs, of those made elsewhere, in a
+    file; with --repair, after what the verdict advises was done.
 
     \b
     knockoffs check table.csv --drop y

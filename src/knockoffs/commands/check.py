@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 
 from knockoffs.commands.calls import bad_call, split_names
 from knockoffs.commands.output import say, spoken_warnings
@@ -14,7 +15,7 @@ from knockoffs.machine.threads import worthwhile_threads
 from knockoffs.options import Parameters
 from knockoffs.sampling.pair import Pair
 from knockoffs.seeds import as_generator
-from knockoffs.table.columns import describe
+from knockoffs.table.columns import Column, describe
 from knockoffs.table.files import drop_columns
 from knockoffs.validity.repair import repair
 from knockoffs.validity.verdict import verdict
@@ -42,6 +43,16 @@ def run_check(table: Path, parameters: Parameters) -> str:
         settled = source(checked, rng=fit_stream, n_jobs=parameters["jobs"])
         drawn = settled.sampler.sample(checked.X, draw_stream)
         pair = Pair(drawn.X, drawn.X_tilde, checked.feature_of)
-        found = verdict(pair, names=checked.names, kinds=checked.kinds, rng=verdict_stream, n_jobs=parameters["jobs"])
-    columns = [printable(describe(column)) for column in checked.columns]
+        found = verdict(pair, names=checked.names, kinds=checked.kinds, rng=verdict_stream)
+    columns = [printable(told(column)) for column in checked.columns]
     return "\n".join([*columns, "", *map(printable, settled.notes.values()), "", *found.say().splitlines()])
+
+
+def told(column: Column) -> str:
+    """Say what a column was taken for, with advice that can be typed.
+
+    >>> told(Column("a grade", "integer", None, "ordinal", "1 to 5; if they are codes, say kinds={{name}: 'nominal'}"))
+    "'a grade' is ordinal: 1 to 5; if they are codes, say --kind 'a grade=nominal'."
+    """
+    asked = f"kinds={{{column.name!r}: 'nominal'}}"
+    return describe(column).replace(asked, f"--kind {quote(column.name + '=nominal')}")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, cast, get_type_hints
 
 import typer
 
 from knockoffs.commands.calls import bad_call, parse_pairs
-from knockoffs.options import Option, options_of
+from knockoffs.options import Option, Parameters, options_of
 
 VALUES = {str: "NAME", int: "N", float: "NUMBER"}  # what a value is called in a help
 
@@ -36,9 +36,9 @@ def with_options(command: str) -> Callable[[Callable[..., Any]], Callable[..., A
     return decorate
 
 
-def defaults_of(command: str) -> dict[str, Any]:
+def defaults_of(command: str) -> Parameters:
     """Parameters of a command where no option is given."""
-    return {name: _value(option, option.default) for name, option in options_of(command).items()}
+    return cast(Parameters, {name: _value(option, option.default) for name, option in options_of(command).items()})
 
 
 def _parameter(option: Option) -> Parameter:

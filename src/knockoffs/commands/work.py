@@ -44,6 +44,7 @@ class Reading(TypedDict):
 
     kinds: Kinds
     groups: object
+    representatives: bool
     dependent: str
 
 
@@ -204,6 +205,7 @@ def reading(parameters: Parameters) -> Reading:
     return {
         "kinds": parameters["kinds"],
         "groups": groups_of(parameters),
+        "representatives": bool(parameters.get("representatives", False)),
         "dependent": parameters.get("dependent", "refuse"),
     }
 

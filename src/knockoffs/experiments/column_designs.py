@@ -49,7 +49,11 @@ METHODS = ("default", "oracle", "naive")
 RHO = 0.7  # correlations of L are RHO^|i - j|
 N_LEVELS = 3  # of a nominal column, each a coordinate of L, of which the largest wins
 SHARE_MISSING = 0.2
-DRAW: dict[str, Callable[..., NDArray]] = {"linear": partial(linear_labels, strength=7.0), "curved": curved_labels}
+CUT = 0.6  # quantile of a column above which its neighbour is missing: a fifth of all cells
+DRAW: dict[str, tuple[Callable[..., NDArray], float]] = {
+    "linear": (linear_labels, 7.0),
+    "curved": (curved_labels, 16.0),
+}
 
 Write = Callable[[NDArray], NDArray]  # coordinates of one column, shape (n, m), to its cells, shape (n,)
 
@@ -68,6 +72,10 @@ class Design:
         Rows are multiplied by one of them, at random.
     missing : float
         Share of cells that are missing, completely at random.
+    cut_by_neighbour : bool
+        Every second column is missing where the one before it is among its largest; y depends on the others alone.
+    strength : float
+        Of the labels, in units of those of the other designs.
     """
 
     kinds: tuple[str, ...]
@@ -75,6 +83,8 @@ class Design:
     n_non_nulls: int = 10
     scales: tuple[float, ...] = (1.0,)
     missing: float = 0.0
+    cut_by_neighbour: bool = False
+    strength: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -124,6 +134,14 @@ DESIGNS: dict[str, Design] = {
     "n = 400, p = 200": Design(("gaussian",) * 200, n=400, n_non_nulls=30),
     "n = 300, p = 500": Design(("gaussian",) * 500, n=300, n_non_nulls=30),
 }
+# ten of 40 columns matter, and much: here a wrong P^X shows
+STRONG = partial(Design, n=1000, strength=1.8)
+DESIGNS |= {
+    "40 log-normal columns": STRONG(("log_normal",) * 40),
+    "20 nominal, 20 Gaussian": STRONG(("nominal", "gaussian") * 20),
+    "40 columns of all kinds": STRONG(ALL_KINDS * 5),
+    "40 columns, missing by a neighbour": STRONG(("gaussian",) * 40, missing=SHARE_MISSING, cut_by_neighbour=True),
+}
 CONFIG = Config(tuple(DESIGNS))
 QUICK = Config(tuple(DESIGNS), repetitions=20, minutes=5.0)
 
@@ -157,6 +175,9 @@ def simulate(design: Design, rng: Generator) -> Simulated:
         PlainFrame({f"{kind} {j}": x for j, (kind, x) in enumerate(zip(design.kinds, cells, strict=True))})
     )
     hidden = rng.random(table.X.shape) < design.missing
+    if design.cut_by_neighbour:
+        hidden[:, 0::2] = False
+        hidden[:, 1::2] = table.X[:, 0::2] > np.quantile(table.X[:, 0::2], CUT, axis=0)
     return Simulated(replace(table, X=np.where(hidden, np.nan, table.X)), L, scale, column_of(design))
 
 
@@ -231,8 +252,12 @@ def repeat(name: str, rng: Generator, deadline: float) -> Arrays:
     design = DESIGNS[name]
     data_rng, label_rng, *rngs = rng.spawn(2 + len(METHODS))
     data = simulate(design, data_rng)
-    truth = draw_truth(data.table, label_rng, design.n_non_nulls, most_missing=1.0)
-    ys = {labels: draw(data.table, truth, label_rng) for labels, draw in DRAW.items()}
+    able = 0.0 if design.cut_by_neighbour else 1.0
+    truth = draw_truth(data.table, label_rng, design.n_non_nulls, most_missing=able)
+    ys = {
+        labels: draw(data.table, truth, label_rng, strength=strength * design.strength)
+        for labels, (draw, strength) in DRAW.items()
+    }
     found: Arrays = {"truth": truth}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -294,10 +319,12 @@ INTRO = (
     "# Simulated columns of every kind",
     "",
     "FDR ± its standard error, and power after the slash; **in bold an FDR more than two standard errors above its",
-    "target**. Columns are g_j(L_j), L Gaussian with correlations 0.7^|i - j|. Ten of 20 columns matter, 30 of 200 and",
-    "of 500, by labels drawn as for the real tables, and lasso coefficients score features. *default* is P^X `auto`,",
-    "fitted anew to every table. *oracle* knows P^X. *naive* is one Gaussian: numbers as they are, labels as",
-    "indicators, missing cells at their mean. In y a missing cell counts as the mean of its column.",
+    "target**. Columns are g_j(L_j), L Gaussian with correlations 0.7^|i - j|. Ten of 20 columns matter, ten of 40,",
+    "and nearly twice as much, 30 of 200 and of 500, by labels drawn as for the real tables, and lasso coefficients",
+    "score features. *default* is P^X `auto`, fitted anew to every table. *oracle* knows P^X. *naive* is one Gaussian:",
+    "numbers as they are, labels as indicators, missing cells at their mean. In y a missing cell counts as the mean of",
+    "its column. *Missing by a neighbour*: every second column is missing where the one before it is among its largest",
+    "two fifths, and y depends on the columns that are never missing.",
     "`knockoffs reproduce designs` makes this page again.",
 )
 

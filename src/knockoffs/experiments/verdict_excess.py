@@ -14,7 +14,7 @@ from knockoffs.features.gaussian import fit_gaussian
 from knockoffs.filter import false_discovery_proportion, knockoff_filter
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import NetworkSampler
-from knockoffs.validity.verdict import WORDS, verdict
+from knockoffs.validity.verdict import SMALL, WORDS, verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,12 +65,15 @@ def false_discoveries(pair: Pair, y: NDArray, q: float) -> float:
 
 
 def repeat(n: int, bend: float, q: float, judge: bool, rng: Generator) -> NDArray:
-    """FDP, and the place of the word (nan if not judged)."""
-    data_rng, draw_rng, check_rng = rng.spawn(3)
+    """FDP, and the places of the words by the full budget and the small one (nan if not judged)."""
+    data_rng, draw_rng, check_rng, small_rng = rng.spawn(4)
     X, y = simulate(n, bend, data_rng)
     pair = NetworkSampler(fit_gaussian(X).as_network()).sample(X, draw_rng)
-    word = WORDS.index(verdict(pair, names=[f"x{j}" for j in range(D)], rng=check_rng).word) if judge else np.nan
-    return np.array([false_discoveries(pair, y, q), word])
+    names, words = [f"x{j}" for j in range(D)], [np.nan, np.nan]
+    if judge:
+        found = [verdict(pair, names=names, rng=check_rng), verdict(pair, names=names, rng=small_rng, budget=SMALL)]
+        words = [WORDS.index(one.word) for one in found]
+    return np.array([false_discoveries(pair, y, q), *words])
 
 
 def run(config: Config, rng: Generator, context: Context | None = None) -> Table:
@@ -90,7 +93,7 @@ def run(config: Config, rng: Generator, context: Context | None = None) -> Table
 
         found = context.once(f"excess-{n}-{bend:g}-{fingerprint(config, stream)}", compute)["found"]
         fdr, error = mean_and_error(found[:, 0])
-        words = found[~np.isnan(found[:, 1]), 1]
+        words, small = found[~np.isnan(found[:, 1]), 1:].T
         table.append(
             {
                 "n": n,
@@ -100,6 +103,8 @@ def run(config: Config, rng: Generator, context: Context | None = None) -> Table
                 "fdr_se": error,
                 "doubtful_or_worse": float((words >= 1).mean()),
                 "broken": float((words == 2).mean()),
+                "small_doubtful_or_worse": float((small >= 1).mean()),
+                "small_broken": float((small == 2).mean()),
                 "repetitions": len(words),
             }
         )

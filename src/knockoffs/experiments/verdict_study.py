@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from knockoffs.experiments.runner import Context, Table, fingerprint
 from knockoffs.experiments.verdict_cases import CASES, CROSSED, FAULTS, VALID, Judged
-from knockoffs.validity.verdict import WORDS, verdict
+from knockoffs.validity.verdict import SMALL, WORDS, verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,15 +41,18 @@ QUICK = Config(tuple(VALID), tuple(FAULTS), ((200, 5), (500, 5)), ((500, 5),))
 
 
 def repeat(case: str, n: int, rng: Generator) -> NDArray:
-    """One data set: place of its word, seconds, number of twins, whether rows were said, p-value of each check."""
-    data_rng, check_rng = rng.spawn(2)
+    """One data set: words and seconds by the full budget and the small one, twins, whether rows were said, p-values."""
+    data_rng, check_rng, small_rng = rng.spawn(3)
     made = CASES[case](n, data_rng)
     pair, kinds = (made.pair, made.kinds) if isinstance(made, Judged) else (made, None)
-    start = time.perf_counter()
-    found = verdict(pair, names=[f"x{j}" for j in range(pair.n_columns)], kinds=kinds, rng=check_rng)
-    seconds = time.perf_counter() - start
-    p_values = [check.p_value for check in found.checks]
-    return np.array([WORDS.index(found.word), seconds, len(found.twins), bool(found.rows), *p_values])
+    names = [f"x{j}" for j in range(pair.n_columns)]
+    start = time.process_time()
+    found = verdict(pair, names=names, kinds=kinds, rng=check_rng)
+    between = time.process_time()
+    small = verdict(pair, names=names, kinds=kinds, rng=small_rng, budget=SMALL)
+    seconds = (between - start, time.process_time() - between)
+    words = (WORDS.index(found.word), WORDS.index(small.word))
+    return np.array([*words, *seconds, len(found.twins), bool(found.rows), *(check.p_value for check in found.checks)])
 
 
 CHECKS = ("support", "margins", "pairs", "classifier", "repeated rows", "order of rows", "neighbouring rows")
@@ -72,7 +75,7 @@ def run(config: Config, rng: Generator, context: Context | None = None) -> Table
             return {"found": np.stack(found)}
 
         found = context.once(f"verdict-{case}-{n}-{fingerprint(case, n, rngs)}", compute)["found"]
-        words, p_values = found[:, 0], found[:, 4:]
+        words, small, p_values = found[:, 0], found[:, 1], found[:, 6:]
         table.append(
             {
                 "case": case,
@@ -80,9 +83,12 @@ def run(config: Config, rng: Generator, context: Context | None = None) -> Table
                 "valid": valid,
                 "doubtful_or_worse": float((words >= 1).mean()),
                 "broken": float((words == 2).mean()),
-                "rows_said": float(found[:, 3].mean()),
-                "seconds": float(np.median(found[:, 1])),
-                "twins": float(found[:, 2].mean()),
+                "small_doubtful_or_worse": float((small >= 1).mean()),
+                "small_broken": float((small == 2).mean()),
+                "rows_said": float(found[:, 5].mean()),
+                "seconds": float(np.median(found[:, 2])),
+                "small_seconds": float(np.median(found[:, 3])),
+                "twins": float(found[:, 4].mean()),
                 **{
                     f"by_{name.replace(' ', '_')}": float((p_values[:, c] * len(CHECKS) < 0.05).mean())
                     for c, name in enumerate(CHECKS)

@@ -64,10 +64,10 @@ class Fixed:
 def constant_columns(X: NDArray) -> NDArray[np.intp]:
     """Columns that take one value only: their knockoff is themselves, and they can never be selected.
 
-    >>> constant_columns(np.array([[1.0, 5.0], [1.0, 6.0]]))
-    array([0])
+    >>> constant_columns(np.array([[1.0, 5.0, np.nan], [1.0, 6.0, 7.0]]))
+    array([0, 2])
     """
-    return np.flatnonzero((X == X[0]).all(axis=0))
+    return np.flatnonzero(np.fmin.reduce(X, axis=0) == np.fmax.reduce(X, axis=0))
 
 
 def standardise(X: NDArray, *, copy: bool = True) -> tuple[NDArray, NDArray, NDArray]:

@@ -19,6 +19,7 @@ from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.copies import Copies
 from knockoffs.sampling.covariance import check_covariance
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL, solve_checked
+from knockoffs.sampling.diagonal.representatives import Through
 from knockoffs.sampling.network import BayesianNetwork, Node
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler, sample_knockoffs
@@ -199,13 +200,21 @@ def say_fixed(fixed: Fixed, names: Sequence[str] | None) -> str:
     return f"; column{'s' if columns.size > 1 else ''} {which} {'are' if columns.size > 1 else 'is'} constant"
 
 
-def gaussian_law(mean: NDArray, covariance: NDArray, diagonal: str, feature_of: NDArray[np.intp]) -> GaussianLaw:
-    """Gaussian with its matrix D solved."""
+def gaussian_law(
+    mean: NDArray, covariance: NDArray, diagonal: str | Through, feature_of: NDArray[np.intp]
+) -> GaussianLaw:
+    """Gaussian with its matrix D solved; through representatives it is another, of which D is a part."""
+    if isinstance(diagonal, Through):
+        return GaussianLaw(mean, *diagonal.solve(check_covariance(covariance), feature_of))
     return GaussianLaw(mean, covariance, solve_checked(check_covariance(covariance), diagonal, feature_of))
 
 
 def gaussian_features(
-    mean: ArrayLike, covariance: ArrayLike, *, diagonal: str = DEFAULT_DIAGONAL, feature_of: ArrayLike | None = None
+    mean: ArrayLike,
+    covariance: ArrayLike,
+    *,
+    diagonal: str | Through = DEFAULT_DIAGONAL,
+    feature_of: ArrayLike | None = None,
 ) -> GaussianFeatures:
     """P^X with given parameters.
 
@@ -213,8 +222,8 @@ def gaussian_features(
     ----------
     mean : array-like, shape (d,)
     covariance : array-like, shape (d, d)
-    diagonal : str
-        Which matrix D: see ``DIAGONALS``.
+    diagonal : str or Through
+        Which matrix D: see ``DIAGONALS``; or through representatives of groups.
     feature_of : array-like of int, shape (d,), optional
         Feature of each column.
 
@@ -265,7 +274,7 @@ def fit_gaussian(
     *,
     rng: Generator | None = None,
     n_jobs: int | None = None,
-    diagonal: str = DEFAULT_DIAGONAL,
+    diagonal: str | Through = DEFAULT_DIAGONAL,
     feature_of: ArrayLike | None = None,
     names: Sequence[str] | None = None,
 ) -> GaussianFeatures:
@@ -276,8 +285,8 @@ def fit_gaussian(
     X : array, shape (n, d)
     rng, n_jobs
         Not used: the fit is not random.
-    diagonal : str
-        Which matrix D: see ``DIAGONALS``.
+    diagonal : str or Through
+        Which matrix D: see ``DIAGONALS``; or through representatives of groups.
     feature_of : array-like of int, shape (d,), optional
         Feature of each column.
     names : sequence of str, optional

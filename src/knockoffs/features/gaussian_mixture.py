@@ -35,6 +35,7 @@ from knockoffs.sampling.conjugates.gaussian import Gaussian, GaussianLaw
 from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.covariance import check_covariance
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
+from knockoffs.sampling.diagonal.representatives import Through
 from knockoffs.sampling.network import BayesianNetwork, Node
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler
 from knockoffs.sampling.swap import check_features
@@ -181,7 +182,7 @@ def gaussian_mixture_features(
     means: ArrayLike,
     covariances: ArrayLike,
     *,
-    diagonal: str = DEFAULT_DIAGONAL,
+    diagonal: str | Through = DEFAULT_DIAGONAL,
     feature_of: ArrayLike | None = None,
 ) -> MixtureFeatures:
     """P^X with given parameters.
@@ -192,8 +193,8 @@ def gaussian_mixture_features(
         Mixture proportions, which add up to one.
     means : array-like, shape (l, d)
     covariances : array-like, shape (l, d, d)
-    diagonal : str
-        Which matrix D: see ``DIAGONALS``.
+    diagonal : str or Through
+        Which matrix D: see ``DIAGONALS``; or through representatives of groups.
     feature_of : array-like of int, shape (d,), optional
         Feature of each column.
     """
@@ -231,7 +232,7 @@ def fit_gaussian_mixture(
     n_components: int | Iterable[int] | None = None,
     criterion: str = "aic",
     n_starts: int = N_STARTS,
-    diagonal: str = DEFAULT_DIAGONAL,
+    diagonal: str | Through = DEFAULT_DIAGONAL,
     feature_of: ArrayLike | None = None,
     names: Sequence[str] | None = None,
 ) -> MixtureFeatures:
@@ -250,8 +251,8 @@ def fit_gaussian_mixture(
         What chooses the number of components.
     n_starts : int
         Starts of EM for each number of components.
-    diagonal : str
-        Which matrix D: see ``DIAGONALS``.
+    diagonal : str or Through
+        Which matrix D: see ``DIAGONALS``; or through representatives of groups.
     feature_of : array-like of int, shape (d,), optional
         Feature of each column.
     names : sequence of str, optional

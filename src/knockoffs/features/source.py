@@ -20,6 +20,8 @@ from knockoffs.features import FAMILIES, Family, FeatureModel, family_of
 from knockoffs.features.columns import DEPENDENT, constant_columns, dependent_error, dependent_in_covariance
 from knockoffs.features.dependent import drop_dependent
 from knockoffs.registry import check_options, find, imported
+from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
+from knockoffs.sampling.diagonal.representatives import SHARE, Through
 from knockoffs.sampling.network import BayesianNetwork
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler
@@ -100,6 +102,8 @@ class Fitted:
         handed = {name: value for name, value in self.options.items() if name not in self.family.how}
         if "groups" in takes and table.grouped:
             handed["feature_of"] = table.feature_of
+            if table.groups is not None and table.groups.by_representatives:
+                handed["diagonal"] = Through(str(handed.get("diagonal", DEFAULT_DIAGONAL)))
         if "names" in takes:
             handed["names"] = table.names
         if "kinds" in takes:
@@ -171,13 +175,15 @@ class Covariance:
         if values.ndim != 2 or values.shape[0] != values.shape[1]:
             raise InputError(f"feature_model is a covariance of shape {values.shape}: expected a square matrix.")
         _check_width(len(values), table)
-        grouped = table.feature_of if table.grouped else None
+        grouped, options = table.feature_of if table.grouped else None, dict(self.options)
+        if table.groups is not None and table.groups.by_representatives:
+            options["diagonal"] = Through(options.get("diagonal", DEFAULT_DIAGONAL))
         try:
             check_covariance_units(values, table.X)
         except ColumnsError as error:
             raise error.named(table.names) from None
         try:
-            model = gaussian_features(table.X.mean(axis=0), values, feature_of=grouped, **self.options)
+            model = gaussian_features(table.X.mean(axis=0), values, feature_of=grouped, **options)
         except InputError:
             relations = dependent_in_covariance(values)
             if not relations:
@@ -260,6 +266,7 @@ def read_features(
     *,
     kinds: Kinds = None,
     groups: object = None,
+    representatives: bool = False,
     dependent: str = "refuse",
     argument: str = "X",
     min_rows: int = 1,
@@ -275,6 +282,13 @@ def read_features(
     find(dict.fromkeys(DEPENDENT), "dependent", dependent)
     table = source.read(X, kinds=kinds, argument=argument, min_rows=min_rows).with_groups(groups)
     notes = {"groups": table.groups.note} if table.groups is not None and table.groups.note else {}
+    if representatives:
+        table = by_representatives(source, table)
+        notes["representatives"] = (
+            "groups are linked to each other only through representatives, columns that hold at least "
+            f"{SHARE:.0%} of what the other columns of their group share with the rest of the table; given these, the "
+            "other columns are taken to be independent of the other groups"
+        )
     if dependent == "refuse":
         return table, notes
     if isinstance(source, Given | Covariance | Brought):
@@ -284,6 +298,20 @@ def read_features(
         )
     table, dropped = drop_dependent(table)
     return table, notes | dropped
+
+
+def by_representatives(source: KnockoffSource, table: Table) -> Table:
+    """Note that knockoffs of groups go through representatives; refused without groups, or a P^X that knows them."""
+    if table.groups is None:
+        raise InputError("representatives=True is for groups of columns: use groups='auto', or name them.")
+    family = getattr(source, "family", None)
+    able = family is not None and "groups" in family.takes and "diagonal" in (family.options or ())
+    if not (able or isinstance(source, Covariance)):
+        raise InputError(
+            "representatives=True is for a Gaussian P^X or one made of Gaussians: use feature_model 'auto', "
+            "'gaussian', 'mixture' or a covariance, or leave it out."
+        )
+    return replace(table, groups=replace(table.groups, by_representatives=True))
 
 
 def knockoff_source(feature_model: Any, options: Mapping[str, object] | None = None) -> KnockoffSource:

@@ -12,6 +12,12 @@ asks for nothing else: what it selects at level a has FDP <= a (sum of e_j over 
 levels at once*. So a fixed level gives FDR <= a, and a level chosen after looking at the e-values gives E[FDP /
 stated level] <= 1 (Fischer and Sechidis, arXiv 2511.11166). The e_j are compound only, E[e_j] <= 1 need not hold for
 one null feature, so that sharper procedures that need it, closed e-BH among them, do not apply.
+
+With m knockoffs of every feature a null feature is the first of its m + 1 with probability 1 / (m + 1), whatever |W|
+and the other features (Gimenez and Zou, 2019): the coins have that chance of a positive sign. Given how many signs of
+each kind remain, every order of them is as likely as before, so V+(t) / (1 + V-(t)) is a supermartingale as before; it
+begins with an expectation of at most 1 / m, where it was 1 (for V+ ~ Bin(N, p), E[V+ / (1 + N - V+)] is p / (1 - p)
+(1 - p^N)). So m times the e-values above are compound e-values again, and all that was said of these holds.
 """
 
 from __future__ import annotations
@@ -27,19 +33,23 @@ from knockoffs.filter import (
     check_floats,
     check_offset,
     check_W,
-    filter_statistics,
     knockoff_filter,
     path_counts,
     refuse_nan,
 )
+from knockoffs.filter.several import filter_several
 
 WAYS = ("fixed", "post_hoc")
 STOPS = ("level", "unreachable", "no_negative")
 ROUNDING = 1 + 1e-12  # d / (k e) with e = d / (1 + negatives) may miss (1 + negatives) / k by the last digit
 
 
-def knockoff_e_values(W: ArrayLike, level: float, *, offset: int = 1, stop: str = "level") -> NDArray:
-    """e_j = d 1{W_j >= T} / (1 + #{W <= -T}), T the knockoff threshold at an inner level (Ren and Barber, 2024).
+def knockoff_e_values(
+    W: ArrayLike, level: float, *, offset: int = 1, stop: str = "level", n_knockoffs: int = 1
+) -> NDArray:
+    """e_j = m d 1{W_j >= T} / (1 + #{W <= -T}), T the knockoff threshold at an inner level (Ren and Barber, 2024).
+
+    m is the number of knockoffs that W compares each feature with, one where nothing else is said.
 
     Parameters
     ----------
@@ -49,10 +59,12 @@ def knockoff_e_values(W: ArrayLike, level: float, *, offset: int = 1, stop: str 
     offset : {1, 0}
         That of the threshold; the 1 in the denominator of e_j stays.
     stop : {"level", "unreachable", "no_negative"}
-        What T is where the level is not reached: infinity; the smallest t with #{W >= t} < offset / level, from where
-        the level is out of reach (Ren and Barber, equation 14); or the smallest t with no negative beyond it, from
-        where waiting cannot lower the estimate. All three look at the counts at t and at what lies below, so T is a
-        stopping time, as the t with the smallest estimate of all would not be.
+        What T is where the level is not reached: infinity; the smallest t with #{W >= t} < offset / (m level), from
+        where the level is out of reach (Ren and Barber, equation 14); or the smallest t with no negative beyond it,
+        from where waiting cannot lower the estimate. All three look at the counts at t and at what lies below, so T is
+        a stopping time, as the t with the smallest estimate of all would not be.
+    n_knockoffs : int
+        m, the knockoffs of every feature, where W is of ``several_statistics``.
 
     Returns
     -------
@@ -66,20 +78,20 @@ def knockoff_e_values(W: ArrayLike, level: float, *, offset: int = 1, stop: str 
     """
     if stop not in STOPS:
         raise unknown_option("stop", stop, STOPS)
-    return _e_values(check_W(W), check_fdr(level), check_offset(offset), stop)
+    return _e_values(check_W(W), check_fdr(level), check_offset(offset), stop, check_number(n_knockoffs))
 
 
-def _e_values(W: NDArray, level: float, offset: int, stop: str) -> NDArray:
+def _e_values(W: NDArray, level: float, offset: int, stop: str, m: int) -> NDArray:
     t, n_above, n_below = path_counts(W)
-    stopped = (offset + n_below) / np.maximum(n_above, 1) <= level
+    stopped = (offset + n_below) / m / np.maximum(n_above, 1) <= level
     if stop == "unreachable":
-        stopped |= n_above * level < offset
+        stopped |= n_above * m * level < offset
     elif stop == "no_negative":
         stopped |= n_below == 0
     if not stopped.any():
         return np.zeros(len(W))
     first = int(np.argmax(stopped))
-    return np.where(t[first] <= W, len(W) / (1.0 + n_below[first]), 0.0)
+    return np.where(t[first] <= W, m * len(W) / (1.0 + n_below[first]), 0.0)
 
 
 def average_e_values(e: ArrayLike) -> NDArray:
@@ -201,6 +213,7 @@ def combine_draws(
     stop: str = "no_negative",
     offset: int = 1,
     cap: float | None = None,
+    n_knockoffs: int = 1,
 ) -> Combined:
     """One selection from many draws: e-values of every draw, averaged, and e-BH.
 
@@ -222,6 +235,8 @@ def combine_draws(
     offset : {1, 0}
     cap : float
         Largest level that "post_hoc" may state; above it, it selects nothing. One half, or fdr if that is more.
+    n_knockoffs : int
+        Knockoffs of every feature in a draw, with which W compares it.
     """
     draws, fdr, offset = check_draws(W), check_fdr(fdr), check_offset(offset)
     if how not in WAYS:
@@ -231,7 +246,8 @@ def combine_draws(
     inner = None if inner is None else check_fdr(inner)
     if cap is not None and not fdr <= cap <= 1:
         raise cap_error(cap, fdr)
-    return join_draws(draws, fdr, how, offset, inner=inner, stop=stop, cap=cap)
+    m = check_number(n_knockoffs)
+    return join_draws(draws, fdr, how, offset, inner=inner, stop=stop, cap=cap, m=m)
 
 
 def join_draws(
@@ -243,16 +259,17 @@ def join_draws(
     inner: float | None = None,
     stop: str = "no_negative",
     cap: float | None = None,
+    m: int = 1,
 ) -> Combined:
     """Join draws as ``combine_draws`` does, at a level and with an offset that were checked before."""
     inner = (fdr if len(W) == 1 else fdr / 2) if inner is None else inner
-    e = np.mean([_e_values(w, inner, offset, stop) for w in W], axis=0)
+    e = np.mean([_e_values(w, inner, offset, stop, m) for w in W], axis=0)
     levels = _levels(e)
     if how == "post_hoc":
         selected, stated = _choose(levels, fdr, max(0.5, fdr) if cap is None else cap)
     else:
         selected, stated = levels <= fdr * ROUNDING, fdr
-    frequencies = np.mean([filter_statistics(w, fdr, offset).selected for w in W], axis=0)
+    frequencies = np.mean([filter_several(w, m, fdr, offset).selected for w in W], axis=0)
     return Combined(selected, e, frequencies, levels, stated, _promise(how, stated))
 
 
@@ -280,6 +297,13 @@ def check_e(e: ArrayLike) -> NDArray:
     if not (e >= 0).all():
         raise InputError(f"e-value {e[~(e >= 0)][0]} of feature {int(np.argmin(e >= 0))} is not a number >= 0.")
     return e
+
+
+def check_number(n_knockoffs: object) -> int:
+    """Return how many knockoffs a feature is compared with."""
+    if isinstance(n_knockoffs, bool) or not isinstance(n_knockoffs, int | np.integer) or n_knockoffs < 1:
+        raise InputError(f"n_knockoffs={n_knockoffs!r}: expected a whole number of at least 1.")
+    return int(n_knockoffs)
 
 
 def check_draws(W: ArrayLike) -> NDArray:

@@ -7,9 +7,9 @@ was as much as the table itself at the peak.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from typing import Any
 
 
 def give_back() -> None:
@@ -20,7 +20,8 @@ def give_back() -> None:
 
 
 @cache
-def _trim() -> Any:
+def _trim() -> Callable[[int], int] | None:
     with suppress(OSError, AttributeError, TypeError):  # no such function, or no such library
-        return ctypes.CDLL(None).malloc_trim
+        trim: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
+        return trim
     return None

@@ -104,12 +104,12 @@ def method_paragraph(facts: Facts) -> tuple[str, list[str]]:
                 f"Ramdas (2020), at {100 * CONFIDENCE:g} % confidence."
             )
             cited += ["filter", "bounds"]
-            if selection.n_knockoffs > 1:
-                parts.append(
-                    f"Each feature was compared with {selection.n_knockoffs} knockoffs at once (Gimenez and Zou, 2019) "
-                    "by the largest score less the median of the others (He et al., 2021)."
-                )
-                cited += ["several", "median"]
+        if selection.n_knockoffs > 1:
+            parts.append(
+                f"Each feature was compared with {selection.n_knockoffs} knockoffs at once (Gimenez and Zou, 2019) "
+                "by the largest score less the median of the others (He et al., 2021)."
+            )
+            cited += ["several", "median"]
     if selection.verdict is not None:
         parts.append(
             f"Checks of whether the knockoffs can be told from the features judged them {selection.verdict.word} "

@@ -52,6 +52,7 @@ from knockoffs.table.rows import Rows
 from knockoffs.table.table import MIN_ROWS, Table
 from knockoffs.table.target import Target
 from knockoffs.table.types import Frame, Json
+from knockoffs.validity.verdict import Budget
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -129,7 +130,8 @@ def fit_streamed(
     if selector.dependent != "refuse":
         raise InputError(f"dependent={selector.dependent!r}: not of a table in batches. Name the columns in drop.")
     frame, kinds, groups = rows.take(features, sampled), selector.kinds, selector.groups
-    table, notes = read_features(source, frame, kinds=kinds, groups=groups, min_rows=MIN_ROWS)
+    by = selector.representatives
+    table, notes = read_features(source, frame, kinds=kinds, groups=groups, representatives=by, min_rows=MIN_ROWS)
     y = target_of_rows(values, row_weights, sampled, table, task_for(selector.task, selector.estimator))
     y = replace(y, name=target)
     seen = y.at(sampled)
@@ -269,7 +271,7 @@ def _select(
         feature_model=job.settled.model,
         scores=mean_of(scores),
         draws=W,
-        verdict=judge(pairs[0], job.table, streams.verdict, selector.n_jobs) if selector.verdict else None,
+        verdict=judge(pairs[0], job.table, streams.verdict, Budget()) if selector.verdict else None,
         notes=said,
         **decide(W, plan.promise),
     )

@@ -1,4 +1,4 @@
-"""Groups of columns found where knockoffs would be twins of their columns, and columns that stand for a group."""
+"""Groups of columns found where knockoffs would be twins of their columns."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def auto_groups(
     allows: D_gg <= 2 S_g|rest. The groups are the finest branches of the tree whose room is at least ``room``, but
     branches whose average |correlation| is below FLOOR = 0.3 are not joined; with ``cut``, the groups are the branches
     of the tree cut where the average |correlation| is ``cut``. Groups that still lack room are counted in the note:
-    their columns are nearly determined by the others, and only fewer columns can help (``representatives``). The
+    their columns are nearly determined by the others, and only fewer columns can help, or ``representatives``. The
     target is not looked at, so the FDR over the groups is controlled as for groups that were given.
 
     Parameters
@@ -156,43 +156,3 @@ def _cut_branches(tree: NDArray, d: int, height: float) -> list[list[int]]:
 
     labels = fcluster(tree, height, criterion="distance")
     return [np.flatnonzero(labels == label).tolist() for label in np.unique(labels)]
-
-
-def representatives(correlation: ArrayLike, feature_of: ArrayLike, n: int = 1) -> NDArray[np.intp]:
-    """Columns that represent their groups best: chosen one by one to explain the most variance of the group.
-
-    Knockoffs of the representatives alone are further from them, at a price: what is selected then is a column
-    that depends on y given the other representatives, not given all columns.
-
-    Parameters
-    ----------
-    correlation : array-like, shape (d, d)
-    feature_of : array-like of int, shape (d,)
-    n : int
-        Columns of each group, or all of it where it has fewer.
-
-    Returns
-    -------
-    ndarray of int
-        In the order of the table.
-
-    >>> R = np.array([[1.0, 0.9, 0.5, 0.0], [0.9, 1.0, 0.9, 0.0], [0.5, 0.9, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
-    >>> representatives(R, [0, 0, 0, 1])
-    array([1, 3])
-    """
-    if n < 1:
-        raise InputError(f"n={n!r}: a group needs at least one representative.")
-    R, owners = np.asarray(correlation, dtype=float), np.asarray(feature_of)
-    chosen: list[int] = []
-    for group in np.unique(owners):
-        columns = np.flatnonzero(owners == group)
-        left = R[np.ix_(columns, columns)].copy()
-        for _ in range(min(n, len(columns))):
-            variance = np.diagonal(left)
-            explained = np.where(variance > 1e-10, (left**2).sum(axis=0) / np.maximum(variance, 1e-10), -1.0)
-            explained[np.isin(columns, chosen)] = -2.0
-            best = int(explained.argmax())
-            chosen.append(int(columns[best]))
-            if variance[best] > 1e-10:
-                left = left - np.outer(left[:, best], left[best]) / variance[best]
-    return np.array(sorted(chosen), dtype=np.intp)

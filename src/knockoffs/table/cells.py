@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import numbers
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,7 +19,6 @@ from knockoffs.table.types import Label
 DAY = 86_400_000_000  # microseconds
 EXACT = 2**53  # up to which every whole number is a float
 LARGEST, SMALLEST = 1e300, 1e-300  # numbers beyond these, and their squares even sooner, are no numbers any more
-_ISO_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 @dataclass(frozen=True)
@@ -229,18 +227,8 @@ def stray(name: str, of: str, odd: Sequence[tuple[int, object]]) -> Problem:
     return Problem(
         name,
         f"holds {of}, but {first!r} in row {row}{more}",
-        "make missing cells empty (None, NaN, an empty cell of a file) and all others numbers",
+        f"make missing cells empty (None, NaN, an empty cell of a file) and all others {of.split()[0]}",
     )
-
-
-def dates_in_text(cells_levels: Sequence[Label]) -> NDArray[np.float64] | None:
-    """Days of labels that are all dates like 2024-02-29, shape (n_levels,); None if any is not."""
-    if not cells_levels or not all(isinstance(v, str) and _ISO_DAY.fullmatch(v) for v in cells_levels):
-        return None
-    try:
-        return days_of(np.array(cells_levels, dtype="datetime64[D]"))
-    except ValueError:  # the 31st of a short month
-        return None
 
 
 def is_number(text: object) -> bool:

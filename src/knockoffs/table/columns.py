@@ -38,6 +38,8 @@ class Column:
         How the kind was recognised.
     n_missing : int
         Cells without a value, NaN in X.
+    written : str
+        Format of dates and amounts that came as text, as ``knockoffs.table.written`` names it.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Column:
     kind: str = "continuous"
     why: str = ""
     n_missing: int = 0
+    written: str = ""
 
 
 def describe(column: Column) -> str:
@@ -152,7 +155,8 @@ def _kind_of_numbers(distinct: NDArray, counts: NDArray, dtype: str) -> tuple[st
         return "binary", f"two values, {low} and {high}"
     rest = n - int(counts.max())
     rows = 2 if whole and m <= SCALE else ROWS_A_VALUE
-    repeats = rest >= rows * (m - 1)
+    few = whole and m <= SCALE and distinct[-1] - distinct[0] <= 2 * SCALE and n >= ROWS_A_VALUE * m
+    repeats = rest >= rows * (m - 1) or few  # few: nearly all zeros, and the rest small whole numbers
     if not repeats:
         hardly = ", most of them different" if whole else ""
         return "continuous", f"{'whole ' if whole and dtype != 'date' else ''}{unit} from {low} to {high}{hardly}"
@@ -224,6 +228,9 @@ def recognise_kinds(
             kind, why = "continuous", word
         else:
             kind, why = recognise_kind(X[:, j], column.dtype, column.levels, bool(ordered is not None and ordered[j]))
+        if column.written.startswith("hh"):
+            why = why.replace("dates, as days since 1970-01-01", "times, as parts of a day")
+        why += f", written as {column.written}" if column.written else ""
         result.append(replace(column, kind=kind, why=why, n_missing=int(n_missing[j])))
     return tuple(result)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable
+from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,6 +15,7 @@ from knockoffs.errors import InputError
 from knockoffs.table.cells import DAY, is_missing
 from knockoffs.table.columns import Column
 from knockoffs.table.reading import zone_of
+from knockoffs.table.written import write_text
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -24,7 +26,7 @@ Cell = TypeVar("Cell")
 
 
 def own_values(column: Column, values: NDArray) -> NDArray:
-    """Values of one column in its own type: labels for codes, integers where all are whole, days for dates.
+    """Values of one column in its own type: labels for codes, integers where all are whole, days for dates, text.
 
     Parameters
     ----------
@@ -32,6 +34,11 @@ def own_values(column: Column, values: NDArray) -> NDArray:
     values : array of float, shape (n,)
         NaN where a cell is missing, which is None among labels.
     """
+    if column.written:
+        numbers = values if column.levels is None else own_values(replace(column, written=""), values).astype(float)
+        texts = np.empty(len(values), dtype=object)
+        texts[:] = write_text(numbers, column.written)
+        return texts
     if column.levels is None:
         whole = column.dtype == "integer" and np.array_equal(np.rint(values), values)
         return values.astype(np.int64) if whole and (np.abs(values) < 2.0**63).all() else values
@@ -96,7 +103,10 @@ def pandas_series(column: Column, values: NDArray, native: pd.Series, index: pd.
     dtype, kind = native.dtype, getattr(native.dtype, "kind", "O")
     own = own_values(column, values)
     made: pd.Series | pd.Categorical | pd.api.extensions.ExtensionArray
-    if column.dtype == "date" and column.levels is None:
+    if column.written:
+        absent = next((value for value in native if is_missing(value)), None)
+        made = pd.Series([absent if v is None else v for v in own.tolist()], dtype=object).astype(dtype)
+    elif column.dtype == "date" and column.levels is None:
         made = _pandas_dates(own, native, kind)
     elif isinstance(dtype, pd.CategoricalDtype):
         made = pd.Categorical(own, dtype=dtype)
@@ -147,7 +157,7 @@ def narwhals_series(column: Column, values: NDArray, native: nw.Series, backend:
 
     name, dtype = native.name, native.dtype
     own = own_values(column, values)
-    if column.dtype == "date" and column.levels is None:
+    if column.dtype == "date" and column.levels is None and not column.written:
         if dtype in (nw.Date, nw.Datetime, nw.Duration):
             return _narwhals_dates(own, native, backend)
         return nw.new_series(name, dates_like(own, first_present(native.to_list())), dtype, backend=backend)

@@ -12,7 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import IO
@@ -28,6 +28,7 @@ from knockoffs.table.delimited_cells import (
     may_join,
     parse,
     read_back,
+    stand_ins,
     written,
     written_name,
 )
@@ -78,6 +79,8 @@ class Layout:
         Columns that hold nothing, as far as they have been read.
     n_rows : int
         Of those that have been read.
+    stand_ins : dict
+        By column, texts such as a question mark that were taken as missing.
     """
 
     path: Path
@@ -88,6 +91,7 @@ class Layout:
     kinds: list[str]
     blank: list[bool]
     n_rows: int = 0
+    stand_ins: dict[str, set[str]] = field(default_factory=dict)
 
     def records(self) -> Generator[tuple[int, list[str]]]:
         """Line and cells of every record after the header, each as wide as this."""
@@ -171,6 +175,9 @@ def _say_layout(layout: Layout, expected: str) -> None:
     if layout.separator != expected:
         found = SEPARATORS.get(layout.separator, repr(layout.separator))
         tell(f"{path}: read with {found} between the cells, not {SEPARATORS[expected]}.")
+    for texts in sorted({tuple(sorted(odd)) for odd in layout.stand_ins.values()}):
+        columns = [name for name, odd in layout.stand_ins.items() if tuple(sorted(odd)) == texts]
+        tell(f"{path}: {name_some(texts)} taken as missing in {name_some(columns)}.")
     commas = [name for name, kind in zip(layout.names, layout.kinds, strict=True) if kind == "comma"]
     if commas:
         tell(f"{path}: read with decimal commas in {name_some(commas)}.")
@@ -301,6 +308,7 @@ def _read_columns(layout: Layout, *, keep: bool = True) -> list[NDArray] | None:
     """Columns by their kinds; None where a kind had to be changed after cells of another had been read."""
     parts: list[list[NDArray]] = [[] for _ in layout.names]
     layout.blank, layout.n_rows = [True] * len(parts), 0  # columns without a cell so far may become anything
+    layout.stand_ins = {}
     kinds, blank, changed = layout.kinds, layout.blank, False
     with closing(layout.records()) as records:
         while block := list(islice(records, layout.at_once)):
@@ -309,6 +317,8 @@ def _read_columns(layout: Layout, *, keep: bool = True) -> list[NDArray] | None:
                 kind, values = parse(column, kinds[j], layout.separator != ",")
                 changed |= kind != kinds[j] and not blank[j] and not may_join(kinds[j], kind)
                 kinds[j] = kind
+                if odd := stand_ins(column, values):
+                    layout.stand_ins.setdefault(layout.names[j], set()).update(odd)
                 blank[j] = blank[j] and all(cell.strip() in MISSING for cell in column)
                 if keep:
                     parts[j].append(values)

@@ -13,7 +13,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-MISSING = frozenset(["", "NA", "N/A", "NaN", "nan", "NULL", "null"])
+MISSING = frozenset(["", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null"])
+NO_LABEL = MISSING | {"?"}  # among labels a dash may be one
+NO_NUMBER = NO_LABEL | {"-", "--", ".", "n.a.", "None", "none"}  # among numbers, dates and amounts
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # starts of what a spreadsheet runs, and what it skips before
 INTEGER = re.compile(r"[+-]?[0-9]+")
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf(?:inity)?", re.IGNORECASE)
@@ -60,13 +62,13 @@ def _parse_integers(cells: Sequence[str]) -> NDArray | None:
     joined = "".join(cells)
     if not (joined.isdigit() and joined.isascii() and "" not in cells):
         cells = [cell.strip() for cell in cells]
-        if not all(cell in MISSING or INTEGER.fullmatch(cell) for cell in cells):
+        if not all(cell in NO_NUMBER or INTEGER.fullmatch(cell) for cell in cells):
             return None
     if max(map(len, cells)) > MOST_DIGITS:
         return None
-    if MISSING.isdisjoint(cells):
+    if NO_NUMBER.isdisjoint(cells):
         return np.array(list(map(int, cells)), dtype=np.int64)
-    return np.array([np.nan if cell in MISSING else float(cell) for cell in cells])
+    return np.array([np.nan if cell in NO_NUMBER else float(cell) for cell in cells])
 
 
 def _parse_floats(cells: Sequence[str]) -> NDArray | None:
@@ -77,21 +79,21 @@ def _parse_floats(cells: Sequence[str]) -> NDArray | None:
     except ValueError:
         pass
     stripped = [cell.strip() for cell in cells]
-    if not all(cell in MISSING or NUMBER.fullmatch(cell) for cell in stripped):
+    if not all(cell in NO_NUMBER or NUMBER.fullmatch(cell) for cell in stripped):
         return None
-    return np.array([np.nan if cell in MISSING else float(cell) for cell in stripped])
+    return np.array([np.nan if cell in NO_NUMBER else float(cell) for cell in stripped])
 
 
 def _parse_commas(cells: Sequence[str]) -> NDArray | None:
     stripped = [cell.strip() for cell in cells]
-    if not all(cell in MISSING or DECIMAL_COMMA.fullmatch(cell) for cell in stripped):
+    if not all(cell in NO_NUMBER or DECIMAL_COMMA.fullmatch(cell) for cell in stripped):
         return None
-    return np.array([np.nan if cell in MISSING else float(cell.replace(",", ".")) for cell in stripped])
+    return np.array([np.nan if cell in NO_NUMBER else float(cell.replace(",", ".")) for cell in stripped])
 
 
 def _parse_booleans(cells: Sequence[str]) -> NDArray | None:
     stripped = [cell.strip() for cell in cells]
-    if not all(cell in MISSING or cell in BOOLEANS for cell in stripped):
+    if not all(cell in NO_LABEL or cell in BOOLEANS for cell in stripped):
         return None
     values = [BOOLEANS.get(cell) for cell in stripped]
     return np.array(values, dtype=object if None in values else bool)
@@ -99,8 +101,16 @@ def _parse_booleans(cells: Sequence[str]) -> NDArray | None:
 
 def _parse_labels(cells: Sequence[str]) -> NDArray:
     values = np.empty(len(cells), dtype=object)
-    values[:] = [None if cell.strip() in MISSING else read_back(cell) for cell in cells]
+    values[:] = [None if cell.strip() in NO_LABEL else read_back(cell) for cell in cells]
     return values
+
+
+def stand_ins(cells: Sequence[str], values: NDArray) -> set[str]:
+    """Texts that were taken as missing because of what the other cells of their column hold."""
+    if values.dtype.kind not in "fO":
+        return set()
+    gone = np.isnan(values) if values.dtype.kind == "f" else np.array([value is None for value in values])
+    return {cells[int(i)].strip() for i in np.flatnonzero(gone)} - MISSING if gone.any() else set()
 
 
 _PARSERS: dict[str, Callable[[Sequence[str]], NDArray | None]] = {
@@ -116,7 +126,7 @@ _PARSERS: dict[str, Callable[[Sequence[str]], NDArray | None]] = {
 
 
 def _is_escaped(rest: str) -> bool:
-    return rest.startswith((*FORMULA, "'")) or rest.strip() in MISSING
+    return rest.startswith((*FORMULA, "'")) or rest.strip() in NO_LABEL
 
 
 def read_back(cell: str) -> str:

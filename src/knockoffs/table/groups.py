@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,11 +25,14 @@ class Groups:
         One for each group.
     note : str
         How they were found; empty if they were given.
+    by_representatives : bool
+        Whether their knockoffs are made through representatives.
     """
 
     feature_of: NDArray[np.intp]
     names: tuple[str, ...]
     note: str = ""
+    by_representatives: bool = False
 
     def __len__(self) -> int:
         """Count the groups."""
@@ -42,13 +45,13 @@ class Groups:
     def keep(self, kept: NDArray[np.bool_]) -> Groups:
         """Keep some of the columns; a group of which none stays is gone.
 
-        >>> Groups(np.array([0, 1, 0, 2]), ("a", "b", "c")).keep(np.array([True, False, True, True]))
-        Groups(feature_of=array([0, 0, 1]), names=('a', 'c'), note='')
+        >>> Groups(np.array([0, 1, 0, 2]), ("a", "b", "c")).keep(np.array([True, False, True, True])).names
+        ('a', 'c')
         """
         stay = list(dict.fromkeys(self.feature_of[kept].tolist()))  # in the order of their first columns
         number = {group: place for place, group in enumerate(stay)}
         feature_of = np.array([number[group] for group in self.feature_of[kept].tolist()], dtype=np.intp)
-        return Groups(feature_of, tuple(self.names[group] for group in stay), self.note)
+        return replace(self, feature_of=feature_of, names=tuple(self.names[group] for group in stay))
 
 
 def as_groups(groups: object, names: Sequence[str]) -> Groups:
@@ -62,8 +65,8 @@ def as_groups(groups: object, names: Sequence[str]) -> Groups:
     names : sequence of str
         Names of the table's columns.
 
-    >>> as_groups({"lipids": ["ldl", "hdl"]}, ["age", "ldl", "hdl"])
-    Groups(feature_of=array([0, 1, 1]), names=('age', 'lipids'), note='')
+    >>> as_groups({"lipids": ["ldl", "hdl"]}, ["age", "ldl", "hdl"]).names
+    ('age', 'lipids')
     >>> as_groups(["a", "b", "a"], ["x", "y", "z"]).feature_of
     array([0, 1, 0])
     """
@@ -139,7 +142,7 @@ def join_groups(groups: Groups | None, names: Sequence[str], columns: Sequence[s
     labels = [
         name_group(members) if g in touched else found.names[g] if sizes[g] > 1 else None for g in found.feature_of
     ]
-    return number_groups(labels, names, found.note)
+    return replace(number_groups(labels, names, found.note), by_representatives=found.by_representatives)
 
 
 def name_group(columns: Sequence[str], most: int = 2) -> str:

@@ -21,9 +21,9 @@ from knockoffs.table.delimited import index_column, tell
 from knockoffs.table.files import file_hash, plain_numbers, take_column
 from knockoffs.table.reading import read_columns
 from knockoffs.table.rows import runs_of_rows
-from knockoffs.table.suspects import dates_from_text
 from knockoffs.table.table import refuse
 from knockoffs.table.text import TextRows, open_text
+from knockoffs.table.text_columns import values_from_text
 from knockoffs.table.types import Frame, Json
 
 if TYPE_CHECKING:
@@ -264,7 +264,7 @@ def code_like(frame: Frame, columns: Sequence[Column], argument: str) -> Coded:
     argument : str
         What to call the frame in errors.
     """
-    raw = dates_from_text(read_columns(frame, argument))
+    raw = values_from_text(read_columns(frame, argument), columns)
     refuse(raw.problems, argument)
     X, unknown = raw.X, np.zeros(len(columns), dtype=np.intp)
     for j, (mine, column) in enumerate(zip(raw.columns, columns, strict=True)):

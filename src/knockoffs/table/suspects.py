@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import KnockoffWarning, name_some
-from knockoffs.table.cells import LARGEST, SMALLEST, Problem, Raw, dates_in_text, is_number, stray
+from knockoffs.table.cells import LARGEST, SMALLEST, Problem, Raw, is_number, stray
 from knockoffs.table.columns import SCALE, Column
 
 FEWEST_CELLS = 10  # a column with most of its cells missing needs so many observed ones,
@@ -18,6 +17,7 @@ MOST_MISSING = 0.95  # and may lack this share of them: the rest says too little
 MOST_LABELS = 1000  # of a nominal column
 FEWEST_ROWS = 5  # labels that are all different in fewer rows may be just few rows
 FEWEST_COUNTED = 10  # fewer rows may be counted by chance
+STAND_INS = (-9, -99, -999, -9999, -99999, 99, 999, 9999, 99999)  # numbers that are often written for a missing one
 INDEX_NAMES = (
     "",
     "index",
@@ -30,17 +30,6 @@ INDEX_NAMES = (
     "rownames",
     "row.names",
 )
-
-
-def dates_from_text(raw: Raw) -> Raw:
-    """Table whose columns of text like 2024-02-29 are dates."""
-    for j, column in enumerate(raw.columns):
-        days = dates_in_text(column.levels) if column.dtype == "string" and column.levels else None
-        if days is not None:
-            missing = np.isnan(raw.X[:, j])
-            raw.X[:, j] = np.where(missing, np.nan, days[np.where(missing, 0, raw.X[:, j]).astype(np.intp)])
-            raw.columns[j] = replace(column, dtype="date", levels=None)
-    return raw
 
 
 def suspicious_columns(raw: Raw, columns: Sequence[Column], overruled: Collection[str]) -> list[Problem]:
@@ -132,7 +121,7 @@ def _no_category(column: Column, values: NDArray, overruled: bool) -> Problem | 
         return _numbers_as_text(column, values) or Problem(
             column.name,
             f"has {m} different labels in {n} rows, for instance {levels[0]!r}: free text, or too many categories",
-            "drop it, or make fewer categories of it",
+            "drop it, or make fewer categories, numbers or dates of it",
         )
     return _stray_word(column, values)
 
@@ -185,12 +174,21 @@ def warn_of_indexes(raw: Raw, argument: str) -> None:
         return
     ends = ((X[0] == 0) | (X[0] == 1)) & (X[-1] == X[0] + n - 1)
     counted = [j for j in np.flatnonzero(ends) if counts_rows(X[:, j])]
-    named = [
-        j
+    called = [
+        (j, len(np.unique(X[:, j])))
         for j, column in enumerate(raw.columns)
-        if raw.named and column.dtype == "integer" and _says_id(column.name) and len(np.unique(X[:, j])) == n
+        if raw.named and column.dtype == "integer" and _says_id(column.name)
     ]
-    found = sorted({*map(int, counted), *named})
+    found = sorted({*map(int, counted), *(j for j, n_distinct in called if n_distinct == n)})
+    repeating = [j for j, n_distinct in called if n / 2 <= n_distinct < n and j not in found]
+    if repeating:
+        listed = name_some(raw.columns[j].name for j in repeating)
+        warnings.warn(
+            f"column{'' if len(repeating) == 1 else 's'} {listed} of {argument}: an identifier, by name, of what has "
+            "one or two rows? If it is no measurement, drop it.",
+            KnockoffWarning,
+            stacklevel=4,
+        )
     if found:
         listed = name_some(raw.columns[j].name for j in found)
         column, verb = ("column", "numbers") if len(found) == 1 else ("columns", "number")
@@ -205,6 +203,28 @@ def warn_of_indexes(raw: Raw, argument: str) -> None:
 def _says_id(name: str) -> bool:
     words = name.strip().lower().replace("-", "_").replace(" ", "_").split("_")
     return "id" in words or name.endswith(("Id", "ID"))
+
+
+def warn_of_stand_ins(raw: Raw, argument: str) -> None:
+    """Warn of a -999 or the like that repeats and lies further from all other numbers than these from one another."""
+    if not len(raw.X):
+        return
+    found = []
+    for end in (np.fmin.reduce(raw.X, axis=0), np.fmax.reduce(raw.X, axis=0)):
+        for j in np.flatnonzero(np.isin(end, STAND_INS)):
+            values = raw.X[:, j]
+            others = values[~np.isnan(values) & (values != end[j])]
+            if raw.columns[j].levels is None and len(others) and (values == end[j]).sum() > 1:
+                gap = max(others.min() - end[j], end[j] - others.max())
+                if np.ptp(others) < gap and np.ptp(others) > 0:
+                    found.append(f"{end[j]:g} in {(values == end[j]).sum()} cells of column {raw.columns[j].name!r}")
+    if found:
+        warnings.warn(
+            f"{argument} holds {', '.join(found[:5])}, far from the other numbers: if that stands for a missing "
+            "value, make these cells empty.",
+            KnockoffWarning,
+            stacklevel=4,
+        )
 
 
 def warn_of_rows(X: NDArray, argument: str) -> None:

@@ -22,7 +22,8 @@ from knockoffs.table.columns import CODED, Column, Design, design, overrule, rec
 from knockoffs.table.decoding import dates_like, from_days, narwhals_series, own_values, pandas_series
 from knockoffs.table.groups import Groups, as_groups
 from knockoffs.table.reading import is_frame, is_pandas, is_sparse, keep_columns, read_columns
-from knockoffs.table.suspects import dates_from_text, suspicious_columns, warn_of_indexes, warn_of_rows
+from knockoffs.table.suspects import suspicious_columns, warn_of_indexes, warn_of_rows, warn_of_stand_ins
+from knockoffs.table.text_columns import values_from_text
 from knockoffs.table.types import Frame, Kinds, Label
 
 if TYPE_CHECKING:
@@ -184,6 +185,8 @@ class Table:
 
     def _plain_values(self, X: NDArray, j: int) -> NDArray:
         values = self.column_values(X, j)
+        if self.columns[j].written:
+            return values
         if self.columns[j].dtype != "date" or self.columns[j].levels is not None:
             return values
         native = self.native.data[self.names[j]] if isinstance(self.native, PlainFrame) else np.asarray(self.native)
@@ -267,11 +270,12 @@ def read_table(X: object, *, kinds: Kinds = None, argument: str = "X", min_rows:
     """
     if isinstance(X, Table):
         return _with_kinds(X, kinds, argument)
-    raw = dates_from_text(read_columns(X, argument))
+    raw = values_from_text(read_columns(X, argument))
     _check_shape(raw.X, argument, min_rows)
     columns = recognise_kinds(raw.X, raw.columns, raw.ordered)
     refuse([*raw.problems, *suspicious_columns(raw, columns, kinds or {})], argument)
     warn_of_indexes(raw, argument)
+    warn_of_stand_ins(raw, argument)
     warn_of_rows(raw.X, argument)
     native = X.values if isinstance(X, SomeColumns) else X
     return _with_kinds(Table(raw.X, columns, raw.named, native), kinds, argument)

@@ -21,6 +21,7 @@ from knockoffs.table.target_kinds import (
     too_many_classes,
 )
 from knockoffs.table.target_values import (
+    amounts_in,
     check_length,
     check_source,
     check_values,
@@ -144,6 +145,8 @@ def as_target(
     values, rows = values[observed], np.flatnonzero(observed)
     if values.dtype.kind == "O":
         values = unboxed(values, rows)
+    elif values.dtype.kind == "U":
+        values = amounts_in(values)
     check_values(values, rows)
     refuse_copy_of_target(values, table, observed)
     levels = None

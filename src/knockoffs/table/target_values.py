@@ -14,7 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from knockoffs.errors import InputError
 from knockoffs.table.cells import LARGEST, SMALLEST, as_float, merges
 from knockoffs.table.table import Table, is_frame, is_missing, is_pandas, is_sparse
+from knockoffs.table.target_kinds import MOST_CLASSES
 from knockoffs.table.types import Label
+from knockoffs.table.written import formats_of, is_date, read_text
 
 
 def check_source(y: object, table: Table) -> None:
@@ -115,11 +117,26 @@ def unboxed(values: NDArray, rows: NDArray[np.intp]) -> NDArray:
             f"y mixes {' and '.join(sorted(count))}, for instance {listed[row]!r} in row {rows[row]}: make missing "
             "values empty (None or NaN) and all others one kind."
         )
+    if count.keys() == {"strings"} and isinstance(listed[0], str):
+        return amounts_in(values)
     if count.keys() & {"numbers", "booleans"}:
         numeric = np.array([float(v) if isinstance(v, Decimal) else v for v in listed])
         # whole numbers beyond 64 bits, and fractions, are still objects
         return numeric if numeric.dtype.kind != "O" else np.array([as_float(v) for v in listed])
     return values
+
+
+def amounts_in(values: NDArray) -> NDArray:
+    """Numbers of a target written as amounts, such as 12 % or $1,234.50; the values themselves where they are none."""
+    levels = sorted(set(values.tolist()))
+    formats = [word for word in formats_of(levels) if not is_date(word)] if len(levels) > 2 else []
+    return read_text(values.tolist(), formats[0]) if formats else values
+
+
+def dates_in(values: NDArray) -> str:
+    """Format of a target's dates written as text; empty where they are none, or so few that they may be classes."""
+    levels = sorted(set(values.tolist()))
+    return " or ".join(word for word in formats_of(levels) if is_date(word)) if len(levels) > MOST_CLASSES else ""
 
 
 def check_values(values: NDArray, rows: NDArray[np.intp]) -> None:
@@ -129,8 +146,10 @@ def check_values(values: NDArray, rows: NDArray[np.intp]) -> None:
     if values.dtype.kind in "mM":
         raise InputError(f"y holds dates or durations ({values.dtype}): turn them into numbers or classes.")
     first = values[0]
-    if isinstance(first, datetime.date | datetime.timedelta | datetime.time):
+    if isinstance(first, datetime.date | datetime.timedelta | datetime.time) or type(first).__name__ == "Period":
         raise InputError(f"y holds dates or durations ({first}): turn them into numbers or classes.")
+    if isinstance(first, str) and (words := dates_in(values)):
+        raise InputError(f"y holds dates, {words}, for instance {first!r}: turn them into numbers or classes.")
     if isinstance(first, bytes):
         raise InputError(f"y holds bytes, for instance {first!r}: decode them, for instance .astype(str).")
     if merges(values):

@@ -11,6 +11,7 @@ X_tilde linked as they should be?).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.random import Generator
@@ -18,23 +19,32 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from knockoffs.sampling.pair import Pair
+from knockoffs.validity.boosting import fit_trees
 from knockoffs.validity.margins import margin_differences
 from knockoffs.validity.signs import Check, sign_sums
 
 N_BLOCKS = 3  # the first is only learned from, the others are asked about one after the other
-N_TREES = 60
 MAX_COLUMNS = 100  # that the trees look at
 
 
 def check_classifier(
-    pair: Pair, names: Sequence[str], kinds: tuple[str, ...], rng: Generator, *, n_jobs: int | None = None
+    pair: Pair, kinds: tuple[str, ...], rng: Generator, *, n_trees: int = 60, n_tried: int = 100
 ) -> Check:
-    """Count how often boosted trees tell a row from its swapped self."""
-    streams = rng.spawn(2)
-    answers = {
-        "all": tell_apart(pair, kinds, streams[0], halves=False, n_jobs=n_jobs),
-        "half": tell_apart(pair, kinds, streams[1], halves=True, n_jobs=n_jobs),
-    }
+    """Count how often boosted trees tell a row from its swapped self.
+
+    Parameters
+    ----------
+    pair : Pair
+    kinds : tuple of str
+    rng : numpy.random.Generator
+    n_trees, n_tried : int
+        Trees, and the columns each of them may cut.
+    """
+    order_rng, *streams = rng.spawn(3)
+    blocks = np.array_split(order_rng.permutation(len(pair)), N_BLOCKS)
+    columns = [screen(pair.rows(np.concatenate(blocks[:b])), kinds) for b in range(1, N_BLOCKS)]
+    ask = partial(tell_apart, pair, blocks, columns, n_trees=n_trees, n_tried=n_tried)
+    answers = {"all": ask(streams[0], halves=False), "half": ask(streams[1], halves=True)}
     n_asked = len(answers["all"])
     right = {swapped: float(answer.mean()) for swapped, answer in answers.items()}
     best = max(right, key=lambda swapped: right[swapped])
@@ -47,33 +57,28 @@ def check_classifier(
 
 
 def tell_apart(
-    pair: Pair, kinds: tuple[str, ...], rng: Generator, *, halves: bool, n_jobs: int | None = None
+    pair: Pair,
+    blocks: Sequence[NDArray[np.intp]],
+    columns: Sequence[NDArray[np.intp]],
+    rng: Generator,
+    *,
+    halves: bool,
+    n_trees: int = 60,
+    n_tried: int = 100,
 ) -> NDArray[np.bool_]:
-    """Right and wrong answers, shape (rows asked about,)."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
-    from threadpoolctl import threadpool_limits
+    """Right and wrong answers about the rows of all blocks but the first, shape (rows asked about,).
 
-    order_rng, swap_rng, coin_rng, tree_rng = rng.spawn(4)
+    ``columns`` are those that the trees may look at when they are asked about the second block, the third, ...
+    """
+    swap_rng, coin_rng, tree_rng = rng.spawn(3)
     S = swap_rng.random((len(pair), pair.n_features)) < 0.5 if halves else np.ones((len(pair), pair.n_features), bool)
     swapped = swap_rows(pair, S)
-    blocks = np.array_split(order_rng.permutation(len(pair)), N_BLOCKS)
     answers = []
-    for b in range(1, N_BLOCKS):
-        learn, ask = np.concatenate(blocks[:b]), blocks[b]
-        columns = screen(pair.rows(learn), kinds)
-        came, turned = features(pair, columns), features(swapped, columns)
-        model = HistGradientBoostingClassifier(
-            max_iter=N_TREES,
-            learning_rate=0.1,
-            max_leaf_nodes=8,
-            min_samples_leaf=10,
-            early_stopping=False,
-            max_bins=63,
-            random_state=int(tree_rng.integers(2**31)),
-        )
-        with threadpool_limits(limits=n_jobs or 1, user_api="openmp"):
-            model.fit(np.vstack([came[learn], turned[learn]]), np.repeat([1, 0], len(learn)))
-            lead = model.decision_function(came[ask]) - model.decision_function(turned[ask])
+    for b in range(1, len(blocks)):
+        learn, ask, own = np.concatenate(blocks[:b]), blocks[b], columns[b - 1]
+        V = np.vstack([features(pair.rows(learn), own), features(swapped.rows(learn), own)])
+        trees = fit_trees(V, np.repeat([True, False], len(learn)), tree_rng, n_trees, n_tried)
+        lead = trees.decide(features(pair.rows(ask), own)) - trees.decide(features(swapped.rows(ask), own))
         answers.append(np.where(lead == 0, coin_rng.random(len(ask)) < 0.5, lead > 0))
     return np.concatenate(answers)
 

@@ -16,12 +16,15 @@ N_WAVES = 5  # cos(pi k rank), k = 1, ..., 5: where a column lies, its spread, i
 TAILS = (0.01, 0.05)  # share of the values in a tail
 
 
-def check_margins(pair: Pair, names: Sequence[str], kinds: tuple[str, ...]) -> Check:
+def check_margins(
+    pair: Pair, names: Sequence[str], kinds: tuple[str, ...], ranked: tuple[NDArray, NDArray] | None = None
+) -> Check:
     """Compare f(x_j) with f(x_tilde_j) for several f and every column, and for all columns together.
 
-    f(x_j) - f(x_tilde_j) changes its sign when feature j is swapped; its sum over the columns when all are.
+    f(x_j) - f(x_tilde_j) changes its sign when feature j is swapped; its sum over the columns when all are. ``ranked``
+    are the pooled ranks of the pair, where they are known.
     """
-    sums, pooled = margin_differences(pair, kinds, of=sign_sums)
+    sums, pooled = margin_differences(pair, kinds, ranked, of=sign_sums)
     per_column = np.array([np.abs(t).max(initial=0.0) for t in sums])
     together = np.abs(sign_sums(pooled)).max(initial=0.0)
     n_sums = sum(map(len, sums))
@@ -38,13 +41,17 @@ def check_margins(pair: Pair, names: Sequence[str], kinds: tuple[str, ...]) -> C
 
 
 def margin_differences(
-    pair: Pair, kinds: tuple[str, ...], *, of: Callable[[NDArray], NDArray] = np.asarray
+    pair: Pair,
+    kinds: tuple[str, ...],
+    ranked: tuple[NDArray, NDArray] | None = None,
+    *,
+    of: Callable[[NDArray], NDArray] = np.asarray,
 ) -> tuple[list[NDArray], NDArray]:
     """f(x_j) - f(x_tilde_j): for each column an array (n, number of f), and the sum over columns of those all have.
 
     Of each array only what the function ``of`` makes of it is kept: nine columns for one are too much of a wide table.
     """
-    ranks, ranks_tilde = pooled_ranks(pair)
+    ranks, ranks_tilde = pooled_ranks(pair) if ranked is None else ranked
     shared = np.zeros((len(pair), N_WAVES + 2 * len(TAILS)))
     columns = []
     for j, kind in enumerate(kinds):
@@ -66,9 +73,14 @@ def margin_differences(
 
 def wave_differences(r: NDArray, r_tilde: NDArray) -> NDArray:
     """Differences of waves and of indicators of tails, shape (n, N_WAVES + 2 len(TAILS))."""
-    k = np.pi * np.arange(1, N_WAVES + 1)
-    waves = np.cos(np.multiply.outer(r, k)) - np.cos(np.multiply.outer(r_tilde, k))
-    tails = [
-        (side(r) < share) * 1.0 - (side(r_tilde) < share) for share in TAILS for side in (lambda v: v, lambda v: 1 - v)
-    ]
-    return np.column_stack([waves, *tails])
+    n = len(r)
+    both = np.concatenate([r, r_tilde])
+    found = np.empty((N_WAVES + 2 * len(TAILS), 2 * n))
+    found[0] = wave = np.cos(np.pi * both)
+    before = np.ones(2 * n)
+    for k in range(1, N_WAVES):  # cos((k + 1) a) = 2 cos(a) cos(k a) - cos((k - 1) a): one cosine, not five
+        found[k] = 2 * wave * found[k - 1] - before
+        before = found[k - 1]
+    for place, share in enumerate(TAILS):
+        found[N_WAVES + 2 * place], found[N_WAVES + 2 * place + 1] = both < share, 1 - both < share
+    return np.subtract(found[:, :n], found[:, n:]).T

@@ -22,15 +22,14 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import name_some
 from knockoffs.sampling.pair import Pair
-from knockoffs.validity.scores import Scores, link_scores
+from knockoffs.validity.scores import Scores
 from knockoffs.validity.signs import Check, critical_value, either, sign_sums, studentise, worst_columns
 
 CLEAR = 3.0  # standard errors from which a correlation of M is a clear link
 
 
-def check_moments(pair: Pair, names: Sequence[str], kinds: tuple[str, ...], rng: Generator) -> Check:
-    """Compare the links of x_i and of x_tilde_i with every other column."""
-    scores = link_scores(pair, kinds)
+def check_moments(pair: Pair, scores: Scores, names: Sequence[str], rng: Generator) -> Check:
+    """Compare the links of x_i and of x_tilde_i with every other column, by the scores of the pair."""
     owner = pair.feature_of[scores.column_of]
     single, cross = pair_sums(scores, owner)
     joint = joint_sums(scores, owner, rng)

@@ -139,7 +139,7 @@ def judged(table: Table, source: KnockoffSource, rng: Generator, n_jobs: int | N
     settled = source(table, rng=fit_stream, n_jobs=n_jobs)
     drawn = settled.sampler.sample(table.X, draw_stream)
     pair = Pair(drawn.X, drawn.X_tilde, table.feature_of)
-    found = verdict(pair, names=table.names, kinds=table.kinds, rng=verdict_stream, n_jobs=n_jobs)
+    found = verdict(pair, names=table.names, kinds=table.kinds, rng=verdict_stream)
     return Attempt(table, source, settled, found)
 
 

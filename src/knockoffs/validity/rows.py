@@ -23,12 +23,14 @@ AT_ONCE = 200  # rows whose distances to all others are held
 
 def check_repeats(pair: Pair) -> Check:
     """Rows of X that stand in the table more than once, beyond those of X_tilde."""
+    n = len(pair)
+    if all_different(pair.X):
+        return Check("repeated rows", 1.0, 0.0, 0.0, (), "No row is repeated.")
     both = np.vstack([pair.X, pair.X_tilde]).astype(float, copy=False)
     both += 0.0  # -0.0 becomes 0.0
     keys = both.view(np.dtype((np.void, both.dtype.itemsize * both.shape[1]))).ravel()
     code, counts = np.unique(keys, return_inverse=True, return_counts=True)[1:]
     more = (counts > 1)[code]
-    n = len(pair)
     t = float(sign_sums(np.subtract(more[:n], more[n:], dtype=float)[:, None])[0])
     p = float(sign_p_value(t, one_sided=True))
     repeats = n - len(np.unique(keys[:n]))
@@ -45,10 +47,21 @@ def repeated_by_rows(X: NDArray) -> NDArray[np.bool_]:
     >>> repeated_by_rows(np.vstack([X, X])), repeated_by_rows(X)
     (array([ True,  True]), array([False, False]))
     """
+    if all_different(X):
+        return np.zeros(X.shape[1], dtype=bool)
     n_rows = len(np.unique(X, axis=0))
     if n_rows == len(X) or n_rows <= FEW_LEVELS:
         return np.zeros(X.shape[1], dtype=bool)
     return np.array([len(np.unique(x)) >= 0.9 * n_rows for x in X.T])
+
+
+def all_different(X: NDArray) -> bool:
+    """Whether some column alone tells all rows apart: then none is repeated.
+
+    >>> all_different(np.array([[1.0, 1.0], [1.0, 2.0]])), all_different(np.ones((2, 2)))
+    (True, False)
+    """
+    return any((np.diff(np.sort(x)) > 0).all() for x in X.T)
 
 
 def check_order(pair: Pair, scores: Scores, names: Sequence[str]) -> Check:

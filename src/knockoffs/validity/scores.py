@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from knockoffs.sampling.pair import Pair
 
@@ -58,27 +57,46 @@ def pooled_ranks(pair: Pair) -> tuple[NDArray, NDArray]:
     array([0.125, 0.75 ])
     """
     n = len(pair)
-    ranks = np.empty((2 * n, pair.n_columns))
+    ranks = np.empty((2 * n, pair.n_columns), order="F")  # columns are what is read
     for j in range(pair.n_columns):  # one by one: a few copies of a column, not of the table
         both = np.concatenate([pair.X[:, j], pair.X_tilde[:, j]]).astype(float, copy=False)
         missing = np.isnan(both[:n]) | np.isnan(both[n:])
         if not missing.any():
-            ranks[:, j] = (rankdata(both) - 0.5) / len(both)
+            ranks[:, j] = middle_ranks(both)
             continue
-        seen = np.tile(~missing, 2)  # rankdata gives nan to the whole column
+        seen = np.tile(~missing, 2)
         ranks[:, j] = 0.5
-        ranks[seen, j] = (rankdata(both[seen]) - 0.5) / max(seen.sum(), 1)
+        ranks[seen, j] = middle_ranks(both[seen])
     return ranks[:n], ranks[n:]
 
 
-def link_scores(pair: Pair, kinds: tuple[str, ...]) -> Scores:
+def middle_ranks(x: NDArray) -> NDArray:
+    """Ranks over their number, less half a step, shape (n,); equal values share the middle of theirs.
+
+    >>> middle_ranks(np.array([7.0, 1.0, 7.0, 9.0]))
+    array([0.5  , 0.125, 0.5  , 0.875])
+    """
+    order = np.argsort(x)
+    ordered = x[order]
+    new = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    steps = np.arange(0.5, len(x)) / max(len(x), 1)
+    if len(new) + 1 < len(x):
+        first, after = np.concatenate([[0], new]), np.concatenate([new, [len(x)]])
+        steps = np.repeat((first + after) / 2, after - first) / len(x)
+    ranks = np.empty(len(x))
+    ranks[order] = steps
+    return ranks
+
+
+def link_scores(pair: Pair, kinds: tuple[str, ...], ranked: tuple[NDArray, NDArray] | None = None) -> Scores:
     """Two scores a column, where it lies and how far out; labels of nominal columns one by one.
 
     The first is the normal score, the second cos(2 pi rank): largest at both ends, so that a link by a square is seen.
+    ``ranked`` are the ranks of the pair, where they are known.
     """
-    ranks, ranks_tilde = pooled_ranks(pair)
+    ranks, ranks_tilde = pooled_ranks(pair) if ranked is None else ranked
     most = sum(NOMINAL_LEVELS if kind == "nominal" else 2 for kind in kinds)
-    S, S_tilde = np.empty((len(pair), most)), np.empty((len(pair), most))
+    S, S_tilde = (np.empty((len(pair), most), order="F") for _ in range(2))
     owners: list[int] = []
     far_out: list[bool] = []
     for j, kind in enumerate(kinds):

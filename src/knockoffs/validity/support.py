@@ -58,8 +58,11 @@ def atoms(x: NDArray, x_tilde: NDArray, least: float) -> NDArray:
     >>> atoms(np.array([0, 1, 0]), np.array([0.3, 0.7, 0.1]), 2)
     array([1., 0., 1.])
     """
-    n = len(x)
-    code, counts = np.unique(np.concatenate([x, x_tilde]), return_inverse=True, return_counts=True)[1:]
+    n, both = len(x), np.concatenate([x, x_tilde])
+    ordered, apart = np.sort(both), max(int(np.ceil(least)) - 1, 1)
+    if not (ordered[apart:] == ordered[:-apart]).any() and not np.isnan(ordered[-1]):
+        return np.zeros(n)  # as for most numbers: no value stands so often
+    code, counts = np.unique(both, return_inverse=True, return_counts=True)[1:]
     often = (counts >= least)[code.ravel()]
     return np.subtract(often[:n], often[n:], dtype=float)
 
@@ -87,7 +90,10 @@ def grid_of(x: NDArray, x_tilde: NDArray) -> NDArray:
     >>> len(grid_of(x, x + np.linspace(0.1, 0.5, 60))), len(grid_of(x, x * 0.0)), len(grid_of(x % 15, x))
     (30, 0, 0)
     """
-    values, counts = np.unique(np.concatenate([x, x_tilde]), return_counts=True)
+    ordered = np.sort(np.concatenate([x, x_tilde]))
+    if (ordered[1:] == ordered[:-1]).sum() < len(x) / 4:  # as for most numbers: too few stand more than once
+        return np.empty(0)
+    values, counts = np.unique(ordered, return_counts=True)
     rounded = (counts > 1) & np.isfinite(values)
     whole = rounded.sum() > FEW_LEVELS and counts[rounded].sum() >= len(x) / 2 and counts.max() < ATOM * len(x)
     return values[rounded] if whole and np.isfinite(values).all() else np.empty(0)

@@ -19,7 +19,7 @@ from knockoffs.validity.margins import check_margins
 from knockoffs.validity.moments import check_moments
 from knockoffs.validity.remedies import Remedy, find_remedies
 from knockoffs.validity.rows import check_neighbours, check_order, check_repeats, repeated_by_rows
-from knockoffs.validity.scores import link_scores
+from knockoffs.validity.scores import link_scores, pooled_ranks
 from knockoffs.validity.signs import Check
 from knockoffs.validity.support import LABELS, check_support, round_alike
 
@@ -34,7 +34,7 @@ MATTERS_ELSE = {"order of rows": np.inf, "neighbouring rows": 0.2}
 
 @dataclass(frozen=True)
 class Budget:
-    """The most that is looked at, which keeps the cost of a verdict below that of most selections.
+    """The most that is looked at, which keeps the cost of a verdict below that of the selection.
 
     Parameters
     ----------
@@ -45,11 +45,19 @@ class Budget:
         twins look at all columns, the trees at the 100 whose margins differ most.
     classifier_rows : int
         Of ``rows``, those for the trees.
+    trees, tried : int
+        Trees, and the columns that each of them may cut.
     """
 
     rows: int = 5000
     columns: int = 300
     classifier_rows: int = 3000
+    trees: int = 60
+    tried: int = 100
+
+
+# for a selection that costs next to nothing: a Gaussian P^X and a linear model
+SMALL = Budget(rows=1000, columns=100, classifier_rows=400, trees=20, tried=20)
 
 
 @dataclass(frozen=True)
@@ -133,7 +141,6 @@ def verdict(
     kinds: Sequence[str] | None = None,
     held_out_pair: Pair | None = None,
     rng: Generator,
-    n_jobs: int | None = None,
     budget: Budget | None = None,
 ) -> Verdict:
     """Check whether X_tilde could be exchanged with X, and whether rows are independent; the target is not looked at.
@@ -150,8 +157,6 @@ def verdict(
         Rows that P^X was not fitted on, with their knockoffs (`cross_fitted_pair`): they are checked in place of
         ``pair``, which then serves for twins, repeated rows and the order alone.
     rng : numpy.random.Generator
-    n_jobs : int, optional
-        Threads of the trees; one if left out.
     budget : Budget, optional
 
     Examples
@@ -169,23 +174,32 @@ def verdict(
     if judged.n_columns != pair.n_columns:
         raise InputError(f"held_out_pair has {judged.n_columns} columns: pair has {pair.n_columns}.")
     row_rng, column_rng, half_rng, tree_rng = rng.spawn(4)
-    some, stretch = some_rows(judged, budget.rows, row_rng), following_rows(pair, budget.rows, row_rng)
+    stretch = following_rows(pair, budget.rows, row_rng)
+    all_rows = judged is pair and len(pair) <= budget.rows
+    some = stretch if all_rows else some_rows(judged, budget.rows, row_rng)
     columns, feature_of = some_columns(pair, budget.columns, column_rng)
     few_names, few_kinds = tuple(named[j] for j in columns), tuple(sorts[j] for j in columns)
     by_rows = repeated_by_rows(stretch.X) & [kind not in LABELS for kind in sorts]
-    rounded = round_alike(some, sorts)
-    exchange = (
-        check_support(some, named, sorts, by_rows),
-        check_margins(rounded, named, sorts),
-        check_moments(_columns_of(rounded, columns, feature_of), few_names, few_kinds, half_rng),
-        check_classifier(rounded.rows(slice(0, budget.classifier_rows)), named, sorts, tree_rng, n_jobs=n_jobs),
-    )
-    n_judged = len(some)
-    del some, rounded  # before the scores of the stretch, which are twice as large
-    following = round_alike(_columns_of(stretch, columns, feature_of), few_kinds)
-    scores = link_scores(following, few_kinds)
+    support = check_support(some, named, sorts, by_rows)
+    n_judged, rounded = len(some), round_alike(some, sorts)
+    ranked = pooled_ranks(rounded)
+    margins = check_margins(rounded, named, sorts, ranked)
+    following = _columns_of(rounded, columns, feature_of)
+    scores = link_scores(following, few_kinds, _ranks_of(ranked, columns))
+    del some, ranked  # as soon as they are not needed: each is as large as the table
+    pairs = check_moments(following, scores, few_names, half_rng)
+    for_trees = rounded.rows(row_rng.permutation(n_judged)[: budget.classifier_rows])
+    trees = check_classifier(for_trees, sorts, tree_rng, n_trees=budget.trees, n_tried=budget.tried)
+    del rounded, for_trees
+    if not all_rows:
+        del following, scores
+        following = round_alike(_columns_of(stretch, columns, feature_of), few_kinds)
+        scores = link_scores(following, few_kinds)
     checks = (
-        *exchange,
+        support,
+        margins,
+        pairs,
+        trees,
         check_repeats(stretch),
         check_order(following, scores, few_names),
         check_neighbours(following, scores),
@@ -269,6 +283,11 @@ def some_columns(pair: Pair, most: int, rng: Generator) -> tuple[NDArray[np.intp
     chosen = np.sort(features[: max(int((sizes <= most).sum()), 1)])
     columns = np.flatnonzero(np.isin(pair.feature_of, chosen))
     return columns, np.searchsorted(chosen, pair.feature_of[columns])
+
+
+def _ranks_of(ranked: tuple[NDArray, NDArray], columns: NDArray[np.intp]) -> tuple[NDArray, NDArray]:
+    """Take the ranks of some columns; nothing is copied where they are all of them."""
+    return ranked if len(columns) == ranked[0].shape[1] else (ranked[0][:, columns], ranked[1][:, columns])
 
 
 def _columns_of(pair: Pair, columns: NDArray[np.intp], feature_of: NDArray[np.intp]) -> Pair:

@@ -157,9 +157,9 @@ def nominal_law(model):
             A[place + 2, place + 2], c[place + 2] = sign, -sign * cut
         root = A @ joint
         centre = A @ np.tile(law.mean, 2) + c
-        out[a, b, a_tilde, b_tilde] = multivariate_normal(
-            np.zeros(6), root @ root.T, maxpts=100_000, abseps=1e-6, releps=1e-6, seed=1
-        ).cdf(centre)
+        out[a, b, a_tilde, b_tilde] = multivariate_normal.cdf(
+            centre, np.zeros(6), root @ root.T, maxpts=100_000, abseps=1e-6, releps=1e-6
+        )
     return out
 
 

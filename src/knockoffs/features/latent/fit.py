@@ -25,6 +25,7 @@ from knockoffs.features.latent.kinds import check_cells, check_kinds, fit_both
 from knockoffs.features.latent.likeness import seems_worse
 from knockoffs.features.latent.margins import Margin, read_cells
 from knockoffs.features.latent.model import LatentFeatures
+from knockoffs.features.latent.offsets import Offsets, offsets_of
 from knockoffs.features.latent.pooling import Shrinkage, choose_shrinkage, shrink_mixture
 from knockoffs.features.latent.stochastic_em import (
     ALIKE,
@@ -41,6 +42,7 @@ from knockoffs.features.latent.stochastic_em import (
 from knockoffs.features.latent.transform import candidates_for, choose_transform
 from knockoffs.features.shrinkage import FEW, PLENTY
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
+from knockoffs.sampling.diagonal.representatives import Through
 from knockoffs.sampling.swap import check_features
 
 N_AGAIN = 20  # sweeps after which a chain with a new beginning must have found the classes,
@@ -58,7 +60,7 @@ def fit_latent(
     feature_of: ArrayLike | None = None,
     names: Sequence[str] | None = None,
     n_classes: int | Iterable[int] | None = None,
-    diagonal: str = DEFAULT_DIAGONAL,
+    diagonal: str | Through = DEFAULT_DIAGONAL,
     criterion: str = "held_out",
 ) -> LatentFeatures:
     """Fit the latent model X_j = g_j(L_j), L a mixture of Gaussians, by stochastic EM.
@@ -79,8 +81,8 @@ def fit_latent(
         Names of the columns, for warnings.
     n_classes : int or iterable of int, optional
         A number, or the numbers to choose among; 1 to 10 if left out, as far as there are rows for them.
-    diagonal : str
-        Which matrix D: see ``DIAGONALS``.
+    diagonal : str or Through
+        Which matrix D: see ``DIAGONALS``; or through representatives of groups.
     criterion : {"aic", "bic", "held_out"}
         What chooses the number of classes, by the completed L of the model with one class. Held-out rows judge the
         classes as they will be used, with their correlations shrunk; the other two do not know of that.
@@ -126,11 +128,11 @@ def fit_latent(
             seen, tried, criterion=criterion, settle=shrink_mixture, rng=search_stream, n_jobs=n_jobs
         )
         if found.n_components > 1:
-            several = _several(cells, frame, fit, found, cuts_of(margins, frame.layout.column_of), em_stream, n_jobs)
+            several = _several(cells, frame, fit, found, margins, em_stream, n_jobs)
             if several is None:
                 left_out = "a draw from the cells does not find them again"
             else:
-                model = model_of(several.fit, several.cuts.in_margins(margins, frame.layout.column_of))
+                model = model_of(several.fit, several.in_margins(margins, frame.layout.column_of))
                 if (cells.status > FREE).mean() > MOSTLY and 1 in tried:
                     one = model_of(fit, margins)
                     if seems_worse(model, one, X, rng=again_stream, n_jobs=n_jobs):
@@ -180,15 +182,26 @@ def _shrinkage(cells: Cells, shares: NDArray) -> Shrinkage:
 
 
 class Several(NamedTuple):
-    """Several classes, how far their correlations were shrunk, and the cuts of steps with them."""
+    """Several classes, how far their correlations were shrunk, and the cuts and offsets of the margins with them."""
 
     fit: Fit
     shrunk: Shrinkage
     cuts: Cuts
+    offsets: Offsets
+
+    def in_margins(self, margins: Sequence[Margin], column_of: NDArray[np.intp]) -> tuple[Margin, ...]:
+        """Margins by which the classes together have the shares that the columns have."""
+        return self.offsets.in_margins(self.cuts.in_margins(margins, column_of), column_of)
 
 
 def _several(
-    cells: Cells, frame: Frame, one: Fit, found: Mixture, cuts: Cuts, rng: Generator, n_jobs: int | None
+    cells: Cells,
+    frame: Frame,
+    one: Fit,
+    found: Mixture,
+    margins: Sequence[Margin],
+    rng: Generator,
+    n_jobs: int | None,
 ) -> Several | None:
     """Several classes that a draw from the cells finds again; half of them where it does not, and none in the end.
 
@@ -196,13 +209,16 @@ def _several(
     at a time cannot leave the class it is in. What stochastic EM then calls classes are accidents of where its chain
     began, and knockoffs drawn from another beginning are not exchangeable.
     """
+    cuts, offsets = cuts_of(margins, frame.layout.column_of), offsets_of(margins, frame.layout)
     while found.n_components > 1:
         shares = found.posterior(one.L)
         shrunk = _shrinkage(cells, shares)
         fit = _fit_several(cells, frame, one, shares, shrunk, rng, n_jobs)
         moved = cuts.under(fit.weights, fit.means, fit.covariances)  # once: with cuts that move EM predicts worse
-        if cells.all_points or _found_again(cuts.move(cells, moved), frame, fit, rng, n_jobs):
-            return Several(fit, shrunk, moved)
+        lifted = offsets.under(fit.weights, fit.means, fit.covariances)
+        again = frame._replace(layout=lifted.in_layout(frame.layout))
+        if cells.all_points or _found_again(lifted.move(cuts.move(cells, moved)), again, fit, rng, n_jobs):
+            return Several(fit, shrunk, moved, lifted)
         found = search_mixture(one.L, [found.n_components // 2], criterion="aic", rng=rng, n_jobs=n_jobs)[0]
     return None
 

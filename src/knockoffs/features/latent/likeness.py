@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from knockoffs.features.latent.model import LatentFeatures
 from knockoffs.validity.margins import check_margins
 from knockoffs.validity.moments import check_moments
+from knockoffs.validity.scores import link_scores, pooled_ranks
 
 MOST_ROWS = 2_000
 CLEARLY = 1e-6  # p-value of knockoffs that are clearly not exchangeable
@@ -36,6 +37,8 @@ def against(
     """P-value and statistic against the distributions of the columns and the links between them, the surer one."""
     pair = model.as_sampler(n_jobs=n_jobs).sample(X, draw_rng)
     names = [str(j) for j in range(pair.n_columns)]
-    checks = check_margins(pair, names, model.kinds), check_moments(pair, names, model.kinds, check_rng)
+    ranked = pooled_ranks(pair)
+    links = link_scores(pair, model.kinds, ranked)
+    checks = check_margins(pair, names, model.kinds, ranked), check_moments(pair, links, names, check_rng)
     surest = min(checks, key=lambda check: check.p_value)
     return surest.p_value, surest.statistic

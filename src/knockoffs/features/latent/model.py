@@ -35,6 +35,7 @@ from knockoffs.features.latent.resampling import LatentResampler
 from knockoffs.sampling.conjugates.gaussian import Gaussian
 from knockoffs.sampling.copies import Copies
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
+from knockoffs.sampling.diagonal.representatives import Through
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import sample_knockoffs
 from knockoffs.sampling.several import sample_several
@@ -248,6 +249,7 @@ class LatentSampler:
         cells = model.read(X)
         if cells.all_points:
             L_tilde = sample_knockoffs(model.mixture.as_network(), cells.start, rng)
+            X = self._complete(X, cells.start)  # a constant column has no coordinate, and may lack cells
             del cells
             return Pair(X, model.write(L_tilde), model.feature_of)
         else:
@@ -270,6 +272,8 @@ class LatentSampler:
 
     def _complete(self, X: NDArray, L: NDArray) -> NDArray:
         """X with its missing cells filled from L."""
+        if not np.isnan(X.sum()):  # no memory where nothing is missing
+            return X
         missing = np.isnan(X)
         return np.where(missing, self.model.write(L), X) if missing.any() else X
 
@@ -280,7 +284,7 @@ def latent_features(
     means: ArrayLike,
     covariances: ArrayLike,
     *,
-    diagonal: str = DEFAULT_DIAGONAL,
+    diagonal: str | Through = DEFAULT_DIAGONAL,
     feature_of: ArrayLike | None = None,
     kinds: Sequence[str] | None = None,
 ) -> LatentFeatures:
@@ -292,8 +296,8 @@ def latent_features(
         One for each column.
     weights, means, covariances : array-like, shape (l,), (l, D), (l, D, D)
         Of the classes, over the coordinates of all columns in order.
-    diagonal : str
-        Which matrix D: see ``DIAGONALS``.
+    diagonal : str or Through
+        Which matrix D: see ``DIAGONALS``; or through representatives of groups.
     feature_of : array-like of int, shape (d,), optional
         Feature of each column; the coordinates of a column, and of a feature, are swapped as one.
     kinds : sequence of str, optional

@@ -47,7 +47,7 @@ class Nominal:
     @cached_property
     def level_means(self) -> NDArray:
         """Mean of L given each level, shape (m + 1, m)."""
-        return _level_means(np.append(0.0, self.offset))
+        return level_means(self.offset)
 
     def place(self, x: NDArray) -> NDArray[np.intp]:
         """Level of each code; a code that was never seen is refused, NaN is level 0."""
@@ -104,6 +104,16 @@ def solve_offsets(shares: NDArray) -> NDArray:
         if np.abs(step).max() < 1e-9:
             break
     return mean[1:]
+
+
+def level_means(offset: NDArray) -> NDArray:
+    """Mean of L given each level, shape (m + 1, m), of independent utilities."""
+    return _level_means(np.append(0.0, offset))
+
+
+def shares_of(offset: NDArray) -> NDArray:
+    """Shares of the levels by which offsets were solved, shape (m + 1,)."""
+    return _shares(np.append(0.0, offset))
 
 
 def _nodes() -> tuple[NDArray, NDArray]:
