@@ -87,7 +87,6 @@ def run(config: Config, rng: Generator, context: Context | None = None) -> Table
                 "small_broken": float((small == 2).mean()),
                 "rows_said": float(found[:, 5].mean()),
                 "seconds": float(np.median(found[:, 2])),
-                "small_seconds": float(np.median(found[:, 3])),
                 "twins": float(found[:, 4].mean()),
                 **{
                     f"by_{name.replace(' ', '_')}": float((p_values[:, c] * len(CHECKS) < 0.05).mean())
