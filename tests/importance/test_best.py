@@ -123,6 +123,7 @@ def test_a_large_table_needs_few_folds(n, n_fits):
 def test_of_many_cells_candidates_are_compared_on_some_rows_and_all_of_a_rare_class(monkeypatch):
     """600 of 2000 rows (1200 cells, two a row), and the four of class 2."""
     monkeypatch.setattr(best_of, "MOST_CELLS", 1200)
+    monkeypatch.setattr(best_of, "FEWEST", 0)
     Counting.fits, n = (), 2000
     y = np.arange(n) % 2
     y[:4] = 2
@@ -145,6 +146,7 @@ def test_where_some_rows_show_nothing_all_are_asked(monkeypatch):
         return compare(best, pair, *rest)
 
     monkeypatch.setattr(best_of, "_compare", watched)
+    monkeypatch.setattr(best_of, "FEWEST", 0)
     for y, most, expected in ((noise, 10**6, [2000]), (noise, 400, [200, 2000]), (X[:, 0] + noise, 400, [200])):
         monkeypatch.setattr(best_of, "MOST_CELLS", most)
         seen.clear()

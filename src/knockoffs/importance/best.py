@@ -23,6 +23,7 @@ from knockoffs.table.target import Target
 NEARLY = 0.97  # share of the variance that the best explains, in units of the variance of y
 ROWS = 400  # predicted by every candidate, of which one in n_folds is held out at a time
 MOST_CELLS = 10_000_000  # of [X, X_tilde] that candidates are compared on; of a larger table rows are drawn at random
+FEWEST = 5 * ROWS  # rows that are drawn, however wide the table is
 RARE = 100  # rows of a class that are all among them
 CLEAR = 2.0  # standard errors of a difference of losses, under which more rows are predicted, as far as there are
 
@@ -123,7 +124,8 @@ def choose_best(
     labels = target.values if predicts_classes(best.candidates[0].estimator) else None
     if labels is None:
         target = replace(target, values=_in_deviations(target.values, best.loss))
-    some = _some_rows(len(pair), MOST_CELLS // (len(pair.parts) * pair.n_columns), labels, rng)
+    most = max(MOST_CELLS // (len(pair.parts) * pair.n_columns), FEWEST)
+    some = _some_rows(len(pair), most, labels, rng)
     if some is not None:
         chosen, found, predicts = _compare(best, pair.rows(some), target.rows(some), rng, n_jobs)
         if predicts:

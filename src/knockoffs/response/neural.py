@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
@@ -16,6 +15,9 @@ from knockoffs.response.networks import Network, Split, as_tensor, input_gradien
 from knockoffs.response.neural_model import NeuralModel, check_width, gradients_along, softmax
 from knockoffs.response.task import kind_of
 from knockoffs.response.training import HIDDEN, Seed, train_batched
+
+if TYPE_CHECKING:  # networks.py says what installs it, before it is imported
+    import torch
 
 
 class _Neural(NeuralModel):
