@@ -385,7 +385,7 @@ def test_a_p_x_without_conditionals_is_not_tested_and_features_of_several_column
 )
 def test_a_verdict_costs_little_where_the_selection_does(options, small, monkeypatch):
     from knockoffs import KnockoffSelector, procedure
-    from knockoffs.validity.verdict import SMALL, Budget
+    from knockoffs.validity.verdict import Budget, small_budget
 
     seen = []
     monkeypatch.setattr(procedure, "give_verdict", lambda pair, *, budget, **rest: seen.append(budget))
@@ -393,4 +393,4 @@ def test_a_verdict_costs_little_where_the_selection_does(options, small, monkeyp
     KnockoffSelector(0.3, method="knockoffs", random_state=0, **options).fit(
         X, X.sum(axis=1) + np.random.default_rng(1).standard_normal(120)
     )
-    assert seen == [SMALL if small else Budget()]
+    assert seen == [small_budget(6) if small else Budget()]

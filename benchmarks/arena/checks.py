@@ -22,9 +22,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
 from benchmarks.arena.designs import Data
 from benchmarks.arena.methods import PEERS, call
-from numpy.typing import NDArray
 
 P = 6  # columns of the sampler's check
 Q = 0.2

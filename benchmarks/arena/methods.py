@@ -12,8 +12,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from benchmarks.arena.designs import Data
 from numpy.typing import NDArray
+
+from benchmarks.arena.designs import Data
 
 Selections = list[NDArray[np.bool_]]  # one for each level
 Method = Callable[[Data, Sequence[float], int], Selections]

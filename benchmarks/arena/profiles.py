@@ -23,6 +23,7 @@ for _name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
     os.environ.setdefault(f"{_name}_NUM_THREADS", "1")
 
 import numpy as np  # noqa: E402
+
 from benchmarks.arena.growth import rows_and_y  # noqa: E402
 
 N, D = 2000, 100

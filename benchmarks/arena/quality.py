@@ -26,6 +26,7 @@ from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
 import numpy as np  # noqa: E402
+
 from benchmarks.arena.designs import DESIGNS, draw  # noqa: E402
 from benchmarks.arena.methods import call  # noqa: E402
 

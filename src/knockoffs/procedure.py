@@ -33,7 +33,7 @@ from knockoffs.selection import Selection
 from knockoffs.table.columns import Column, design
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target, as_target
-from knockoffs.validity.verdict import SMALL, Budget, Verdict
+from knockoffs.validity.verdict import Budget, Verdict, small_budget
 from knockoffs.validity.verdict import verdict as give_verdict
 
 MOST_TESTED = 10_000  # rows of conditional tests, whose cost is that of some hundred draws of every column
@@ -158,7 +158,7 @@ def select_from(
         scores=mean_of([draw.scores for draw in draws]),
         draws=W,
         n_knockoffs=promise.n_knockoffs,
-        verdict=judge(draws[0].pair, table, streams.verdict, worth(settled, statistic)) if verdict else None,
+        verdict=judge(draws[0].pair, table, streams.verdict, worth(settled, statistic, table)) if verdict else None,
         notes={**(notes or {}), **settled.notes, **draws[0].notes},
     )
     return Selection(**common, **decide(W, promise))  # type: ignore[arg-type]
@@ -292,14 +292,14 @@ def settle(table: Table, knockoffs: KnockoffSource, rng: Generator, n_jobs: int 
     return knockoffs(table, rng=streams.fit, n_jobs=n_jobs), streams
 
 
-def worth(settled: Settled, statistic: Statistic) -> Budget:
+def worth(settled: Settled, statistic: Statistic, table: Table) -> Budget:
     """Set what a verdict may cost: little where the selection itself does.
 
     That is a Gaussian P^X, or knockoffs that were brought along, with one linear model of y.
     """
     simple = settled.model is None or isinstance(settled.model, GaussianFeatures)
     linear = isinstance(statistic, ModelScore) and statistic.score in SEVERAL and statistic.rows == "in_sample"
-    return SMALL if simple and linear else Budget()
+    return small_budget(len(table.columns)) if simple and linear else Budget()
 
 
 def judge(pair: Pair, table: Table, rng: Generator, budget: Budget) -> Verdict | None:

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from knockoffs.experiments.runner import Context, figure_contents
 
 DATA = Path(os.environ.get("KNOCKOFFS_DATA") or Path(__file__).parents[3] / "shared" / "data")
 needs_data = pytest.mark.skipif(not (DATA / "bank").is_dir(), reason="the data folder is not there")
+needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed")
 TRAINING = Training(n_classes=3, hidden=(16, 16), epochs=3)
 SYNTHETIC = power.Synthetic(n=300, d=8, n_non_nulls=4, n_components=(2, 3), repetitions=2, training=TRAINING)
 RATES = {"target_fdr", "power", "power_se", "fdr", "fdr_se", "repetitions"}
@@ -42,6 +44,7 @@ def opens(tmp_path, figure):
     return True
 
 
+@needs_torch
 def test_figure_1(tmp_path, context):
     training = replace(TRAINING, permutation_path=True)
     other = importance_scores.Setting("argmax", n=200, n_components=1, n_classes=2, epochs=1)
@@ -71,6 +74,7 @@ def test_figure_2(tmp_path, context):
     assert opens(tmp_path, need_for_mixtures.plot(table))
 
 
+@needs_torch
 def test_figure_3_on_mixtures_and_the_fdr_figure_share_their_runs(tmp_path, context):
     config = power.Config(SYNTHETIC, power.RealData(names=()))
     table = power.run(config, np.random.default_rng(0), context)
@@ -85,6 +89,7 @@ def test_figure_3_on_mixtures_and_the_fdr_figure_share_their_runs(tmp_path, cont
     assert opens(tmp_path, empirical_fdr.plot(rates))
 
 
+@needs_torch
 def test_the_result_does_not_depend_on_what_was_kept_or_on_the_number_of_jobs(tmp_path, context):
     config = replace(SYNTHETIC, n_components=(2,))
     first = power.synthetic_scores(config, np.random.default_rng(0), context)[2]
@@ -95,6 +100,7 @@ def test_the_result_does_not_depend_on_what_was_kept_or_on_the_number_of_jobs(tm
         np.testing.assert_allclose(first[score], anew[score], rtol=1e-5, atol=1e-6)
 
 
+@needs_torch
 def test_the_way_to_the_gpu_gives_the_same(monkeypatch):
     config = replace(SYNTHETIC, n_components=(2,))
     context = Context(device="cpu", n_jobs=1)
@@ -106,6 +112,7 @@ def test_the_way_to_the_gpu_gives_the_same(monkeypatch):
 
 
 @needs_data
+@needs_torch
 def test_figure_3_on_real_data(tmp_path, context):
     real = power.RealData(
         names=("bank",),
@@ -120,6 +127,7 @@ def test_figure_3_on_real_data(tmp_path, context):
     assert opens(tmp_path, power.plot(table))
 
 
+@needs_torch
 def test_data_that_are_not_there_are_left_out(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     lines = []
@@ -136,6 +144,7 @@ def test_robustness(tmp_path, context):
 
 
 @needs_data
+@needs_torch
 def test_discovery(tmp_path, context):
     config = discovery.Config(
         names=("bank",), n_rows=300, n_components={"bank": (2,)}, draws=2, training=replace(TRAINING, n_classes=2)
@@ -146,6 +155,7 @@ def test_discovery(tmp_path, context):
     assert opens(tmp_path, discovery.plot(table))
 
 
+@needs_torch
 def test_schematic(tmp_path, context):
     config = schematic.Config(n=200, hidden=(16,), epochs=5, grid=10)
     table = schematic.run(config, np.random.default_rng(0), context)
@@ -157,6 +167,7 @@ def test_schematic(tmp_path, context):
     assert opens(tmp_path, schematic.plot(table))
 
 
+@needs_torch
 def test_scores_are_swapped_back():
     # the label is the sign of feature 0; in every repetition, whatever was swapped, feature 0 is more important than
     # its knockoff. Without swapping back this fails with probability 1 - 2^-6

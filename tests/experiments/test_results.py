@@ -43,6 +43,7 @@ def test_results_of_an_older_version_are_replaced(tmp_path):
 
 
 def test_all_are_checked_before_the_first_is_run(tmp_path):
+    pytest.importorskip("torch")
     (tmp_path / "schematic.csv").write_text("theirs")  # the last of all
     with pytest.raises(InputError, match="schematic.csv is there already"):
         run_experiment("all", quick=True, out=tmp_path, log=lambda line: None)

@@ -97,6 +97,7 @@ def test_an_experiment_writes_table_figure_record_and_archive(tmp_path, monkeypa
 
 
 def test_command_line_of_the_module(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("torch")
     from knockoffs.experiments import __main__, schematic
 
     monkeypatch.setattr(schematic, "QUICK", schematic.Config(n=60, hidden=(8,), epochs=1, grid=5))

@@ -14,7 +14,7 @@ from knockoffs.features.gaussian import fit_gaussian
 from knockoffs.filter import false_discovery_proportion, knockoff_filter
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import NetworkSampler
-from knockoffs.validity.verdict import SMALL, WORDS, verdict
+from knockoffs.validity.verdict import WORDS, small_budget, verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -71,7 +71,10 @@ def repeat(n: int, bend: float, q: float, judge: bool, rng: Generator) -> NDArra
     pair = NetworkSampler(fit_gaussian(X).as_network()).sample(X, draw_rng)
     names, words = [f"x{j}" for j in range(D)], [np.nan, np.nan]
     if judge:
-        found = [verdict(pair, names=names, rng=check_rng), verdict(pair, names=names, rng=small_rng, budget=SMALL)]
+        found = [
+            verdict(pair, names=names, rng=check_rng),
+            verdict(pair, names=names, rng=small_rng, budget=small_budget(pair.n_columns)),
+        ]
         words = [WORDS.index(one.word) for one in found]
     return np.array([false_discoveries(pair, y, q), *words])
 

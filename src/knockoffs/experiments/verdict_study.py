@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from knockoffs.experiments.runner import Context, Table, fingerprint
 from knockoffs.experiments.verdict_cases import CASES, CROSSED, FAULTS, VALID, Judged
-from knockoffs.validity.verdict import SMALL, WORDS, verdict
+from knockoffs.validity.verdict import WORDS, small_budget, verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,7 +49,7 @@ def repeat(case: str, n: int, rng: Generator) -> NDArray:
     start = time.process_time()
     found = verdict(pair, names=names, kinds=kinds, rng=check_rng)
     between = time.process_time()
-    small = verdict(pair, names=names, kinds=kinds, rng=small_rng, budget=SMALL)
+    small = verdict(pair, names=names, kinds=kinds, rng=small_rng, budget=small_budget(pair.n_columns))
     seconds = (between - start, time.process_time() - between)
     words = (WORDS.index(found.word), WORDS.index(small.word))
     return np.array([*words, *seconds, len(found.twins), bool(found.rows), *(check.p_value for check in found.checks)])

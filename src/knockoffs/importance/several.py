@@ -42,10 +42,11 @@ def score_copies(
     """
     stream, choice_stream = rng.spawn(2)
     notes: dict[str, str] = {}
-    chosen = statistic
-    if isinstance(chosen, BestOf):
-        chosen, losses = choose_best(chosen, copies, target, rng=choice_stream, n_jobs=n_jobs)
-        notes["estimator"] = statistic.say(chosen.name, losses)  # type: ignore[union-attr]
+    if isinstance(statistic, BestOf):
+        chosen, losses = choose_best(statistic, copies, target, rng=choice_stream, n_jobs=n_jobs)
+        notes["estimator"] = statistic.say(chosen.name, losses)
+    else:
+        chosen = statistic
     score = check_linear(chosen, len(copies.parts) - 1)
     seen = copies if chosen.transform is None else chosen.transform(copies)
     if target.weights is not None:

@@ -124,12 +124,12 @@ class Work:
                 pair = self.draw(X, knockoffs)
             if k == 0 and self.keep is not None:
                 self.keep.write(batch, rest, None if pair is None else pair.X_tilde)
-            if not summed or pair is None:
+            if not summed or pair is None or isinstance(draw.statistic, SampleScores):
                 totals.append(None)
                 moved.append(np.zeros(len(draw.S), dtype=bool))
                 continue
             known = self.seen(pair, batch.target)
-            totals.append(draw.statistic.of(known.swap(draw.S), batch.target, stream))  # type: ignore[union-attr]
+            totals.append(draw.statistic.of(known.swap(draw.S), batch.target, stream))
             moved.append(~known.copied)
         return Part(tuple(totals), tuple(moved), coded.n_unknown)
 

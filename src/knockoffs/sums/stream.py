@@ -370,12 +370,16 @@ def _read_state(path: Path, *, draws: Sequence[StreamedDraw]) -> Tower[Part]:
         def part_at(level: int) -> Part | None:
             if f"{level}/unknown" not in stored.files:
                 return None
-            totals, moved = [], []
+            totals: list[RowSum | None] = []
+            moved = []
             for k, draw in enumerate(draws):
                 start = f"{level}/{k}/"
                 own = {name.removeprefix(start): stored[name] for name in stored.files if name.startswith(start)}
                 moved.append(own.pop("moved"))
-                totals.append(draw.statistic.read(own) if own else None)  # type: ignore[union-attr]
+                if not own or isinstance(draw.statistic, SampleScores):
+                    totals.append(None)
+                else:
+                    totals.append(draw.statistic.read(own))
             return Part(tuple(totals), tuple(moved), stored[f"{level}/unknown"])
 
         return Tower(int(stored["done"]), tuple(map(part_at, range(int(stored["levels"])))))

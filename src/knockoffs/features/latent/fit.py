@@ -178,7 +178,8 @@ def _shrinkage(cells: Cells, shares: NDArray) -> Shrinkage:
     r of L is v r among scores, v the product of their standard deviations, and its error is that much smaller too.
     Rows are never plenty where cells are intervals: of a 0/1 column that is 1 in a few rows, only those tell.
     """
-    return choose_shrinkage(cells.start, shares, plenty=PLENTY if cells.all_points else np.inf)
+    points = cells.all_points
+    return choose_shrinkage(cells.start, shares, plenty=PLENTY if points else np.inf, by_chance=not points)
 
 
 class Several(NamedTuple):

@@ -26,6 +26,9 @@ NEAR, ALIKE = 5e-6, 0.9995  # eigenvalue below which, and correlation of scores 
 N_SETTLING = 40  # sweeps before the first step: coarse columns that are strongly correlated forget slowly
 COARSE = 0.9  # variance of the scores below which a column of steps is coarse: at most about four even levels
 CLOSEST, LEAST = 0.999, 1e-3  # largest correlation and smallest eigenvalue of the covariance EM starts from
+CLEARLY_SHRUNK = (
+    0.1  # from here on the factors of pairs differ by enough to leave a matrix that is not positive definite
+)
 STEPS_A_JUMP = 4  # of several classes
 PSEUDO_ROWS = 2.0  # of the pooled covariance, added to every class so that none collapses on a label
 
@@ -139,10 +142,11 @@ def lift(S: NDArray, a: float, frame: Frame) -> NDArray:
     """Covariance with the eigenvalues that shrinking by a leaves: those of (1 - a) R + a I are at least a.
 
     The factors of ``softening`` differ from pair to pair, and what they leave of a positive definite matrix need not be
-    one. A single direction without variance would make every knockoff that has a part in it its column's twin.
+    one. A single direction without variance would make every knockoff that has a part in it its column's twin. Where
+    next to nothing is shrunk, such a direction is what the cells say, and stays.
     """
     sd = np.sqrt(np.maximum(np.diagonal(S), 1e-12))
-    if a == 0 or np.linalg.eigvalsh(S / np.outer(sd, sd))[0] > a - 1e-9:
+    if a < CLEARLY_SHRUNK or np.linalg.eigvalsh(S / np.outer(sd, sd))[0] > a - 1e-9:
         return S
     R = _positive(S / np.outer(sd, sd), a)
     for first, last in frame.layout.blocks:
