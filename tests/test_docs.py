@@ -156,6 +156,8 @@ def needs_data(page):
 def test_a_page_runs_and_prints_what_it_shows(page, tmp_path, request, monkeypatch):
     for extra in EXTRAS & set(re.findall(r"^(?:from|import) (\w+)", page.read_text(encoding="utf-8"), re.MULTILINE)):
         pytest.importorskip(extra)
+    if "response.neural import" in page.read_text(encoding="utf-8"):
+        pytest.importorskip("torch")
     if needs_data(page):
         monkeypatch.setenv("KNOCKOFFS_DATA", str(request.getfixturevalue("data_folder")))
     stale = run_page(page, tmp_path)[1]

@@ -21,7 +21,7 @@ spec = importlib.util.spec_from_file_location("house", ROOT / "tools" / "house.p
 house = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(house)
 
-MOST_ANY, MOST_IGNORED = 120, 36  # the words "Any" and "type: ignore" in src: fewer is better
+MOST_ANY, MOST_IGNORED = 120, 35  # the words "Any" and "type: ignore" in src: fewer is better
 FLOOR_OF = {name: level for level, floor in enumerate(house.FLOORS) for name in floor}
 
 
