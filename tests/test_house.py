@@ -111,6 +111,7 @@ def test_signatures_are_read_in_one_place():
 def test_the_stub_holds_the_public_names():
     written = (ROOT / "src" / "knockoffs" / "__init__.pyi").read_text(encoding="utf-8")
     assert written == house.stub(), "run make house"
+    pytest.importorskip("torch")  # names that need it are left out without it
     named = set(re.findall(r" as (\w+)$", written, re.MULTILINE)) | {"__version__"}
     assert named == set(knockoffs.__all__)
 

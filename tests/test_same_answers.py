@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sklearn
 
 STORED = Path(__file__).parent / "stored" / "answers.json"
 
@@ -214,6 +215,8 @@ def answer(name, folder):
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_the_answer_is_the_stored_one(name, tmp_path):
+    if name in ("best", "boosting") and sklearn.__version__.startswith("1.8."):
+        pytest.skip("stored with scikit-learn 1.9, whose boosting grows other trees")
     stored = np.array(json.loads(STORED.read_text())[name], dtype=float)
     np.testing.assert_allclose(answer(name, tmp_path), stored, rtol=1e-6, atol=1e-9)
 
