@@ -1,7 +1,9 @@
 """Of two fits, the one whose knockoffs are less like their columns."""
 
 import numpy as np
+import pytest
 
+from knockoffs.features.latent import likeness
 from knockoffs.features.latent.fit import fit_latent
 from knockoffs.features.latent.likeness import seems_worse
 
@@ -35,3 +37,14 @@ def test_classes_of_pixels_are_left_out():
     model = fit_latent(X[:, (X != np.median(X, axis=0)).sum(axis=0) > 100], rng=np.random.default_rng(1))
     assert model.n_classes == 1
     assert any("less like their columns" in note for note in model.notes)
+
+
+@pytest.mark.parametrize(
+    ("p", "simple", "worse"),
+    [(1e-9, 14.0, True), (1e-9, 18.0, False), (1e-3, 5.0, False)],
+    ids=["not much better", "much better", "not clearly wrong"],
+)
+def test_classes_are_left_out_where_they_are_clearly_wrong_and_not_much_better(p, simple, worse, monkeypatch):
+    found = {"several": (p, 10.0), "one": (1e-30, simple)}
+    monkeypatch.setattr(likeness, "against", lambda model, *rest: found[model])
+    assert likeness.seems_worse("several", "one", np.zeros((5, 2)), rng=np.random.default_rng(0)) is worse

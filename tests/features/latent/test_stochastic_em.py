@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 from knockoffs.features.latent import fit as fitting
+from knockoffs.features.latent import stochastic_em
 from knockoffs.features.latent.fit import fit_latent
 from knockoffs.features.latent.kinds import fit_margins
-from knockoffs.features.latent.stochastic_em import frame_of, lift
+from knockoffs.features.latent.margins import read_cells
+from knockoffs.features.latent.pooling import chance_intensity, choose_shrinkage
+from knockoffs.features.latent.stochastic_em import first_covariance, fit_one_class, frame_of, lift
 
 
 def _frame(kinds, n=200):
@@ -33,6 +36,44 @@ def test_a_matrix_that_was_shrunk_whole_stays_as_it_is():
     S = 0.8 * C + 0.2 * np.eye(4)
     assert lift(S, 0.2, frame) is S
     assert lift(C, 0.0, frame) is C
+
+
+def test_what_is_hardly_shrunk_keeps_the_directions_without_variance_that_the_cells_have():
+    frame = _frame(["continuous"] * 2)
+    S = np.array([[1.0, 0.999], [0.999, 1.0]])
+    assert lift(S, 0.01, frame) is S
+    assert lift(S, 0.2, frame) is not S
+
+
+def test_em_starts_from_correlations_that_are_shrunk_in_full(monkeypatch):
+    """From a singular start a chain of coarse columns would never leave: knockoffs were twins of their columns."""
+    x = np.random.default_rng(3).integers(0, 2, 300).astype(float)
+    X = np.column_stack([x, x, 1 - x])
+    margins = fit_margins(X, ["binary"] * 3)
+    cells, frame = read_cells(margins, X), frame_of(margins)
+    begun = []
+
+    def classes(weights, means, covariances):
+        begun.append(covariances[0])
+        raise StopIteration
+
+    monkeypatch.setattr(stochastic_em, "classes", classes)
+    with pytest.raises(StopIteration):
+        fit_one_class(cells, frame, a=0.05, rng=np.random.default_rng(0))
+    whole = first_covariance(cells, frame)
+    assert np.allclose(begun[0] - np.diag(np.diagonal(whole)), 0.95 * (whole - np.diag(np.diagonal(whole))))
+    assert np.linalg.eigvalsh(begun[0])[0] > 0.05
+
+
+def test_coarse_columns_in_the_order_of_time_are_shrunk_no_further_than_chance_asks():
+    rng = np.random.default_rng(2)
+    level = np.repeat(rng.normal(size=(6, 1)), 100, axis=0)
+    X = np.digitize(2 * level * np.array([1, -1, 1, 1]) + rng.normal(size=(600, 4)), [-1.5, 0.0, 1.5]).astype(float)
+    cells, every = read_cells(fit_margins(X, ["ordinal"] * 4), X), np.ones((600, 1))
+    Z = (cells.start - cells.start.mean(axis=0)) / cells.start.std(axis=0)
+    held_out = choose_shrinkage(cells.start, every, plenty=np.inf).common
+    assert np.isclose(fitting._shrinkage(cells, every).common, chance_intensity(Z))
+    assert held_out > 2 * chance_intensity(Z)
 
 
 def test_what_a_nominal_column_fixes_is_kept():

@@ -26,9 +26,7 @@ NEAR, ALIKE = 5e-6, 0.9995  # eigenvalue below which, and correlation of scores 
 N_SETTLING = 40  # sweeps before the first step: coarse columns that are strongly correlated forget slowly
 COARSE = 0.9  # variance of the scores below which a column of steps is coarse: at most about four even levels
 CLOSEST, LEAST = 0.999, 1e-3  # largest correlation and smallest eigenvalue of the covariance EM starts from
-CLEARLY_SHRUNK = (
-    0.1  # from here on the factors of pairs differ by enough to leave a matrix that is not positive definite
-)
+CLEARLY_SHRUNK = 0.1  # from here on the factors of pairs differ by enough to leave no positive definite matrix
 STEPS_A_JUMP = 4  # of several classes
 PSEUDO_ROWS = 2.0  # of the pooled covariance, added to every class so that none collapses on a label
 
