@@ -282,17 +282,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         self._generator = deepcopy(generator)  # as it was: lambda paths follow the same draw
         with showing(bool(self.verbose)):
             if plan.method == "conditional_test":
-                selection = run_tests(
-                    table,
-                    target,
-                    knockoffs=source,
-                    estimator=self._test_model(),
-                    fdr=plan.promise.fdr,
-                    verdict=self.verdict,
-                    notes=plan.notes,
-                    rng=generator,
-                    n_jobs=self.n_jobs,
-                )
+                selection = self._test(table, target, source, plan, plan.notes, generator)
             else:
                 selection = select_from(
                     table,
@@ -308,9 +298,27 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
                 )
         return self._keep(selection, table, target, names_of(X))
 
-    def _test_model(self) -> object:
-        """Model of y of the conditional tests."""
-        return "best" if self.estimator is None else self.estimator
+    def _test(
+        self,
+        table: Table,
+        target: Target,
+        source: KnockoffSource,
+        plan: Plan,
+        notes: Mapping[str, str],
+        generator: Generator,
+    ) -> Selection:
+        """Select by conditional tests."""
+        return run_tests(
+            table,
+            target,
+            knockoffs=source,
+            estimator="best" if self.estimator is None else self.estimator,
+            fdr=plan.promise.fdr,
+            verdict=self.verdict,
+            notes=notes,
+            rng=generator,
+            n_jobs=self.n_jobs,
+        )
 
     def _repaired(self, table: Table, source: KnockoffSource, generator: Generator) -> tuple[Table, KnockoffSource]:
         """Table and P^X after the remedies of a verdict, where they are asked for."""

@@ -26,7 +26,8 @@ from knockoffs.defaults import choose
 from knockoffs.draws import draw_and_score
 from knockoffs.experiments import real_page
 from knockoffs.experiments.drawn_labels import curved_labels, draw_truth, linear_labels
-from knockoffs.experiments.real_tables import Drawn, fdr_and_power, kinds_of
+from knockoffs.experiments.real_laws import Drawn
+from knockoffs.experiments.real_tables import fdr_and_power, kinds_of
 from knockoffs.experiments.runner import Arrays, Context, fingerprint
 from knockoffs.experiments.runner import Table as Rows
 from knockoffs.features.gaussian import gaussian_features

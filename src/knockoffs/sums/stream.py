@@ -30,7 +30,7 @@ from knockoffs.estimator import KnockoffSelector, Plan
 from knockoffs.features.source import Settled, fills_cells, read_features
 from knockoffs.importance.scores import Scores, mean_of
 from knockoffs.machine.threads import worthwhile_threads
-from knockoffs.procedure import Streams, decide, judge, run_tests
+from knockoffs.procedure import Streams, decide, judge
 from knockoffs.progress import showing, stage, track
 from knockoffs.sampling.pair import Pair
 from knockoffs.seeds import as_generator, stream_at
@@ -143,17 +143,8 @@ def fit_streamed(
     said = plan.notes | dict(plan.choice.notes) | {"stream": _words(len(rows), size, plan.method)}
     with showing(bool(selector.verbose)), worthwhile_threads(table.X.size):
         if plan.method == "conditional_test":
-            selection = run_tests(
-                table,
-                seen,
-                knockoffs=source,
-                estimator=selector._test_model(),
-                fdr=plan.promise.fdr,
-                verdict=selector.verdict,
-                notes=said,
-                rng=as_generator(deepcopy(selector._generator)),
-                n_jobs=selector.n_jobs,
-            )
+            again = as_generator(deepcopy(selector._generator))
+            selection = selector._test(table, seen, source, plan, said, again)
         else:
             stage("fitting P^X")
             settled = source(table, rng=streams.fit, n_jobs=selector.n_jobs)
