@@ -116,20 +116,23 @@ def run(
 
     deadline = time.time() + 60 * minutes
     done = {(row["design"], row["repetition"], row["method"]) for row in read(out)}
-    work = []
-    for repetition in range(repetitions):
-        for design in designs:
-            asked = [method for method in methods if repetition < fewer.get(method, repetitions)]
-            todo = tuple(method for method in asked if (design, repetition, method) not in done)
-            if todo:
-                work.append(delayed(one)(design, repetition, todo, deadline, limit))
+
+    def work() -> Iterator[Any]:
+        """Tables that are left, as long as there is time."""
+        for repetition in range(repetitions):
+            for design in designs:
+                asked = [method for method in methods if repetition < fewer.get(method, repetitions)]
+                todo = tuple(method for method in asked if (design, repetition, method) not in done)
+                if todo and time.time() < deadline:
+                    yield delayed(one)(design, repetition, todo, deadline, limit)
+
     out.parent.mkdir(parents=True, exist_ok=True)
     new = not out.exists()
     with out.open("a", newline="") as file:
         writer = csv.DictWriter(file, FIELDS)
         if new:
             writer.writeheader()
-        results = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")(work)
+        results = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")(work())
         for rows in results:
             writer.writerows(rows)
             file.flush()
