@@ -4,8 +4,8 @@ r"""FDR and power of every method on every design: one line of csv for each tabl
         --repetitions 100 --minutes 10 --jobs 16 --out quality.csv
 
 Repetitions go round the designs in turn, so that whatever the time allows is even. A file that is there already is
-added to, and nothing in it is done again. ``--fewer boosting=25`` ends a method sooner. ``--show`` prints the means of a
-file.
+added to, and nothing in it is done again. ``--fewer boosting=25`` ends a method sooner.
+``--show`` prints the means of a file.
 """
 
 from __future__ import annotations
