@@ -44,6 +44,22 @@ def test_an_fdr_above_its_level_is_bold_and_lost_power_is_said():
     assert "of knockpy." not in text
 
 
+def test_the_default_is_set_beside_the_better_of_its_models_on_the_tables_of_all_three():
+    rows = []
+    for k in range(20):
+        for method, power in (("default", 0.5 + 0.02 * (k % 2)), ("lasso", 0.5), ("boosting", 0.0)):
+            rows += [of("ar_linear", method, 0.1, power, k)]
+        for method, power in (("default", 0.3), ("lasso", 0.0), ("boosting", 0.4 + 0.02 * (k % 2))):
+            rows += [of("ar_products", method, 0.0, power, k)]
+    rows += [of("ar_linear", "default", 1.0, 0.0, 20)]  # a table that the two others did not have
+    text = page.models_section(rows)
+    assert "| ar_linear | 0.10 ± 0.00 / 0.51 | 0.10 ± 0.00 / 0.50 | 0.10 ± 0.00 / 0.00 | +0.01 ± 0.00, lasso |" in text
+    assert "- ar_products: 0.30 against 0.41 of boosting." in text and "- ar_linear" not in text
+    assert "Tables for each design: 20." in text
+    assert "loses to neither" in page.models_section([row for row in rows if row["design"] == "ar_linear"])
+    assert page.models_section([row for row in rows if row["method"] != "lasso"]) == ""
+
+
 def test_means_and_errors_of_a_group():
     rows = [of("ar_linear", "default", fdp, power, k) for k, (fdp, power) in enumerate([(0.0, 0.2), (0.2, 0.6)])]
     (found,) = quality.means(rows)
