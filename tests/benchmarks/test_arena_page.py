@@ -27,6 +27,14 @@ def test_the_best_is_bold_and_a_row_behind_is_listed():
     assert "- b:" not in text
 
 
+def test_of_two_runs_of_a_row_the_later_is_shown(tmp_path):
+    fields = "date,part,row,who,seconds,memory,note,error\n"
+    lines = "".join(f"2026-01-01,p,a,{who},{seconds},1,,\n" for who, seconds in (("ours", 3), ("them", 2), ("ours", 1)))
+    (tmp_path / "speed.csv").write_text(fields + lines)
+    text = page.speed_of(tmp_path / "speed.csv")
+    assert "| a | ours | **1** |" in text and "| a | ours | 3 |" not in text and "No row is behind." in text
+
+
 def of(design, method, fdp, power, repetition, level=0.1):
     more = {"selected": 1.0, "seconds": 1.0, "error": "", "repetition": repetition, "level": level}
     return {"design": design, "method": method, "fdp": fdp, "power": power, **more}
