@@ -31,6 +31,7 @@ if [ $# -gt 0 ]; then
     exec "$python" -m benchmarks.arena.speed --parts "$(echo "$@" | tr ' ' ,)" --out "$results-speed.csv"
 fi
 eval "\"$python\" -m benchmarks.arena.speed --out $results-speed.csv $speed"
+benchmarks/setup_snpknock.sh || rm -rf .benchmarks/snpknock # built from source, with the headers of libarmadillo-dev
 "$python" -m benchmarks.arena.checks --all "$results-checks.csv"
 eval "\"$python\" -m benchmarks.arena.growth --out $results-growth.csv $growth"
 "$python" -m benchmarks.arena.growth --out "$results-growth.csv" --plot "$figure"
@@ -44,6 +45,4 @@ done
 "$python" -m benchmarks.arena.page "$folder" "$page"
 "$python" benchmarks/tree_paths.py --peer .benchmarks/knockpy/bin/python $trees
 "$python" benchmarks/neural_paths.py --device cpu --peer .benchmarks/knockpy/bin/python $neural
-if benchmarks/setup_snpknock.sh; then # built from source, with the headers of Debian's libarmadillo-dev
-    "$python" benchmarks/hmm.py $hmm
-fi
+"$python" benchmarks/hmm.py $hmm # without SNPknock, its column is empty

@@ -84,6 +84,8 @@ def test_a_fault_planted_in_a_sampler_or_a_filter_is_seen():
 
     assert checks.implied_covariance(checks.ours_draw)[0]
     assert not checks.implied_covariance(transposed)[0]
+    assert checks.swaps_of_a_chain(checks.ours_chain)[0]
+    assert not checks.swaps_of_a_chain(lambda X, seed: checks.ours_chain(X[:, ::-1], seed)[:, ::-1])[0]
     assert checks.tied_threshold(checks.definition)[0]
     assert not checks.tied_threshold(lambda W, q: checks.definition(W, q) | (W == 0))[0]
     assert not checks.zeros_stay_out(lambda W, q: W >= 0)[0]
