@@ -300,9 +300,7 @@ def _for_folds(estimator: Estimator, pair: Beside, target: Target, fold_of: NDAr
         return [estimator] * n_folds
     each = np.ones(len(fold_of)) if target.weights is None else target.weights
     shares = np.bincount(fold_of, each)
-    others = (
-        shares @ path.losses - shares[:, None] * path.losses
-    )  # of the rows of the other folds, shape (n_folds, n_penalties)
+    others = shares @ path.losses - shares[:, None] * path.losses  # sums over other folds, shape (n_folds, n_penalties)
     return [clone(estimator).set_params(alpha=float(path.alphas[at])) for at in np.argmin(others, axis=1)]
 
 
