@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import knockoffs
-from knockoffs.errors import InputError
+from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.estimator import KnockoffSelector
 from knockoffs.features.gaussian import fit_gaussian
 from knockoffs.features.shrinkage import PLENTY
@@ -116,6 +116,19 @@ def test_a_small_sample_leaves_the_covariance_to_all_rows(table, family):
     np.testing.assert_allclose(law.mean, L.mean(axis=0), rtol=1e-10, atol=1e-12)
     assert " 900 rows" in found.notes["feature_model"] and "shrunk" not in found.notes["feature_model"]
     assert found.pair.X.shape == (SAMPLED, D)
+
+
+@pytest.mark.parametrize("family", ["gaussian", "auto"])
+def test_few_rows_are_not_warned_of_where_others_tell(table, family):
+    """Twenty rows of twelve columns, which are warned of where they are all there is; warnings are errors here."""
+    fit(table, options={"feature_model": family}, sample_rows=20)
+    few = pl.read_parquet(table)[:20]
+    with pytest.warns(KnockoffWarning, match="rests on 20 rows"):
+        selector(feature_model=family).fit(few.drop("y").to_pandas(), few["y"].to_numpy())
+    with pytest.warns(KnockoffWarning, match="constant"):  # other warnings are passed on
+        frame = pl.read_parquet(table).with_columns(x3=pl.lit(1.0))
+        frame.write_parquet(table)
+        fit(table, options={"feature_model": family})
 
 
 def test_few_rows_in_all_are_shrunk_by_their_folds(tmp_path):

@@ -6,6 +6,8 @@ weaker than the columns' own. W of a table in batches sees all rows, so all rows
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterable
 from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -37,6 +39,13 @@ def wants_more_rows(source: KnockoffSource, found: Settled, table: Table) -> boo
         return False
     known = found.model.coordinates(table.X)
     return len(known) == len(table.X) < PLENTY * known.shape[1]
+
+
+def warn_again(told: Iterable[warnings.WarningMessage], *, more_rows: bool) -> None:
+    """Pass on what a fit warned of, but for few rows where more will tell the covariance."""
+    for one in told:
+        if not (more_rows and "rests on" in str(one.message)):
+            warnings.warn(one.message, one.category, stacklevel=3)
 
 
 def folds_for(n: int, n_coordinates: int) -> int:

@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -26,7 +27,7 @@ from numpy.typing import NDArray
 from knockoffs.defaults import task_for
 from knockoffs.errors import InputError, name_some
 from knockoffs.estimator import KnockoffSelector, Plan
-from knockoffs.features.moments import ByMoments, folds_for, settle_by_moments, wants_more_rows
+from knockoffs.features.moments import ByMoments, folds_for, settle_by_moments, wants_more_rows, warn_again
 from knockoffs.features.source import Fitted, KnockoffSource, Settled, fills_cells, read_features
 from knockoffs.importance.scores import Scores, mean_of
 from knockoffs.machine.threads import worthwhile_threads
@@ -150,7 +151,11 @@ def fit_streamed(
             selection = selector._test(table, seen, source, plan, said, again)
         else:
             stage("fitting P^X")
-            settled = source(table, rng=streams.fit, n_jobs=selector.n_jobs)
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                settled = source(table, rng=streams.fit, n_jobs=selector.n_jobs)
+            more = size < len(rows) and wants_more_rows(source, settled, table)
+            warn_again(told, more_rows=more)
             starts = rows.starts(len(features), batch_rows)
             job = _Job(rows, table.names, table, y, settled, sampled, starts)
             blocks, resumed = None, False
@@ -160,7 +165,7 @@ def fit_streamed(
                 blocks = open_blocks(Path(work), fingerprint, suffix=".npz", resume=resume, ours=OURS)
             with connect(client, rows) as cluster:
                 how = _How(blocks, cluster, place_for_knockoffs(keep_knockoffs, table, resumed))
-                job = _by_all_rows(source, job, how, selector.n_jobs)
+                job = _by_all_rows(source, job, how, selector.n_jobs) if more else job
                 selection = _select(selector, job, plan, seen, streams, how, said)
             if blocks is not None:
                 blocks.remove(*OURS)
@@ -289,10 +294,8 @@ class _How:
 
 
 def _by_all_rows(source: KnockoffSource, job: _Job, how: _How, n_jobs: int | None) -> _Job:
-    """Job whose P^X has the covariance of all rows, where the sample has too few to tell it and P^X is told by it."""
+    """Job whose P^X has the covariance of all rows."""
     model = job.settled.model
-    if job.whole or not wants_more_rows(source, job.settled, job.table):
-        return job
     assert isinstance(source, Fitted) and isinstance(model, ByMoments)
     stage("moments of all rows")
     folds = folds_for(len(job.rows), model.coordinates(job.table.X[:1]).shape[1])
