@@ -4,7 +4,7 @@ P^X is fitted on a random sample of the rows, which is the first batch; the othe
 less those of the sample: every row has one knockoff, for the choice of a model as for the sums. The knockoffs of every
 batch are drawn from a stream of its own, by its number, and the batches are added in a fixed order (``tower.py``), so
 that neither a stop on the way nor the number of workers changes the answer. Which model of y is used is decided on the
-sample.
+sample. A sample that is small for its columns leaves the covariance of P^X to all rows (``moments.py``).
 """
 
 from __future__ import annotations
@@ -97,7 +97,8 @@ def fit_streamed(
         Column of sample weights.
     sample_rows : int, optional
         Rows, drawn at random, on which P^X is fitted, the verdict is given and a model of y is chosen; by default
-        100,000, or fewer where there are many columns.
+        100,000, or fewer where there are many columns. Of fewer than 50 a column the covariance of P^X is not taken
+        from them but from all rows, where P^X is told by one.
     batch_rows : int, optional
         Rows of a batch; by default some four million cells. The draw depends on it. Not of a dask DataFrame.
     work : path, optional

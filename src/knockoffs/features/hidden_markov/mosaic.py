@@ -159,7 +159,7 @@ class HaplotypeModel:
         codes = encode_states(X, 2, missing=True, flagged=True, name="allele")
         likelihood = np.stack([1 - theta, theta, np.ones_like(theta)], axis=1)
         H, key = np.empty(X.shape, np.uint8 if theta.shape[1] <= 256 else np.int32), draw_key(rng)
-        segment = forward_backward.segment_length(*theta.shape)
+        segment = forward_backward.segment_length(*theta.shape, forward_backward.FEW_BYTES)
 
         def work(rows: slice) -> None:
             law = (chain.alpha, chain.jump, likelihood)
@@ -243,7 +243,7 @@ class GenotypeModel:
         K = theta.shape[1]
         A, key = np.empty(X.shape, np.uint8 if K <= 256 else np.int32), draw_key(rng)
         B = np.empty_like(A)
-        segment = forward_backward.segment_length(len(theta), K * (K + 3) // 2)
+        segment = forward_backward.segment_length(len(theta), K * (K + 3) // 2, forward_backward.FEW_BYTES)
 
         def work(rows: slice) -> None:
             law = (chain.alpha, chain.jump, theta)

@@ -9,6 +9,8 @@ the way back, so memory does not grow with n x p x K.
 
 from __future__ import annotations
 
+from math import isqrt
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,11 +27,23 @@ from knockoffs.sampling.conjugates.markov_chain_kernels import (
 )
 
 SEGMENT_BYTES = 1 << 25  # filtered laws kept at once, a share of a usual last-level cache
+FEW_BYTES = 1 << 23  # the same where a law costs little more than to write it down: then it is sooner filtered twice
+OWN_CACHE = 1 << 20  # of a core, which the laws of a segment should not leave
 
 
-def segment_length(T: int, n_values: int, limit: int = SEGMENT_BYTES) -> int:
-    """Sites whose filtered laws are kept at once, for n_values numbers a row and site."""
-    return int(max(2, min(T, limit // (n_values * LANES * 8))))
+def segment_length(T: int, n_values: int, whole: int = SEGMENT_BYTES) -> int:
+    """Sites whose filtered laws are kept at once, for n_values numbers a row and site.
+
+    All, where they take ``whole`` bytes at most. Otherwise nearly every law is filtered twice, and segments are as
+    short as a core's own cache, but not so short that the laws at their starts would fill the memory instead.
+
+    >>> segment_length(500, 10), segment_length(20_000, 65), segment_length(20_000, 1325)
+    (500, 35, 35)
+    """
+    site = n_values * LANES * 8
+    if T * site <= whole:
+        return T
+    return min(T, max(2, OWN_CACHE // site, min(isqrt(T) // 4, SEGMENT_BYTES // site)))
 
 
 @njit(cache=True, nogil=True, fastmath=contract, error_model="numpy")
