@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from knockoffs.features.gaussian import gaussian_features
-from knockoffs.features.moments import settle_by_moments
+from knockoffs.features.moments import settle_by_moments, wants_more_rows
 from knockoffs.features.source import knockoff_source
 from knockoffs.filter import knockoff_filter
 from knockoffs.response.gram import FoldGrams, Gram, fit_lasso, total
@@ -123,7 +123,7 @@ def bent_fit(n: int, m: int, all_rows: bool, seed: int) -> list[tuple[float, ...
     matter = [rng.choice(D, MATTER, replace=False) for _ in range(TARGETS)]
     table, source = read_table(bent_rows(m, L, rng)), knockoff_source("auto")
     settled = source(table, rng=rng)
-    if all_rows:
+    if all_rows and wants_more_rows(source, settled, table):
         parts = (settled.model.coordinates(bent_rows(BATCH, L, rng)) for _ in range(n // BATCH))
         gram = total([Gram.of(part[:, :-1], part[:, -1]) for part in parts])
         moments = (np.array([gram.rows]), gram.mean[None], gram.scatter[None])
