@@ -78,7 +78,7 @@ class Fitted:
     def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> Settled:
         """Fit the family; errors about columns get the columns' names."""
         _warn_of_constant_columns(table)
-        handed = self._handed(table)
+        handed = self.handed(table)
         try:
             model = imported(self.family.fit)(table.X, rng=rng, n_jobs=n_jobs, **handed)
         except ColumnsError as error:
@@ -90,13 +90,14 @@ class Fitted:
                 raise
             options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
             raise InputError(f"the feature model could not be fitted with {options}: {error}") from error
-        how = {**({"n_jobs": n_jobs} if "n_jobs" in self.family.how else {}), **self._how()}
-        return settled(model, how, table)
+        return settled(model, self.how(n_jobs), table)
 
-    def _how(self) -> dict[str, object]:
-        return {name: value for name, value in self.options.items() if name in self.family.how}
+    def how(self, n_jobs: int | None) -> dict[str, object]:
+        """Options of execution."""
+        threads = {"n_jobs": n_jobs} if "n_jobs" in self.family.how else {}
+        return threads | {name: value for name, value in self.options.items() if name in self.family.how}
 
-    def _handed(self, table: Table) -> dict[str, Any]:
+    def handed(self, table: Table) -> dict[str, Any]:
         """Options of the user, and what the family asks for of the table."""
         takes = self.family.takes
         handed = {name: value for name, value in self.options.items() if name not in self.family.how}
