@@ -157,7 +157,8 @@ def read_objects(name: str, values: NDArray) -> Cells:
         floats = np.array([np.nan if gone else as_float(v) for v, gone in zip(listed, missing, strict=True)])
         return Cells(floats, "integer" if whole else "number")
     if len(words) == 1 and words <= {"date", "duration", "time"}:
-        return Cells(np.array([np.nan if gone else _day(v) for v, gone in zip(listed, missing, strict=True)]), "date")
+        days = np.array([np.nan if gone else _day(v) for v, gone in zip(listed, missing, strict=True)])
+        return Cells(days, words.pop())
     return Cells(np.empty(0), "string", problem=_mixture(name, listed, missing, words))
 
 

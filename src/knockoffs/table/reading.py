@@ -124,7 +124,7 @@ def _pandas_cells(name: str, series: pd.Series) -> Cells:
             moments = moments.astype("timestamp[us][pyarrow]")
         return Cells(days_of(moments.to_numpy(dtype="datetime64[us]", na_value=np.datetime64("NaT"))), "date")
     if kind == "m":
-        return Cells(days_of(series.to_numpy(dtype="timedelta64[us]", na_value=np.timedelta64("NaT"))), "date")
+        return Cells(days_of(series.to_numpy(dtype="timedelta64[us]", na_value=np.timedelta64("NaT"))), "duration")
     return read_objects(name, series.to_numpy(dtype=object, na_value=None))
 
 
@@ -187,7 +187,7 @@ def _series_cells(name: str, series: nw.Series) -> Cells:
     if dtype == nw.Date:
         return Cells(days_of(np.array(series.to_list(), dtype="datetime64[D]")), "date")
     if dtype in (nw.Datetime, nw.Duration):
-        return Cells(days_of(series.to_numpy()), "date")
+        return Cells(days_of(series.to_numpy()), "duration" if dtype == nw.Duration else "date")
     if dtype in (nw.String, nw.Time, nw.Binary, nw.Object):
         return read_objects(name, np.array(series.to_list(), dtype=object))
     if series.null_count() == len(series):
@@ -249,7 +249,7 @@ def _array_cells(name: str, values: NDArray) -> Cells:
     if kind == "b":
         return boolean_cells(values.astype(float))
     if kind in "mM":
-        return Cells(days_of(values), "date")
+        return Cells(days_of(values), "duration" if kind == "m" else "date")
     return (
         read_objects(name, values)
         if kind in "USO"
