@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import KnockoffWarning
 from knockoffs.features.columns import SAME, constant_columns, dependent_columns, say_relations, standardise
+from knockoffs.table.patterns import pattern_of
 from knockoffs.table.table import Table
 
 MOST_ROWS = 5000  # or four for each column, on which relations are looked for; what is found is checked on all rows
@@ -93,19 +93,8 @@ def find_copies(table: Table, columns: Iterable[int], some: NDArray[np.intp]) ->
 
 
 def _pattern(table: Table, j: int, rows: NDArray[np.intp] | slice) -> bytes:
-    """Give what two columns share if each determines the other: by order if continuous, else in any way."""
-    x = table.X[rows, j]
-    known = ~np.isnan(x)
-    _, first, place = np.unique(x[known], return_index=True, return_inverse=True)
-    codes = np.full(len(x), -1, dtype=np.int64)
-    ordered = table.kinds[j] == "continuous"
-    if ordered:
-        height = 2 * place - (len(first) - 1)  # above the middle
-        up = height[np.argmax(height != 0)] > 0 if len(height) else True  # the first cell that is not in the middle
-        codes[known] = place if up else len(first) - 1 - place
-    else:
-        codes[known] = np.argsort(np.argsort(first))[place]  # numbered as they come
-    return blake2b(codes.tobytes(), person=b"order" if ordered else b"steps").digest()
+    """Key of what a column says."""
+    return pattern_of(table.X[rows, j], ordered=table.kinds[j] == "continuous")
 
 
 # Combinations
