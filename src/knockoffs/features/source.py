@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from knockoffs.errors import ColumnsError, InputError, KnockoffWarning, name_columns, name_some
 from knockoffs.features import FAMILIES, Family, FeatureModel, family_of
 from knockoffs.features.columns import DEPENDENT, constant_columns, dependent_error, dependent_in_covariance
-from knockoffs.features.dependent import drop_dependent
+from knockoffs.features.dependent import drop_dependent, warn_of_dependent
 from knockoffs.registry import check_options, find, imported
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
 from knockoffs.sampling.diagonal.representatives import SHARE, Through
@@ -290,14 +290,17 @@ def read_features(
             f"{SHARE:.0%} of what the other columns of their group share with the rest of the table; given these, the "
             "other columns are taken to be independent of the other groups"
         )
-    if dependent == "refuse":
+    free = isinstance(source, Fitted) and "free" in source.family.takes
+    if dependent == "refuse" or (dependent == "auto" and not free):
+        if free:
+            warn_of_dependent(table)
         return table, notes
     if isinstance(source, Given | Covariance | Brought):
         raise InputError(
             f"dependent={dependent!r} is for a feature model that is fitted to {argument}; this one, or the knockoffs, "
             "came with all columns: drop the dependent ones from both."
         )
-    table, dropped = drop_dependent(table)
+    table, dropped = drop_dependent(table, dependent)
     return table, notes | dropped
 
 
