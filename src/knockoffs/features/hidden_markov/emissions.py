@@ -205,8 +205,9 @@ class EmissionConjugate:
     """Q(X_tilde | X, H_tilde) = P(X_tilde | H_tilde): sites are independent given the hidden chain.
 
     A missing cell stays missing in the knockoff. The mask is then the same for X_j and X_tilde_j, so masking and
-    swapping commute and the masked pair is exchangeable if the full one is, as long as missingness does not depend on
-    the values that are missing. (A filled knockoff beside a missing original would tell the two apart.)
+    swapping commute and the masked pair is exchangeable if the full one is, as long as the mask does not depend on X at
+    all: neither on the values that are missing nor on those that are seen, of which it would tell which is the original.
+    (A filled knockoff beside a missing original would tell the two apart as well.)
     """
 
     emissions: Emissions
