@@ -76,7 +76,7 @@ class Copy:
         return norm.logpdf(u_tilde, mean + self.rho * (u - mean), SPREAD * np.sqrt(1 - self.rho**2))
 
 
-def tree_of_labels_and_numbers(given=Copy(0.4)):
+def tree_of_labels_and_numbers(given):
     laws = [
         GaussianLaw(np.array([mean, -mean]), S, solve_diagonal(S, "maximum_entropy"))
         for mean, S in zip(MEANS, COVARIANCES, strict=True)
@@ -139,7 +139,7 @@ def rows_of_the_tree(n, rng):
 
 def test_a_tree_of_labels_and_numbers():
     rng = np.random.default_rng(0)
-    network = tree_of_labels_and_numbers()
+    network = tree_of_labels_and_numbers(Copy(0.4))
     X = rows_of_the_tree(3, rng)
     X_tilde = sample_knockoffs(network, X, rng)
     before = density_of_pairs(network, X, X_tilde)

@@ -206,7 +206,7 @@ class EmissionConjugate:
 
     A missing cell stays missing in the knockoff. The mask is then the same for X_j and X_tilde_j, so masking and
     swapping commute and the masked pair is exchangeable if the full one is, as long as the mask does not depend on X at
-    all: neither on the values that are missing nor on those that are seen, of which it would tell which is the original.
+    all, neither on values that are missing nor on those that are seen: it would tell these from their knockoffs.
     (A filled knockoff beside a missing original would tell the two apart as well.)
     """
 
