@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import sklearn
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier
@@ -89,6 +90,20 @@ def test_frames_in_names_out(library):
     assert list(selector.knockoffs_.columns) == list(frame.columns)
     selector.set_output(transform="pandas" if library is pd else "polars")
     assert list(selector.transform(frame).columns) == list(names)
+
+
+def test_a_frame_of_a_class_of_its_own_is_a_frame():
+    class Survey(pd.DataFrame):
+        @property
+        def _constructor(self):
+            return Survey
+
+    X, y = regression_data()
+    frame = Survey(as_frame(X))
+    selector = quick().fit(frame, y)
+    assert {f"gene {j}" for j in NON_NULLS} <= set(selector.selection_.selected_names)
+    assert isinstance(selector.knockoffs_, pd.DataFrame)
+    np.testing.assert_array_equal(selector.W_, quick().fit(as_frame(X), y).W_)
 
 
 def test_the_knockoffs_have_the_index_of_x():
@@ -320,6 +335,19 @@ def test_weights_come_in_any_form_and_are_left_as_they_were():
         quick().fit(X, y, sample_weight=np.where(np.arange(len(y)) == 3, np.nan, weights))
     with pytest.raises(InputError, match="fit parameter='weights' is not known"):
         quick().fit(X, y, weights=weights)
+
+
+def test_weights_are_routed_where_scikit_learn_is_told_to():
+    X, y = regression_data()
+    weights = np.random.default_rng(1).random(len(y))
+    with sklearn.config_context(enable_metadata_routing=True):
+        plain = make_pipeline(quick().set_fit_request(sample_weight=False), LinearRegression())
+        routed = make_pipeline(quick().set_fit_request(sample_weight=True), LinearRegression())
+        for pipeline in (plain, routed):
+            pipeline[1].set_fit_request(sample_weight=True)
+            pipeline.fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(routed[0].W_, quick().fit(X, y, sample_weight=weights).W_)
+    np.testing.assert_array_equal(plain[0].W_, quick().fit(X, y).W_)
 
 
 def test_a_feature_may_own_several_columns():
