@@ -21,6 +21,7 @@ from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.estimator import KnockoffSelector
 from knockoffs.features.gaussian import fit_gaussian, gaussian_features
 from knockoffs.filter.evidence import combine_draws
+from knockoffs.importance.scores import Scores
 from knockoffs.seeds import as_generator
 
 N_COLUMNS = 15
@@ -293,6 +294,21 @@ def test_any_estimator_can_be_the_model_of_y():
     X, y = regression_data()
     selector = quick(estimator=LogisticRegression(C=1.0)).fit(X, np.where(y > 0, "high", "low"))
     assert set(NON_NULLS) <= set(selector.get_support(indices=True))
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (None, r"returned NoneType: expected Scores\(Z, Z_tilde\)"),
+        (np.ones(30), "returned ndarray: expected Scores"),
+        (Scores(np.ones(30), np.ones(30)), r"returned Z of shape \(30,\): expected one number for each of 15 features"),
+        (Scores(np.ones(15), np.ones(14)), r"returned Z_tilde of shape \(14,\)"),
+    ],
+)
+def test_a_score_of_ones_own_that_returns_no_scores_is_told_what_to_return(returned, message):
+    X, y = regression_data()
+    with pytest.raises(InputError, match=message):
+        quick(importance=lambda *given, **options: returned).fit(X, y)
 
 
 @pytest.mark.parametrize("labels", [["no", "yes"], [False, True], [0, 1], [-1.0, 1.0]])
@@ -641,6 +657,13 @@ def test_groups_are_tested_as_a_whole_where_it_is_asked_for():
     names, support = selector.selection_.feature_names, selector.get_support()
     assert selector.p_values_.shape == (13,) and {"first", "last", "gene 5"} <= set(names)
     assert support[0] == support[1] == selector.selection_.selected[names.index("first")]
+
+
+def test_few_groups_are_sent_to_tests():
+    X, y = regression_data()
+    with pytest.raises(InputError, match="can never select with 3 features: .* method='conditional_test'"):
+        quick(fdr=0.2, groups=np.arange(15) // 5).fit(X, y)
+    assert quick(fdr=0.2, groups=np.arange(15) // 5, method="conditional_test").fit(X, y).p_values_.shape == (3,)
 
 
 def test_near_copies_are_joined_by_auto_and_said():

@@ -279,6 +279,8 @@ def choose_method(
         try:
             check_level(fdr, d, offset, n_draws, n_knockoffs)
         except InputError as error:
+            if asked["fdr"] is not None and table.grouped and _can_test(asked, replace(table, groups=None), target):
+                raise InputError(f"{error} A p-value for every group: method='conditional_test'.") from None
             if asked["fdr"] is not None:
                 raise
             warnings.warn(str(error), KnockoffWarning, stacklevel=3)

@@ -104,6 +104,12 @@ def test_options_are_bound_and_checked():
         knockoff_source(WEATHER, {"diagonal": "sdp"})
 
 
+def test_a_mean_and_a_covariance_are_told_where_to_go():
+    with pytest.raises(InputError, match=r"\(tuple\): pass .* or gaussian_features\(mean, covariance\)") as refused:
+        knockoff_source((np.zeros(50), np.eye(50)))
+    assert len(str(refused.value)) < 400
+
+
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_options_of_a_family_are_those_of_its_fit(name):
     family = FAMILIES[name]

@@ -5,6 +5,7 @@ A source is a value; called with a table it gives the sampler, without a look at
 
 from __future__ import annotations
 
+import reprlib
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -337,12 +338,15 @@ def knockoff_source(feature_model: Any, options: Mapping[str, object] | None = N
     can_sample = hasattr(feature_model, "as_network") or hasattr(feature_model, "as_sampler")
     if can_sample and not isinstance(feature_model, type):
         if options:
-            raise InputError("feature_model_options are for a family that is yet to be fitted; this one is fitted.")
+            raise InputError(
+                "feature_model_options are for a family that is yet to be fitted; this one is fitted. Give them where "
+                "it is made, as in gaussian_features(mean, covariance, diagonal='sdp')."
+            )
         return Given(feature_model)
     if not (callable(feature_model) or isinstance(feature_model, Family)):
         raise InputError(
-            f"feature_model={feature_model!r} ({type(feature_model).__name__}): pass a name, a fitted P^X with "
-            "as_network, a function that fits one, or a covariance matrix."
+            f"feature_model={reprlib.repr(feature_model)} ({type(feature_model).__name__}): pass a name, a fitted P^X "
+            "with as_network, a function that fits one, a covariance matrix, or gaussian_features(mean, covariance)."
         )
     family = family_of(feature_model)
     return Fitted(family, check_options(options, _options(family), "feature_model_options"))

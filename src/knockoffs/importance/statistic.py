@@ -170,7 +170,7 @@ def _fit_and_score_once(statistic: ModelScore, pair: Pair, target: Target, job: 
 
         model = out_of_bag(model, len(job.fit_rows))
     seen, scored = (pair, target) if job.everything else (pair.rows(job.score_rows), target.rows(job.score_rows))
-    return statistic.score(
+    scores = statistic.score(
         model,
         seen.X,
         seen.X_tilde,
@@ -180,6 +180,8 @@ def _fit_and_score_once(statistic: ModelScore, pair: Pair, target: Target, job: 
         sample_weight=scored.weights,
         **statistic.options,
     )
+    check_scores(scores, pair.n_features)
+    return scores
 
 
 def fit_on(estimator: Estimator, pair: Pair | Copies, target: Target, rows: NDArray, rng: Generator) -> Fitted:
@@ -187,6 +189,21 @@ def fit_on(estimator: Estimator, pair: Pair | Copies, target: Target, rows: NDAr
     part, y = (pair, target) if len(rows) == len(pair) else (pair.rows(rows), target.rows(rows))
     weights = {} if y.weights is None else {"sample_weight": y.weights}
     return fresh(estimator, rng).fit(part.stacked, y.values, **weights)
+
+
+def check_scores(scores: object, n_features: int) -> None:
+    """Refuse what a score of one's own may return that is none, or not one of each feature and each knockoff."""
+    if not isinstance(scores, Scores):
+        raise InputError(
+            f"the importance score returned {type(scores).__name__}: expected Scores(Z, Z_tilde), the importance of "
+            "every feature and of every knockoff."
+        )
+    for name, values in (("Z", scores.Z), ("Z_tilde", scores.Z_tilde)):
+        if np.shape(values)[:1] != (n_features,):
+            raise InputError(
+                f"the importance score returned {name} of shape {np.shape(values)}: expected one number for each of "
+                f"{n_features} features."
+            )
 
 
 def warn_if_saturated(scores: Scores) -> None:

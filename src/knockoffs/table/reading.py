@@ -54,8 +54,8 @@ def read_columns(X: object, argument: str) -> Raw:
     if is_sparse(X):
         raise InputError(
             f"{argument} is a sparse matrix, and knockoffs of it would be dense. If {X.shape[0]} x {X.shape[1]} "
-            f"numbers fit into memory, pass {argument}.toarray(); behind encoders, OneHotEncoder(sparse_output=False) and "
-            "ColumnTransformer(sparse_threshold=0) make arrays."
+            f"numbers fit into memory, pass {argument}.toarray(); in a pipeline, OneHotEncoder(sparse_output=False) "
+            "and ColumnTransformer(sparse_threshold=0) make arrays."
         )
     if isinstance(X, PlainFrame):
         names = column_names(X.columns, argument)
