@@ -296,6 +296,36 @@ def test_any_estimator_can_be_the_model_of_y():
     assert set(NON_NULLS) <= set(selector.get_support(indices=True))
 
 
+def test_a_model_of_ones_own_may_return_nothing_from_fit_and_a_classifier_names_its_classes():
+    class Plain:
+        def fit(self, XX, y):
+            self.model = LinearRegression().fit(XX, y)
+
+        def predict(self, XX):
+            return self.model.predict(XX)
+
+    class Labels(Plain):
+        def predict(self, XX):
+            return self.model.predict(XX) > 0.5
+
+    class Classifier(Labels):
+        def fit(self, XX, y):
+            super().fit(XX, y)
+            self.classes_ = np.unique(y)
+
+    X, y = regression_data()
+    np.testing.assert_allclose(
+        quick(estimator=Plain()).fit(X, y).W_,
+        quick(estimator=LinearRegression(), importance="swap", rows="cross_fitted").fit(X, y).W_,
+        atol=1e-8,
+    )
+    with pytest.raises(
+        InputError, match="Labels predicts numbers. Use .* If it predicts labels, let its fit set classes_"
+    ):
+        quick(estimator=Labels()).fit(X, y > 0)
+    assert set(quick(fdr=0.3, estimator=Classifier()).fit(X, y > 0).get_support(indices=True)) & set(NON_NULLS)
+
+
 @pytest.mark.parametrize(
     ("returned", "message"),
     [

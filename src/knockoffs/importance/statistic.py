@@ -188,7 +188,9 @@ def fit_on(estimator: Estimator, pair: Pair | Copies, target: Target, rows: NDAr
     """Fresh copy of a model, fitted on some rows of [X, X_tilde]."""
     part, y = (pair, target) if len(rows) == len(pair) else (pair.rows(rows), target.rows(rows))
     weights = {} if y.weights is None else {"sample_weight": y.weights}
-    return fresh(estimator, rng).fit(part.stacked, y.values, **weights)
+    model = fresh(estimator, rng)
+    fitted = model.fit(part.stacked, y.values, **weights)
+    return model if fitted is None else fitted  # a fit of one's own may return nothing
 
 
 def check_scores(scores: object, n_features: int) -> None:
