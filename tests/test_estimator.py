@@ -689,6 +689,12 @@ def test_groups_are_tested_as_a_whole_where_it_is_asked_for():
     assert support[0] == support[1] == selector.selection_.selected[names.index("first")]
 
 
+def test_models_that_tests_do_not_take_by_name_are_refused_before_the_work():
+    X, y = regression_data()
+    with pytest.raises(InputError, match="estimator='forest' is not one of conditional tests, which take 'best', 'las"):
+        quick(method="conditional_test", estimator="forest").fit(X, y)
+
+
 def test_few_groups_are_sent_to_tests():
     X, y = regression_data()
     with pytest.raises(InputError, match="can never select with 3 features: .* method='conditional_test'"):

@@ -268,6 +268,13 @@ def choose_method(
     method, d = key_of(str(asked["method"])), len(table.feature_names)
     if method == "conditional_test" and target.weights is not None:
         raise InputError("sample_weight: conditional tests take no weights. Leave them out, or method='knockoffs'.")
+    model = asked["estimator"]
+    if method == "conditional_test" and isinstance(model, str) and key_of(model) not in TEST_MODELS:
+        known = ", ".join(map(repr, TEST_MODELS))
+        raise InputError(
+            f"estimator={model!r} is not one of conditional tests, which take {known} by name: use one of them, a "
+            "model with fit and predict, or method='knockoffs'."
+        )
     if method == "auto":
         one = n_draws == n_knockoffs == 1
         if d * fdr < FEW_DISCOVERIES and offset == 1 and one and _can_test(asked, table, target):
