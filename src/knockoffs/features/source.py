@@ -256,7 +256,9 @@ def settled(model: Any, how: Mapping[str, object] | None = None, table: Table | 
     if table is not None and table.grouped and in_order(model):
         how["feature_of"] = runs(table.feature_of)
     direct = hasattr(model, "as_sampler")  # what is no network over X brings its own sampler
-    sampler = model.as_sampler(**how) if direct else NetworkSampler(model.as_network(**how))
+    sampler = (
+        model.as_sampler(**how) if direct else NetworkSampler(model.as_network(**how), getattr(model, "fill", None))
+    )
     notes = {"feature_model": model.say(names)} if hasattr(model, "say") else {}
     return Settled(sampler, model, notes)
 
@@ -338,10 +340,8 @@ def knockoff_source(feature_model: Any, options: Mapping[str, object] | None = N
     can_sample = hasattr(feature_model, "as_network") or hasattr(feature_model, "as_sampler")
     if can_sample and not isinstance(feature_model, type):
         if options:
-            raise InputError(
-                "feature_model_options are for a family that is yet to be fitted; this one is fitted. Give them where "
-                "it is made, as in gaussian_features(mean, covariance, diagonal='sdp')."
-            )
+            where = "give them where this one is made, as in gaussian_features(mean, covariance, diagonal='sdp')"
+            raise InputError(f"feature_model_options are for a family that is yet to be fitted: {where}.")
         return Given(feature_model)
     if not (callable(feature_model) or isinstance(feature_model, Family)):
         raise InputError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -53,9 +54,17 @@ class KnockoffSampler(Protocol):
 
 @dataclass(frozen=True)
 class NetworkSampler:
-    """Knockoffs by Algorithm 1."""
+    """Knockoffs by Algorithm 1.
+
+    Parameters
+    ----------
+    network : BayesianNetwork
+    fill : callable, optional
+        ``(X, rng) -> X``, which draws the missing cells beforehand, where the law can.
+    """
 
     network: BayesianNetwork
+    fill: Callable[[NDArray, Generator], NDArray] | None = None
 
     @property
     def feature_of(self) -> NDArray[np.intp]:
@@ -63,11 +72,13 @@ class NetworkSampler:
         return self.network.feature_of
 
     def sample(self, X: NDArray, rng: Generator) -> Pair:
-        """X beside its knockoffs."""
+        """X, completed where it can be, beside its knockoffs."""
+        X = X if self.fill is None else self.fill(X, rng)
         return Pair(X, sample_knockoffs(self.network, X, rng), self.network.feature_of)
 
     def sample_several(self, X: NDArray, m: int, rng: Generator) -> Copies:
         """X beside m knockoffs of each feature, where the network has them."""
         from knockoffs.sampling.several import sample_several
 
+        X = X if self.fill is None else self.fill(X, rng)
         return Copies((X, *sample_several(self.network, X, m, rng)), self.network.feature_of)
