@@ -202,8 +202,7 @@ def _fit_and_score_once(
         sample_weight=scored.weights,
         **statistic.options,
     )
-    check_scores(scores, pair.n_features)
-    return scores
+    return as_scores(scores, pair.n_features)
 
 
 def fit_on(estimator: Estimator, pair: Pair | Copies, target: Target, rows: NDArray, rng: Generator) -> Fitted:
@@ -215,8 +214,8 @@ def fit_on(estimator: Estimator, pair: Pair | Copies, target: Target, rows: NDAr
     return model if fitted is None else fitted  # a fit of one's own may return nothing
 
 
-def check_scores(scores: object, n_features: int) -> None:
-    """Refuse what a score of one's own may return that is none, or not one of each feature and each knockoff."""
+def as_scores(scores: object, n_features: int) -> Scores:
+    """Scores as they came; a score of one's own may return something else, or not one for each feature."""
     if not isinstance(scores, Scores):
         raise InputError(
             f"the importance score returned {type(scores).__name__}: expected Scores(Z, Z_tilde), the importance of "
@@ -228,6 +227,7 @@ def check_scores(scores: object, n_features: int) -> None:
                 f"the importance score returned {name} of shape {np.shape(values)}: expected one number for each of "
                 f"{n_features} features."
             )
+    return scores
 
 
 def warn_if_saturated(scores: Scores) -> None:
