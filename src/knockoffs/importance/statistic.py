@@ -17,7 +17,7 @@ from knockoffs.importance.rows import Job, check_rows, plan
 from knockoffs.importance.scores import Importance, Scores, mean_of
 from knockoffs.machine.jobs import at_once
 from knockoffs.progress import track
-from knockoffs.response.fresh import Estimator, Fitted, check_takes_weights, fresh, predicts_classes
+from knockoffs.response.fresh import Estimator, Fitted, check_takes_weights, fitted_copy, fresh, predicts_classes
 from knockoffs.sampling.copies import Beside, Copies
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
@@ -209,9 +209,7 @@ def fit_on(estimator: Estimator, pair: Pair | Copies, target: Target, rows: NDAr
     """Fresh copy of a model, fitted on some rows of [X, X_tilde]."""
     part, y = (pair, target) if len(rows) == len(pair) else (pair.rows(rows), target.rows(rows))
     weights = {} if y.weights is None else {"sample_weight": y.weights}
-    model = fresh(estimator, rng)
-    fitted = model.fit(part.stacked, y.values, **weights)
-    return model if fitted is None else fitted  # a fit of one's own may return nothing
+    return fitted_copy(estimator, part.stacked, y.values, rng, **weights)
 
 
 def as_scores(scores: object, n_features: int) -> Scores:
