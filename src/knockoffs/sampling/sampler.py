@@ -32,11 +32,12 @@ def sample_knockoffs(network: BayesianNetwork, X: NDArray, rng: Generator) -> ND
     array, shape (n, n_columns)
         X_tilde, exchangeable with X in every feature if X follows the network (Theorem 3.2).
     """
+    X = X if hasattr(X, "dtype") else np.asarray(X)  # a data frame, or lists
     values = network.read(X) | network.draw_hidden(X, rng)  # X_O, and X_H ~ P(H | O)
     for node in network.nodes:  # topological order
         blanket = network.blanket(node, values)  # visited nodes hold X_tilde, the others X
         values[node.name] = node.conjugate.sample(values[node.name], blanket, rng)
-    return network.write(values, X.dtype)
+    return network.write(values, X.dtype, len(X))
 
 
 class KnockoffSampler(Protocol):
