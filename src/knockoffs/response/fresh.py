@@ -20,6 +20,14 @@ class Fitted(Protocol):
         ...
 
 
+class Classifier(Fitted, Protocol):
+    """A fitted model of y that gives each class a probability."""
+
+    def predict_proba(self, XX: NDArray, /) -> NDArray:
+        """Probabilities of the classes, shape (n, n_classes)."""
+        ...
+
+
 class Estimator(Protocol):
     """A model of y, unfitted, as scikit-learn has them."""
 

@@ -14,7 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import unknown_option
-from knockoffs.response.fresh import Estimator, fitted_copy
+from knockoffs.response.fresh import Classifier, Estimator, fitted_copy
 from knockoffs.response.linear import make_lasso
 from knockoffs.response.trees import make_boosting
 
@@ -111,7 +111,8 @@ def _cross_fit(
         if hasattr(estimator, "predict_proba"):
             if len(np.unique(y[~held])) < len(classes):
                 continue  # a class of so few rows: the shares of the classes stand for a model
-            p = fitted_copy(estimator, rest[~held], y[~held], rng).predict_proba(rest[held])  # type: ignore[attr-defined]
+            model = cast(Classifier, fitted_copy(estimator, rest[~held], y[~held], rng))
+            p = model.predict_proba(rest[held])
             predicted[held] = p[:, 1:] if p.shape[1] == 2 else p
         else:
             found = np.ravel(fitted_copy(estimator, rest[~held], y[~held], rng).predict(rest[held]))[:, None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol, cast
 
 import numpy as np
 from numpy.random import Generator
@@ -239,17 +240,29 @@ class EmissionConjugate:
         return np.where(same, self.log_conditional(u_tilde, blanket), -np.inf)
 
 
+class Emitted(Protocol):
+    """The leaf of a chain: its cells are drawn anew given the chain."""
+
+    def missing(self, u: NDArray) -> NDArray[np.bool_]:
+        """Where u is missing."""
+        ...
+
+    def draw(self, blanket: Blanket, rng: Generator) -> NDArray:
+        """Every cell given the chain, shape (n, p)."""
+        ...
+
+
 def fill_missing(network: BayesianNetwork, X: NDArray, rng: Generator) -> NDArray:
     """X with its missing cells drawn given the cells that are seen: the chain given these, then each cell given it.
 
     Where cells are missing may depend on what is seen of their row: the completed rows then follow the law of X, which
     gaps that stay gaps do not. X itself where nothing is missing, and nothing is drawn then.
     """
-    leaf = network.observed[0].conjugate
-    missing = leaf.missing(X)  # type: ignore[attr-defined]
+    leaf = cast(Emitted, network.observed[0].conjugate)
+    missing = leaf.missing(X)
     if not missing.any():
         return X
-    drawn = leaf.draw(network.draw_hidden(X, rng), rng)  # type: ignore[attr-defined]
+    drawn = leaf.draw(network.draw_hidden(X, rng), rng)
     return np.where(missing, drawn, X).astype(X.dtype, copy=False)
 
 
