@@ -19,9 +19,12 @@ def test_every_design_is_what_its_name_says(name, rng):
         assert np.nanmin(np.where(missing[:, 1], data.table.X[:, 0], np.inf)) > np.max(data.table.X[~missing[:, 1], 0])
     assert np.isnan(data.table.X).mean() == pytest.approx(design.missing, abs=0.03)
     assert np.linalg.eigvalsh(covariance(design))[0] > 0
+    said = {kind: kind for kind in ("count", "binary", "ordinal", "nominal")}
+    said |= {"band": "ordinal", "unordered_band": "nominal"}
     for kind, found in zip(design.kinds, data.table.kinds, strict=True):
-        if kind in ("count", "binary", "ordinal", "nominal"):
-            assert found == kind
+        assert found == said.get(kind, found)
+    shown = column_designs.with_indicators(data.table)
+    assert [k == "nominal" for k in shown.kinds] == ["band" in k or k == "nominal" for k in design.kinds]
 
 
 @pytest.mark.parametrize("kind", [kind for kind in column_designs.WRITE])

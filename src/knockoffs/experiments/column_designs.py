@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 TARGETS = (0.2, 0.1)
 METHODS = ("default", "oracle", "naive")
-RHO = 0.7  # correlations of L are RHO^|i - j|
+RHO = 0.7  # correlations of L are RHO^|i - j|, unless a design says otherwise
 N_LEVELS = 3  # of a nominal column, each a coordinate of L, of which the largest wins
 SHARE_MISSING = 0.2
 CUT = 0.6  # quantile of a column above which its neighbour is missing: a fifth of all cells
@@ -77,6 +77,8 @@ class Design:
         Every second column is missing where the one before it is among its largest; y depends on the others alone.
     strength : float
         Of the labels, in units of those of the other designs.
+    rho : float
+        Correlation of neighbouring coordinates of L.
     """
 
     kinds: tuple[str, ...]
@@ -86,6 +88,7 @@ class Design:
     missing: float = 0.0
     cut_by_neighbour: bool = False
     strength: float = 1.0
+    rho: float = RHO
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,7 @@ def _first(write: Callable[[NDArray], NDArray]) -> Write:
 
 
 LABELS = np.array(["red", "green", "blue"])
+BANDS = np.array(["low", "middle", "high"])  # in their order, which is not that of the alphabet
 WRITE: dict[str, Write] = {
     "gaussian": _first(lambda z: z),
     "log_normal": _first(np.exp),
@@ -126,8 +130,9 @@ WRITE: dict[str, Write] = {
     "nominal": lambda L: LABELS[np.argmax(L, axis=1)],
 }
 ALL_KINDS = tuple(WRITE)
+WRITE |= dict.fromkeys(("band", "unordered_band"), _first(lambda z: BANDS[np.searchsorted([-0.7, 0.7], z)]))
 DESIGNS: dict[str, Design] = {
-    **{f"20 {kind.replace('_', '-')} columns": Design((kind,) * 20) for kind in WRITE if kind != "gaussian"},
+    **{f"20 {kind.replace('_', '-')} columns": Design((kind,) * 20) for kind in ALL_KINDS if kind != "gaussian"},
     "20 columns, two scales": Design(("gaussian",) * 20, scales=(1.0, 4.0)),
     "20 columns of all kinds": Design((ALL_KINDS * 3)[:20]),
     "20 columns, a fifth missing": Design(("gaussian",) * 20, missing=SHARE_MISSING),
@@ -143,6 +148,12 @@ DESIGNS |= {
     "40 columns of all kinds": STRONG(ALL_KINDS * 5),
     "40 columns, missing by a neighbour": STRONG(("gaussian",) * 40, missing=SHARE_MISSING, cut_by_neighbour=True),
 }
+# two of three columns are bands of a number, as text: in their order, and as labels without one
+BANDED = partial(Design, n=2000, n_non_nulls=8, strength=3.0, rho=0.8)
+DESIGNS |= {
+    f"27 {name}, 13 Gaussian": BANDED(((kind, "gaussian", kind) * 14)[:40])
+    for kind, name in (("band", "bands"), ("unordered_band", "bands without an order"))
+}
 CONFIG = Config(tuple(DESIGNS))
 QUICK = Config(tuple(DESIGNS), repetitions=20, minutes=5.0)
 
@@ -153,11 +164,11 @@ def column_of(design: Design) -> NDArray[np.intp]:
 
 
 def covariance(design: Design) -> NDArray:
-    """Of L: RHO^|i - j| between columns, none between the coordinates of different levels."""
+    """Of L: rho^|i - j| between columns, none between the coordinates of different levels."""
     column = column_of(design)
     level = np.concatenate([np.arange(np.sum(column == j)) for j in range(len(design.kinds))])
     apart = np.abs(np.subtract.outer(column, column))
-    return np.where(np.equal.outer(level, level), RHO**apart, 0.0)
+    return np.where(np.equal.outer(level, level), design.rho**apart, 0.0)
 
 
 def write(design: Design, L: NDArray) -> list[NDArray]:
@@ -172,14 +183,20 @@ def simulate(design: Design, rng: Generator) -> Simulated:
     scale = rng.choice(np.array(design.scales), design.n)
     L *= scale[:, None]
     cells = write(design, L)
-    table = read_table(
-        PlainFrame({f"{kind} {j}": x for j, (kind, x) in enumerate(zip(design.kinds, cells, strict=True))})
-    )
+    names = [f"{kind} {j}" for j, kind in enumerate(design.kinds)]
+    order = {name: BANDS.tolist() for name, kind in zip(names, design.kinds, strict=True) if kind == "band"}
+    table = read_table(PlainFrame(dict(zip(names, cells, strict=True))), kinds=order)
     hidden = rng.random(table.X.shape) < design.missing
     if design.cut_by_neighbour:
         hidden[:, 0::2] = False
         hidden[:, 1::2] = table.X[:, 0::2] > np.quantile(table.X[:, 0::2], CUT, axis=0)
     return Simulated(replace(table, X=np.where(hidden, np.nan, table.X)), L, scale, column_of(design))
+
+
+def with_indicators(table: Table) -> Table:
+    """Table whose labels, ordered or not, have an effect each in y, and an indicator each in the model of y."""
+    columns = (c if c.levels is None or c.kind == "binary" else replace(c, kind="nominal") for c in table.columns)
+    return replace(table, columns=tuple(columns))
 
 
 # Knockoffs
@@ -221,10 +238,10 @@ def codes(column: Column, x: NDArray) -> NDArray:
 def naive_pair(design: Design, data: Simulated, rng: Generator) -> tuple[Table, Pair]:
     """One Gaussian: means for missing cells, indicators for labels (all levels but the last), numbers as they are."""
     X = np.where(np.isnan(data.table.X), np.nanmean(data.table.X, axis=0), data.table.X)
-    X = np.where([kind == "nominal" for kind in data.table.kinds], np.rint(X), X)
+    X = np.where([column.levels is not None for column in data.table.columns], np.rint(X), X)
     parts, owners = [], []
     for j, column in enumerate(data.table.columns):
-        m = len(column.levels or ()) if column.kind == "nominal" else 0
+        m = len(column.levels or ())
         part = (X[:, [j]] == np.arange(m - 1)).astype(float) if m else X[:, [j]]
         parts.append(part)
         owners += [j] * part.shape[1]
@@ -254,9 +271,10 @@ def repeat(name: str, rng: Generator, deadline: float) -> Arrays:
     data_rng, label_rng, *rngs = rng.spawn(2 + len(METHODS))
     data = simulate(design, data_rng)
     able = 0.0 if design.cut_by_neighbour else 1.0
-    truth = draw_truth(data.table, label_rng, design.n_non_nulls, most_missing=able)
+    shown = with_indicators(data.table)
+    truth = draw_truth(shown, label_rng, design.n_non_nulls, most_missing=able)
     ys = {
-        labels: draw(data.table, truth, label_rng, strength=strength * design.strength)
+        labels: draw(shown, truth, label_rng, strength=strength * design.strength)
         for labels, (draw, strength) in DRAW.items()
     }
     found: Arrays = {"truth": truth}
@@ -267,6 +285,7 @@ def repeat(name: str, rng: Generator, deadline: float) -> Arrays:
                 continue
             start = time.perf_counter()
             table, pair = PAIRS[method](design, data, stream)
+            table = with_indicators(table)
             found[f"seconds/{method}"] = np.array(time.perf_counter() - start)
             for labels, y in ys.items():
                 target = as_target(y, table)
@@ -326,6 +345,8 @@ INTRO = (
     "numbers as they are, labels as indicators, missing cells at their mean. In y a missing cell counts as the mean of",
     "its column. *Missing by a neighbour*: every second column is missing where the one before it is among its largest",
     "two fifths, and y depends on the columns that are never missing.",
+    "*Bands* are low, middle and high of a number, as text, with correlations 0.8^|i - j|; eight columns matter, each",
+    "band by an effect of its own. The lasso has an indicator for each band and each label, whatever the knockoffs.",
     "`knockoffs reproduce designs` makes this page again.",
 )
 

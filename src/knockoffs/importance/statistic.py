@@ -101,10 +101,18 @@ class ModelScore:
         stream, _ = rng.spawn(2)  # the other one is for a choice among models, which there is none of here
         return self.scored(pair, target, rng=stream, n_jobs=n_jobs)
 
-    def scored(self, pair: Pair, target: Target, *, rng: Generator, n_jobs: int | None = None) -> Scored:
-        """Fit, score and average; the stream is used as it is."""
+    def scored(
+        self,
+        pair: Pair,
+        target: Target,
+        *,
+        rng: Generator,
+        n_jobs: int | None = None,
+        fitted: Mapping[int, Fitted] | None = None,
+    ) -> Scored:
+        """Fit, score and average; the stream is used as it is, and some of the fits may be there already."""
         seen = pair if self.transform is None else self.transform(pair)
-        scores = fit_and_score(self, seen, target, rng=rng, n_jobs=n_jobs)
+        scores = fit_and_score(self, seen, target, rng=rng, n_jobs=n_jobs, fitted=fitted)
         if self.saturates:
             warn_if_saturated(scores)
         return Scored(scores, self.notes, self)
@@ -124,7 +132,13 @@ class ModelScore:
 
 
 def fit_and_score(
-    statistic: ModelScore, pair: Pair, target: Target, *, rng: Generator, n_jobs: int | None = None
+    statistic: ModelScore,
+    pair: Pair,
+    target: Target,
+    *,
+    rng: Generator,
+    n_jobs: int | None = None,
+    fitted: Mapping[int, Fitted] | None = None,
 ) -> Scores:
     """Scores of a model of y fitted on [X, X_tilde], averaged over folds (by their rows) and fits.
 
@@ -139,6 +153,8 @@ def fit_and_score(
     rng : numpy.random.Generator
     n_jobs : int, optional
         Fits at a time; the answer does not depend on it.
+    fitted : mapping of int to model, optional
+        Fits that were made before, with the same stream, by their place.
     """
     if target.weights is not None:
         check_takes_weights(statistic.estimator)
@@ -149,7 +165,8 @@ def fit_and_score(
         for stream in rng.spawn(int(statistic.n_fits))
         for job in plan(statistic.rows, len(pair), labels, int(statistic.n_folds), stream)
     ]
-    tasks = (delayed(_fit_and_score_once)(statistic, pair, target, job) for job in jobs)
+    known = fitted or {}
+    tasks = (delayed(_fit_and_score_once)(statistic, pair, target, job, known.get(i)) for i, job in enumerate(jobs))
     work = at_once(tasks, n_jobs if len(jobs) > 1 else None)
     scores = list(track(work, "model fits", total=len(jobs)))
     return mean_of(scores, weights=np.array([len(job.score_rows) for job in jobs], dtype=float))
@@ -163,8 +180,13 @@ def weighted_rows(pair: Beside, target: Target) -> tuple[Beside, Target]:
     return pair.rows(kept), target.rows(kept)
 
 
-def _fit_and_score_once(statistic: ModelScore, pair: Pair, target: Target, job: Job) -> Scores:
-    model = fit_on(statistic.estimator, pair, target, job.fit_rows, job.rng)
+def _fit_and_score_once(
+    statistic: ModelScore, pair: Pair, target: Target, job: Job, model: Fitted | None = None
+) -> Scores:
+    if model is None:
+        model = fit_on(statistic.estimator, pair, target, job.fit_rows, job.rng)
+    else:
+        fresh(statistic.estimator, job.rng)  # the score finds its stream as the fit would have left it
     if statistic.rows == "out_of_bag":
         from knockoffs.response.trees import out_of_bag
 
