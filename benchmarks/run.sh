@@ -36,7 +36,7 @@ benchmarks/setup_snpknock.sh || rm -rf .benchmarks/snpknock # built from source,
 eval "\"$python\" -m benchmarks.arena.growth --out $results-growth.csv $growth"
 "$python" -m benchmarks.arena.growth --out "$results-growth.csv" --plot "$figure"
 "$python" -m benchmarks.arena.profiles --out "$results-profiles.csv"
-for peer in default,lasso,boosting knockpy hidimstat trex boruta; do # each with its own Python; Boruta: a minute a table
+for peer in default,lasso,boosting knockpy hidimstat trex boruta; do # each with its own Python; Boruta is slow
     own=.benchmarks/$peer/bin/python
     [ $peer = default,lasso,boosting ] && own=$python
     [ -x "$own" ] && eval "\"$own\" -m benchmarks.arena.quality --methods $peer --out $results-quality.csv" \
