@@ -279,18 +279,14 @@ def sample_table(table: Path, out: Path, parameters: Parameters, *, force: bool)
     source = knockoff_source(parameters["feature_model"], parameters["feature_model_options"])
     kept = drop_columns(frame, dropped) if drop else frame
     with spoken_warnings():
-<<<<<<< HEAD
         how = reading(parameters)
         if how["dependent"] == "auto":  # knockoffs of all columns are wanted
             how["dependent"] = "refuse"
         checked, _ = read_features(source, kept, argument=table.name, min_rows=2, **how)
-=======
-        checked, _ = read_features(source, kept, argument=table.name, min_rows=2, **reading(parameters))
     ending = file_format(out)
     completed = out.with_name(f"{out.name[: -len(ending)]}.completed{ending}")
     if checked.missing:
         check_output(completed, [table, *other_paths(parameters)], force=force)
->>>>>>> REVIEW3
     fit_stream, draw_stream = as_generator(parameters["seed"]).spawn(2)
     say(f"fitting {parameters['feature_model']} to {checked.X.shape[0]} rows of {checked.X.shape[1]} columns")
     with spoken_warnings(), worthwhile_threads(checked.X.size):

@@ -17,14 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import ColumnsError, InputError
 from knockoffs.features import FAMILIES, Family, FeatureModel, family_of
-<<<<<<< HEAD
-from knockoffs.features.columns import DEPENDENT, constant_columns, dependent_error, dependent_in_covariance
-from knockoffs.features.dependent import drop_dependent, warn_of_dependent
-=======
 from knockoffs.features.columns import DEPENDENT, dependent_error, dependent_in_covariance
-from knockoffs.features.dependent import drop_dependent
+from knockoffs.features.dependent import drop_dependent, warn_of_dependent
 from knockoffs.features.takes import check_takes, has_labels, refuse_numbers, warn_of_constant_columns
->>>>>>> REVIEW3
 from knockoffs.registry import check_options, find, imported
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
 from knockoffs.sampling.diagonal.representatives import SHARE, Through
@@ -83,13 +78,8 @@ class Fitted:
 
     def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> Settled:
         """Fit the family; errors about columns get the columns' names."""
-<<<<<<< HEAD
-        _warn_of_constant_columns(table)
-        handed = self.handed(table)
-=======
         warn_of_constant_columns(table)
-        handed = self._handed(table)
->>>>>>> REVIEW3
+        handed = self.handed(table)
         try:
             model = imported(self.family.fit)(table.X, rng=rng, n_jobs=n_jobs, **handed)
         except ColumnsError as error:
