@@ -1,6 +1,7 @@
 #!/bin/sh
 # `make bench`: set up the peers, then measure them and ourselves, and write docs/arena.md. Needs our own environment in
-# .venv, or PYTHON set to one. Everything in one thread; JOBS tables at a time for the simulations, which take MINUTES.
+# .venv, or PYTHON set to one. Everything in one thread; JOBS tables at a time (as many as there are cores) for the
+# simulations, which end after 100 tables a design or MINUTES (120) for each method, and go on where they were ended.
 # With arguments, only those parts of speed.py: imports, diagonal, fits, draw, lasso, pipeline, defaults.
 # `make bench QUICK=1`: every step once with the smallest settings, to see that all of it runs; its files and its page
 # are in build/arena, and say nothing. The peers are set up without PyTorch then.
@@ -30,19 +31,18 @@ if [ $# -gt 0 ]; then
     exec "$python" -m benchmarks.arena.speed --parts "$(echo "$@" | tr ' ' ,)" --out "$results-speed.csv"
 fi
 eval "\"$python\" -m benchmarks.arena.speed --out $results-speed.csv $speed"
+benchmarks/setup_snpknock.sh || rm -rf .benchmarks/snpknock # built from source, with the headers of libarmadillo-dev
 "$python" -m benchmarks.arena.checks --all "$results-checks.csv"
 eval "\"$python\" -m benchmarks.arena.growth --out $results-growth.csv $growth"
 "$python" -m benchmarks.arena.growth --out "$results-growth.csv" --plot "$figure"
 "$python" -m benchmarks.arena.profiles --out "$results-profiles.csv"
-for peer in default knockpy hidimstat trex boruta; do # each with its own Python; Boruta is slow: ten tables a design
+for peer in default,lasso,boosting knockpy hidimstat trex boruta; do # each with its own Python; Boruta is slow
     own=.benchmarks/$peer/bin/python
-    [ $peer = default ] && own=$python
+    [ $peer = default,lasso,boosting ] && own=$python
     [ -x "$own" ] && eval "\"$own\" -m benchmarks.arena.quality --methods $peer --out $results-quality.csv" \
-        --jobs "${JOBS:-1}" --minutes "${MINUTES:-30}" --repetitions "$([ $peer = boruta ] && echo 10 || echo 100)" "$quality"
+        --jobs "${JOBS:-$(nproc)}" --minutes "${MINUTES:-120}" --limit 600 --fewer boruta=10 "$quality"
 done
 "$python" -m benchmarks.arena.page "$folder" "$page"
 "$python" benchmarks/tree_paths.py --peer .benchmarks/knockpy/bin/python $trees
 "$python" benchmarks/neural_paths.py --device cpu --peer .benchmarks/knockpy/bin/python $neural
-if benchmarks/setup_snpknock.sh; then # built from source, with the headers of Debian's libarmadillo-dev
-    "$python" benchmarks/hmm.py $hmm
-fi
+"$python" benchmarks/hmm.py $hmm # without SNPknock, its column is empty

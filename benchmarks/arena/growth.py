@@ -146,15 +146,27 @@ def exponent(sizes: np.ndarray, values: np.ndarray) -> float:
     >>> round(exponent(sizes, 3 * sizes**2), 6)
     2.0
     """
+    return _line(sizes, values)[0]
+
+
+def _line(sizes: np.ndarray, values: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """Slope, and the two ends of the straight line through the upper half: sizes and values."""
     upper = slice(len(sizes) // 2 - (len(sizes) < 4), None)
     good = values[upper] > 0
     if good.sum() < 2:
-        return float("nan")
-    return float(np.polyfit(np.log(sizes[upper][good]), np.log(values[upper][good]), 1)[0])
+        return float("nan"), np.empty(0), np.empty(0)
+    x = sizes[upper][good]
+    slope, start = np.polyfit(np.log(x), np.log(values[upper][good]), 1)
+    ends = x[[0, -1]]
+    return float(slope), ends, np.exp(start + slope * np.log(ends))
+
+
+TITLES = {"n": "rows", "d": "columns", "classes": "classes of y", "draws": "draws of knockoffs"}
+COLOURS = {"defaults": "tab:blue", "gaussian and lasso": "tab:orange"}  # the other two are Gaussian and lasso as well
 
 
 def plot(series: dict[tuple[str, str], np.ndarray], path: Path) -> None:
-    """Draw a panel for each of what it grows against; seconds above, MiB below."""
+    """Draw a panel for each of what it grows against, seconds above, MiB below; a dashed line has the exponent."""
     import matplotlib
 
     matplotlib.use("svg")
@@ -162,29 +174,50 @@ def plot(series: dict[tuple[str, str], np.ndarray], path: Path) -> None:
 
     matplotlib.rcParams["svg.hashsalt"] = "arena"  # the same picture from the same numbers
     against = list(dict.fromkeys(key[1] for key in series))
-    figure, axes = plt.subplots(2, len(against), figsize=(3.2 * len(against), 5.2), squeeze=False)
+    figure, axes = plt.subplots(2, len(against), figsize=(3.2 * len(against), 5.4), squeeze=False)
     for k, what in enumerate(against):
-        for (work, own), points in series.items():
-            if own != what:
-                continue
-            for row, (column, unit) in enumerate(((1, "CPU s"), (2, "MiB"))):
-                slope = exponent(points[:, 0], points[:, column])
-                label = f"{work}: {what}^{slope:.2f}" if np.isfinite(slope) else f"{work}: no growth"
-                shown = points[:, column] > 0
-                axes[row, k].loglog(points[shown, 0], points[shown, column], "o-", markersize=3, label=label)
-                if points[-1, 0] <= 100:  # a few small numbers: each has its tick
-                    axes[row, k].set_xticks(points[:, 0], [f"{size:.0f}" for size in points[:, 0]])
-                    axes[row, k].set_xticks([], minor=True)
-                    ends = points[[0, -1], column]
-                    axes[row, k].set_yticks(ends, [f"{end:.3g}" for end in ends])
-                    axes[row, k].set_yticks([], minor=True)
-                axes[row, k].set_xlabel(what)
+        axes[0, k].set_title(f"against {TITLES.get(what, what)}", fontsize=10)
+        axes[1, k].set_xlabel(TITLES.get(what, what))
+        for row, unit in enumerate(("CPU s", "MiB")):
+            own = [(work, points[:, [0, row + 1]]) for (work, this), points in series.items() if this == what]
+            _panel(axes[row, k], own)
+            if k == 0:
                 axes[row, k].set_ylabel(unit)
-        for row in range(2):
-            axes[row, k].legend(fontsize=7)
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
+
+
+def _panel(axis: Any, series: list[tuple[str, np.ndarray]]) -> None:
+    """Draw points of several works, and the line through the upper half of each."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    for work, points in series:
+        x, y = points[points[:, 1] > 0].T
+        slope, ends, fitted = _line(x, y)
+        colour = COLOURS.get(work, "tab:orange")
+        said = f"{work}: exponent {slope:.2f}" if np.isfinite(slope) else f"{work}: no growth"
+        axis.plot(x, y, "o", color=colour, markersize=4, label=said)
+        axis.plot(ends, fitted, "--", color=colour, linewidth=1.2)
+    for one, values in (
+        (axis.xaxis, [points[:, 0] for _, points in series]),
+        (axis.yaxis, [p[:, 1] for _, p in series]),
+    ):
+        shown = np.concatenate(values)
+        shown = shown[shown > 0]
+        few = shown.max() / shown.min() < 100
+        one.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
+        one.set_minor_locator(NullLocator())
+        one.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
+    sizes = series[0][1][:, 0]
+    if sizes.max() <= 100:  # a few small numbers: each has its tick
+        axis.xaxis.set_major_locator(FixedLocator(sizes))
+    low, high = axis.get_ylim()
+    axis.set_ylim(low / 1.3, high * (high / low) ** 0.35)  # room for the legend
+    axis.grid(color="0.9", linewidth=0.8)
+    axis.legend(fontsize=7, loc="upper left", frameon=False)
 
 
 def section(path: Path) -> str:

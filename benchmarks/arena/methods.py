@@ -22,12 +22,27 @@ LABELS = np.array(["blue", "green", "red"])
 
 
 def selector(data: Data, levels: Sequence[float], seed: int, **options: Any) -> Selections:
-    """Select by ``KnockoffSelector``; nominal columns go in as labels."""
+    """Select by ``KnockoffSelector``, without the verdict, which changes no selection; nominal columns as labels."""
     from knockoffs import KnockoffSelector
     from knockoffs.filter import knockoff_filter
 
-    fitted = KnockoffSelector(fdr=min(levels), random_state=seed, **options).fit(frame(data), data.y)
+    asked = {"fdr": min(levels), "random_state": seed, "verdict": False} | options
+    fitted = KnockoffSelector(**asked).fit(frame(data), data.y)
+    if not options:
+        _drawn[:] = [(data, seed, fitted.knockoffs_)]
     return [knockoff_filter(fitted.W_, q) for q in levels]
+
+
+_drawn: list[tuple[Data, int, Any]] = []  # the knockoffs of the last table that the defaults were called on
+
+
+def model_of_y(data: Data, levels: Sequence[float], seed: int, estimator: str) -> Selections:
+    """Select with one model of y; on the knockoffs of the defaults if those were called just before on this table.
+
+    They are the same knockoffs in either case: a seed gives P^X and the draw streams of their own.
+    """
+    kept = [knockoffs for table, own, knockoffs in _drawn if table is data and own == seed]
+    return selector(data, levels, seed, estimator=estimator, **({"knockoffs": kept[0]} if kept else {}))
 
 
 def frame(data: Data) -> Any:
@@ -81,8 +96,8 @@ def trex(data: Data, levels: Sequence[float], seed: int) -> Selections:
 
 METHODS: dict[str, Method] = {
     "default": selector,
-    "lasso": partial(selector, estimator="lasso"),
-    "boosting": partial(selector, estimator="boosting"),
+    "lasso": partial(model_of_y, estimator="lasso"),
+    "boosting": partial(model_of_y, estimator="boosting"),
     "forest": partial(selector, estimator="forest"),
     "gaussian": partial(selector, feature_model="gaussian"),
     "gaussian_lasso": partial(selector, feature_model="gaussian", estimator="lasso"),

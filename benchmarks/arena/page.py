@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from benchmarks.arena import growth, profiles, quality
 from benchmarks.arena.designs import DESIGNS
 from benchmarks.arena.speed import ROOT
@@ -18,7 +20,8 @@ from benchmarks.arena.speed import ROOT
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE = ROOT / "docs" / "arena.md"
 Row = dict[str, Any]
-NAMES = {"default": "ours", "ours": "ours", "trex": "T-Rex", "boruta": "Boruta"}
+NAMES = {"default": "ours", "ours": "ours", "trex": "T-Rex", "boruta": "Boruta", "snpknock": "SNPknock"}
+MODELS_OF_Y = ("default", "lasso", "boosting")
 CONTENDERS = ("default", "knockpy", "hidimstat", "trex", "boruta")
 
 INTRO = """# The arena
@@ -32,9 +35,10 @@ best of a row.** Every row in which this package is behind is listed at the end 
 
 CHECKS = """## Exact checks
 
-No simulation: the covariance that a sampler implies is computed from its own affine map, thresholds are compared with
-their definition written as a loop, objects are fitted twice (`benchmarks/arena/checks.py`). A dash: a contender has
-no such part.
+The covariance that a sampler implies is computed from its own affine map, thresholds are compared with their
+definition written as a loop, objects are fitted twice (`benchmarks/arena/checks.py`). One row is a simulation, since
+a sampler of chains takes no numbers but its own: every row of a short chain is drawn for 20,000 times, and swaps may
+differ by five standard errors. A dash: a contender has no such part.
 """
 
 SPEED = """## Speed
@@ -50,6 +54,15 @@ Defaults against defaults, on tables with known truth (`benchmarks/arena/designs
 its features and by that of y. FDR ± its standard error at a target of {level}, and power after the slash. **In bold
 an FDR more than two standard errors above the target.** Boruta promises no FDR and is not in bold; peers get labels
 as codes, ours as labels.
+"""
+
+
+MODELS = """### The default model of y
+
+Ours with its default, which takes the model that predicts held-out rows best, beside the lasso alone and boosting
+alone: the same knockoffs, and only the tables that all three had. FDR and power as above; the last column is the power
+of the default less that of the better of the two (by mean power), with the standard error of the difference, table by
+table.
 """
 
 
@@ -77,7 +90,7 @@ def unique(values: Iterable[str]) -> list[str]:
 
 def checks_section(rows: list[Row]) -> str:
     """One row a check, one column a contender."""
-    who = [name for name in ("ours", *CONTENDERS[1:]) if any(row["who"] == name for row in rows)]
+    who = [name for name in ("ours", *CONTENDERS[1:], "snpknock") if any(row["who"] == name for row in rows)]
     cells = {(row["check"], row["who"]): row for row in rows}
 
     def cell(check: str, name: str) -> str:
@@ -164,6 +177,40 @@ def behind_in_power(lines: dict[tuple[str, str], Row], designs: list[str], metho
     )
 
 
+def models_section(rows: list[Row], level: float = 0.1) -> str:
+    """Our default beside the lasso alone and boosting alone, on the tables that all three had."""
+    cells: dict[str, dict[int, dict[str, Row]]] = {}
+    for row in rows:
+        if row["method"] in MODELS_OF_Y and not row["error"] and row["level"] == level:
+            cells.setdefault(row["design"], {}).setdefault(row["repetition"], {})[row["method"]] = row
+    body, lost, counts = [], [], set()
+    for design in (name for name in DESIGNS if name in cells):
+        tables = [own for own in cells[design].values() if len(own) == len(MODELS_OF_Y)]
+        if len(tables) < 2:
+            continue
+        counts.add(len(tables))
+        lines = {line["method"]: line for line in quality.means([row for own in tables for row in own.values()])}
+        fdr = {name: f"{line['fdr']:.2f} ± {line['fdr_error']:.2f}" for name, line in lines.items()}
+        if DESIGNS[design].n_non_nulls == 0:
+            body.append([design, *(fdr[name] for name in MODELS_OF_Y), "-"])
+            continue
+        better = max(MODELS_OF_Y[1:], key=lambda name: lines[name]["power"])
+        gaps = np.array([own["default"]["power"] - own[better]["power"] for own in tables])
+        gap, error = gaps.mean(), gaps.std(ddof=1) / np.sqrt(len(gaps))
+        shown = [f"{fdr[name]} / {lines[name]['power']:.2f}" for name in MODELS_OF_Y]
+        body.append([design, *shown, f"{gap:+.2f} ± {error:.2f}, {better}"])
+        if gap + 2 * error < -1e-9:
+            lost.append(
+                f"- {design}: {lines['default']['power']:.2f} against {lines[better]['power']:.2f} of {better}."
+            )
+    if not body:
+        return ""
+    said = "\n".join(["The default loses power, by more than two standard errors:", "", *lost])
+    said = said if lost else "The default loses to neither anywhere, by more than two standard errors."
+    heads = ["design", "default", "lasso", "boosting", "default less the better"]
+    return f"{MODELS}\n{table(heads, body)}\nTables for each design: {_span(sorted(counts))}. {said}\n"
+
+
 def _span(counts: list[int]) -> str:
     return f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
 
@@ -191,12 +238,14 @@ def write(results: Path = RESULTS, page: Path = PAGE) -> None:
 def quality_of(path: Path) -> str:
     """Section of a file, with its name."""
     rows = quality.read(path)
-    return quality_section(rows, 0.1) + f"\nAt 0.2 and every table: `benchmarks/results/{path.name}`.\n"
+    models = models_section(rows, 0.1)
+    said = f"\nAt 0.2 and every table: `benchmarks/results/{path.name}`.\n"
+    return quality_section(rows, 0.1) + said + ("\n" + models if models else "")
 
 
 def speed_of(path: Path) -> str:
     """Section of a file."""
-    rows = read(path)
+    rows = list({(row["row"], row["who"]): row for row in read(path)}.values())  # of a second run on a day, the later
     return speed_section(rows) + f"\nMeasured on {rows[0]['date']}: `benchmarks/results/{path.name}`.\n"
 
 

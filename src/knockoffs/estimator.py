@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -179,6 +179,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
     >>> selector.W_.shape
     (10,)
     """
+
+    __metadata_request__fit: ClassVar = {"sample_weight": None}  # set_fit_request, though fit names no weights
 
     def __init__(
         self,

@@ -218,7 +218,7 @@ OPTIONS: tuple[Option, ...] = (
         "estimator",
         None,
         "Model of the target: best (the default: lasso or boosting, by its predictions), lasso, logistic, linear, "
-        "ridge, forest, boosting, neural.",
+        "ridge, forest, boosting, neural. Tests take best, lasso and boosting.",
         known=_names("defaults:BEST_NAMES", "response:ESTIMATORS"),
         where=MODELS,
     ),

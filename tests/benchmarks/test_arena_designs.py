@@ -74,3 +74,32 @@ def test_rows_are_counted_by_hand(tmp_path, monkeypatch):
     ]
     assert len(rows) == 3 and "no such luck" in rows[2]["error"]
     assert {(line["method"], line["runs"]) for line in quality.means(rows)} == {("oracle", 1), ("broken", 0)}
+
+
+def test_one_model_of_y_is_the_same_on_the_kept_knockoffs_and_on_its_own(monkeypatch):
+    # also: what the verdict says changes no selection, and knockoffs of another table or seed are not taken
+    shapes = {"x": designs.Design("ar", "linear", 0.5, n=150, d=20, n_non_nulls=10)}
+    data, levels = designs.draw("x", 0, shapes), (0.1, 0.2)
+    monkeypatch.setattr(methods, "_drawn", [])
+    alone = methods.call("lasso", data, levels, 1)
+    assert not methods._drawn
+    default = methods.call("default", data, levels, 1)
+    with_verdict = methods.call("selector:verdict=True", data, levels, 1)
+    kept = methods.call("lasso", data, levels, 1)
+    np.testing.assert_array_equal(kept, alone)
+    np.testing.assert_array_equal(default, with_verdict)
+    assert alone[1].sum() > 5
+    seen = []
+    monkeypatch.setattr(methods, "selector", lambda *_, **options: seen.append("knockoffs" in options) or [])
+    for table, seed in ((data, 1), (data, 2), (designs.draw("x", 0, shapes), 1)):
+        methods.model_of_y(table, levels, seed, "lasso")
+    assert seen == [True, False, False]
+
+
+def test_a_method_may_have_fewer_tables(tmp_path, monkeypatch):
+    for name in ("one", "other"):
+        monkeypatch.setitem(methods.METHODS, name, lambda data, levels, seed: [np.zeros(50, dtype=bool)] * 2)
+    call = dict(repetitions=3, minutes=1.0, jobs=1, limit=60.0)
+    quality.run(["ar_linear"], ["one", "other"], tmp_path / "q.csv", fewer={"other": 1}, **call)
+    counts = {(line["method"], line["runs"]) for line in quality.means(quality.read(tmp_path / "q.csv"))}
+    assert counts == {("one", 3), ("other", 1)}

@@ -27,6 +27,14 @@ def test_the_best_is_bold_and_a_row_behind_is_listed():
     assert "- b:" not in text
 
 
+def test_of_two_runs_of_a_row_the_later_is_shown(tmp_path):
+    fields = "date,part,row,who,seconds,memory,note,error\n"
+    lines = "".join(f"2026-01-01,p,a,{who},{seconds},1,,\n" for who, seconds in (("ours", 3), ("them", 2), ("ours", 1)))
+    (tmp_path / "speed.csv").write_text(fields + lines)
+    text = page.speed_of(tmp_path / "speed.csv")
+    assert "| a | ours | **1** |" in text and "| a | ours | 3 |" not in text and "No row is behind." in text
+
+
 def of(design, method, fdp, power, repetition, level=0.1):
     more = {"selected": 1.0, "seconds": 1.0, "error": "", "repetition": repetition, "level": level}
     return {"design": design, "method": method, "fdp": fdp, "power": power, **more}
@@ -42,6 +50,22 @@ def test_an_fdr_above_its_level_is_bold_and_lost_power_is_said():
     assert "| ar_linear | 0.10 ± 0.00 / 0.51 | **0.31 ± 0.00** / 0.90 | 0.10 ± 0.00 / 0.71 |" in text
     assert "- ar_linear: 0.51 against 0.71 of hidimstat." in text
     assert "of knockpy." not in text
+
+
+def test_the_default_is_set_beside_the_better_of_its_models_on_the_tables_of_all_three():
+    rows = []
+    for k in range(20):
+        for method, power in (("default", 0.5 + 0.02 * (k % 2)), ("lasso", 0.5), ("boosting", 0.0)):
+            rows += [of("ar_linear", method, 0.1, power, k)]
+        for method, power in (("default", 0.3), ("lasso", 0.0), ("boosting", 0.4 + 0.02 * (k % 2))):
+            rows += [of("ar_products", method, 0.0, power, k)]
+    rows += [of("ar_linear", "default", 1.0, 0.0, 20)]  # a table that the two others did not have
+    text = page.models_section(rows)
+    assert "| ar_linear | 0.10 ± 0.00 / 0.51 | 0.10 ± 0.00 / 0.50 | 0.10 ± 0.00 / 0.00 | +0.01 ± 0.00, lasso |" in text
+    assert "- ar_products: 0.30 against 0.41 of boosting." in text and "- ar_linear" not in text
+    assert "Tables for each design: 20." in text
+    assert "loses to neither" in page.models_section([row for row in rows if row["design"] == "ar_linear"])
+    assert page.models_section([row for row in rows if row["method"] != "lasso"]) == ""
 
 
 def test_means_and_errors_of_a_group():
@@ -60,6 +84,8 @@ def test_a_fault_planted_in_a_sampler_or_a_filter_is_seen():
 
     assert checks.implied_covariance(checks.ours_draw)[0]
     assert not checks.implied_covariance(transposed)[0]
+    assert checks.swaps_of_a_chain(checks.ours_chain)[0]
+    assert not checks.swaps_of_a_chain(lambda X, seed: checks.ours_chain(X[:, ::-1], seed)[:, ::-1])[0]
     assert checks.tied_threshold(checks.definition)[0]
     assert not checks.tied_threshold(lambda W, q: checks.definition(W, q) | (W == 0))[0]
     assert not checks.zeros_stay_out(lambda W, q: W >= 0)[0]

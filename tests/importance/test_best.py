@@ -19,9 +19,12 @@ from knockoffs.importance import Score
 from knockoffs.importance import best as best_of
 from knockoffs.importance.accuracy_drop import swap_score
 from knockoffs.importance.best import ROWS, BestOf, choose_best
+from knockoffs.importance.normal_scores import scores_of_target
 from knockoffs.importance.rows import draw_folds
+from knockoffs.importance.scores import Scores
 from knockoffs.importance.statistic import ModelScore
 from knockoffs.procedure import select_features
+from knockoffs.response.linear import LassoPathCV, LogisticPathCV
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.table import read_table
 from knockoffs.table.target import Target, as_target
@@ -80,6 +83,67 @@ def test_losses_are_those_of_folds_counted_by_hand(weighted):
     target = Target(y, weights if weighted else None)
     _, losses = choose_best(three, pair_of(X, X_tilde), target, rng=np.random.default_rng(5))
     assert losses["bayes"] == pytest.approx(total / weights.sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("path", "loss"), [(LassoPathCV, "squared_error"), (LogisticPathCV, "log_loss")])
+def test_a_fold_is_predicted_with_the_penalty_that_is_best_for_the_others(path, loss, weighted):
+    X, X_tilde, rng = tables(n=150)
+    XX, y = np.hstack([X, X_tilde]), X[:, 0] + X[:, 1] + 3 * rng.normal(size=150)
+    y = (y > 0).astype(int) if loss == "log_loss" else y
+    weights = rng.uniform(0.5, 2, size=150) if weighted else np.ones(150)
+    labels = y if loss == "log_loss" else None
+    fold_of = draw_folds(150, 3, np.random.default_rng(5), labels=labels)
+    walked = path(folds=fold_of).fit(XX, y, sample_weight=weights).cross_validation_
+    total, penalties = 0.0, []
+    for fold in range(3):
+        held = fold_of == fold
+        shares = [weights[fold_of == other].sum() for other in range(3) if other != fold]
+        mean = np.average(np.delete(walked.losses, fold, axis=0), axis=0, weights=shares)
+        penalties.append(walked.alphas[np.argmin(mean)])
+        model = path(alpha=penalties[-1]).fit(XX[~held], y[~held], sample_weight=weights[~held])
+        if loss == "log_loss":
+            total += weights[held].sum() * log_loss(y[held], model.predict_proba(XX[held]), sample_weight=weights[held])
+        else:
+            total += weights[held] @ (y[held] - model.predict(XX[held])) ** 2 / y.var()
+    assert len(set(penalties)) > 1  # they differ, so that the wrong fold's would be seen
+    alone = BestOf((candidate("path", path(), n_folds=3),), loss)
+    target = Target(y, weights if weighted else None)
+    _, losses = choose_best(alone, pair_of(X, X_tilde), target, rng=np.random.default_rng(5))
+    assert losses["path"] == pytest.approx(total / weights.sum(), rel=1e-9)
+
+
+class Drawn(GaussianNB):
+    """A classifier that is another one with every seed."""
+
+    def __init__(self, random_state=None):
+        super().__init__()
+        self.random_state = random_state
+
+    def fit(self, XX, y, sample_weight=None):
+        kept = np.random.default_rng(self.random_state).random(len(y)) < 0.7
+        return super().fit(XX[kept], np.asarray(y)[kept])
+
+
+def shaken(model, X, X_tilde, y, *, feature_of, rng, sample_weight):
+    """A score that draws, and that depends on the model."""
+    d = X.shape[1]
+    return Scores(*(np.abs(model.theta_[:, half].sum(axis=0)) + rng.random(d) for half in (slice(d), slice(d, None))))
+
+
+@pytest.mark.parametrize("rows", ["cross_fitted", "held_out", "in_sample"])
+@pytest.mark.parametrize(("n", "n_fits"), [(300, 1), (3000, 1), (300, 2)])
+def test_the_winner_has_the_scores_that_it_would_have_alone(rows, n, n_fits):
+    X, X_tilde, rng = tables(n=n)
+    y = (X**2).sum(axis=1) > 4
+    drawn = ModelScore(Drawn(), shaken, rows=rows, n_fits=n_fits, name="drawn")
+    best = BestOf((candidate("logistic", LogisticRegression()), drawn), "log_loss")
+    pair = pair_of(X, X_tilde)
+    together = best(pair, Target(y), rng=np.random.default_rng(7))
+    alone = drawn(pair, Target(y), rng=np.random.default_rng(7))
+    assert together.used.name == "drawn"
+    np.testing.assert_array_equal(together.scores.Z, alone.scores.Z)
+    np.testing.assert_array_equal(together.scores.Z_tilde, alone.scores.Z_tilde)
 
 
 def test_a_swap_of_columns_changes_neither_losses_nor_choice():
@@ -209,7 +273,7 @@ def test_the_choice_sees_the_columns_in_the_order_of_the_fit():
     for seed in range(8):
         Recorder.seen = ()
         select_features(X, y, knockoffs=Brought(X_tilde), statistic=best, fdr=0.5, rng=np.random.default_rng(seed))
-        assert len(Recorder.seen) == 15  # two candidates and the score, on five folds each
+        assert len(Recorder.seen) == 10  # two candidates on five folds each: what was compared is scored
         assert len(set(Recorder.seen)) == 1
         orders.add(Recorder.seen[0])
     assert len(orders) > 4
@@ -374,3 +438,47 @@ def test_where_nothing_predicts_the_flexible_one_is_taken():
     assert race(noise, X, flexible="steep")[0] == "steep"
     assert race(signal, X, flexible="flat")[0] == "steep"
     assert race(noise, X, flexible="no such candidate")[0] == "flat"
+
+
+def heavy(n=400, seed=3):
+    """Pair and a number with a linear mean and noise that a few rows have most of."""
+    X, X_tilde, rng = tables(n, 6, seed)
+    y = X[:, 0] - X[:, 1] + np.exp(1.5 * X[:, 2]) * rng.normal(size=n)
+    return pair_of(X, X_tilde), y
+
+
+def test_a_number_with_heavy_tails_is_scored_by_its_normal_scores():
+    pair, y = heavy()
+    statistic = choose(y).statistic
+    found = statistic(pair, Target(y), rng=np.random.default_rng(1))
+    assert "normal scores, because its tails are heavy" in found.notes["target"]
+    ranked = statistic(pair, scores_of_target(Target(y)), rng=np.random.default_rng(1))
+    assert "target" not in ranked.notes  # normal scores are normal
+    assert found.used.name == ranked.used.name == "lasso"
+    np.testing.assert_array_equal(found.scores.Z, ranked.scores.Z)
+    np.testing.assert_array_equal(found.scores.Z_tilde, ranked.scores.Z_tilde)
+
+
+def test_any_increasing_function_of_such_a_number_gives_the_same_scores():
+    pair, y = heavy()
+    statistic = choose(y).statistic
+    first, other = (
+        statistic(pair, Target(v), rng=np.random.default_rng(1)) for v in (y, np.sinh(np.clip(y, -5, 5)) + y)
+    )
+    assert "target" in first.notes and "target" in other.notes
+    np.testing.assert_array_equal(first.scores.Z, other.scores.Z)
+
+
+def test_a_number_stays_as_it_is_where_it_is_nearly_normal_or_more_of_it_is_explained(monkeypatch):
+    X, X_tilde, rng = tables(400, 6)
+    near = X[:, 0] + rng.normal(size=400)
+    wide = X * np.exp(rng.normal(size=(400, 1)))  # heavy tails that the columns have themselves
+    for features, y in ((X, near), (wide, wide[:, 0] - wide[:, 1] + 0.1 * rng.normal(size=400))):
+        pair, statistic = pair_of(features, X_tilde), choose(y).statistic
+        found = statistic(pair, Target(y), rng=np.random.default_rng(1))
+        with monkeypatch.context() as without:
+            without.setattr(best_of, "scores_of_target", lambda target: None)
+            plain = statistic(pair, Target(y), rng=np.random.default_rng(1))
+        assert found.notes == plain.notes and "target" not in found.notes
+        np.testing.assert_array_equal(found.scores.Z, plain.scores.Z)
+    assert scores_of_target(Target(near)) is None and scores_of_target(Target(y)) is not None

@@ -246,6 +246,8 @@ def test_knockoffs_that_are_brought_along_are_checked():
     np.testing.assert_array_equal(check_knockoffs(VALUES + 1, table), VALUES + 1)
     with pytest.raises(InputError, match=r"shape \(2, 3\) and X has shape \(3, 3\)"):
         check_knockoffs(VALUES[:2], table)
+    with pytest.raises(InputError, match="knockoffs is a function: pass what it makes of X"):
+        check_knockoffs(lambda X: X, table)
     with pytest.raises(InputError, match="knockoffs are equal to X"):
         check_knockoffs(VALUES, table)
     with pytest.raises(InputError, match="column 0 is called 'b' in knockoffs and 'a' in X"):

@@ -68,7 +68,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "hmm": Family(
         "knockoffs.features.hidden_markov.fit:fit_hidden_markov",
-        ("numbers", "labels", "alike", "kinds", "order"),
+        ("numbers", "labels", "missing", "alike", "kinds", "order"),
         ("n_states", "emissions", "shared", "criterion", "n_starts", "max_iter", "tol", "pseudocount"),
         ("hidden_knockoff", "n_jobs"),
     ),
@@ -86,7 +86,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "fastphase": Family(
         "knockoffs.features.fastphase:fastphase_features",
-        ("numbers", "order"),
+        ("numbers", "missing", "order"),
         ("prefix", "haplotypes", "start"),
         ("hidden_knockoff", "n_jobs"),
     ),

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from joblib import delayed
 from numpy.random import Generator
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from knockoffs.importance.losses import predict_for, resolve_loss
-from knockoffs.importance.rows import draw_folds
+from knockoffs.importance.normal_scores import scores_of_target
+from knockoffs.importance.rows import draw_folds, n_scored
 from knockoffs.importance.statistic import ModelScore, Scored, fit_on, weighted_rows
 from knockoffs.machine.jobs import at_once
 from knockoffs.progress import track
-from knockoffs.response.fresh import Estimator, check_takes_weights, predicts_classes
+from knockoffs.response.fresh import Estimator, Fitted, check_takes_weights, predicts_classes
+from knockoffs.response.linear import PenaltyPath
 from knockoffs.sampling.copies import Beside, Copies
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
@@ -25,6 +30,7 @@ ROWS = 400  # predicted by every candidate, of which one in n_folds is held out 
 MOST_CELLS = 10_000_000  # of [X, X_tilde] that candidates are compared on; of a larger table rows are drawn at random
 FEWEST = 5 * ROWS  # rows that are drawn, however wide the table is
 RARE = 100  # rows of a class that are all among them
+PLAIN = (1e-9, 1e9)  # largest |y| between which a model is fitted to y as it is; else to y in its deviations
 CLEAR = 2.0  # standard errors of a difference of losses, under which more rows are predicted, as far as there are
 
 
@@ -54,11 +60,26 @@ class BestOf:
     flexible: str = ""
 
     def __call__(self, pair: Pair, target: Target, *, rng: Generator, n_jobs: int | None = None) -> Scored:
-        """Scores of the candidate that predicts best; the same as if it had been asked for alone."""
+        """Scores of the candidate that predicts best; the same as if it had been asked for alone.
+
+        A number that is far from normal is also put in its normal scores, and left there if the candidates explain
+        more of them than of the number: a function of y alone, which knows of no column.
+        """
         stream, choice_stream = rng.spawn(2)
-        chosen, losses = choose_best(self, pair, target, rng=choice_stream, n_jobs=n_jobs)
-        scored = chosen.scored(pair, target, rng=stream, n_jobs=n_jobs)
-        return Scored(scored.scores, {"estimator": self.say(chosen.name, losses)} | dict(scored.notes), chosen)
+        race, notes = _choose(self, pair, target, choice_stream, n_jobs, scored_by=stream), {}
+        ranked = scores_of_target(target) if self.loss == "squared_error" else None
+        if ranked is not None:
+            again = _choose(self, pair, ranked, rng.spawn(1)[0], n_jobs, scored_by=stream)
+            left, before = min(again.losses.values()), min(race.losses.values())
+            if again.predicts and left < before:
+                race, target = again, ranked
+                notes["target"] = (
+                    f"the target by its normal scores, because its tails are heavy and more of them is explained: "
+                    f"{1 - left:.2g} of the variance, against {max(1 - before, 0):.2g}"
+                )
+        scored = race.chosen.scored(pair, target, rng=stream, n_jobs=n_jobs, fitted=race.fitted)
+        notes["estimator"] = self.say(race.chosen.name, race.losses)
+        return Scored(scored.scores, notes | dict(scored.notes), race.chosen)
 
     def say(self, chosen: str, losses: Mapping[str, float]) -> str:
         """Say which candidate was chosen and why."""
@@ -117,29 +138,60 @@ def choose_best(
     n_jobs : int, optional
         Fits at a time; the answer does not depend on it.
     """
+    race = _choose(best, pair, target, rng, n_jobs)
+    return race.chosen, race.losses
+
+
+class Race(NamedTuple):
+    """Candidate that won, the losses of all, whether a constant predicts clearly worse, and fits that may be kept."""
+
+    chosen: ModelScore
+    losses: dict[str, float]
+    predicts: bool
+    fitted: Mapping[int, Fitted]  # of the one that won, by the place of the fit among those that score it
+
+
+def _choose(
+    best: BestOf,
+    pair: Beside,
+    target: Target,
+    rng: Generator,
+    n_jobs: int | None,
+    scored_by: Generator | None = None,
+) -> Race:
+    """Compare the candidates; ``scored_by`` is the stream of the fits by which the one that wins will be scored."""
     if target.weights is not None:
         for candidate in best.candidates:
             check_takes_weights(candidate.estimator)
     pair, target = weighted_rows(pair, target)
     labels = target.values if predicts_classes(best.candidates[0].estimator) else None
-    if labels is None:
-        target = replace(target, values=_in_deviations(target.values, best.loss))
+    if labels is None and not _plain(target.values):
+        target, scored_by = replace(target, values=_in_deviations(target.values, best.loss)), None
     most = max(MOST_CELLS // (len(pair.parts) * pair.n_columns), FEWEST)
     some = _some_rows(len(pair), most, labels, rng)
     if some is not None:
-        chosen, found, predicts = _compare(best, pair.rows(some), target.rows(some), rng, n_jobs)
-        if predicts:
-            return chosen, found
-    return _compare(best, pair, target, rng, n_jobs)[:2]
+        race = _compare(best, pair.rows(some), target.rows(some), rng, n_jobs)
+        if race.predicts:
+            return race
+    return _compare(best, pair, target, rng, n_jobs, scored_by)
 
 
 def _compare(
-    best: BestOf, pair: Beside, target: Target, rng: Generator, n_jobs: int | None
-) -> tuple[ModelScore, dict[str, float], bool]:
-    """Choose by the rows given; and whether a constant predicts clearly worse, where that is asked."""
+    best: BestOf,
+    pair: Beside,
+    target: Target,
+    rng: Generator,
+    n_jobs: int | None,
+    scored_by: Generator | None = None,
+) -> Race:
+    """Choose by the rows given."""
     labels = target.values if predicts_classes(best.candidates[0].estimator) else None
     n_folds = min(best.candidates[0].n_folds, len(pair))
-    fold_of = draw_folds(len(pair), n_folds, rng, labels=labels)
+    fold_stream = (
+        rng if scored_by is None else copy.deepcopy(scored_by).spawn(1)[0]
+    )  # folds as the score will have them
+    fold_of = draw_folds(len(pair), n_folds, fold_stream, labels=labels)
+    score_streams = [] if scored_by is None else fold_stream.spawn(n_folds)
     n_held = min(n_folds, -(-ROWS * n_folds // len(pair)))
     views = [(c, pair if c.transform is None else c.transform(pair)) for c in best.candidates]
     able: list[tuple[ModelScore, Beside]] = [
@@ -147,17 +199,26 @@ def _compare(
         for c, seen in views
         if c.transform is None or seen is not pair  # else another sees the same
     ]
+    walks = (delayed(_for_folds)(candidate.estimator, seen, target, fold_of) for candidate, seen in able)
+    models = list(track(at_once(walks, n_jobs), "paths of penalties", total=len(able)))
+    fitted: list[dict[int, Fitted]] = [{} for _ in able]
 
     def held_out(which: Sequence[int], folds: Sequence[int]) -> NDArray:
         """Losses of the rows of some folds, shape (n_candidates, n_rows)."""
-        asked = [able[i] for i in which]
-        jobs = [(candidate, seen, fold) for candidate, seen in asked for fold in folds]
-        tasks = (
-            delayed(_held_out_losses)(candidate.estimator, best.loss, seen, target, fold_of == fold, stream)
-            for (candidate, seen, fold), stream in zip(jobs, rng.spawn(len(jobs)), strict=True)
-        )
+        jobs = [(i, fold) for i in which for fold in folds]
+        tasks = []
+        for (i, fold), stream in zip(jobs, rng.spawn(len(jobs)), strict=True):
+            keep = scored_by is not None and fold < _n_alike(able[i][0], n_folds)
+            own = copy.deepcopy(score_streams[fold]) if keep else stream
+            tasks.append(
+                delayed(_held_out_losses)(models[i][fold], best.loss, able[i][1], target, fold_of == fold, own, keep)
+            )
         found = list(track(at_once(tasks, n_jobs), "choice of the model", total=len(jobs)))
-        return np.stack([np.concatenate(found[at : at + len(folds)]) for at in range(0, len(found), len(folds))])
+        for (i, fold), (_, model) in zip(jobs, found, strict=True):
+            if model is not None:
+                fitted[i][fold] = model
+        losses = [loss for loss, _ in found]
+        return np.stack([np.concatenate(losses[at : at + len(folds)]) for at in range(0, len(losses), len(folds))])
 
     folds = list(range(n_held))
     losses = held_out(range(len(able)), folds)
@@ -174,17 +235,25 @@ def _compare(
         means = settled[close.index(ahead)] + gaps
         means[close] = settled
         losses, ahead = losses[[int(np.argmin(settled))]], 0
-    found = {candidate.name: float(mean) for (candidate, _), mean in zip(able, means, strict=True)}
+    unit = _unit(target.values, best.loss) if labels is None else 1.0
+    found = {candidate.name: float(mean) / unit for (candidate, _), mean in zip(able, means, strict=True)}
     predicts = True
     if best.flexible in found:
         from sklearn.dummy import DummyClassifier, DummyRegressor
 
         constant = DummyClassifier(strategy="prior") if labels is not None else DummyRegressor()
-        idle = [_held_out_losses(constant, best.loss, pair, target, fold_of == fold, rng) for fold in folds]
+        idle = [_held_out_losses(constant, best.loss, pair, target, fold_of == fold, rng)[0] for fold in folds]
         gain = np.concatenate(idle) - losses[ahead]
         predicts = bool(gain @ weights > 0 and _clear(gain, weights))
     name = best.chosen(found, predicts=predicts)
-    return next(candidate for candidate, _ in able if candidate.name == name), found, predicts
+    won = next(i for i, (candidate, _) in enumerate(able) if candidate.name == name)
+    return Race(able[won][0], found, predicts, fitted[won])
+
+
+def _n_alike(candidate: ModelScore, n_folds: int) -> int:
+    """How many folds of a comparison are held out as a candidate's score holds them out: its fits are the same."""
+    alike = candidate.n_fits == 1 and candidate.n_folds == n_folds and candidate.transform is None
+    return n_scored(candidate.rows, n_folds) if alike else 0
 
 
 def _some_rows(n: int, most: int, labels: NDArray | None, rng: Generator) -> NDArray[np.intp] | None:
@@ -212,6 +281,16 @@ def _clear(difference: NDArray, weights: NDArray) -> bool:
     return bool(abs(mean) >= CLEAR * np.sqrt((weights**2) @ (difference - mean) ** 2))
 
 
+def _plain(y: NDArray) -> bool:
+    """Whether squares of y are far from the ends of what a number can be."""
+    return bool(PLAIN[0] < np.abs(y).max() < PLAIN[1])
+
+
+def _unit(y: NDArray, loss: str) -> float:
+    """Losses are told in this: squares in variances of y."""
+    return 1.0 if loss == "poisson_deviance" else float(y.var()) or 1.0
+
+
 def _in_deviations(y: NDArray, loss: str) -> NDArray:
     """Numbers in units of their standard deviation, whose squares cannot overflow; counts stay counts."""
     if loss == "poisson_deviance":
@@ -220,13 +299,41 @@ def _in_deviations(y: NDArray, loss: str) -> NDArray:
     return (y - y.mean()) / (y.std() or 1.0)
 
 
+def _for_folds(estimator: Estimator, pair: Beside, target: Target, fold_of: NDArray[np.intp]) -> Sequence[Estimator]:
+    """Unfitted model for each fold: where a penalty is cross-validated, with the one that is best for the other folds.
+
+    One walk down the path gives it for every fold, where a fold by itself would take a walk on folds of its own.
+    """
+    n_folds = int(fold_of.max()) + 1
+    if not isinstance(estimator, PenaltyPath) or estimator.alpha is not None:
+        return [estimator] * n_folds
+    weights = {} if target.weights is None else {"sample_weight": target.weights}
+    walked = clone(estimator).set_params(folds=fold_of).fit(pair.stacked, target.values, **weights)
+    path = walked.cross_validation_
+    if path is None:  # y does not vary, or no column does
+        return [estimator] * n_folds
+    each = np.ones(len(fold_of)) if target.weights is None else target.weights
+    shares = np.bincount(fold_of, each)
+    others = shares @ path.losses - shares[:, None] * path.losses  # sums over other folds, shape (n_folds, n_penalties)
+    return [clone(estimator).set_params(alpha=float(path.alphas[at])) for at in np.argmin(others, axis=1)]
+
+
 def _held_out_losses(
-    estimator: Estimator, loss: str, pair: Pair | Copies, target: Target, held: NDArray[np.bool_], rng: Generator
-) -> NDArray:
-    """Losses of the held-out rows, shape (n_held,), of a model fitted on the others; infinite where it has none."""
+    estimator: Estimator,
+    loss: str,
+    pair: Pair | Copies,
+    target: Target,
+    held: NDArray[np.bool_],
+    rng: Generator,
+    keep: bool = False,
+) -> tuple[NDArray, Fitted | None]:
+    """Losses of the held-out rows, shape (n_held,), of a model fitted on the others; infinite where it has none.
+
+    And the model, if it is to be kept.
+    """
     model = fit_on(estimator, pair, target, np.flatnonzero(~held), rng)
     measure, rest = resolve_loss(loss, model), target.rows(held)
     losses = measure(
         rest.values, predict_for(measure, model, pair.rows(held).stacked), getattr(model, "classes_", None)
     )
-    return np.nan_to_num(losses, nan=np.inf)
+    return np.nan_to_num(losses, nan=np.inf), model if keep else None

@@ -39,11 +39,15 @@ def plan(rows: str, n: int, labels: NDArray | None, n_folds: int, rng: Generator
     if rows in ("in_sample", "out_of_bag"):
         return [Job(everything, everything, rng)]
     fold_of = draw_folds(n, n_folds, rng, labels=labels)
-    used = range(n_folds) if rows == "cross_fitted" else range(1)
     return [
         Job(np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold), stream)
-        for fold, stream in zip(used, rng.spawn(len(used)), strict=True)
+        for fold, stream in enumerate(rng.spawn(n_scored(rows, n_folds)))
     ]
+
+
+def n_scored(rows: str, n_folds: int) -> int:
+    """How many folds are scored by a model fitted on the others."""
+    return {"cross_fitted": n_folds, "held_out": 1}.get(rows, 0)
 
 
 def draw_folds(n: int, n_folds: int, rng: Generator, *, labels: NDArray | None = None) -> NDArray[np.intp]:

@@ -17,7 +17,7 @@ from knockoffs.importance.rows import Job, check_rows, plan
 from knockoffs.importance.scores import Importance, Scores, mean_of
 from knockoffs.machine.jobs import at_once
 from knockoffs.progress import track
-from knockoffs.response.fresh import Estimator, Fitted, check_takes_weights, fresh, predicts_classes
+from knockoffs.response.fresh import Estimator, Fitted, check_takes_weights, fitted_copy, fresh, predicts_classes
 from knockoffs.sampling.copies import Beside, Copies
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
@@ -101,10 +101,18 @@ class ModelScore:
         stream, _ = rng.spawn(2)  # the other one is for a choice among models, which there is none of here
         return self.scored(pair, target, rng=stream, n_jobs=n_jobs)
 
-    def scored(self, pair: Pair, target: Target, *, rng: Generator, n_jobs: int | None = None) -> Scored:
-        """Fit, score and average; the stream is used as it is."""
+    def scored(
+        self,
+        pair: Pair,
+        target: Target,
+        *,
+        rng: Generator,
+        n_jobs: int | None = None,
+        fitted: Mapping[int, Fitted] | None = None,
+    ) -> Scored:
+        """Fit, score and average; the stream is used as it is, and some of the fits may be there already."""
         seen = pair if self.transform is None else self.transform(pair)
-        scores = fit_and_score(self, seen, target, rng=rng, n_jobs=n_jobs)
+        scores = fit_and_score(self, seen, target, rng=rng, n_jobs=n_jobs, fitted=fitted)
         if self.saturates:
             warn_if_saturated(scores)
         return Scored(scores, self.notes, self)
@@ -124,7 +132,13 @@ class ModelScore:
 
 
 def fit_and_score(
-    statistic: ModelScore, pair: Pair, target: Target, *, rng: Generator, n_jobs: int | None = None
+    statistic: ModelScore,
+    pair: Pair,
+    target: Target,
+    *,
+    rng: Generator,
+    n_jobs: int | None = None,
+    fitted: Mapping[int, Fitted] | None = None,
 ) -> Scores:
     """Scores of a model of y fitted on [X, X_tilde], averaged over folds (by their rows) and fits.
 
@@ -139,6 +153,8 @@ def fit_and_score(
     rng : numpy.random.Generator
     n_jobs : int, optional
         Fits at a time; the answer does not depend on it.
+    fitted : mapping of int to model, optional
+        Fits that were made before, with the same stream, by their place.
     """
     if target.weights is not None:
         check_takes_weights(statistic.estimator)
@@ -149,7 +165,8 @@ def fit_and_score(
         for stream in rng.spawn(int(statistic.n_fits))
         for job in plan(statistic.rows, len(pair), labels, int(statistic.n_folds), stream)
     ]
-    tasks = (delayed(_fit_and_score_once)(statistic, pair, target, job) for job in jobs)
+    known = fitted or {}
+    tasks = (delayed(_fit_and_score_once)(statistic, pair, target, job, known.get(i)) for i, job in enumerate(jobs))
     work = at_once(tasks, n_jobs if len(jobs) > 1 else None)
     scores = list(track(work, "model fits", total=len(jobs)))
     return mean_of(scores, weights=np.array([len(job.score_rows) for job in jobs], dtype=float))
@@ -163,14 +180,19 @@ def weighted_rows(pair: Beside, target: Target) -> tuple[Beside, Target]:
     return pair.rows(kept), target.rows(kept)
 
 
-def _fit_and_score_once(statistic: ModelScore, pair: Pair, target: Target, job: Job) -> Scores:
-    model = fit_on(statistic.estimator, pair, target, job.fit_rows, job.rng)
+def _fit_and_score_once(
+    statistic: ModelScore, pair: Pair, target: Target, job: Job, model: Fitted | None = None
+) -> Scores:
+    if model is None:
+        model = fit_on(statistic.estimator, pair, target, job.fit_rows, job.rng)
+    else:
+        fresh(statistic.estimator, job.rng)  # the score finds its stream as the fit would have left it
     if statistic.rows == "out_of_bag":
         from knockoffs.response.trees import out_of_bag
 
         model = out_of_bag(model, len(job.fit_rows))
     seen, scored = (pair, target) if job.everything else (pair.rows(job.score_rows), target.rows(job.score_rows))
-    return statistic.score(
+    scores = statistic.score(
         model,
         seen.X,
         seen.X_tilde,
@@ -180,13 +202,30 @@ def _fit_and_score_once(statistic: ModelScore, pair: Pair, target: Target, job: 
         sample_weight=scored.weights,
         **statistic.options,
     )
+    return as_scores(scores, pair.n_features)
 
 
 def fit_on(estimator: Estimator, pair: Pair | Copies, target: Target, rows: NDArray, rng: Generator) -> Fitted:
     """Fresh copy of a model, fitted on some rows of [X, X_tilde]."""
     part, y = (pair, target) if len(rows) == len(pair) else (pair.rows(rows), target.rows(rows))
     weights = {} if y.weights is None else {"sample_weight": y.weights}
-    return fresh(estimator, rng).fit(part.stacked, y.values, **weights)
+    return fitted_copy(estimator, part.stacked, y.values, rng, **weights)
+
+
+def as_scores(scores: object, n_features: int) -> Scores:
+    """Scores as they came; a score of one's own may return something else, or not one for each feature."""
+    if not isinstance(scores, Scores):
+        raise InputError(
+            f"the importance score returned {type(scores).__name__}: expected Scores(Z, Z_tilde), the importance of "
+            "every feature and of every knockoff."
+        )
+    for name, values in (("Z", scores.Z), ("Z_tilde", scores.Z_tilde)):
+        if np.shape(values)[:1] != (n_features,):
+            raise InputError(
+                f"the importance score returned {name} of shape {np.shape(values)}: expected one number for each of "
+                f"{n_features} features."
+            )
+    return scores
 
 
 def warn_if_saturated(scores: Scores) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.random import Generator
@@ -19,6 +20,7 @@ from knockoffs.machine.threads import worthwhile_threads
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler
 from knockoffs.seeds import stream_at
+from knockoffs.sums.state import Reader
 from knockoffs.sums.statistic import LassoSum, ModelSum, SampleScores
 from knockoffs.sums.tower import Part, RowSum
 from knockoffs.table.columns import Column, design
@@ -93,6 +95,12 @@ class Work:
     fills: bool
     draws: tuple[StreamedDraw, ...] = ()
     keep: Keep | None = None
+
+    @property
+    def readers(self) -> tuple[Reader | None, ...]:
+        """How the sum of each draw is read from a file."""
+        statistics = (draw.statistic for draw in self.draws)
+        return tuple(None if isinstance(one, SampleScores) else one.read for one in statistics)
 
     def draw(self, X: NDArray, rng: Generator) -> Pair:
         """Knockoffs of some rows."""
@@ -169,7 +177,15 @@ class Keep:
         write_table_file(self.like.decode(whole), self.folder / f"rows-{batch.start:012d}.parquet")
 
 
-def part_of(work: Work, frame: Frame, batch: Batch, scored: bool = True) -> Part:
+class BatchWork(Protocol):
+    """What all batches share, and what it makes of one."""
+
+    def part(self, frame: Frame, batch: Batch, *, scored: bool = True) -> Part:
+        """Return what a batch adds to the sums."""
+        ...
+
+
+def part_of(work: BatchWork, frame: Frame, batch: Batch, scored: bool = True) -> Part:
     """Summand of a batch whose rows are there, as a worker computes it: with one thread for linear algebra."""
     with worthwhile_threads(len(frame) * len(column_names(frame))):
         return work.part(frame, batch, scored=scored)

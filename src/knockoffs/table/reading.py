@@ -54,7 +54,8 @@ def read_columns(X: object, argument: str) -> Raw:
     if is_sparse(X):
         raise InputError(
             f"{argument} is a sparse matrix, and knockoffs of it would be dense. If {X.shape[0]} x {X.shape[1]} "
-            f"numbers fit into memory, pass {argument}.toarray()."
+            f"numbers fit into memory, pass {argument}.toarray(); in a pipeline, OneHotEncoder(sparse_output=False) "
+            "and ColumnTransformer(sparse_threshold=0) make arrays."
         )
     if isinstance(X, PlainFrame):
         names = column_names(X.columns, argument)
@@ -310,8 +311,8 @@ def column_names(names: Sequence[object], argument: str) -> list[str]:
 
 def is_frame(X: object) -> TypeGuard[IntoDataFrame]:
     """Whether it is a data frame of any of the known libraries."""
-    # asked of the class: the columns of a lazy frame are work
-    return type(X).__module__.split(".")[0] in _FRAMES and hasattr(type(X), "columns")
+    # asked of the class and those it extends (geopandas); the columns of a lazy frame are work
+    return any(kind.__module__.split(".")[0] in _FRAMES and hasattr(kind, "columns") for kind in type(X).__mro__)
 
 
 def is_pandas(X: object) -> TypeGuard[pd.DataFrame | pd.Series]:

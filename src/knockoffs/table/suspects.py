@@ -18,7 +18,8 @@ MOST_MISSING = 0.95  # and may lack this share of them: the rest says too little
 MOST_LABELS = 1000  # of a nominal column
 FEWEST_ROWS = 5  # labels that are all different in fewer rows may be just few rows
 FEWEST_COUNTED = 10  # fewer rows may be counted by chance
-STAND_INS = (-9, -99, -999, -9999, -99999, 99, 999, 9999, 99999)  # numbers that are often written for a missing one
+# numbers that are often written for a missing one; -127 is what readers of .bed files write for a missing call
+STAND_INS = (-9, -99, -127, -999, -9999, -99999, 99, 999, 9999, 99999)
 INDEX_NAMES = (
     "",
     "index",

@@ -33,7 +33,9 @@ def check_source(y: object, table: Table) -> None:
     _check_index(table.native, y)
     name = target_name(y)
     if name is not None and table.named and name in table.names:
-        raise InputError(f"y is called {name!r}, and X has a column {name!r} too: drop it from X.")
+        raise InputError(
+            f"y is called {name!r}, and X has a column {name!r} too: drop it from X, or rename y if it is another."
+        )
 
 
 def check_length(values: NDArray, table: Table) -> None:
