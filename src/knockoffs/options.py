@@ -89,8 +89,9 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "dependent",
-        "refuse",
-        "Columns that others determine exactly: refuse, where the feature model cannot hold them; or drop.",
+        "auto",
+        "Columns that others determine exactly: drop, refuse where the feature model cannot hold them, or auto, which "
+        "drops for the feature model auto and refuses for others.",
         known=_names("features.columns:DEPENDENT"),
         where=ALL,
     ),

@@ -279,7 +279,10 @@ def sample_table(table: Path, out: Path, parameters: Parameters, *, force: bool)
     source = knockoff_source(parameters["feature_model"], parameters["feature_model_options"])
     kept = drop_columns(frame, dropped) if drop else frame
     with spoken_warnings():
-        checked, _ = read_features(source, kept, argument=table.name, min_rows=2, **reading(parameters))
+        how = reading(parameters)
+        if how["dependent"] == "auto":  # knockoffs of all columns are wanted
+            how["dependent"] = "refuse"
+        checked, _ = read_features(source, kept, argument=table.name, min_rows=2, **how)
     ending = file_format(out)
     completed = out.with_name(f"{out.name[: -len(ending)]}.completed{ending}")
     if checked.missing:

@@ -34,7 +34,8 @@ class Family:
         What its columns may hold: "numbers", "labels" (as codes 0, 1, ...), "codes" (labels only: whole numbers come as
         codes of themselves), "alike" (all columns numbers, or all labels), "missing" (cells that are NaN), "order" (a
         chain along the columns: groups are of neighbours, and ``as_network`` is told of them). And what its fit is
-        handed besides X: "names", "kinds", "groups" (which columns are one feature, as ``feature_of``).
+        handed besides X: "names", "kinds", "groups" (which columns are one feature, as ``feature_of``). "free": columns
+        that others determine are left out before the fit, unless a user says otherwise.
     options : tuple of str, optional
         Options of the fit that a user may set; None for a function of one's own, which takes what it takes.
     how : tuple of str
@@ -48,7 +49,7 @@ class Family:
 
 
 _LATENT = "knockoffs.features.latent.fit:fit_latent"
-_ANY = ("numbers", "labels", "missing", "kinds", "names", "groups")
+_ANY = ("numbers", "labels", "missing", "kinds", "names", "groups", "free")
 
 FAMILIES: dict[str, Family] = {
     "auto": Family(_LATENT, _ANY, ("n_classes", "diagonal", "criterion"), ("n_sweeps", "n_jobs")),

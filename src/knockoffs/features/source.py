@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from knockoffs.errors import ColumnsError, InputError
 from knockoffs.features import FAMILIES, Family, FeatureModel, family_of
 from knockoffs.features.columns import DEPENDENT, dependent_error, dependent_in_covariance
-from knockoffs.features.dependent import drop_dependent
+from knockoffs.features.dependent import drop_dependent, warn_of_dependent
 from knockoffs.features.takes import check_takes, has_labels, refuse_numbers, warn_of_constant_columns
 from knockoffs.registry import check_options, find, imported
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
@@ -79,7 +79,7 @@ class Fitted:
     def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> Settled:
         """Fit the family; errors about columns get the columns' names."""
         warn_of_constant_columns(table)
-        handed = self._handed(table)
+        handed = self.handed(table)
         try:
             model = imported(self.family.fit)(table.X, rng=rng, n_jobs=n_jobs, **handed)
         except ColumnsError as error:
@@ -91,13 +91,14 @@ class Fitted:
                 raise
             options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
             raise InputError(f"the feature model could not be fitted with {options}: {error}") from error
-        how = {**({"n_jobs": n_jobs} if "n_jobs" in self.family.how else {}), **self._how()}
-        return settled(model, how, table)
+        return settled(model, self.how(n_jobs), table)
 
-    def _how(self) -> dict[str, object]:
-        return {name: value for name, value in self.options.items() if name in self.family.how}
+    def how(self, n_jobs: int | None) -> dict[str, object]:
+        """Options of execution."""
+        threads = {"n_jobs": n_jobs} if "n_jobs" in self.family.how else {}
+        return threads | {name: value for name, value in self.options.items() if name in self.family.how}
 
-    def _handed(self, table: Table) -> dict[str, Any]:
+    def handed(self, table: Table) -> dict[str, Any]:
         """Options of the user, and what the family asks for of the table."""
         takes = self.family.takes
         handed = {name: value for name, value in self.options.items() if name not in self.family.how}
@@ -298,14 +299,17 @@ def read_features(
             f"{SHARE:.0%} of what the other columns of their group share with the rest of the table; given these, the "
             "other columns are taken to be independent of the other groups"
         )
-    if dependent == "refuse":
+    free = isinstance(source, Fitted) and "free" in source.family.takes
+    if dependent == "refuse" or (dependent == "auto" and not free):
+        if free:
+            warn_of_dependent(table)
         return table, notes
     if isinstance(source, Given | Covariance | Brought):
         raise InputError(
             f"dependent={dependent!r} is for a feature model that is fitted to {argument}; this one, or the knockoffs, "
             "came with all columns: drop the dependent ones from both."
         )
-    table, dropped = drop_dependent(table)
+    table, dropped = drop_dependent(table, dependent)
     return table, notes | dropped
 
 
