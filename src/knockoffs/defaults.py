@@ -270,6 +270,13 @@ def choose_method(
     method, d = key_of(str(asked["method"])), len(table.feature_names)
     if method == "conditional_test" and target.weights is not None:
         raise InputError("sample_weight: conditional tests take no weights. Leave them out, or method='knockoffs'.")
+    model = asked["estimator"]
+    if method == "conditional_test" and isinstance(model, str) and key_of(model) not in TEST_MODELS:
+        known = ", ".join(map(repr, TEST_MODELS))
+        raise InputError(
+            f"estimator={model!r} is not one of conditional tests, which take {known} by name: use one of them, a "
+            "model with fit and predict, or method='knockoffs'."
+        )
     if method == "auto":
         one = n_draws == n_knockoffs == 1
         if d * fdr < FEW_DISCOVERIES and offset == 1 and one and _can_test(asked, table, target):
@@ -281,6 +288,8 @@ def choose_method(
         try:
             check_level(fdr, d, offset, n_draws, n_knockoffs)
         except InputError as error:
+            if asked["fdr"] is not None and table.grouped and _can_test(asked, replace(table, groups=None), target):
+                raise InputError(f"{error} A p-value for every group: method='conditional_test'.") from None
             if asked["fdr"] is not None:
                 raise
             warnings.warn(str(error), KnockoffWarning, stacklevel=3)

@@ -8,7 +8,14 @@ import pytest
 from knockoffs.errors import KnockoffWarning
 from knockoffs.features import shrinkage
 from knockoffs.features.gaussian import fit_gaussian
-from knockoffs.features.shrinkage import INTENSITIES, _moments, deal_rows, estimate_covariance, held_out_intensity
+from knockoffs.features.shrinkage import (
+    INTENSITIES,
+    _moments,
+    deal_rows,
+    estimate_covariance,
+    held_out_intensity,
+    intensity_of_moments,
+)
 
 
 @pytest.mark.parametrize("n", [30, 120, 500])
@@ -125,3 +132,16 @@ def test_few_rows_by_their_singular_values_are_as_many_by_their_eigenvalues(rng,
             patch.setattr(shrinkage, "_axes", by_covariance)
             assert shrinkage.held_out_intensity(Z, weights) == found
         assert 0 < found < 1
+
+
+@pytest.mark.parametrize("n, d", [(60, 12), (40, 30), (400, 12)])
+def test_folds_known_by_their_moments_ask_for_the_same(n, d, rng):
+    """Rows dealt in turn, or the moments of the four folds alone: the same intensity."""
+    X = rng.normal(size=(n, d)) @ (np.eye(d) + 0.1) * rng.uniform(0.1, 10, d) + rng.normal(size=d)
+    folds = [X[k::4] for k in range(4)]
+    rows, means = np.array([len(fold) for fold in folds]), np.array([fold.mean(axis=0) for fold in folds])
+    scatters = np.array([(fold - fold.mean(axis=0)).T @ (fold - fold.mean(axis=0)) for fold in folds])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KnockoffWarning)
+        expected = estimate_covariance(X, what="the test").intensity
+    assert intensity_of_moments(rows, means, scatters) == expected > 0

@@ -12,8 +12,10 @@ import polars as pl
 import pytest
 
 import knockoffs
-from knockoffs.errors import InputError
+from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.estimator import KnockoffSelector
+from knockoffs.features.gaussian import fit_gaussian
+from knockoffs.features.shrinkage import PLENTY
 from knockoffs.features.source import knockoff_source
 from knockoffs.importance.coefficients import coefficient_magnitude
 from knockoffs.procedure import Streams
@@ -59,8 +61,8 @@ def in_memory(frame, sampled_rows=SAMPLED, at=stream_at, swap=True):
     rng = np.random.default_rng(3)
     sampled = np.sort(rng.spawn(1)[0].choice(n, sampled_rows, replace=False)) if sampled_rows < n else np.arange(n)
     streams = Streams(*rng.spawn(4))
-    table = read_table(X[sampled])
-    sampler = knockoff_source("gaussian")(table, rng=streams.fit).sampler
+    fitted = X[sampled] if sampled_rows >= PLENTY * D else X  # a small sample leaves the covariance to all rows
+    sampler = knockoff_source("gaussian")(read_table(fitted), rng=streams.fit).sampler
     draw, _, _ = streams.draws(1)[0].spawn(3)
     runs = [np.setdiff1d(np.arange(i, min(i + BATCH, n)), sampled) for i in range(0, n, BATCH)]
     parts = []
@@ -73,7 +75,7 @@ def in_memory(frame, sampled_rows=SAMPLED, at=stream_at, swap=True):
     return scores.Z - scores.Z_tilde
 
 
-@pytest.mark.parametrize("sampled", [SAMPLED, N])
+@pytest.mark.parametrize("sampled", [SAMPLED, PLENTY * D + 5, N])
 def test_the_same_as_in_memory(table, sampled):
     found = fit(table, sample_rows=sampled).W_
     np.testing.assert_allclose(found, in_memory(pl.read_parquet(table), sampled), atol=1e-10)
@@ -103,6 +105,54 @@ def test_files_and_row_groups_do_not_matter(table, tmp_path):
     np.testing.assert_array_equal(fit(folder).W_, expected)
 
 
+@pytest.mark.parametrize("family", ["gaussian", "auto"])
+def test_a_small_sample_leaves_the_covariance_to_all_rows(table, family):
+    """300 rows of 12 columns would be shrunk; 900 are enough not to be, and their covariance is P^X's."""
+    found = fit(table, options={"feature_model": family}).selection_
+    law = found.feature_model.law if family == "gaussian" else found.feature_model.mixture.laws[0]
+    X = pl.read_parquet(table).drop("y").to_numpy()
+    L = X if family == "gaussian" else found.feature_model.read(X).start
+    np.testing.assert_allclose(law.covariance, np.cov(L.T, bias=True), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(law.mean, L.mean(axis=0), rtol=1e-10, atol=1e-12)
+    assert " 900 rows" in found.notes["feature_model"] and "shrunk" not in found.notes["feature_model"]
+    assert found.pair.X.shape == (SAMPLED, D)
+
+
+@pytest.mark.parametrize("family", ["gaussian", "auto"])
+def test_few_rows_are_not_warned_of_where_others_tell(table, family):
+    """Twenty rows of twelve columns, which are warned of where they are all there is; warnings are errors here."""
+    fit(table, options={"feature_model": family}, sample_rows=20)
+    few = pl.read_parquet(table)[:20]
+    with pytest.warns(KnockoffWarning, match="rests on 20 rows"):
+        selector(feature_model=family).fit(few.drop("y").to_pandas(), few["y"].to_numpy())
+    with pytest.warns(KnockoffWarning, match="constant"):  # other warnings are passed on
+        frame = pl.read_parquet(table).with_columns(x3=pl.lit(1.0))
+        frame.write_parquet(table)
+        fit(table, options={"feature_model": family})
+
+
+def test_few_rows_in_all_are_shrunk_by_their_folds(tmp_path):
+    """Of 400 rows a sample of 100 tells less than all: shrunk, and as one fit to all rows would be."""
+    numbers(n=400).write_parquet(tmp_path / "few.parquet")
+    found = fit(tmp_path / "few.parquet", sample_rows=100, batch_rows=400).selection_.feature_model
+    X = pl.read_parquet(tmp_path / "few.parquet").drop("y").to_numpy()
+    expected = fit_gaussian(X)  # which deals the rows in turn, too
+    assert found.intensity == expected.intensity > 0 and found.rows == 400
+    np.testing.assert_allclose(found.law.covariance, expected.law.covariance, rtol=1e-9)
+    np.testing.assert_allclose(found.law.D, expected.law.D, rtol=1e-7)
+
+
+def test_what_is_not_told_by_a_covariance_is_left_to_the_sample(tmp_path):
+    """Missing cells, 0/1 columns, a law that was given: P^X is as without the other rows."""
+    frame = numbers()
+    holes = frame.with_columns(x0=pl.when(pl.col("x1") > 1.5).then(None).otherwise(pl.col("x0")))
+    halves = frame.with_columns(x0=(pl.col("x0") > 0).cast(pl.Int8))
+    for k, other in enumerate((holes, halves)):
+        other.write_parquet(tmp_path / f"{k}.parquet")
+        found = fit(tmp_path / f"{k}.parquet", options={"feature_model": "auto"}).selection_
+        assert "900" not in found.notes["feature_model"]
+
+
 # ---- stopped and gone on with ------------------------------------------------------------------------------------
 
 
@@ -115,7 +165,7 @@ def test_a_stop_at_every_write_of_the_journal(table, tmp_path, monkeypatch, n_dr
     options = {"n_draws": n_draws, "level": "post_hoc"} if n_draws > 1 else {}
     expected = fit(table, options=options).selection_
     monkeypatch.setattr(streamed, "BETWEEN", 0.0)
-    keep, stops = streamed.Blocks.keep, N // BATCH
+    keep, stops = streamed.Blocks.keep, 2 * N // BATCH  # the moments of all rows, then the sums
     for stop in range(1, stops + 1):
         for after in (False, True):  # before the file is there, and after
             count = [0]
@@ -138,14 +188,15 @@ def test_a_stop_at_every_write_of_the_journal(table, tmp_path, monkeypatch, n_dr
             assert not (tmp_path / "work").exists()
 
 
-def test_a_damaged_state_is_made_again(table, tmp_path, monkeypatch):
+@pytest.mark.parametrize("stop, kept", [(5, "state-moments"), (N // BATCH + 5, "state")])
+def test_a_damaged_state_is_made_again(table, tmp_path, monkeypatch, stop, kept):
     expected = fit(table).W_
     monkeypatch.setattr(streamed, "BETWEEN", 0.0)
-    frames = streamed._frames
+    frames, count = streamed._frames, iter(range(100))
 
     def stopped(job, wanted):
-        for k, item in enumerate(frames(job, wanted)):
-            if k == 5:
+        for item in frames(job, wanted):
+            if next(count) == stop:
                 raise KilledError
             yield item
 
@@ -153,7 +204,7 @@ def test_a_damaged_state_is_made_again(table, tmp_path, monkeypatch):
     with pytest.raises(KilledError):
         fit(table, work=tmp_path / "work")
     monkeypatch.setattr(streamed, "_frames", frames)
-    state = tmp_path / "work" / "state.npz"
+    state = tmp_path / "work" / f"{kept}.npz"
     content = bytearray(state.read_bytes())
     content[len(content) // 2] ^= 1
     state.write_bytes(bytes(content))
@@ -174,29 +225,31 @@ import sys, time
 from knockoffs.estimator import KnockoffSelector
 from knockoffs.sums import stream
 stream.BETWEEN = 0.0
-keep = stream.Blocks.keep
+keep, left = stream.Blocks.keep, [int(sys.argv[3])]
 def slow(blocks, key, write):
     keep(blocks, key, write)
     print("kept", flush=True)
-    time.sleep(float(sys.argv[3]))
+    left[0] -= 1
+    time.sleep(60 * (left[0] == 0))
 stream.Blocks.keep = slow
 s = KnockoffSelector(0.2, feature_model="gaussian", estimator="lasso", verdict=False, random_state=3)
 print(stream.fit_streamed(s, sys.argv[1], "y", sample_rows=300, batch_rows=100, work=sys.argv[2]).W_.tolist())
 """
 
 
-def test_kill_9(table, tmp_path):
-    """A process of its own, killed after its third note, and run again."""
+@pytest.mark.parametrize("notes, kept", [(1, "state-moments"), (N // BATCH + 1, "state")])
+def test_kill_9(table, tmp_path, notes, kept):
+    """A process of its own, killed after so many notes, and run again."""
     source = str(Path(knockoffs.__file__).parents[1])
     command = [sys.executable, "-c", RUN, str(table), str(tmp_path / "work")]
     environment = os.environ | {"PYTHONPATH": source, "OMP_NUM_THREADS": "1"}
-    with subprocess.Popen([*command, "60"], stdout=subprocess.PIPE, env=environment, text=True) as process:
-        assert process.stdout.readline() == "kept\n"
+    with subprocess.Popen([*command, str(notes)], stdout=subprocess.PIPE, env=environment, text=True) as process:
+        assert [process.stdout.readline() for _ in range(notes)] == ["kept\n"] * notes
         process.send_signal(signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL and (tmp_path / "work" / "state.npz").exists()
+    assert process.returncode == -signal.SIGKILL and (tmp_path / "work" / f"{kept}.npz").exists()
     again = subprocess.run([*command, "0"], capture_output=True, text=True, env=environment, check=True, timeout=120)
     lines = again.stdout.splitlines()
-    assert lines.count("kept") == N // BATCH - 1  # the first batch was not done again
+    assert lines.count("kept") == 2 * N // BATCH - notes  # what had been noted was not done again
     np.testing.assert_array_equal(json.loads(lines[-1]), fit(table).W_)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from knockoffs.errors import ColumnsError, InputError, name_some
 from knockoffs.features.columns import Fixed, check_numbers, split_columns
 from knockoffs.features.conditionals import Conditionals
-from knockoffs.features.shrinkage import estimate_covariance
+from knockoffs.features.shrinkage import Estimate, estimate_covariance
 from knockoffs.sampling.conjugates.gaussian import Gaussian, GaussianLaw
 from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.copies import Copies
@@ -103,6 +103,18 @@ class GaussianFeatures:
             return NetworkSampler(self._network)
         inner = Node("X", (), Gaussian((self.law,)), columns=range(len(self.varying)))
         return FreeColumns(BayesianNetwork((inner,)), self.varying, self.feature_of)
+
+    def coordinates(self, X: NDArray) -> NDArray:
+        """Rows without missing cells, of the columns that vary freely, by whose moments P^X is told."""
+        columns = X[:, self.varying]
+        return columns[~np.isnan(columns).any(axis=1)]
+
+    def with_moments(self, found: Estimate, rows: float, diagonal: str | Through) -> GaussianFeatures:
+        """P^X with other moments of ``coordinates``, and D anew."""
+        unit = np.sqrt(np.diagonal(found.covariance))
+        inner, centre = compact(self.feature_of[self.varying]), np.zeros(len(unit))
+        law = gaussian_law(centre, found.covariance / np.outer(unit, unit), diagonal, inner)
+        return replace(self, law=in_units(law, found.mean, unit), rows=rows, intensity=found.intensity)
 
     def say(self, names: Sequence[str] | None = None) -> str:
         """Tell in one sentence what P^X is and how it was fitted."""

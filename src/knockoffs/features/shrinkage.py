@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -91,8 +92,7 @@ def held_out_intensity(Z: NDArray, weights: NDArray) -> float:
     float
         Between 0 and 1; it vanishes as rows grow.
     """
-    fold_of = deal_rows(Z, weights)
-    log_likelihood = np.zeros(len(INTENSITIES))
+    fold_of, held_out = deal_rows(Z, weights), []
     for fold in range(N_FOLDS):
         held = fold_of == fold
         total = weights[held].sum()
@@ -105,6 +105,56 @@ def held_out_intensity(Z: NDArray, weights: NDArray) -> float:
         if beyond:
             eigenvalues = np.append(eigenvalues, 0.0)
             squares = np.append(squares, max(weights[held] @ (centred**2).sum(axis=1) - squares.sum(), 0.0))
+        held_out.append((total, eigenvalues, squares, beyond))
+    return _most_likely(held_out)
+
+
+def intensity_of_moments(rows: NDArray, means: NDArray, scatters: NDArray) -> float:
+    """``held_out_intensity`` of rows that are known by the moments of their folds alone.
+
+    Parameters
+    ----------
+    rows : array, shape (n_folds,)
+    means, scatters : array, shape (n_folds, d), (n_folds, d, d)
+        Mean of each fold, and the sum of (x - mean)(x - mean)^T over its rows.
+    """
+    unit = np.sqrt(np.diagonal(join_moments(rows, means, scatters)[1]))
+    means, scatters = means / unit, scatters / np.outer(unit, unit)
+    held_out = []
+    for fold in np.flatnonzero(rows):
+        others = np.flatnonzero(rows * (np.arange(len(rows)) != fold))
+        if not others.size:
+            continue
+        mean, covariance = join_moments(rows[others], means[others], scatters[others])
+        eigenvalues, vectors = np.linalg.eigh(covariance)
+        apart = means[fold] - mean
+        held = scatters[fold] + rows[fold] * np.outer(apart, apart)
+        held_out.append((rows[fold], eigenvalues, np.einsum("ij,ij->j", vectors, held @ vectors), 0))
+    return _most_likely(held_out)
+
+
+def join_moments(rows: NDArray, means: NDArray, scatters: NDArray) -> tuple[NDArray, NDArray]:
+    """Mean and covariance of the rows of all folds, from the moments of each.
+
+    >>> join_moments(np.array([1, 3]), np.array([[0.0], [4.0]]), np.array([[[0.0]], [[2.0]]]))
+    (array([3.]), array([[3.5]]))
+    """
+    mean = rows @ means / rows.sum()
+    apart = means - mean
+    return mean, (scatters.sum(axis=0) + (rows[:, None] * apart).T @ apart) / rows.sum()
+
+
+def _most_likely(held_out: Iterable[tuple[float, NDArray, NDArray, int]]) -> float:
+    """Intensity under which held-out rows have the largest likelihood.
+
+    Parameters
+    ----------
+    held_out : iterable
+        Of each fold: its rows, eigenvalues of the covariance of the others, the sum of its squares along their axes,
+        and on how many axes the others have no spread (the last eigenvalue is then that of all of these).
+    """
+    log_likelihood = np.zeros(len(INTENSITIES))
+    for total, eigenvalues, squares, beyond in held_out:
         times = np.ones(len(eigenvalues))
         times[-1] = max(beyond, 1)
         moved = (1 - INTENSITIES[:, None]) * eigenvalues.clip(0) + INTENSITIES[:, None]

@@ -17,7 +17,7 @@ from knockoffs.importance.rows import Job, check_rows, plan
 from knockoffs.importance.scores import Importance, Scores, mean_of
 from knockoffs.machine.jobs import at_once
 from knockoffs.progress import track
-from knockoffs.response.fresh import Estimator, Fitted, check_takes_weights, fresh, predicts_classes
+from knockoffs.response.fresh import Estimator, Fitted, check_takes_weights, fitted_copy, fresh, predicts_classes
 from knockoffs.sampling.copies import Beside, Copies
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
@@ -192,7 +192,7 @@ def _fit_and_score_once(
 
         model = out_of_bag(model, len(job.fit_rows))
     seen, scored = (pair, target) if job.everything else (pair.rows(job.score_rows), target.rows(job.score_rows))
-    return statistic.score(
+    scores = statistic.score(
         model,
         seen.X,
         seen.X_tilde,
@@ -202,13 +202,30 @@ def _fit_and_score_once(
         sample_weight=scored.weights,
         **statistic.options,
     )
+    return as_scores(scores, pair.n_features)
 
 
 def fit_on(estimator: Estimator, pair: Pair | Copies, target: Target, rows: NDArray, rng: Generator) -> Fitted:
     """Fresh copy of a model, fitted on some rows of [X, X_tilde]."""
     part, y = (pair, target) if len(rows) == len(pair) else (pair.rows(rows), target.rows(rows))
     weights = {} if y.weights is None else {"sample_weight": y.weights}
-    return fresh(estimator, rng).fit(part.stacked, y.values, **weights)
+    return fitted_copy(estimator, part.stacked, y.values, rng, **weights)
+
+
+def as_scores(scores: object, n_features: int) -> Scores:
+    """Scores as they came; a score of one's own may return something else, or not one for each feature."""
+    if not isinstance(scores, Scores):
+        raise InputError(
+            f"the importance score returned {type(scores).__name__}: expected Scores(Z, Z_tilde), the importance of "
+            "every feature and of every knockoff."
+        )
+    for name, values in (("Z", scores.Z), ("Z_tilde", scores.Z_tilde)):
+        if np.shape(values)[:1] != (n_features,):
+            raise InputError(
+                f"the importance score returned {name} of shape {np.shape(values)}: expected one number for each of "
+                f"{n_features} features."
+            )
+    return scores
 
 
 def warn_if_saturated(scores: Scores) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.random import Generator
@@ -19,10 +20,12 @@ from knockoffs.machine.threads import worthwhile_threads
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler
 from knockoffs.seeds import stream_at
+from knockoffs.sums.state import Reader
 from knockoffs.sums.statistic import LassoSum, ModelSum, SampleScores
 from knockoffs.sums.tower import Part, RowSum
 from knockoffs.table.columns import Column, design
 from knockoffs.table.files import column_names, write_table_file
+from knockoffs.table.moments import MOMENTS, UNITS, broken
 from knockoffs.table.stream import code_like
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
@@ -93,6 +96,12 @@ class Work:
     draws: tuple[StreamedDraw, ...] = ()
     keep: Keep | None = None
 
+    @property
+    def readers(self) -> tuple[Reader | None, ...]:
+        """How the sum of each draw is read from a file."""
+        statistics = (draw.statistic for draw in self.draws)
+        return tuple(None if isinstance(one, SampleScores) else one.read for one in statistics)
+
     def draw(self, X: NDArray, rng: Generator) -> Pair:
         """Knockoffs of some rows."""
         drawn = self.sampler.sample(X, rng)
@@ -150,12 +159,11 @@ class Keep:
 
     @classmethod
     def of(cls, folder: Path, table: Table) -> Keep:
-        """Take few rows of a table: its first, and such as say that a column of dates is not of whole days."""
+        """Take few rows of a table: its first, and such as say in which units dates and durations came."""
         some = set(range(min(len(table), 5)))
         for j, column in enumerate(table.columns):
-            if column.dtype == "date" and column.levels is None:
-                parts_of_days = np.flatnonzero(table.X[:, j] % 1 > 0)
-                some |= set(parts_of_days[:1].tolist())
+            if column.dtype in MOMENTS and column.levels is None:
+                some |= {int(np.argmax(broken(table.X[:, j], unit))) for unit in UNITS}  # row 0 where none is
         rows = np.array(sorted(some))
         return cls(folder, replace(table, X=table.X[rows], native=table.native[: len(rows)]))
 
@@ -169,7 +177,15 @@ class Keep:
         write_table_file(self.like.decode(whole), self.folder / f"rows-{batch.start:012d}.parquet")
 
 
-def part_of(work: Work, frame: Frame, batch: Batch, scored: bool = True) -> Part:
+class BatchWork(Protocol):
+    """What all batches share, and what it makes of one."""
+
+    def part(self, frame: Frame, batch: Batch, *, scored: bool = True) -> Part:
+        """Return what a batch adds to the sums."""
+        ...
+
+
+def part_of(work: BatchWork, frame: Frame, batch: Batch, scored: bool = True) -> Part:
     """Summand of a batch whose rows are there, as a worker computes it: with one thread for linear algebra."""
     with worthwhile_threads(len(frame) * len(column_names(frame))):
         return work.part(frame, batch, scored=scored)

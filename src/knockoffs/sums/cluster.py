@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, MissingPackageError, installs
-from knockoffs.sums.batch import Batch, Work, part_of
+from knockoffs.sums.batch import Batch, BatchWork, part_of
 from knockoffs.sums.tower import Part, add_up, runs
 from knockoffs.table.partitions import Partitions
 from knockoffs.table.rows import Rows
@@ -97,7 +97,7 @@ def on_cluster(
     client: Client,
     rows: Rows,
     features: Sequence[str],
-    work: Work,
+    work: BatchWork,
     numbers: Sequence[int],
     batches: Iterator[Batch],
     done: int,
@@ -112,7 +112,7 @@ def on_cluster(
     rows : Rows
     features : sequence of str
         Columns that are read.
-    work : Work
+    work : BatchWork
     numbers : sequence of int
         Batches that are left, in their order.
     batches : iterator of Batch
@@ -151,7 +151,7 @@ class _Send:
     """
 
     def __init__(
-        self, client: Client, rows: Rows, features: tuple[str, ...], work: Work, starts: NDArray[np.intp]
+        self, client: Client, rows: Rows, features: tuple[str, ...], work: BatchWork, starts: NDArray[np.intp]
     ) -> None:
         self.client, self.rows, self.features, self.starts = client, rows, features, starts
         self.name = f"knockoffs-{uuid4().hex}"
@@ -171,12 +171,12 @@ class _Send:
         return self.client.submit(add_up, parts, key=key, pure=False)
 
 
-def _same(work: Work) -> Work:
+def _same(work: BatchWork) -> BatchWork:
     return work
 
 
 def _run(
-    work: Work,
+    work: BatchWork,
     rows: Rows,
     features: Sequence[str],
     starts: NDArray[np.intp],

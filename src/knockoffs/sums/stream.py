@@ -10,16 +10,16 @@ sample.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +27,13 @@ from numpy.typing import NDArray
 from knockoffs.defaults import task_for
 from knockoffs.errors import InputError, name_some
 from knockoffs.estimator import KnockoffSelector, Plan
-from knockoffs.features.source import Settled, fills_cells, read_features
+from knockoffs.features.moments import ByMoments, folds_for, settle_by_moments, wants_more_rows, warn_again
+from knockoffs.features.source import Fitted, KnockoffSource, Settled, fills_cells, read_features
 from knockoffs.importance.scores import Scores, mean_of
 from knockoffs.machine.threads import worthwhile_threads
 from knockoffs.procedure import Streams, decide, judge
 from knockoffs.progress import showing, stage, track
+from knockoffs.response.gram import FoldGrams
 from knockoffs.sampling.pair import Pair
 from knockoffs.seeds import as_generator, stream_at
 from knockoffs.selection import Selection
@@ -45,6 +47,8 @@ from knockoffs.sums.incoming import (
     target_and_weights,
     target_of_rows,
 )
+from knockoffs.sums.moments import MomentWork
+from knockoffs.sums.state import read_state, write_state
 from knockoffs.sums.statistic import LassoSum, SampleScores, ScoreSum, settle_statistic
 from knockoffs.sums.tower import Part, RowSum, Tower
 from knockoffs.table.batches import JOURNAL, Blocks, open_blocks
@@ -61,7 +65,7 @@ if TYPE_CHECKING:
 MOST_SAMPLED, SAMPLE_CELLS, FEWEST_SAMPLED = 100_000, 2**24, 2_000  # rows, cells, rows of the sample
 MOST_SCORED = 1_000_000  # further rows on which a model that is no lasso is scored: a minute of trees, 50 columns
 BETWEEN = 10.0  # seconds between two notes in the journal
-STATE = "state"
+STATE, MOMENTS = "state", "state-moments"
 OURS = (f"{STATE}*",)
 
 
@@ -127,7 +131,7 @@ def fit_streamed(
     if size < len(rows):
         sampled = np.sort(rng.spawn(1)[0].choice(len(rows), size, replace=False))
     source = selector._source()
-    if selector.dependent != "refuse":
+    if selector.dependent == "drop":
         raise InputError(f"dependent={selector.dependent!r}: not of a table in batches. Name the columns in drop.")
     frame, kinds, groups = rows.take(features, sampled), selector.kinds, selector.groups
     by = selector.representatives
@@ -147,7 +151,11 @@ def fit_streamed(
             selection = selector._test(table, seen, source, plan, said, again)
         else:
             stage("fitting P^X")
-            settled = source(table, rng=streams.fit, n_jobs=selector.n_jobs)
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                settled = source(table, rng=streams.fit, n_jobs=selector.n_jobs)
+            more = size < len(rows) and wants_more_rows(source, settled, table)
+            warn_again(told, more_rows=more)
             starts = rows.starts(len(features), batch_rows)
             job = _Job(rows, table.names, table, y, settled, sampled, starts)
             blocks, resumed = None, False
@@ -157,6 +165,7 @@ def fit_streamed(
                 blocks = open_blocks(Path(work), fingerprint, suffix=".npz", resume=resume, ours=OURS)
             with connect(client, rows) as cluster:
                 how = _How(blocks, cluster, place_for_knockoffs(keep_knockoffs, table, resumed))
+                job = _by_all_rows(source, job, how, selector.n_jobs) if more else job
                 selection = _select(selector, job, plan, seen, streams, how, said)
             if blocks is not None:
                 blocks.remove(*OURS)
@@ -284,7 +293,29 @@ class _How:
     keep: Keep | None = None
 
 
-def _add_batches(job: _Job, work: Work, wanted: Sequence[int], how: _How, X_tilde: NDArray) -> Part | None:
+def _by_all_rows(source: KnockoffSource, job: _Job, how: _How, n_jobs: int | None) -> _Job:
+    """Job whose P^X has the covariance of all rows."""
+    model = job.settled.model
+    assert isinstance(source, Fitted) and isinstance(model, ByMoments)
+    stage("moments of all rows")
+    folds = folds_for(len(job.rows), model.coordinates(job.table.X[:1]).shape[1])
+    work = MomentWork(job.rows.label, job.table.columns, model, folds)
+    total = _add_batches(job, work, range(job.n_batches), replace(how, keep=None), key=MOMENTS)
+    assert total is not None and isinstance(total.totals[0], FoldGrams)
+    grams = total.totals[0].plain
+    parts = [np.array(part) for part in zip(*((g.rows, g.mean, g.scatter) for g in grams), strict=True)]
+    settled = settle_by_moments(source, job.settled, job.table, *parts, n_jobs=n_jobs)
+    return replace(job, settled=settled)
+
+
+def _add_batches(
+    job: _Job,
+    work: Work | MomentWork,
+    wanted: Sequence[int],
+    how: _How,
+    X_tilde: NDArray | None = None,
+    key: str = STATE,
+) -> Part | None:
     """Add up the batches, in their order, from where the journal stands; here, or by the workers of a cluster."""
     kept = None if how.keep is None else X_tilde
     order = list(wanted)
@@ -292,7 +323,7 @@ def _add_batches(job: _Job, work: Work, wanted: Sequence[int], how: _How, X_tild
         order += sorted(set(range(job.n_batches)) - set(wanted))
     tower: Tower[Part] = Tower()
     if how.blocks is not None:
-        tower = how.blocks.find(STATE, partial(_read_state, draws=work.draws)) or tower
+        tower = how.blocks.find(key, partial(read_state, readers=work.readers)) or tower
     last, n = time.monotonic(), len(wanted)
     left = order[tower.done :]
     batches = (job.batch(number, kept) for number in left)
@@ -304,13 +335,13 @@ def _add_batches(job: _Job, work: Work, wanted: Sequence[int], how: _How, X_tild
     for part, size, level in track(found, "batches of rows", total=total):
         tower = tower.put(part, size, level)
         if how.blocks is not None and time.monotonic() - last >= BETWEEN:
-            how.blocks.keep(STATE, partial(_write_state, tower=tower))
+            how.blocks.keep(key, partial(write_state, tower=tower))
             last = time.monotonic()
     return tower.total()
 
 
 def _here(
-    job: _Job, work: Work, numbers: Sequence[int], batches: Iterator[Batch], done: int, n: int
+    job: _Job, work: Work | MomentWork, numbers: Sequence[int], batches: Iterator[Batch], done: int, n: int
 ) -> Iterator[tuple[Part, int, int]]:
     """Summands of batches, one after another; from number ``n`` on they are drawn and not scored."""
     for k, (_, frame) in enumerate(_frames(job, numbers), start=done):
@@ -334,46 +365,6 @@ def _frames(job: _Job, wanted: Sequence[int]) -> Iterator[tuple[int, Frame]]:
 
 
 # ---- the journal -------------------------------------------------------------------------------------------------
-
-
-def _write_state(file: IO[bytes], *, tower: Tower[Part]) -> None:
-    arrays: dict[str, NDArray] = {"done": np.array(tower.done), "levels": np.array(len(tower.sums))}
-    for level, part in enumerate(tower.sums):
-        if part is None:
-            continue
-        arrays[f"{level}/unknown"] = part.n_unknown
-        for k, (total, moved) in enumerate(zip(part.totals, part.moved, strict=True)):
-            arrays[f"{level}/{k}/moved"] = moved
-            stored = {} if total is None else total.arrays()
-            arrays |= {f"{level}/{k}/{name}": one for name, one in stored.items()}
-    content = io.BytesIO()
-    np.savez(content, **arrays)  # type: ignore[arg-type]
-    # a file that was cut or changed is made again: its content is told by its hash
-    file.write(hashlib.sha256(content.getvalue()).digest() + content.getvalue())
-
-
-def _read_state(path: Path, *, draws: Sequence[StreamedDraw]) -> Tower[Part]:
-    content = path.read_bytes()
-    if hashlib.sha256(content[32:]).digest() != content[:32]:
-        raise ValueError("damaged")
-    with np.load(io.BytesIO(content[32:]), allow_pickle=False) as stored:
-
-        def part_at(level: int) -> Part | None:
-            if f"{level}/unknown" not in stored.files:
-                return None
-            totals: list[RowSum | None] = []
-            moved = []
-            for k, draw in enumerate(draws):
-                start = f"{level}/{k}/"
-                own = {name.removeprefix(start): stored[name] for name in stored.files if name.startswith(start)}
-                moved.append(own.pop("moved"))
-                if not own or isinstance(draw.statistic, SampleScores):
-                    totals.append(None)
-                else:
-                    totals.append(draw.statistic.read(own))
-            return Part(tuple(totals), tuple(moved), stored[f"{level}/unknown"])
-
-        return Tower(int(stored["done"]), tuple(map(part_at, range(int(stored["levels"])))))
 
 
 def _fingerprint(

@@ -26,6 +26,7 @@ from knockoffs.features.latent.likeness import seems_worse
 from knockoffs.features.latent.margins import Margin, read_cells
 from knockoffs.features.latent.model import LatentFeatures
 from knockoffs.features.latent.offsets import Offsets, offsets_of
+from knockoffs.features.latent.order import with_orders
 from knockoffs.features.latent.pooling import Shrinkage, choose_shrinkage, shrink_mixture
 from knockoffs.features.latent.stochastic_em import (
     ALIKE,
@@ -103,7 +104,7 @@ def fit_latent(
     transform_stream, row_stream, search_stream, em_stream, again_stream = rng.spawn(5)
     scored, in_units = fit_both(X, words)
     affine, held_out = choose_transform(X, in_units, rng=transform_stream, n_jobs=n_jobs)
-    margins = in_units if affine else scored
+    margins, orders = with_orders(in_units if affine else scored, X, rng=rng.spawn(1)[0])
     frame = frame_of(margins)
     D = len(frame.unit)
     if not D:
@@ -143,6 +144,8 @@ def fit_latent(
     _warn_few(shrunk, len(cells.start), D)
     _warn_near(fit, cells, frame, called)
     notes = _notes(affine, held_out, shrunk)
+    if orders:
+        notes += (f"the labels of {name_some(called[j] for j in orders)} in an order that the other columns give them",)
     if left_out:
         notes += (f"{found.n_components} classes were tried and left out: {left_out}",)
     return replace(model, notes=notes)

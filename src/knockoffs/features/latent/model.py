@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
 from knockoffs.errors import ColumnsError, InputError
-from knockoffs.features.gaussian import compact
+from knockoffs.features.gaussian import compact, gaussian_law
 from knockoffs.features.gaussian_mixture import MixtureFeatures, gaussian_mixture_features
 from knockoffs.features.latent.cells import FREE, POINT, Cells
 from knockoffs.features.latent.chain import (
@@ -29,9 +29,12 @@ from knockoffs.features.latent.chain import (
 )
 from knockoffs.features.latent.density import log_densities
 from knockoffs.features.latent.kinds import KINDS
-from knockoffs.features.latent.margins import Margin, Steps, read_cells, write_values
+from knockoffs.features.latent.margins import Margin, Ordered, Steps, read_cells, write_values
 from knockoffs.features.latent.nominal import Nominal
+from knockoffs.features.latent.pooling import SHRUNK, Shrinkage
 from knockoffs.features.latent.resampling import LatentResampler
+from knockoffs.features.latent.stochastic_em import separate
+from knockoffs.features.shrinkage import Estimate
 from knockoffs.sampling.conjugates.gaussian import Gaussian
 from knockoffs.sampling.copies import Copies
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
@@ -173,7 +176,9 @@ class LatentFeatures:
         """
         X = np.asarray(X, dtype=float)
         columns = [
-            X[:, j] if margin.n_coordinates != 1 or isinstance(margin, Nominal) else margin.read(X[:, j]).start[:, 0]
+            X[:, j]
+            if margin.n_coordinates != 1 or isinstance(margin, Nominal | Ordered)
+            else margin.read(X[:, j]).start[:, 0]
             for j, margin in enumerate(self.margins)
         ]
         return np.where(np.isnan(X), np.nan, np.column_stack(columns))
@@ -212,6 +217,23 @@ class LatentFeatures:
     def conditional_together(self, columns: NDArray[np.intp], X: NDArray, rng: Generator, n_draws: int) -> NDArray:
         """Draws of several columns given the others and one draw of (K, L), shape (n_draws, n, n_columns)."""
         return self.resampler(X, rng).draw_together(columns, rng, n_draws)
+
+    def coordinates(self, X: NDArray) -> NDArray:
+        """L of the rows in which it is known, by whose moments one class is told; of several classes no rows."""
+        cells = self.read(X)
+        known = (cells.status == POINT).all(axis=1) & (self.n_classes == 1)
+        return cells.start[known]
+
+    def with_moments(self, found: Estimate, rows: float, diagonal: str | Through) -> LatentFeatures:
+        """P^X of one class with other moments of L, and D anew."""
+        inner = self.mixture.feature_of
+        S, _ = separate(found.covariance, np.eye(len(found.mean), dtype=bool))
+        law = gaussian_law(found.mean, S, diagonal, inner)
+        mixture = replace(self.mixture, laws=(law,), rows=rows)
+        shrunk = str(Shrinkage(found.intensity, (0.0,)))
+        told = f"correlations from {rows:,.0f} rows" + (f", {shrunk}" if shrunk else "")
+        notes = tuple(note for note in self.notes if not note.startswith(SHRUNK))
+        return replace(self, mixture=mixture, notes=(*notes, told))
 
     def say(self, names: Sequence[str] | None = None) -> str:
         """Tell in one sentence what P^X is and how it was fitted."""
@@ -319,6 +341,6 @@ def latent_features(
 
 
 def _kind(margin: Margin) -> str:
-    if isinstance(margin, Nominal):
+    if isinstance(margin, Nominal | Ordered):
         return "nominal"
     return "ordinal" if isinstance(margin, Steps) else "continuous"

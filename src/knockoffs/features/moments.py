@@ -1,0 +1,88 @@
+"""P^X that is told by a mean and a covariance: they may come from more rows than it was fitted to.
+
+Rows that are too few for their columns have their correlations shrunk, and the knockoffs are drawn with links that are
+weaker than the columns' own. W of a table in batches sees all rows, so all rows should tell the correlations.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knockoffs.features.shrinkage import N_FOLDS, PLENTY, Estimate, intensity_of_moments, join_moments
+from knockoffs.features.source import Fitted, KnockoffSource, Settled, settled
+from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
+from knockoffs.sampling.diagonal.representatives import Through
+from knockoffs.table.table import Table
+
+
+@runtime_checkable
+class ByMoments(Protocol):
+    """P^X whose columns are maps of coordinates that one Gaussian has."""
+
+    def coordinates(self, X: NDArray) -> NDArray:
+        """Coordinates of the rows in which they are known, shape (n_known, D)."""
+        ...
+
+    def with_moments(self, found: Estimate, rows: float, diagonal: str | Through) -> Self:
+        """P^X with other moments of its coordinates, which are those of so many rows."""
+        ...
+
+
+def wants_more_rows(source: KnockoffSource, found: Settled, table: Table) -> bool:
+    """Whether P^X was fitted to fewer than 50 rows a coordinate, and more rows could tell its covariance."""
+    if not isinstance(source, Fitted) or not isinstance(found.model, ByMoments):
+        return False
+    known = found.model.coordinates(table.X)
+    return len(known) == len(table.X) < PLENTY * known.shape[1]
+
+
+def warn_again(told: Iterable[warnings.WarningMessage], *, more_rows: bool) -> None:
+    """Pass on what a fit warned of, but for few rows where more will tell the covariance."""
+    for one in told:
+        if not (more_rows and "rests on" in str(one.message)):
+            warnings.warn(one.message, one.category, stacklevel=3)
+
+
+def folds_for(n: int, n_coordinates: int) -> int:
+    """Folds whose moments are asked for: one where so many rows need no shrinkage.
+
+    >>> folds_for(1000, 10), folds_for(100, 10)
+    (1, 4)
+    """
+    return 1 if n >= PLENTY * n_coordinates else N_FOLDS
+
+
+def settle_by_moments(
+    source: Fitted,
+    found: Settled,
+    table: Table,
+    rows: NDArray,
+    means: NDArray,
+    scatters: NDArray,
+    *,
+    n_jobs: int | None = None,
+) -> Settled:
+    """P^X with the mean and covariance of many rows, shrunk as far as their folds ask for it.
+
+    Parameters
+    ----------
+    source, found, table
+        How P^X was settled, on fewer rows.
+    rows : array, shape (n_folds,)
+    means, scatters : array, shape (n_folds, D), (n_folds, D, D)
+        Of the coordinates in each fold: their mean, and the sum of (l - mean)(l - mean)^T.
+    n_jobs : int, optional
+    """
+    assert isinstance(found.model, ByMoments)
+    total = rows.sum()
+    mean, covariance = join_moments(rows, means, scatters)
+    intensity = intensity_of_moments(rows, means, scatters) if total < PLENTY * len(mean) else 0.0
+    covariance[~np.eye(len(mean), dtype=bool)] *= 1 - intensity
+    diagonal = source.handed(table).get("diagonal", DEFAULT_DIAGONAL)
+    model = found.model.with_moments(Estimate(mean, covariance, intensity), float(total), diagonal)
+    return settled(model, source.how(n_jobs), table)
