@@ -261,6 +261,7 @@ def defaults(data: Path, rng: np.random.Generator) -> Iterator[Contest]:
             for who, label, method, repeats, rounds in (
                 ("ours", "ours", "selector:verdict=True", 2, None),
                 ("ours", "ours, estimator lasso", "selector:estimator=lasso,verdict=True", 2, None),
+                ("ours", "ours, what knockpy does: Gaussian, lasso, no verdict", "gaussian_lasso", 2, None),
                 ("knockpy", "knockpy", "knockpy", 2, 1 if slow else None),
                 ("hidimstat", "hidimstat", "hidimstat", 1 if slow else 2, 1),
                 ("trex", "T-Rex", "trex", 2, None),
