@@ -72,7 +72,7 @@ def choose(
         Rows of weight 0 do not count.
     estimator : str or scikit-learn-style estimator, optional
         "best", or nothing: of ``BEST_OF``, and the lasso on normal scores of columns that are far from normal, the
-        one that predicts held-out rows best.
+        one that predicts held-out rows best; of a number with heavy tails, or of its normal scores.
     importance : str, Score or callable, optional
     loss : str or callable, optional
         For the scores that take one.
@@ -109,7 +109,9 @@ def choose(
             lasso, *others = (_model_score(name, task, {}, **options) for name in names)
             on_scores = replace(lasso, transform=normal_scores, name=f"{lasso.name} on normal scores")
             favoured = names[-1] if names[-1] == BEST_OF_GROUPS[-1] else ""
-            best = BestOf((lasso, *others, on_scores), default_loss(task, lasso.estimator), favoured, FLEXIBLE)
+            told = default_loss(task, lasso.estimator)
+            by_scores = task == "regression" and loss is None  # a loss that was asked for is of y as it is
+            best = BestOf((lasso, *others, on_scores), told, favoured, FLEXIBLE, by_scores)
             return Choice(best if n_knockoffs == 1 else _of_several(best, asked, n_knockoffs), notes)
         notes["estimator"] = f"estimator='lasso', because {alone}"
         estimator = "lasso"

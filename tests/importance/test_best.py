@@ -454,6 +454,8 @@ def test_a_number_with_heavy_tails_is_scored_by_its_normal_scores():
     assert "normal scores, because its tails are heavy" in found.notes["target"]
     ranked = statistic(pair, scores_of_target(Target(y)), rng=np.random.default_rng(1))
     assert "target" not in ranked.notes  # normal scores are normal
+    asked = choose(y, loss="absolute_error").statistic(pair, Target(y), rng=np.random.default_rng(1))
+    assert "target" not in asked.notes  # a loss that was asked for is of y as it is
     assert found.used.name == ranked.used.name == "lasso"
     np.testing.assert_array_equal(found.scores.Z, ranked.scores.Z)
     np.testing.assert_array_equal(found.scores.Z_tilde, ranked.scores.Z_tilde)

@@ -52,29 +52,30 @@ class BestOf:
     flexible : str
         Name of a candidate that is taken where the best does not predict clearly better than a constant: of products
         and humps a linear model sees nothing at all, and trees may just begin to.
+    by_scores : bool
+        Whether a number that is far from normal is also put in its normal scores, and left there if the candidates
+        explain more of them than of the number: a function of y alone, which knows of no column. Of one knockoff a
+        feature, and of a table in memory.
     """
 
     candidates: tuple[ModelScore, ...]
     loss: str
     favoured: str = ""
     flexible: str = ""
+    by_scores: bool = False
 
     def __call__(self, pair: Pair, target: Target, *, rng: Generator, n_jobs: int | None = None) -> Scored:
-        """Scores of the candidate that predicts best; the same as if it had been asked for alone.
-
-        A number that is far from normal is also put in its normal scores, and left there if the candidates explain
-        more of them than of the number: a function of y alone, which knows of no column.
-        """
+        """Scores of the candidate that predicts best; the same as if it had been asked for alone."""
         stream, choice_stream = rng.spawn(2)
         race, notes = _choose(self, pair, target, choice_stream, n_jobs, scored_by=stream), {}
-        ranked = scores_of_target(target) if self.loss == "squared_error" else None
+        ranked = scores_of_target(target) if self.by_scores else None
         if ranked is not None:
             again = _choose(self, pair, ranked, rng.spawn(1)[0], n_jobs, scored_by=stream)
             left, before = min(again.losses.values()), min(race.losses.values())
             if again.predicts and left < before:
                 race, target = again, ranked
                 notes["target"] = (
-                    f"the target by its normal scores, because its tails are heavy and more of them is explained: "
+                    "the target by its normal scores, because its tails are heavy and more of the scores is explained: "
                     f"{1 - left:.2g} of the variance, against {max(1 - before, 0):.2g}"
                 )
         scored = race.chosen.scored(pair, target, rng=stream, n_jobs=n_jobs, fitted=race.fitted)
