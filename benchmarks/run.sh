@@ -36,11 +36,11 @@ benchmarks/setup_snpknock.sh || rm -rf .benchmarks/snpknock # built from source,
 eval "\"$python\" -m benchmarks.arena.growth --out $results-growth.csv $growth"
 "$python" -m benchmarks.arena.growth --out "$results-growth.csv" --plot "$figure"
 "$python" -m benchmarks.arena.profiles --out "$results-profiles.csv"
-for peer in default,lasso,boosting knockpy hidimstat trex boruta; do # each with its own Python
+for peer in default,lasso,boosting knockpy hidimstat trex boruta; do # each with its own Python; Boruta is slow
     own=.benchmarks/$peer/bin/python
     [ $peer = default,lasso,boosting ] && own=$python
     [ -x "$own" ] && eval "\"$own\" -m benchmarks.arena.quality --methods $peer --out $results-quality.csv" \
-        --jobs "${JOBS:-$(nproc)}" --minutes "${MINUTES:-120}" --fewer boruta=10 "$quality" # Boruta: a minute a table
+        --jobs "${JOBS:-$(nproc)}" --minutes "${MINUTES:-120}" --limit 600 --fewer boruta=10 "$quality"
 done
 "$python" -m benchmarks.arena.page "$folder" "$page"
 "$python" benchmarks/tree_paths.py --peer .benchmarks/knockpy/bin/python $trees

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import sklearn
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier
@@ -20,6 +21,7 @@ from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.estimator import KnockoffSelector
 from knockoffs.features.gaussian import fit_gaussian, gaussian_features
 from knockoffs.filter.evidence import combine_draws
+from knockoffs.importance.scores import Scores
 from knockoffs.seeds import as_generator
 
 N_COLUMNS = 15
@@ -89,6 +91,20 @@ def test_frames_in_names_out(library):
     assert list(selector.knockoffs_.columns) == list(frame.columns)
     selector.set_output(transform="pandas" if library is pd else "polars")
     assert list(selector.transform(frame).columns) == list(names)
+
+
+def test_a_frame_of_a_class_of_its_own_is_a_frame():
+    class Survey(pd.DataFrame):
+        @property
+        def _constructor(self):
+            return Survey
+
+    X, y = regression_data()
+    frame = Survey(as_frame(X))
+    selector = quick().fit(frame, y)
+    assert {f"gene {j}" for j in NON_NULLS} <= set(selector.selection_.selected_names)
+    assert isinstance(selector.knockoffs_, pd.DataFrame)
+    np.testing.assert_array_equal(selector.W_, quick().fit(as_frame(X), y).W_)
 
 
 def test_the_knockoffs_have_the_index_of_x():
@@ -280,6 +296,51 @@ def test_any_estimator_can_be_the_model_of_y():
     assert set(NON_NULLS) <= set(selector.get_support(indices=True))
 
 
+def test_a_model_of_ones_own_may_return_nothing_from_fit_and_a_classifier_names_its_classes():
+    class Plain:
+        def fit(self, XX, y):
+            self.model = LinearRegression().fit(XX, y)
+
+        def predict(self, XX):
+            return self.model.predict(XX)
+
+    class Labels(Plain):
+        def predict(self, XX):
+            return self.model.predict(XX) > 0.5
+
+    class Classifier(Labels):
+        def fit(self, XX, y):
+            super().fit(XX, y)
+            self.classes_ = np.unique(y)
+
+    X, y = regression_data()
+    np.testing.assert_allclose(
+        quick(estimator=Plain()).fit(X, y).W_,
+        quick(estimator=LinearRegression(), importance="swap", rows="cross_fitted").fit(X, y).W_,
+        atol=1e-8,
+    )
+    with pytest.raises(
+        InputError, match="Labels predicts numbers. Use .* If it predicts labels, let its fit set classes_"
+    ):
+        quick(estimator=Labels()).fit(X, y > 0)
+    assert set(quick(fdr=0.3, estimator=Classifier()).fit(X, y > 0).get_support(indices=True)) & set(NON_NULLS)
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (None, r"returned NoneType: expected Scores\(Z, Z_tilde\)"),
+        (np.ones(30), "returned ndarray: expected Scores"),
+        (Scores(np.ones(30), np.ones(30)), r"returned Z of shape \(30,\): expected one number for each of 15 features"),
+        (Scores(np.ones(15), np.ones(14)), r"returned Z_tilde of shape \(14,\)"),
+    ],
+)
+def test_a_score_of_ones_own_that_returns_no_scores_is_told_what_to_return(returned, message):
+    X, y = regression_data()
+    with pytest.raises(InputError, match=message):
+        quick(importance=lambda *given, **options: returned).fit(X, y)
+
+
 @pytest.mark.parametrize("labels", [["no", "yes"], [False, True], [0, 1], [-1.0, 1.0]])
 def test_two_classes_in_any_form(labels):
     X, y = regression_data()
@@ -320,6 +381,19 @@ def test_weights_come_in_any_form_and_are_left_as_they_were():
         quick().fit(X, y, sample_weight=np.where(np.arange(len(y)) == 3, np.nan, weights))
     with pytest.raises(InputError, match="fit parameter='weights' is not known"):
         quick().fit(X, y, weights=weights)
+
+
+def test_weights_are_routed_where_scikit_learn_is_told_to():
+    X, y = regression_data()
+    weights = np.random.default_rng(1).random(len(y))
+    with sklearn.config_context(enable_metadata_routing=True):
+        plain = make_pipeline(quick().set_fit_request(sample_weight=False), LinearRegression())
+        routed = make_pipeline(quick().set_fit_request(sample_weight=True), LinearRegression())
+        for pipeline in (plain, routed):
+            pipeline[1].set_fit_request(sample_weight=True)
+            pipeline.fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(routed[0].W_, quick().fit(X, y, sample_weight=weights).W_)
+    np.testing.assert_array_equal(plain[0].W_, quick().fit(X, y).W_)
 
 
 def test_a_feature_may_own_several_columns():
@@ -613,6 +687,19 @@ def test_groups_are_tested_as_a_whole_where_it_is_asked_for():
     names, support = selector.selection_.feature_names, selector.get_support()
     assert selector.p_values_.shape == (13,) and {"first", "last", "gene 5"} <= set(names)
     assert support[0] == support[1] == selector.selection_.selected[names.index("first")]
+
+
+def test_models_that_tests_do_not_take_by_name_are_refused_before_the_work():
+    X, y = regression_data()
+    with pytest.raises(InputError, match="estimator='forest' is not one of conditional tests, which take 'best', 'las"):
+        quick(method="conditional_test", estimator="forest").fit(X, y)
+
+
+def test_few_groups_are_sent_to_tests():
+    X, y = regression_data()
+    with pytest.raises(InputError, match="can never select with 3 features: .* method='conditional_test'"):
+        quick(fdr=0.2, groups=np.arange(15) // 5).fit(X, y)
+    assert quick(fdr=0.2, groups=np.arange(15) // 5, method="conditional_test").fit(X, y).p_values_.shape == (3,)
 
 
 def test_near_copies_are_joined_by_auto_and_said():

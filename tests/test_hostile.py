@@ -287,12 +287,20 @@ def test_answers(name):
 
 @pytest.mark.parametrize(
     "table",
-    [FLAT, np.c_[X, X[:, 0]], np.c_[X, np.ones(N)], np.c_[X, X.sum(axis=1)]],
-    ids=["equal", "twin", "one", "sum"],
+    [np.c_[X, X[:, 0]], np.c_[X, np.exp(X[:, 0])], np.c_[X, np.ones(N)], np.c_[X, X.sum(axis=1)]],
+    ids=["twin", "monotone", "one", "sum"],
 )
 def test_columns_that_say_the_same_are_told(table):
-    with pytest.warns(KnockoffWarning):
+    with pytest.warns(KnockoffWarning, match="'x5'"):
         KnockoffSelector(**OPTIONS).fit(table, Y)
+
+
+def test_equal_columns_are_one():
+    with (
+        pytest.warns(KnockoffWarning, match="'x1' of 'x0'; .*'x4' of 'x0'"),
+        pytest.raises(InputError, match="with 1 features"),
+    ):
+        KnockoffSelector(**OPTIONS).fit(FLAT, Y)
 
 
 @pytest.mark.parametrize("y", [1e290 * Y, 1e-290 * Y, 10**20 * np.round(Y, 3).astype(object), Y.astype(str) > "0"])

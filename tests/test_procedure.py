@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from knockoffs import draws
 from knockoffs.draws import draw_and_score
 from knockoffs.errors import InputError
+from knockoffs.estimator import KnockoffSelector
 from knockoffs.features import Family
 from knockoffs.features.gaussian import fit_gaussian, gaussian_features
 from knockoffs.features.naive_bayes import fit_naive_bayes
@@ -22,6 +23,8 @@ from knockoffs.importance.scores import Scores, sum_by_feature
 from knockoffs.importance.statistic import ModelScore
 from knockoffs.procedure import check_antisymmetric, select_by_tests, select_features, settle
 from knockoffs.response.linear import PlainLinear, PlainLogistic
+from knockoffs.sampling.conjugates.independent import Independent
+from knockoffs.sampling.network import BayesianNetwork, Node
 from knockoffs.table.target import as_target
 
 
@@ -394,3 +397,22 @@ def test_a_verdict_costs_little_where_the_selection_does(options, small, monkeyp
         X, X.sum(axis=1) + np.random.default_rng(1).standard_normal(120)
     )
     assert seen == [small_budget(6) if small else Budget()]
+
+
+@pytest.mark.parametrize("drawn", [np.nan, np.inf])
+@pytest.mark.parametrize("estimator", ["lasso", "boosting"])
+def test_knockoffs_that_are_no_numbers_are_refused_whatever_the_model_of_y_takes(drawn, estimator):
+    rng = np.random.default_rng(0)
+
+    def draw(blanket, n, rng):
+        u = rng.normal(size=(n, 12))
+        u[3, 5] = drawn
+        return u
+
+    law = Independent(draw, log_prob=lambda u, blanket: np.zeros(len(u)))
+    network = BayesianNetwork([Node("X", (), law, columns=range(12))])
+    X = rng.normal(size=(60, 12))
+    with pytest.raises(InputError, match=f"the knockoff of column 'x5' is {drawn} in row 3: .* must draw numbers"):
+        KnockoffSelector(0.3, feature_model=network, estimator=estimator, random_state=0).fit(
+            X, X[:, 0] + rng.normal(size=60)
+        )

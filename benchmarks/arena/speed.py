@@ -250,7 +250,7 @@ SHAPES = ((500, 30, 10), (1000, 60, 15), (300, 200, 20), (10_000, 50, 15), (2000
 
 
 def defaults(data: Path, rng: np.random.Generator) -> Iterator[Contest]:
-    """Everything left out: the table in, the selection out."""
+    """Everything left out: the table in, the selection out. The first call of two imports what the method needs."""
     for n, d, k in SHAPES:
         X = draw_rows(n, toeplitz(0.5 ** np.arange(d)), rng)
         y, non_nulls = respond(X, k, 6.0, rng)
@@ -259,11 +259,12 @@ def defaults(data: Path, rng: np.random.Generator) -> Iterator[Contest]:
         entries = [
             Entry(who, label, "default", {"table": f"default_{n}_{d}", "method": method, "repeats": repeats}, rounds)
             for who, label, method, repeats, rounds in (
-                ("ours", "ours", "default", 2, None),
-                ("ours", "ours, estimator lasso", "lasso", 2, None),
-                ("knockpy", "knockpy", "knockpy", 1, 1 if slow else None),
-                ("hidimstat", "hidimstat", "hidimstat", 1, 1),
-                ("trex", "T-Rex", "trex", 1, None),
+                ("ours", "ours", "selector:verdict=True", 2, None),
+                ("ours", "ours, estimator lasso", "selector:estimator=lasso,verdict=True", 2, None),
+                ("ours", "ours, what knockpy does: Gaussian, lasso, no verdict", "gaussian_lasso", 2, None),
+                ("knockpy", "knockpy", "knockpy", 2, 1 if slow else None),
+                ("hidimstat", "hidimstat", "hidimstat", 1 if slow else 2, 1),
+                ("trex", "T-Rex", "trex", 2, None),
                 ("boruta", "Boruta", "boruta", 1, 1),
             )
             if not (slow and who == "boruta")  # minutes

@@ -72,7 +72,7 @@ def choose(
         Rows of weight 0 do not count.
     estimator : str or scikit-learn-style estimator, optional
         "best", or nothing: of ``BEST_OF``, and the lasso on normal scores of columns that are far from normal, the
-        one that predicts held-out rows best.
+        one that predicts held-out rows best; of a number with heavy tails, or of its normal scores.
     importance : str, Score or callable, optional
     loss : str or callable, optional
         For the scores that take one.
@@ -109,7 +109,9 @@ def choose(
             lasso, *others = (_model_score(name, task, {}, **options) for name in names)
             on_scores = replace(lasso, transform=normal_scores, name=f"{lasso.name} on normal scores")
             favoured = names[-1] if names[-1] == BEST_OF_GROUPS[-1] else ""
-            best = BestOf((lasso, *others, on_scores), default_loss(task, lasso.estimator), favoured, FLEXIBLE)
+            told = default_loss(task, lasso.estimator)
+            by_scores = task == "regression" and loss is None  # a loss that was asked for is of y as it is
+            best = BestOf((lasso, *others, on_scores), told, favoured, FLEXIBLE, by_scores)
             return Choice(best if n_knockoffs == 1 else _of_several(best, asked, n_knockoffs), notes)
         notes["estimator"] = f"estimator='lasso', because {alone}"
         estimator = "lasso"
@@ -268,6 +270,13 @@ def choose_method(
     method, d = key_of(str(asked["method"])), len(table.feature_names)
     if method == "conditional_test" and target.weights is not None:
         raise InputError("sample_weight: conditional tests take no weights. Leave them out, or method='knockoffs'.")
+    model = asked["estimator"]
+    if method == "conditional_test" and isinstance(model, str) and key_of(model) not in TEST_MODELS:
+        known = ", ".join(map(repr, TEST_MODELS))
+        raise InputError(
+            f"estimator={model!r} is not one of conditional tests, which take {known} by name: use one of them, a "
+            "model with fit and predict, or method='knockoffs'."
+        )
     if method == "auto":
         one = n_draws == n_knockoffs == 1
         if d * fdr < FEW_DISCOVERIES and offset == 1 and one and _can_test(asked, table, target):
@@ -279,6 +288,8 @@ def choose_method(
         try:
             check_level(fdr, d, offset, n_draws, n_knockoffs)
         except InputError as error:
+            if asked["fdr"] is not None and table.grouped and _can_test(asked, replace(table, groups=None), target):
+                raise InputError(f"{error} A p-value for every group: method='conditional_test'.") from None
             if asked["fdr"] is not None:
                 raise
             warnings.warn(str(error), KnockoffWarning, stacklevel=3)

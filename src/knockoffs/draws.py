@@ -90,6 +90,7 @@ def draw_and_score(
     stage("drawing knockoffs")
     give_back()
     drawn = sampler.sample(table.X, draw_stream)
+    refuse_gaps(drawn.X_tilde, table)
     pair = Pair(drawn.X, drawn.X_tilde, check_swaps(drawn.feature_of, table.feature_of))
     known = pair.rows(target.known_rows)  # P^X uses the rows without a target too
     seen = known.map(design(table.columns, table.feature_of))
@@ -161,7 +162,21 @@ def check_swaps(exchangeable: NDArray[np.intp], feature_of: NDArray[np.intp]) ->
     bad = np.flatnonzero(feature_of != feature_of[first])
     if bad.size:
         raise InputError(
-            f"columns {first[bad[0]]} and {bad[0]} are one feature of P^X and two of feature_of: their knockoffs "
-            "cannot be swapped one by one. Pass the same feature_of to both."
+            f"columns {first[bad[0]]} and {bad[0]} are one feature of P^X (its feature_of) and two of the table: their "
+            "knockoffs cannot be swapped one by one. Make them one of the table too: groups=, a label for each column."
         )
     return feature_of
+
+
+def refuse_gaps(X_tilde: NDArray, table: Table) -> None:
+    """Refuse knockoffs that are no numbers, as a law of one's own may draw: some models of y would take them."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(X_tilde.sum()):  # a finite sum has finite terms
+            return
+    bad = np.argwhere(~np.isfinite(X_tilde))
+    if len(bad):
+        row, column = bad[0]
+        raise InputError(
+            f"the knockoff of column {table.names[column]!r} is {X_tilde[row, column]} in row {row}: P^X, or a "
+            "conjugate of its network, must draw numbers."
+        )

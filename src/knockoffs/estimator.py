@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -105,9 +105,10 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         determine; for P^X "auto", "gaussian", "mixture" or a covariance.
     drop : list of str, optional
         Columns to leave out.
-    dependent : {"refuse", "drop"}
-        Columns that others determine exactly (duplicates, sums, a full set of indicators), where P^X cannot hold them:
-        an error that names a smallest set of them, or "drop", which leaves that set out and says so.
+    dependent : {"auto", "refuse", "drop"}
+        Columns that others determine exactly: duplicates, also in other units, on another scale or under other labels,
+        sums, a full set of indicators. "drop" leaves a smallest set of them out and says so; "refuse" is an error that
+        names it, where P^X cannot hold them; "auto" drops for P^X "auto" and refuses for the others.
     method : {"auto", "knockoffs", "conditional_test"}
         "conditional_test" gives every feature a p-value by drawing it anew from P^X given the others, and needs no
         smallest number of discoveries; "auto" takes it where a table has fewer than 2 / fdr features.
@@ -179,6 +180,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
     (10,)
     """
 
+    __metadata_request__fit: ClassVar = {"sample_weight": None}  # set_fit_request, though fit names no weights
+
     def __init__(
         self,
         fdr: float | None = None,
@@ -197,7 +200,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         groups: object = None,
         representatives: bool = False,
         drop: Sequence[str] | None = None,
-        dependent: str = "refuse",
+        dependent: str = "auto",
         method: str = "auto",
         n_draws: int = 1,
         n_knockoffs: int = 1,

@@ -89,8 +89,9 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "dependent",
-        "refuse",
-        "Columns that others determine exactly: refuse, where the feature model cannot hold them; or drop.",
+        "auto",
+        "Columns that others determine exactly: drop, refuse where the feature model cannot hold them, or auto, which "
+        "drops for the feature model auto and refuses for others.",
         known=_names("features.columns:DEPENDENT"),
         where=ALL,
     ),
@@ -217,7 +218,7 @@ OPTIONS: tuple[Option, ...] = (
         "estimator",
         None,
         "Model of the target: best (the default: lasso or boosting, by its predictions), lasso, logistic, linear, "
-        "ridge, forest, boosting, neural.",
+        "ridge, forest, boosting, neural. Tests take best, lasso and boosting.",
         known=_names("defaults:BEST_NAMES", "response:ESTIMATORS"),
         where=MODELS,
     ),

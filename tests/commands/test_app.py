@@ -323,6 +323,27 @@ def test_sample_into_a_folder_keeps_the_format(tmp_path):
     assert pl.read_parquet(tmp_path / "table.knockoffs.parquet").columns == NAMES
 
 
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_knockoffs_of_a_table_with_gaps_come_with_the_table_they_are_of(tmp_path, capsys, ending):
+    rng = np.random.default_rng(0)
+    whole = {f"x{j}": rng.normal(size=80).round(3) for j in range(4)}
+    gaps = {name: rng.random(80) < 0.1 for name in whole}
+    frame = pl.DataFrame({n: [None if g else v for v, g in zip(whole[n], gaps[n], strict=True)] for n in whole})
+    table, out, completed = (tmp_path / f"{name}{ending}" for name in ("table", "k", "k.completed"))
+    frame.write_csv(table) if ending == ".csv" else frame.write_parquet(table)
+    run("sample", table, "--out", out)
+    assert "The knockoffs are of this one: use it with them" in capsys.readouterr().err
+    made, filled = read_table_file(out), read_table_file(completed)
+    for name in whole:
+        seen, drawn = take_column(filled, name), take_column(made, name)
+        np.testing.assert_array_equal(seen[~gaps[name]], whole[name][~gaps[name]])
+        assert not np.isnan(seen).any() and not np.isnan(drawn).any()
+    run("sample", table, "--out", tmp_path / f"other{ending}")
+    (tmp_path / f"other{ending}").unlink()
+    run("sample", table, "--out", tmp_path / f"other{ending}", status=1)
+    assert f"other.completed{ending} is there already" in capsys.readouterr().err
+
+
 def test_sample_is_the_same_for_the_same_seed(tmp_path):
     table = write_table(tmp_path)
     for name, seed in (("a.csv", 1), ("b.csv", 1), ("c.csv", 2)):

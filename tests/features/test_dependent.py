@@ -11,7 +11,7 @@ from sklearn.datasets import make_classification
 from knockoffs import KnockoffSelector
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.features.columns import dependent_in_covariance
-from knockoffs.features.dependent import drop_dependent
+from knockoffs.features.dependent import drop_dependent, find_relations
 from knockoffs.features.source import knockoff_source, read_features
 from knockoffs.table.table import read_table
 
@@ -32,20 +32,26 @@ def selector(feature_model, **options):
 def test_one_argument_takes_what_make_classification_gives(feature_model):
     X, y, free = made_classes()
     options = {"feature_model_options": {"n_classes": 1}} if feature_model != "gaussian" else {}
-    with pytest.warns(KnockoffWarning, match="dropped as exact combinations of other columns"):
+    with pytest.warns(KnockoffWarning, match="dropped as copies or exact combinations of other columns"):
         found = selector(feature_model, dependent="drop", **options).fit(X, y)
     left = set(found.selection_.feature_names)
     assert len(left) == 18 and {f"gene {j}" for j in free} <= left
     assert np.linalg.matrix_rank(X[sorted(left)]) == 18
     assert list(found.knockoffs_.columns) == list(found.selection_.feature_names)
     assert len(found.get_support()) == 20 and set(found.get_feature_names_out()) <= left
-    assert found.selection_.notes["dependent"].startswith("dropped as exact combinations")
+    assert found.selection_.notes["dependent"].startswith("dropped as copies or exact combinations")
 
 
-def test_by_default_auto_takes_them_and_the_gaussian_names_a_smallest_set():
+def test_by_default_auto_drops_them_and_the_gaussian_names_a_smallest_set():
     X, y, _ = made_classes()
-    with pytest.warns(KnockoffWarning, match="nearly determine one another.*dependent='drop'"):
-        selector("auto", feature_model_options={"n_classes": 1}).fit(X, y)
+    with pytest.warns(KnockoffWarning, match=r"dropped as copies.*\(dependent='auto'\)"):
+        found = selector("auto", feature_model_options={"n_classes": 1}).fit(X, y)
+    assert len(found.W_) == 18
+    with pytest.warns(KnockoffWarning) as said:
+        found = selector("auto", feature_model_options={"n_classes": 1}, dependent="refuse").fit(X, y)
+    assert len(found.W_) == 20
+    assert "columns are copies or exact combinations of others" in str(said[0].message)  # before the work
+    assert "nearly determine one another" in str(said[1].message)
     with pytest.raises(
         InputError, match=r"exact combinations.*\(drop=\[.*\]\), or pass dependent='drop' to the selector"
     ) as caught:
@@ -94,7 +100,7 @@ def test_copies_with_the_same_gaps_are_found_and_labels_are_not_numbers():
     )
     with pytest.warns(KnockoffWarning, match="'months' of 'age'"):
         table, notes = drop_dependent(read_table(frame))
-    assert table.names == ("age", "label", "other", "same label", "one")
+    assert table.names == ("age", "label", "other", "one")
     assert list(table.native.columns) == list(table.names) and "'months' of 'age'" in notes["dependent"]
     np.testing.assert_array_equal(table.X[:, 0], age)
 
@@ -142,3 +148,85 @@ def test_a_singular_covariance_is_refused_by_name():
         no_covariance = np.eye(6)
         no_covariance[0, 1] = no_covariance[1, 0] = 2.0
         selector(np.outer(sd, sd) * no_covariance).fit(frame, noise)
+
+
+# ---- what is a copy, and what is not ---------------------------------------------------------------------------------
+
+RNG = np.random.default_rng(5)
+N = 80
+X = RNG.standard_normal((N, 3))
+SEX = RNG.choice(["f", "m"], N)
+TOWN = RNG.choice(["Bern", "Chur", "Genf"], N)
+STEPS = RNG.integers(0, 4, N).astype(float)
+GAPS = np.where(RNG.random(N) < 0.2, np.nan, X[:, 0])
+SAME_STEP = np.flatnonzero(STEPS == STEPS[0])[1:3]
+RELATED = {
+    "the same twice": (X[:, 0], X[:, 0]),
+    "other units": (X[:, 0], 2 * X[:, 0] + 1),
+    "the other way round": (X[:, 0], 5 - X[:, 0]),
+    "its exponential": (X[:, 0], np.exp(X[:, 0])),
+    "its cube, falling": (X[:, 0], -(X[:, 0] ** 3)),
+    "with the same gaps": (GAPS, np.exp(GAPS)),
+    "labels and codes": (SEX, (SEX == "f").astype(float)),
+    "labels of other words": (TOWN, np.char.add(TOWN, "!")),
+    "labels numbered": (TOWN, np.searchsorted(["Bern", "Chur", "Genf"], TOWN).astype(float)),
+    "steps in another order": (STEPS, (3 * STEPS + 1) % 4),
+}
+UNRELATED = {
+    "rounded": (X[:, 0], np.round(X[:, 0], 1)),
+    "its square": (X[:, 0], X[:, 0] ** 2),
+    "but for two cells": (X[:, 0], np.r_[X[1, 0], X[0, 0], X[2:, 0]]),
+    "with gaps of its own": (X[:, 0], GAPS),
+    "with other gaps": (GAPS, GAPS[::-1]),
+    "one gap each, where the cells agree": tuple(np.where(np.arange(N) == i, np.nan, STEPS) for i in SAME_STEP),
+    "coarser labels": (TOWN, np.where(TOWN == "Genf", "west", "east")),
+    "steps and coarser ones": (STEPS, STEPS // 2),
+    "two constants": (np.ones(N), np.zeros(N)),
+    "all different labels of numbers": (np.arange(N) % 40.0, RNG.permutation(N) % 40.0),
+}
+
+
+@pytest.mark.parametrize(("a", "b"), RELATED.values(), ids=RELATED)
+def test_copies_are_found_in_either_order(a, b):
+    for first, second in ((a, b), (b, a)):
+        table = read_table(pd.DataFrame({"other": X[:, 1], "first": first, "between": X[:, 2], "second": second}))
+        assert {j: of.tolist() for j, of in find_relations(table).items()} == {3: [1]}
+
+
+@pytest.mark.parametrize(("a", "b"), UNRELATED.values(), ids=UNRELATED)
+def test_what_does_not_determine_one_another_is_no_copy(a, b):
+    table = read_table(pd.DataFrame({"other": X[:, 1], "first": a, "between": X[:, 2], "second": b}))
+    assert find_relations(table) == {}
+
+
+def test_sums_and_a_block_of_indicators():
+    parts = np.random.default_rng(0).gamma(2.0, size=(N, 3))
+    block = (TOWN[:, None] == ["Bern", "Chur", "Genf"]).astype(float)
+    table = read_table(np.column_stack([X[:, 0], parts, block, parts.sum(axis=1)]))
+    assert {j: of.tolist() for j, of in find_relations(table).items()} == {6: [4, 5], 7: [1, 2, 3]}
+
+
+def test_wide_tables_have_copies_and_no_sums():
+    wide = np.random.default_rng(0).standard_normal((25, 30))
+    table = read_table(np.column_stack([wide, np.exp(wide[:, 4]), wide[:, 0] + wide[:, 1]]))
+    assert {j: of.tolist() for j, of in find_relations(table).items()} == {30: [4]}
+
+
+@pytest.mark.parametrize("row", [0, 5, 6000], ids=["a row looked at", "a row that is not", "the last"])
+def test_what_some_rows_say_is_checked_on_all(row):
+    long = np.random.default_rng(0).standard_normal((6001, 3))
+    long = np.column_stack([long, np.exp(long[:, 0]), long[:, 1] - long[:, 2]])
+    assert {j: of.tolist() for j, of in find_relations(read_table(long)).items()} == {3: [0], 4: [1, 2]}
+    long[row, 3:] += 1
+    assert find_relations(read_table(long)) == {}
+
+
+def test_the_columns_of_one_feature_may_be_copies():
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": 2 * X[:, 0], "d": np.exp(X[:, 1]), "e": X[:, 2]})
+    source = knockoff_source("auto")
+    with pytest.warns(KnockoffWarning, match=r"\(dependent='auto'\): 'd' of 'b'\. What"):
+        table, notes = read_features(source, frame, groups={"both": ["a", "c"]}, dependent="auto")
+    assert table.names == ("a", "b", "c", "e") and table.feature_names == ("both", "b", "e")
+    with pytest.warns(KnockoffWarning, match="drop=.'d'. leaves the rest free"):
+        table, notes = read_features(source, frame, groups={"both": ["a", "c"]}, dependent="refuse")
+    assert len(table.names) == 5 and "dependent" not in notes

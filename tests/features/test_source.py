@@ -13,13 +13,14 @@ from knockoffs.draws import check_swaps
 from knockoffs.errors import InputError
 from knockoffs.features import FAMILIES, HANDED, Family
 from knockoffs.features.discrete_network import DiscreteNetwork, fit_discrete_network
-from knockoffs.features.gaussian import fit_gaussian
+from knockoffs.features.gaussian import fit_gaussian, gaussian_features
 from knockoffs.features.hidden_markov import fit_hidden_markov
 from knockoffs.features.latent.fit import fit_latent
 from knockoffs.features.naive_bayes import fit_naive_bayes
 from knockoffs.features.source import Fitted, Given, knockoff_source
 from knockoffs.registry import imported
 from knockoffs.sampling.pair import Pair
+from knockoffs.sampling.sampler import sample_knockoffs
 
 WEATHER = DiscreteNetwork(
     parents={"rain": (), "wet": ("rain",), "slippery": ("wet",)},
@@ -102,6 +103,27 @@ def test_options_are_bound_and_checked():
         knockoff_source("gaussian", {"diagonl": "sdp"})
     with pytest.raises(InputError, match="feature_model_options are for a family that is yet to be fitted"):
         knockoff_source(WEATHER, {"diagonal": "sdp"})
+
+
+def test_a_fit_of_ones_own_returns_a_law_or_a_network():
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    law = gaussian_features(np.zeros(3), np.eye(3))
+    for returned in (law, law.as_network()):
+        source = knockoff_source(lambda X, *, rng, n_jobs=None, returned=returned: returned)
+        found = source(source.read(X), rng=np.random.default_rng(1))
+        pair = found.sampler.sample(X, np.random.default_rng(2))
+        np.testing.assert_array_equal(pair.X_tilde, sample_knockoffs(law.as_network(), X, np.random.default_rng(2)))
+    source = knockoff_source(lambda X, *, rng, n_jobs=None: None)
+    with pytest.raises(
+        InputError, match=r"returned NoneType: expected a law with as_network\(\), or a BayesianNetwork"
+    ):
+        source(source.read(X), rng=np.random.default_rng(1))
+
+
+def test_a_mean_and_a_covariance_are_told_where_to_go():
+    with pytest.raises(InputError, match=r"\(tuple\): pass .* or gaussian_features\(mean, covariance\)") as refused:
+        knockoff_source((np.zeros(50), np.eye(50)))
+    assert len(str(refused.value)) < 400
 
 
 @pytest.mark.parametrize("name", FAMILIES)

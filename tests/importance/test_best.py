@@ -19,6 +19,7 @@ from knockoffs.importance import Score
 from knockoffs.importance import best as best_of
 from knockoffs.importance.accuracy_drop import swap_score
 from knockoffs.importance.best import ROWS, BestOf, choose_best
+from knockoffs.importance.normal_scores import scores_of_target
 from knockoffs.importance.rows import draw_folds
 from knockoffs.importance.scores import Scores
 from knockoffs.importance.statistic import ModelScore
@@ -437,3 +438,49 @@ def test_where_nothing_predicts_the_flexible_one_is_taken():
     assert race(noise, X, flexible="steep")[0] == "steep"
     assert race(signal, X, flexible="flat")[0] == "steep"
     assert race(noise, X, flexible="no such candidate")[0] == "flat"
+
+
+def heavy(n=400, seed=3):
+    """Pair and a number with a linear mean and noise that a few rows have most of."""
+    X, X_tilde, rng = tables(n, 6, seed)
+    y = X[:, 0] - X[:, 1] + np.exp(1.5 * X[:, 2]) * rng.normal(size=n)
+    return pair_of(X, X_tilde), y
+
+
+def test_a_number_with_heavy_tails_is_scored_by_its_normal_scores():
+    pair, y = heavy()
+    statistic = choose(y).statistic
+    found = statistic(pair, Target(y), rng=np.random.default_rng(1))
+    assert "normal scores, because its tails are heavy" in found.notes["target"]
+    ranked = statistic(pair, scores_of_target(Target(y)), rng=np.random.default_rng(1))
+    assert "target" not in ranked.notes  # normal scores are normal
+    asked = choose(y, loss="absolute_error").statistic(pair, Target(y), rng=np.random.default_rng(1))
+    assert "target" not in asked.notes  # a loss that was asked for is of y as it is
+    assert found.used.name == ranked.used.name == "lasso"
+    np.testing.assert_array_equal(found.scores.Z, ranked.scores.Z)
+    np.testing.assert_array_equal(found.scores.Z_tilde, ranked.scores.Z_tilde)
+
+
+def test_any_increasing_function_of_such_a_number_gives_the_same_scores():
+    pair, y = heavy()
+    statistic = choose(y).statistic
+    first, other = (
+        statistic(pair, Target(v), rng=np.random.default_rng(1)) for v in (y, np.sinh(np.clip(y, -5, 5)) + y)
+    )
+    assert "target" in first.notes and "target" in other.notes
+    np.testing.assert_array_equal(first.scores.Z, other.scores.Z)
+
+
+def test_a_number_stays_as_it_is_where_it_is_nearly_normal_or_more_of_it_is_explained(monkeypatch):
+    X, X_tilde, rng = tables(400, 6)
+    near = X[:, 0] + rng.normal(size=400)
+    wide = X * np.exp(rng.normal(size=(400, 1)))  # heavy tails that the columns have themselves
+    for features, y in ((X, near), (wide, wide[:, 0] - wide[:, 1] + 0.1 * rng.normal(size=400))):
+        pair, statistic = pair_of(features, X_tilde), choose(y).statistic
+        found = statistic(pair, Target(y), rng=np.random.default_rng(1))
+        with monkeypatch.context() as without:
+            without.setattr(best_of, "scores_of_target", lambda target: None)
+            plain = statistic(pair, Target(y), rng=np.random.default_rng(1))
+        assert found.notes == plain.notes and "target" not in found.notes
+        np.testing.assert_array_equal(found.scores.Z, plain.scores.Z)
+    assert scores_of_target(Target(near)) is None and scores_of_target(Target(y)) is not None

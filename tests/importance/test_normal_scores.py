@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from knockoffs.importance import normal_scores as scores_of
-from knockoffs.importance.normal_scores import learn_scores, normal_scores
+from knockoffs.importance.normal_scores import learn_scores, normal_scores, scores_of_target
 from knockoffs.sampling.pair import Pair
+from knockoffs.table.target import Target
 
 
 @pytest.fixture
@@ -90,3 +91,17 @@ def test_of_many_rows_some_tell_that_a_column_is_normal(pair, rng, monkeypatch):
     assert counted.count(2 * 67) == 6 and 4 <= counted.count(2 * 200) < 6
     S = np.array([True, False, True, False, True])
     np.testing.assert_array_equal(normal_scores(pair.swap(S)).stacked, normal_scores(pair).swap(S).stacked)
+
+
+def test_a_target_is_ranked_without_the_rows_of_weight_0_and_classes_and_counts_are_not():
+    rng = np.random.default_rng(0)
+    y, weights = np.exp(2 * rng.normal(size=60)), np.ones(60)
+    weights[:10] = 0.0
+    found = scores_of_target(Target(y, weights))
+    np.testing.assert_array_equal(found.values[10:], scores_of_target(Target(y[10:])).values)
+    np.testing.assert_array_equal(np.argsort(found.values[10:]), np.argsort(y[10:]))
+    assert abs(found.values[10:].mean()) < 1e-12
+    y[:10] *= 100.0
+    np.testing.assert_array_equal(scores_of_target(Target(y, weights)).values[10:], found.values[10:])
+    for kind in ("count", "ordinal", "binary", "classes"):
+        assert scores_of_target(Target(np.round(y), kind=kind)) is None

@@ -142,3 +142,41 @@ def test_knockoffs_are_never_cut_to_the_type_of_X(drawn, dtype, message, n_colum
     ]
     with pytest.raises(InputError, match=message):
         sample_knockoffs(BayesianNetwork(tuple(nodes)), np.ones((1, n_columns), dtype), np.random.default_rng(0))
+
+
+def drawn_as(shape):
+    return Independent(
+        draw=lambda blanket, n, rng: rng.normal(size=shape), log_prob=lambda u, blanket: np.zeros(len(u))
+    )
+
+
+@pytest.mark.parametrize("shape", [(6,), (1, 2), (6, 1), (6, 3), (5, 2)])
+def test_values_of_another_shape_are_named_and_not_spread_over_the_columns(shape):
+    network = BayesianNetwork(
+        [Node("A", (), drawn_as(shape), columns=[0, 1]), Node("B", (), drawn_as((6, 1)), columns=[2])]
+    )
+    with pytest.raises(InputError, match=r"the conjugate of node 'A' drew values of shape .*: expected \(6, 2\)"):
+        sample_knockoffs(network, np.zeros((6, 3)), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    "columns", [np.arange(2), [0, 1], {0, 1}, range(2)], ids=lambda columns: type(columns).__name__
+)
+def test_columns_come_in_any_collection_and_one_parent_by_its_name(columns):
+    hidden = lambda X, rng: {"busy": np.zeros(len(X))}  # noqa: E731
+    network = BayesianNetwork(
+        [Node("busy", (), Identity()), Node("X", "busy", drawn_as((6, 2)), columns=columns)], sample_hidden=hidden
+    )
+    assert network.blanket_of == {"busy": ("X",), "X": ("busy",)}
+    first, *others = (
+        sample_knockoffs(network, X, np.random.default_rng(0)) for X in (np.zeros((6, 2)), [[0.0, 0.0]] * 6)
+    )
+    assert first.shape == (6, 2) and all((first == other).all() for other in others)
+
+
+def test_what_is_no_list_of_columns_and_no_hidden_values_is_told():
+    with pytest.raises(InputError, match=r"node 'X' has columns=3: list them, for instance \[3\]"):
+        Node("X", (), Identity(), columns=3)
+    nodes = [Node("K", (), Identity()), Node("X", ("K",), Identity(), columns=[0])]
+    with pytest.raises(InputError, match="sample_hidden returned NoneType: expected {name of a node: its values}"):
+        sample_knockoffs(BayesianNetwork(nodes, lambda X, rng: None), np.zeros((6, 1)), np.random.default_rng(0))

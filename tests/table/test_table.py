@@ -106,7 +106,7 @@ REFUSED_TABLES = [
     ([[1, "a"], [2, "b"]], "labels, not numbers, in column 'x1', for instance 'a'"),
     (pd.DataFrame([[1, 2, 3]], columns=["a", "b", "a"]), "two columns of the same name: 'a'"),
     (pd.DataFrame([[1, 2]], columns=["a", 1]), "column names of X mix int and str"),
-    (pd.DataFrame({"d": pd.to_datetime(["2020-01-01"])}), "column 'd' of X has dtype Datetime"),
+    (pd.DataFrame({"d": pd.to_datetime(["2020-01-01"])}), "column 'd' of X holds dates"),
     ([[1, 2], [3]], "row 0 has 2 values, row 1 has 1"),
     ([1.0, 2.0], "X has 1 dimensions"),
     (np.zeros((2, 2, 2)), "X has 3 dimensions"),
@@ -246,6 +246,8 @@ def test_knockoffs_that_are_brought_along_are_checked():
     np.testing.assert_array_equal(check_knockoffs(VALUES + 1, table), VALUES + 1)
     with pytest.raises(InputError, match=r"shape \(2, 3\) and X has shape \(3, 3\)"):
         check_knockoffs(VALUES[:2], table)
+    with pytest.raises(InputError, match="knockoffs is a function: pass what it makes of X"):
+        check_knockoffs(lambda X: X, table)
     with pytest.raises(InputError, match="knockoffs are equal to X"):
         check_knockoffs(VALUES, table)
     with pytest.raises(InputError, match="column 0 is called 'b' in knockoffs and 'a' in X"):

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy.linalg import toeplitz
 from sklearn.dummy import DummyRegressor
-from sklearn.linear_model import LinearRegression
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression, RidgeClassifier
 
 from knockoffs.errors import InputError
 from knockoffs.features.gaussian import gaussian_features
@@ -253,3 +254,44 @@ def test_errors(change, message, rng):
     given |= change
     with pytest.raises(InputError, match=message):
         conditional_tests(given.pop("model"), given.pop("X"), given.pop("y"), rng=rng, **given)
+
+
+class Plain:
+    """A model of one's own: no get_params, and a fit that returns nothing."""
+
+    def fit(self, rest, y):
+        self.model = LinearRegression().fit(rest, y)
+
+    def predict(self, rest):
+        return self.model.predict(rest)
+
+
+def test_a_model_of_ones_own_needs_fit_and_predict_and_nothing_else(rng):
+    rest = rng.standard_normal((60, 3))
+    y = rest @ [1.0, 2.0, 0.0] + rng.standard_normal(60)
+    ours, theirs = (
+        distil(rest, y, kind="number", model=model, rng=np.random.default_rng(0))
+        for model in (Plain(), LinearRegression())
+    )
+    np.testing.assert_array_equal(ours.weights, theirs.weights)
+
+
+def test_the_seed_reaches_a_model_without_one_and_the_global_state_is_left_alone(rng):
+    rest = rng.standard_normal((60, 3))
+    y = rest @ [1.0, 2.0, 0.0] + rng.standard_normal(60)
+    forest = RandomForestRegressor(n_estimators=3)
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    first, again, other = (
+        distil(rest, y, kind="number", model=forest, rng=np.random.default_rng(seed)).weights for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+
+
+def test_labels_that_a_model_predicts_are_compared_with_each_class(rng):
+    rest = rng.standard_normal((90, 2))
+    y = (rest[:, 0] > -0.5).astype(int) + (rest[:, 0] > 0.5)
+    found = distil(rest, y, kind="classes", model=RidgeClassifier(), rng=np.random.default_rng(0))
+    r = found.weights[:, : found.n_residuals] - found.weights[:, : found.n_residuals].min(axis=0)
+    assert found.n_residuals == 3 and np.ptp(r) <= 2  # an indicator less an indicator, not less a code up to 2

@@ -17,6 +17,7 @@ from knockoffs.table.cells import Raw
 from knockoffs.table.columns import Column, recognise_kinds
 from knockoffs.table.decoding import from_days, own_values
 from knockoffs.table.files import read_table_file, write_table_file
+from knockoffs.table.moments import MOMENTS, say_duration, unit_of
 from knockoffs.table.reading import read_columns
 from knockoffs.table.suspects import suspicious_columns, warn_of_indexes
 from knockoffs.table.text_columns import values_from_text
@@ -120,7 +121,9 @@ def _some_values(column: Column, values: NDArray) -> str:
     present = values[:1000][~np.isnan(values[:1000])]
     _, first = np.unique(present, return_index=True)
     some = present[np.sort(first)[:MOST_SHOWN]]
-    if column.dtype == "date":
+    if column.dtype == "duration":
+        words = [say_duration(value, unit_of(present)) for value in some.tolist()]
+    elif column.dtype in MOMENTS:
         whole = bool((some == np.rint(some)).all())
         words = [str(day)[: 10 if whole else 16].replace("T", " ") for day in from_days(some, "datetime64[us]")]
     elif column.levels is None:

@@ -262,7 +262,7 @@ def save(record: SelectionRecord, out: Path | None) -> None:
 
 
 def sample_table(table: Path, out: Path, parameters: Parameters, *, force: bool) -> None:
-    """Write knockoffs of a table, in the format that came in."""
+    """Write knockoffs of a table, in the format that came in; and the completed table, where cells are missing."""
     from knockoffs.features.source import knockoff_source, read_features
     from knockoffs.machine.threads import worthwhile_threads
     from knockoffs.seeds import as_generator
@@ -279,15 +279,25 @@ def sample_table(table: Path, out: Path, parameters: Parameters, *, force: bool)
     source = knockoff_source(parameters["feature_model"], parameters["feature_model_options"])
     kept = drop_columns(frame, dropped) if drop else frame
     with spoken_warnings():
-        checked, _ = read_features(source, kept, argument=table.name, min_rows=2, **reading(parameters))
+        how = reading(parameters)
+        if how["dependent"] == "auto":  # knockoffs of all columns are wanted
+            how["dependent"] = "refuse"
+        checked, _ = read_features(source, kept, argument=table.name, min_rows=2, **how)
+    ending = file_format(out)
+    completed = out.with_name(f"{out.name[: -len(ending)]}.completed{ending}")
+    if checked.missing:
+        check_output(completed, [table, *other_paths(parameters)], force=force)
     fit_stream, draw_stream = as_generator(parameters["seed"]).spawn(2)
     say(f"fitting {parameters['feature_model']} to {checked.X.shape[0]} rows of {checked.X.shape[1]} columns")
     with spoken_warnings(), worthwhile_threads(checked.X.size):
         settled = source(checked, rng=fit_stream, n_jobs=jobs)
         say("drawing knockoffs")
-        X_tilde = settled.sampler.sample(checked.X, draw_stream).X_tilde
-    write_table_file(checked.decode(X_tilde), out)
-    say(f"wrote {out}: {X_tilde.shape[0]} rows, {X_tilde.shape[1]} columns")
+        pair = settled.sampler.sample(checked.X, draw_stream)
+    write_table_file(checked.decode(pair.X_tilde), out)
+    say(f"wrote {out}: {pair.X.shape[0]} rows, {pair.X.shape[1]} columns")
+    if checked.missing:  # beside gaps, or cells filled in another way, knockoffs can be told from their features
+        write_table_file(checked.decode(pair.X), completed)
+        say(f"wrote {completed}: the table, its missing cells drawn. The knockoffs are of this one: use it with them.")
 
 
 def sample_genotypes(

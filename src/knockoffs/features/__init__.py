@@ -34,7 +34,8 @@ class Family:
         What its columns may hold: "numbers", "labels" (as codes 0, 1, ...), "codes" (labels only: whole numbers come as
         codes of themselves), "alike" (all columns numbers, or all labels), "missing" (cells that are NaN), "order" (a
         chain along the columns: groups are of neighbours, and ``as_network`` is told of them). And what its fit is
-        handed besides X: "names", "kinds", "groups" (which columns are one feature, as ``feature_of``).
+        handed besides X: "names", "kinds", "groups" (which columns are one feature, as ``feature_of``). "free": columns
+        that others determine are left out before the fit, unless a user says otherwise.
     options : tuple of str, optional
         Options of the fit that a user may set; None for a function of one's own, which takes what it takes.
     how : tuple of str
@@ -48,7 +49,7 @@ class Family:
 
 
 _LATENT = "knockoffs.features.latent.fit:fit_latent"
-_ANY = ("numbers", "labels", "missing", "kinds", "names", "groups")
+_ANY = ("numbers", "labels", "missing", "kinds", "names", "groups", "free")
 
 FAMILIES: dict[str, Family] = {
     "auto": Family(_LATENT, _ANY, ("n_classes", "diagonal", "criterion"), ("n_sweeps", "n_jobs")),
@@ -67,7 +68,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "hmm": Family(
         "knockoffs.features.hidden_markov.fit:fit_hidden_markov",
-        ("numbers", "labels", "alike", "kinds", "order"),
+        ("numbers", "labels", "missing", "alike", "kinds", "order"),
         ("n_states", "emissions", "shared", "criterion", "n_starts", "max_iter", "tol", "pseudocount"),
         ("hidden_knockoff", "n_jobs"),
     ),
@@ -85,7 +86,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "fastphase": Family(
         "knockoffs.features.fastphase:fastphase_features",
-        ("numbers", "order"),
+        ("numbers", "missing", "order"),
         ("prefix", "haplotypes", "start"),
         ("hidden_knockoff", "n_jobs"),
     ),

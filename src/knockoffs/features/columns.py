@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
+from scipy.linalg.lapack import dpotrf
 
 from knockoffs.errors import ColumnsError, InputError, name_some
 
 SAME = 1e-10  # squared residual of a column on the others, in its own variance, under which they determine it
 CLEAR = 1e-6  # smallest eigenvalue of the correlations from which on no column is determined, and none is looked for
-DEPENDENT = ("refuse", "drop")  # what a selection does with such columns
+DEPENDENT = ("auto", "refuse", "drop")  # what a selection does with such columns
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ def dependent_columns(Z: NDArray) -> dict[int, NDArray[np.intp]]:
     correlation = Z.T @ Z / n
     if n <= d:
         return _copies(correlation)
-    if np.linalg.eigvalsh(correlation)[0] > CLEAR:
+    if dpotrf(correlation - CLEAR * np.eye(d), lower=1)[1] == 0:  # no eigenvalue is that small
         return {}
     R = qr(Z, mode="r")[0][:d] / np.sqrt(n)  # columns of R stand to one another as those of Z do
     basis = np.zeros((d, 0))

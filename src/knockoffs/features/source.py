@@ -5,7 +5,7 @@ A source is a value; called with a table it gives the sampler, without a look at
 
 from __future__ import annotations
 
-import warnings
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,10 +15,11 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from knockoffs.errors import ColumnsError, InputError, KnockoffWarning, name_columns, name_some
+from knockoffs.errors import ColumnsError, InputError
 from knockoffs.features import FAMILIES, Family, FeatureModel, family_of
-from knockoffs.features.columns import DEPENDENT, constant_columns, dependent_error, dependent_in_covariance
-from knockoffs.features.dependent import drop_dependent
+from knockoffs.features.columns import DEPENDENT, dependent_error, dependent_in_covariance
+from knockoffs.features.dependent import drop_dependent, warn_of_dependent
+from knockoffs.features.takes import check_takes, has_labels, refuse_numbers, warn_of_constant_columns
 from knockoffs.registry import check_options, find, imported
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
 from knockoffs.sampling.diagonal.representatives import SHARE, Through
@@ -70,14 +71,14 @@ class Fitted:
         takes = self.family.takes
         table = read_table(X, kinds=kinds, argument=argument, min_rows=min_rows)
         check_takes(table, takes, argument)
-        if "codes" in takes or ("alike" in takes and _has_labels(table)):
+        if "codes" in takes or ("alike" in takes and has_labels(table)):
             table = code_whole_numbers(table)
-            _refuse_numbers(table, argument)
+            refuse_numbers(table, argument)
         return replace(table, ordered=True) if "order" in takes else table
 
     def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> Settled:
         """Fit the family; errors about columns get the columns' names."""
-        _warn_of_constant_columns(table)
+        warn_of_constant_columns(table)
         handed = self.handed(table)
         try:
             model = imported(self.family.fit)(table.X, rng=rng, n_jobs=n_jobs, **handed)
@@ -109,7 +110,7 @@ class Fitted:
             handed["names"] = table.names
         if "kinds" in takes:
             handed["kinds"] = [column.kind for column in table.columns]
-        if "alike" in takes and _has_labels(table) and handed.setdefault("emissions", "discrete") != "discrete":
+        if "alike" in takes and has_labels(table) and handed.setdefault("emissions", "discrete") != "discrete":
             raise InputError(f"emissions={handed['emissions']!r}, and X holds labels: use 'discrete'.")
         return handed
 
@@ -252,11 +253,19 @@ def settled(model: Any, how: Mapping[str, object] | None = None, table: Table | 
 
     A chain is told the groups of the table, for they belong to how it is copied and not to its law.
     """
+    model = GivenNetwork(model) if isinstance(model, BayesianNetwork) else model
+    if not (hasattr(model, "as_network") or hasattr(model, "as_sampler")):
+        raise InputError(
+            f"the fit of the feature model returned {type(model).__name__}: expected a law with as_network(), or a "
+            "BayesianNetwork."
+        )
     how, names = dict(how or {}), None if table is None else table.names
     if table is not None and table.grouped and in_order(model):
         how["feature_of"] = runs(table.feature_of)
     direct = hasattr(model, "as_sampler")  # what is no network over X brings its own sampler
-    sampler = model.as_sampler(**how) if direct else NetworkSampler(model.as_network(**how))
+    sampler = (
+        model.as_sampler(**how) if direct else NetworkSampler(model.as_network(**how), getattr(model, "fill", None))
+    )
     notes = {"feature_model": model.say(names)} if hasattr(model, "say") else {}
     return Settled(sampler, model, notes)
 
@@ -290,14 +299,17 @@ def read_features(
             f"{SHARE:.0%} of what the other columns of their group share with the rest of the table; given these, the "
             "other columns are taken to be independent of the other groups"
         )
-    if dependent == "refuse":
+    free = isinstance(source, Fitted) and "free" in source.family.takes
+    if dependent == "refuse" or (dependent == "auto" and not free):
+        if free:
+            warn_of_dependent(table)
         return table, notes
     if isinstance(source, Given | Covariance | Brought):
         raise InputError(
             f"dependent={dependent!r} is for a feature model that is fitted to {argument}; this one, or the knockoffs, "
             "came with all columns: drop the dependent ones from both."
         )
-    table, dropped = drop_dependent(table)
+    table, dropped = drop_dependent(table, dependent)
     return table, notes | dropped
 
 
@@ -338,12 +350,13 @@ def knockoff_source(feature_model: Any, options: Mapping[str, object] | None = N
     can_sample = hasattr(feature_model, "as_network") or hasattr(feature_model, "as_sampler")
     if can_sample and not isinstance(feature_model, type):
         if options:
-            raise InputError("feature_model_options are for a family that is yet to be fitted; this one is fitted.")
+            where = "give them where this one is made, as in gaussian_features(mean, covariance, diagonal='sdp')"
+            raise InputError(f"feature_model_options are for a family that is yet to be fitted: {where}.")
         return Given(feature_model)
     if not (callable(feature_model) or isinstance(feature_model, Family)):
         raise InputError(
-            f"feature_model={feature_model!r} ({type(feature_model).__name__}): pass a name, a fitted P^X with "
-            "as_network, a function that fits one, or a covariance matrix."
+            f"feature_model={reprlib.repr(feature_model)} ({type(feature_model).__name__}): pass a name, a fitted P^X "
+            "with as_network, a function that fits one, a covariance matrix, or gaussian_features(mean, covariance)."
         )
     family = family_of(feature_model)
     return Fitted(family, check_options(options, _options(family), "feature_model_options"))
@@ -364,59 +377,6 @@ def _read_network(path: str) -> FeatureModel:
     if not Path(path).is_file():
         raise InputError(f"feature_model={path!r}: there is no such file.")
     return read_network(path)
-
-
-def check_takes(table: Table, takes: tuple[str, ...], argument: str) -> None:
-    """Refuse columns that a family cannot model, by name, and say which can."""
-    if "labels" not in takes:
-        labels = [c for c in table.columns if c.levels is not None and c.dtype not in ("boolean", "number", "integer")]
-        if labels:
-            example = next(iter(labels[0].levels or ("",)))
-            raise InputError(
-                f"{argument} holds labels, not numbers, in {name_columns([c.name for c in labels])}, for instance "
-                f"{example!r} in column {labels[0].name!r}. This feature model could not convert string to "
-                f"float: use one that takes labels ({_families_that_take('labels')}), or drop the columns."
-            )
-    if "missing" not in takes and table.missing:
-        empty = np.isnan(table.X)
-        i, j = (int(k) for k in np.argwhere(empty)[0])
-        bad = [table.names[int(k)] for k in np.flatnonzero(empty.any(axis=0))]
-        raise InputError(
-            f"{argument} contains NaN in {name_columns(bad)}, the first in row {i}, column {table.names[j]!r}: use a "
-            f"feature model that takes missing cells ({_families_that_take('missing')}), or drop or impute these "
-            "values before the selection; fill them in by a model of the features, not of the target."
-        )
-
-
-def _families_that_take(word: str) -> str:
-    return ", ".join(repr(name) for name, family in FAMILIES.items() if word in family.takes) or "none yet"
-
-
-def _warn_of_constant_columns(table: Table) -> None:
-    constant = constant_columns(table.X)
-    if constant.size:
-        which = name_some(table.names[column] for column in constant)
-        warnings.warn(
-            f"columns {which} are constant: they are their own knockoffs and cannot be selected.",
-            KnockoffWarning,
-            stacklevel=4,
-        )
-
-
-def _has_labels(table: Table) -> bool:
-    return any(column.levels is not None for column in table.columns)
-
-
-def _refuse_numbers(table: Table, argument: str) -> None:
-    """Refuse columns that have no levels where every column must have them."""
-    numbers = [j for j, column in enumerate(table.columns) if column.levels is None]
-    if numbers:
-        names, example = name_some(table.names[j] for j in numbers), table.X[0, numbers[0]]
-        raise InputError(
-            f"{argument} has columns of numbers, {names} (for instance {example:g}), and this feature model takes them "
-            "as labels, at most 100 in a column, where any column holds labels: cut the numbers into classes, drop the "
-            "columns, or use naive-bayes, which takes both."
-        )
 
 
 def _check_width(n_columns: int, table: Table) -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from knockoffs.importance.losses import predict_for, resolve_loss
+from knockoffs.importance.normal_scores import scores_of_target
 from knockoffs.importance.rows import draw_folds, n_scored
 from knockoffs.importance.statistic import ModelScore, Scored, fit_on, weighted_rows
 from knockoffs.machine.jobs import at_once
@@ -51,21 +52,35 @@ class BestOf:
     flexible : str
         Name of a candidate that is taken where the best does not predict clearly better than a constant: of products
         and humps a linear model sees nothing at all, and trees may just begin to.
+    by_scores : bool
+        Whether a number that is far from normal is also put in its normal scores, and left there if the candidates
+        explain more of them than of the number: a function of y alone, which knows of no column. Of one knockoff a
+        feature, and of a table in memory.
     """
 
     candidates: tuple[ModelScore, ...]
     loss: str
     favoured: str = ""
     flexible: str = ""
+    by_scores: bool = False
 
     def __call__(self, pair: Pair, target: Target, *, rng: Generator, n_jobs: int | None = None) -> Scored:
         """Scores of the candidate that predicts best; the same as if it had been asked for alone."""
         stream, choice_stream = rng.spawn(2)
-        race = _choose(self, pair, target, choice_stream, n_jobs, scored_by=stream)
+        race, notes = _choose(self, pair, target, choice_stream, n_jobs, scored_by=stream), {}
+        ranked = scores_of_target(target) if self.by_scores else None
+        if ranked is not None:
+            again = _choose(self, pair, ranked, rng.spawn(1)[0], n_jobs, scored_by=stream)
+            left, before = min(again.losses.values()), min(race.losses.values())
+            if again.predicts and left < before:
+                race, target = again, ranked
+                notes["target"] = (
+                    "the target by its normal scores, because its tails are heavy and more of the scores is explained: "
+                    f"{1 - left:.2g} of the variance, against {max(1 - before, 0):.2g}"
+                )
         scored = race.chosen.scored(pair, target, rng=stream, n_jobs=n_jobs, fitted=race.fitted)
-        return Scored(
-            scored.scores, {"estimator": self.say(race.chosen.name, race.losses)} | dict(scored.notes), race.chosen
-        )
+        notes["estimator"] = self.say(race.chosen.name, race.losses)
+        return Scored(scored.scores, notes | dict(scored.notes), race.chosen)
 
     def say(self, chosen: str, losses: Mapping[str, float]) -> str:
         """Say which candidate was chosen and why."""

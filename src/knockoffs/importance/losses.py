@@ -162,9 +162,10 @@ def resolve_loss(loss: LossLike, model: object) -> Loss:
     if loss.task not in (None, task):
         fitting = [name for name, known in LOSSES.items() if known.task == task]
         kind = "classes" if task == "classification" else "numbers"
+        remedy = " If it predicts labels, let its fit set classes_." if task == "regression" else ""
         raise InputError(
             f"loss={loss.name!r} is a loss for {loss.task}, and {type(model).__name__} predicts {kind}. "
-            f"Use {', '.join(map(repr, fitting))}."
+            f"Use {', '.join(map(repr, fitting))}.{remedy}"
         )
     _check_methods(loss, model, task)
     return loss

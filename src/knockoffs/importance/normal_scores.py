@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.sampling.copies import Beside
 from knockoffs.sampling.pair import Pair
+from knockoffs.table.target import Target
 
 NEARLY_NORMAL = 0.97  # correlation with their normal scores from which values stay as they are
 MOST_KNOTS = 4096  # of a function from values to scores
@@ -45,6 +46,25 @@ def normal_scores(pair: Beside) -> Beside:
         for part, some in zip(parts, scores.reshape(-1, n), strict=True):
             part[:, j] = some
     return pair.of(parts)
+
+
+def scores_of_target(target: Target) -> Target | None:
+    """Target by its normal scores; none where it is no number, or its values are nearly normal as they are.
+
+    A few rows with much noise are most of a squared error, and little of one in normal scores. Rows of weight 0 are not
+    there, and keep their values.
+
+    >>> scores_of_target(Target(np.array([-1.0, 0.0, 1.0, 1e6]))).values.round(2)
+    array([-1.15, -0.32,  0.32,  1.15])
+    >>> scores_of_target(Target(np.array([-1.0, 0.0, 1.0])))
+    """
+    there = slice(None) if target.weights is None else target.weights > 0
+    scores = _scores([target.values[there]]) if target.kind == "number" else None
+    if scores is None:
+        return None
+    values = target.values.astype(float)
+    values[there] = scores
+    return replace(target, values=values)
 
 
 @dataclass(frozen=True)

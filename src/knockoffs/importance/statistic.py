@@ -17,7 +17,7 @@ from knockoffs.importance.rows import Job, check_rows, plan
 from knockoffs.importance.scores import Importance, Scores, mean_of
 from knockoffs.machine.jobs import at_once
 from knockoffs.progress import track
-from knockoffs.response.fresh import Estimator, Fitted, check_takes_weights, fresh, predicts_classes
+from knockoffs.response.fresh import Estimator, Fitted, check_takes_weights, fitted_copy, fresh, predicts_classes
 from knockoffs.sampling.copies import Beside, Copies
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
@@ -113,6 +113,7 @@ class ModelScore:
         """Fit, score and average; the stream is used as it is, and some of the fits may be there already."""
         seen = pair if self.transform is None else self.transform(pair)
         scores = fit_and_score(self, seen, target, rng=rng, n_jobs=n_jobs, fitted=fitted)
+        refuse_others(scores, pair.n_features)
         if self.saturates:
             warn_if_saturated(scores)
         return Scored(scores, self.notes, self)
@@ -192,7 +193,7 @@ def _fit_and_score_once(
 
         model = out_of_bag(model, len(job.fit_rows))
     seen, scored = (pair, target) if job.everything else (pair.rows(job.score_rows), target.rows(job.score_rows))
-    return statistic.score(
+    scores = statistic.score(
         model,
         seen.X,
         seen.X_tilde,
@@ -202,13 +203,34 @@ def _fit_and_score_once(
         sample_weight=scored.weights,
         **statistic.options,
     )
+    return as_scores(scores)
 
 
 def fit_on(estimator: Estimator, pair: Pair | Copies, target: Target, rows: NDArray, rng: Generator) -> Fitted:
     """Fresh copy of a model, fitted on some rows of [X, X_tilde]."""
     part, y = (pair, target) if len(rows) == len(pair) else (pair.rows(rows), target.rows(rows))
     weights = {} if y.weights is None else {"sample_weight": y.weights}
-    return fresh(estimator, rng).fit(part.stacked, y.values, **weights)
+    return fitted_copy(estimator, part.stacked, y.values, rng, **weights)
+
+
+def as_scores(scores: object) -> Scores:
+    """Scores as they came; a score of one's own may return something else."""
+    if not isinstance(scores, Scores):
+        raise InputError(
+            f"the importance score returned {type(scores).__name__}: expected Scores(Z, Z_tilde), the importance of "
+            "every feature and of every knockoff."
+        )
+    return scores
+
+
+def refuse_others(scores: Scores, n_features: int) -> None:
+    """Refuse scores that are not one for each feature and one for each knockoff."""
+    for name, values in (("Z", scores.Z), ("Z_tilde", scores.Z_tilde)):
+        if np.shape(values)[:1] != (n_features,):
+            raise InputError(
+                f"the importance score returned {name} of shape {np.shape(values)}: expected one number for each of "
+                f"{n_features} features."
+            )
 
 
 def warn_if_saturated(scores: Scores) -> None:

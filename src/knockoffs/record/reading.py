@@ -80,7 +80,9 @@ def read_selection(path: Path) -> SelectionRecord:
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file.") from None
     except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path}: cannot be read as a selection: {error}") from error
+        raise InputError(
+            f"{path}: cannot be read as a selection, the selection.json of an earlier run: {error}"
+        ) from error
     if not isinstance(content, dict) or not {"parameters", "data", "features"} <= content.keys():
         raise InputError(f"{path}: this is not a selection.json written by knockoffs select.")
     if content.get("format") not in (1, FORMAT) or isinstance(content.get("format"), bool | float):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, cast
 
 from numpy.random import Generator
 from numpy.typing import NDArray
@@ -17,6 +17,14 @@ class Fitted(Protocol):
 
     def predict(self, XX: NDArray, /) -> NDArray:
         """Predict numbers or labels."""
+        ...
+
+
+class Classifier(Fitted, Protocol):
+    """A fitted model of y that gives each class a probability."""
+
+    def predict_proba(self, XX: NDArray, /) -> NDArray:
+        """Probabilities of the classes, shape (n, n_classes)."""
         ...
 
 
@@ -45,6 +53,13 @@ def fresh(estimator: Model, rng: Generator) -> Model:
         if value is None and name.split("__")[-1] == "random_state"
     }
     return model.set_params(**states) if states else model
+
+
+def fitted_copy(estimator: Estimator, XX: NDArray, y: NDArray, rng: Generator, **weights: NDArray) -> Fitted:
+    """Fresh copy of a model, fitted; a fit of one's own may return nothing."""
+    model = fresh(estimator, rng)
+    fitted = model.fit(XX, y, **weights)
+    return cast(Fitted, model) if fitted is None else fitted
 
 
 def predicts_classes(estimator: object) -> bool:

@@ -20,10 +20,11 @@ Blanket = Mapping[str, NDArray]
 class Conjugate(Protocol):
     """An exchangeable conjugate Q(u_tilde | u, v) of P(u | v) (Definition 3.1).
 
-    ``u`` holds one draw a row: shape (n, k) for an observed node, (n,) or (n, k) for a hidden one. ``v`` is the
-    Markov blanket, and nothing else is handed over. ``log_conditional`` and ``log_kernel`` return shape (n,); they
-    exist so that the Definition can be checked exactly: their sum is unchanged when u and u_tilde change places, for
-    a hidden node as a whole, for an observed node in every feature.
+    ``u`` holds one draw a row: shape (n, k) for an observed node, (n,) or (n, k) for a hidden one. It is not to be
+    changed in place: of an observed node it is X itself. ``v`` is the Markov blanket, and nothing else is handed over.
+    ``log_conditional`` and ``log_kernel`` return shape (n,); they exist so that the Definition can be checked exactly:
+    their sum is unchanged when u and u_tilde change places, for a hidden node as a whole, for an observed node in every
+    feature.
     """
 
     def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:
@@ -60,6 +61,17 @@ class Node:
     parents: tuple[str, ...]
     conjugate: Conjugate
     columns: Sequence[int] | None = None
+
+    def __post_init__(self) -> None:
+        """One parent may come by its name alone, and columns in any collection."""
+        parents = (self.parents,) if isinstance(self.parents, str) else tuple(self.parents)
+        object.__setattr__(self, "parents", parents)
+        if isinstance(self.columns, int | np.integer):
+            raise InputError(
+                f"node {self.name!r} has columns={self.columns}: list them, for instance [{self.columns}]."
+            )
+        if self.columns is not None and not isinstance(self.columns, range):
+            object.__setattr__(self, "columns", tuple(int(column) for column in self.columns))
 
     @property
     def observed(self) -> bool:
@@ -131,7 +143,10 @@ class BayesianNetwork:
         """X_H drawn from P(H | O), checked to hold every hidden node with one value a row."""
         if self.sample_hidden is None:
             return {}
-        values = dict(self.sample_hidden(X, rng))
+        drawn = self.sample_hidden(X, rng)
+        if not isinstance(drawn, Mapping):
+            raise InputError(f"sample_hidden returned {type(drawn).__name__}: expected {{name of a node: its values}}.")
+        values = dict(drawn)
         for node in self.hidden:
             if node.name not in values:
                 raise InputError(f"sample_hidden returned no value for the hidden node {node.name!r}.")
@@ -145,12 +160,19 @@ class BayesianNetwork:
         """Values of the node's parents, children and children's other parents."""
         return {name: values[name] for name in self.blanket_of[node.name]}
 
-    def write(self, values: Mapping[str, NDArray], dtype: np.dtype) -> NDArray:
-        """Observed nodes as one array of shape (n, n_columns)."""
+    def write(self, values: Mapping[str, NDArray], dtype: np.dtype, n: int | None = None) -> NDArray:
+        """Observed nodes, each checked to have n rows and its columns, as one array of shape (n, n_columns)."""
         first = self.observed[0]
+        n = len(values[first.name]) if n is None else n
+        for node in self.observed:
+            if np.shape(values[node.name]) != (n, len(node.columns or ())):
+                raise InputError(
+                    f"the conjugate of node {node.name!r} drew values of shape {np.shape(values[node.name])}: expected "
+                    f"({n}, {len(node.columns or ())}), one row for each row of X and one column for each of its own."
+                )
         if list(first.columns or ()) == list(range(self.n_columns)):
             return _cast(first, values[first.name], dtype)  # one node is the whole table: nothing to copy
-        X = np.empty((len(values[first.name]), self.n_columns), dtype=dtype)
+        X = np.empty((n, self.n_columns), dtype=dtype)
         for node in self.observed:
             X[:, _as_slice(node.columns)] = _cast(node, values[node.name], dtype)
         return X

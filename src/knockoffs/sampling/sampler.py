@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -31,11 +32,12 @@ def sample_knockoffs(network: BayesianNetwork, X: NDArray, rng: Generator) -> ND
     array, shape (n, n_columns)
         X_tilde, exchangeable with X in every feature if X follows the network (Theorem 3.2).
     """
+    X = X if hasattr(X, "dtype") else np.asarray(X)  # a data frame, or lists
     values = network.read(X) | network.draw_hidden(X, rng)  # X_O, and X_H ~ P(H | O)
     for node in network.nodes:  # topological order
         blanket = network.blanket(node, values)  # visited nodes hold X_tilde, the others X
         values[node.name] = node.conjugate.sample(values[node.name], blanket, rng)
-    return network.write(values, X.dtype)
+    return network.write(values, X.dtype, len(X))
 
 
 class KnockoffSampler(Protocol):
@@ -53,9 +55,17 @@ class KnockoffSampler(Protocol):
 
 @dataclass(frozen=True)
 class NetworkSampler:
-    """Knockoffs by Algorithm 1."""
+    """Knockoffs by Algorithm 1.
+
+    Parameters
+    ----------
+    network : BayesianNetwork
+    fill : callable, optional
+        ``(X, rng) -> X``, which draws the missing cells beforehand, where the law can.
+    """
 
     network: BayesianNetwork
+    fill: Callable[[NDArray, Generator], NDArray] | None = None
 
     @property
     def feature_of(self) -> NDArray[np.intp]:
@@ -63,11 +73,13 @@ class NetworkSampler:
         return self.network.feature_of
 
     def sample(self, X: NDArray, rng: Generator) -> Pair:
-        """X beside its knockoffs."""
+        """X, completed where it can be, beside its knockoffs."""
+        X = X if self.fill is None else self.fill(X, rng)
         return Pair(X, sample_knockoffs(self.network, X, rng), self.network.feature_of)
 
     def sample_several(self, X: NDArray, m: int, rng: Generator) -> Copies:
         """X beside m knockoffs of each feature, where the network has them."""
         from knockoffs.sampling.several import sample_several
 
+        X = X if self.fill is None else self.fill(X, rng)
         return Copies((X, *sample_several(self.network, X, m, rng)), self.network.feature_of)

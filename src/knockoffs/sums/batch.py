@@ -25,6 +25,7 @@ from knockoffs.sums.statistic import LassoSum, ModelSum, SampleScores
 from knockoffs.sums.tower import Part, RowSum
 from knockoffs.table.columns import Column, design
 from knockoffs.table.files import column_names, write_table_file
+from knockoffs.table.moments import MOMENTS, UNITS, broken
 from knockoffs.table.stream import code_like
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
@@ -158,12 +159,11 @@ class Keep:
 
     @classmethod
     def of(cls, folder: Path, table: Table) -> Keep:
-        """Take few rows of a table: its first, and such as say that a column of dates is not of whole days."""
+        """Take few rows of a table: its first, and such as say in which units dates and durations came."""
         some = set(range(min(len(table), 5)))
         for j, column in enumerate(table.columns):
-            if column.dtype == "date" and column.levels is None:
-                parts_of_days = np.flatnonzero(table.X[:, j] % 1 > 0)
-                some |= set(parts_of_days[:1].tolist())
+            if column.dtype in MOMENTS and column.levels is None:
+                some |= {int(np.argmax(broken(table.X[:, j], unit))) for unit in UNITS}  # row 0 where none is
         rows = np.array(sorted(some))
         return cls(folder, replace(table, X=table.X[rows], native=table.native[: len(rows)]))
 

@@ -132,7 +132,7 @@ def fit_streamed(
     if size < len(rows):
         sampled = np.sort(rng.spawn(1)[0].choice(len(rows), size, replace=False))
     source = selector._source()
-    if selector.dependent != "refuse":
+    if selector.dependent == "drop":
         raise InputError(f"dependent={selector.dependent!r}: not of a table in batches. Name the columns in drop.")
     frame, kinds, groups = rows.take(features, sampled), selector.kinds, selector.groups
     by = selector.representatives

@@ -100,7 +100,8 @@ class Cells:
 
 def as_floats(values: NDArray) -> NDArray[np.float64]:
     """Array as floats in C order; the array itself where it is one."""
-    return np.ascontiguousarray(values, dtype=np.float64)
+    with np.errstate(over="ignore"):  # infinity is refused by name
+        return np.ascontiguousarray(values, dtype=np.float64)
 
 
 def as_float(value: float | Decimal) -> float:
@@ -157,7 +158,8 @@ def read_objects(name: str, values: NDArray) -> Cells:
         floats = np.array([np.nan if gone else as_float(v) for v, gone in zip(listed, missing, strict=True)])
         return Cells(floats, "integer" if whole else "number")
     if len(words) == 1 and words <= {"date", "duration", "time"}:
-        return Cells(np.array([np.nan if gone else _day(v) for v, gone in zip(listed, missing, strict=True)]), "date")
+        days = np.array([np.nan if gone else _day(v) for v, gone in zip(listed, missing, strict=True)])
+        return Cells(days, words.pop())
     return Cells(np.empty(0), "string", problem=_mixture(name, listed, missing, words))
 
 
@@ -246,7 +248,9 @@ def is_missing(value: object) -> bool:
     """Whether a cell is empty: None, NaN, pandas' NA or NaT."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
-    if isinstance(value, float | np.floating | Decimal):
+    if isinstance(value, Decimal):
+        return value.is_nan()  # a signalling one refuses to be compared
+    if isinstance(value, float | np.floating):
         return bool(value != value)
     return isinstance(value, np.datetime64 | np.timedelta64) and bool(np.isnat(value))
 

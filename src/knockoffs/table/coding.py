@@ -47,6 +47,11 @@ def code_whole_numbers(table: Table, most: int = 100) -> Table:
 
 def check_knockoffs(knockoffs: object, table: Table) -> NDArray[np.float64]:
     """Check knockoffs that were brought along: the shape and names of X, numbers, and not X itself."""
+    if callable(knockoffs):
+        raise InputError(
+            "knockoffs is a function: pass what it makes of X, a table of the same shape. A law that draws them goes "
+            "to feature_model."
+        )
     levels = {column.name: column.levels for column in table.columns if column.levels is not None}
     named = as_table(knockoffs, labels=bool(levels), levels=levels, argument="knockoffs")
     X_tilde = named.X

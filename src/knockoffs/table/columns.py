@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, did_you_mean, name_some, unknown_option
+from knockoffs.table.moments import MOMENTS, WORDS, say_duration, unit_of
 from knockoffs.table.types import Label
 
 KINDS = ("continuous", "count", "ordinal", "binary", "nominal")
@@ -28,8 +29,8 @@ class Column:
     Parameters
     ----------
     name : str
-    dtype : {"number", "integer", "boolean", "string", "category", "date"}
-        What came in. Numbers and dates (as days) stand in X as they are, the others as codes of their levels.
+    dtype : {"number", "integer", "boolean", "string", "category", "date", "time", "duration"}
+        What came in. Numbers, dates and durations (as days) stand in X as they are, others as codes of their levels.
     levels : tuple, optional
         Of labels: level k has the code k in X.
     kind : {"continuous", "count", "ordinal", "binary", "nominal"}
@@ -144,10 +145,12 @@ def _in_order(levels: Sequence[Label], most: int = 5) -> str:
 
 def _kind_of_numbers(distinct: NDArray, counts: NDArray, dtype: str) -> tuple[str, str]:
     m, n = len(distinct), int(counts.sum())
-    unit = "dates, as days since 1970-01-01" if dtype == "date" else "numbers"
+    unit = WORDS.get(dtype, "numbers")
     if m == 0:
         return "continuous", "no values"
     low, high = f"{distinct[0]:g}", f"{distinct[-1]:g}"
+    if dtype == "duration":
+        low, high = (say_duration(end, unit_of(distinct)) for end in (distinct[0], distinct[-1]))
     if m == 1:
         return "ordinal", f"one value only, {low}"
     whole = bool((distinct == np.rint(distinct)).all())
@@ -159,12 +162,13 @@ def _kind_of_numbers(distinct: NDArray, counts: NDArray, dtype: str) -> tuple[st
     repeats = rest >= rows * (m - 1) or few  # few: nearly all zeros, and the rest small whole numbers
     if not repeats:
         hardly = ", most of them different" if whole else ""
-        return "continuous", f"{'whole ' if whole and dtype != 'date' else ''}{unit} from {low} to {high}{hardly}"
-    if whole and dtype != "date" and distinct[0] >= 0 and (m > SCALE or looks_like_counts(distinct, counts)):
+        return "continuous", f"{'whole ' if whole and dtype not in MOMENTS else ''}{unit} from {low} to {high}{hardly}"
+    if whole and dtype not in MOMENTS and distinct[0] >= 0 and (m > SCALE or looks_like_counts(distinct, counts)):
         return "count", f"whole numbers from {low} to {high}"
     if m <= MOST_STEPS:
-        codes = "; if they are codes, say kinds={{name}: 'nominal'}" if whole and m <= SCALE and dtype != "date" else ""
-        return "ordinal", f"{m} different {'whole ' if whole and dtype != 'date' else ''}{unit}, {low} to {high}{codes}"
+        whole = whole and dtype not in MOMENTS
+        codes = "; if they are codes, say kinds={{name}: 'nominal'}" if whole and m <= SCALE else ""
+        return "ordinal", f"{m} different {'whole ' if whole else ''}{unit}, {low} to {high}{codes}"
     return "continuous", f"{unit} from {low} to {high}"
 
 
@@ -223,13 +227,12 @@ def recognise_kinds(
     plain, n_missing = _plainly_continuous(X), _count_missing(X)
     result = []
     for j, column in enumerate(columns):
-        if plain[j] and column.levels is None and column.dtype in ("number", "date"):
-            word = "dates, as days since 1970-01-01" if column.dtype == "date" else "numbers with decimals"
-            kind, why = "continuous", word
+        if plain[j] and column.levels is None and column.dtype in ("number", "date", "time"):
+            kind, why = "continuous", WORDS.get(column.dtype, "numbers with decimals")
         else:
             kind, why = recognise_kind(X[:, j], column.dtype, column.levels, bool(ordered is not None and ordered[j]))
         if column.written.startswith("hh"):
-            why = why.replace("dates, as days since 1970-01-01", "times, as parts of a day")
+            why = why.replace(WORDS["date"], WORDS["time"])
         why += f", written as {column.written}" if column.written else ""
         result.append(replace(column, kind=kind, why=why, n_missing=int(n_missing[j])))
     return tuple(result)
@@ -300,8 +303,8 @@ def _contradiction(values: NDArray, column: Column, kind: str) -> str:
     if kind in ("continuous", "count") and column.levels is not None:
         return f"holds labels, for instance {column.levels[0]!r}: use 'nominal' or 'ordinal'."
     if kind == "count":
-        if column.dtype == "date":
-            return "holds dates: use 'continuous' or 'ordinal'."
+        if column.dtype in MOMENTS:
+            return f"holds {column.dtype}s: use 'continuous' or 'ordinal'."
         odd = present[(present < 0) | (present != np.rint(present))]
         if odd.size:
             what = "a negative number" if odd[0] < 0 else "a fraction"

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from knockoffs.errors import InputError
 from knockoffs.table.cells import DAY, is_missing
 from knockoffs.table.columns import Column
+from knockoffs.table.moments import MOMENTS
 from knockoffs.table.reading import zone_of
 from knockoffs.table.written import write_text
 
@@ -55,7 +56,8 @@ def own_values(column: Column, values: NDArray) -> NDArray:
         return labels
     levels = np.empty(len(column.levels), dtype=object)
     levels[:] = column.levels
-    dtype = {"boolean": bool, "integer": np.int64, "number": float, "date": float}.get(column.dtype, object)
+    floats = dict.fromkeys(("number", *MOMENTS), float)
+    dtype = {"boolean": bool, "integer": np.int64, **floats}.get(column.dtype, object)
     return levels.astype(dtype)[codes]
 
 
@@ -106,7 +108,7 @@ def pandas_series(column: Column, values: NDArray, native: pd.Series, index: pd.
     if column.written:
         absent = next((value for value in native if is_missing(value)), None)
         made = pd.Series([absent if v is None else v for v in own.tolist()], dtype=object).astype(dtype)
-    elif column.dtype == "date" and column.levels is None:
+    elif column.dtype in MOMENTS and column.levels is None:
         made = _pandas_dates(own, native, kind)
     elif isinstance(dtype, pd.CategoricalDtype):
         made = pd.Categorical(own, dtype=dtype)
@@ -157,7 +159,7 @@ def narwhals_series(column: Column, values: NDArray, native: nw.Series, backend:
 
     name, dtype = native.name, native.dtype
     own = own_values(column, values)
-    if column.dtype == "date" and column.levels is None and not column.written:
+    if column.dtype in MOMENTS and column.levels is None and not column.written:
         if dtype in (nw.Date, nw.Datetime, nw.Duration):
             return _narwhals_dates(own, native, backend)
         return nw.new_series(name, dates_like(own, first_present(native.to_list())), dtype, backend=backend)

@@ -33,7 +33,11 @@ from knockoffs.table.delimited_cells import (
     written_name,
 )
 
-SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+PACKED = {
+    b"\x1f\x8b": "compressed by gzip: call it .csv.gz",
+    b"PK\x03\x04": "a zip archive or a spreadsheet: unpack or export it",
+}
 CELLS_AT_ONCE = 200_000  # texts take ten times the memory of numbers, so few are held at a time
 RECORDS_TRIED = 50  # lines that must agree in their number of cells for a separator to be recognised
 
@@ -100,9 +104,11 @@ class Layout:
         width = len(self.names)
         for line, cells in records:
             if len(cells) != width:
+                remedy = "Mend the line; a cell that holds the separator needs quotes."
+                if width == 1:
+                    remedy = "Delete what stands before the header, if the first line is a title or a comment."
                 raise InputError(
-                    f"{self.path}: line {line} has {len(cells)} values and the header has {width} names. Mend the "
-                    "line; a cell that holds the separator needs quotes."
+                    f"{self.path}: line {line} has {len(cells)} values and the header has {width} names. {remedy}"
                 )
             yield line, cells
 
@@ -216,6 +222,9 @@ def _open(path: Path) -> IO[bytes]:
 def _encoding(path: Path) -> str:
     with _open(path) as file:
         start = file.read(4)
+    for mark, what in PACKED.items():
+        if start.startswith(mark):
+            raise InputError(f"{path}: this is no text, but {what}.")
     if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "utf-16"
     return "utf-8-sig"

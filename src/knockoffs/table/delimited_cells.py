@@ -20,7 +20,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # starts of what a spreadsheet
 INTEGER = re.compile(r"[+-]?[0-9]+")
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf(?:inity)?", re.IGNORECASE)
 DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,?[0-9]+(?:[eE][+-]?[0-9]+)?")
-MOST_DIGITS = 18  # of an integer of 64 bits; longer ones are floats
+EXACT_DIGITS = 15  # of an integer that a float holds exactly
 BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 KINDS = ("integer", "float", "comma", "boolean", "label")  # each is tried where the one before does not hold all cells
 
@@ -64,14 +64,25 @@ def _parse_integers(cells: Sequence[str]) -> NDArray | None:
         cells = [cell.strip() for cell in cells]
         if not all(cell in NO_NUMBER or INTEGER.fullmatch(cell) for cell in cells):
             return None
-    if max(map(len, cells)) > MOST_DIGITS:
-        return None
     if NO_NUMBER.isdisjoint(cells):
-        return np.array(list(map(int, cells)), dtype=np.int64)
+        try:
+            return np.array(list(map(int, cells)), dtype=np.int64)
+        except (OverflowError, ValueError):  # beyond 64 bits, or thousands of digits
+            return None
+    if _merge(cells):
+        return None
     return np.array([np.nan if cell in NO_NUMBER else float(cell) for cell in cells])
 
 
+def _merge(cells: Sequence[str]) -> bool:
+    """Whether different whole numbers are equal as floats: they are labels then, most of the time identifiers."""
+    long = {cell.strip() for cell in cells if len(cell) > EXACT_DIGITS and INTEGER.fullmatch(cell.strip())}
+    return len({cell.lstrip("+").lstrip("0") for cell in long}) > len(set(map(float, long)))
+
+
 def _parse_floats(cells: Sequence[str]) -> NDArray | None:
+    if _merge(cells):
+        return None
     joined = "".join(cells)
     try:
         if joined.isascii() and "_" not in joined and "n" not in joined.lower():

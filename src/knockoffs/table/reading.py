@@ -54,7 +54,8 @@ def read_columns(X: object, argument: str) -> Raw:
     if is_sparse(X):
         raise InputError(
             f"{argument} is a sparse matrix, and knockoffs of it would be dense. If {X.shape[0]} x {X.shape[1]} "
-            f"numbers fit into memory, pass {argument}.toarray()."
+            f"numbers fit into memory, pass {argument}.toarray(); in a pipeline, OneHotEncoder(sparse_output=False) "
+            "and ColumnTransformer(sparse_threshold=0) make arrays."
         )
     if isinstance(X, PlainFrame):
         names = column_names(X.columns, argument)
@@ -124,7 +125,9 @@ def _pandas_cells(name: str, series: pd.Series) -> Cells:
             moments = moments.astype("timestamp[us][pyarrow]")
         return Cells(days_of(moments.to_numpy(dtype="datetime64[us]", na_value=np.datetime64("NaT"))), "date")
     if kind == "m":
-        return Cells(days_of(series.to_numpy(dtype="timedelta64[us]", na_value=np.timedelta64("NaT"))), "date")
+        return Cells(days_of(series.to_numpy(dtype="timedelta64[us]", na_value=np.timedelta64("NaT"))), "duration")
+    if isinstance(dtype, np.dtype):  # pandas would compare every cell
+        return read_objects(name, series.to_numpy(dtype=object))
     return read_objects(name, series.to_numpy(dtype=object, na_value=None))
 
 
@@ -187,7 +190,7 @@ def _series_cells(name: str, series: nw.Series) -> Cells:
     if dtype == nw.Date:
         return Cells(days_of(np.array(series.to_list(), dtype="datetime64[D]")), "date")
     if dtype in (nw.Datetime, nw.Duration):
-        return Cells(days_of(series.to_numpy()), "date")
+        return Cells(days_of(series.to_numpy()), "duration" if dtype == nw.Duration else "date")
     if dtype in (nw.String, nw.Time, nw.Binary, nw.Object):
         return read_objects(name, np.array(series.to_list(), dtype=object))
     if series.null_count() == len(series):
@@ -213,11 +216,15 @@ def _neither(name: str, dtype: str) -> Problem:
 
 
 def _read_array(X: object, argument: str, named: tuple[str, ...] | None = None) -> Raw:
-    if isinstance(X, str | bytes | dict) or X is None or np.isscalar(X):
+    if isinstance(X, str | bytes | dict | set | frozenset) or X is None or np.isscalar(X):
         raise InputError(f"{argument} is {type(X).__name__}: pass an array or a data frame, one row for each sample.")
     values = as_array(X, argument)
     if values.dtype.names:
         raise InputError(f"{argument} is a structured array: pass a data frame, or one array of numbers.")
+    if values.ndim == 1 and len(values) and isinstance(values[0], dict):
+        raise InputError(
+            f"{argument} is a list of dicts: pass a data frame, for instance pandas.DataFrame({argument})."
+        )
     if values.ndim != 2:
         raise InputError(
             f"{argument} has {values.ndim} dimensions, expected 2D array, one row for each sample. Reshape your data: "
@@ -249,7 +256,7 @@ def _array_cells(name: str, values: NDArray) -> Cells:
     if kind == "b":
         return boolean_cells(values.astype(float))
     if kind in "mM":
-        return Cells(days_of(values), "date")
+        return Cells(days_of(values), "duration" if kind == "m" else "date")
     return (
         read_objects(name, values)
         if kind in "USO"
@@ -268,6 +275,8 @@ def as_array(X: object, argument: str) -> NDArray:
     except ValueError:
         lengths = [len(row) if hasattr(row, "__len__") else 0 for row in (X if isinstance(X, Iterable) else ())]
         odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), 0)
+        if not odd:
+            raise InputError(f"{argument} has cells that hold several values: a cell is one number or label.") from None
         raise InputError(
             f"{argument} has rows of different lengths: row 0 has {lengths[0]} values, row {odd} has {lengths[odd]}."
         ) from None
@@ -302,8 +311,8 @@ def column_names(names: Sequence[object], argument: str) -> list[str]:
 
 def is_frame(X: object) -> TypeGuard[IntoDataFrame]:
     """Whether it is a data frame of any of the known libraries."""
-    # asked of the class: the columns of a lazy frame are work
-    return type(X).__module__.split(".")[0] in _FRAMES and hasattr(type(X), "columns")
+    # asked of the class and those it extends (geopandas); the columns of a lazy frame are work
+    return any(kind.__module__.split(".")[0] in _FRAMES and hasattr(kind, "columns") for kind in type(X).__mro__)
 
 
 def is_pandas(X: object) -> TypeGuard[pd.DataFrame | pd.Series]:

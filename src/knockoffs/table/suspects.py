@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 from knockoffs.errors import KnockoffWarning, name_some
 from knockoffs.table.cells import LARGEST, SMALLEST, Problem, Raw, is_number, stray
 from knockoffs.table.columns import SCALE, Column
+from knockoffs.table.types import Label
 
 FEWEST_CELLS = 10  # a column with most of its cells missing needs so many observed ones,
 MOST_MISSING = 0.95  # and may lack this share of them: the rest says too little about its law
 MOST_LABELS = 1000  # of a nominal column
 FEWEST_ROWS = 5  # labels that are all different in fewer rows may be just few rows
 FEWEST_COUNTED = 10  # fewer rows may be counted by chance
-STAND_INS = (-9, -99, -999, -9999, -99999, 99, 999, 9999, 99999)  # numbers that are often written for a missing one
+# numbers that are often written for a missing one; -127 is what readers of .bed files write for a missing call
+STAND_INS = (-9, -99, -127, -999, -9999, -99999, 99, 999, 9999, 99999)
 INDEX_NAMES = (
     "",
     "index",
@@ -128,11 +130,16 @@ def _no_category(column: Column, values: NDArray, overruled: bool) -> Problem | 
 
 def _numbers_as_text(column: Column, values: NDArray) -> Problem | None:
     levels = column.levels or ()
-    if all(map(is_number, levels)):
+    if all(is_number(_plainly(level)) for level in levels):
         return Problem(
             column.name, f"holds numbers written as text, for instance {levels[0]!r}", "turn them into numbers"
         )
     return _stray_word(column, values, fewest=2)  # no labels anyway, so a few numbers are enough to tell
+
+
+def _plainly(label: Label) -> Label:
+    """Write a number of other habits, a decimal comma or a long minus, as floats are written."""
+    return label.replace(",", ".").replace("\u2212", "-") if isinstance(label, str) else label
 
 
 def _stray_word(column: Column, values: NDArray, fewest: int = SCALE) -> Problem | None:

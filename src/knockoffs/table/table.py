@@ -21,6 +21,7 @@ from knockoffs.table.cells import PlainFrame, Problem, Raw, SomeColumns, is_miss
 from knockoffs.table.columns import CODED, Column, Design, design, overrule, recognise_kinds
 from knockoffs.table.decoding import dates_like, from_days, narwhals_series, own_values, pandas_series
 from knockoffs.table.groups import Groups, as_groups
+from knockoffs.table.moments import MOMENTS, to_units, unit_of
 from knockoffs.table.reading import is_frame, is_pandas, is_sparse, keep_columns, read_columns
 from knockoffs.table.suspects import suspicious_columns, warn_of_indexes, warn_of_rows, warn_of_stand_ins
 from knockoffs.table.text_columns import values_from_text
@@ -158,7 +159,7 @@ class Table:
         """X, shape (n, n_columns), in the format that came in: an array, or a frame with its names, dtypes and index.
 
         A column of integers stays one where its values are whole numbers, and becomes a column of floats otherwise.
-        Dates that were whole days are rounded to whole days. NaN is a missing cell again.
+        Dates and durations that were whole days, hours, minutes or seconds stay so. NaN is a missing cell again.
 
         >>> table = as_table([[1.5, "yes"], [2.5, "no"]], labels=True)
         >>> table.X.tolist()
@@ -166,28 +167,26 @@ class Table:
         >>> table.decode(table.X).tolist()
         [[1.5, 'yes'], [2.5, 'no']]
         """
-        X = self._whole_days(X)
+        X = self._whole_units(X)
         if isinstance(self.native, PlainFrame):
             return PlainFrame({name: self._plain_values(X, j) for j, name in enumerate(self.names)})
         if not is_frame(self.native):
             return self._decode_array(X)
         return self._decode_pandas(X) if is_pandas(self.native) else self._decode_frame(X)
 
-    def _whole_days(self, X: NDArray) -> NDArray:
-        """Round the dates that came as whole days: their knockoffs stay in the support."""
-        dates = [j for j, column in enumerate(self.columns) if column.dtype == "date" and column.levels is None]
-        for j in dates:
-            days = self.X[:, j]
-            if ((days == np.rint(days)) | np.isnan(days)).all():
-                X = X.copy()
-                X[:, j] = np.rint(X[:, j])
+    def _whole_units(self, X: NDArray) -> NDArray:
+        """Round dates and durations to the unit that they came in: their knockoffs stay in the support."""
+        places = [j for j, column in enumerate(self.columns) if column.dtype in MOMENTS and column.levels is None]
+        X = X.copy() if places else X
+        for j in places:
+            X[:, j] = to_units(X[:, j], unit_of(self.X[:, j]))
         return X
 
     def _plain_values(self, X: NDArray, j: int) -> NDArray:
         values = self.column_values(X, j)
         if self.columns[j].written:
             return values
-        if self.columns[j].dtype != "date" or self.columns[j].levels is not None:
+        if self.columns[j].dtype not in MOMENTS or self.columns[j].levels is not None:
             return values
         native = self.native.data[self.names[j]] if isinstance(self.native, PlainFrame) else np.asarray(self.native)
         if native.dtype.kind in "mM":
@@ -363,10 +362,10 @@ def _check_shape(X: NDArray, argument: str, min_rows: int) -> None:
 
 
 def _refuse_dates(raw: Raw, argument: str) -> None:
-    dates = [column.name for column in raw.columns if column.dtype == "date"]
+    dates = [column for column in raw.columns if column.dtype in MOMENTS]
     if dates:
         raise InputError(
-            f"column {dates[0]!r} of {argument} has dtype Datetime, which is neither numbers nor labels: "
+            f"column {dates[0].name!r} of {argument} holds {dates[0].dtype}s, which are neither numbers nor labels: "
             "turn it into numbers (for dates, for instance days since a date) or drop it."
         )
 

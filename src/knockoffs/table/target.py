@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, name_some, unknown_option
+from knockoffs.table.leaks import refuse_copy_of_target, warn_of_target_in_other_words
 from knockoffs.table.table import Table
 from knockoffs.table.target_kinds import (
     IF_IT_IS,
@@ -28,7 +29,7 @@ from knockoffs.table.target_values import (
     check_weights,
     is_unknown,
     ordered_categories,
-    refuse_copy_of_target,
+    refuse_numbers_as_text,
     target_name,
     target_values,
     unboxed,
@@ -158,9 +159,10 @@ def as_target(
         kind: TargetKind = "number" if task in ("regression", "numeric") else "ordinal"
     else:
         kind = infer_kind(values, task)
-        _refuse_free_text(values, kind)
+        _refuse_free_text(values, kind, rows)
         if kind in ("number", "count", "ordinal"):
             values = values.astype(float)
+    warn_of_target_in_other_words(values, kind, table, observed)
     checked = check_weights(weights, len(observed))
     note = _note(values, kind, levels, observed, task)
     kept = None if checked is None else checked[observed]
@@ -170,6 +172,11 @@ def as_target(
     if count < min_rows:
         weighed = "" if kept is None else " and weighs more than zero"
         raise InputError(f"y is known{weighed} in {count} of {len(observed)} rows: {min_rows} are needed.")
+    if kept is not None and (seen := values[kept > 0])[0] == seen[-1] and (seen == seen[0]).all():
+        raise InputError(
+            f"y has the one value {seen.tolist()[0]!r} in all rows that weigh more than zero: nothing can be selected "
+            "for a target that does not vary. Weigh others too."
+        )
     return Target(values, kept, kind, observed, target_name(y), levels, note)
 
 
@@ -214,7 +221,7 @@ def _left_out(observed: NDArray[np.bool_]) -> str:
     return f" {rows} left out, because y is missing there." if missing else ""
 
 
-def _refuse_free_text(values: NDArray, kind: TargetKind) -> None:
+def _refuse_free_text(values: NDArray, kind: TargetKind, rows: NDArray[np.intp]) -> None:
     if kind != "classes":
         return
     n, classes = len(values), np.unique(values)
@@ -225,6 +232,7 @@ def _refuse_free_text(values: NDArray, kind: TargetKind) -> None:
                 f"y holds numbers, for instance {example:g}, and classes were asked for, by task or by an "
                 "estimator that is a classifier: make classes of them, or use regression."
             )
+        refuse_numbers_as_text(values, rows)
         raise InputError(
             f"y has {len(classes)} different labels in {n} rows ({name_some(classes.tolist(), 3)}): too many "
             "for classes. Make fewer classes of them, or numbers."

@@ -12,11 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError
-from knockoffs.table.cells import LARGEST, SMALLEST, as_float, merges
+from knockoffs.table.cells import LARGEST, SMALLEST, as_float, is_number, merges
 from knockoffs.table.table import Table, is_frame, is_missing, is_pandas, is_sparse
 from knockoffs.table.target_kinds import MOST_CLASSES
 from knockoffs.table.types import Label
 from knockoffs.table.written import formats_of, is_date, read_text
+
+MOMENTS = (datetime.date, datetime.timedelta, datetime.time)
+MOST_STRAY = 5  # rows of a target of numbers as text that may hold none
 
 
 def check_source(y: object, table: Table) -> None:
@@ -30,7 +33,9 @@ def check_source(y: object, table: Table) -> None:
     _check_index(table.native, y)
     name = target_name(y)
     if name is not None and table.named and name in table.names:
-        raise InputError(f"y is called {name!r}, and X has a column {name!r} too: drop it from X.")
+        raise InputError(
+            f"y is called {name!r}, and X has a column {name!r} too: drop it from X, or rename y if it is another."
+        )
 
 
 def check_length(values: NDArray, table: Table) -> None:
@@ -76,7 +81,12 @@ def target_values(y: object) -> NDArray:
     if isinstance(y, np.ma.MaskedArray) and np.ma.getmaskarray(y).any():
         mask, y = np.ma.getmaskarray(y), np.ma.getdata(y).astype(object)
         y[mask] = None
-    values = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
+    try:
+        values = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
+    except ValueError:
+        raise InputError(
+            "y holds lists of different lengths: y should be a 1d array, one value for each row."
+        ) from None
     if values.dtype.kind in "US" and not isinstance(y, np.ndarray):
         values = np.asarray(y, dtype=object)  # numpy would turn [1, "a"] into strings
     if values.ndim == 2 and values.shape[1] == 1:
@@ -123,7 +133,28 @@ def unboxed(values: NDArray, rows: NDArray[np.intp]) -> NDArray:
         numeric = np.array([float(v) if isinstance(v, Decimal) else v for v in listed])
         # whole numbers beyond 64 bits, and fractions, are still objects
         return numeric if numeric.dtype.kind != "O" else np.array([as_float(v) for v in listed])
+    if not isinstance(listed[0], (*MOMENTS, complex, str, bytes)) and type(listed[0]).__name__ != "Period":
+        raise InputError(
+            f"y holds {listed[0]!r} ({words[0]}) in row {rows[0]}: a target is one number or one label a row; turn "
+            "them into numbers or strings."
+        )
     return values
+
+
+def refuse_numbers_as_text(values: NDArray, rows: NDArray[np.intp]) -> None:
+    """Refuse a target of numbers as text, and point at what is no number among them; ``rows`` are those of X."""
+    numeric = np.array([is_number(value) for value in values.tolist()])
+    odd = np.flatnonzero(~numeric)
+    if odd.size > max(MOST_STRAY, 0.1 * len(values)):
+        return
+    what = f"and {values[odd[0]]!s:.40} in row {rows[odd[0]]}, which is none" if odd.size else "as text"
+    remedy = (
+        "make what is missing empty (None or NaN), and turn the others into numbers"
+        if odd.size
+        else "turn them into numbers"
+    )
+    example = values[int(np.argmax(numeric))]
+    raise InputError(f"y holds numbers, for instance {example!s:.40}, {what}: {remedy}.")
 
 
 def amounts_in(values: NDArray) -> NDArray:
@@ -146,7 +177,7 @@ def check_values(values: NDArray, rows: NDArray[np.intp]) -> None:
     if values.dtype.kind in "mM":
         raise InputError(f"y holds dates or durations ({values.dtype}): turn them into numbers or classes.")
     first = values[0]
-    if isinstance(first, datetime.date | datetime.timedelta | datetime.time) or type(first).__name__ == "Period":
+    if isinstance(first, MOMENTS) or type(first).__name__ == "Period":
         raise InputError(f"y holds dates or durations ({first}): turn them into numbers or classes.")
     if isinstance(first, str) and (words := dates_in(values)):
         raise InputError(f"y holds dates, {words}, for instance {first!r}: turn them into numbers or classes.")
@@ -172,30 +203,12 @@ def check_values(values: NDArray, rows: NDArray[np.intp]) -> None:
         )
 
 
-def refuse_copy_of_target(values: NDArray, table: Table, observed: NDArray[np.bool_] | None = None) -> None:
-    """Refuse a table that has a column equal to the target in every row."""
-    if values.dtype.kind not in "biuf" or not len(values):
-        return
-    y = values.astype(float)
-    rows = np.arange(len(y)) if observed is None else np.flatnonzero(observed)
-    candidates = np.arange(table.X.shape[1])
-    block = 1
-    while candidates.size:  # a few rows rule out almost every column
-        candidates = candidates[(table.X[np.ix_(rows[:block], candidates)] == y[:block, None]).all(axis=0)]
-        if block >= len(y):
-            break
-        block = min(block * 8, len(y))
-    if candidates.size:
-        raise InputError(
-            f"column {table.names[candidates[0]]!r} of X equals y in every row: the target is among the "
-            "features. Drop that column."
-        )
-
-
 def check_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64] | None:
     """Check sample weights: one finite, non-negative number for each of n rows, not all zero."""
     if sample_weight is None:
         return None
+    if getattr(getattr(sample_weight, "dtype", None), "kind", "") == "c":
+        raise InputError("sample_weight is complex: weights are numbers that are not negative.")
     try:
         weights = np.asarray(sample_weight, dtype=float)
     except (TypeError, ValueError):

@@ -7,13 +7,14 @@ exact: given them, X_j and its draws are exchangeable under the null hypothesis,
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from knockoffs.errors import unknown_option
+from knockoffs.response.fresh import Classifier, Estimator, fitted_copy
 from knockoffs.response.linear import make_lasso
 from knockoffs.response.trees import make_boosting
 
@@ -62,7 +63,7 @@ def distil(rest: NDArray, y: NDArray, *, kind: str, model: object = "best", rng:
     Y = responses(y, kind)
     fold_of = rng.permutation(np.arange(len(y)) % N_FOLDS)
     residuals = {
-        name: Y - _cross_fit(estimator, rest, y, Y, fold_of)
+        name: Y - _cross_fit(estimator, rest, y, Y, fold_of, rng)
         for name, estimator in _candidates(model, kind, len(y), rng)
     }
     best = min(residuals, key=lambda name: float((residuals[name] ** 2).sum()))
@@ -82,11 +83,11 @@ def responses(y: NDArray, kind: str) -> NDArray:
     return np.asarray(y, dtype=float)[:, None]
 
 
-def _candidates(model: object, kind: str, n: int, rng: Generator) -> list[tuple[str, object]]:
+def _candidates(model: object, kind: str, n: int, rng: Generator) -> list[tuple[str, Estimator]]:
     task = "classification" if kind in ("binary", "classes") else "regression"
     seed = int(rng.integers(2**31))
     if not isinstance(model, str):
-        return [(type(model).__name__, model)]
+        return [(type(model).__name__, cast(Estimator, model))]
     if model not in MODELS:
         raise unknown_option("model", model, MODELS)
     makers = {
@@ -97,7 +98,9 @@ def _candidates(model: object, kind: str, n: int, rng: Generator) -> list[tuple[
     return [(name, makers[name]()) for name in (names if model == "best" else (model,))]
 
 
-def _cross_fit(estimator: object, rest: NDArray, y: NDArray, Y: NDArray, fold_of: NDArray[np.intp]) -> NDArray:
+def _cross_fit(
+    estimator: Estimator, rest: NDArray, y: NDArray, Y: NDArray, fold_of: NDArray[np.intp], rng: Generator
+) -> NDArray:
     """Prediction of Y for each row by a model that was fitted to the other folds."""
     predicted = np.tile(Y.mean(axis=0), (len(Y), 1))
     if rest.shape[1] == 0:
@@ -108,10 +111,12 @@ def _cross_fit(estimator: object, rest: NDArray, y: NDArray, Y: NDArray, fold_of
         if hasattr(estimator, "predict_proba"):
             if len(np.unique(y[~held])) < len(classes):
                 continue  # a class of so few rows: the shares of the classes stand for a model
-            p = clone(estimator).fit(rest[~held], y[~held]).predict_proba(rest[held])
+            model = cast(Classifier, fitted_copy(estimator, rest[~held], y[~held], rng))
+            p = model.predict_proba(rest[held])
             predicted[held] = p[:, 1:] if p.shape[1] == 2 else p
         else:
-            predicted[held] = clone(estimator).fit(rest[~held], y[~held]).predict(rest[held])[:, None]
+            found = np.ravel(fitted_copy(estimator, rest[~held], y[~held], rng).predict(rest[held]))[:, None]
+            predicted[held] = found == classes if Y.shape[1] > 1 else found
     return predicted
 
 

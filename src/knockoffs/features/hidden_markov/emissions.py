@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol, cast
 
 import numpy as np
 from numpy.random import Generator
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from knockoffs.errors import InputError
 from knockoffs.sampling.conjugates.markov_chain import check_probabilities, draw_key, encode_states, over_rows
 from knockoffs.sampling.inverse_cdf import sample_weights
-from knockoffs.sampling.network import Blanket
+from knockoffs.sampling.network import BayesianNetwork, Blanket
 
 BLOCK_BYTES = 1 << 26  # likelihoods held at once where every cell has its own
 
@@ -205,8 +206,9 @@ class EmissionConjugate:
     """Q(X_tilde | X, H_tilde) = P(X_tilde | H_tilde): sites are independent given the hidden chain.
 
     A missing cell stays missing in the knockoff. The mask is then the same for X_j and X_tilde_j, so masking and
-    swapping commute and the masked pair is exchangeable if the full one is, as long as missingness does not depend on
-    the values that are missing. (A filled knockoff beside a missing original would tell the two apart.)
+    swapping commute and the masked pair is exchangeable if the full one is, as long as the mask does not depend on X at
+    all, neither on values that are missing nor on those that are seen: it would tell these from their knockoffs.
+    (A filled knockoff beside a missing original would tell the two apart as well.)
     """
 
     emissions: Emissions
@@ -214,8 +216,15 @@ class EmissionConjugate:
 
     def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:
         """Draw every cell from P(. | H_tilde_j), and set it missing where u is."""
-        drawn = self.emissions.draw(blanket["H"], rng, self.n_jobs).astype(u.dtype)
-        return keep_missing(u, drawn, self.emissions.missing(u))
+        return keep_missing(u, self.draw(blanket, rng).astype(u.dtype), self.missing(u))
+
+    def draw(self, blanket: Blanket, rng: Generator) -> NDArray:
+        """X given H, shape (n, p)."""
+        return self.emissions.draw(blanket["H"], rng, self.n_jobs)
+
+    def missing(self, u: NDArray) -> NDArray[np.bool_]:
+        """Where u is missing."""
+        return self.emissions.missing(u)
 
     def several(self, u: NDArray, blanket: Blanket, m: int, rng: Generator) -> NDArray:
         """Draw m times, shape (m, n, p): where the chain stays, X and they are independent and alike given it."""
@@ -229,6 +238,32 @@ class EmissionConjugate:
         """Log P(X_tilde | H_tilde) if u_tilde is missing where u is, else -inf."""
         same = (self.emissions.missing(u_tilde) == self.emissions.missing(u)).all(axis=1)
         return np.where(same, self.log_conditional(u_tilde, blanket), -np.inf)
+
+
+class Emitted(Protocol):
+    """The leaf of a chain: its cells are drawn anew given the chain."""
+
+    def missing(self, u: NDArray) -> NDArray[np.bool_]:
+        """Where u is missing."""
+        ...
+
+    def draw(self, blanket: Blanket, rng: Generator) -> NDArray:
+        """Every cell given the chain, shape (n, p)."""
+        ...
+
+
+def fill_missing(network: BayesianNetwork, X: NDArray, rng: Generator) -> NDArray:
+    """X with its missing cells drawn given the cells that are seen: the chain given these, then each cell given it.
+
+    Where cells are missing may depend on what is seen of their row: the completed rows then follow the law of X, which
+    gaps that stay gaps do not. X itself where nothing is missing, and nothing is drawn then.
+    """
+    leaf = cast(Emitted, network.observed[0].conjugate)
+    missing = leaf.missing(X)
+    if not missing.any():
+        return X
+    drawn = leaf.draw(network.draw_hidden(X, rng), rng)
+    return np.where(missing, drawn, X).astype(X.dtype, copy=False)
 
 
 def keep_missing(u: NDArray, drawn: NDArray, missing: NDArray[np.bool_]) -> NDArray:

@@ -32,6 +32,7 @@ from knockoffs.features.hidden_markov.emissions import (
     EmissionConjugate,
     Emissions,
     GaussianEmissions,
+    fill_missing,
 )
 from knockoffs.features.hidden_markov.inference import log_likelihood, sample_states, state_given_others
 from knockoffs.sampling.conjugates.grouped_chain import GroupedChain
@@ -66,7 +67,8 @@ class HiddenMarkov:
 
     Notes
     -----
-    Missing cells (NaN) are skipped in P(H | X), summed out of the density, and stay missing in X_tilde.
+    Missing cells (NaN) are skipped in P(H | X), summed out of the density, and stay missing in X_tilde; ``fill`` draws
+    them beforehand, as a selection does.
 
     >>> sticky = np.array([[0.9, 0.1], [0.1, 0.9]])
     >>> coins = np.array([[0.8, 0.2], [0.3, 0.7]])
@@ -79,6 +81,7 @@ class HiddenMarkov:
     transitions: NDArray
     emissions: Emissions
     groups_of_neighbours: ClassVar[bool] = True  # as_network(feature_of=)
+    fills_missing: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.emissions, DiscreteEmissions | GaussianEmissions):
@@ -125,6 +128,10 @@ class HiddenMarkov:
 
     def _sample_hidden(self, X: NDArray, rng: Generator, *, n_jobs: int) -> dict[str, NDArray]:
         return {"H": sample_states(self, X, rng, n_jobs)}
+
+    def fill(self, X: NDArray, rng: Generator) -> NDArray:
+        """X with its missing cells (NaN) drawn given those that are seen."""
+        return fill_missing(self.as_network(), X, rng)
 
     def log_density(self, X: NDArray) -> NDArray:
         """Log P(X) of every row, shape (n,), exactly; missing cells are summed out."""

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError
 from knockoffs.features.family import kept_per_how
-from knockoffs.features.hidden_markov.emissions import DiscreteEmissions, EmissionConjugate, keep_missing
+from knockoffs.features.hidden_markov.emissions import DiscreteEmissions, EmissionConjugate, fill_missing, keep_missing
 from knockoffs.features.hidden_markov.inference import check_sites, refuse_impossible
 from knockoffs.features.hidden_markov.model import move_chain
 from knockoffs.features.posterior.mosaic_filter import Likelihood, log_evidence, state_given_others
@@ -102,6 +102,7 @@ class HaplotypeModel:
 
     mosaic: Mosaic
     groups_of_neighbours: ClassVar[bool] = True  # as_network(feature_of=)
+    fills_missing: ClassVar[bool] = True
 
     def say(self, names: Sequence[str] | None = None) -> str:
         """Tell in one sentence what P^X is."""
@@ -128,6 +129,10 @@ class HaplotypeModel:
         X = Node("X", ("H",), EmissionConjugate(emissions, jobs), columns=range(len(theta)))
         sample_hidden = partial(self._sample_hidden, n_jobs=jobs)
         return BayesianNetwork((H, X), sample_hidden, groups)  # type: ignore[arg-type]
+
+    def fill(self, X: NDArray, rng: Generator) -> NDArray:
+        """X with its missing cells (NaN, negative numbers, 9) drawn given those that are seen."""
+        return fill_missing(self.as_network(), X, rng)
 
     def log_density(self, X: NDArray) -> NDArray:
         """Log P(X) of every row, shape (n,), exactly; missing cells are summed out."""
@@ -159,7 +164,7 @@ class HaplotypeModel:
         codes = encode_states(X, 2, missing=True, flagged=True, name="allele")
         likelihood = np.stack([1 - theta, theta, np.ones_like(theta)], axis=1)
         H, key = np.empty(X.shape, np.uint8 if theta.shape[1] <= 256 else np.int32), draw_key(rng)
-        segment = forward_backward.segment_length(*theta.shape, forward_backward.FEW_BYTES)
+        segment = forward_backward.segment_length(len(theta), theta.shape[1], forward_backward.FEW_BYTES)
 
         def work(rows: slice) -> None:
             law = (chain.alpha, chain.jump, likelihood)
@@ -186,6 +191,7 @@ class GenotypeModel:
 
     mosaic: Mosaic
     groups_of_neighbours: ClassVar[bool] = True  # as_network(feature_of=)
+    fills_missing: ClassVar[bool] = True
 
     def say(self, names: Sequence[str] | None = None) -> str:
         """Tell in one sentence what P^X is."""
@@ -212,6 +218,10 @@ class GenotypeModel:
         sample_hidden = partial(self._sample_hidden, n_jobs=jobs)
         nodes = Node("A", (), chain), Node("B", (), chain), X
         return BayesianNetwork(nodes, sample_hidden, groups)  # type: ignore[arg-type]
+
+    def fill(self, X: NDArray, rng: Generator) -> NDArray:
+        """X with its missing cells (NaN, negative numbers, 9) drawn given those that are seen."""
+        return fill_missing(self.as_network(), X, rng)
 
     def log_density(self, X: NDArray) -> NDArray:
         """Log P(X) of every row, shape (n,), exactly; missing cells are summed out."""
@@ -265,7 +275,15 @@ class GenotypeConjugate:
     n_jobs: int = 1
 
     def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:
-        """Draw every genotype from P(. | A_tilde_j, B_tilde_j)."""
+        """Draw every genotype from P(. | A_tilde_j, B_tilde_j), and set it missing where u is."""
+        return keep_missing(u, self.draw(blanket, rng).astype(u.dtype), self.missing(u))
+
+    def missing(self, u: NDArray) -> NDArray[np.bool_]:
+        """Where u is missing."""
+        return encode_states(u, 3, missing=True, flagged=True, name="genotype") == 3
+
+    def draw(self, blanket: Blanket, rng: Generator) -> NDArray:
+        """X given A and B, shape (n, p)."""
         from knockoffs.features.posterior import emit
 
         A, B, key = blanket["A"], blanket["B"], draw_key(rng)
@@ -275,9 +293,7 @@ class GenotypeConjugate:
             emit.draw_genotypes(A[rows], B[rows], self.theta, key, rows.start, drawn[rows])
 
         over_rows(work, len(A), self.n_jobs)
-        return keep_missing(
-            u, drawn.astype(u.dtype), encode_states(u, 3, missing=True, flagged=True, name="genotype") == 3
-        )
+        return drawn
 
     def several(self, u: NDArray, blanket: Blanket, m: int, rng: Generator) -> NDArray:
         """Draw m times, shape (m, n, p): where the chain stays, X and they are independent and alike given it."""

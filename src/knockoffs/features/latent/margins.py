@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from knockoffs.errors import InputError
 from knockoffs.features.latent.cells import Cells, free_cells, interval_cells, point_cells
 
 ATOM_SHARE = 0.01  # a value of a continuous column that holds this share of its rows is a step
@@ -104,6 +105,20 @@ class Steps:
     def log_slope(self, x: NDArray) -> NDArray:
         """Zero: a step has a probability, not a density."""
         return np.zeros(len(x))
+
+
+@dataclass(frozen=True)
+class Ordered(Steps):
+    """X = values_m where cuts_m < L <= cuts_{m+1}, of labels whose codes have another order."""
+
+    def place(self, x: NDArray) -> NDArray[np.intp]:
+        """Step of each code; one that was never seen is refused, NaN is step 0."""
+        order = np.argsort(self.values)
+        m = order[np.searchsorted(self.values[order], x).clip(max=len(order) - 1)]
+        unknown = (self.values[m] != x) & ~np.isnan(x)
+        if unknown.any():
+            raise InputError(f"code {x[unknown][0]:g} of a nominal column was not seen when it was fitted.")
+        return m
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from knockoffs.features.latent.chain import (
 )
 from knockoffs.features.latent.density import log_densities
 from knockoffs.features.latent.kinds import KINDS
-from knockoffs.features.latent.margins import Margin, Steps, read_cells, write_values
+from knockoffs.features.latent.margins import Margin, Ordered, Steps, read_cells, write_values
 from knockoffs.features.latent.nominal import Nominal
 from knockoffs.features.latent.pooling import SHRUNK, Shrinkage
 from knockoffs.features.latent.resampling import LatentResampler
@@ -176,7 +176,9 @@ class LatentFeatures:
         """
         X = np.asarray(X, dtype=float)
         columns = [
-            X[:, j] if margin.n_coordinates != 1 or isinstance(margin, Nominal) else margin.read(X[:, j]).start[:, 0]
+            X[:, j]
+            if margin.n_coordinates != 1 or isinstance(margin, Nominal | Ordered)
+            else margin.read(X[:, j]).start[:, 0]
             for j, margin in enumerate(self.margins)
         ]
         return np.where(np.isnan(X), np.nan, np.column_stack(columns))
@@ -339,6 +341,6 @@ def latent_features(
 
 
 def _kind(margin: Margin) -> str:
-    if isinstance(margin, Nominal):
+    if isinstance(margin, Nominal | Ordered):
         return "nominal"
     return "ordinal" if isinstance(margin, Steps) else "continuous"

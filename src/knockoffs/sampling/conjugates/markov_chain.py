@@ -31,7 +31,9 @@ class MarkovChain:
     """Conjugate of a chain of T steps on K states, in O(T K^2) a row: the law is fixed and the blanket not looked at.
 
     As the conjugate of an observed node, u is X itself. As the conjugate of a hidden chain it is the choice of Sesia
-    et al.: (H, X) and (H_tilde, X_tilde) can then be exchanged in every step, whatever the emissions.
+    et al.: (H, X) and (H_tilde, X_tilde) can then be exchanged in every step, whatever the emissions. What lies below
+    one step changes places as a whole: two leaves of a step are one feature. Where they are to be two, keep the chain
+    (``Identity``) or move it given its leaves (``MarkovChainGiven``).
 
     Parameters
     ----------
