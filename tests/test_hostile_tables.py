@@ -80,7 +80,7 @@ REFUSED = {
     "records": (pd.DataFrame(X, columns=NAMES).to_records(), "structured array: pass a data frame"),
     "dates and durations": (
         with_column([DAY if i % 2 else datetime.date(2020, 1, 1) for i in range(N)]),
-        "mixes dates",
+        "mixes durations with",
     ),
     "durations and numbers": (
         with_column([DAY if i % 2 else i for i in range(N)]),
@@ -285,7 +285,7 @@ def test_the_target_in_other_words_is_told(table, y, name):
         (X, X.sum(axis=1)),
         (X, X[:, 2] > 0),
         (np.c_[X, np.arange(N) % 3], np.arange(N) % 3 == 0),
-        (X[:8], X[:8, 2] * 2),
+        (np.c_[X, HALF][:8], np.where(HALF, "a", "b")[:8]),
     ],
     ids=["noise", "a sum", "a class of a number", "a coarser class", "few rows"],
 )

@@ -113,6 +113,7 @@ class ModelScore:
         """Fit, score and average; the stream is used as it is, and some of the fits may be there already."""
         seen = pair if self.transform is None else self.transform(pair)
         scores = fit_and_score(self, seen, target, rng=rng, n_jobs=n_jobs, fitted=fitted)
+        refuse_others(scores, pair.n_features)
         if self.saturates:
             warn_if_saturated(scores)
         return Scored(scores, self.notes, self)
@@ -202,7 +203,7 @@ def _fit_and_score_once(
         sample_weight=scored.weights,
         **statistic.options,
     )
-    return as_scores(scores, pair.n_features)
+    return as_scores(scores)
 
 
 def fit_on(estimator: Estimator, pair: Pair | Copies, target: Target, rows: NDArray, rng: Generator) -> Fitted:
@@ -212,20 +213,24 @@ def fit_on(estimator: Estimator, pair: Pair | Copies, target: Target, rows: NDAr
     return fitted_copy(estimator, part.stacked, y.values, rng, **weights)
 
 
-def as_scores(scores: object, n_features: int) -> Scores:
-    """Scores as they came; a score of one's own may return something else, or not one for each feature."""
+def as_scores(scores: object) -> Scores:
+    """Scores as they came; a score of one's own may return something else."""
     if not isinstance(scores, Scores):
         raise InputError(
             f"the importance score returned {type(scores).__name__}: expected Scores(Z, Z_tilde), the importance of "
             "every feature and of every knockoff."
         )
+    return scores
+
+
+def refuse_others(scores: Scores, n_features: int) -> None:
+    """Refuse scores that are not one for each feature and one for each knockoff."""
     for name, values in (("Z", scores.Z), ("Z_tilde", scores.Z_tilde)):
         if np.shape(values)[:1] != (n_features,):
             raise InputError(
                 f"the importance score returned {name} of shape {np.shape(values)}: expected one number for each of "
                 f"{n_features} features."
             )
-    return scores
 
 
 def warn_if_saturated(scores: Scores) -> None:

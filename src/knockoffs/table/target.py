@@ -168,15 +168,15 @@ def as_target(
     kept = None if checked is None else checked[observed]
     if kept is not None and not kept.any():
         raise InputError("sample_weight is zero in every row in which y is known: nothing is left to fit.")
+    count = len(values) if kept is None else int((kept > 0).sum())
+    if count < min_rows:
+        weighed = "" if kept is None else " and weighs more than zero"
+        raise InputError(f"y is known{weighed} in {count} of {len(observed)} rows: {min_rows} are needed.")
     if kept is not None and (seen := values[kept > 0])[0] == seen[-1] and (seen == seen[0]).all():
         raise InputError(
             f"y has the one value {seen.tolist()[0]!r} in all rows that weigh more than zero: nothing can be selected "
             "for a target that does not vary. Weigh others too."
         )
-    count = len(values) if kept is None else int((kept > 0).sum())
-    if count < min_rows:
-        weighed = "" if kept is None else " and weighs more than zero"
-        raise InputError(f"y is known{weighed} in {count} of {len(observed)} rows: {min_rows} are needed.")
     return Target(values, kept, kind, observed, target_name(y), levels, note)
 
 

@@ -42,6 +42,7 @@ from knockoffs.features.latent.stochastic_em import (
 )
 from knockoffs.features.latent.transform import candidates_for, choose_transform
 from knockoffs.features.shrinkage import FEW, PLENTY
+from knockoffs.features.sparse import Sparse, choose_sparse
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
 from knockoffs.sampling.diagonal.representatives import Through
 from knockoffs.sampling.swap import check_features
@@ -111,8 +112,15 @@ def fit_latent(
         raise InputError("every column of X is constant: there is nothing to select from.")
     cells = _some_rows(read_cells(margins, X), D, row_stream)
     shrunk = _shrinkage(cells, np.ones((len(cells.start), 1)))
-    fit = fit_one_class(cells, frame, a=shrunk.common, rng=em_stream, n_jobs=n_jobs)
     tried = _candidates(n_classes, len(cells.start), D)
+    sparse, factors = None, None
+    if cells.all_points and tried == [1] and shrunk.common > 0:
+        Z = cells.start - cells.start.mean(axis=0)
+        Z /= Z.std(axis=0)
+        sparse = choose_sparse(Z, shrunk.common, rng=rng.spawn(1)[0])
+        factors = None if sparse is None else sparse.factors(Z.T @ Z / len(Z))
+        del Z
+    fit = fit_one_class(cells, frame, a=shrunk.common, factors=factors, rng=em_stream, n_jobs=n_jobs)
     inner = compact(owners[frame.layout.column_of])
 
     def model_of(fit: Fit, margins: Sequence[Margin]) -> LatentFeatures:
@@ -141,9 +149,9 @@ def fit_latent(
                 if not left_out:
                     fit, shrunk = several.fit, several.shrunk
     model = model or model_of(fit, margins)
-    _warn_few(shrunk, len(cells.start), D)
+    _warn_few(shrunk, sparse, len(cells.start), D)
     _warn_near(fit, cells, frame, called)
-    notes = _notes(affine, held_out, shrunk)
+    notes = _notes(affine, held_out, sparse or shrunk)
     if orders:
         notes += (f"the labels of {name_some(called[j] for j in orders)} in an order that the other columns give them",)
     if left_out:
@@ -251,11 +259,12 @@ def _fit_several(
     return fit_classes(cells, frame, start, shrunk=shrunk, rng=rng, n_jobs=n_jobs)
 
 
-def _warn_few(shrunk: Shrinkage, n: int, D: int) -> None:
+def _warn_few(shrunk: Shrinkage, sparse: Sparse | None, n: int, D: int) -> None:
     if n < FEW * D:
+        how = f"shrunk by {shrunk.common:.2g}" if sparse is None else f"taken for none up to {sparse.threshold:.2g}"
         warnings.warn(
-            f"the latent model rests on {n} rows for {D} coordinates: its correlations were shrunk by "
-            f"{shrunk.common:.2g}. P^X, and with it the FDR, is less sure; more rows make it surer.",
+            f"the latent model rests on {n} rows for {D} coordinates: its correlations were {how}. P^X, and with it "
+            "the FDR, is less sure; more rows make it surer.",
             KnockoffWarning,
             stacklevel=3,
         )
@@ -288,7 +297,7 @@ def _warn_near(fit: Fit, cells: Cells, frame: Frame, names: Sequence[str]) -> No
         )
 
 
-def _notes(affine: bool, held_out: dict[str, float], shrunk: Shrinkage) -> tuple[str, ...]:
+def _notes(affine: bool, held_out: dict[str, float], shrunk: Shrinkage | Sparse) -> tuple[str, ...]:
     notes = []
     if held_out:
         chosen = "in their own units" if affine else "by their normal scores"

@@ -198,11 +198,19 @@ def scatter(L: NDArray, mean: NDArray) -> NDArray:
     return S
 
 
-def fit_one_class(cells: Cells, frame: Frame, *, a: float, rng: Generator, n_jobs: int | None = None) -> Fit:
-    """One Gaussian for L, its covariance shrunk by a."""
+def fit_one_class(
+    cells: Cells,
+    frame: Frame,
+    *,
+    a: float,
+    rng: Generator,
+    factors: NDArray | None = None,
+    n_jobs: int | None = None,
+) -> Fit:
+    """One Gaussian for L, its covariance shrunk by a, or by factors where all cells are points."""
     n, D = cells.start.shape
     K, one = np.zeros(n, np.intp), np.ones(1)
-    soft = softening(cells.start, frame, a)
+    soft = softening(cells.start, frame, a) if factors is None else factors
     if cells.all_points:
         L, mean = cells.start, cells.start.mean(axis=0)
         S, _ = separate(scatter(L, mean) / n * soft, frame.within)
