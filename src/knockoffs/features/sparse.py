@@ -59,7 +59,7 @@ def choose_sparse(Z: NDArray, intensity: float, *, rng: Generator) -> Sparse | N
     gains: dict[tuple[float, float], NDArray] = {}
     for fold in range(N_FOLDS):
         held = fold_of == fold
-        R, rows = _correlations(Z[~held]), Z[held]
+        R, rows = correlations(Z[~held]), Z[held]
         shrunk = log_likelihoods((1 - intensity) * R + intensity * np.eye(d), rows)
         if shrunk is None:
             return None
@@ -69,7 +69,7 @@ def choose_sparse(Z: NDArray, intensity: float, *, rng: Generator) -> Sparse | N
             for left in feasible(R, c * error):
                 found = log_likelihoods(R * Sparse(c * error, left).factors(R), rows)
                 gains.setdefault((c, left), np.full(n, -np.inf))[held] = found
-    R = _correlations(Z)
+    R = correlations(Z)
     for (c, left), values in sorted(gains.items(), key=lambda item: -item[1].mean()):
         gain = values - alike
         if not np.isfinite(gain).all():  # not positive definite in every fold
@@ -106,7 +106,8 @@ def _is_definite(R: NDArray) -> bool:
     return bool(dpotrf(R - LEAST * np.eye(len(R)), lower=1)[1] == 0)
 
 
-def _correlations(Z: NDArray) -> NDArray:
+def correlations(Z: NDArray) -> NDArray:
+    """Correlations of rows with means zero, shape (d, d)."""
     S = Z.T @ Z / len(Z)
     sd = np.sqrt(np.maximum(np.diagonal(S), 1e-12))
     return S / np.outer(sd, sd)

@@ -41,6 +41,7 @@ from knockoffs.features.latent.stochastic_em import (
     scatter,
 )
 from knockoffs.features.latent.transform import candidates_for, choose_transform
+from knockoffs.features.links import Links, choose_links
 from knockoffs.features.shrinkage import FEW, PLENTY
 from knockoffs.features.sparse import Sparse, choose_sparse
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
@@ -113,12 +114,17 @@ def fit_latent(
     cells = _some_rows(read_cells(margins, X), D, row_stream)
     shrunk = _shrinkage(cells, np.ones((len(cells.start), 1)))
     tried = _candidates(n_classes, len(cells.start), D)
-    sparse, factors = None, None
+    sparse: Sparse | Links | None = None
+    factors = None
     if cells.all_points and tried == [1] and shrunk.common > 0:
         Z = cells.start - cells.start.mean(axis=0)
         Z /= Z.std(axis=0)
         sparse = choose_sparse(Z, shrunk.common, rng=rng.spawn(1)[0])
         factors = None if sparse is None else sparse.factors(Z.T @ Z / len(Z))
+        if len(Z) < FEW * D:
+            alike = np.where(np.eye(D, dtype=bool), 1.0, 1 - shrunk.common)
+            others = [alike] if factors is None else [alike, factors]
+            sparse, factors = choose_links(Z, others, rng=rng.spawn(1)[0]) or (sparse, factors)
         del Z
     fit = fit_one_class(cells, frame, a=shrunk.common, factors=factors, rng=em_stream, n_jobs=n_jobs)
     inner = compact(owners[frame.layout.column_of])
@@ -259,9 +265,13 @@ def _fit_several(
     return fit_classes(cells, frame, start, shrunk=shrunk, rng=rng, n_jobs=n_jobs)
 
 
-def _warn_few(shrunk: Shrinkage, sparse: Sparse | None, n: int, D: int) -> None:
+def _warn_few(shrunk: Shrinkage, sparse: Sparse | Links | None, n: int, D: int) -> None:
     if n < FEW * D:
-        how = f"shrunk by {shrunk.common:.2g}" if sparse is None else f"taken for none up to {sparse.threshold:.2g}"
+        how = f"shrunk by {shrunk.common:.2g}"
+        if isinstance(sparse, Links):
+            how = "taken to go through few links"
+        elif sparse is not None:
+            how = f"taken for none up to {sparse.threshold:.2g}"
         warnings.warn(
             f"the latent model rests on {n} rows for {D} coordinates: its correlations were {how}. P^X, and with it "
             "the FDR, is less sure; more rows make it surer.",
@@ -297,7 +307,7 @@ def _warn_near(fit: Fit, cells: Cells, frame: Frame, names: Sequence[str]) -> No
         )
 
 
-def _notes(affine: bool, held_out: dict[str, float], shrunk: Shrinkage | Sparse) -> tuple[str, ...]:
+def _notes(affine: bool, held_out: dict[str, float], shrunk: Shrinkage | Sparse | Links) -> tuple[str, ...]:
     notes = []
     if held_out:
         chosen = "in their own units" if affine else "by their normal scores"
