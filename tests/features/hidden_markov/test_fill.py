@@ -15,7 +15,8 @@ from knockoffs.features.source import settled
 MAKE = np.random.default_rng(0)
 STEPS = np.array([[[0.8, 0.2], [0.3, 0.7]], [[0.6, 0.4], [0.1, 0.9]]])
 TABLE = MAKE.dirichlet(np.ones(3), size=(3, 2))
-MOSAIC = Mosaic(np.array([0.0, 0.5, 0.8]), MAKE.dirichlet(np.ones(2), size=3), MAKE.uniform(0.1, 0.9, size=(3, 2)))
+# strongly linked sites: cells drawn without a look at those that are seen have another law
+MOSAIC = Mosaic(np.array([0.0, 0.1, 0.2]), np.array([[0.4, 0.6]] * 3), np.array([[0.1, 0.9], [0.8, 0.2], [0.05, 0.7]]))
 MODELS = {
     "symbols": (HiddenMarkov(np.array([0.4, 0.6]), STEPS, TABLE), [0.0, 1.0, 2.0]),
     "named symbols": (
