@@ -9,7 +9,7 @@ from knockoffs.features.latent.kinds import fit_margins
 from knockoffs.features.latent.margins import Affine, Ordered, Steps
 from knockoffs.features.latent.model import latent_features
 from knockoffs.features.latent.nominal import Nominal
-from knockoffs.features.latent.order import find_order, in_order, with_orders
+from knockoffs.features.latent.order import _directions, find_order, in_order, with_orders
 
 S = np.array([[1.0, 0.6, 0.3], [0.6, 1.0, 0.5], [0.3, 0.5, 1.0]])
 KINDS = ["continuous", "nominal", "continuous"]
@@ -60,6 +60,17 @@ def test_labels_of_which_nothing_is_known_and_few_rows_keep_their_utilities():
     assert not with_orders(fit_margins(X, ["nominal", "continuous"]), X, rng=rng)[1]
     X, _ = bands(120)
     assert not with_orders(fit_margins(X, KINDS), X, rng=rng)[1]
+
+
+def test_one_other_column_is_enough_and_no_direction_is_made_of_rounding():
+    X, order = bands(1500)
+    margins = fit_margins(X[:, 1:], ["nominal", "continuous"])
+    found = find_order(margins, X[:, 1:], 0, rng=np.random.default_rng(0))
+    assert found.codes.tolist() in (order.tolist(), order[::-1].tolist())
+    directions, _ = _directions(X[:, [0, 0]] * [1, 2], X[:, 1].astype(int), 4)
+    assert directions.shape == (2, 1)
+    still = np.column_stack([np.tile([0.0, 1.0, 2.0], 500), np.repeat([0.0, 1.0], 750)])
+    assert find_order(fit_margins(still, ["nominal", "binary"]), still, 0, rng=np.random.default_rng(0)) is None
 
 
 def test_a_missing_label_and_missing_neighbours_do_not_stop_it():

@@ -27,6 +27,7 @@ MOST_ROWS = 6_000  # a third each to find the directions, to fit both, and to co
 FEWEST_ROWS = 150
 N_DIRECTIONS = 3  # of the other columns in which the levels differ most, at most
 CLEARLY = 2.0  # standard errors by which held-out rows must be likelier in an order
+SOME = 1e-6  # share of the variance of the levels' values that a direction must explain
 N_DRAWS = 256  # of importance sampling for a density of utilities
 RIDGE = 0.02  # share of its variance that is added to each other column
 
@@ -92,6 +93,8 @@ def find_order(margins: Sequence[Margin], X: NDArray, j: int, *, rng: Generator)
     if not Z.shape[1] or any(len(np.unique(level[part == p])) < len(margin.codes) for p in range(3)):
         return None
     directions, values = _directions(Z[part == 0], level[part == 0], len(margin.codes))
+    if not directions.shape[1]:
+        return None
     S = Z @ directions
     codes = margin.codes[np.argsort(values, kind="stable")]
     table = np.column_stack([X[:, j], S])
@@ -116,9 +119,9 @@ def _directions(Z: NDArray, level: NDArray[np.intp], n_levels: int) -> tuple[NDA
     V = Z.T @ Z / len(Z)
     B = np.linalg.solve(V + RIDGE * np.diag(np.diagonal(V)), C)
     between = C.T @ B
-    _, theta = eigh((between + between.T) / 2, np.diag(shares))
-    theta = theta[:, ::-1][:, : min(n_levels - 1, N_DIRECTIONS)]
-    return B @ theta, theta[:, 0]
+    explained, theta = eigh((between + between.T) / 2, np.diag(shares))
+    some = np.flatnonzero(explained > SOME)[::-1][:N_DIRECTIONS]
+    return B @ theta[:, some], theta[:, -1]
 
 
 def _model(margins: Sequence[Margin], X: NDArray, rng: Generator) -> LatentFeatures:
