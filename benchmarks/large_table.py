@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 
 D, ROWS, GROUP, SIGNALS = 50, 1_000_000, 100_000, 20
 
@@ -30,15 +31,20 @@ def make(folder: Path, n_files: int, kind: str, n_jobs: int = 1) -> None:
     Parallel(n_jobs=n_jobs)(delayed(make_file)(folder / f"part{f:02d}.parquet", f, kind) for f in range(n_files))
 
 
+def effects() -> NDArray:
+    """Coefficients of the columns, the same in every file, shape (D,)."""
+    rng, beta = np.random.default_rng(0), np.zeros(D, np.float32)
+    signs = rng.choice([-1, 1], SIGNALS)
+    beta[rng.choice(D, SIGNALS, replace=False)] = signs * 0.004
+    return beta
+
+
 def make_file(path: Path, f: int, kind: str) -> None:
     """Write one file unless it is there: correlations 0.6^|i-j|, twenty small effects."""
     if path.exists():
         return
     L = np.linalg.cholesky(0.6 ** np.abs(np.subtract.outer(np.arange(D), np.arange(D)))).astype(np.float32)
-    rng = np.random.default_rng(0)
-    beta = np.zeros(D, np.float32)
-    beta[rng.choice(D, SIGNALS, replace=False)] = rng.choice([-1, 1], SIGNALS) * 0.004
-    rng, writer = np.random.default_rng([1, f]), None
+    rng, beta, writer = np.random.default_rng([1, f]), effects(), None
     for _ in range(ROWS // GROUP):
         Z = rng.standard_normal((GROUP, D), dtype=np.float32) @ L.T
         y = Z @ beta + rng.standard_normal(GROUP, dtype=np.float32)

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from large_table import effects
 from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import ndtr
@@ -88,11 +89,12 @@ def gaussian() -> Iterator[dict[str, object]]:
         size = float(effect) * np.sqrt(np.diagonal(np.linalg.inv(Sigma)) / n)
         for run in range(runs):
             rng = np.random.default_rng([run, n, m])
-            fixed = effect == "0.004"
-            places = np.random.default_rng(0) if fixed else rng
             beta = np.zeros(d)
-            here = places.choice(d, 20, replace=False)
-            beta[here] = places.choice([-1, 1], 20) * (0.004 if fixed else size[here])
+            if effect == "0.004":
+                beta += effects()
+            else:
+                here = rng.choice(d, 20, replace=False)
+                beta[here] = rng.choice([-1, 1], 20) * size[here]
             found.append(counts(gaussian_table(Sigma, beta, n, m, rng), beta != 0))
         yield row(name, n, m or "true", np.array(found), 1, start) | {"effect": effect}
 
