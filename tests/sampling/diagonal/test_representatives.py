@@ -159,8 +159,9 @@ def test_representatives_of_copies():
 
 @pytest.fixture
 def smooth(rng):
-    """Twelve groups of five columns, alike within a group; groups 0, 2, ... matter."""
-    n, centres = 400, rng.standard_normal((400, 12))
+    """Twelve groups of five columns, alike within a group and linked to the next one; groups 0, 2, ... matter."""
+    n, S = 400, 0.4 ** np.abs(np.subtract.outer(np.arange(12), np.arange(12)))
+    centres = rng.standard_normal((n, 12)) @ np.linalg.cholesky(S).T
     X = np.repeat(centres, 5, axis=1) + 0.4 * rng.standard_normal((n, 60))
     return X, centres[:, ::2].sum(axis=1) + 0.5 * rng.standard_normal(n), np.arange(60) // 5
 
