@@ -6,6 +6,7 @@ from scipy.stats import multivariate_normal
 
 from knockoffs.errors import KnockoffWarning
 from knockoffs.features.latent.fit import fit_latent
+from knockoffs.features.shrinkage import Estimate
 from knockoffs.features.sparse import LEAST, LEFT, N_FOLDS, THRESHOLDS, Sparse, choose_sparse, feasible, log_likelihoods
 
 
@@ -102,3 +103,14 @@ def test_the_default_says_what_was_done():
     assert (law.covariance == 0).mean() > 0.5
     with pytest.warns(KnockoffWarning, match="were shrunk by 0"):
         fit_latent(common(100, 150), rng=np.random.default_rng(0))
+
+
+def test_moments_of_more_rows_leave_no_note_of_what_few_rows_asked_for():
+    rng = np.random.default_rng(0)
+    Z = in_units(np.repeat(rng.standard_normal((100, 30)), 5, axis=1) + 0.5 * rng.standard_normal((100, 150)))
+    with pytest.warns(KnockoffWarning, match="rests on 100 rows"):
+        model = fit_latent(Z, rng=np.random.default_rng(0))
+    assert sum(note.startswith("correlations") for note in model.notes) == 1
+    again = model.with_moments(Estimate(np.zeros(150), np.eye(150), 0.0), 1e6, "maximum_entropy")
+    told = [note for note in again.notes if note.startswith("correlations")]
+    assert told == ["correlations from 1,000,000 rows"]

@@ -31,7 +31,7 @@ from knockoffs.features.latent.density import log_densities
 from knockoffs.features.latent.kinds import KINDS
 from knockoffs.features.latent.margins import Margin, Ordered, Steps, read_cells, write_values
 from knockoffs.features.latent.nominal import Nominal
-from knockoffs.features.latent.pooling import SHRUNK, Shrinkage
+from knockoffs.features.latent.pooling import Shrinkage
 from knockoffs.features.latent.resampling import LatentResampler
 from knockoffs.features.latent.stochastic_em import separate
 from knockoffs.features.shrinkage import Estimate
@@ -232,7 +232,7 @@ class LatentFeatures:
         mixture = replace(self.mixture, laws=(law,), rows=rows)
         shrunk = str(Shrinkage(found.intensity, (0.0,)))
         told = f"correlations from {rows:,.0f} rows" + (f", {shrunk}" if shrunk else "")
-        notes = tuple(note for note in self.notes if not note.startswith(SHRUNK))
+        notes = tuple(note for note in self.notes if not note.startswith("correlations"))
         return replace(self, mixture=mixture, notes=(*notes, told))
 
     def say(self, names: Sequence[str] | None = None) -> str:

@@ -12,7 +12,6 @@ from knockoffs.features.em_steps import Mixture
 from knockoffs.features.shrinkage import PLENTY, held_out_intensity
 
 SMALLEST = 1e-3  # standard deviation in a class, for rows in units of it
-SHRUNK = "correlations shrunk by"  # how a note begins that says so
 RIDGE = 1e-6  # of the common correlations, which are inverted
 
 
@@ -31,7 +30,7 @@ class Shrinkage(NamedTuple):
     own: tuple[float, ...]
 
     def __str__(self) -> str:
-        said = [f"{SHRUNK} {self.common:.2g}"] if self.common > 0 else []
+        said = [f"correlations shrunk by {self.common:.2g}"] if self.common > 0 else []
         if max(self.own) > 0:
             most = ", ".join(f"{a:.2g}" for a in self.own)
             said.append(f"those of the classes drawn towards the common ones by {most}")
