@@ -44,6 +44,15 @@ def test_far_components_are_found_in_their_own_units(rng):
     assert "in their own units" in model.say() and "3 classes" in model.say()
 
 
+def test_more_classes_than_are_looked_for_at_first_are_found(rng):
+    centres = 12 * rng.standard_normal((14, 6))
+    X = centres[rng.integers(14, size=1400)] + rng.standard_normal((1400, 6))
+    model = fit_latent(X, rng=np.random.default_rng(0))
+    assert model.n_classes == 14
+    assert min(model.criterion, key=model.criterion.__getitem__) == 14
+    assert fit_latent(X, rng=np.random.default_rng(0), n_classes=range(1, 11)).n_classes <= 10
+
+
 @pytest.mark.parametrize("kind", ["binary", "count", "missing", "mixed"])
 def test_latent_correlations_come_back(kind, rng):
     n = 4000

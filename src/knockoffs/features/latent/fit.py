@@ -40,7 +40,7 @@ from knockoffs.features.latent.stochastic_em import (
     pool_classes,
     scatter,
 )
-from knockoffs.features.latent.transform import candidates_for, choose_transform
+from knockoffs.features.latent.transform import MOST_CLASSES, candidates_for, choose_transform, further_candidates
 from knockoffs.features.links import Links, choose_links
 from knockoffs.features.shrinkage import FEW, PLENTY
 from knockoffs.features.sparse import Sparse, choose_sparse
@@ -142,6 +142,12 @@ def fit_latent(
         found, values = search_mixture(
             seen, tried, criterion=criterion, settle=shrink_mixture, rng=search_stream, n_jobs=n_jobs
         )
+        further = further_candidates(len(seen), D) if n_classes is None and cells.all_points else []
+        if found.n_components == MOST_CLASSES and len(further) > 1:
+            found, more = search_mixture(
+                seen, further, criterion=criterion, settle=shrink_mixture, rng=search_stream, n_jobs=n_jobs
+            )
+            values |= more
         if found.n_components > 1:
             several = _several(cells, frame, fit, found, margins, em_stream, n_jobs)
             if several is None:

@@ -17,11 +17,22 @@ from knockoffs.features.latent.pooling import shrink_mixture
 TRIAL_ROWS = 2000  # rows of the comparison, or 30 for each column; a quarter of them are held out
 TRIAL_COLUMNS = 100  # at most, drawn at random: what the two choices differ by is a mean over columns
 HELD_OUT = 4
+MOST_CLASSES = 10  # that are looked for at first; where these are the best, further ones
+FURTHER = (12, 14, 17, 20, 24, 28, 34, 40)
 
 
 def candidates_for(n: int, D: int) -> list[int]:
     """Numbers of classes that n rows allow: a class needs rows of its own, at least twice its dimension."""
-    return list(range(1, max(1, min(10, n // (2 * (D + 1)))) + 1))
+    return list(range(1, max(1, min(MOST_CLASSES, n // (2 * (D + 1)))) + 1))
+
+
+def further_candidates(n: int, D: int) -> list[int]:
+    """Numbers of classes to go on with where the most of ``candidates_for`` is the best of them: it, and larger ones.
+
+    >>> further_candidates(2000, 30), further_candidates(500, 30)
+    ([10, 12, 14, 17, 20, 24, 28], [10])
+    """
+    return [MOST_CLASSES, *(k for k in FURTHER if k <= n // (2 * (D + 1)))]
 
 
 def choose_transform(
