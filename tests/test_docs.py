@@ -26,6 +26,7 @@ GENERATED = (
     "paper_reproduced.md",
     "scores_table.md",
     "real_tables.md",
+    "designs.md",
     "new_user.md",
     "arena.md",
 )  # written by commands of their own
