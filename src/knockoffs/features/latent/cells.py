@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from knockoffs.errors import InputError
+
 POINT, FREE, INTERVAL, WINNER, LOSER = 0, 1, 2, 3, 4
 
 
@@ -54,3 +56,17 @@ def free_cells(n: int, c: int) -> Cells:
 def interval_cells(low: NDArray, high: NDArray, start: NDArray) -> Cells:
     """Cells known up to an interval, shape (n, c)."""
     return Cells(np.full(start.shape, INTERVAL, np.int8), low, high, start)
+
+
+def place_codes(codes: NDArray, x: NDArray) -> NDArray[np.intp]:
+    """Place of each label of x among codes, in any order; one that is not among them is refused, NaN is at place 0.
+
+    >>> place_codes(np.array([2.0, 0.0, 1.0]), np.array([0.0, 2.0, np.nan]))[:2]
+    array([1, 0])
+    """
+    order = np.argsort(codes)
+    m = order[np.searchsorted(codes[order], x).clip(max=len(order) - 1)]
+    unknown = (codes[m] != x) & ~np.isnan(x)
+    if unknown.any():
+        raise InputError(f"code {x[unknown][0]:g} of a nominal column was not seen when it was fitted.")
+    return m

@@ -114,18 +114,9 @@ def fit_latent(
     cells = _some_rows(read_cells(margins, X), D, row_stream)
     shrunk = _shrinkage(cells, np.ones((len(cells.start), 1)))
     tried = _candidates(n_classes, len(cells.start), D)
-    sparse: Sparse | Links | None = None
-    factors = None
+    sparse, factors = None, None
     if cells.all_points and tried == [1] and shrunk.common > 0:
-        Z = cells.start - cells.start.mean(axis=0)
-        Z /= Z.std(axis=0)
-        sparse = choose_sparse(Z, shrunk.common, rng=rng.spawn(1)[0])
-        factors = None if sparse is None else sparse.factors(Z.T @ Z / len(Z))
-        if len(Z) < FEW * D:
-            alike = np.where(np.eye(D, dtype=bool), 1.0, 1 - shrunk.common)
-            others = [alike] if factors is None else [alike, factors]
-            sparse, factors = choose_links(Z, others, rng=rng.spawn(1)[0]) or (sparse, factors)
-        del Z
+        sparse, factors = _of_few_rows(cells.start, shrunk.common, rng)
     fit = fit_one_class(cells, frame, a=shrunk.common, factors=factors, rng=em_stream, n_jobs=n_jobs)
     inner = compact(owners[frame.layout.column_of])
 
@@ -203,6 +194,23 @@ def _shrinkage(cells: Cells, shares: NDArray) -> Shrinkage:
     """
     points = cells.all_points
     return choose_shrinkage(cells.start, shares, plenty=PLENTY if points else np.inf, by_chance=not points)
+
+
+def _of_few_rows(L: NDArray, intensity: float, rng: Generator) -> tuple[Sparse | Links | None, NDArray | None]:
+    """Say what becomes of correlations where held-out rows are clearly likelier than with all of them shrunk alike.
+
+    And factors of them, shape (D, D), that make it so; nothing where all are shrunk.
+    """
+    Z = L - L.mean(axis=0)
+    Z /= Z.std(axis=0)
+    n, D = Z.shape
+    sparse = choose_sparse(Z, intensity, rng=rng.spawn(1)[0])
+    factors = None if sparse is None else sparse.factors(Z.T @ Z / n)
+    if n >= FEW * D:
+        return sparse, factors
+    alike = np.where(np.eye(D, dtype=bool), 1.0, 1 - intensity)
+    others = [alike] if factors is None else [alike, factors]
+    return choose_links(Z, others, rng=rng.spawn(1)[0]) or (sparse, factors)
 
 
 class Several(NamedTuple):

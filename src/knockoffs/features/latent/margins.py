@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from knockoffs.errors import InputError
-from knockoffs.features.latent.cells import Cells, free_cells, interval_cells, point_cells
+from knockoffs.features.latent.cells import Cells, free_cells, interval_cells, place_codes, point_cells
 
 ATOM_SHARE = 0.01  # a value of a continuous column that holds this share of its rows is a step
 ATOM_ROWS = 5  # and at least so many rows
@@ -113,12 +112,7 @@ class Ordered(Steps):
 
     def place(self, x: NDArray) -> NDArray[np.intp]:
         """Step of each code; one that was never seen is refused, NaN is step 0."""
-        order = np.argsort(self.values)
-        m = order[np.searchsorted(self.values[order], x).clip(max=len(order) - 1)]
-        unknown = (self.values[m] != x) & ~np.isnan(x)
-        if unknown.any():
-            raise InputError(f"code {x[unknown][0]:g} of a nominal column was not seen when it was fitted.")
-        return m
+        return place_codes(self.values, x)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from knockoffs.errors import InputError
-from knockoffs.features.latent.cells import INTERVAL, LOSER, WINNER, Cells, free_cells
+from knockoffs.features.latent.cells import INTERVAL, LOSER, WINNER, Cells, free_cells, place_codes
 
 N_NODES = 80  # of the Gauss-Hermite rule; the margin's probabilities are then right to 1e-8
 
@@ -51,12 +50,7 @@ class Nominal:
 
     def place(self, x: NDArray) -> NDArray[np.intp]:
         """Level of each code; a code that was never seen is refused, NaN is level 0."""
-        order = np.argsort(self.codes)
-        m = order[np.searchsorted(self.codes[order], x).clip(max=len(order) - 1)]
-        unknown = (self.codes[m] != x) & ~np.isnan(x)
-        if unknown.any():
-            raise InputError(f"code {x[unknown][0]:g} of a nominal column was not seen when it was fitted.")
-        return m
+        return place_codes(self.codes, x)
 
     def read(self, x: NDArray) -> Cells:
         """Mark the level seen as the one with the largest utility."""
