@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from knockoffs.estimator import KnockoffSelector
 from knockoffs.experiments import real_tables
 from knockoffs.experiments.real_columns import first_of_copies, load_columns, varies
 from knockoffs.experiments.real_page import too_high
@@ -61,6 +62,23 @@ def test_fdr_and_power_by_hand():
     assert at[0.2]["power"] == 1.0
     assert (at[0.1]["fdr"], at[0.1]["power"]) == (0.0, 0.0)
     assert at[0.2]["worst_null"] in (table.names[8], table.names[9])
+
+
+def test_the_default_is_what_a_user_gets_at_each_level():
+    table = load_columns("diabetes", 500, np.random.default_rng(0))
+    truth = np.arange(10) < 5
+    answers = {
+        "W/default": np.where(truth, 2.0, -1.0),
+        "W/default, tests": np.where(truth & (np.arange(10) > 0), 0.95, 0.0),
+    }
+    times = {"seconds/default": np.array(1.0), "seconds/default, tests": np.array(2.0)}
+    known = {("linear", 0): {"truth": truth} | answers | times}
+    rows = rows_of("diabetes", table, known)
+    at = {row["target_fdr"]: row for row in rows if row["method"] == "default"}
+    assert (at[0.2]["power"], at[0.2]["seconds"]) == (1.0, 1.0)  # knockoffs, which may select five of ten
+    assert (at[0.1]["power"], at[0.1]["seconds"]) == (0.8, 2.0)  # tests: knockoffs would need all ten
+    chosen = [KnockoffSelector(q, random_state=0).fit(table.X, table.X[:, 0] + table.X[:, 1]).selection_.method for q in (0.2, 0.1)]
+    assert chosen == ["knockoffs", "conditional_test"]
 
 
 def test_tests_select_by_their_q_values():

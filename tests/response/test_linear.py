@@ -16,7 +16,14 @@ from knockoffs.errors import InputError
 from knockoffs.response import ESTIMATORS, make_estimator
 from knockoffs.response.coordinate_descent import lasso_gap, lasso_path
 from knockoffs.response.l1_path import assign_folds, make_design
-from knockoffs.response.linear import LassoPathCV, LogisticPathCV, PlainLinear, PlainLogistic, sums_are_cheaper
+from knockoffs.response.linear import (
+    LassoPathCV,
+    LogisticPathCV,
+    PlainLinear,
+    PlainLogistic,
+    sums_are_cheaper,
+    with_penalties,
+)
 
 L1_MODELS = [LassoPathCV, LogisticPathCV]
 
@@ -484,3 +491,21 @@ def test_copies_have_the_sign_of_the_column_that_stands_for_them():
         design = make_design(X, None, np.zeros(30, dtype=np.intp))
         assert design.X.shape[1] == 2
         np.testing.assert_allclose((X - design.mean) / design.scale, design.X[:, design.column_of] * design.sign_of)
+
+
+def test_a_fold_has_the_penalty_that_is_best_for_the_others():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 8))
+    fold_of = np.arange(120) % 3
+    noise = np.where(fold_of == 0, 5.0, 0.3)  # one fold by itself would ask for a large penalty
+    y = X @ np.array([1.0, 0.5, 0.3, 0.2, 0.1, 0.0, 0.0, 0.0]) + noise * rng.standard_normal(120)
+    path = LassoPathCV(folds=fold_of).fit(X, y).cross_validation_
+    best = [path.alphas[np.argmin(np.delete(path.losses, fold, axis=0).mean(axis=0))] for fold in range(3)]
+    assert len(set(best)) > 1
+    assert [model.alpha for model in with_penalties(LassoPathCV(), X, y, fold_of)] == best
+    weights = np.where(fold_of == 1, 3.0, 1.0)
+    path = LassoPathCV(folds=fold_of).fit(X, y, sample_weight=weights).cross_validation_
+    best = [
+        path.alphas[np.argmin(np.delete([[1], [3], [1]] * path.losses, fold, axis=0).sum(axis=0))] for fold in range(3)
+    ]
+    assert [model.alpha for model in with_penalties(LassoPathCV(), X, y, fold_of, weights)] == best

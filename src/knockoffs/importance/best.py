@@ -5,13 +5,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from joblib import delayed
 from numpy.random import Generator
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from knockoffs.importance.losses import predict_for, resolve_loss
 from knockoffs.importance.normal_scores import scores_of_target
@@ -20,7 +19,7 @@ from knockoffs.importance.statistic import ModelScore, Scored, fit_on, weighted_
 from knockoffs.machine.jobs import at_once
 from knockoffs.progress import track
 from knockoffs.response.fresh import Estimator, Fitted, check_takes_weights, predicts_classes
-from knockoffs.response.linear import PenaltyPath
+from knockoffs.response.linear import PenaltyPath, with_penalties
 from knockoffs.sampling.copies import Beside, Copies
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
@@ -301,22 +300,10 @@ def _in_deviations(y: NDArray, loss: str) -> NDArray:
 
 
 def _for_folds(estimator: Estimator, pair: Beside, target: Target, fold_of: NDArray[np.intp]) -> Sequence[Estimator]:
-    """Unfitted model for each fold: where a penalty is cross-validated, with the one that is best for the other folds.
-
-    One walk down the path gives it for every fold, where a fold by itself would take a walk on folds of its own.
-    """
-    n_folds = int(fold_of.max()) + 1
+    """Unfitted model for each fold; one whose penalty is cross-validated, with the best for the other folds."""
     if not isinstance(estimator, PenaltyPath) or estimator.alpha is not None:
-        return [estimator] * n_folds
-    weights = {} if target.weights is None else {"sample_weight": target.weights}
-    walked = clone(estimator).set_params(folds=fold_of).fit(pair.stacked, target.values, **weights)
-    path = walked.cross_validation_
-    if path is None:  # y does not vary, or no column does
-        return [estimator] * n_folds
-    each = np.ones(len(fold_of)) if target.weights is None else target.weights
-    shares = np.bincount(fold_of, each)
-    others = shares @ path.losses - shares[:, None] * path.losses  # sums over other folds, shape (n_folds, n_penalties)
-    return [clone(estimator).set_params(alpha=float(path.alphas[at])) for at in np.argmin(others, axis=1)]
+        return [estimator] * (int(fold_of.max()) + 1)
+    return cast(list[Estimator], with_penalties(estimator, pair.stacked, target.values, fold_of, target.weights))
 
 
 def _held_out_losses(

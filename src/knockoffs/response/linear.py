@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -62,6 +62,23 @@ class PenaltyPath:
         self.alpha_ratio = alpha_ratio
         self.folds = folds
         self.random_state = random_state
+
+
+def with_penalties(
+    estimator: PenaltyPath, X: NDArray, y: NDArray, fold_of: NDArray[np.intp], weights: NDArray | None = None
+) -> list[PenaltyPath]:
+    """Unfitted copies of a model, one for each fold, with the penalty that is best for the other folds.
+
+    One walk down the path gives it for every fold, where a fold by itself would take a walk on folds of its own.
+    """
+    n_folds = int(fold_of.max()) + 1
+    weighed = {} if weights is None else {"sample_weight": weights}
+    path = clone(estimator).set_params(folds=fold_of).fit(X, y, **weighed).cross_validation_
+    if path is None:  # y does not vary, or no column does
+        return [estimator] * n_folds
+    shares = np.bincount(fold_of, weights)
+    others = shares @ path.losses - shares[:, None] * path.losses  # sums over other folds, shape (n_folds, n_penalties)
+    return [clone(estimator).set_params(alpha=float(path.alphas[at])) for at in np.argmin(others, axis=1)]
 
 
 class LassoPathCV(PenaltyPath, RegressorMixin, BaseEstimator):

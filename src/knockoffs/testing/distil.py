@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import unknown_option
 from knockoffs.response.fresh import Classifier, Estimator, fitted_copy
-from knockoffs.response.linear import make_lasso
+from knockoffs.response.linear import PenaltyPath, make_lasso, with_penalties
 from knockoffs.response.trees import make_boosting
 
 KINDS = ("number", "count", "binary", "classes", "ordinal")
@@ -106,16 +106,20 @@ def _cross_fit(
     if rest.shape[1] == 0:
         return predicted
     classes = np.unique(y)
-    for fold in range(N_FOLDS):
+    probable = hasattr(estimator, "predict_proba")
+    # without a class of so few rows the shares of the classes stand for a model
+    folds = [f for f in range(N_FOLDS) if not probable or len(np.unique(y[fold_of != f])) == len(classes)]
+    models = [estimator] * N_FOLDS
+    if len(folds) == N_FOLDS and isinstance(estimator, PenaltyPath) and estimator.alpha is None:
+        models = cast(list[Estimator], with_penalties(estimator, rest, y, fold_of))
+    for fold in folds:
         held = fold_of == fold
-        if hasattr(estimator, "predict_proba"):
-            if len(np.unique(y[~held])) < len(classes):
-                continue  # a class of so few rows: the shares of the classes stand for a model
-            model = cast(Classifier, fitted_copy(estimator, rest[~held], y[~held], rng))
-            p = model.predict_proba(rest[held])
+        model = fitted_copy(models[fold], rest[~held], y[~held], rng)
+        if probable:
+            p = cast(Classifier, model).predict_proba(rest[held])
             predicted[held] = p[:, 1:] if p.shape[1] == 2 else p
         else:
-            found = np.ravel(fitted_copy(estimator, rest[~held], y[~held], rng).predict(rest[held]))[:, None]
+            found = np.ravel(model.predict(rest[held]))[:, None]
             predicted[held] = found == classes if Y.shape[1] > 1 else found
     return predicted
 
