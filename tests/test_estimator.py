@@ -40,7 +40,9 @@ def as_frame(X, library=pd):
     return pd.DataFrame(X, columns=names) if library is pd else pl.DataFrame(X, schema=names)
 
 
-def quick(fdr=0.2, *, random_state=0, feature_model="gaussian", verdict=False, **options):
+def quick(fdr=0.2, *, random_state=0, feature_model=None, verdict=False, **options):
+    if feature_model is None:
+        feature_model = "auto" if "knockoffs" in options else "gaussian"
     return KnockoffSelector(fdr, feature_model=feature_model, random_state=random_state, verdict=verdict, **options)
 
 
@@ -288,6 +290,21 @@ def test_knockoffs_can_be_brought_along():
         quick(knockoffs=X).fit(X, y)
     with pytest.raises(InputError, match=r"knockoffs have shape \(300, 3\)"):
         quick(knockoffs=X[:, :3]).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"feature_model": "gaussian"}, "leave out feature_model"),
+        ({"feature_model": np.eye(15)}, "leave out feature_model"),
+        ({"feature_model_options": {"n_classes": 2}}, "leave out feature_model"),
+        ({"n_draws": 3}, "n_draws=3: knockoffs that are brought along are one draw"),
+    ],
+)
+def test_knockoffs_that_are_brought_along_leave_no_say_to_a_feature_model(asked, message):
+    X, y = regression_data()
+    with pytest.raises(InputError, match=message):
+        quick(knockoffs=np.random.default_rng(0).permuted(X, axis=0), **asked).fit(X, y)
 
 
 def test_any_estimator_can_be_the_model_of_y():

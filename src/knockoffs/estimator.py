@@ -399,6 +399,15 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
 
     def _source(self) -> KnockoffSource:
         if self.knockoffs is not None:
+            default = self.feature_model is None or str(self.feature_model) == "auto"
+            if not default or self.feature_model_options:
+                raise InputError(
+                    "knockoffs are used as they are: leave out feature_model and its options, or knockoffs."
+                )
+            if self.n_draws != 1:
+                raise InputError(
+                    f"n_draws={self.n_draws!r}: knockoffs that are brought along are one draw. Leave it out."
+                )
             return Brought(self.knockoffs)
         return knockoff_source(self.feature_model, self.feature_model_options)
 

@@ -77,7 +77,10 @@ def test_the_default_is_what_a_user_gets_at_each_level():
     at = {row["target_fdr"]: row for row in rows if row["method"] == "default"}
     assert (at[0.2]["power"], at[0.2]["seconds"]) == (1.0, 1.0)  # knockoffs, which may select five of ten
     assert (at[0.1]["power"], at[0.1]["seconds"]) == (0.8, 2.0)  # tests: knockoffs would need all ten
-    chosen = [KnockoffSelector(q, random_state=0).fit(table.X, table.X[:, 0] + table.X[:, 1]).selection_.method for q in (0.2, 0.1)]
+    chosen = [
+        KnockoffSelector(q, random_state=0).fit(table.X, table.X[:, 0] + table.X[:, 1]).selection_.method
+        for q in (0.2, 0.1)
+    ]
     assert chosen == ["knockoffs", "conditional_test"]
 
 
