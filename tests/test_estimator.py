@@ -1,6 +1,7 @@
 """The selector behaves as scikit-learn's do, gives the same answer for the same seed, and says what it did."""
 
 import pickle
+import re
 import warnings
 from functools import partial
 
@@ -445,6 +446,18 @@ def test_it_says_why_nothing_was_selected():
     text = selector.explain()
     assert "Nothing is selected" in text
     assert "Knockoff+ at 0.1 selects 10 features or more, or none: 10 if no knockoff beats them" in text
+
+
+def test_it_names_the_tests_where_few_features_stand_out():
+    X, _ = regression_data()
+    y = X[:, :3].sum(axis=1)
+    text = quick(0.1, method="knockoffs", estimator="lasso").fit(X, y).explain()
+    assert re.search(r"\d stands? above every knockoff: where so few matter, method='conditional_test' needs no", text)
+    assert "n_knockoffs=5 with a linear model needs 2." in text
+    tested = quick(0.1, method="conditional_test", estimator="lasso").fit(X, y)
+    assert tested.get_support()[:3].all()  # as was promised
+    brought = quick(0.1, method="knockoffs", estimator="lasso", knockoffs=np.random.default_rng(0).permuted(X, axis=0))
+    assert "above every knockoff" not in brought.fit(X, y).explain()  # their P^X is not known
 
 
 def noise_data():

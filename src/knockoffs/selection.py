@@ -198,6 +198,14 @@ def explain_nothing(selection: Selection) -> str:
         )
     else:
         parts.append("More rows, a model of the target that predicts better, or a larger fdr may help.")
+    above = int((selection.W > -np.min(selection.W, initial=0.0)).sum())  # features whose W no knockoff reaches
+    few = 0 < above < needed <= d and m == selection.offset == 1 and selection.evidence is None
+    if few and hasattr(selection.feature_model, "conditional"):
+        parts.append(
+            f"{above} {'stands' if above == 1 else 'stand'} above every knockoff: where so few matter, "
+            "method='conditional_test' needs no smallest number, and n_knockoffs=5 with a linear model needs "
+            f"{int(np.ceil(1 / (5 * q) - 1e-9))}. Settle it beforehand, or use new rows: two tries promise less."
+        )
     return " ".join(parts)
 
 
