@@ -144,7 +144,7 @@ def figure_2(table: Table, settings: Row, results: Path) -> list[str]:
             "",
             *markdown_table(tried[0], [row.values() for row in tried]),
         ]
-    return lines
+    return lines + _with_the_default(results, "2")
 
 
 def figure_3(table: Table, settings: Row, results: Path) -> list[str]:
@@ -196,7 +196,36 @@ def figure_3(table: Table, settings: Row, results: Path) -> list[str]:
         f"knockoffs alone the five scores' FDR at q = {AT:g} is {_fdr_ranges(table)}: a level that is exceeded there says that the",
         "fitted mixture is not the law of those columns.",
     ]
-    return lines + _other_designs(results)
+    return lines + _with_the_default(results, "3") + _other_designs(results)
+
+
+def _with_the_default(results: Path, figure: str) -> list[str]:
+    """FDR and power on a figure's tables with the default P^X, or nothing where they are not stored."""
+    path = results / "figures_default.csv"
+    if not path.is_file():
+        return []
+    rows = [row | {"figure": str(row["figure"])} for row in read_table(path) if str(row["figure"]).startswith(figure)]
+    panels = list(dict.fromkeys(row["figure"][1:] for row in rows))
+    held = sum(row["fdr"] <= row["target_fdr"] + 2 * row["fdr_se"] for row in rows)
+
+    def cells(panel: str, score: str) -> list[str]:
+        found = [at_level(rows, level, figure=figure + panel, score=score) for level in (AT, 0.1)]
+        return [f"{plus_minus(row, 'fdr')} / {row['power']:.2f}" for row in found]
+
+    scores = list(dict.fromkeys(str(row["score"]) for row in rows))
+    table = [
+        [LABELS.get(score, score), *(cell for panel in panels for cell in cells(panel, score))] for score in scores
+    ]
+    named = [f"({panel}) " if panel else "" for panel in panels]
+    header = ["score", *(f"{name}{level:g}" for name in named for level in (AT, 0.1))]
+    return [
+        "",
+        "With the default P^X, which is not told that there is a mixture or of how many components",
+        f"(`benchmarks/figures_default.py`, {rows[0]['repetitions']} repetitions), FDR and, after the slash, power at two targets. The",
+        f"FDR is at most its target plus two standard errors in {held} of {len(rows)} cells:",
+        "",
+        *markdown_table(header, table),
+    ]
 
 
 def _other_designs(results: Path) -> list[str]:
