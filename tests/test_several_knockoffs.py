@@ -184,7 +184,7 @@ REFUSED = {
     "a rule": ({"rule": "signed_maximum"}, "n_knockoffs=3 and another rule"),
     "tests": ({"method": "conditional_test"}, "conditional tests draw none"),
     "none": ({"n_knockoffs": 0}, "n_knockoffs=0: expected a whole number of at least 1"),
-    "brought": ({"knockoffs": np.zeros((200, 12))}, "come one for each feature"),
+    "brought": ({"knockoffs": np.zeros((200, 12)), "feature_model": "auto"}, "come one for each feature"),
     "a chain": ({"feature_model": CHAIN}, "node 'H' moves by MarkovChain"),
     "a level": ({"fdr": 0.02}, r"at least 1 / \(3 fdr\) = 17 selections are needed. Use fdr >= 0.0278"),
 }
