@@ -113,7 +113,7 @@ def fit_latent(
         raise InputError("every column of X is constant: there is nothing to select from.")
     cells = _some_rows(read_cells(margins, X), D, row_stream)
     shrunk = _shrinkage(cells, np.ones((len(cells.start), 1)))
-    tried = _candidates(n_classes, len(cells.start), D)
+    tried, coarse = _candidates(n_classes, len(cells.start), D), (cells.status > FREE).mean() > MOSTLY
     sparse, factors = None, None
     if cells.all_points and tried == [1] and shrunk.common > 0:
         sparse, factors = _of_few_rows(cells.start, shrunk.common, rng)
@@ -133,7 +133,7 @@ def fit_latent(
         found, values = search_mixture(
             seen, tried, criterion=criterion, settle=shrink_mixture, rng=search_stream, n_jobs=n_jobs
         )
-        further = further_candidates(len(seen), D) if n_classes is None and cells.all_points else []
+        further = further_candidates(len(seen), D) if n_classes is None and not coarse else []
         if found.n_components == MOST_CLASSES and len(further) > 1:
             found, more = search_mixture(
                 seen, further, criterion=criterion, settle=shrink_mixture, rng=search_stream, n_jobs=n_jobs
@@ -145,7 +145,7 @@ def fit_latent(
                 left_out = "a draw from the cells does not find them again"
             else:
                 model = model_of(several.fit, several.in_margins(margins, frame.layout.column_of))
-                if (cells.status > FREE).mean() > MOSTLY and 1 in tried:
+                if coarse and 1 in tried:
                     one = model_of(fit, margins)
                     if seems_worse(model, one, X, rng=again_stream, n_jobs=n_jobs):
                         model, left_out = one, "knockoffs with them are less like their columns than without"
