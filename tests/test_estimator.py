@@ -1,5 +1,6 @@
 """The selector behaves as scikit-learn's do, gives the same answer for the same seed, and says what it did."""
 
+import inspect
 import pickle
 import re
 import warnings
@@ -18,6 +19,7 @@ from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
+from knockoffs.defaults import UNASKED
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.estimator import KnockoffSelector
 from knockoffs.features.gaussian import fit_gaussian, gaussian_features
@@ -801,6 +803,15 @@ def test_of_more_rows_than_are_tested_fewer_columns_are(fdr, most):
     assert method_of(X[:, :most], y, fdr=fdr) == "conditional_test"
     assert method_of(X[1:], y[1:], fdr=fdr) == "conditional_test"
     assert method_of(X, np.r_[np.nan, y[1:]], fdr=fdr) == "conditional_test"
+
+
+@pytest.mark.parametrize("options", [{"rule": "signed_maximum"}, {"rows": "held_out"}, {"n_fits": 2}, {"n_folds": 3}])
+def test_who_asks_for_what_W_depends_on_gets_W_where_it_is_no_half_of_the_features(options):
+    X, y = regression_data(n=60)
+    assert method_of(X, y, fdr=0.2, **options) == "knockoffs"
+    assert method_of(X, y, fdr=0.1, **options) == "conditional_test"  # ten of fifteen, or none
+    signature = inspect.signature(KnockoffSelector).parameters
+    assert {name: signature[name].default for name in UNASKED} == UNASKED and set(options) <= set(UNASKED)
 
 
 def test_the_reason_is_right_where_knockoffs_could_select():

@@ -33,6 +33,7 @@ FEW, FEW_IF_SAMPLED = 4.0, 2.0  # times 1 / fdr: of fewer features knockoffs mus
 METHODS = ("auto", "knockoffs", "conditional_test")
 CONDITIONAL_FAMILIES = ("auto", "latent", "gaussian", "mixture", "naive_bayes", "hmm", "network")
 TEST_MODELS = ("best", "lasso", "boosting")  # models of y that conditional tests take by name
+UNASKED = {"rows": None, "n_folds": 5, "n_fits": 1, "rule": "difference"}  # what W depends on, and no p-value
 IF_EMPTY = ("raise", "best", "empty")  # what transform does where nothing is selected
 BEST = "best"  # the default model of y: of these, the one that predicts held-out rows best
 BEST_OF = ("lasso", "boosting")
@@ -282,11 +283,13 @@ def choose_method(
             "model with fit and predict, or method='knockoffs'."
         )
     if method == "auto":
+        of_W = any(asked[name] != value for name, value in UNASKED.items())  # which tests would not heed
+        few = few_for_knockoffs(d, fdr, n_rows) and not (of_W and d * fdr >= FEW_IF_SAMPLED)
         one = n_draws == n_knockoffs == 1
-        if few_for_knockoffs(d, fdr, n_rows) and offset == 1 and one and _can_test(asked, table, target):
+        if few and offset == 1 and one and _can_test(asked, table, target):
             needed = int(np.ceil(1 / fdr - 1e-9))
-            few = f"knockoffs select {needed} features or more at {fdr:g}, or none, and there are {d}"
-            return "conditional_test", {"method": f"method='conditional_test', because {few}"}
+            why = f"knockoffs select {needed} features or more at {fdr:g}, or none, and there are {d}"
+            return "conditional_test", {"method": f"method='conditional_test', because {why}"}
         method = "knockoffs"
     if method == "knockoffs" and key_of(str(asked["level"])) == "fixed":
         try:

@@ -177,8 +177,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> selector = KnockoffSelector(fdr=0.2, feature_model="gaussian", random_state=0).fit(X, y)
-    >>> selector.W_.shape
-    (10,)
+    >>> selector.selection_.method, selector.p_values_.shape  # ten columns are few for knockoffs at this level
+    ('conditional_test', (10,))
     """
 
     __metadata_request__fit: ClassVar = {"sample_weight": None}  # set_fit_request, though fit names no weights
@@ -331,7 +331,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         return repair(table, source, repair_ways(source), rng=generator.spawn(1)[0], n_jobs=self.n_jobs)
 
     def _plan(self, table: Table, target: Target, notes: Mapping[str, str], n_rows: int | None) -> Plan:
-        """Settle what was not asked for, and check the rest, before the work; ``n_rows`` as in ``few_for_knockoffs``."""
+        """Settle what was not asked for, and check the rest, before the work; ``n_rows``: see ``few_for_knockoffs``."""
         n_knockoffs = _count(self.n_knockoffs, "n_knockoffs", 1)
         offset, fdr = check_offset(self.offset), check_fdr(DEFAULT_FDR if self.fdr is None else self.fdr)
         choice = choose(

@@ -46,7 +46,13 @@ def numbers():
     return X, X[:, :8].sum(axis=1) + rng.standard_normal(300)
 
 
-COMMON = {"method": "knockoffs", "feature_model": "gaussian", "estimator": "linear", "rows": "cross_fitted", "fdr": 0.2}  # random folds
+COMMON = {
+    "method": "knockoffs",
+    "feature_model": "gaussian",
+    "estimator": "linear",
+    "rows": "cross_fitted",
+    "fdr": 0.2,
+}  # random folds
 
 
 @pytest.fixture(scope="module")

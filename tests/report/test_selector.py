@@ -15,7 +15,8 @@ def fitted():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 15))
     y = X[:, :6].sum(axis=1) + rng.standard_normal(300)
-    return KnockoffSelector(fdr=0.2, feature_model="gaussian", estimator="lasso", random_state=0).fit(X, y), X, y
+    options = {"method": "knockoffs", "feature_model": "gaussian", "estimator": "lasso"}
+    return KnockoffSelector(fdr=0.2, **options, random_state=0).fit(X, y), X, y
 
 
 def test_the_selector_writes_its_report_with_paths(fitted, tmp_path):
