@@ -8,6 +8,7 @@ from knockoffs.errors import InputError
 from knockoffs.features.em import _Path, admissible, em_steps, run_em, search_mixture
 from knockoffs.features.em_starts import _halves, clusters_start, merged_start, split_start
 from knockoffs.features.em_steps import NEGLIGIBLE, PRECISION, RIDGE, ROWS_AT_ONCE, Fitted, Mixture, mixture_of
+from knockoffs.features.order import HELD_OUT
 from knockoffs.simulate import simulate_three_components
 from knockoffs.simulate.mixtures import draw_mixture, sample_mixture
 
@@ -298,3 +299,21 @@ def test_held_out_rows_judge_a_mixture_as_it_is_used(rng):
     search = {"criterion": "held_out", "rng": rng}
     assert search_mixture(Z, [1, 2], **search)[0].n_components == 2
     assert search_mixture(Z, [1, 2], settle=flatten, **search)[0].n_components == 1
+
+
+def test_a_row_off_a_near_relation_does_not_hide_the_classes(monkeypatch):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(2000, 3)) + np.where(rng.random(2000) < 0.5, 2.0, -2.0)[:, None]
+    Z = np.column_stack([x, x[:, 0] + 1e-3 * rng.normal(size=2000)])
+    Z /= Z.std(axis=0)
+
+    def chosen(rows):
+        found, _ = search_mixture(rows, range(1, 4), criterion="held_out", rng=np.random.default_rng(1))
+        return found.n_components
+
+    assert chosen(Z) == 2
+    held_out = np.random.default_rng(1).spawn(2)[1].permutation(2000) < HELD_OUT * 2000
+    Z[np.flatnonzero(held_out)[0], 3] += 3.0  # 3000 standard deviations from what the first column says
+    assert chosen(Z) == 2
+    monkeypatch.setattr("knockoffs.features.em.bounded", lambda log_density, Z: log_density)
+    assert chosen(Z) == 1

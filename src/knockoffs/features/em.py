@@ -26,6 +26,7 @@ RACE_STEPS = 10  # steps of EM after which the best of several starts is kept
 SEARCH_ROWS = 4096  # starts are found on this many rows,
 ROWS_A_COLUMN = 20  # or on this many for each column and component, whichever is more
 TOLD_APART = 2.0  # standard errors of a held-out likelihood, by which a larger mixture must beat a smaller one
+ELSEWHERE = 0.01  # share of held-out rows that may come from anywhere: see ``bounded``
 SUPPORT = 3.0  # twice the log-likelihood that a parameter must gain over every smaller mixture: see ``_Path._needed``
 SINGLE_SAFE = 1e-3  # smallest eigenvalue of the correlations from which float32 is exact enough to find starts
 
@@ -179,7 +180,7 @@ class _Path:
             return np.inf
         if self.held_out is not None:
             used = fitted.mixture if self.settle is None else self.settle(self.Z, fitted.mixture)
-            self.densities[k] = used.log_density(self.held_out)
+            self.densities[k] = bounded(used.log_density(self.held_out), self.held_out)
             return -2 * float(self.densities[k].sum())
         value = self._price * fitted.mixture.n_parameters - 2 * fitted.log_likelihood
         lost = value >= min(self.values.values(), default=np.inf)
@@ -208,6 +209,19 @@ class _Path:
             ),
             default=-np.inf,
         )
+
+
+def bounded(log_density: NDArray, Z: NDArray) -> NDArray:
+    """Log densities of rows, a hundredth of which come from independent Cauchy variables, whatever the law says.
+
+    Where columns nearly determine one another, a single row off their relation has a density of exp(-1e6) or less. It
+    would outweigh all others, and as the standard error of a mean is then as large as the mean, hide what they say.
+
+    >>> bounded(np.array([-2.0, -1e6]), np.zeros((2, 1))).round(2)
+    array([-1.99, -5.75])
+    """
+    anywhere = -np.log(np.pi * (1 + Z**2)).sum(axis=1)
+    return np.logaddexp(np.log(1 - ELSEWHERE) + log_density, np.log(ELSEWHERE) + anywhere)
 
 
 def _sample(Z: NDArray, most: int, rng: Generator) -> NDArray:

@@ -1,4 +1,4 @@
-"""Several models of y, of which the one that predicts rows it has not seen best is used."""
+"""Several models of y, of which the one that predicts rows it has not seen best is used, or the best two of a kind."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from knockoffs.importance.losses import predict_for, resolve_loss
 from knockoffs.importance.normal_scores import scores_of_target
 from knockoffs.importance.rows import draw_folds, n_scored
+from knockoffs.importance.scores import Scores
 from knockoffs.importance.statistic import ModelScore, Scored, fit_on, weighted_rows
 from knockoffs.machine.jobs import at_once
 from knockoffs.progress import track
@@ -24,6 +25,7 @@ from knockoffs.sampling.copies import Beside, Copies
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
 
+ALSO = 0.75  # share of what the flexible one explains, from which on a simpler candidate has a say beside it
 NEARLY = 0.97  # share of the variance that the best explains, in units of the variance of y
 ROWS = 400  # predicted by every candidate, of which one in n_folds is held out at a time
 MOST_CELLS = 10_000_000  # of [X, X_tilde] that candidates are compared on; of a larger table rows are drawn at random
@@ -38,7 +40,10 @@ class BestOf:
     """Several models of y, of which the one that predicts rows it has not seen best is used, with its own score.
 
     Which model predicts best depends on the data. The choice keeps flip-sign in distribution, as every fit does:
-    columns are swapped at random before it, and predictions of held-out rows do not know which are knockoffs.
+    columns are swapped at random before it, and predictions of held-out rows do not know which are knockoffs. The
+    model that predicts best need not be the one whose scores tell most: trees spread what is linear over many columns.
+    So where the flexible candidate is chosen and a simpler one explains ``ALSO`` as much, their scores are added, each
+    in units of its largest |W|.
 
     Attributes
     ----------
@@ -79,7 +84,23 @@ class BestOf:
                 )
         scored = race.chosen.scored(pair, target, rng=stream, n_jobs=n_jobs, fitted=race.fitted)
         notes["estimator"] = self.say(race.chosen.name, race.losses)
-        return Scored(scored.scores, notes | dict(scored.notes), race.chosen)
+        scores, also = scored.scores, self.also(race)
+        if also is not None and scores.Z.ndim == 1:  # not along a lambda path
+            beside = also.scored(pair, target, rng=rng.spawn(1)[0], n_jobs=n_jobs)
+            scores = added(scores, beside.scores)
+            notes["estimator"] += (
+                f". {also.name!r} explains at least {ALSO:g} of what it does: scores of both are added"
+            )
+        return Scored(scores, notes | dict(scored.notes), race.chosen)
+
+    def also(self, race: Race) -> ModelScore | None:
+        """Candidate whose scores are added to those of the flexible one, if there is one that explains enough."""
+        simpler = [candidate for candidate in race.able if candidate.name != self.flexible]
+        if race.chosen.name != self.flexible or not race.predicts or not simpler:
+            return None
+        best = min(simpler, key=lambda candidate: race.losses[candidate.name])
+        enough = race.constant - race.losses[best.name] >= ALSO * (race.constant - race.losses[self.flexible])
+        return best if enough else None
 
     def say(self, chosen: str, losses: Mapping[str, float]) -> str:
         """Say which candidate was chosen and why."""
@@ -149,6 +170,23 @@ class Race(NamedTuple):
     losses: dict[str, float]
     predicts: bool
     fitted: Mapping[int, Fitted]  # of the one that won, by the place of the fit among those that score it
+    able: Sequence[ModelScore] = ()  # candidates that took part
+    constant: float = np.nan  # loss of a constant, where one is asked about
+
+
+def added(first: Scores, second: Scores) -> Scores:
+    """Sum of two scores of the same features, each in units of its largest |W|.
+
+    The units do not change when columns are swapped, so that W of the sum changes its sign as the two do.
+
+    >>> both = added(Scores(np.array([4.0, 1.0]), np.zeros(2)), Scores(np.array([0.0, 3.0]), np.array([1.0, 1.0])))
+    >>> both.Z - both.Z_tilde
+    array([0.5 , 1.25])
+    """
+    units = [float(np.abs(scores.Z - scores.Z_tilde).max()) or 1.0 for scores in (first, second)]
+    Z = first.Z / units[0] + second.Z / units[1]
+    Z_tilde = first.Z_tilde / units[0] + second.Z_tilde / units[1]
+    return Scores(Z, Z_tilde, first.slopes if first.slopes is not None else second.slopes)
 
 
 def _choose(
@@ -237,17 +275,18 @@ def _compare(
         losses, ahead = losses[[int(np.argmin(settled))]], 0
     unit = _unit(target.values, best.loss) if labels is None else 1.0
     found = {candidate.name: float(mean) / unit for (candidate, _), mean in zip(able, means, strict=True)}
-    predicts = True
+    predicts, alone = True, np.nan
     if best.flexible in found:
         from sklearn.dummy import DummyClassifier, DummyRegressor
 
         constant = DummyClassifier(strategy="prior") if labels is not None else DummyRegressor()
         idle = [_held_out_losses(constant, best.loss, pair, target, fold_of == fold, rng)[0] for fold in folds]
+        alone = float(np.concatenate(idle) @ weights) / unit
         gain = np.concatenate(idle) - losses[ahead]
         predicts = bool(gain @ weights > 0 and _clear(gain, weights))
     name = best.chosen(found, predicts=predicts)
     won = next(i for i, (candidate, _) in enumerate(able) if candidate.name == name)
-    return Race(able[won][0], found, predicts, fitted[won])
+    return Race(able[won][0], found, predicts, fitted[won], [candidate for candidate, _ in able], alone)
 
 
 def _n_alike(candidate: ModelScore, n_folds: int) -> int:
