@@ -1,5 +1,6 @@
 """The selector behaves as scikit-learn's do, gives the same answer for the same seed, and says what it did."""
 
+import inspect
 import pickle
 import re
 import warnings
@@ -18,12 +19,14 @@ from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
+from knockoffs.defaults import UNASKED
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.estimator import KnockoffSelector
 from knockoffs.features.gaussian import fit_gaussian, gaussian_features
 from knockoffs.filter.evidence import combine_draws
 from knockoffs.importance.scores import Scores
 from knockoffs.seeds import as_generator
+from knockoffs.testing import MOST_TESTED
 
 N_COLUMNS = 15
 NON_NULLS = range(6)
@@ -41,10 +44,11 @@ def as_frame(X, library=pd):
     return pd.DataFrame(X, columns=names) if library is pd else pl.DataFrame(X, schema=names)
 
 
-def quick(fdr=0.2, *, random_state=0, feature_model=None, verdict=False, **options):
+def quick(fdr=0.2, *, random_state=0, feature_model=None, method="knockoffs", verdict=False, **options):
     if feature_model is None:
         feature_model = "auto" if "knockoffs" in options else "gaussian"
-    return KnockoffSelector(fdr, feature_model=feature_model, random_state=random_state, verdict=verdict, **options)
+    options |= {"feature_model": feature_model, "random_state": random_state, "method": method, "verdict": verdict}
+    return KnockoffSelector(fdr, **options)
 
 
 # scikit-learn's only skip: it needs SCIPY_ARRAY_API in the environment before scipy is imported
@@ -728,7 +732,7 @@ def test_models_that_tests_do_not_take_by_name_are_refused_before_the_work():
 def test_few_groups_are_sent_to_tests():
     X, y = regression_data()
     with pytest.raises(InputError, match="can never select with 3 features: .* method='conditional_test'"):
-        quick(fdr=0.2, groups=np.arange(15) // 5).fit(X, y)
+        quick(fdr=0.2, groups=np.arange(15) // 5, method="auto").fit(X, y)
     assert quick(fdr=0.2, groups=np.arange(15) // 5, method="conditional_test").fit(X, y).p_values_.shape == (3,)
 
 
@@ -757,7 +761,7 @@ def test_rows_without_a_target_are_left_out_of_the_model_of_y_alone():
 def test_few_columns_are_tested_and_it_is_said():
     X, y = regression_data()
     y = y - 2 * X[:, 4:6].sum(axis=1)
-    selector = quick(0.1, estimator="lasso").fit(X[:, :8], y)
+    selector = quick(0.1, estimator="lasso", method="auto").fit(X[:, :8], y)
     assert selector.selection_.method == "conditional_test"
     note = "method='conditional_test', because knockoffs select 10 features or more at 0.1, or none, and there are 8"
     assert selector.selection_.notes["method"] == note
@@ -767,7 +771,53 @@ def test_few_columns_are_tested_and_it_is_said():
     asked = quick(0.1, estimator="lasso", method="conditional_test").fit(X[:, :8], y)
     np.testing.assert_array_equal(asked.p_values_, selector.p_values_)
     assert "method" not in asked.selection_.notes
-    np.testing.assert_array_equal(quick(0.1, estimator="lasso", n_jobs=2).fit(X[:, :8], y).p_values_, asked.p_values_)
+    both = quick(0.1, estimator="lasso", method="auto", n_jobs=2).fit(X[:, :8], y)
+    np.testing.assert_array_equal(both.p_values_, asked.p_values_)
+
+
+def method_of(X, y, **options):
+    """Which method is used, without the work."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("knockoffs.estimator.run_tests", lambda *args, **kwargs: 1 / 0)
+        patch.setattr("knockoffs.estimator.select_from", lambda *args, **kwargs: [][0])
+        with pytest.raises((ZeroDivisionError, IndexError)) as ended:
+            KnockoffSelector(feature_model="gaussian", estimator="lasso", **options).fit(X, y)
+    return "conditional_test" if ended.type is ZeroDivisionError else "knockoffs"
+
+
+@pytest.mark.parametrize(("fdr", "most"), [(None, 39), (0.1, 39), (0.2, 19), (0.05, 79)])
+def test_up_to_how_many_columns_are_tested(fdr, most):
+    X = np.random.default_rng(0).standard_normal((60, most + 1))
+    assert method_of(X[:, :most], X[:, 0] + X[:, 1], fdr=fdr) == "conditional_test"
+    assert method_of(X, X[:, 0] + X[:, 1], fdr=fdr) == "knockoffs"
+    assert method_of(X[:, :most], X[:, 0] + X[:, 1], fdr=fdr, method="knockoffs") == "knockoffs"
+
+
+@pytest.mark.parametrize(("fdr", "most"), [(0.1, 19), (0.2, 9)])
+def test_of_more_rows_than_are_tested_fewer_columns_are(fdr, most):
+    """Rows that tests would leave out count for knockoffs; rows without a target count for neither."""
+    n = MOST_TESTED + 1
+    X = np.random.default_rng(0).standard_normal((n, most + 1))
+    y = X[:, 0] + X[:, 1]
+    assert method_of(X, y, fdr=fdr) == "knockoffs"
+    assert method_of(X[:, :most], y, fdr=fdr) == "conditional_test"
+    assert method_of(X[1:], y[1:], fdr=fdr) == "conditional_test"
+    assert method_of(X, np.r_[np.nan, y[1:]], fdr=fdr) == "conditional_test"
+
+
+@pytest.mark.parametrize("options", [{"rule": "signed_maximum"}, {"rows": "held_out"}, {"n_fits": 2}, {"n_folds": 3}])
+def test_who_asks_for_what_W_depends_on_gets_W_where_it_is_no_half_of_the_features(options):
+    X, y = regression_data(n=60)
+    assert method_of(X, y, fdr=0.2, **options) == "knockoffs"
+    assert method_of(X, y, fdr=0.1, **options) == "conditional_test"  # ten of fifteen, or none
+    signature = inspect.signature(KnockoffSelector).parameters
+    assert {name: signature[name].default for name in UNASKED} == UNASKED and set(options) <= set(UNASKED)
+
+
+def test_the_reason_is_right_where_knockoffs_could_select():
+    X, y = regression_data()
+    notes = quick(0.2, estimator="lasso", method="auto").fit(X, y).selection_.notes
+    assert notes["method"].endswith("because knockoffs select 5 features or more at 0.2, or none, and there are 15")
 
 
 ONLY_KNOCKOFFS = [
@@ -789,7 +839,7 @@ def test_what_only_knockoffs_have_is_not_tested(options, monkeypatch):
     X = np.random.default_rng(0).poisson(3.0, (60, 8)) if options.get("feature_model") == "lda" else X[:, :8]
     with pytest.raises(ZeroDivisionError), warnings.catch_warnings():
         warnings.simplefilter("ignore", KnockoffWarning)  # of the default level
-        quick(None, **options).fit(X, y)
+        quick(None, method="auto", **options).fit(X, y)
 
 
 def test_weights_are_not_taken_by_tests():
@@ -820,7 +870,7 @@ def test_a_verdict_comes_with_the_answer_and_can_be_left_out():
     broken = quick(estimator="lasso", verdict=True, knockoffs=np.random.default_rng(0).permuted(X, axis=0)).fit(X, y)
     assert broken.verdict_.word == "broken"
     assert "The knockoffs look broken" in broken.explain()
-    few = KnockoffSelector(0.2, feature_model=fit_gaussian(X), estimator="lasso", random_state=0)
+    few = quick(feature_model=fit_gaussian(X), estimator="lasso", verdict=True)
     assert few.fit(X[:40], y[:40]).verdict_ is None  # too few rows to tell
 
 

@@ -15,9 +15,8 @@ def data(seed=0, n=300, d=15, strong=8):
 
 
 def fitted(X, y, **options):
-    return KnockoffSelector(
-        **{"fdr": 0.2, "feature_model": "gaussian", "random_state": 0, "verdict": False, **options}
-    ).fit(X, y)
+    common = {"fdr": 0.2, "method": "knockoffs", "feature_model": "gaussian", "random_state": 0, "verdict": False}
+    return KnockoffSelector(**(common | options)).fit(X, y)
 
 
 def test_a_second_fit_does_not_reuse_the_first_datas_knockoffs():

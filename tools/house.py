@@ -159,7 +159,7 @@ PLAIN = {"feature_model": "gaussian", "estimator": "lasso"}
 def walk_of_fit(**options: object) -> tuple[list[str], Counter, set[tuple[str, str]]]:
     """Modules that one fit enters, in order; how often every function is called; and which room calls which.
 
-    The first fit fills caches and imports; the second is counted.
+    The first fit fills caches and imports; the second is counted. Of fewer columns the default would be tests.
     """
     import warnings
 
@@ -168,7 +168,7 @@ def walk_of_fit(**options: object) -> tuple[list[str], Counter, set[tuple[str, s
     from knockoffs import KnockoffSelector
 
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((200, 20)) + 0.5 * rng.standard_normal((200, 1))
+    X = rng.standard_normal((200, 40)) + 0.5 * rng.standard_normal((200, 1))
     y = X[:, :5].sum(axis=1) + rng.standard_normal(200)
     entered: dict[str, None] = {}
     calls: Counter = Counter()

@@ -58,7 +58,7 @@ def draw_W(ax, selection):
 def main():
     """Select, draw, save: the same bytes from the same numbers."""
     X, y = make_patients(1000, np.random.default_rng(0))
-    selector = KnockoffSelector(fdr=0.1, random_state=0).fit(X, y)
+    selector = KnockoffSelector(fdr=0.2, random_state=0).fit(X, y)
     plt.rcParams.update({"svg.hashsalt": "knockoffs", "svg.fonttype": "path", "axes.titlesize": "medium"})
     figure, axes = plt.subplots(1, 2, figsize=(10.5, 3.9), width_ratios=[1, 2.5], layout="constrained")
     draw_margin(axes[0], X, selector.knockoffs_, "pressure")

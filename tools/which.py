@@ -17,8 +17,8 @@ STEPS = (
         ("Ghost knockoffs", "knockoffs ghost --z z.csv ...", "E[FDP] at most fdr"),
     ),
     (
-        ("Are there fewer than", "2 / fdr features?"),
-        "20 at fdr=0.1",
+        ("Are there fewer than", "4 / fdr features?"),
+        "40 at fdr=0.1; 20 if rows are many",
         ("yes", "no"),
         ("Conditional tests", 'method="auto" takes them', "a valid p-value for each feature"),
     ),

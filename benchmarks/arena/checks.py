@@ -312,7 +312,7 @@ def second_fit(who: str) -> Found:
 def ours_refit(tables: tuple[Data, ...]) -> NDArray:
     from knockoffs import KnockoffSelector
 
-    selector = KnockoffSelector(fdr=Q, feature_model="gaussian", random_state=0)
+    selector = KnockoffSelector(fdr=Q, feature_model="gaussian", method="knockoffs", random_state=0)
     for data in tables:
         selector.fit(data.X, data.y)
     return selector.knockoffs_

@@ -26,7 +26,7 @@ def selector(data: Data, levels: Sequence[float], seed: int, **options: Any) -> 
     from knockoffs import KnockoffSelector
     from knockoffs.filter import knockoff_filter
 
-    asked = {"fdr": min(levels), "random_state": seed, "verdict": False} | options
+    asked = {"fdr": min(levels), "random_state": seed, "method": "knockoffs", "verdict": False} | options  # W is read
     fitted = KnockoffSelector(**asked).fit(frame(data), data.y)
     if not options:
         _drawn[:] = [(data, seed, fitted.knockoffs_)]

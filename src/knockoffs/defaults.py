@@ -24,14 +24,16 @@ from knockoffs.response.task import kind_of
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
 from knockoffs.table.target_kinds import KINDS_OF_TASK
+from knockoffs.testing import MOST_TESTED
 from knockoffs.validity.repair import Ways
 
 DEFAULT_FDR = 0.1
 DEFAULT_FEATURE_MODEL = "auto"  # the latent model, which takes any table
-FEW_DISCOVERIES = 2.0  # times 1 / fdr: with fewer features knockoffs would have to select half of them, or none
+FEW, FEW_IF_SAMPLED = 4.0, 2.0  # times 1 / fdr: of fewer features knockoffs must select a quarter, or half, or none
 METHODS = ("auto", "knockoffs", "conditional_test")
 CONDITIONAL_FAMILIES = ("auto", "latent", "gaussian", "mixture", "naive_bayes", "hmm", "network")
 TEST_MODELS = ("best", "lasso", "boosting")  # models of y that conditional tests take by name
+UNASKED = {"rows": None, "n_folds": 5, "n_fits": 1, "rule": "difference"}  # what W depends on, and no p-value
 IF_EMPTY = ("raise", "best", "empty")  # what transform does where nothing is selected
 BEST = "best"  # the default model of y: of these, the one that predicts held-out rows best
 BEST_OF = ("lasso", "boosting")
@@ -250,6 +252,7 @@ def choose_method(
     offset: int,
     n_draws: int,
     n_knockoffs: int = 1,
+    n_rows: int | None,
 ) -> tuple[str, dict[str, str]]:
     """How features are selected: by tests where features are few for knockoffs at this level, and P^X allows it.
 
@@ -259,6 +262,8 @@ def choose_method(
         Parameters of the selector.
     table, target, fdr, offset, n_draws, n_knockoffs
         As they were read and checked.
+    n_rows : int, optional
+        Rows of y that knockoffs would use; none of a table in batches, of which ``target`` is a sample.
 
     Returns
     -------
@@ -278,11 +283,13 @@ def choose_method(
             "model with fit and predict, or method='knockoffs'."
         )
     if method == "auto":
+        of_W = any(asked[name] != value for name, value in UNASKED.items())  # which tests would not heed
+        few = few_for_knockoffs(d, fdr, n_rows) and not (of_W and d * fdr >= FEW_IF_SAMPLED)
         one = n_draws == n_knockoffs == 1
-        if d * fdr < FEW_DISCOVERIES and offset == 1 and one and _can_test(asked, table, target):
+        if few and offset == 1 and one and _can_test(asked, table, target):
             needed = int(np.ceil(1 / fdr - 1e-9))
-            few = f"knockoffs select {needed} features or more at {fdr:g}, or none, and there are {d}"
-            return "conditional_test", {"method": f"method='conditional_test', because {few}"}
+            why = f"knockoffs select {needed} features or more at {fdr:g}, or none, and there are {d}"
+            return "conditional_test", {"method": f"method='conditional_test', because {why}"}
         method = "knockoffs"
     if method == "knockoffs" and key_of(str(asked["level"])) == "fixed":
         try:
@@ -294,6 +301,32 @@ def choose_method(
                 raise
             warnings.warn(str(error), KnockoffWarning, stacklevel=3)
     return method, {}
+
+
+def few_for_knockoffs(d: int, fdr: float, n_rows: int | None) -> bool:
+    """Whether conditional tests are expected to find more than knockoffs, which select 1 / fdr features or none.
+
+    They find more up to 4 / fdr features and beyond: a quarter of the features, or more, would have to stand out before
+    knockoffs could name one. Of more than ``MOST_TESTED`` rows tests use a sample, and leave the others out; knockoffs
+    use all, so that tests are taken only where half of the features, or more, would have to stand out.
+
+    Parameters
+    ----------
+    d : int
+        Features.
+    fdr : float
+    n_rows : int or None
+        Rows of y; None of a table that is read in batches, of which tests see a sample alone.
+
+    Examples
+    --------
+    >>> few_for_knockoffs(39, 0.1, 10_000), few_for_knockoffs(40, 0.1, 10_000), few_for_knockoffs(39, 0.1, 10_001)
+    (True, False, False)
+    >>> few_for_knockoffs(19, 0.1, None), few_for_knockoffs(20, 0.1, None)
+    (True, False)
+    """
+    sampled = n_rows is None or n_rows > MOST_TESTED
+    return d * fdr < (FEW_IF_SAMPLED if sampled else FEW)
 
 
 def _can_test(asked: Mapping[str, object], table: Table, target: Target) -> bool:

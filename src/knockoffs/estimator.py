@@ -111,7 +111,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         names it, where P^X cannot hold them; "auto" drops for P^X "auto" and refuses for the others.
     method : {"auto", "knockoffs", "conditional_test"}
         "conditional_test" gives every feature a p-value by drawing it anew from P^X given the others, and needs no
-        smallest number of discoveries; "auto" takes it where a table has fewer than 2 / fdr features.
+        smallest number of discoveries; "auto" takes it where a table has fewer than 4 / fdr features, or,
+        of more than 10,000 rows, of which tests use a sample, fewer than 2 / fdr; a table in batches counts as such.
     n_draws : int
         Draws of knockoffs, joined by their e-values: the answer depends less on the seed.
     n_knockoffs : int
@@ -176,8 +177,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> selector = KnockoffSelector(fdr=0.2, feature_model="gaussian", random_state=0).fit(X, y)
-    >>> selector.W_.shape
-    (10,)
+    >>> selector.selection_.method, selector.p_values_.shape  # ten columns are few for knockoffs at this level
+    ('conditional_test', (10,))
     """
 
     __metadata_request__fit: ClassVar = {"sample_weight": None}  # set_fit_request, though fit names no weights
@@ -279,7 +280,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         check_memory(len(table), len(table.columns) * (n_knockoffs + 1) // 2, remedy)
         generator = as_generator(self.random_state)
         table, source = self._repaired(table, source, generator)
-        plan = self._plan(table, target, notes)
+        plan = self._plan(table, target, notes, len(target))
         validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
 
         self._generator = deepcopy(generator)  # as it was: lambda paths follow the same draw
@@ -329,8 +330,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
             return table, source
         return repair(table, source, repair_ways(source), rng=generator.spawn(1)[0], n_jobs=self.n_jobs)
 
-    def _plan(self, table: Table, target: Target, notes: Mapping[str, str]) -> Plan:
-        """Settle what was not asked for, and check the rest, before the work."""
+    def _plan(self, table: Table, target: Target, notes: Mapping[str, str], n_rows: int | None) -> Plan:
+        """Settle what was not asked for, and check the rest, before the work; ``n_rows``: see ``few_for_knockoffs``."""
         n_knockoffs = _count(self.n_knockoffs, "n_knockoffs", 1)
         offset, fdr = check_offset(self.offset), check_fdr(DEFAULT_FDR if self.fdr is None else self.fdr)
         choice = choose(
@@ -351,7 +352,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         find(dict.fromkeys(IF_EMPTY), "if_empty", str(self.if_empty))
         asked = self.get_params(deep=False)
         counts = {"n_draws": n_draws, "n_knockoffs": n_knockoffs}
-        method, why = choose_method(asked, table, target, fdr=fdr, offset=offset, **counts)
+        method, why = choose_method(asked, table, target, fdr=fdr, offset=offset, n_rows=n_rows, **counts)
         promise = Promise(fdr, offset, n_draws, key_of(self.level), n_knockoffs)
         if method == "knockoffs":
             check_antisymmetric(rule)

@@ -33,10 +33,10 @@ from knockoffs.selection import Selection
 from knockoffs.table.columns import Column, design
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target, as_target
+from knockoffs.testing import MOST_TESTED
 from knockoffs.validity.verdict import Budget, Verdict, small_budget
 from knockoffs.validity.verdict import verdict as give_verdict
 
-MOST_TESTED = 10_000  # rows of conditional tests, whose cost is that of some hundred draws of every column
 FEWEST_JUDGED = 50  # rows, below which a verdict could see nothing
 Rule = Callable[[NDArray, NDArray], NDArray]
 

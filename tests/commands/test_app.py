@@ -49,7 +49,8 @@ def run_apart(*arguments, **options):
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, **options)
 
 
-SELECT = ("--target", "y", "--fdr", 0.2, "--seed", 0, "--feature-model", "gaussian", "--no-verdict")
+BY_KNOCKOFFS = ("--method", "knockoffs")  # of tables with few columns too
+SELECT = ("--target", "y", "--fdr", 0.2, "--seed", 0, "--feature-model", "gaussian", "--no-verdict", *BY_KNOCKOFFS)
 
 
 @pytest.fixture(scope="module")
@@ -454,7 +455,7 @@ def test_a_bad_call_exits_with_2_and_one_sentence(selected, capsys, options, mes
 def test_bad_data_exit_with_1_and_one_sentence(tmp_path, capsys, name, content, message):
     if content is not None:
         (tmp_path / name).write_text(content)
-    run("select", tmp_path / name, *SELECT, "--method", "knockoffs", "--out", tmp_path / "out", status=1)
+    run("select", tmp_path / name, *SELECT, "--out", tmp_path / "out", status=1)
     err = capsys.readouterr().err
     assert message in err.splitlines()[-1]
     assert not (tmp_path / "out").exists()
@@ -576,7 +577,7 @@ def select_target(table, folder, target, *options, status=0):
     others = [name for name in ("number", "two", "three", "weight") if name != target and name not in options]
     drop = [part for name in others for part in ("--drop", name)]
     shared = ("--feature-model", "gaussian", "--fdr", 0.25, "--seed", 2, "--no-verdict", "--out", folder)
-    run("select", table, "--target", target, *drop, *shared, *options, status=status)
+    run("select", table, "--target", target, *drop, *shared, *BY_KNOCKOFFS, *options, status=status)
     return read_selection(folder / "selection.json") if status == 0 else None
 
 

@@ -51,7 +51,7 @@ def test_chosen_where_memory_is_short_and_run_again_where_it_is_not(table, tmp_p
 
 
 def test_in_memory_where_it_fits_and_recorded_so(table, tmp_path, monkeypatch, capsys):
-    run("select", table, *SELECT, "--drop", "other", "--out", tmp_path / "out")
+    run("select", table, *SELECT, "--method", "knockoffs", "--drop", "other", "--out", tmp_path / "out")
     assert json.loads((tmp_path / "out" / "selection.json").read_text())["parameters"]["stream"] == "never"
     capsys.readouterr()
     little(monkeypatch, 800 * 12 * 8 * 5)  # enough to run, too little to be chosen

@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from knockoffs.defaults import few_for_knockoffs
 from knockoffs.estimator import KnockoffSelector
 from knockoffs.experiments import real_tables
 from knockoffs.experiments.real_columns import first_of_copies, load_columns, varies
@@ -65,23 +66,31 @@ def test_fdr_and_power_by_hand():
 
 
 def test_the_default_is_what_a_user_gets_at_each_level():
-    table = load_columns("diabetes", 500, np.random.default_rng(0))
-    truth = np.arange(10) < 5
+    table = load_columns("breast cancer", 500, np.random.default_rng(0))
+    d = table.X.shape[1]
+    assert 20 <= d < 40
+    truth = np.arange(d) < 5
     answers = {
         "W/default": np.where(truth, 2.0, -1.0),
-        "W/default, tests": np.where(truth & (np.arange(10) > 0), 0.95, 0.0),
+        "W/default, tests": np.where(truth & (np.arange(d) > 0), 0.95, 0.0),
     }
     times = {"seconds/default": np.array(1.0), "seconds/default, tests": np.array(2.0)}
     known = {("linear", 0): {"truth": truth} | answers | times}
-    rows = rows_of("diabetes", table, known)
+    rows = rows_of("breast cancer", table, known)
     at = {row["target_fdr"]: row for row in rows if row["method"] == "default"}
-    assert (at[0.2]["power"], at[0.2]["seconds"]) == (1.0, 1.0)  # knockoffs, which may select five of ten
-    assert (at[0.1]["power"], at[0.1]["seconds"]) == (0.8, 2.0)  # tests: knockoffs would need all ten
-    chosen = [
-        KnockoffSelector(q, random_state=0).fit(table.X, table.X[:, 0] + table.X[:, 1]).selection_.method
-        for q in (0.2, 0.1)
-    ]
+    assert (at[0.2]["power"], at[0.2]["seconds"]) == (1.0, 1.0)  # knockoffs, which select five or more
+    assert (at[0.1]["power"], at[0.1]["seconds"]) == (0.8, 2.0)  # tests: knockoffs would need ten
+    y = table.X[:, 0] + np.random.default_rng(0).standard_normal(len(table))
+    quick = {"feature_model": "gaussian", "estimator": "lasso", "verdict": False, "random_state": 0}
+    chosen = [KnockoffSelector(q, **quick).fit(table.X, y).selection_.method for q in (0.2, 0.1)]
     assert chosen == ["knockoffs", "conditional_test"]
+
+
+def test_the_tests_of_the_default_are_run_wherever_it_may_take_them():
+    table = load_columns("breast cancer", 500, np.random.default_rng(0))
+    wide = replace(table, X=np.tile(table.X, 2)[:, :39])
+    most = [d for d in range(1, 60) if few_for_knockoffs(d, min(real_tables.TARGETS), len(table))][-1]
+    assert most == 39 and real_tables.affordable("default, tests", wide, ("linear", 0), Config())
 
 
 def test_tests_select_by_their_q_values():

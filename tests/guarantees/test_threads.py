@@ -18,7 +18,8 @@ def test_the_answer_does_not_depend_on_the_threads(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((150, 12))
     y = X[:, 0] * X[:, 1] + 0.1 * rng.standard_normal(150)
-    options = {"feature_model": "gaussian", "estimator": "boosting", "verdict": False, "random_state": 0}
+    options = {"feature_model": "gaussian", "estimator": "boosting", "method": "knockoffs", "verdict": False}
+    options |= {"random_state": 0}
     one = KnockoffSelector(0.3, **options).fit(X, y).W_
     monkeypatch.setattr(threads, "SMALL", 0)
     np.testing.assert_allclose(KnockoffSelector(0.3, **options).fit(X, y).W_, one, rtol=1e-6, atol=1e-12)

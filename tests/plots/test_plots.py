@@ -46,7 +46,13 @@ def numbers():
     return X, X[:, :8].sum(axis=1) + rng.standard_normal(300)
 
 
-COMMON = {"feature_model": "gaussian", "estimator": "linear", "rows": "cross_fitted", "fdr": 0.2}  # random folds
+COMMON = {
+    "method": "knockoffs",
+    "feature_model": "gaussian",
+    "estimator": "linear",
+    "rows": "cross_fitted",
+    "fdr": 0.2,
+}  # random folds
 
 
 @pytest.fixture(scope="module")
@@ -56,9 +62,8 @@ def selector(numbers):
 
 @pytest.fixture(scope="module")
 def mixed(data):
-    return KnockoffSelector(fdr=0.2, feature_model_options={"n_classes": 1}, estimator="lasso", random_state=0).fit(
-        *data
-    )
+    options = {"method": "knockoffs", "feature_model_options": {"n_classes": 1}, "estimator": "lasso"}
+    return KnockoffSelector(fdr=0.2, **options, random_state=0).fit(*data)
 
 
 @pytest.fixture(scope="module")

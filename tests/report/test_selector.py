@@ -15,7 +15,8 @@ def fitted():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 15))
     y = X[:, :6].sum(axis=1) + rng.standard_normal(300)
-    return KnockoffSelector(fdr=0.2, feature_model="gaussian", estimator="lasso", random_state=0).fit(X, y), X, y
+    options = {"method": "knockoffs", "feature_model": "gaussian", "estimator": "lasso"}
+    return KnockoffSelector(fdr=0.2, **options, random_state=0).fit(X, y), X, y
 
 
 def test_the_selector_writes_its_report_with_paths(fitted, tmp_path):
@@ -45,7 +46,8 @@ def test_the_command_writes_the_report_and_its_command_makes_it_again(fitted, tm
     rows = [",".join([*names, "y"]), *(",".join(f"{v:.6f}" for v in (*row, t)) for row, t in zip(X, y, strict=True))]
     (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
     monkeypatch.chdir(tmp_path)
-    call = ["select", "t.csv", "--target", "y", "--fdr", "0.2", "--feature-model", "gaussian", "--estimator", "lasso"]
+    call = ["select", "t.csv", "--target", "y", "--fdr", "0.2", "--method", "knockoffs"]
+    call += ["--feature-model", "gaussian", "--estimator", "lasso"]
     assert run([*call, "--report", "report.html"]) == 0
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "<b>x" not in html and "&lt;b&gt;x0" in html
@@ -54,7 +56,11 @@ def test_the_command_writes_the_report_and_its_command_makes_it_again(fitted, tm
     assert "Lambda paths" not in html
     assert run([*call, "--report", "paths.html", "--report-paths"]) == 0
     assert "Lambda paths" in (tmp_path / "paths.html").read_text(encoding="utf-8")
-    capsys.readouterr()
+    assert "lambda paths" not in capsys.readouterr().err
+    tested = [part for part in call if part not in ("--method", "knockoffs")]
+    assert run([*tested, "--report", "tested.html", "--report-paths"]) == 0
+    assert "no lambda paths, because features were tested: --method knockoffs" in capsys.readouterr().err
+    assert "Lambda paths" not in (tmp_path / "tested.html").read_text(encoding="utf-8")
     (tmp_path / "mine.html").write_text("mine")
     for place, word in (("mine.html", "--force"), ("t.csv", ".html"), ("no/r.html", "no such folder")):
         assert run([*call, "--report", place]) == 1

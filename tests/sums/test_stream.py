@@ -399,6 +399,19 @@ def test_few_features_are_tested_on_the_sample(tmp_path):
     assert "300 of 900 rows, drawn at random, are used" in found.selection_.notes["stream"]
 
 
+def test_batches_keep_to_knockoffs_where_a_table_in_memory_is_tested(table):
+    """12 columns at 0.2 are fewer than 4 / fdr: in memory they are tested, in batches only if it was asked for."""
+    frame = pl.read_parquet(table)
+    in_batches, as_one = fit(table), selector().fit(frame.drop("y"), frame["y"])
+    assert (in_batches.selection_.method, as_one.selection_.method) == ("knockoffs", "conditional_test")
+    assert "method" not in in_batches.selection_.notes and np.isfinite(in_batches.W_).all()
+    assert "900 rows are read in batches" in in_batches.selection_.notes["stream"]
+    all_at_once = fit(table, sample_rows=N)  # also where the sample is all of a table that fits
+    assert all_at_once.selection_.method == "knockoffs"
+    asked = fit(table, options={"method": "conditional_test"})
+    assert asked.selection_.method == "conditional_test" and (asked.p_values_[:6] < 0.05).all()
+
+
 def test_the_index_of_pandas_is_no_feature(tmp_path):
     frame = numbers().to_pandas()
     frame.index = np.random.default_rng(0).permutation(N)

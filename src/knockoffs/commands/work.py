@@ -121,6 +121,9 @@ def record_fitted(
         from knockoffs.report.write import facts_of, write_report
 
         stage("writing the report")
+        tested = selector.p_values_ is not None
+        if paths and tested:
+            say("the report has no lambda paths, because features were tested: --method knockoffs has them")
         facts = replace(
             facts_of(selector),
             called=parameters["target"],
@@ -128,7 +131,7 @@ def record_fitted(
             data=about,
             versions=record.versions,
             warnings=said,
-            path=selector.lambda_path() if paths and selector.p_values_ is None else None,
+            path=selector.lambda_path() if paths and not tested else None,
         )
         write_report(facts, report, force=True)  # its place was checked before the work
         say(f"wrote {report}")

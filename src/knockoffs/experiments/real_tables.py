@@ -20,7 +20,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.defaults import FEW_DISCOVERIES, choose
+from knockoffs.defaults import choose, few_for_knockoffs
 from knockoffs.draws import draw_and_score
 from knockoffs.errors import InputError
 from knockoffs.experiments import real_page
@@ -39,7 +39,7 @@ from knockoffs.table.table import Table
 from knockoffs.table.target import as_target
 
 TARGETS = (0.2, 0.1)
-FEW_COLUMNS = 30  # below which every column is also tested by itself
+FEW_COLUMNS = 40  # below which every column is also tested by itself
 # name -> family of P^X, statistic
 METHODS = {
     "default": ("auto", "best"),
@@ -292,7 +292,7 @@ def rows_of(name: str, table: Table, known: Mapping[Work, Arrays | None]) -> Row
         done = [arrays for work, arrays in known.items() if work[0] == labels and arrays is not None]
         for method in METHODS:
             for q in TARGETS:
-                answer = answered_by(method, table.X.shape[1], q)
+                answer = answered_by(method, table, q)
                 mine = [arrays for arrays in done if f"W/{answer}" in arrays]
                 if mine:
                     size = {"table": name, "n": len(table), "d": table.X.shape[1]}
@@ -300,9 +300,10 @@ def rows_of(name: str, table: Table, known: Mapping[Work, Arrays | None]) -> Row
     return rows
 
 
-def answered_by(method: str, d: int, q: float) -> str:
+def answered_by(method: str, table: Table, q: float) -> str:
     """Whose answer a method gives: the default tests columns where they are few for knockoffs at this level."""
-    return "default, tests" if method == "default" and d * q < FEW_DISCOVERIES else method
+    few = few_for_knockoffs(table.X.shape[1], q, len(table))
+    return "default, tests" if method == "default" and few else method
 
 
 def _row(table: Table, labels: str, method: str, answer: str, q: float, done: Sequence[Arrays]) -> Row:
@@ -353,8 +354,8 @@ INTRO = (
     "- Columns nearly constant in the rows taken, and columns whose normal scores correlate above 0.99 with an",
     "  earlier one, are left out: of two columns that determine one another neither is null given the other.",
     "- *default* is `KnockoffSelector(fdr)` as it comes: knockoffs, and conditional tests of tables with fewer than",
-    "  2 / fdr columns (20 at 0.1, 10 at 0.2). *default, lasso* is the same P^X with lasso coefficients, *default,",
-    "  tests* its conditional tests, on tables with fewer than 30 columns. *mixture* (the default of earlier versions)",
+    "  4 / fdr columns (40 at 0.1, 20 at 0.2). *default, lasso* is the same P^X with lasso coefficients, *default,",
+    "  tests* its conditional tests, on tables with fewer than 40 columns. *mixture* (the default of earlier versions)",
     "  and *one Gaussian* get labels as codes and complete rows only, as they need them, and lasso coefficients.",
     "  *knockpy* is that package's Gaussian sampler, where it is installed.",
     "- The genotypes of the data folder are left out: they have a model of their own (`hmm`).",

@@ -144,7 +144,7 @@ def fit_streamed(
     table, source = selector._repaired(table, source, rng)  # which may leave out columns
     selector._generator = deepcopy(rng)
     streams = Streams(*rng.spawn(4))
-    plan = selector._plan(table, seen, notes)
+    plan = selector._plan(table, seen, notes, n_rows=None)
     said = plan.notes | dict(plan.choice.notes) | {"stream": _words(len(rows), size, plan.method)}
     with showing(bool(selector.verbose)), worthwhile_threads(table.X.size):
         if plan.method == "conditional_test":
