@@ -29,6 +29,7 @@ from knockoffs.validity.repair import Ways
 
 DEFAULT_FDR = 0.1
 DEFAULT_FEATURE_MODEL = "auto"  # the latent model, which takes any table
+MOST_FEATURES = 60  # that are tested where knockoffs could do: a model of y for each of more takes minutes
 FEW, FEW_IF_SAMPLED = 4.0, 2.0  # times 1 / fdr: of fewer features knockoffs must select a quarter, or half, or none
 METHODS = ("auto", "knockoffs", "conditional_test")
 CONDITIONAL_FAMILIES = ("auto", "latent", "gaussian", "mixture", "naive_bayes", "hmm", "network")
@@ -308,7 +309,8 @@ def few_for_knockoffs(d: int, fdr: float, n_rows: int | None) -> bool:
 
     They find more up to 4 / fdr features and beyond: a quarter of the features, or more, would have to stand out before
     knockoffs could name one. Of more than ``MOST_TESTED`` rows tests use a sample, and leave the others out; knockoffs
-    use all, so that tests are taken only where half of the features, or more, would have to stand out.
+    use all, so that tests are taken only where half of the features, or more, would have to stand out. So it is with
+    more than ``MOST_FEATURES``, at strict levels, where tests take long.
 
     Parameters
     ----------
@@ -325,8 +327,8 @@ def few_for_knockoffs(d: int, fdr: float, n_rows: int | None) -> bool:
     >>> few_for_knockoffs(19, 0.1, None), few_for_knockoffs(20, 0.1, None)
     (True, False)
     """
-    sampled = n_rows is None or n_rows > MOST_TESTED
-    return d * fdr < (FEW_IF_SAMPLED if sampled else FEW)
+    large = n_rows is None or n_rows > MOST_TESTED or d > MOST_FEATURES
+    return d * fdr < (FEW_IF_SAMPLED if large else FEW)
 
 
 def _can_test(asked: Mapping[str, object], table: Table, target: Target) -> bool:

@@ -81,7 +81,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         labels in their order.
     estimator : str or scikit-learn-style estimator, optional
         Model of y given the features and their knockoffs: "best" (the default) is lasso or boosting, whichever predicts
-        held-out rows better; "lasso", "logistic", "linear", "ridge", "forest", "boosting", "neural"; or any object with
+        held-out rows better, and both where that is boosting and the lasso is nearly as good; "lasso", "logistic", "linear", "ridge", "forest", "boosting", "neural"; or any object with
         fit and predict.
     importance : str or callable, optional
         Importance score of a fitted model; by default the coefficients of a linear model, Swap Integral for trees, and
@@ -112,7 +112,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
     method : {"auto", "knockoffs", "conditional_test"}
         "conditional_test" gives every feature a p-value by drawing it anew from P^X given the others, and needs no
         smallest number of discoveries; "auto" takes it where a table has fewer than 4 / fdr features, or,
-        of more than 10,000 rows, of which tests use a sample, fewer than 2 / fdr; a table in batches counts as such.
+        of more than 10,000 rows, of which tests use a sample, or of more than 60 features, fewer than 2 / fdr; a table
+        in batches counts as such.
     n_draws : int
         Draws of knockoffs, joined by their e-values: the answer depends less on the seed.
     n_knockoffs : int

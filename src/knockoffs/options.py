@@ -124,7 +124,7 @@ OPTIONS: tuple[Option, ...] = (
         "method",
         "auto",
         "How features are selected: knockoffs; conditional-test (p-values, for few columns); or auto, which takes "
-        "tests of fewer than 4 / fdr columns (2 / fdr with more than 10,000 rows, or in batches).",
+        "tests of fewer than 4 / fdr columns (2 / fdr with more than 10,000 rows or 60 columns, or in batches).",
         known=_names("defaults:METHODS"),
     ),
     Option("n_draws", 1, "Draws of knockoffs, joined by their e-values.", int, flag="--draws", least=1, where=PROMISED),

@@ -484,3 +484,64 @@ def test_a_number_stays_as_it_is_where_it_is_nearly_normal_or_more_of_it_is_expl
         assert found.notes == plain.notes and "target" not in found.notes
         np.testing.assert_array_equal(found.scores.Z, plain.scores.Z)
     assert scores_of_target(Target(near)) is None and scores_of_target(Target(y)) is not None
+
+
+def race_of(losses, chosen, *, predicts=True, constant=1.0):
+    able = {name: candidate(name, LogisticRegression()) for name in losses}
+    return best_of.Race(able[chosen], losses, predicts, {}, list(able.values()), constant)
+
+
+@pytest.mark.parametrize(
+    ("losses", "chosen", "predicts", "also"),
+    [
+        ({"lasso": 0.7001, "trees": 0.6}, "trees", True, None),  # explains 0.2999 of 0.4
+        ({"lasso": 0.6999, "trees": 0.6}, "trees", True, "lasso"),
+        (
+            {"lasso": 0.6999, "trees": 0.6, "on scores": 0.65},
+            "trees",
+            True,
+            "on scores",
+        ),  # the better of the simple ones
+        ({"lasso": 0.6, "trees": 0.61}, "lasso", True, None),
+        ({"lasso": 0.999, "trees": 0.999}, "trees", False, None),
+        ({"trees": 0.5}, "trees", True, None),
+    ],
+)
+def test_who_has_a_say_beside_the_flexible_one(losses, chosen, predicts, also):
+    found = BestOf((), "log_loss", flexible="trees").also(race_of(losses, chosen, predicts=predicts))
+    assert (found.name if found else None) == also
+
+
+def test_added_scores_change_their_signs_as_the_two_do(rng):
+    first, second = (Scores(*rng.normal(size=(2, 6))) for _ in range(2))
+    W = [scores.Z - scores.Z_tilde for scores in (first, second)]
+    both = best_of.added(first, second)
+    np.testing.assert_allclose(both.Z - both.Z_tilde, sum(w / np.abs(w).max() for w in W))
+    for S in np.eye(6, dtype=bool):
+        swapped, expected = best_of.added(first.swap(S), second.swap(S)), both.swap(S)
+        np.testing.assert_array_equal(swapped.stacked, expected.stacked)
+    nothing = Scores(np.zeros(6), np.zeros(6))  # a model that uses no column has no say
+    np.testing.assert_array_equal(best_of.added(nothing, nothing).stacked, 0)
+
+
+def test_a_linear_model_that_explains_nearly_as_much_is_added_to_boosting():
+    rng = np.random.default_rng(2)
+    X, X_tilde = rng.normal(size=(2, 1500, 6))
+    y = X[:, :3].sum(axis=1) + 2.5 * X[:, 3] * (X[:, 4] > 0) + rng.normal(size=1500)
+    pair, target = Pair(X, X_tilde, np.arange(6)), as_target(y, read_table(X))
+    best = choose(y).statistic
+    scored = best(pair, target, rng=np.random.default_rng(0))
+    assert scored.used.name == "boosting"
+    assert scored.notes["estimator"].endswith(
+        "'lasso' explains at least 0.75 of what it does: scores of both are added"
+    )
+    stream, _ = (again := np.random.default_rng(0)).spawn(2)
+    (lasso,) = (c for c in best.candidates if c.name == "lasso")
+    parts = [
+        scored.used.scored(pair, target, rng=stream).scores,
+        lasso.scored(pair, target, rng=again.spawn(1)[0]).scores,
+    ]
+    np.testing.assert_allclose(scored.scores.stacked, best_of.added(*parts).stacked)
+    path = best.along_lambda()(pair, target, rng=np.random.default_rng(0))  # a path is that of one model
+    assert path.scores.Z.ndim == 2
+    assert "added" not in path.notes["estimator"]
