@@ -81,8 +81,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         labels in their order.
     estimator : str or scikit-learn-style estimator, optional
         Model of y given the features and their knockoffs: "best" (the default) is lasso or boosting, whichever predicts
-        held-out rows better, and both where that is boosting and the lasso is nearly as good; "lasso", "logistic", "linear", "ridge", "forest", "boosting", "neural"; or any object with
-        fit and predict.
+        held-out rows better, and both where that is boosting and the lasso is nearly as good; "lasso", "logistic",
+        "linear", "ridge", "forest", "boosting", "neural"; or any object with fit and predict.
     importance : str or callable, optional
         Importance score of a fitted model; by default the coefficients of a linear model, Swap Integral for trees, and
         Swap for others.
