@@ -1,6 +1,8 @@
-"""Figures 2 and 3 (a to c) of the paper with the default P^X in place of a mixture of known size.
+"""Figures 2 and 3 of the paper with the default P^X in place of a mixture of known size.
 
     PYTHONPATH=src python benchmarks/figures_default.py results --repetitions 100 --minutes 60 --jobs 2
+
+``--figures 2,3,real``: ``3`` is panels a to c, ``real`` panels d to f, on at most 10,000 rows of each real table.
 
 The data are those of ``knockoffs reproduce fig2`` and ``fig3``, by the same streams; the default is not told how many
 components there are. What is done of Figure 3 is kept, and a second run goes on from it. One line of
@@ -25,6 +27,7 @@ from numpy.random import Generator  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
 from knockoffs.draws import score_swapped  # noqa: E402
+from knockoffs.errors import InputError  # noqa: E402
 from knockoffs.experiments import SEED  # noqa: E402
 from knockoffs.experiments import need_for_mixtures as fig2  # noqa: E402
 from knockoffs.experiments import power as fig3  # noqa: E402
@@ -33,11 +36,18 @@ from knockoffs.experiments.runner import Context, Row, csv_content, stamped  # n
 from knockoffs.features.source import Settled, knockoff_source  # noqa: E402
 from knockoffs.importance.scores import Scores  # noqa: E402
 from knockoffs.sampling.pair import Pair  # noqa: E402
-from knockoffs.simulate import Simulation, simulate_mixture, simulate_three_components  # noqa: E402
+from knockoffs.sampling.sampler import KnockoffSampler  # noqa: E402
+from knockoffs.simulate import (  # noqa: E402
+    Simulation,
+    simulate_labels,
+    simulate_mixture,
+    simulate_three_components,
+)
 from knockoffs.table.table import read_table  # noqa: E402
 
 LEVELS = (0.1, 0.2)
 ROUND = 6  # repetitions of every panel before any has more
+N_ROWS = 10_000  # of a real table, drawn at random
 
 
 def fitted(X: NDArray, rng: Generator) -> Settled:
@@ -105,19 +115,60 @@ def rows_of_fig3(repetitions: int, end: float, context: Context) -> Iterator[lis
             job = Job(
                 f"auto-{count}", partial(prepare, simulate), own[: min(done, repetitions)], config.training, ROUND
             )
-            found = score_jobs([job], context)[job.name]
-            for score in fig3.SCORES:
-                rows += power_rows(
-                    statistics(found[score]), found["non_nulls"], LEVELS, figure=f"3{panel}", score=score
-                )
+            rows += rows_of_panel(panel, job, context)
         yield rows
+
+
+def rows_of_panel(panel: str, job: Job, context: Context) -> list[Row]:
+    """Rows of one panel, a line for each score and level."""
+    found = score_jobs([job], context)[job.name]
+    truth = found["non_nulls"]
+    each = (
+        power_rows(statistics(found[score]), truth, LEVELS, figure=f"3{panel}", score=score) for score in fig3.SCORES
+    )
+    return [row for rows in each for row in rows]
+
+
+def prepare_real(X: NDArray, sampler: KnockoffSampler, n_non_nulls: int, rng: Generator) -> Prepared:
+    """Labels drawn on a real table, with knockoffs by the default P^X."""
+    label_rng, draw_rng = rng.spawn(2)
+    data = simulate_labels(X, n_classes=10, n_non_nulls=n_non_nulls, rng=label_rng)
+    return Prepared(X, sampler.sample(X, draw_rng).X_tilde, data.y, data.non_nulls)
+
+
+def rows_of_real(repetitions: int, end: float, context: Context) -> Iterator[list[Row]]:
+    """Rows after every round of panels d to f, as far as the data are there; P^X is fitted once a table."""
+    config, made = fig3.CONFIG.real, []
+    streams = np.random.default_rng(SEED).spawn(2)[1].spawn(len(config.names))
+    for panel, name, stream in zip("def", config.names, streams, strict=True):
+        label_rng, feature_rng = stream.spawn(2)
+        row_rng, fit_rng = feature_rng.spawn(2)
+        try:
+            data, rows = fig3.load_rows(name, N_ROWS, row_rng, context)
+        except InputError as error:
+            context.log(f"{name} is left out: {error}")
+            continue
+        X = fig3.standardised(data.X[rows])
+        law = fitted(X, fit_rng)
+        context.log(f"{name}: {' '.join(map(str, law.notes.values()))}")
+        call = partial(prepare_real, X, law.sampler, config.n_non_nulls[name])
+        made.append((panel, f"auto-{name}", call, label_rng.spawn(config.repetitions)))
+    for done in range(ROUND, repetitions + ROUND, ROUND):
+        found: list[Row] = []
+        for panel, name, call, rngs in made:
+            if time.time() > end:
+                return
+            found += rows_of_panel(
+                panel, Job(name, call, rngs[: min(done, repetitions)], config.training, ROUND), context
+            )
+        yield found
 
 
 def main() -> None:
     """Read the command line, and write the csv after every round."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("out", type=Path)
-    parser.add_argument("--figures", default="2,3")
+    parser.add_argument("--figures", default="2,3", help="of 2, 3 and real")
     parser.add_argument("--repetitions", type=int, default=100)
     parser.add_argument("--minutes", type=float, default=60.0, help="for each figure")
     parser.add_argument("--jobs", type=int, default=1)
@@ -127,12 +178,12 @@ def main() -> None:
     context = Context("auto", given.jobs, given.out / "figures_default_chunks", None, log)
     for figure in given.figures.split(","):
         end, rows = time.time() + 60 * given.minutes, []
-        rounds = (
-            rows_of_fig2(given.repetitions, end, given.jobs, log)
-            if figure == "2"
-            else rows_of_fig3(given.repetitions, end, context)
-        )
-        for rows in rounds:
+        makers: dict[str, Callable[[], Iterator[list[Row]]]] = {
+            "2": lambda: rows_of_fig2(given.repetitions, end, given.jobs, log),  # noqa: B023
+            "3": lambda: rows_of_fig3(given.repetitions, end, context),  # noqa: B023
+            "real": lambda: rows_of_real(given.repetitions, end, context),  # noqa: B023
+        }
+        for rows in makers[figure]():
             (given.out / "figures_default.csv").write_bytes(csv_content([*done, *rows]))
         done += rows
 

@@ -11,6 +11,7 @@ from knockoffs.experiments.repetitions import FIVE, LABELS
 from knockoffs.experiments.runner import Row, Table, read_table
 
 AT = 0.2  # target FDR of the numbers in the text
+REAL_PANELS = "def"  # of Figure 3
 Writer = Callable[[Table, Row, Path], list[str]]
 
 
@@ -205,23 +206,32 @@ def _with_the_default(results: Path, figure: str) -> list[str]:
     if not path.is_file():
         return []
     rows = [row | {"figure": str(row["figure"])} for row in read_table(path) if str(row["figure"]).startswith(figure)]
-    panels = list(dict.fromkeys(row["figure"][1:] for row in rows))
-    held = sum(row["fdr"] <= row["target_fdr"] + 2 * row["fdr_se"] for row in rows)
+    real = [row for row in rows if row["figure"][1:] and row["figure"][1:] in REAL_PANELS]
+    lines = _default_table(
+        [row for row in rows if row not in real],
+        "With the default P^X, which is not told that there is a mixture or of how many components",
+    )
+    return lines + (_default_table(real, "Panels d to f with the default P^X, at most 10,000 rows") if real else [])
 
-    def cells(panel: str, score: str) -> list[str]:
-        found = [at_level(rows, level, figure=figure + panel, score=score) for level in (AT, 0.1)]
+
+def _default_table(rows: list[Row], title: str) -> list[str]:
+    """Make a table with a line for each score and two columns for each panel."""
+    figures = list(dict.fromkeys(row["figure"] for row in rows))
+    held = sum(row["fdr"] <= row["target_fdr"] + 2 * row["fdr_se"] for row in rows)
+    counts = sorted({row["repetitions"] for row in rows})
+
+    def cells(name: str, score: str) -> list[str]:
+        found = [at_level(rows, level, figure=name, score=score) for level in (AT, 0.1)]
         return [f"{plus_minus(row, 'fdr')} / {row['power']:.2f}" for row in found]
 
     scores = list(dict.fromkeys(str(row["score"]) for row in rows))
-    table = [
-        [LABELS.get(score, score), *(cell for panel in panels for cell in cells(panel, score))] for score in scores
-    ]
-    named = [f"({panel}) " if panel else "" for panel in panels]
+    table = [[LABELS.get(score, score), *(cell for name in figures for cell in cells(name, score))] for score in scores]
+    named = [f"({name[1:]}) " if name[1:] else "" for name in figures]
     header = ["score", *(f"{name}{level:g}" for name in named for level in (AT, 0.1))]
     return [
         "",
-        "With the default P^X, which is not told that there is a mixture or of how many components",
-        f"(`benchmarks/figures_default.py`, {rows[0]['repetitions']} repetitions), FDR and, after the slash, power at two targets. The",
+        title,
+        f"(`benchmarks/figures_default.py`, {' to '.join(map(str, sorted({counts[0], counts[-1]})))} repetitions), FDR and, after the slash, power at two targets. The",
         f"FDR is at most its target plus two standard errors in {held} of {len(rows)} cells:",
         "",
         *markdown_table(header, table),
