@@ -494,10 +494,10 @@ def race_of(losses, chosen, *, predicts=True, constant=1.0):
 @pytest.mark.parametrize(
     ("losses", "chosen", "predicts", "also"),
     [
-        ({"lasso": 0.7001, "trees": 0.6}, "trees", True, None),  # explains 0.2999 of 0.4
-        ({"lasso": 0.6999, "trees": 0.6}, "trees", True, "lasso"),
+        ({"lasso": 0.6801, "trees": 0.6}, "trees", True, None),  # explains 0.3199 of 0.4
+        ({"lasso": 0.6799, "trees": 0.6}, "trees", True, "lasso"),
         (
-            {"lasso": 0.6999, "trees": 0.6, "on scores": 0.65},
+            {"lasso": 0.6799, "trees": 0.6, "on scores": 0.65},
             "trees",
             True,
             "on scores",
@@ -533,7 +533,7 @@ def test_a_linear_model_that_explains_nearly_as_much_is_added_to_boosting():
     scored = best(pair, target, rng=np.random.default_rng(0))
     assert scored.used.name == "boosting"
     assert scored.notes["estimator"].endswith(
-        "'lasso' explains at least 0.75 of what it does: scores of both are added"
+        "'lasso' explains at least 0.8 of what it does: scores of both are added"
     )
     stream, _ = (again := np.random.default_rng(0)).spawn(2)
     (lasso,) = (c for c in best.candidates if c.name == "lasso")

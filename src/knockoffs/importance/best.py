@@ -25,7 +25,7 @@ from knockoffs.sampling.copies import Beside, Copies
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
 
-ALSO = 0.75  # share of what the flexible one explains, from which on a simpler candidate has a say beside it
+ALSO = 0.8  # share of what the flexible one explains, from which on a simpler candidate has a say beside it
 NEARLY = 0.97  # share of the variance that the best explains, in units of the variance of y
 ROWS = 400  # predicted by every candidate, of which one in n_folds is held out at a time
 MOST_CELLS = 10_000_000  # of [X, X_tilde] that candidates are compared on; of a larger table rows are drawn at random
