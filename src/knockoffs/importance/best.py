@@ -86,11 +86,13 @@ class BestOf:
         notes["estimator"] = self.say(race.chosen.name, race.losses)
         scores, also = scored.scores, self.also(race)
         if also is not None and scores.Z.ndim == 1:  # not along a lambda path
-            beside = also.scored(pair, target, rng=rng.spawn(1)[0], n_jobs=n_jobs)
-            scores = added(scores, beside.scores)
+            sparse = replace(also, saturates=False)  # where it is 0, the sum need not be
+            beside = sparse.scored(pair, target, rng=rng.spawn(1)[0], n_jobs=n_jobs)
+            scores = added(scores.tie(pair.copied), beside.scores.tie(pair.copied))
             notes["estimator"] += (
                 f". {also.name!r} explains at least {ALSO:g} of what it does: scores of both are added"
             )
+            return Scored(scores, notes | of_both(scored.notes, beside.notes), race.chosen)
         return Scored(scores, notes | dict(scored.notes), race.chosen)
 
     def also(self, race: Race) -> ModelScore | None:
@@ -187,6 +189,16 @@ def added(first: Scores, second: Scores) -> Scores:
     Z = first.Z / units[0] + second.Z / units[1]
     Z_tilde = first.Z_tilde / units[0] + second.Z_tilde / units[1]
     return Scores(Z, Z_tilde, first.slopes if first.slopes is not None else second.slopes)
+
+
+def of_both(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, str]:
+    """Say of both models of which W is the sum what was chosen for them: of the second after the first.
+
+    >>> of_both({"rows": "rows='held_out', for trees"}, {"rows": "rows='in_sample', for the lasso"})
+    {'rows': "rows='held_out', for trees; 'in_sample', for the lasso"}
+    """
+    other = {key: note.partition("=")[2] for key, note in second.items()}
+    return {key: f"{note}; {other[key]}" if other.get(key) else note for key, note in first.items()}
 
 
 def _choose(

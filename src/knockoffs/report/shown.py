@@ -45,7 +45,7 @@ class Shown:
         return self.selection_.explain()
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw W of the features with the largest |W|, and the threshold; returns the axes (matplotlib)."""
+        """Draw W of the features with the largest |W| and the threshold, or their p-values; returns matplotlib axes."""
         from knockoffs.plots.features import plot_features
 
         check_is_fitted(self)
