@@ -516,7 +516,11 @@ def test_added_scores_change_their_signs_as_the_two_do(rng):
     first, second = (Scores(*rng.normal(size=(2, 6))) for _ in range(2))
     W = [scores.Z - scores.Z_tilde for scores in (first, second)]
     both = best_of.added(first, second)
-    np.testing.assert_allclose(both.Z - both.Z_tilde, sum(w / np.abs(w).max() for w in W))
+    own = np.abs(W[0]).max()
+    np.testing.assert_allclose(both.Z - both.Z_tilde, own * sum(w / np.abs(w).max() for w in W))
+    larger = [Scores(4 * scores.Z, 4 * scores.Z_tilde) for scores in (first, second)]  # in other units
+    np.testing.assert_array_equal(best_of.added(first, larger[1]).stacked, both.stacked)
+    np.testing.assert_array_equal(best_of.added(larger[0], second).stacked, 4 * both.stacked)
     for S in np.eye(6, dtype=bool):
         swapped, expected = best_of.added(first.swap(S), second.swap(S)), both.swap(S)
         np.testing.assert_array_equal(swapped.stacked, expected.stacked)
@@ -571,10 +575,10 @@ def test_a_feature_that_is_its_own_knockoff_does_not_set_the_units_of_added_scor
     X, X_tilde = rng.normal(size=(2, 20, 3))
     X_tilde[:, 0] = X[:, 0]  # trees may give all of it to either of the two
     W = sum_of(pair_of(X, X_tilde), fixed("trees", [8.0, 2.0, 1.0]), fixed("simple", [0.0, 1.0, 4.0]))
-    np.testing.assert_array_equal(W, [0.0, 1.25, 1.5])
+    np.testing.assert_array_equal(W, [0.0, 2.5, 3.0])
 
 
 def test_a_sparse_model_beside_the_flexible_one_is_not_warned_of(rng, sum_of):
     trees, simple = fixed("trees", [2.0, 1.0, 4.0], saturates=True), fixed("simple", [0.0, 0.0, 1.0], saturates=True)
     W = sum_of(pair_of(*rng.normal(size=(2, 20, 3))), trees, simple)  # a warning would be an error here
-    np.testing.assert_array_equal(W, [0.5, 0.25, 2.0])
+    np.testing.assert_array_equal(W, [2.0, 1.0, 8.0])

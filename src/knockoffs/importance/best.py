@@ -42,8 +42,8 @@ class BestOf:
     Which model predicts best depends on the data. The choice keeps flip-sign in distribution, as every fit does:
     columns are swapped at random before it, and predictions of held-out rows do not know which are knockoffs. The
     model that predicts best need not be the one whose scores tell most: trees spread what is linear over many columns.
-    So where the flexible candidate is chosen and a simpler one explains ``ALSO`` as much, their scores are added, each
-    in units of its largest |W|.
+    So where the flexible candidate is chosen and a simpler one explains ``ALSO`` as much, their scores are added, in
+    units in which the largest |W| of both are the same.
 
     Attributes
     ----------
@@ -177,17 +177,17 @@ class Race(NamedTuple):
 
 
 def added(first: Scores, second: Scores) -> Scores:
-    """Sum of two scores of the same features, each in units of its largest |W|.
+    """Sum of two scores of the same features, the second in units in which its largest |W| is that of the first.
 
-    The units do not change when columns are swapped, so that W of the sum changes its sign as the two do.
+    The units do not change when columns are swapped, so that W of the sum changes its sign as the two do. They are
+    those of the first, so that draws with and without a second can be averaged.
 
     >>> both = added(Scores(np.array([4.0, 1.0]), np.zeros(2)), Scores(np.array([0.0, 3.0]), np.array([1.0, 1.0])))
     >>> both.Z - both.Z_tilde
-    array([0.5 , 1.25])
+    array([2., 5.])
     """
-    units = [float(np.abs(scores.Z - scores.Z_tilde).max()) or 1.0 for scores in (first, second)]
-    Z = first.Z / units[0] + second.Z / units[1]
-    Z_tilde = first.Z_tilde / units[0] + second.Z_tilde / units[1]
+    own, other = (float(np.abs(scores.Z - scores.Z_tilde).max()) or 1.0 for scores in (first, second))
+    Z, Z_tilde = (Z + W / other * own for Z, W in ((first.Z, second.Z), (first.Z_tilde, second.Z_tilde)))
     return Scores(Z, Z_tilde, first.slopes if first.slopes is not None else second.slopes)
 
 
