@@ -258,6 +258,14 @@ def test_rerun_gives_the_identical_answer(selected, capsys):
     assert "The answer is identical" in capsys.readouterr().out
 
 
+def test_rerun_of_tests_speaks_of_p_values(tmp_path, capsys):
+    table = write_table(tmp_path, n=60)
+    options = ("--feature-model", "gaussian", "--estimator", "lasso", "--no-verdict", "--method", "conditional-test")
+    run("select", table, "--target", "y", *options, "--out", tmp_path / "out")
+    run("rerun", tmp_path / "out" / "selection.json", table)
+    assert capsys.readouterr().out.endswith("identical: the same p-values and selection, to the last bit.\n")
+
+
 def test_rerun_on_other_data_says_what_differs(selected, tmp_path, capsys):
     table, folder = selected
     other = tmp_path / "table.csv"

@@ -516,7 +516,11 @@ def test_added_scores_change_their_signs_as_the_two_do(rng):
     first, second = (Scores(*rng.normal(size=(2, 6))) for _ in range(2))
     W = [scores.Z - scores.Z_tilde for scores in (first, second)]
     both = best_of.added(first, second)
-    np.testing.assert_allclose(both.Z - both.Z_tilde, sum(w / np.abs(w).max() for w in W))
+    own = np.abs(W[0]).max()
+    np.testing.assert_allclose(both.Z - both.Z_tilde, own * sum(w / np.abs(w).max() for w in W))
+    larger = [Scores(4 * scores.Z, 4 * scores.Z_tilde) for scores in (first, second)]  # in other units
+    np.testing.assert_array_equal(best_of.added(first, larger[1]).stacked, both.stacked)
+    np.testing.assert_array_equal(best_of.added(larger[0], second).stacked, 4 * both.stacked)
     for S in np.eye(6, dtype=bool):
         swapped, expected = best_of.added(first.swap(S), second.swap(S)), both.swap(S)
         np.testing.assert_array_equal(swapped.stacked, expected.stacked)
@@ -532,9 +536,7 @@ def test_a_linear_model_that_explains_nearly_as_much_is_added_to_boosting():
     best = choose(y).statistic
     scored = best(pair, target, rng=np.random.default_rng(0))
     assert scored.used.name == "boosting"
-    assert scored.notes["estimator"].endswith(
-        "'lasso' explains at least 0.8 of what it does: scores of both are added"
-    )
+    assert scored.notes["estimator"].endswith("'lasso' explains at least 0.8 of what it does: scores of both are added")
     stream, _ = (again := np.random.default_rng(0)).spawn(2)
     (lasso,) = (c for c in best.candidates if c.name == "lasso")
     parts = [
@@ -542,6 +544,41 @@ def test_a_linear_model_that_explains_nearly_as_much_is_added_to_boosting():
         lasso.scored(pair, target, rng=again.spawn(1)[0]).scores,
     ]
     np.testing.assert_allclose(scored.scores.stacked, best_of.added(*parts).stacked)
+    for key, word in (("importance", "coefficients"), ("rows", "in_sample")):  # of either model
+        assert scored.notes[key] == f"{scored.used.notes[key]}; '{word}', the default for LassoPathCV"
     path = best.along_lambda()(pair, target, rng=np.random.default_rng(0))  # a path is that of one model
     assert path.scores.Z.ndim == 2
     assert "added" not in path.notes["estimator"]
+
+
+def fixed(name, Z, **more):
+    """Model score whose Z is given, and Z_tilde zero."""
+    scores = Scores(np.array(Z), np.zeros(len(Z)))
+    return ModelScore(LinearRegression(), lambda *_, **__: scores, name=name, **more)
+
+
+@pytest.fixture
+def sum_of(monkeypatch):
+    """Scores of trees and of a simpler model that explains as much, added: W of three features."""
+
+    def W_of(pair, trees, simple):
+        race = best_of.Race(trees, {"trees": 0.5, "simple": 0.5}, True, {}, [trees, simple], 1.0)
+        monkeypatch.setattr(best_of, "_choose", lambda *_, **__: race)
+        best = BestOf((trees, simple), "squared_error", flexible="trees")
+        scores = best(pair, Target(np.arange(20.0)), rng=np.random.default_rng(0)).scores
+        return scores.Z - scores.Z_tilde
+
+    return W_of
+
+
+def test_a_feature_that_is_its_own_knockoff_does_not_set_the_units_of_added_scores(rng, sum_of):
+    X, X_tilde = rng.normal(size=(2, 20, 3))
+    X_tilde[:, 0] = X[:, 0]  # trees may give all of it to either of the two
+    W = sum_of(pair_of(X, X_tilde), fixed("trees", [8.0, 2.0, 1.0]), fixed("simple", [0.0, 1.0, 4.0]))
+    np.testing.assert_array_equal(W, [0.0, 2.5, 3.0])
+
+
+def test_a_sparse_model_beside_the_flexible_one_is_not_warned_of(rng, sum_of):
+    trees, simple = fixed("trees", [2.0, 1.0, 4.0], saturates=True), fixed("simple", [0.0, 0.0, 1.0], saturates=True)
+    W = sum_of(pair_of(*rng.normal(size=(2, 20, 3))), trees, simple)  # a warning would be an error here
+    np.testing.assert_array_equal(W, [2.0, 1.0, 8.0])

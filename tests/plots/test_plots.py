@@ -152,6 +152,8 @@ def test_what_is_not_there_is_said(selector, numbers):
     tested.fit(X[:, :4], y)
     with pytest.raises(InputError, match="without knockoffs"):
         tested.plot_paths()
+    with pytest.raises(InputError, match="without knockoffs"):
+        tested.plot_stability()
     assert "p-value" in tested.plot().get_xlabel()
 
 

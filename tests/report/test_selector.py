@@ -8,6 +8,7 @@ from sklearn.exceptions import NotFittedError
 
 from knockoffs import KnockoffSelector
 from knockoffs.commands.app import main
+from knockoffs.errors import KnockoffWarning
 
 
 @pytest.fixture(scope="module")
@@ -75,3 +76,12 @@ def run(arguments):
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     return ended.value.code
+
+
+def test_a_report_of_tests_is_written_without_the_paths_that_were_asked_for(tmp_path, rng):
+    X = rng.normal(size=(60, 4))
+    tested = KnockoffSelector(feature_model="gaussian", estimator="lasso", verdict=False, random_state=0)
+    tested.fit(X, X[:, 0] + rng.normal(size=60))
+    with pytest.warns(KnockoffWarning, match="no lambda paths, because features were tested"):
+        tested.report(tmp_path / "report.html", paths=True)
+    assert "p-value" in (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -148,7 +148,8 @@ def rerun(
     for difference in grounds:
         put(f"Different: {printable(difference)}.")
     if not answer:
-        put("The answer is identical: the same W, threshold and selection, to the last bit.")
+        same = "p-values" if new.method == "conditional_test" else "W, threshold"
+        put(f"The answer is identical: the same {same} and selection, to the last bit.")
         return 0
     for difference in answer:
         put(f"Different in the answer: {printable(difference)}.")

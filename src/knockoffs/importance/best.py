@@ -42,8 +42,8 @@ class BestOf:
     Which model predicts best depends on the data. The choice keeps flip-sign in distribution, as every fit does:
     columns are swapped at random before it, and predictions of held-out rows do not know which are knockoffs. The
     model that predicts best need not be the one whose scores tell most: trees spread what is linear over many columns.
-    So where the flexible candidate is chosen and a simpler one explains ``ALSO`` as much, their scores are added, each
-    in units of its largest |W|.
+    So where the flexible candidate is chosen and a simpler one explains ``ALSO`` as much, their scores are added, in
+    units in which the largest |W| of both are the same.
 
     Attributes
     ----------
@@ -86,11 +86,13 @@ class BestOf:
         notes["estimator"] = self.say(race.chosen.name, race.losses)
         scores, also = scored.scores, self.also(race)
         if also is not None and scores.Z.ndim == 1:  # not along a lambda path
-            beside = also.scored(pair, target, rng=rng.spawn(1)[0], n_jobs=n_jobs)
-            scores = added(scores, beside.scores)
+            sparse = replace(also, saturates=False)  # where it is 0, the sum need not be
+            beside = sparse.scored(pair, target, rng=rng.spawn(1)[0], n_jobs=n_jobs)
+            scores = added(scores.tie(pair.copied), beside.scores.tie(pair.copied))
             notes["estimator"] += (
                 f". {also.name!r} explains at least {ALSO:g} of what it does: scores of both are added"
             )
+            return Scored(scores, notes | of_both(scored.notes, beside.notes), race.chosen)
         return Scored(scores, notes | dict(scored.notes), race.chosen)
 
     def also(self, race: Race) -> ModelScore | None:
@@ -175,18 +177,28 @@ class Race(NamedTuple):
 
 
 def added(first: Scores, second: Scores) -> Scores:
-    """Sum of two scores of the same features, each in units of its largest |W|.
+    """Sum of two scores of the same features, the second in units in which its largest |W| is that of the first.
 
-    The units do not change when columns are swapped, so that W of the sum changes its sign as the two do.
+    The units do not change when columns are swapped, so that W of the sum changes its sign as the two do. They are
+    those of the first, so that draws with and without a second can be averaged.
 
     >>> both = added(Scores(np.array([4.0, 1.0]), np.zeros(2)), Scores(np.array([0.0, 3.0]), np.array([1.0, 1.0])))
     >>> both.Z - both.Z_tilde
-    array([0.5 , 1.25])
+    array([2., 5.])
     """
-    units = [float(np.abs(scores.Z - scores.Z_tilde).max()) or 1.0 for scores in (first, second)]
-    Z = first.Z / units[0] + second.Z / units[1]
-    Z_tilde = first.Z_tilde / units[0] + second.Z_tilde / units[1]
+    own, other = (float(np.abs(scores.Z - scores.Z_tilde).max()) or 1.0 for scores in (first, second))
+    Z, Z_tilde = (Z + W / other * own for Z, W in ((first.Z, second.Z), (first.Z_tilde, second.Z_tilde)))
     return Scores(Z, Z_tilde, first.slopes if first.slopes is not None else second.slopes)
+
+
+def of_both(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, str]:
+    """Say of both models of which W is the sum what was chosen for them: of the second after the first.
+
+    >>> of_both({"rows": "rows='held_out', for trees"}, {"rows": "rows='in_sample', for the lasso"})
+    {'rows': "rows='held_out', for trees; 'in_sample', for the lasso"}
+    """
+    other = {key: note.partition("=")[2] for key, note in second.items()}
+    return {key: f"{note}; {other[key]}" if other.get(key) else note for key, note in first.items()}
 
 
 def _choose(

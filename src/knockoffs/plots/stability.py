@@ -30,6 +30,8 @@ def plot_stability(selection: Selection, *, ax: Axes | None = None) -> Axes:
     matplotlib axes
     """
     evidence = selection.evidence
+    if selection.p_values is not None:
+        raise InputError("features were tested without knockoffs: there are no draws; use method='knockoffs'.")
     if evidence is None or selection.draws is None:
         raise InputError("there was one draw of knockoffs: ask for several with n_draws, for instance n_draws=20.")
     order = np.lexsort((-evidence.frequencies, -evidence.e_values))

@@ -183,8 +183,8 @@ def _what_columns_mean(facts: Facts) -> str:
     of = f" (of “{named(high, 30)}”)" if high is not None else ""
     if "effect" in facts.headings:
         words.append(
-            f"“In the model” is the feature's coefficient{of} given all the others, in standard deviations; a lasso "
-            "draws it towards zero, and it has no promise of its own."
+            f"“In the model” is the feature's coefficient{of} in the linear model of the target, given all the others, "
+            "in standard deviations; a lasso draws it towards zero, and it has no promise of its own."
         )
     if "direction" in facts.headings:
         words.append(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sklearn.utils.validation import check_is_fitted
 
+from knockoffs.errors import KnockoffWarning
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.progress import showing
 from knockoffs.selection import Selection
@@ -45,7 +47,7 @@ class Shown:
         return self.selection_.explain()
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw W of the features with the largest |W|, and the threshold; returns the axes (matplotlib)."""
+        """Draw W of the features with the largest |W| and the threshold, or their p-values; returns matplotlib axes."""
         from knockoffs.plots.features import plot_features
 
         check_is_fitted(self)
@@ -110,7 +112,11 @@ class Shown:
 
         check_is_fitted(self)
         check_report_place(path, force=force)
-        followed = self.lambda_path() if paths else None
+        tested = self.selection_.p_values is not None
+        if paths and tested:  # as may be the default of a table of few columns
+            said = "the report has no lambda paths, because features were tested: method='knockoffs' has them."
+            warnings.warn(said, KnockoffWarning, stacklevel=2)
+        followed = self.lambda_path() if paths and not tested else None
         write_report(replace(facts_of(self), python=python_of(self), path=followed), path, force=force)
 
     def _html_repr(self) -> str:
