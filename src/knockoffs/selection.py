@@ -122,12 +122,12 @@ def explain_selection(selection: Selection) -> str:
     """Say how many features were selected and what is promised of them."""
     n, d, q = int(selection.selected.sum()), len(selection.W), selection.fdr
     provided = BY_GHOSTS if selection.method == "ghost" else PROVIDED
-    found = f"{n} of {d} features are selected"
+    found = f"{n} of {d} features {'is' if n == 1 else 'are'} selected"
     if selection.method == "conditional_test":
         return (
             f"{found} by their p-values, each for the hypothesis that the feature does not matter given all the others "
             f"(conditional randomization test). The false discovery rate is held at {q:g} by the rule of Benjamini and "
-            f"Hochberg, {PROVIDED}"
+            f"Hochberg, for p-values that are independent or positively dependent, {PROVIDED}"
         )
     if selection.evidence is not None:
         n_draws = 1 if selection.draws is None else len(selection.draws)

@@ -789,12 +789,12 @@ def test_the_study_of_scores_runs_by_its_name(tmp_path, monkeypatch):
     assert {"setting", "model", "evaluation", "score", "loss", "target_fdr", "power", "power_se", "fdr"} <= set(
         table.columns
     )
-    assert set(table["model"]) == {*few, "best of two (the default)"}
+    assert set(table["model"]) == {*few, "best of two"}
     assert set(table["evaluation"]) == {"in_sample", "out_of_bag", "cross_fitted", "-"}
     combinations = table.filter(target_fdr=0.1).select("model", "evaluation", "score", "loss")
     assert len(combinations.unique()) == len(combinations) == 7 * 16 + 1 + 1  # coefficients, and the best
     assert table["power"].is_between(0, 1).all()
-    assert "| best of two (the default) |" in (tmp_path / "scores.md").read_text(encoding="utf-8")
+    assert "| best of two |" in (tmp_path / "scores.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

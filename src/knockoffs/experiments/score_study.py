@@ -29,7 +29,7 @@ __all__ = ["CONFIG", "QUICK", "plot", "run", "write_page"]
 PACKAGES = ("torch",)
 TARGETS = (0.1, 0.2)
 COLOURS = {"lasso": "#4c72b0", "neural": "#dd8452", "forest": "#55a868", "boosting": "#c44e52"}
-DEFAULT_NAME = "best of two (the default)"
+DEFAULT_NAME = "best of two"
 DEFAULT_SCORE = {
     "lasso": "lasso/in_sample/coefficients/-",
     "neural": "neural/in_sample/swap/log_loss",
