@@ -70,18 +70,18 @@ def one_of_fig2(config: fig2.Config, rng: Generator) -> NDArray:
     return score_swapped([pair], score, [swap_rng])[0].stacked
 
 
-def rows_of_fig2(repetitions: int, end: float, jobs: int, log: Callable[[str], None]) -> Iterator[list[Row]]:
+def rows_of_fig2(repetitions: int, end: float, context: Context) -> Iterator[list[Row]]:
     """Rows after every few tables."""
     from joblib import Parallel, delayed
 
     Z: list[NDArray] = []
     rngs = np.random.default_rng(SEED).spawn(repetitions)
     while len(Z) < repetitions and time.time() < end:
-        some = rngs[len(Z) : len(Z) + jobs]
-        Z += Parallel(n_jobs=jobs)(delayed(one_of_fig2)(fig2.CONFIG, rng) for rng in some)
+        some = rngs[len(Z) : len(Z) + (context.n_jobs or 1)]
+        Z += Parallel(n_jobs=context.n_jobs)(delayed(one_of_fig2)(fig2.CONFIG, rng) for rng in some)
         W = statistics(np.stack(Z))
         truth = np.tile(np.arange(W.shape[1]) < 10, (len(W), 1))
-        log(f"figure 2: {len(Z)} of {repetitions} repetitions")
+        context.log(f"figure 2: {len(Z)} of {repetitions} repetitions")
         yield power_rows(W, truth, LEVELS, figure="2", score="logistic coefficients")
 
 
@@ -164,6 +164,9 @@ def rows_of_real(repetitions: int, end: float, context: Context) -> Iterator[lis
         yield found
 
 
+FIGURES = {"2": rows_of_fig2, "3": rows_of_fig3, "real": rows_of_real}
+
+
 def main() -> None:
     """Read the command line, and write the csv after every round."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -174,16 +177,11 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    log, done = stamped(), list[Row]()
-    context = Context("auto", given.jobs, given.out / "figures_default_chunks", None, log)
+    done = list[Row]()
+    context = Context("auto", given.jobs, given.out / "figures_default_chunks", None, stamped())
     for figure in given.figures.split(","):
         end, rows = time.time() + 60 * given.minutes, []
-        makers: dict[str, Callable[[], Iterator[list[Row]]]] = {
-            "2": lambda: rows_of_fig2(given.repetitions, end, given.jobs, log),  # noqa: B023
-            "3": lambda: rows_of_fig3(given.repetitions, end, context),  # noqa: B023
-            "real": lambda: rows_of_real(given.repetitions, end, context),  # noqa: B023
-        }
-        for rows in makers[figure]():
+        for rows in FIGURES[figure](given.repetitions, end, context):
             (given.out / "figures_default.csv").write_bytes(csv_content([*done, *rows]))
         done += rows
 

@@ -1,4 +1,4 @@
-"""Several models of y, of which the one that predicts rows it has not seen best is used, or the best two of a kind."""
+"""Several models of y: the one that predicts rows it has not seen best, and beside boosting a linear one as good."""
 
 from __future__ import annotations
 
