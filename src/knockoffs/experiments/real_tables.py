@@ -77,10 +77,10 @@ class Config:
     labels: tuple[str, ...] = tuple(LABELS)
     repetitions: int = 100
     n_rows: int = 5000
-    best_cells: int = 400_000
+    best_cells: int = 1_000_000
     test_cells: int = 100_000
-    fewer: Mapping[str, int] = field(default_factory=lambda: {"default, tests": 50})
-    minutes: float = 180.0
+    fewer: Mapping[str, int] = field(default_factory=dict)
+    minutes: float = 600.0
 
 
 CONFIG = Config()
