@@ -19,6 +19,7 @@ from scipy.stats import poisson
 
 N_CLASSES = 4  # of multinomial responses
 N_LEVELS = 3  # of nominal columns
+DEGREES = 4.0  # of freedom of heavy tails
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ class Data:
         Columns whose numbers are codes of labels.
     classes : bool
         Whether y holds classes.
+    features : str
+        Law of X, a key of ``FEATURES``: for the oracle alone.
     """
 
     X: NDArray
@@ -65,6 +68,7 @@ class Data:
     non_nulls: NDArray[np.bool_]
     nominal: tuple[int, ...] = ()
     classes: bool = False
+    features: str = ""
 
 
 # Features: functions of (n, d, rng) to an array of shape (n, d)
@@ -75,31 +79,45 @@ def normal(Sigma: NDArray, n: int, rng: Generator) -> NDArray:
     return rng.standard_normal((n, len(Sigma))) @ np.linalg.cholesky(Sigma).T
 
 
+def fading(d: int, rho: float = 0.5) -> NDArray:
+    """Correlations rho^|i - j|."""
+    return toeplitz(rho ** np.arange(d))
+
+
+def equal(d: int, rho: float = 0.5) -> NDArray:
+    """All correlations equal."""
+    return np.full((d, d), rho) + (1 - rho) * np.eye(d)
+
+
+def in_blocks(d: int, size: int = 5) -> NDArray:
+    """Blocks of equicorrelated columns, none between the blocks."""
+    return block_diag(*[equal(size, 0.6)] * -(-d // size))[:d, :d]
+
+
 def autoregressive(n: int, d: int, rng: Generator, rho: float = 0.5) -> NDArray:
-    """Gaussian, correlations rho^|i - j|."""
-    return normal(toeplitz(rho ** np.arange(d)), n, rng)
+    """Gaussian, each column made of the one before it."""
+    return normal(fading(d, rho), n, rng)
 
 
-def equicorrelated(n: int, d: int, rng: Generator, rho: float = 0.5) -> NDArray:
+def equicorrelated(n: int, d: int, rng: Generator) -> NDArray:
     """Gaussian, all correlations equal."""
-    return normal(np.full((d, d), rho) + (1 - rho) * np.eye(d), n, rng)
+    return normal(equal(d), n, rng)
 
 
-def blocks(n: int, d: int, rng: Generator, rho: float = 0.6, size: int = 5) -> NDArray:
-    """Gaussian, blocks of equicorrelated columns, none between the blocks."""
-    one = np.full((size, size), rho) + (1 - rho) * np.eye(size)
-    return normal(block_diag(*[one] * -(-d // size))[:d, :d], n, rng)
+def blocks(n: int, d: int, rng: Generator) -> NDArray:
+    """Gaussian, in blocks."""
+    return normal(in_blocks(d), n, rng)
 
 
 def mixture(n: int, d: int, rng: Generator) -> NDArray:
     """Three Gaussians with means and correlations of their own (rho^|i - j|, rho = -0.5, 0.3, 0.8)."""
     means = 0.7 * rng.standard_normal((3, d))
-    Sigmas = [toeplitz(rho ** np.arange(d)) for rho in (-0.5, 0.3, 0.8)]
+    Sigmas = [fading(d, rho) for rho in (-0.5, 0.3, 0.8)]
     drawn = np.stack([means[k] + normal(Sigma, n, rng) for k, Sigma in enumerate(Sigmas)])
     return drawn[rng.integers(0, 3, n), np.arange(n)]
 
 
-def heavy_tailed(n: int, d: int, rng: Generator, df: float = 4.0) -> NDArray:
+def heavy_tailed(n: int, d: int, rng: Generator, df: float = DEGREES) -> NDArray:
     """Multivariate t: whole rows are wide or narrow."""
     return autoregressive(n, d, rng) / np.sqrt(rng.chisquare(df, n) / df)[:, None]
 
@@ -262,7 +280,7 @@ def draw(name: str, repetition: int, designs: dict[str, Design] = DESIGNS) -> Da
     S = np.column_stack([score(X[:, j], j in nominal, rng) for j in chosen]) if len(chosen) else np.zeros((len(X), 1))
     y = RESPONSES[design.response](S, design.strength, rng)
     non_nulls = np.isin(np.arange(design.d), chosen)
-    return Data(X, y, non_nulls, nominal, design.response in CLASSES)
+    return Data(X, y, non_nulls, nominal, design.response in CLASSES, design.features)
 
 
 def score(x: NDArray, nominal: bool, rng: Generator) -> NDArray:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.arena.designs import Data
+from benchmarks.arena.oracle import draw_exact
 
 Selections = list[NDArray[np.bool_]]  # one for each level
 Method = Callable[[Data, Sequence[float], int], Selections]
@@ -43,6 +44,11 @@ def model_of_y(data: Data, levels: Sequence[float], seed: int, estimator: str) -
     """
     kept = [knockoffs for table, own, knockoffs in _drawn if table is data and own == seed]
     return selector(data, levels, seed, estimator=estimator, **({"knockoffs": kept[0]} if kept else {}))
+
+
+def oracle(data: Data, levels: Sequence[float], seed: int) -> Selections:
+    """Select with knockoffs of the law that the table was drawn from, and the default model of y."""
+    return selector(data, levels, seed, knockoffs=draw_exact(data.features, data.X, np.random.default_rng(seed)))
 
 
 def frame(data: Data) -> Any:
@@ -98,6 +104,7 @@ METHODS: dict[str, Method] = {
     "default": selector,
     "lasso": partial(model_of_y, estimator="lasso"),
     "boosting": partial(model_of_y, estimator="boosting"),
+    "oracle": oracle,
     "forest": partial(selector, estimator="forest"),
     "gaussian": partial(selector, feature_model="gaussian"),
     "gaussian_lasso": partial(selector, feature_model="gaussian", estimator="lasso"),

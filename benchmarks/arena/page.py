@@ -66,6 +66,14 @@ table.
 """
 
 
+ORACLE = """### What there is to find
+
+Ours beside an oracle: knockoffs of the very law that the table was drawn from (`benchmarks/arena/oracle.py`), and the
+default model of y. Who finds more than it does owes that to a P^X that is not the law of the columns. The last column
+is the power of ours less that of the oracle, with the standard error of the difference, table by table.
+"""
+
+
 def newest(kind: str, results: Path) -> Path | None:
     """Newest dated file of a kind."""
     return max(results.glob(f"arena-*-{kind}.csv"), default=None)
@@ -168,8 +176,9 @@ def behind_in_power(lines: dict[tuple[str, str], Row], designs: list[str], metho
                 continue
             error = (line["power_error"] ** 2 + mine["power_error"] ** 2) ** 0.5
             if not above_level(line) and line["power"] - mine["power"] > 2 * error:
-                name = NAMES.get(method, method)
-                said.append(f"- {design}: {mine['power']:.2f} against {line['power']:.2f} of {name}.")
+                name, known = NAMES.get(method, method), lines.get((design, "oracle"))
+                told = f"; the oracle finds {known['power']:.2f}" if known else ""
+                said.append(f"- {design}: {mine['power']:.2f} against {line['power']:.2f} of {name}{told}.")
     if not said:
         return "No peer that held its level found more anywhere, by more than two standard errors.\n"
     return "\n".join(
@@ -179,15 +188,8 @@ def behind_in_power(lines: dict[tuple[str, str], Row], designs: list[str], metho
 
 def models_section(rows: list[Row], level: float = 0.1) -> str:
     """Our default beside the lasso alone and boosting alone, on the tables that all three had."""
-    cells: dict[str, dict[int, dict[str, Row]]] = {}
-    for row in rows:
-        if row["method"] in MODELS_OF_Y and not row["error"] and row["level"] == level:
-            cells.setdefault(row["design"], {}).setdefault(row["repetition"], {})[row["method"]] = row
     body, lost, counts = [], [], set()
-    for design in (name for name in DESIGNS if name in cells):
-        tables = [own for own in cells[design].values() if len(own) == len(MODELS_OF_Y)]
-        if len(tables) < 2:
-            continue
+    for design, tables in paired(rows, MODELS_OF_Y, level).items():
         counts.add(len(tables))
         lines = {line["method"]: line for line in quality.means([row for own in tables for row in own.values()])}
         fdr = {name: f"{line['fdr']:.2f} ± {line['fdr_error']:.2f}" for name, line in lines.items()}
@@ -209,6 +211,36 @@ def models_section(rows: list[Row], level: float = 0.1) -> str:
     said = said if lost else "The default loses to neither anywhere, by more than two standard errors."
     heads = ["design", "default", "lasso", "boosting", "default less the better"]
     return f"{MODELS}\n{table(heads, body)}\nTables for each design: {_span(sorted(counts))}. {said}\n"
+
+
+def oracle_section(rows: list[Row], level: float = 0.1) -> str:
+    """Our default beside who knows P^X, on the tables that both had."""
+    pair = ("default", "oracle")
+    body, counts = [], set()
+    for design, tables in paired(rows, pair, level).items():
+        counts.add(len(tables))
+        lines = {line["method"]: line for line in quality.means([row for own in tables for row in own.values()])}
+        gaps = np.array([own["default"]["power"] - own["oracle"]["power"] for own in tables])
+        both = [f"{lines[m]['fdr']:.2f} ± {lines[m]['fdr_error']:.2f} / {lines[m]['power']:.2f}" for m in pair]
+        body.append([design, *both, f"{gaps.mean():+.2f} ± {gaps.std(ddof=1) / np.sqrt(len(gaps)):.2f}"])
+    if not body:
+        return ""
+    shown = table(["design", "ours", "oracle", "ours less oracle"], body)
+    return f"{ORACLE}\n{shown}\nTables for each design: {_span(sorted(counts))}.\n"
+
+
+def paired(rows: list[Row], methods: Sequence[str], level: float) -> dict[str, list[dict[str, Row]]]:
+    """For each design, the tables that all of some methods had: a row for each method."""
+    cells: dict[str, dict[int, dict[str, Row]]] = {}
+    for row in rows:
+        if row["method"] in methods and not row["error"] and row["level"] == level:
+            cells.setdefault(row["design"], {}).setdefault(row["repetition"], {})[row["method"]] = row
+    complete = {
+        design: [own for own in cells[design].values() if len(own) == len(methods)]
+        for design in DESIGNS
+        if design in cells
+    }
+    return {design: tables for design, tables in complete.items() if len(tables) > 1}
 
 
 def _span(counts: list[int]) -> str:
@@ -238,9 +270,9 @@ def write(results: Path = RESULTS, page: Path = PAGE) -> None:
 def quality_of(path: Path) -> str:
     """Section of a file, with its name."""
     rows = quality.read(path)
-    models = models_section(rows, 0.1)
     said = f"\nAt 0.2 and every table: `benchmarks/results/{path.name}`.\n"
-    return quality_section(rows, 0.1) + said + ("\n" + models if models else "")
+    more = [section for section in (oracle_section(rows), models_section(rows)) if section]
+    return "\n".join([quality_section(rows, 0.1) + said, *more])
 
 
 def speed_of(path: Path) -> str:

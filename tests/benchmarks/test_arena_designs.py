@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.arena import designs, methods, quality  # noqa: E402
+from benchmarks.arena import designs, methods, oracle, quality  # noqa: E402
 
 
 @pytest.mark.parametrize("name", designs.DESIGNS)
@@ -103,3 +103,32 @@ def test_a_method_may_have_fewer_tables(tmp_path, monkeypatch):
     quality.run(["ar_linear"], ["one", "other"], tmp_path / "q.csv", fewer={"other": 1}, **call)
     counts = {(line["method"], line["runs"]) for line in quality.means(quality.read(tmp_path / "q.csv"))}
     assert counts == {("one", 3), ("other", 1)}
+
+
+@pytest.mark.parametrize("features", oracle.CORRELATIONS)
+def test_columns_of_the_oracle_may_be_swapped(features):
+    # chances that two neighbours are both far out, with one of them swapped and with none: of 200,000 rows the standard
+    # error of a difference is 0.0007 or less, so that one of ten is above 0.005 in fewer than one of 100,000 runs (at
+    # most 0.0025 in 60). One width for all rows of a t shifts one of them by 0.011.
+    X = designs.FEATURES[features](200_000, 6, np.random.default_rng(1))
+    assert _largest_shift(X, oracle.draw_exact(features, X, np.random.default_rng(2))) < 0.005
+
+
+def test_knockoffs_of_a_t_with_one_width_for_all_rows_are_seen(monkeypatch):
+    X = designs.heavy_tailed(200_000, 6, np.random.default_rng(1))
+    monkeypatch.setattr(oracle, "DEGREES", 1e9)  # a Gaussian's rows
+    assert _largest_shift(X, oracle.draw_exact("t", X, np.random.default_rng(2))) > 0.009
+
+
+def _largest_shift(X, X_tilde):
+    cut = np.quantile(np.abs(X), 0.8)
+    far, far_tilde = np.abs(X) > cut, np.abs(X_tilde) > cut
+    before = [(far[:, j] & far[:, j + 1]).mean() for j in range(5)]
+    first = [(far_tilde[:, j] & far[:, j + 1]).mean() for j in range(5)]
+    second = [(far[:, j] & far_tilde[:, j + 1]).mean() for j in range(5)]
+    return np.abs(np.array([first, second]) - before).max()
+
+
+def test_the_oracle_of_a_law_without_exact_knockoffs_says_so():
+    with pytest.raises(ValueError, match="no exact knockoffs of 'hmm'"):
+        methods.METHODS["oracle"](designs.draw("hmm_linear", 0), (0.1,), 0)

@@ -97,3 +97,16 @@ def test_exponents_and_the_table_of_growth(tmp_path):
     (tmp_path / "growth.csv").write_text(rows)
     text = growth.section(tmp_path / "growth.csv")
     assert "| x | n | 1 | 8 | 1.00 to 22.63 | 1 to 8 | 1.50 | 1.00 |" in text
+
+
+def test_who_finds_more_is_set_beside_the_oracle():
+    rows = []
+    for k in range(20):
+        rows += [of("t_linear", "default", 0.1, 0.5, k), of("t_linear", "hidimstat", 0.1, 0.7 + 0.02 * (k % 2), k)]
+        rows += [of("t_linear", "oracle", 0.1, 0.46 + 0.04 * (k % 2), k)]
+    rows += [of("t_linear", "oracle", 0.1, 0.0, 20)]  # a table that ours did not have
+    assert "- t_linear: 0.50 against 0.71 of hidimstat; the oracle finds 0.46." in page.quality_section(rows)
+    text = page.oracle_section(rows)
+    assert "| t_linear | 0.10 ± 0.00 / 0.50 | 0.10 ± 0.00 / 0.48 | +0.02 ± 0.00 |" in text
+    assert "Tables for each design: 20." in text
+    assert page.oracle_section(rows[:2]) == ""
