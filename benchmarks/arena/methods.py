@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.arena.designs import Data
-from benchmarks.arena.oracle import draw_exact
+from benchmarks.arena.oracle import CORRELATIONS, draw_exact
 
 Selections = list[NDArray[np.bool_]]  # one for each level
 Method = Callable[[Data, Sequence[float], int], Selections]
@@ -138,6 +138,11 @@ def _value(text: str) -> Any:
         except ValueError:
             continue
     return text
+
+
+def able(name: str, features: str) -> bool:
+    """Whether a method takes tables of a law of features: the oracle those whose knockoffs are known."""
+    return name != "oracle" or features in CORRELATIONS
 
 
 def call(name: str, data: Data, levels: Sequence[float], seed: int) -> Selections:

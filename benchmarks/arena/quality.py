@@ -30,7 +30,7 @@ from typing import Any  # noqa: E402
 import numpy as np  # noqa: E402
 
 from benchmarks.arena.designs import DESIGNS, draw  # noqa: E402
-from benchmarks.arena.methods import call  # noqa: E402
+from benchmarks.arena.methods import able, call  # noqa: E402
 
 LEVELS = (0.1, 0.2)
 FIELDS = ("design", "repetition", "method", "level", "fdp", "power", "selected", "seconds", "error")
@@ -121,7 +121,8 @@ def run(
         """Tables that are left, as long as there is time."""
         for repetition in range(repetitions):
             for design in designs:
-                asked = [method for method in methods if repetition < fewer.get(method, repetitions)]
+                able_ones = [method for method in methods if able(method, DESIGNS[design].features)]
+                asked = [method for method in able_ones if repetition < fewer.get(method, repetitions)]
                 todo = tuple(method for method in asked if (design, repetition, method) not in done)
                 if todo and time.time() < deadline:
                     yield delayed(one)(design, repetition, todo, deadline, limit)
