@@ -47,25 +47,6 @@ def test_the_task_is_told_from_y(y, task):
     assert boosting.rows == "cross_fitted"
 
 
-@pytest.mark.parametrize(
-    ("fdr", "n_rows", "most"),
-    [
-        (0.1, 10_000, 39),
-        (0.1, 10_001, 19),
-        (0.1, None, 19),
-        (0.2, 10_000, 19),
-        (0.2, 10_001, 9),
-        (0.2, None, 9),
-        (0.05, 50, 60),  # of 80
-        (0.01, 50, 199),
-        (0.3, 50, 13),  # 4 / 0.3 = 13.3
-    ],
-)
-def test_how_many_features_are_few_for_knockoffs(fdr, n_rows, most):
-    few = [d for d in range(1, 200) if defaults.few_for_knockoffs(d, fdr, n_rows)]
-    assert few == list(range(1, most + 1))
-
-
 def test_the_default_score_of_a_model_does_not_saturate():
     from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier
     from sklearn.svm import SVC

@@ -19,7 +19,6 @@ from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
-from knockoffs.defaults import UNASKED
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.estimator import KnockoffSelector
 from knockoffs.features.gaussian import fit_gaussian, gaussian_features
@@ -27,6 +26,7 @@ from knockoffs.filter.evidence import combine_draws
 from knockoffs.importance.scores import Scores
 from knockoffs.seeds import as_generator
 from knockoffs.testing import MOST_TESTED
+from knockoffs.testing.choice import UNASKED
 
 N_COLUMNS = 15
 NON_NULLS = range(6)

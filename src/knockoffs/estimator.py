@@ -22,7 +22,6 @@ from knockoffs.defaults import (
     IF_EMPTY,
     Choice,
     choose,
-    choose_method,
     repair_ways,
     task_for,
 )
@@ -44,6 +43,7 @@ from knockoffs.table.partitions import is_partitioned
 from knockoffs.table.table import MIN_ROWS, Table
 from knockoffs.table.target import Target, as_target
 from knockoffs.table.types import Kinds
+from knockoffs.testing.choice import choose_method
 from knockoffs.validity.repair import repair
 
 

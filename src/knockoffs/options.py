@@ -125,7 +125,7 @@ OPTIONS: tuple[Option, ...] = (
         "auto",
         "How features are selected: knockoffs; conditional-test (p-values, for few columns); or auto, which takes "
         "tests of fewer than 4 / fdr columns (2 / fdr with more than 10,000 rows or 60 columns, or in batches).",
-        known=_names("defaults:METHODS"),
+        known=_names("testing.choice:METHODS"),
     ),
     Option("n_draws", 1, "Draws of knockoffs, joined by their e-values.", int, flag="--draws", least=1, where=PROMISED),
     Option(

@@ -16,8 +16,8 @@ from scipy.linalg import toeplitz
 from sklearn.dummy import DummyRegressor
 
 from knockoffs import KnockoffSelector
-from knockoffs.defaults import CONDITIONAL_FAMILIES
 from knockoffs.testing import conditional
+from knockoffs.testing.choice import CONDITIONAL_FAMILIES
 
 N_TABLES, N_FAULTY, N_ROWS, D, NULL, PARTNER = 40, 12, 300, 5, 2, 3
 ROOT = np.linalg.cholesky(toeplitz(0.7 ** np.arange(D)))

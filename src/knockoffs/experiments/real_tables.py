@@ -20,7 +20,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.defaults import choose, few_for_knockoffs
+from knockoffs.defaults import choose
 from knockoffs.draws import draw_and_score
 from knockoffs.errors import InputError
 from knockoffs.experiments import real_page
@@ -37,6 +37,7 @@ from knockoffs.procedure import select_by_tests
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.table import Table
 from knockoffs.table.target import as_target
+from knockoffs.testing.choice import few_for_knockoffs
 
 TARGETS = (0.2, 0.1)
 FEW_COLUMNS = 40  # below which every column is also tested by itself
