@@ -14,7 +14,6 @@ import argparse
 import csv
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -24,6 +23,8 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import toeplitz
+
+from benchmarks.memory import peak_kib
 
 ROOT = Path(__file__).resolve().parents[2]
 FIELDS = ("work", "against", "size", "n", "d", "seconds", "memory")
@@ -94,7 +95,7 @@ def one(work: str, n: int, d: int, size: int) -> Row:
     warnings.simplefilter("ignore")
     WORK[work](200, 20, 2)()  # compiled code is loaded, and imports are done
     timed = WORK[work](n, d, size)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_kib()
     seconds = []
     for _ in range(2):
         start = time.process_time()
@@ -102,7 +103,7 @@ def one(work: str, n: int, d: int, size: int) -> Row:
         seconds.append(time.process_time() - start)
         if seconds[-1] > 20:
             break
-    memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    memory = (peak_kib() - before) / 1024
     return {"seconds": round(min(seconds), 4), "memory": round(memory, 2)}
 
 

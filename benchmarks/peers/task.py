@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import resource
 import sys
 import time
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.memory import peak_kib
 
 Task = Callable[[dict[str, Any]], Callable[[], Any]]
 
@@ -25,14 +25,14 @@ def answer(tasks: dict[str, Task]) -> None:
     """
     options = json.load(sys.stdin)
     timed = (tasks | {"default": default})[options["task"]](options)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_kib()
     seconds: list[float] = []
     for _ in range(options["repeats"]):
         start = time.process_time()
         with contextlib.redirect_stdout(io.StringIO()):  # the peers print too
             result = timed()
         seconds.append(time.process_time() - start)
-    memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    memory = (peak_kib() - before) / 1024
     np.save(options["result"], np.asarray(result))
     print()
     print(json.dumps({"seconds": min(seconds), "memory": memory, "all": seconds}))
