@@ -73,6 +73,16 @@ def test_the_command_line_starts_without_the_heavy_libraries():
     assert result.stdout.strip() == "[]"
 
 
+def test_the_selector_is_imported_without_what_a_fit_alone_needs():
+    heavy = ("numba", "torch", "matplotlib", "polars", "dask", "jinja2", "lightgbm", "xgboost")
+    code = (
+        f"import sys; from knockoffs import KnockoffSelector; print([name for name in {heavy} if name in sys.modules])"
+    )
+    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+    assert result.stdout.strip() == "[]"
+
+
 def test_help_answers_at_once():
     """CPU time, best of three: the machine may be busy."""
     times = []

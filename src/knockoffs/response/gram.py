@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from knockoffs.errors import InputError
-from knockoffs.response.coordinate_descent import lasso_path
 from knockoffs.response.l1_path import (
     CrossValidation,
     Standardised,
@@ -368,6 +367,8 @@ class GramSet:
 
 def _walk(problem: Quadratic, alphas: NDArray, beta: NDArray, tol: float) -> NDArray:
     """Solutions at several penalties, shape (len(alphas), d); ``beta`` is the start and becomes the last of them."""
+    from knockoffs.response.coordinate_descent import lasso_path  # numba takes a while to import
+
     d = len(beta)
     path = np.zeros((alphas.size, d))
     if problem.y2 > 0:

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from knockoffs.response.coordinate_descent import minimise_quadratic
 from knockoffs.response.l1_path import Design, solve_at
 from knockoffs.response.polish import polish
 
@@ -169,6 +168,8 @@ class LikelihoodSet:
         self, alpha: float, g: NDArray, g0: NDArray, eta: NDArray, objective: float, error: float
     ) -> tuple[float, NDArray, NDArray, NDArray]:
         """One step of proximal Newton with a line search: objective, predictors, coefficients, intercepts."""
+        from knockoffs.response.coordinate_descent import minimise_quadratic  # numba takes a while to import
+
         chosen = self._chosen
         assert chosen is not None
         free = np.hstack([np.ones((len(g), 1), dtype=bool), chosen])

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from knockoffs.response.coordinate_descent import lasso_path
 from knockoffs.response.l1_path import Design, solve_at
 from knockoffs.response.polish import polish
 
@@ -92,6 +91,8 @@ class SquaredErrorSet:
 
     def solve(self, alphas: NDArray) -> tuple[NDArray, NDArray, NDArray]:
         """Lasso at several penalties: residuals, held-out loss, R squared."""
+        from knockoffs.response.coordinate_descent import lasso_path  # numba takes a while to import
+
         m = self.columns.size
         path = np.zeros((alphas.size, m))
         if m and self.y2 > 0:

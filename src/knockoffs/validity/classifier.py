@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from knockoffs.sampling.pair import Pair
-from knockoffs.validity.boosting import fit_trees
 from knockoffs.validity.margins import margin_differences
 from knockoffs.validity.signs import Check, sign_sums
 
@@ -70,6 +69,8 @@ def tell_apart(
 
     ``columns`` are those that the trees may look at when they are asked about the second block, the third, ...
     """
+    from knockoffs.validity.boosting import fit_trees  # numba takes a while to import
+
     swap_rng, coin_rng, tree_rng = rng.spawn(3)
     S = swap_rng.random((len(pair), pair.n_features)) < 0.5 if halves else np.ones((len(pair), pair.n_features), bool)
     swapped = swap_rows(pair, S)
