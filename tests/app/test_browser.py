@@ -192,7 +192,7 @@ def test_weights_and_groups(page, app, tmp_path):
     values = csv_of(tmp_path, ["a", "b", "c", "d", "e", "f"]).splitlines()[1:]
     negative = any(float(line.split(",")[3]) < 0 for line in values)
     said = ran(page)
-    assert negative and said.startswith("Failed: sample_weight is -") and "weights are finite and not negative" in said
+    assert negative and said.startswith("Failed: --weights ") and "has a weight of -" in said
     choose(page, "weights", "")
     said = ran(page)
     assert re.match(r"\d of 6 features selected\.", said), said  # a, b, c, d, the pair and the label

@@ -665,6 +665,14 @@ def test_weights_come_from_a_column(targets, tmp_path, capsys):
     assert "--weights 'two' holds labels, not numbers" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("weight", "said"), [("", "row 3 has no weight"), (-2, "row 3 has a weight of -2")])
+def test_a_bad_weight_is_named_by_its_option_and_its_column(tmp_path, capsys, weight, said):
+    rows = [f"{k % 5},{k % 7},{k % 3},{weight if k == 3 else 1}" for k in range(40)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,y,how often", *rows]))
+    run("select", tmp_path / "t.csv", "--target", "y", "--weights", "how often", "--out", tmp_path / "o", status=1)
+    assert f"--weights 'how often': {said} (and so it is in 1 of 40 rows)." in capsys.readouterr().err
+
+
 UNFIT = [
     (
         "three",

@@ -162,14 +162,21 @@ def take_apart(frame: Frame, parameters: Parameters) -> tuple[Frame, NDArray, ND
 
 
 def numbers_of(frame: Frame, name: str) -> NDArray[np.float64]:
-    """Column of weights as numbers."""
+    """Column of weights as numbers, each of which is one."""
     from knockoffs.errors import InputError
 
-    values = take_column(frame, name)
     try:
-        return np.asarray(values, dtype=float)
+        weights = np.asarray(take_column(frame, name), dtype=float)
     except (TypeError, ValueError):
         raise InputError(f"--weights {name!r} holds labels, not numbers: weights are numbers, not negative.") from None
+    bad = np.flatnonzero(~(weights >= 0))
+    if bad.size:
+        what = "has no weight" if np.isnan(weights[bad[0]]) else f"has a weight of {weights[bad[0]]:g}"
+        raise InputError(
+            f"--weights {name!r}: row {bad[0]} {what} (and so it is in {bad.size} of {len(weights)} rows). Weights are "
+            "numbers, not negative, and 0 for a row that is not to count."
+        )
+    return weights
 
 
 def read_knockoffs(path: Path, X: Frame, frame: Frame) -> Frame:
