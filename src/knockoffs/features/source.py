@@ -20,6 +20,7 @@ from knockoffs.features import FAMILIES, Family, FeatureModel, family_of
 from knockoffs.features.columns import DEPENDENT, dependent_error, dependent_in_covariance
 from knockoffs.features.dependent import drop_dependent, warn_of_dependent
 from knockoffs.features.takes import check_takes, has_labels, refuse_numbers, warn_of_constant_columns
+from knockoffs.features.told import warn_of_told
 from knockoffs.registry import check_options, find, imported
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
 from knockoffs.sampling.diagonal.representatives import SHARE, Through
@@ -303,6 +304,7 @@ def read_features(
     if dependent == "refuse" or (dependent == "auto" and not free):
         if free:
             warn_of_dependent(table)
+            notes |= warn_of_told(table)
         return table, notes
     if isinstance(source, Given | Covariance | Brought):
         raise InputError(
@@ -310,7 +312,7 @@ def read_features(
             "came with all columns: drop the dependent ones from both."
         )
     table, dropped = drop_dependent(table, dependent)
-    return table, notes | dropped
+    return table, notes | dropped | (warn_of_told(table) if free else {})
 
 
 def by_representatives(source: KnockoffSource, table: Table) -> Table:
