@@ -218,6 +218,8 @@ def oracle_section(rows: list[Row], level: float = 0.1) -> str:
     pair = ("default", "oracle")
     body, counts = [], set()
     for design, tables in paired(rows, pair, level).items():
+        if DESIGNS[design].n_non_nulls == 0:
+            continue
         counts.add(len(tables))
         lines = {line["method"]: line for line in quality.means([row for own in tables for row in own.values()])}
         gaps = np.array([own["default"]["power"] - own["oracle"]["power"] for own in tables])
