@@ -114,6 +114,30 @@ def test_columns_of_the_oracle_may_be_swapped(features):
     assert _largest_shift(X, oracle.draw_exact(features, X, np.random.default_rng(2))) < 0.005
 
 
+class Unit:
+    """Stands in for random numbers: one unit of noise for each row, and a width of one."""
+
+    def standard_normal(self, shape):
+        return np.eye(*shape)
+
+    def gamma(self, shape, scale):
+        return np.ones(len(scale))
+
+
+@pytest.mark.parametrize("features", oracle.CORRELATIONS)
+def test_the_covariance_that_the_oracle_implies_is_exact(features):
+    # L_tilde = L A + noise: rows that are units give A, units of noise give a root of the noise's covariance
+    d = 7
+    back, there = (np.log, np.exp) if features == "log_normal" else (np.asarray, np.asarray)
+    root = back(oracle.draw_exact(features, there(np.zeros((d, d))), Unit()))
+    A = back(oracle.draw_exact(features, there(np.eye(d)), Unit())) - root
+    R = oracle.CORRELATIONS[features](d)
+    np.testing.assert_allclose(A.T @ R @ A + root.T @ root, R, atol=1e-12)  # of X_tilde
+    across = R @ A  # of X and X_tilde: that of X but for each column and its own knockoff
+    np.testing.assert_allclose(across - np.diag(np.diag(across)), R - np.eye(d), atol=1e-12)
+    assert (np.diag(across) < 0.9).all()
+
+
 def test_knockoffs_of_a_t_with_one_width_for_all_rows_are_seen(monkeypatch):
     X = designs.heavy_tailed(200_000, 6, np.random.default_rng(1))
     monkeypatch.setattr(oracle, "DEGREES", 1e9)  # a Gaussian's rows
