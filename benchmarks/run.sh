@@ -36,8 +36,8 @@ benchmarks/setup_snpknock.sh || rm -rf .benchmarks/snpknock # built from source,
 eval "\"$python\" -m benchmarks.arena.growth --out $results-growth.csv $growth"
 "$python" -m benchmarks.arena.growth --out "$results-growth.csv" --plot "$figure"
 "$python" -m benchmarks.arena.profiles --out "$results-profiles.csv"
-for peer in default,lasso,boosting oracle knockpy hidimstat trex boruta; do # each with its own Python; Boruta is slow
-    own=.benchmarks/$peer/bin/python
+for peer in default,lasso,boosting oracle knockpy hidimstat trex boruta,boruta_grown; do # each with its own Python
+    own=.benchmarks/${peer%%,*}/bin/python # Boruta is slow with the forest of scikit-learn: ten tables a design of those
     case $peer in default,lasso,boosting | oracle) own=$python ;; esac
     [ -x "$own" ] && eval "\"$own\" -m benchmarks.arena.quality --methods $peer --out $results-quality.csv" \
         --jobs "${JOBS:-$(nproc)}" --minutes "${MINUTES:-120}" --limit 600 --fewer boruta=10 "$quality"

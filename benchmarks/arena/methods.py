@@ -80,13 +80,19 @@ def hidimstat(data: Data, levels: Sequence[float], seed: int) -> Selections:
     return [np.asarray(fitted.fdr_selection(q)) > 0 for q in levels]
 
 
-def boruta(data: Data, levels: Sequence[float], seed: int) -> Selections:
-    """Boruta around a forest of depth 5, as its documentation has it; it takes no level."""
+def boruta(data: Data, levels: Sequence[float], seed: int, grown: bool = False) -> Selections:
+    """Boruta around a forest of depth 5, as its documentation has it; it takes no level.
+
+    Grown: the same trees by ``forest.py``, which on a GPU takes a second where scikit-learn takes a minute.
+    """
     from boruta import BorutaPy
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-    forest = RandomForestClassifier if data.classes else RandomForestRegressor
-    fitted = BorutaPy(forest(max_depth=5, n_jobs=1), n_estimators="auto", random_state=seed)
+    from benchmarks.arena.forest import Forest
+
+    theirs = RandomForestClassifier if data.classes else RandomForestRegressor
+    forest = Forest(max_depth=5, classes=data.classes) if grown else theirs(max_depth=5, n_jobs=1)
+    fitted = BorutaPy(forest, n_estimators="auto", random_state=seed)
     fitted.fit(data.X, data.y)
     return [np.asarray(fitted.support_, dtype=bool)] * len(levels)
 
@@ -111,6 +117,7 @@ METHODS: dict[str, Method] = {
     "knockpy": knockpy,
     "hidimstat": hidimstat,
     "boruta": boruta,
+    "boruta_grown": partial(boruta, grown=True),
     "trex": trex,
 }
 PEERS = ("knockpy", "hidimstat", "boruta", "trex")

@@ -272,9 +272,31 @@ def write(results: Path = RESULTS, page: Path = PAGE) -> None:
 def quality_of(path: Path) -> str:
     """Section of a file, with its name."""
     rows = quality.read(path)
+    grown = same_forests(rows)
+    if grown:  # more tables than with scikit-learn's forest
+        rows = [row | {"method": row["method"].removesuffix("_grown")} for row in rows if row["method"] != "boruta"]
     said = f"\nAt 0.2 and every table: `benchmarks/results/{path.name}`.\n"
     more = [section for section in (oracle_section(rows), models_section(rows)) if section]
-    return "\n".join([quality_section(rows, 0.1) + said, *more])
+    return "\n".join([quality_section(rows, 0.1) + grown + said, *more])
+
+
+def same_forests(rows: list[Row], level: float = 0.1) -> str:
+    """Boruta around the forest of forest.py beside Boruta around scikit-learn's, on the tables that both had."""
+    both = [own for tables in paired(rows, ("boruta", "boruta_grown"), level).values() for own in tables]
+    if not both:
+        return ""
+    gaps = [f"{name} {_gap(both, field)}" for name, field in (("FDR", "fdp"), ("power", "power"))]
+    return f"""
+Boruta's forests are grown by `benchmarks/arena/forest.py`: scikit-learn's trees (a test compares them one by one), on
+a GPU if there is one. On the {len(both)} tables that were run with scikit-learn's own forest too, the differences are
+{", ".join(gaps)}.
+"""
+
+
+def _gap(both: list[dict[str, Row]], field: str) -> str:
+    gaps = np.array([own["boruta_grown"][field] - own["boruta"][field] for own in both])
+    gaps = gaps[np.isfinite(gaps)]
+    return f"{gaps.mean():+.3f} ± {gaps.std(ddof=1) / np.sqrt(len(gaps)):.3f}"
 
 
 def speed_of(path: Path) -> str:

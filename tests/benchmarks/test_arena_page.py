@@ -119,3 +119,15 @@ def test_memory_is_that_of_the_program_and_not_of_who_started_it():
     held = np.ones(300 * 2**17)
     done = subprocess.run([sys.executable, "-c", code, str(ROOT)], capture_output=True, text=True, check=True)
     assert float(done.stdout) < 100 * 1024 and held.nbytes > 250 * 2**20
+
+
+def test_boruta_with_faster_forests_stands_for_boruta_and_the_difference_is_said(tmp_path):
+    rows = [of("ar_linear", "boruta", 0.2, 0.5, k) for k in range(2)]
+    rows += [of("ar_linear", "boruta_grown", 0.3 + 0.1 * (k % 2), 0.5, k) for k in range(10)]
+    text = page.same_forests(rows)
+    assert "On the 2 tables" in text and "FDR +0.150 ± 0.050, power +0.000 ± 0.000" in text
+    with (tmp_path / "quality.csv").open("w") as file:
+        file.write(",".join(quality.FIELDS) + "\n")
+        file.writelines(",".join(str(row[name]) for name in quality.FIELDS) + "\n" for row in rows)
+    said = page.quality_of(tmp_path / "quality.csv")
+    assert "| ar_linear | 0.35 ± 0.02 / 0.50 |" in said and "Boruta 10." in said
