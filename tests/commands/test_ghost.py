@@ -54,6 +54,17 @@ def test_the_same_answer_from_both_formats_and_again(files, capsys):
     assert "identical" in said and "provided that the correlations are those of the study" in said
 
 
+def test_files_as_pandas_and_r_write_them_with_a_column_of_names_that_has_no_name(files, capsys):
+    call(files, "--out", files / "out")
+    z, S = study()
+    pl.DataFrame({"": NAMES, "z": z}).write_csv(files / "z.csv")
+    pl.DataFrame({"": NAMES, **dict(zip(NAMES, S, strict=True))}).write_csv(files / "R.csv")
+    call(files, "--out", files / "other", R="R.csv")
+    assert "the column '' names the rows" in capsys.readouterr().err
+    one, other = (json.loads((files / name / "selection.json").read_text()) for name in ("out", "other"))
+    assert one["features"] == other["features"]
+
+
 def test_rerun_says_that_the_correlations_changed(files, capsys):
     call(files, "--out", files / "out")
     S = np.load(files / "R.npy")

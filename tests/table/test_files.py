@@ -190,10 +190,11 @@ def test_odd_cells_are_read_as_the_page_on_formats_says(tmp_path, case, installe
         ("a,b\né,2\n".encode("utf-16"), {"a": ["é"], "b": [2]}, ["read as UTF-16"]),
         (b",a\n0,5\n1,7\n", {"a": [5, 7]}, ["the column '' numbers the rows: left out"]),
         (b'"",a\n"1",5\n"2",7\n', {"a": [5, 7]}, ["the column '' numbers the rows"]),
+        (b'"",a\n"Mazda RX4",5\n"Datsun 710",7\n', {"a": [5, 7]}, ["the column '' names the rows: left out"]),
         (b"Unnamed: 0,a\n0,5\n1,7\n", {"a": [5, 7]}, ["the column 'Unnamed: 0' numbers the rows"]),
         (b"a,b,\n1,2,\n3,4,\n", {"a": [1, 3], "b": [2, 4]}, ["without a name and without a value"]),
     ],
-    ids=range(10),
+    ids=range(11),
 )
 def test_what_is_recognised_is_said(tmp_path, content, expected, said):
     (tmp_path / "t.csv").write_bytes(content)

@@ -36,7 +36,7 @@ def run_ghost(z: Path, parameters: Parameters) -> SelectionRecord:
     if n is None:
         raise bad_call("--n is needed: the number of rows of the study behind the z-scores.")
     place = Path(correlation)
-    frame = read(z, {**parameters, "drop": []})
+    frame = read(z, {**parameters, "drop": []}, "")  # a column without a name may hold those of the features
     names, scores = _scores(frame, parameters)
     R = read_correlation(place, names)
     asked, groups = groups_of(parameters), None

@@ -138,13 +138,14 @@ def record_fitted(
     return record
 
 
-def read(table: Path, parameters: Parameters) -> Frame:
-    """Read a file, and say so, and what is odd about it."""
+def read(table: Path, parameters: Parameters, *also: str) -> Frame:
+    """Read a file, and say so, and what is odd about it; also columns that would be left out but for the caller."""
     say(f"reading {table}")
     stage("reading the table")
     named = [parameters.get("target"), parameters.get("weights"), *parameters["drop"]]
     with spoken_warnings():
-        return read_table_file(table, asked=[part for name in named if name for part in (name, *name.split(","))])
+        parts = [part for name in named if name for part in (name, *name.split(","))]
+        return read_table_file(table, asked=[*parts, *also])
 
 
 def take_apart(frame: Frame, parameters: Parameters) -> tuple[Frame, NDArray, NDArray[np.float64] | None]:

@@ -341,17 +341,21 @@ def tell(message: str) -> None:
     warnings.warn(message, KnockoffWarning, stacklevel=4)
 
 
-def index_column(columns: Iterable[str], values_of: Callable[[str], NDArray]) -> str | None:
-    """Name of the column of row numbers that other programs write before the table, where there is one.
+def index_column(columns: Iterable[str], values_of: Callable[[str], NDArray]) -> tuple[str, str] | None:
+    """Name of the column of row numbers or names that other programs write before the table, where there is one.
 
-    It has no name, or that which pandas gives it when it is read and written again, and counts the rows from 0 or 1.
+    It has no name, or that which pandas gives it when it is read and written again, and counts the rows from 0 or 1 or
+    holds a text of its own for each of them. Second comes what it does: it numbers or names the rows.
     """
     for name in columns:
         if name == "__index_level_0__":
-            return name
+            return name, "numbers" if np.asarray(values_of(name)).dtype.kind in "iuf" else "names"
         if name == "" or re.fullmatch(r"Unnamed: ?[0-9]+(\.[0-9]+)*", name):
             values = np.asarray(values_of(name))
             n = len(values)
             if values.dtype.kind in "iu" and any(np.array_equal(values, np.arange(k, n + k)) for k in (0, 1)):
-                return name
+                return name, "numbers"
+            texts = {value for value in values.tolist() if isinstance(value, str) and value}
+            if n > 1 and len(texts) == n:
+                return name, "names"
     return None

@@ -145,9 +145,10 @@ def _without_index(frame: Frame, path: Path, asked: Collection[str]) -> Frame:
     names = [str(name) for name in column_names(frame)]
     index = index_column((name for name in names if name not in asked), lambda name: take_column(frame, name))
     if index is not None and len(names) > 1:
-        tell(f"{path}: the column {index!r} numbers the rows: left out, because it is no feature.")
-        frame, names = drop_columns(frame, [index]), [name for name in names if name != index]
-    if "" in names:
+        column, does = index
+        tell(f"{path}: the column {column!r} {does} the rows: left out, because it is no feature.")
+        frame, names = drop_columns(frame, [column]), [name for name in names if name != column]
+    if "" in names and "" not in asked:
         if not _is_empty(take_column(frame, "")):
             raise InputError(f"{path}: column {names.index('') + 1} has no name. Name it in the header, or drop it.")
         tell(f"{path}: a column without a name and without a value is left out.")

@@ -173,7 +173,7 @@ def open_rows(path: Path, *, leave_out: Collection[str] = ()) -> RowStream | Tex
     ----------
     path : Path
     leave_out : collection of str
-        Columns that the caller speaks of, which must be there; a column that numbers the rows is left out by itself.
+        Columns that the caller speaks of, which must be there; one that numbers or names the rows is left out.
     """
     text = path.is_file() and path.suffix.lower() != ".parquet" and path.stat().st_size > 0
     stream: TextRows | RowStream = open_text(path) if text else _open_parquet(path)
@@ -183,8 +183,9 @@ def open_rows(path: Path, *, leave_out: Collection[str] = ()) -> RowStream | Tex
     rest = [name for name in stream.names if name not in leave_out]
     index = index_column(rest, lambda name: take_column(first, name))
     if index is not None and len(rest) > 1:
-        tell(f"{path}: the column {index!r} numbers the rows: left out, because it is no feature.")
-        stream = replace(stream, names=tuple(name for name in stream.names if name != index))
+        column, does = index
+        tell(f"{path}: the column {column!r} {does} the rows: left out, because it is no feature.")
+        stream = replace(stream, names=tuple(name for name in stream.names if name != column))
     if "" in stream.names:
         raise InputError(f"{path}: a column has no name. Name it in the header, or drop it.")
     return stream
