@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from knockoffs.errors import InputError
+from knockoffs.features import em
 from knockoffs.features.em import _Path, admissible, em_steps, run_em, search_mixture
 from knockoffs.features.em_starts import _halves, clusters_start, merged_start, split_start
 from knockoffs.features.em_steps import NEGLIGIBLE, PRECISION, RIDGE, ROWS_AT_ONCE, Fitted, Mixture, mixture_of
@@ -317,3 +318,47 @@ def test_a_row_off_a_near_relation_does_not_hide_the_classes(monkeypatch):
     assert chosen(Z) == 2
     monkeypatch.setattr("knockoffs.features.em.bounded", lambda log_density, Z: log_density)
     assert chosen(Z) == 1
+
+
+def counted(monkeypatch, module, name):
+    """List that grows by the arguments of every call."""
+    calls, function = [], getattr(module, name)
+
+    def wrapped(*arguments, **options):
+        calls.append(arguments)
+        return function(*arguments, **options)
+
+    monkeypatch.setattr(module, name, wrapped)
+    return calls
+
+
+def test_em_goes_on_only_where_held_out_rows_do_not_prefer_a_smaller_mixture(monkeypatch, rng):
+    """Under one Gaussian two components are behind by many standard errors, and a merged one is never asked for."""
+    ends = counted(monkeypatch, em, "run_em")
+    found, values = search_mixture(rng.standard_normal((1000, 20)), range(1, 6), criterion="held_out", rng=rng)
+    assert found.n_components == 1
+    assert list(values) == [1, 2, 3]  # and two rises are enough
+    assert values[1] < min(values[2], values[3]) < np.inf
+    assert not ends
+    Z = rng.standard_normal((1000, 20))
+    Z[:500] += 2.0
+    found, _ = search_mixture(standardised(Z), range(1, 3), criterion="held_out", rng=rng)
+    assert found.n_components == 2
+    assert len(ends) == 3  # two components on the rows that starts are found on, those learned from, and all
+
+
+def test_numbers_that_the_rows_cannot_hold_are_not_fitted(monkeypatch, rng):
+    """Three components of 20 columns need 120 rows, and 100 are learned from: no weight is at least 0.4."""
+    splits = counted(monkeypatch, em, "split_start")
+    Z = rng.standard_normal((100, 20))
+    found, values = search_mixture(Z, range(1, 4), criterion="aic", rng=rng)
+    assert found.n_components == 1
+    assert [mixture.n_components for _, mixture, _ in splits] == [1]
+    assert np.isinf(values[3])
+    path = _Path(Z, criterion="aic")
+    path.values = {1: 1.0, 2: 0.0}
+    assert not path.cannot_win(3)  # it may be merged, and then be better than the two there are
+    path.values = {1: 0.0, 2: 1.0}
+    assert path.cannot_win(3)
+    path.Z = rng.standard_normal((120, 20))
+    assert not path.cannot_win(3)

@@ -17,7 +17,7 @@ from knockoffs.features.shrinkage import FEW
 from knockoffs.machine.jobs import at_once
 from knockoffs.progress import track
 
-__all__ = ["Mixture", "admissible", "collapsed", "em_steps", "run_em", "search_mixture"]
+__all__ = ["Mixture", "admissible", "collapsed", "em_steps", "one_component", "run_em", "search_mixture"]
 
 N_STARTS = 3
 COLLAPSED = 1e-4  # variance in a component, in units of the column's own, under which it sits on one value
@@ -51,8 +51,9 @@ def search_mixture(
     an effect on which optimum is found, and none on its likelihood or criterion, which are those of all rows. The
     search ends when the criterion has risen ``PATIENCE`` times in a row; the best mixture is then compared with its
     successor merged. A candidate that cannot win any more is not fitted to the end, and its criterion is that of where
-    EM was given up. Held-out rows choose the smallest mixture that they do not tell from the best one: it has the same
-    density up to ``TOLD_APART`` standard errors of the rows' differences.
+    EM was given up: where four times what is left to gain is not enough, or held-out rows already tell it from a
+    better one after the few steps that choose its start. Held-out rows choose the smallest mixture that they do not
+    tell from the best one: it has the same density up to ``TOLD_APART`` standard errors of the rows' differences.
 
     Parameters
     ----------
@@ -85,7 +86,7 @@ def search_mixture(
     held_out = split_stream.permutation(len(Z)) < HELD_OUT * len(Z)
     path = _Path(Z[~held_out], criterion=criterion, held_out=Z[held_out], settle=settle)
     fitted, values = _search(path, candidates, path_stream, n_jobs, n_starts)
-    return by_weight(run_em(Z, fitted).mixture), values
+    return (by_weight(run_em(Z, fitted).mixture) if fitted.n_components > 1 else one_component(Z)), values
 
 
 def _search(
@@ -108,8 +109,14 @@ def _walk(
     path: _Path, wanted: Sequence[int], streams: Sequence[Generator], n_jobs: int | None, n_starts: int
 ) -> Iterator[int]:
     """Fit 1, 2, 3, ... components; yield those that were asked for, when they are done."""
-    grown = mixture_of(path.rows, np.ones((len(path.rows), 1)))
+    grown = one_component(path.rows)
     for k, stream in zip(range(1, wanted[-1] + 1), streams, strict=True):
+        if path.cannot_win(k):
+            if k in wanted:
+                path.values[k] = np.inf
+                path.rises += 1
+                yield k
+            continue
         if k > 1:
             split = split_start(path.rows, grown, FEW * path.Z.shape[1])
             starts = [] if split is None else [split]
@@ -161,19 +168,35 @@ class _Path:
 
     def visit(self, k: int, start: Mixture, *, again: bool = False) -> Mixture:
         """Fit k components to the end from a start, and keep them if they are the best of that number."""
-        if k == 1:
-            found = run_em(self.Z, mixture_of(self.Z, np.ones((len(self.Z), 1))))
-        else:
-            share = len(self.rows) / len(self.Z)
-            enough = self._needed(start)
-            near = run_em(self.rows, start, enough=share * enough).mixture
-            found = run_em(self.Z, near, enough=enough)
-        value = self._value(k, found)
+        found, value = self._fit(k, start)
         if again and value >= self.values[k]:
             return self.fitted[k]
         self.rises = 0 if not self.values or value < min(self.values.values()) else self.rises + 1
         self.fitted[k], self.log_likelihoods[k], self.values[k] = found.mixture, found.log_likelihood, value
         return found.mixture
+
+    def cannot_win(self, k: int) -> bool:
+        """Whether no mixture of k components is admissible, whatever EM finds, nor of use to the best one merged."""
+        return k * FEW * self.Z.shape[1] > len(self.Z) and bool(self.values) and self.best < k - 1
+
+    def _fit(self, k: int, start: Mixture) -> tuple[Fitted, float]:
+        """EM from a start to its end, or to where it is given up; and the criterion there."""
+        if k == 1:
+            start = one_component(self.Z)
+        if self.held_out is not None:
+            begun = Fitted(start, np.nan)  # no likelihood is asked for
+            value = self._value(k, begun)
+            if k == 1 or (np.isfinite(value) and self._behind(k)):
+                return begun, value
+        share, enough = len(self.rows) / len(self.Z), self._needed(start)
+        near = start if k == 1 else run_em(self.rows, start, enough=share * enough).mixture
+        found = run_em(self.Z, near, enough=enough)
+        return found, self._value(k, found)
+
+    def _behind(self, k: int) -> bool:
+        """Whether held-out rows prefer a smaller mixture: EM rarely moves them by a tenth of a standard error more."""
+        able = [other for other in self.values if other < k and np.isfinite(self.values[other])]
+        return bool(able) and self._told_apart(k, min(able, key=self.values.__getitem__))
 
     def _value(self, k: int, fitted: Fitted) -> float:
         if not admissible(fitted.mixture, len(self.Z)):
@@ -231,6 +254,11 @@ def _sample(Z: NDArray, most: int, rng: Generator) -> NDArray:
     rows = Z[np.sort(rng.choice(n, size, replace=False))] if n > size else Z
     safe = n > d and np.linalg.eigvalsh(rows.T @ rows / len(rows))[0] > SINGLE_SAFE
     return rows.astype(np.float32) if safe else rows
+
+
+def one_component(Z: NDArray) -> Mixture:
+    """Mixture of one component: the moments of the rows."""
+    return mixture_of(Z, np.ones((len(Z), 1)))
 
 
 def admissible(mixture: Mixture, n: int) -> bool:

@@ -5,7 +5,7 @@ import pytest
 
 from knockoffs.errors import InputError
 from knockoffs.features.latent.fit import fit_latent
-from knockoffs.features.latent.kinds import fit_margins
+from knockoffs.features.latent.kinds import fit_both
 from knockoffs.features.latent.margins import Affine, Ordered, Steps
 from knockoffs.features.latent.model import latent_features
 from knockoffs.features.latent.nominal import Nominal
@@ -37,7 +37,7 @@ def utilities(n, seed=0):
 def test_the_order_of_bands_is_found_and_taken(seed):
     # in 60 of 60 seeds the order was right and the gain more than 3.5 of its errors; of utilities, less than -6
     X, order = bands(1500, seed)
-    found = find_order(fit_margins(X, KINDS), X, 1, rng=np.random.default_rng(seed))
+    found = find_order(fit_both(X, KINDS)[0], X, 1, rng=np.random.default_rng(seed))
     assert found.codes.tolist() in (order.tolist(), order[::-1].tolist())
     assert found.clear
     model = fit_latent(X, kinds=KINDS, rng=np.random.default_rng(seed), names=["a", "band", "b"])
@@ -49,7 +49,7 @@ def test_the_order_of_bands_is_found_and_taken(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_labels_without_an_order_keep_their_utilities(seed):
     X = utilities(1500, seed)
-    margins, orders = with_orders(fit_margins(X, ["nominal"] + ["continuous"] * 6), X, rng=np.random.default_rng(seed))
+    margins, orders = with_orders(fit_both(X, ["nominal"] + ["continuous"] * 6)[0], X, rng=np.random.default_rng(seed))
     assert not orders
     assert isinstance(margins[0], Nominal)
 
@@ -57,27 +57,27 @@ def test_labels_without_an_order_keep_their_utilities(seed):
 def test_labels_of_which_nothing_is_known_and_few_rows_keep_their_utilities():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.integers(3, size=900), np.ones(900)])
-    assert not with_orders(fit_margins(X, ["nominal", "continuous"]), X, rng=rng)[1]
+    assert not with_orders(fit_both(X, ["nominal", "continuous"])[0], X, rng=rng)[1]
     X, _ = bands(120)
-    assert not with_orders(fit_margins(X, KINDS), X, rng=rng)[1]
+    assert not with_orders(fit_both(X, KINDS)[0], X, rng=rng)[1]
 
 
 def test_one_other_column_is_enough_and_no_direction_is_made_of_rounding():
     X, order = bands(1500)
-    margins = fit_margins(X[:, 1:], ["nominal", "continuous"])
+    margins = fit_both(X[:, 1:], ["nominal", "continuous"])[0]
     found = find_order(margins, X[:, 1:], 0, rng=np.random.default_rng(0))
     assert found.codes.tolist() in (order.tolist(), order[::-1].tolist())
     directions, _ = _directions(X[:, [0, 0]] * [1, 2], X[:, 1].astype(int), 4)
     assert directions.shape == (2, 1)
     still = np.column_stack([np.tile([0.0, 1.0, 2.0], 500), np.repeat([0.0, 1.0], 750)])
-    assert find_order(fit_margins(still, ["nominal", "binary"]), still, 0, rng=np.random.default_rng(0)) is None
+    assert find_order(fit_both(still, ["nominal", "binary"])[0], still, 0, rng=np.random.default_rng(0)) is None
 
 
 def test_a_missing_label_and_missing_neighbours_do_not_stop_it():
     X, order = bands(2000)
     X[::5, 1] = np.nan
     X[1::5, 0] = np.nan
-    margins, orders = with_orders(fit_margins(X, KINDS), X, rng=np.random.default_rng(0))
+    margins, orders = with_orders(fit_both(X, KINDS)[0], X, rng=np.random.default_rng(0))
     assert orders[1].codes.tolist() in (order.tolist(), order[::-1].tolist())
     read = margins[1].read(X[:, 1])
     assert np.isinf(read.low[::5]).all()

@@ -6,7 +6,7 @@ import pytest
 from knockoffs.features.latent import fit as fitting
 from knockoffs.features.latent import stochastic_em
 from knockoffs.features.latent.fit import fit_latent
-from knockoffs.features.latent.kinds import fit_margins
+from knockoffs.features.latent.kinds import fit_both
 from knockoffs.features.latent.margins import read_cells
 from knockoffs.features.latent.pooling import chance_intensity, choose_shrinkage
 from knockoffs.features.latent.stochastic_em import first_covariance, fit_one_class, frame_of, lift
@@ -15,7 +15,7 @@ from knockoffs.features.latent.stochastic_em import first_covariance, fit_one_cl
 def _frame(kinds, n=200):
     rng = np.random.default_rng(0)
     columns = [rng.integers(0, 3, n).astype(float) if kind == "nominal" else rng.normal(size=n) for kind in kinds]
-    return frame_of(fit_margins(np.column_stack(columns), kinds))
+    return frame_of(fit_both(np.column_stack(columns), kinds)[0])
 
 
 def test_lifted_correlations_have_no_smaller_eigenvalue_than_shrinking_leaves():
@@ -49,7 +49,7 @@ def test_em_starts_from_correlations_that_are_shrunk_in_full(monkeypatch):
     """From a singular start a chain of coarse columns would never leave: knockoffs were twins of their columns."""
     x = np.random.default_rng(3).integers(0, 2, 300).astype(float)
     X = np.column_stack([x, x, 1 - x])
-    margins = fit_margins(X, ["binary"] * 3)
+    margins = fit_both(X, ["binary"] * 3)[0]
     cells, frame = read_cells(margins, X), frame_of(margins)
     begun = []
 
@@ -69,7 +69,7 @@ def test_coarse_columns_in_the_order_of_time_are_shrunk_no_further_than_chance_a
     rng = np.random.default_rng(2)
     level = np.repeat(rng.normal(size=(6, 1)), 100, axis=0)
     X = np.digitize(2 * level * np.array([1, -1, 1, 1]) + rng.normal(size=(600, 4)), [-1.5, 0.0, 1.5]).astype(float)
-    cells, every = read_cells(fit_margins(X, ["ordinal"] * 4), X), np.ones((600, 1))
+    cells, every = read_cells(fit_both(X, ["ordinal"] * 4)[0], X), np.ones((600, 1))
     Z = (cells.start - cells.start.mean(axis=0)) / cells.start.std(axis=0)
     held_out = choose_shrinkage(cells.start, every, plenty=np.inf).common
     assert np.isclose(fitting._shrinkage(cells, every).common, chance_intensity(Z))

@@ -76,17 +76,6 @@ def check_cells(X: NDArray) -> None:
         )
 
 
-def fit_margins(X: NDArray, kinds: Sequence[str], *, affine: bool = False) -> tuple[Margin, ...]:
-    """Margin of every column of X, shape (n, d), NaN where missing.
-
-    Parameters
-    ----------
-    affine : bool
-        Whether smooth continuous columns are left as they are, up to units, instead of taking their normal scores.
-    """
-    return tuple(in_units if affine else scored for scored, in_units in _both(X, kinds))
-
-
 def fit_both(X: NDArray, kinds: Sequence[str]) -> tuple[tuple[Margin, ...], tuple[Margin, ...]]:
     """Margins of every column with smooth columns by their normal scores, and with them in their own units."""
     scored, in_units = zip(*_both(X, kinds), strict=True)

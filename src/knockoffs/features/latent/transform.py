@@ -8,9 +8,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.features.em import search_mixture
-from knockoffs.features.em_steps import mixture_of
-from knockoffs.features.latent.kinds import fit_margins
+from knockoffs.features.em import Mixture, one_component, search_mixture
+from knockoffs.features.latent.kinds import fit_both
 from knockoffs.features.latent.margins import Affine, Margin, read_cells
 from knockoffs.features.latent.pooling import shrink_mixture
 
@@ -42,7 +41,9 @@ def choose_transform(
 
     A mixture of Gaussians is one in the columns' own units, and is none after normal scores; skewed columns are the
     other way round. Both are fitted to the smooth columns alone, with their own number of classes, and compared by
-    the density in the units of X. A missing cell holds a value drawn from its column, the same in both.
+    the density in the units of X. Where a single class is enough in their own units, and one of normal scores is not
+    as likely, no further ones of these are looked for: classes of normal scores cannot make a Gaussian likelier. A
+    missing cell holds a value drawn from its column, the same in both.
 
     Parameters
     ----------
@@ -63,25 +64,29 @@ def choose_transform(
     for x in Z.T:
         missing = np.isnan(x)
         x[missing] = fill_stream.choice(x[~missing], missing.sum()) if not missing.all() else 0.0
-    held = np.arange(size) % HELD_OUT == 0
-    kept = ["continuous"] * len(smooth)
-    values = {}
-    for name, affine, stream in (("affine", True, streams[0]), ("normal scores", False, streams[1])):
-        margins = fit_margins(Z[~held], kept, affine=affine)
-        if any(margin.n_coordinates == 0 for margin in margins):
-            return False, {}
-        values[name] = float(np.mean(_log_density(margins, Z[~held], Z[held], stream, n_jobs)))
+    out = np.arange(size) % HELD_OUT == 0
+    train, held = Z[~out], Z[out]
+    scored, in_own = fit_both(train, ["continuous"] * len(smooth))
+    if any(margin.n_coordinates == 0 for margin in (*scored, *in_own)):
+        return False, {}
+    L, S = read_cells(in_own, train).start, read_cells(scored, train).start
+    found = _classes(L, streams[0], n_jobs)
+    values = {"affine": _log_density(in_own, L, found, held)}
+    values["normal scores"] = _log_density(scored, S, one_component(S), held)
+    if found.n_components > 1 or values["affine"] < values["normal scores"]:  # else one Gaussian is the best of them
+        values["normal scores"] = _log_density(scored, S, _classes(S, streams[1], n_jobs), held)
     return values["affine"] >= values["normal scores"], values
 
 
-def _log_density(
-    margins: Sequence[Margin], train: NDArray, held: NDArray, rng: Generator, n_jobs: int | None
-) -> NDArray:
-    """Log density of held rows under the mixture fitted to the points of the others."""
-    L = read_cells(margins, train).start
-    tried, found = candidates_for(*L.shape), mixture_of(L, np.ones((len(L), 1)))
-    if len(tried) > 1:
-        found, _ = search_mixture(L, tried, criterion="held_out", settle=shrink_mixture, rng=rng, n_jobs=n_jobs)
-    mixture = shrink_mixture(L, found)
+def _classes(L: NDArray, rng: Generator, n_jobs: int | None) -> Mixture:
+    """Mixture of as many classes as the rows ask for."""
+    tried = candidates_for(*L.shape)
+    if len(tried) == 1:
+        return one_component(L)
+    return search_mixture(L, tried, criterion="held_out", settle=shrink_mixture, rng=rng, n_jobs=n_jobs)[0]
+
+
+def _log_density(margins: Sequence[Margin], L: NDArray, mixture: Mixture, held: NDArray) -> float:
+    """Mean log density of held rows of X under the mixture that was fitted to the points L of the others."""
     slopes = sum((margin.log_slope(held[:, j]) for j, margin in enumerate(margins)), np.zeros(len(held)))
-    return mixture.log_density(read_cells(margins, held).start) + slopes
+    return float(np.mean(shrink_mixture(L, mixture).log_density(read_cells(margins, held).start) + slopes))
