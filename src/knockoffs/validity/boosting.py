@@ -103,30 +103,30 @@ def _boost(
     cut = np.full((n_trees, 7), np.inf)  # a node that is not cut sends all to the left
     leaf = np.zeros((n_trees, 8))
     score = np.zeros(n)
-    g, h, at = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
-    G, H = np.empty((4, n_bins)), np.empty((4, n_bins))
+    gh, at = np.empty(n, dtype=np.complex128), np.zeros(n, dtype=np.uint8)  # g + i h: both are added at once
+    GH = np.empty(4 * n_bins, dtype=np.complex128)
     gain, bin_of = np.empty(7), np.empty(7, dtype=np.int64)
     for t in range(n_trees):
         for i in range(n):
             p = 1 / (1 + np.exp(-score[i]))
-            g[i], h[i], at[i] = y[i] - p, p * (1 - p), 0
+            gh[i], at[i] = complex(y[i] - p, p * (1 - p)), 0
         gain[:] = 0.0
         for level in range(3):
             first, width = 2**level - 1, 2**level
             bin_of[first : first + width] = n_bins
             for j in tried[t]:
-                G[:width] = 0.0
-                H[:width] = 0.0
+                GH[: width * n_bins] = 0.0
                 code = codes[j]
                 for i in range(n):
-                    G[at[i], code[i]] += g[i]
-                    H[at[i], code[i]] += h[i]
+                    GH[np.uint8(at[i] * n_bins + code[i])] += gh[i]
                 for k in range(width):
-                    all_g, all_h = G[k].sum(), H[k].sum()
+                    of_node = GH[k * n_bins : (k + 1) * n_bins]
+                    total = of_node.sum()
+                    all_g, all_h = total.real, total.imag
                     left_g = left_h = 0.0
                     for b in range(n_bins - 1):
-                        left_g += G[k, b]
-                        left_h += H[k, b]
+                        left_g += of_node[b].real
+                        left_h += of_node[b].imag
                         right_h = all_h - left_h
                         if left_h < least:
                             continue
@@ -143,8 +143,8 @@ def _boost(
                 at[i] = 2 * at[i] + (1 if goes_right else 0)
         sum_g, sum_h = np.zeros(8), np.zeros(8)
         for i in range(n):
-            sum_g[at[i]] += g[i]
-            sum_h[at[i]] += h[i]
+            sum_g[at[i]] += gh[i].real
+            sum_h[at[i]] += gh[i].imag
         for k in range(8):
             leaf[t, k] = rate * sum_g[k] / (sum_h[k] + 1e-3)
         for i in range(n):
