@@ -430,6 +430,45 @@ def test_more_rows_are_asked_where_the_first_do_not_decide():
     assert losses["steep"] == pytest.approx(whole.mean())
 
 
+class Shifted(LinearRegression):
+    """Linear model that is wrong by a constant, and counts its fits."""
+
+    fits = 0
+
+    def __init__(self, by=0.0):
+        self.by = by
+        super().__init__()
+
+    def fit(self, X, y):
+        Shifted.fits += 1
+        return super().fit(X, y)
+
+    def predict(self, X):
+        return super().predict(X) + self.by
+
+
+@pytest.mark.parametrize(("by", "n_fits"), [(9.0, 1), (0.0, 5)])
+def test_the_flexible_one_is_left_out_as_soon_as_it_is_surely_behind(by, n_fits):
+    """Loss told: that of the one that is ahead, on all folds, and what the other was behind it on the first."""
+    X, X_tilde, rng = tables(n=400)
+    y = X[:, 0] + rng.normal(size=400)
+    plain, shifted = linear("plain"), replace(linear("shifted"), estimator=Shifted(by))
+    race = BestOf((plain, shifted), "squared_error", flexible="shifted")
+    Shifted.fits = 0
+    chosen, losses = choose_best(race, pair_of(X, X_tilde), Target(y), rng=np.random.default_rng(0))
+    assert chosen.name == "plain"
+    assert Shifted.fits == n_fits
+    fold_of, XX = draw_folds(400, 5, np.random.default_rng(0)), np.hstack([X, X_tilde])
+    errors = np.empty(400)
+    for fold in range(5):
+        held = fold_of == fold
+        errors[held] = y[held] - LinearRegression().fit(XX[~held], y[~held]).predict(XX[held])
+    first = errors[fold_of == 0]
+    assert losses["plain"] == pytest.approx((errors**2).mean() / y.var())
+    gap = ((first - by) ** 2).mean() - (first**2).mean()
+    assert losses["shifted"] == pytest.approx(losses["plain"] + gap / y.var())
+
+
 def test_where_nothing_predicts_the_flexible_one_is_taken():
     rng = np.random.default_rng(1)
     X = rng.standard_normal(2 * ROWS)

@@ -32,6 +32,7 @@ MOST_CELLS = 10_000_000  # of [X, X_tilde] that candidates are compared on; of a
 FEWEST = 5 * ROWS  # rows that are drawn, however wide the table is
 RARE = 100  # rows of a class that are all among them
 PLAIN = (1e-9, 1e9)  # largest |y| between which a model is fitted to y as it is; else to y in its deviations
+SURE = 2.5  # standard errors by which the flexible candidate, after each fold, is behind and out of it
 CLEAR = 2.0  # standard errors of a difference of losses, under which more rows are predicted, as far as there are
 
 
@@ -151,8 +152,10 @@ def choose_best(
     ----------
     best : BestOf
         As many folds are held out in turn as give ``ROWS`` rows, a single one of a large table; then the others too,
-        for the candidates that are within ``CLEAR`` standard errors of the best. Of more than ``MOST_CELLS`` cells
-        as many rows take part as have that many, and all rows where none predicts by those.
+        for the candidates that are within ``CLEAR`` standard errors of the best. The flexible candidate, whose fits
+        cost the most, is left out after the first fold that leaves it ``SURE`` standard errors behind, and its loss
+        is told from the rows before. Of more than ``MOST_CELLS`` cells as many rows take part as have that many, and
+        all rows where none predicts by those.
     pair : Pair or Copies
         After the random swap of columns.
     target : Target
@@ -270,29 +273,41 @@ def _compare(
         losses = [loss for loss, _ in found]
         return np.stack([np.concatenate(losses[at : at + len(folds)]) for at in range(0, len(losses), len(folds))])
 
-    folds = list(range(n_held))
-    losses = held_out(range(len(able)), folds)
-    weights = _weights(target, fold_of, folds)
-    means = losses @ weights
-    ahead = int(np.argmin(means))
-    close = [i for i in range(len(able)) if i == ahead or not _clear(losses[i] - losses[ahead], weights)]
+    racing, losses, behind = list(range(len(able))), np.empty((len(able), 0)), None
+    at, until = 0, 1
+    while at < n_held:
+        losses = np.hstack([losses, held_out(racing, range(at, until))])
+        weights = _weights(target, fold_of, range(until))
+        means = losses @ weights
+        ahead = int(np.argmin(means))
+        slow = next((place for place, i in enumerate(racing) if able[i][0].name == best.flexible), ahead)
+        if until < n_held and means[slow] > means[ahead] and _clear(losses[slow] - losses[ahead], weights, SURE):
+            behind = racing[ahead], racing.pop(slow), float(means[slow] - means[ahead])
+            losses, slow = np.delete(losses, slow, axis=0), ahead
+        at, until = until, n_held if slow == ahead else until + 1
+    asked = range(n_held)
+    close = [i for i in range(len(racing)) if i == ahead or not _clear(losses[i] - losses[ahead], weights)]
     if len(close) > 1 and n_held < n_folds:
-        more, folds = list(range(n_held, n_folds)), list(range(n_folds))
         gaps = means - means[ahead]  # of those that are out of it, from the rows they were asked about
-        losses = np.hstack([losses[close], held_out(close, more)])
-        weights = _weights(target, fold_of, folds)
+        more, asked = held_out([racing[i] for i in close], range(n_held, n_folds)), range(n_folds)
+        losses = np.hstack([losses[close], more])
+        weights = _weights(target, fold_of, asked)
         settled = losses @ weights
         means = settled[close.index(ahead)] + gaps
         means[close] = settled
         losses, ahead = losses[[int(np.argmin(settled))]], 0
     unit = _unit(target.values, best.loss) if labels is None else 1.0
-    found = {candidate.name: float(mean) / unit for (candidate, _), mean in zip(able, means, strict=True)}
+    told = dict(zip(racing, means.tolist(), strict=True))
+    if behind is not None:
+        before, out, gap = behind
+        told[out] = told[before] + gap
+    found = {candidate.name: told[i] / unit for i, (candidate, _) in enumerate(able)}
     predicts, alone = True, np.nan
     if best.flexible in found:
         from sklearn.dummy import DummyClassifier, DummyRegressor
 
         constant = DummyClassifier(strategy="prior") if labels is not None else DummyRegressor()
-        idle = [_held_out_losses(constant, best.loss, pair, target, fold_of == fold, rng)[0] for fold in folds]
+        idle = [_held_out_losses(constant, best.loss, pair, target, fold_of == fold, rng)[0] for fold in asked]
         alone = float(np.concatenate(idle) @ weights) / unit
         gain = np.concatenate(idle) - losses[ahead]
         predicts = bool(gain @ weights > 0 and _clear(gain, weights))
@@ -326,10 +341,10 @@ def _weights(target: Target, fold_of: NDArray[np.intp], folds: Sequence[int]) ->
     return weights / weights.sum()
 
 
-def _clear(difference: NDArray, weights: NDArray) -> bool:
-    """Whether a weighted mean is ``CLEAR`` of its standard errors away from zero."""
+def _clear(difference: NDArray, weights: NDArray, errors: float = CLEAR) -> bool:
+    """Whether a weighted mean is so many of its standard errors away from zero."""
     mean = difference @ weights
-    return bool(abs(mean) >= CLEAR * np.sqrt((weights**2) @ (difference - mean) ** 2))
+    return bool(abs(mean) >= errors * np.sqrt((weights**2) @ (difference - mean) ** 2))
 
 
 def _plain(y: NDArray) -> bool:
