@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm, rankdata
 
 from knockoffs.importance import normal_scores as scores_of
 from knockoffs.importance.normal_scores import learn_scores, normal_scores, scores_of_target
@@ -53,6 +54,14 @@ def test_equal_values_have_equal_scores(pair):
     assert all(np.ptp(scores[values == value]) == 0 for value in np.unique(values))
 
 
+@pytest.mark.parametrize("digits", [6, 0])
+def test_normality_is_the_correlation_with_the_scores(digits, rng):
+    values = np.round(np.exp(rng.standard_normal(300)), digits)
+    scores = norm.ppf((rankdata(values) - 0.5) / 300)
+    assert scores_of._normality(values) == pytest.approx(np.corrcoef(values, scores)[0, 1], abs=1e-12)
+    assert scores_of._normality(values > 1) is None
+
+
 def test_a_pair_of_normal_columns_is_left_as_it_is(rng):
     normal = Pair(rng.standard_normal((300, 3)), rng.standard_normal((300, 3)), np.arange(3))
     assert normal_scores(normal) is normal
@@ -84,8 +93,8 @@ def test_of_many_rows_some_tell_that_a_column_is_normal(pair, rng, monkeypatch):
     """And only that: the scores of the others are those of all rows, and a swap swaps them."""
     expected = normal_scores(pair).stacked
     counted = []
-    ranked = scores_of._ranked
-    monkeypatch.setattr(scores_of, "_ranked", lambda values: counted.append(len(values)) or ranked(values))
+    normality = scores_of._normality
+    monkeypatch.setattr(scores_of, "_normality", lambda values: counted.append(len(values)) or normality(values))
     monkeypatch.setattr(scores_of, "ENOUGH_ROWS", 60)  # every third row
     np.testing.assert_array_equal(normal_scores(pair).stacked, expected)
     assert counted.count(2 * 67) == 6 and 4 <= counted.count(2 * 200) < 6

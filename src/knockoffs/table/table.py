@@ -97,7 +97,7 @@ class Table:
         """Name of each feature: its column's, or its group's."""
         return self.names if self.groups is None else self.groups.names
 
-    @property
+    @cached_property
     def kinds(self) -> tuple[str, ...]:
         """What the columns hold: "continuous", "count", "ordinal", "binary" or "nominal"."""
         return tuple(column.kind for column in self.columns)
