@@ -347,6 +347,17 @@ def test_em_goes_on_only_where_held_out_rows_do_not_prefer_a_smaller_mixture(mon
     assert len(ends) == 3  # two components on the rows that starts are found on, those learned from, and all
 
 
+def test_a_mixture_that_was_given_up_is_finished_before_it_is_merged(rng):
+    Z = draw(600, 3, 2, rng)
+    path = _Path(Z, criterion="held_out", held_out=Z[:100])
+    start = start_of(Z, 3, rng)
+    path.fitted = {3: start}
+    assert path.finished(3) is start
+    path.given_up = {3}
+    assert path.finished(3).log_density(Z).sum() > start.log_density(Z).sum() + 1
+    np.testing.assert_array_equal(path.finished(3).means, run_em(Z, run_em(Z, start).mixture).mixture.means)
+
+
 def test_numbers_that_the_rows_cannot_hold_are_not_fitted(monkeypatch, rng):
     """Three components of 20 columns need 120 rows, and 100 are learned from: no weight is at least 0.4."""
     splits = counted(monkeypatch, em, "split_start")

@@ -51,9 +51,10 @@ def search_mixture(
     an effect on which optimum is found, and none on its likelihood or criterion, which are those of all rows. The
     search ends when the criterion has risen ``PATIENCE`` times in a row; the best mixture is then compared with its
     successor merged. A candidate that cannot win any more is not fitted to the end, and its criterion is that of where
-    EM was given up: where four times what is left to gain is not enough, or held-out rows already tell it from a
-    better one after the few steps that choose its start. Held-out rows choose the smallest mixture that they do not
-    tell from the best one: it has the same density up to ``TOLD_APART`` standard errors of the rows' differences.
+    EM was given up: where four times what is left to gain is not enough, or where held-out rows tell it from a better
+    one after the few steps that choose its start, which is asked of two components and after a number that was worse.
+    Held-out rows choose the smallest mixture that they do not tell from the best one: it has the same density up to
+    ``TOLD_APART`` standard errors of the rows' differences.
 
     Parameters
     ----------
@@ -101,7 +102,7 @@ def _search(
             break
     best = path.best
     if best + 1 in path.fitted and best > 1:
-        path.visit(best, path.race([merged_start(path.fitted[best + 1])], n_jobs), again=True)
+        path.visit(best, path.race([merged_start(path.finished(best + 1))], n_jobs), again=True)
     return path.fitted[best], {} if single else path.values
 
 
@@ -144,6 +145,7 @@ class _Path:
         self.log_likelihoods: dict[int, float] = {}
         self.values: dict[int, float] = {}
         self.densities: dict[int, NDArray] = {}
+        self.given_up: set[int] = set()
         self.rises = 0
 
     @property
@@ -183,15 +185,25 @@ class _Path:
         """EM from a start to its end, or to where it is given up; and the criterion there."""
         if k == 1:
             start = one_component(self.Z)
-        if self.held_out is not None:
+        if self.held_out is not None and (k <= 2 or self.rises):  # else it grew out of the best so far
             begun = Fitted(start, np.nan)  # no likelihood is asked for
             value = self._value(k, begun)
             if k == 1 or (np.isfinite(value) and self._behind(k)):
+                self.given_up |= {k} - {1}
                 return begun, value
-        share, enough = len(self.rows) / len(self.Z), self._needed(start)
-        near = start if k == 1 else run_em(self.rows, start, enough=share * enough).mixture
-        found = run_em(self.Z, near, enough=enough)
+        found = self._run(start)
         return found, self._value(k, found)
+
+    def _run(self, start: Mixture) -> Fitted:
+        """EM to its end: on the rows that starts are found on, then on all."""
+        share, enough = len(self.rows) / len(self.Z), self._needed(start)
+        if start.n_components > 1:
+            start = run_em(self.rows, start, enough=share * enough).mixture
+        return run_em(self.Z, start, enough=enough)
+
+    def finished(self, k: int) -> Mixture:
+        """Mixture of k components at the end of EM, from where it was given up if it was."""
+        return self._run(self.fitted[k]).mixture if k in self.given_up else self.fitted[k]
 
     def _behind(self, k: int) -> bool:
         """Whether held-out rows prefer a smaller mixture: EM rarely moves them by a tenth of a standard error more."""
