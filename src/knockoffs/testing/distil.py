@@ -6,6 +6,7 @@ exact: given them, X_j and its draws are exchangeable under the null hypothesis,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
@@ -24,6 +25,7 @@ FEW_ROWS = 100  # below it a boosted tree is not tried
 N_FOLDS = 3
 N_TREES = 60  # of the boosted model; residuals ask for less than predictions do
 N_PARTNERS = 6
+SURE = 2.5  # standard errors by which a candidate, after a fold, is behind the one before it and out of it
 
 
 @dataclass(frozen=True)
@@ -57,17 +59,18 @@ def distil(rest: NDArray, y: NDArray, *, kind: str, model: object = "best", rng:
         Numbers, or codes 0 .. K - 1 of classes.
     kind : {"number", "count", "binary", "classes", "ordinal"}
     model : {"best", "lasso", "boosting"} or estimator
-        "best" is the one with the smaller squared residuals, which are those of held-out rows.
+        "best" is the one with the smaller squared residuals, which are those of held-out rows. Boosting, whose fits
+        cost the most, is left out after the first fold that leaves it ``SURE`` standard errors behind the lasso.
     rng : numpy.random.Generator
     """
     Y = responses(y, kind)
     fold_of = rng.permutation(np.arange(len(y)) % N_FOLDS)
-    residuals = {
-        name: Y - _cross_fit(estimator, rest, y, Y, fold_of, rng)
-        for name, estimator in _candidates(model, kind, len(y), rng)
-    }
-    best = min(residuals, key=lambda name: float((residuals[name] ** 2).sum()))
-    r = residuals[best] - residuals[best].mean(axis=0)
+    best, r = "", np.empty(0)
+    for name, estimator in _candidates(model, kind, len(y), rng):
+        found = _residuals(_cross_fit(estimator, rest, y, Y, fold_of, rng), Y, r if best else None)
+        if found is not None and (not best or (found**2).sum() < (r**2).sum()):
+            best, r = name, found
+    r = r - r.mean(axis=0)
     partners = standardised(rest)[:, _partners(standardised(rest), Y)]
     products = (r[:, :, None] * partners[:, None, :]).reshape(len(y), -1)
     return Distilled(np.hstack([r, products]), r.shape[1], best)
@@ -98,30 +101,44 @@ def _candidates(model: object, kind: str, n: int, rng: Generator) -> list[tuple[
     return [(name, makers[name]()) for name in (names if model == "best" else (model,))]
 
 
+def _residuals(predictions: Iterator[tuple[NDArray, NDArray]], Y: NDArray, others: NDArray | None) -> NDArray | None:
+    """Residuals of all folds; None, without the folds after it, from one on that leaves no hope against others."""
+    residuals, seen = np.empty(Y.shape), np.zeros(len(Y), dtype=bool)
+    for held, predicted in predictions:
+        residuals[held] = Y[held] - predicted
+        seen |= held
+        if others is not None and not seen.all():
+            behind = (residuals[seen] ** 2).sum(axis=1) - (others[seen] ** 2).sum(axis=1)
+            if behind.mean() > SURE * behind.std() / np.sqrt(len(behind)):
+                return None
+    return residuals
+
+
 def _cross_fit(
     estimator: Estimator, rest: NDArray, y: NDArray, Y: NDArray, fold_of: NDArray[np.intp], rng: Generator
-) -> NDArray:
-    """Prediction of Y for each row by a model that was fitted to the other folds."""
-    predicted = np.tile(Y.mean(axis=0), (len(Y), 1))
-    if rest.shape[1] == 0:
-        return predicted
+) -> Iterator[tuple[NDArray, NDArray]]:
+    """Rows of each fold, and the prediction of their Y by a model that was fitted to the other folds."""
     classes = np.unique(y)
     probable = hasattr(estimator, "predict_proba")
-    # without a class of so few rows the shares of the classes stand for a model
-    folds = [f for f in range(N_FOLDS) if not probable or len(np.unique(y[fold_of != f])) == len(classes)]
+    # without a class of so few rows, or without features, the shares of the classes and the mean stand for a model
+    fitted = [
+        rest.shape[1] > 0 and (not probable or len(np.unique(y[fold_of != f])) == len(classes)) for f in range(N_FOLDS)
+    ]
     models = [estimator] * N_FOLDS
-    if len(folds) == N_FOLDS and isinstance(estimator, PenaltyPath) and estimator.alpha is None:
+    if all(fitted) and isinstance(estimator, PenaltyPath) and estimator.alpha is None:
         models = cast(list[Estimator], with_penalties(estimator, rest, y, fold_of))
-    for fold in folds:
+    for fold in range(N_FOLDS):
         held = fold_of == fold
+        if not fitted[fold]:
+            yield held, np.tile(Y.mean(axis=0), (int(held.sum()), 1))
+            continue
         model = fitted_copy(models[fold], rest[~held], y[~held], rng)
         if probable:
             p = cast(Classifier, model).predict_proba(rest[held])
-            predicted[held] = p[:, 1:] if p.shape[1] == 2 else p
+            yield held, p[:, 1:] if p.shape[1] == 2 else p
         else:
             found = np.ravel(model.predict(rest[held]))[:, None]
-            predicted[held] = found == classes if Y.shape[1] > 1 else found
-    return predicted
+            yield held, found == classes if Y.shape[1] > 1 else found
 
 
 def standardised(X: NDArray) -> NDArray:
