@@ -574,7 +574,7 @@ BAD_OPTIONS = [
 @pytest.mark.parametrize(("options", "message"), BAD_OPTIONS, ids=range(len(BAD_OPTIONS)))
 def test_options_that_cannot_be_used_are_refused_before_anything_is_computed(options, message, monkeypatch):
     for name in ("select_from", "run_tests"):
-        monkeypatch.setattr(f"knockoffs.estimator.{name}", lambda *args, **kwargs: pytest.fail("it ran"))
+        monkeypatch.setattr(f"knockoffs.procedure.{name}", lambda *args, **kwargs: pytest.fail("it ran"))
     X, y = regression_data()
     with pytest.raises(InputError, match=message):
         KnockoffSelector(**{"feature_model": "gaussian", "random_state": 0, **options}).fit(X, y)
@@ -610,7 +610,7 @@ def bad_tables():
 @pytest.mark.parametrize(("X", "y", "message"), bad_tables(), ids=range(10))
 def test_data_that_cannot_be_used_are_refused_before_anything_is_computed(X, y, message, monkeypatch):
     for name in ("select_from", "run_tests"):
-        monkeypatch.setattr(f"knockoffs.estimator.{name}", lambda *args, **kwargs: pytest.fail("it ran"))
+        monkeypatch.setattr(f"knockoffs.procedure.{name}", lambda *args, **kwargs: pytest.fail("it ran"))
     with pytest.raises(InputError, match=message):
         quick(0.2).fit(X, y)
 
@@ -778,8 +778,8 @@ def test_few_columns_are_tested_and_it_is_said():
 def method_of(X, y, **options):
     """Which method is used, without the work."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("knockoffs.estimator.run_tests", lambda *args, **kwargs: 1 / 0)
-        patch.setattr("knockoffs.estimator.select_from", lambda *args, **kwargs: [][0])
+        patch.setattr("knockoffs.procedure.run_tests", lambda *args, **kwargs: 1 / 0)
+        patch.setattr("knockoffs.procedure.select_from", lambda *args, **kwargs: [][0])
         with pytest.raises((ZeroDivisionError, IndexError)) as ended:
             KnockoffSelector(feature_model="gaussian", estimator="lasso", **options).fit(X, y)
     return "conditional_test" if ended.type is ZeroDivisionError else "knockoffs"
@@ -833,8 +833,8 @@ ONLY_KNOCKOFFS = [
 
 @pytest.mark.parametrize("options", ONLY_KNOCKOFFS, ids=[next(iter(options)) for options in ONLY_KNOCKOFFS])
 def test_what_only_knockoffs_have_is_not_tested(options, monkeypatch):
-    monkeypatch.setattr("knockoffs.estimator.run_tests", lambda *args, **kwargs: pytest.fail("it was tested"))
-    monkeypatch.setattr("knockoffs.estimator.select_from", lambda *args, **kwargs: 1 / 0)
+    monkeypatch.setattr("knockoffs.procedure.run_tests", lambda *args, **kwargs: pytest.fail("it was tested"))
+    monkeypatch.setattr("knockoffs.procedure.select_from", lambda *args, **kwargs: 1 / 0)
     X, y = regression_data(n=60)
     X = np.random.default_rng(0).poisson(3.0, (60, 8)) if options.get("feature_model") == "lda" else X[:, :8]
     with pytest.raises(ZeroDivisionError), warnings.catch_warnings():

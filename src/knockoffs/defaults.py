@@ -25,7 +25,6 @@ from knockoffs.table.target_kinds import KINDS_OF_TASK
 from knockoffs.validity.repair import Ways
 
 DEFAULT_FDR = 0.1
-DEFAULT_FEATURE_MODEL = "auto"  # the latent model, which takes any table
 IF_EMPTY = ("raise", "best", "empty")  # what transform does where nothing is selected
 BEST = "best"  # the default model of y: of these, the one that predicts held-out rows best
 BEST_OF = ("lasso", "boosting")

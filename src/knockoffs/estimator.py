@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -16,35 +16,17 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from knockoffs.defaults import (
-    DEFAULT_FDR,
-    DEFAULT_FEATURE_MODEL,
-    IF_EMPTY,
-    Choice,
-    choose,
-    repair_ways,
-    task_for,
-)
 from knockoffs.errors import InputError, KnockoffWarning, unknown_option
-from knockoffs.features import FAMILIES, family_of
-from knockoffs.features.source import Brought, KnockoffSource, fills_cells, knockoff_source, read_features
-from knockoffs.filter import RULES, check_fdr, check_offset
-from knockoffs.filter.evidence import WAYS
-from knockoffs.options import check_arguments
-from knockoffs.procedure import Promise, Rule, check_antisymmetric, check_several, run_tests, select_from
-from knockoffs.progress import showing
-from knockoffs.registry import find, key_of
 from knockoffs.report.shown import Shown
-from knockoffs.seeds import as_generator
-from knockoffs.selection import Selection
-from knockoffs.table.left_out import names_of, without_columns
-from knockoffs.table.memory import check_memory
-from knockoffs.table.partitions import is_partitioned
-from knockoffs.table.table import MIN_ROWS, Table
-from knockoffs.table.target import Target, as_target
-from knockoffs.table.types import Kinds
-from knockoffs.testing.choice import choose_method
-from knockoffs.validity.repair import repair
+
+if TYPE_CHECKING:  # the class stands without them: what a fit needs is imported by the fit
+    from knockoffs.defaults import Choice
+    from knockoffs.features.source import KnockoffSource
+    from knockoffs.procedure import Promise, Rule
+    from knockoffs.selection import Selection
+    from knockoffs.table.table import Table
+    from knockoffs.table.target import Target
+    from knockoffs.table.types import Kinds
 
 
 @dataclass(frozen=True)
@@ -188,7 +170,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         self,
         fdr: float | None = None,
         *,
-        feature_model: object = DEFAULT_FEATURE_MODEL,
+        feature_model: object = "auto",
         feature_model_options: Mapping[str, object] | None = None,
         kinds: Kinds = None,
         estimator: object = None,
@@ -258,6 +240,18 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
             as scikit-learn's own selectors do. P^X and the knockoffs do not use it, so a row of weight two is not
             the same as the row twice: copies of a row get knockoffs of their own.
         """
+        from knockoffs.defaults import task_for
+        from knockoffs.features.source import read_features
+        from knockoffs.options import check_arguments
+        from knockoffs.procedure import select_from
+        from knockoffs.progress import showing
+        from knockoffs.seeds import as_generator
+        from knockoffs.table.left_out import names_of, without_columns
+        from knockoffs.table.memory import check_memory
+        from knockoffs.table.partitions import is_partitioned
+        from knockoffs.table.table import MIN_ROWS
+        from knockoffs.table.target import as_target
+
         for name in fit_params:
             if name != "sample_weight":
                 raise unknown_option("fit parameter", name, ["sample_weight"])
@@ -313,6 +307,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         generator: Generator,
     ) -> Selection:
         """Select by conditional tests."""
+        from knockoffs.procedure import run_tests
+
         return run_tests(
             table,
             target,
@@ -327,12 +323,22 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
 
     def _repaired(self, table: Table, source: KnockoffSource, generator: Generator) -> tuple[Table, KnockoffSource]:
         """Table and P^X after the remedies of a verdict, where they are asked for."""
+        from knockoffs.defaults import repair_ways
+        from knockoffs.validity.repair import repair
+
         if not self.repair or self.knockoffs is not None:
             return table, source
         return repair(table, source, repair_ways(source), rng=generator.spawn(1)[0], n_jobs=self.n_jobs)
 
     def _plan(self, table: Table, target: Target, notes: Mapping[str, str], n_rows: int | None) -> Plan:
         """Settle what was not asked for, and check the rest, before the work; ``n_rows``: see ``few_for_knockoffs``."""
+        from knockoffs.defaults import DEFAULT_FDR, IF_EMPTY, choose
+        from knockoffs.filter import RULES, check_fdr, check_offset
+        from knockoffs.filter.evidence import WAYS
+        from knockoffs.procedure import Promise, check_antisymmetric, check_several
+        from knockoffs.registry import find, key_of
+        from knockoffs.testing.choice import choose_method
+
         n_knockoffs = _count(self.n_knockoffs, "n_knockoffs", 1)
         offset, fdr = check_offset(self.offset), check_fdr(DEFAULT_FDR if self.fdr is None else self.fdr)
         choice = choose(
@@ -400,6 +406,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         return super().transform(X)
 
     def _source(self) -> KnockoffSource:
+        from knockoffs.features.source import Brought, knockoff_source
+
         if self.knockoffs is not None:
             default = self.feature_model is None or str(self.feature_model) == "auto"
             if not default or self.feature_model_options:
@@ -426,6 +434,10 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
 
     def _takes_missing(self) -> bool:
         """Whether P^X takes missing cells."""
+        from knockoffs.features import FAMILIES, family_of
+        from knockoffs.features.source import fills_cells
+        from knockoffs.registry import key_of
+
         if self.knockoffs is not None:
             return False
         if isinstance(self.feature_model, str):

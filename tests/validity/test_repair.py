@@ -118,7 +118,7 @@ def test_support_after_a_column_was_left_out(monkeypatch):
     def leave_out(table, source, ways, *, rng, n_jobs=None):
         return table.without(["x0"]), source
 
-    monkeypatch.setattr("knockoffs.estimator.repair", leave_out)
+    monkeypatch.setattr("knockoffs.validity.repair.repair", leave_out)
     selector = KnockoffSelector(0.5, repair=True, feature_model="gaussian", method="knockoffs", random_state=0).fit(
         X, y
     )

@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING
 from sklearn.utils.validation import check_is_fitted
 
 from knockoffs.errors import KnockoffWarning
-from knockoffs.importance.paths.lambda_path import LambdaPath
-from knockoffs.progress import showing
-from knockoffs.selection import Selection
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,6 +18,8 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import ArrayLike, NDArray
 
+    from knockoffs.importance.paths.lambda_path import LambdaPath
+    from knockoffs.selection import Selection
     from knockoffs.table.table import Table
     from knockoffs.table.target import Target
 
@@ -91,6 +90,7 @@ class Shown:
     def lambda_path(self, lams: ArrayLike | None = None, *, fake: str = "swapped") -> LambdaPath:
         """W of every feature along lambda, for the knockoffs of the (first) draw; at 1 it is that of the score Swap."""
         from knockoffs.plots.paths import follow_selector
+        from knockoffs.progress import showing
 
         check_is_fitted(self)
         with showing(bool(self.verbose)):
