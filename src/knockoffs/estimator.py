@@ -281,7 +281,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         self._generator = deepcopy(generator)  # as it was: lambda paths follow the same draw
         with showing(bool(self.verbose)):
             if plan.method == "conditional_test":
-                selection = self._test(table, target, source, plan, plan.notes, generator)
+                selection = self._test(table, target, source, plan, generator)
             else:
                 selection = select_from(
                     table,
@@ -298,13 +298,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         return self._keep(selection, table, target, names_of(X))
 
     def _test(
-        self,
-        table: Table,
-        target: Target,
-        source: KnockoffSource,
-        plan: Plan,
-        notes: Mapping[str, str],
-        generator: Generator,
+        self, table: Table, target: Target, source: KnockoffSource, plan: Plan, generator: Generator
     ) -> Selection:
         """Select by conditional tests."""
         from knockoffs.procedure import run_tests
@@ -316,7 +310,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
             estimator="best" if self.estimator is None else self.estimator,
             fdr=plan.promise.fdr,
             verdict=self.verdict,
-            notes=notes,
+            notes=plan.notes,
             rng=generator,
             n_jobs=self.n_jobs,
         )
@@ -370,6 +364,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
 
     def _keep(self, selection: Selection, table: Table, target: Target, names: Sequence[str]) -> Self:
         """Set the attributes of a fitted selector; ``names`` are those of the columns as they came."""
+        from knockoffs.table.left_out import columns_of
+
         self.selection_, self.table_, self.target_ = selection, table, target
         self.W_ = selection.W
         self.threshold_ = selection.threshold
@@ -379,9 +375,9 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         self.feature_model_ = selection.feature_model
         self.verdict_ = selection.verdict
         self.knockoffs_ = table.decode(selection.X_tilde)
-        self._support = _columns_of(selection.selected, table, names)
+        self._support = columns_of(selection.selected, table, names)
         surest = selection.surest_first[0]
-        self._best = _columns_of(np.arange(len(table.feature_names)) == surest, table, names)
+        self._best = columns_of(np.arange(len(table.feature_names)) == surest, table, names)
         if not self._support.any() and self.if_empty == "best":
             warnings.warn(
                 f"nothing is selected: the best feature, {table.feature_names[surest]!r}, is kept by transform "
@@ -445,12 +441,6 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
             return family is not None and "missing" in family.takes
         fits = callable(self.feature_model) and "missing" in family_of(self.feature_model).takes
         return fits or fills_cells(self.feature_model)
-
-
-def _columns_of(features: NDArray[np.bool_], table: Table, names: Sequence[str]) -> NDArray[np.bool_]:
-    """Columns of X, as it came with all its names, that belong to some features of the table."""
-    chosen = {name for name, feature in zip(table.names, table.feature_of, strict=True) if features[feature]}
-    return np.array([name in chosen for name in names])
 
 
 def _count(value: object, argument: str, smallest: int) -> int:

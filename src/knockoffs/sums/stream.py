@@ -149,7 +149,7 @@ def fit_streamed(
     with showing(bool(selector.verbose)), worthwhile_threads(table.X.size):
         if plan.method == "conditional_test":
             again = as_generator(deepcopy(selector._generator))
-            selection = selector._test(table, seen, source, plan, said, again)
+            selection = selector._test(table, seen, source, replace(plan, notes=said), again)
         else:
             stage("fitting P^X")
             with warnings.catch_warnings(record=True) as told:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from knockoffs.errors import unknown_option
 from knockoffs.table.cells import PlainFrame, SomeColumns
@@ -38,3 +39,9 @@ def names_of(X: object) -> list[str]:
     if isinstance(X, PlainFrame) or is_frame(X):
         return column_names(list(X.columns), "X")
     return [f"x{j}" for j in range(np.shape(X if isinstance(X, np.ndarray) else as_array(X, "X"))[-1])]
+
+
+def columns_of(features: NDArray[np.bool_], table: Table, names: Sequence[str]) -> NDArray[np.bool_]:
+    """Columns of X, as it came with all its names, that belong to some features of the table."""
+    chosen = {name for name, feature in zip(table.names, table.feature_of, strict=True) if features[feature]}
+    return np.array([name in chosen for name in names])
