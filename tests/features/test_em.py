@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
+from sklearn.cluster import kmeans_plusplus
 
 from knockoffs.errors import InputError
 from knockoffs.features import em
 from knockoffs.features.em import _Path, admissible, em_steps, run_em, search_mixture
-from knockoffs.features.em_starts import _halves, clusters_start, merged_start, split_start
+from knockoffs.features.em_starts import LLOYD_STEPS, _halves, clusters_start, merged_start, seem_normal, split_start
 from knockoffs.features.em_steps import NEGLIGIBLE, PRECISION, RIDGE, ROWS_AT_ONCE, Fitted, Mixture, mixture_of
 from knockoffs.features.order import HELD_OUT
 from knockoffs.simulate import simulate_three_components
@@ -164,6 +165,80 @@ def test_the_radius_tells_a_wide_component_from_a_narrow_one(rng):
     Z = standardised(rng.standard_normal((2000, 8)) * np.where(np.arange(2000) < 1000, 3, 1)[:, None])
     agree = [(mask == (np.arange(2000) < 1000)).mean() for mask in _halves(Z, mixture_of(Z, np.ones((2000, 1))))]
     assert max(agree) > 0.95  # directions get half of the rows right
+
+
+def test_steps_of_lloyd_that_would_move_no_row_are_spared(rng):
+    """The start is the one of all the steps, bit for bit; clusters 8 apart settle at once, a single cloud does not."""
+    for apart in (8.0, 0.0):
+        Z = rng.standard_normal((1500, 4))
+        Z[500:1000, 0] += apart
+        Z[1000:, 1] += apart
+        seed = int(rng.integers(2**31))
+        found = clusters_start(Z, 3, np.random.default_rng(seed))
+        centres, _ = kmeans_plusplus(Z, 3, random_state=int(np.random.default_rng(seed).integers(2**31)))
+        for _ in range(LLOYD_STEPS):
+            nearest = (Z @ centres.T - 0.5 * (centres**2).sum(axis=1)).argmax(axis=1)
+            members = np.eye(3)[nearest]
+            centres = members.T @ Z / members.sum(axis=0)[:, None]
+        np.testing.assert_array_equal(found.means, mixture_of(Z, members).means)
+
+
+def far_apart(n, d, n_clusters, rng):
+    """Clusters 20 apart, each on an axis of its own, and the cluster of each row."""
+    K = np.arange(n) % n_clusters
+    centres = 20 * np.eye(n_clusters, d)
+    return rng.standard_normal((n, d)) + centres[K], K
+
+
+@pytest.mark.parametrize("share", [1, 4])
+def test_a_component_that_holds_two_clusters_does_not_seem_normal(share, rng):
+    """Of equal size they are told by the kurtosis; where one is a quarter of the other, by the skewness alone."""
+    Z, K = far_apart(12_000, 5, 4, rng)
+    kept = (K != 1) | (np.arange(12_000) % (4 * share) < 4)
+    Z, K = Z[kept], K[kept]
+    assert seem_normal(Z, mixture_of(Z, np.eye(4)[K]), K)
+    joined = np.maximum(K - 1, 0)
+    assert not seem_normal(Z, mixture_of(Z, np.eye(3)[joined]), joined)
+
+
+def test_what_few_rows_cannot_tell_does_not_seem_normal(rng):
+    Z, K = far_apart(400, 5, 4, rng)
+    assert not seem_normal(Z, mixture_of(Z, np.eye(4)[K]), K)
+
+
+def test_where_clusters_lie_apart_and_fit_other_starts_are_spared(rng, monkeypatch):
+    Z, K = far_apart(6000, 5, 3, rng)
+    monkeypatch.setattr("knockoffs.features.em.split_start", lambda *args: pytest.fail("it was split"))
+    mixture, _ = search_mixture(standardised(Z), [3], criterion="aic", rng=np.random.default_rng(0))
+    assert mixture.converged
+    owner = mixture.posterior(standardised(Z)).argmax(axis=1)
+    assert len(set(zip(owner, K, strict=True))) == 3  # a component for each cluster
+
+
+@pytest.mark.parametrize(
+    ("case", "fits"),
+    [
+        ("right", True),
+        ("two in one", False),
+        ("one cut in two", False),
+        ("nearer", False),
+        ("not normal", False),
+        ("not at its end", False),
+    ],
+)
+def test_a_mixture_fits_at_its_end_where_rows_are_sure_and_components_normal(case, fits, rng):
+    Z, K = far_apart(6000, 5, 4, rng)
+    if case == "two in one":
+        K = np.minimum(K, 2)
+    elif case == "one cut in two":
+        K = np.where((K == 0) & (Z[:, 4] > 0), 4, K)
+    elif case == "nearer":
+        Z[K == 0, 0] -= 15  # some rows between two clusters may be of either
+        Z[K == 1, 1] -= 20
+    elif case == "not normal":
+        Z[:, 4] = np.exp(Z[:, 4])
+    trace = np.array([0.0, 1e4, 2e4, 3e4]) if case == "not at its end" else np.zeros(4)
+    assert _Path(Z, criterion="aic").fits(mixture_of(Z, np.eye(K.max() + 1)[K]), trace) == fits
 
 
 def test_a_component_of_few_rows_is_not_split(rng):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from joblib import delayed
@@ -10,8 +11,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import unknown_option
-from knockoffs.features.em_starts import clusters_start, merged_start, split_start
-from knockoffs.features.em_steps import RIDGE, Fitted, Mixture, em_steps, mixture_of, run_em
+from knockoffs.features.em_starts import clusters_start, merged_start, seem_normal, split_start
+from knockoffs.features.em_steps import AT_LEAST, RIDGE, Fitted, Mixture, at_end, em_steps, mixture_of, run_em
 from knockoffs.features.order import CRITERIA, HELD_OUT
 from knockoffs.features.shrinkage import FEW
 from knockoffs.machine.jobs import at_once
@@ -23,6 +24,8 @@ N_STARTS = 3
 COLLAPSED = 1e-4  # variance in a component, in units of the column's own, under which it sits on one value
 PATIENCE = 2  # numbers in a row that are worse than the best, after which larger ones are not tried
 RACE_STEPS = 10  # steps of EM after which the best of several starts is kept
+TRIED_STEPS = AT_LEAST + 1  # after which a first start may turn out to fit: see ``_Path.fits``
+SURE = 0.999  # posterior of its component from which on a row is sure of it
 SEARCH_ROWS = 4096  # starts are found on this many rows,
 ROWS_A_COLUMN = 20  # or on this many for each column and component, whichever is more
 TOLD_APART = 2.0  # standard errors of a held-out likelihood, by which a larger mixture must beat a smaller one
@@ -45,16 +48,16 @@ def search_mixture(
 ) -> tuple[Mixture, dict[int, float]]:
     """Mixture with the smallest criterion among the numbers of components given.
 
-    Numbers are tried in order. Each has ``n_starts`` starts: the mixture before it with its best component split, and
-    clusters of k-means. The best after a few steps goes on. Starts, and EM up to its stopping rule, run on a sample of
-    the rows in float32; from there EM runs on all rows in float64 until it stops by the same rule. So the sample has
-    an effect on which optimum is found, and none on its likelihood or criterion, which are those of all rows. The
-    search ends when the criterion has risen ``PATIENCE`` times in a row; the best mixture is then compared with its
-    successor merged. A candidate that cannot win any more is not fitted to the end, and its criterion is that of where
-    EM was given up: where four times what is left to gain is not enough, or where held-out rows tell it from a better
-    one after the few steps that choose its start, which is asked of two components and after a number that was worse.
-    Held-out rows choose the smallest mixture that they do not tell from the best one: it has the same density up to
-    ``TOLD_APART`` standard errors of the rows' differences.
+    Numbers are tried in order. Each has ``n_starts`` starts: clusters of k-means, and the mixture before it with its
+    best component split. The best after a few steps goes on; where the first clusters lie apart and fit, the others are
+    spared. Starts, and EM up to its stopping rule, run on a sample of the rows in float32; from there EM runs on all
+    rows in float64 until it stops by the same rule. So the sample has an effect on which optimum is found, and none on
+    its likelihood or criterion, which are those of all rows. The search ends when the criterion has risen ``PATIENCE``
+    times in a row; the best mixture is then compared with its successor merged. A candidate that cannot win any more is
+    not fitted to the end, and its criterion is that of where EM was given up: where four times what is left to gain is
+    not enough, or where held-out rows tell it from a better one after the few steps that choose its start, which is
+    asked of two components and after a number that was worse. Held-out rows choose the smallest mixture that they do
+    not tell from the best one: it has the same density up to ``TOLD_APART`` standard errors of the rows' differences.
 
     Parameters
     ----------
@@ -102,36 +105,50 @@ def _search(
             break
     best = path.best
     if best + 1 in path.fitted and best > 1:
-        path.visit(best, path.race([merged_start(path.finished(best + 1))], n_jobs), again=True)
+        path.visit(best, merged_start(path.finished(best + 1)), again=True)
     return path.fitted[best], {} if single else path.values
 
 
 def _walk(
     path: _Path, wanted: Sequence[int], streams: Sequence[Generator], n_jobs: int | None, n_starts: int
 ) -> Iterator[int]:
-    """Fit 1, 2, 3, ... components; yield those that were asked for, when they are done."""
+    """Fit the numbers of components that were asked for, in order; yield each when it is done."""
     grown = one_component(path.rows)
-    for k, stream in zip(range(1, wanted[-1] + 1), streams, strict=True):
+    for k in wanted:
         if path.cannot_win(k):
-            if k in wanted:
-                path.values[k] = np.inf
-                path.rises += 1
-                yield k
+            path.values[k] = np.inf
+            path.rises += 1
+            yield k
             continue
         if k > 1:
-            split = split_start(path.rows, grown, FEW * path.Z.shape[1])
-            starts = [] if split is None else [split]
-            if k in wanted:
-                fresh = max(n_starts - len(starts), 1 - len(starts))
-            else:
-                fresh = 1 - len(starts)
-            children = stream.spawn(fresh)
-            fresh_starts = (delayed(clusters_start)(path.rows, k, child) for child in children)
-            starts += at_once(fresh_starts, n_jobs, threads=True)
-            grown = path.race(starts, n_jobs)
-        if k in wanted:
-            grown = path.visit(k, grown)
-            yield k
+            grown = _start(path, k, grown, streams, n_jobs, n_starts)
+        grown = path.visit(k, grown)
+        yield k
+
+
+def _start(
+    path: _Path, k: int, grown: Mixture, streams: Sequence[Generator], n_jobs: int | None, n_starts: int
+) -> Mixture:
+    """Best of several starts with k components; ``grown`` is the last mixture that has fewer.
+
+    Clusters are tried first: where they fit, that is all.
+    """
+
+    def clusters(k: int, n: int) -> list[Mixture]:
+        children = streams[k - 1].spawn(n)
+        return list(at_once((delayed(clusters_start)(path.rows, k, child) for child in children), n_jobs, threads=True))
+
+    begun = []
+    if n_starts > 1:
+        first, trace = em_steps(path.rows, clusters(k, 1)[0], TRIED_STEPS)
+        if path.fits(first, trace):
+            return replace(first, converged=True)
+        begun = [first]
+    least = FEW * path.Z.shape[1]
+    for size in range(grown.n_components + 1, k):
+        grown = split_start(path.rows, grown, least) or clusters(size, 1)[0]
+    last = split_start(path.rows, grown, least) or clusters(k, 1)[0]
+    return path.race([last, *clusters(k, max(n_starts - 2, 0))], begun, n_jobs)
 
 
 class _Path:
@@ -161,12 +178,26 @@ class _Path:
         gains = self.densities[best] - self.densities[k]
         return bool(gains.mean() > TOLD_APART * gains.std() / np.sqrt(len(gains)))
 
-    def race(self, starts: Sequence[Mixture], n_jobs: int | None) -> Mixture:
-        """Keep the best of several starts after a few steps, one that may be chosen before one that may not."""
-        if len(starts) == 1:
+    def race(self, starts: Sequence[Mixture], begun: Sequence[Mixture], n_jobs: int | None) -> Mixture:
+        """Keep the best of several starts after a few steps, one that may be chosen before one that may not.
+
+        Some have ``begun``, with ``TRIED_STEPS`` of these steps.
+        """
+        if len(starts) + len(begun) == 1:
             return starts[0]
-        runs = at_once((delayed(em_steps)(self.rows, start, RACE_STEPS) for start in starts), n_jobs, threads=True)
+        left = [(start, RACE_STEPS) for start in starts] + [(start, RACE_STEPS - TRIED_STEPS) for start in begun]
+        runs = at_once((delayed(em_steps)(self.rows, start, n) for start, n in left), n_jobs, threads=True)
         return max(runs, key=lambda run: (admissible(run[0], len(self.rows)), run[1][-1]))[0]
+
+    def fits(self, mixture: Mixture, trace: NDArray) -> bool:
+        """Whether no other start would find more: EM is at its end, every row sure of its component, every one normal.
+
+        Then no component cuts through a cluster, and none holds two of them.
+        """
+        if not at_end(trace, mixture) or not admissible(mixture, len(self.rows)):
+            return False
+        posterior = mixture.posterior(self.rows)
+        return bool(posterior.max(axis=1).min() > SURE) and seem_normal(self.rows, mixture, posterior.argmax(axis=1))
 
     def visit(self, k: int, start: Mixture, *, again: bool = False) -> Mixture:
         """Fit k components to the end from a start, and keep them if they are the best of that number."""
@@ -197,7 +228,7 @@ class _Path:
     def _run(self, start: Mixture) -> Fitted:
         """EM to its end: on the rows that starts are found on, then on all."""
         share, enough = len(self.rows) / len(self.Z), self._needed(start)
-        if start.n_components > 1:
+        if start.n_components > 1 and not start.converged:
             start = run_em(self.rows, start, enough=share * enough).mixture
         return run_em(self.Z, start, enough=enough)
 
@@ -270,7 +301,7 @@ def _sample(Z: NDArray, most: int, rng: Generator) -> NDArray:
 
 def one_component(Z: NDArray) -> Mixture:
     """Mixture of one component: the moments of the rows."""
-    return mixture_of(Z, np.ones((len(Z), 1)))
+    return replace(mixture_of(Z, np.ones((len(Z), 1))), converged=True)
 
 
 def admissible(mixture: Mixture, n: int) -> bool:

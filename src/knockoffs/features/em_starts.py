@@ -10,6 +10,8 @@ from knockoffs.features.em_steps import Mixture, em_steps, mixture_of
 
 TRIAL_STEPS = 5  # steps of EM that a split is tried with, on the rows of its component alone
 LLOYD_STEPS = 20
+CHANCE = 1e-3  # that components which are normal do not seem so
+LEAST_TWO = 0.25  # skewness^2 + excess kurtosis^2 / 4 of two clusters that lie apart: at least 1 if they are points
 
 
 def clusters_start(Z: NDArray, n_components: int, rng: Generator) -> Mixture:
@@ -17,11 +19,15 @@ def clusters_start(Z: NDArray, n_components: int, rng: Generator) -> Mixture:
     from sklearn.cluster import kmeans_plusplus
 
     centres, _ = kmeans_plusplus(Z, n_components, random_state=int(rng.integers(2**31)))
+    before = np.full(len(Z), -1)
     for _ in range(LLOYD_STEPS):
         nearest = (Z @ centres.T - 0.5 * (centres**2).sum(axis=1)).argmax(axis=1)
+        if np.array_equal(nearest, before):  # all further steps would be this one
+            break
         members = np.eye(n_components, dtype=Z.dtype)[nearest]
         counts = members.sum(axis=0)[:, None]
         centres = np.where(counts > 0, members.T @ Z / np.maximum(counts, 1), centres)
+        before = nearest
     return mixture_of(Z, members)
 
 
@@ -76,6 +82,34 @@ def _halves(rows: NDArray, whole: Mixture) -> list[NDArray]:
         scores = (z @ least, z @ most, squares, centred @ principal)
     masks = [values > np.median(values) for values in scores]
     return [mask for mask in masks if 0 < mask.sum() < len(mask)]
+
+
+def seem_normal(Z: NDArray, mixture: Mixture, owner: NDArray[np.intp]) -> bool:
+    """Whether the rows of every component have the skewness and kurtosis of a Gaussian along its principal axes.
+
+    On an axis, n (skewness^2 / 6 + excess kurtosis^2 / 24) is a chi-square with 2 degrees of freedom (Jarque and Bera).
+    False also where rows are too few to tell.
+
+    Parameters
+    ----------
+    Z : array, shape (n, d)
+    mixture : Mixture
+    owner : array of int, shape (n,)
+        Component of each row.
+    """
+    largest = 2 * np.log(mixture.means.size / CHANCE)
+    for k, (mean, covariance) in enumerate(zip(mixture.means, mixture.covariances, strict=True)):
+        rows = Z[owner == k]
+        if 6 * largest > LEAST_TWO * len(rows):
+            return False
+        variances, axes = np.linalg.eigh(covariance)
+        z = (rows - mean.astype(Z.dtype)) @ (axes / np.sqrt(variances)).astype(Z.dtype)
+        squares = z * z
+        skewness = np.einsum("ij,ij->j", squares, z) / len(rows)
+        excess = np.einsum("ij,ij->j", squares, squares) / len(rows) - 3
+        if len(rows) * float((skewness**2 / 6 + excess**2 / 24).max()) > largest:
+            return False
+    return True
 
 
 def merged_start(mixture: Mixture) -> Mixture:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -28,13 +29,13 @@ class Mixture:
     means : array, shape (l, d)
     covariances : array, shape (l, d, d)
     converged : bool
-        Whether EM had come to its end.
+        Whether EM had come to its end; no start has.
     """
 
     weights: NDArray
     means: NDArray
     covariances: NDArray
-    converged: bool = True
+    converged: bool = False
 
     @property
     def n_components(self) -> int:
@@ -137,13 +138,17 @@ def run_em(Z: NDArray, parameters: Mixture, *, enough: float = -np.inf, max_step
         if len(values) > AT_LEAST:
             left = _left_to_gain(values)
             if left < precision or value + 4 * left < enough:
-                return Fitted(parameters, value)
+                return Fitted(replace(parameters, converged=True), value)
         parameters = following
-    value = _log_likelihood(Z, parameters)
-    return Fitted(Mixture(parameters.weights, parameters.means, parameters.covariances, converged=False), value)
+    return Fitted(parameters, _log_likelihood(Z, parameters))
 
 
-def _left_to_gain(values: list[float]) -> float:
+def at_end(values: Sequence[float] | NDArray, mixture: Mixture) -> bool:
+    """Whether what is left to gain does not matter, by the log-likelihoods before each step so far."""
+    return _left_to_gain(values) < PRECISION * mixture.n_parameters
+
+
+def _left_to_gain(values: Sequence[float] | NDArray) -> float:
     before, last = values[-2] - values[-3], values[-1] - values[-2]
     if last <= 0:
         return 0.0

@@ -57,11 +57,11 @@ def estimate_covariance(X: NDArray, weights: NDArray | None = None, *, what: str
     """
     w = np.ones(len(X)) if weights is None else weights
     rows, d = w.sum(), X.shape[1]
+    if (w <= NEGLIGIBLE).any():  # components far apart share few rows
+        X, w = X[w > NEGLIGIBLE], w[w > NEGLIGIBLE]
     mean, covariance = _moments(X, w)
     if rows >= PLENTY * d:
         return Estimate(mean, covariance, 0.0)
-    if weights is not None:
-        X, w = X[w > NEGLIGIBLE], w[w > NEGLIGIBLE]
     scale = np.sqrt(np.diag(covariance))
     intensity = held_out_intensity((X - mean) / scale, w)
     off_diagonal = ~np.eye(d, dtype=bool)
