@@ -25,6 +25,8 @@ class Columns:
     ----------
     Z : array, shape (n, d)
         The d columns that vary freely, as (x - centre) / scale.
+    correlation : array, shape (d, d)
+        Z^T Z / n.
     centre, scale : array, shape (d,)
     varying : array of int, shape (d,)
         Their places in the table.
@@ -32,6 +34,7 @@ class Columns:
     """
 
     Z: NDArray
+    correlation: NDArray
     centre: NDArray
     scale: NDArray
     varying: NDArray[np.intp]
@@ -128,13 +131,14 @@ def split_columns(X: NDArray, *, names: Sequence[str] | None = None) -> Columns:
         raise InputError("every column of X is constant: there is nothing to select from.")
     own = np.take(X, varying, axis=1).astype(float, copy=False)  # the one copy of X that a fit makes
     Z, centre, scale = standardise(own, copy=False)
-    relations = {int(varying[j]): varying[of] for j, of in dependent_columns(Z).items()}
+    correlation = Z.T @ Z / len(Z)
+    relations = {int(varying[j]): varying[of] for j, of in dependent_columns(Z, correlation).items()}
     if relations:
         raise dependent_error(relations, names, ", or pass dependent='drop' to the selector (--dependent drop)")
-    return Columns(Z, centre, scale, varying, Fixed(constant, np.asarray(X[0, constant], dtype=float)))
+    return Columns(Z, correlation, centre, scale, varying, Fixed(constant, np.asarray(X[0, constant], dtype=float)))
 
 
-def dependent_columns(Z: NDArray) -> dict[int, NDArray[np.intp]]:
+def dependent_columns(Z: NDArray, correlation: NDArray | None = None) -> dict[int, NDArray[np.intp]]:
     """Smallest set of columns without which the others are free, the later of two rather than the earlier.
 
     Columns join from left to right; one that those before it determine is left out (Gram and Schmidt). With no more
@@ -144,6 +148,8 @@ def dependent_columns(Z: NDArray) -> dict[int, NDArray[np.intp]]:
     ----------
     Z : array, shape (n, d)
         Standardised columns.
+    correlation : array, shape (d, d), optional
+        Z^T Z / n, where it is known.
 
     Returns
     -------
@@ -151,7 +157,8 @@ def dependent_columns(Z: NDArray) -> dict[int, NDArray[np.intp]]:
         For each column to leave out: the few columns that determine it.
     """
     n, d = Z.shape
-    correlation = Z.T @ Z / n
+    if correlation is None:
+        correlation = Z.T @ Z / n
     if n <= d:
         return _copies(correlation)
     if dpotrf(correlation - CLEAR * np.eye(d), lower=1)[1] == 0:  # no eigenvalue is that small

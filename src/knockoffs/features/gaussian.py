@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from knockoffs.errors import ColumnsError, InputError, name_some
 from knockoffs.features.columns import Fixed, check_numbers, split_columns
 from knockoffs.features.conditionals import Conditionals
-from knockoffs.features.shrinkage import Estimate, estimate_covariance
+from knockoffs.features.shrinkage import Estimate, shrink_covariance
 from knockoffs.sampling.conjugates.gaussian import Gaussian, GaussianLaw
 from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.copies import Copies
@@ -307,7 +307,9 @@ def fit_gaussian(
     X = check_numbers(X)
     owners = check_features(feature_of, X.shape[1])
     table = split_columns(X, names=names)
-    mean, correlation, intensity = estimate_covariance(table.Z, what="the Gaussian")
+    rest = table.Z.mean(axis=0)  # what rounding left of the means: nothing, but for columns far from 0 for their spread
+    correlation = table.correlation - np.outer(rest, rest)
+    mean, correlation, intensity = shrink_covariance(table.Z, np.ones(len(X)), rest, correlation, what="the Gaussian")
     law = gaussian_law(mean, correlation, diagonal, compact(owners[table.varying]))
     in_X = in_units(law, table.centre, table.scale)
     return GaussianFeatures(in_X, table.fixed, owners, float(len(X)), intensity)

@@ -56,17 +56,21 @@ def estimate_covariance(X: NDArray, weights: NDArray | None = None, *, what: str
         Where shrinkage takes more than ``MOVED`` from a correlation, or rows are fewer than ``FEW`` a column.
     """
     w = np.ones(len(X)) if weights is None else weights
-    rows, d = w.sum(), X.shape[1]
     if (w <= NEGLIGIBLE).any():  # components far apart share few rows
         X, w = X[w > NEGLIGIBLE], w[w > NEGLIGIBLE]
-    mean, covariance = _moments(X, w)
+    return shrink_covariance(X, w, *_moments(X, w), what=what)
+
+
+def shrink_covariance(X: NDArray, weights: NDArray, mean: NDArray, covariance: NDArray, *, what: str) -> Estimate:
+    """Shrink as ``estimate_covariance`` does, where mean and covariance of the weighted rows are known."""
+    rows, d = weights.sum(), X.shape[1]
     if rows >= PLENTY * d:
         return Estimate(mean, covariance, 0.0)
     scale = np.sqrt(np.diag(covariance))
-    intensity = held_out_intensity((X - mean) / scale, w)
+    intensity = held_out_intensity((X - mean) / scale, weights)
     off_diagonal = ~np.eye(d, dtype=bool)
     largest = np.abs(covariance / scale / scale[:, None])[off_diagonal].max(initial=0.0)
-    covariance[off_diagonal] *= 1 - intensity
+    shrunk = np.where(off_diagonal, (1 - intensity) * covariance, covariance)
     if rows < FEW * d or intensity * largest > MOVED:
         warnings.warn(
             f"{what} rests on {rows:.0f} rows for {d} columns: its covariance was shrunk towards the diagonal by "
@@ -75,7 +79,7 @@ def estimate_covariance(X: NDArray, weights: NDArray | None = None, *, what: str
             KnockoffWarning,
             stacklevel=4,
         )
-    return Estimate(mean, covariance, intensity)
+    return Estimate(mean, shrunk, intensity)
 
 
 def held_out_intensity(Z: NDArray, weights: NDArray) -> float:
