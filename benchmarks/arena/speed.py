@@ -65,6 +65,7 @@ def run(entry: Entry, data: Path, peers: Path | None) -> Row:
     if not Path(python).exists():
         return {"error": "does not install here"}
     environment = os.environ | dict.fromkeys(THREADS, "1")
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode: a first round writes ours
     path = [str(ROOT), str(ROOT / "src")] if own else [str(ROOT), *([str(peers)] if peers else [])]
     environment["PYTHONPATH"] = os.pathsep.join(path)
     environment["LD_LIBRARY_PATH"] = str(ENVIRONMENTS / entry.who / "blas")  # for DSDP: see setup_peers.sh
