@@ -1,5 +1,6 @@
 #!/bin/sh
-# Make one virtual environment for each peer under .benchmarks/, once. Called by `make bench`; needs a C compiler.
+# Make one virtual environment for each peer, and one for us, under .benchmarks/, once. Called by `make bench`; needs a
+# C compiler.
 # The peers stay out of our own environment: their pins are not ours. One that does not install is named and left out.
 set -u
 cd "$(dirname "$0")/.."
@@ -43,7 +44,11 @@ trex() { # T-Rex selector: the port to Python is called trexselector
     start trex && .benchmarks/trex/bin/pip install --quiet "trexselector==0.6.18"
 }
 
-for peer in ${*:-knockpy hidimstat boruta trex}; do
+ours() { # what pip brings with this package, and no more: for the time of an import
+    start ours && .benchmarks/ours/bin/pip install --quiet .
+}
+
+for peer in ${*:-ours knockpy hidimstat boruta trex}; do
     [ -f ".benchmarks/$peer/ready" ] && continue
     if $peer; then touch ".benchmarks/$peer/ready"; else echo "$peer does not install here: its rows stay empty"; fi
 done

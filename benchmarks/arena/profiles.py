@@ -109,7 +109,7 @@ def scores(X: np.ndarray, y: np.ndarray) -> Slow:
 def checked(X: np.ndarray) -> Slow:
     """Give the verdict: bound by its fits of trees, and by one sort of every column of [X, X_tilde]."""
     from knockoffs.sampling.pair import Pair
-    from knockoffs.validity import classifier
+    from knockoffs.validity import boosting
     from knockoffs.validity.verdict import verdict
 
     names = [f"x{j}" for j in range(X.shape[1])]
@@ -119,7 +119,7 @@ def checked(X: np.ndarray) -> Slow:
     def call() -> Any:
         return verdict(pair, names=names, rng=np.random.default_rng(0))
 
-    fit_trees, fits = classifier.fit_trees, recorded(classifier, "fit_trees", call)
+    fit_trees, fits = boosting.fit_trees, recorded(boosting, "fit_trees", call)
     columns = np.ascontiguousarray(np.vstack([pair.X, pair.X_tilde]).T)
 
     def trees() -> None:

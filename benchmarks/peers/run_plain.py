@@ -1,7 +1,6 @@
 """The obvious NumPy and scikit-learn code, and the least that a draw of Gaussian knockoffs must do."""
 
 import numpy as np
-from scipy.linalg import blas
 from task import answer, importing, load
 
 
@@ -49,6 +48,8 @@ def draw_mixture(options):
 
 def draw_bound(options):
     """Do the least: normal numbers and two matrix products, one of them triangular, nothing else."""
+    from scipy.linalg import blas
+
     X, Sigma, D = load(options, "draw_X"), load(options, "draw_Sigma"), load(options, "draw_D")
     slope, factor = conditional(Sigma, D)
     factor = np.asfortranarray(factor)
@@ -91,4 +92,4 @@ TASKS = {
     task.__name__: task
     for task in (draw_gaussian, draw_mixture, draw_bound, fit_gaussian, fit_mixture, lasso_statistic)
 }
-answer(TASKS | {"imports": importing("import scipy.linalg, sklearn.linear_model")})
+answer(TASKS | {"imports": importing("from sklearn.feature_selection import SelectorMixin")})
