@@ -211,6 +211,7 @@ def test_far_rows_get_a_component_with_a_floor():
 
 
 @needs_data
+@needs_torch
 def test_discovery_uses_the_mixture_of_figure_3(context):
     options = dict(names=("bank",), n_rows=200, n_components={"bank": (1, 2)})
     real = power.RealData(**options, n_non_nulls={"bank": 3}, repetitions=1, training=TRAINING)

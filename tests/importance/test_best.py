@@ -570,7 +570,7 @@ def test_added_scores_change_their_signs_as_the_two_do(rng):
 def test_a_linear_model_that_explains_nearly_as_much_is_added_to_boosting():
     rng = np.random.default_rng(2)
     X, X_tilde = rng.normal(size=(2, 1500, 6))
-    y = X[:, :3].sum(axis=1) + 2.5 * X[:, 3] * (X[:, 4] > 0) + rng.normal(size=1500)
+    y = X[:, :3].sum(axis=1) + 2 * X[:, 3] * (X[:, 4] > 0) + rng.normal(size=1500)
     pair, target = Pair(X, X_tilde, np.arange(6)), as_target(y, read_table(X))
     best = choose(y).statistic
     scored = best(pair, target, rng=np.random.default_rng(0))
