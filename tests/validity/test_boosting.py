@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from knockoffs.validity.boosting import LEAST, N_BINS, SUM_OF_RATES, _bin, bin_edges, fit_trees
+from knockoffs.validity.boosting import BIN_ROWS, LEAST, N_BINS, SUM_OF_RATES, _bin, bin_edges, fit_trees
 
 
 def decided_slowly(trees, v):
@@ -88,3 +88,40 @@ def test_the_same_seed_gives_the_same_trees(table):
     y = table[:, 3] > 0
     first, second = (fit_trees(table, y, np.random.default_rng(5)) for _ in range(2))
     np.testing.assert_array_equal(first.leaf, second.leaf)
+
+
+def grown_slowly(V, y, n_trees):
+    """Sum of the leaves of trees grown by the definition: every cut of every column tried at every node of a level."""
+    edges, score = bin_edges(V), np.zeros(len(V))
+
+    def explained(rows, g, h):
+        return g[rows].sum() ** 2 / h[rows].sum()
+
+    def best_left(rows, g, h):
+        best = np.ones(len(V), dtype=bool)  # no cut: all go left
+        most = explained(rows, g, h) if rows.any() else np.inf
+        for left in (V[:, j] <= edge for j in range(V.shape[1]) for edge in edges[j]):
+            if min(h[rows & left].sum(), h[rows & ~left].sum()) >= LEAST:
+                here = explained(rows & left, g, h) + explained(rows & ~left, g, h)
+                if here > most:
+                    best, most = left, here
+        return best
+
+    for _ in range(n_trees):
+        p = 1 / (1 + np.exp(-score))
+        g, h = y - p, p * (1 - p)
+        nodes = [np.ones(len(V), dtype=bool)]
+        for _ in range(3):
+            lefts = [best_left(rows, g, h) for rows in nodes]
+            nodes = [rows & side for rows, left in zip(nodes, lefts, strict=True) for side in (left, ~left)]
+        for rows in nodes:
+            score[rows] += SUM_OF_RATES / n_trees * g[rows].sum() / (h[rows].sum() + 1e-3)
+    return score
+
+
+def test_several_trees_are_those_of_the_definition(table, rng):
+    """Steps after the first have a p of every row; all rows give the edges, all columns are tried: nothing is drawn."""
+    table = table[:BIN_ROWS]
+    y = np.nan_to_num(table[:, 0]) + 2 * np.nan_to_num(table[:, 1]) * np.nan_to_num(table[:, 2]) > 0
+    trees = fit_trees(table, y, rng, n_trees=5, n_tried=6)
+    np.testing.assert_allclose(trees.decide(table), grown_slowly(table, y, 5), rtol=1e-9)
