@@ -12,9 +12,9 @@ def fits(monkeypatch):
     """Classes of the models that were fitted, in order."""
     seen, fitted_copy = [], module.fitted_copy
 
-    def counted(model, *arguments):
+    def counted(model, *arguments, **options):
         seen.append(type(model).__name__)
-        return fitted_copy(model, *arguments)
+        return fitted_copy(model, *arguments, **options)
 
     monkeypatch.setattr(module, "fitted_copy", counted)
     return seen

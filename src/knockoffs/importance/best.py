@@ -263,8 +263,9 @@ def _compare(
         for (i, fold), stream in zip(jobs, rng.spawn(len(jobs)), strict=True):
             keep = scored_by is not None and fold < _n_alike(able[i][0], n_folds)
             own = copy.deepcopy(score_streams[fold]) if keep else stream
+            of = able[i][0] if keep else None
             tasks.append(
-                delayed(_held_out_losses)(models[i][fold], best.loss, able[i][1], target, fold_of == fold, own, keep)
+                delayed(_held_out_losses)(models[i][fold], best.loss, able[i][1], target, fold_of == fold, own, of)
             )
         found = list(track(at_once(tasks, n_jobs), "choice of the model", total=len(jobs)))
         for (i, fold), (_, model) in zip(jobs, found, strict=True):
@@ -379,15 +380,16 @@ def _held_out_losses(
     target: Target,
     held: NDArray[np.bool_],
     rng: Generator,
-    keep: bool = False,
+    scored_by: ModelScore | None = None,
 ) -> tuple[NDArray, Fitted | None]:
     """Losses of the held-out rows, shape (n_held,), of a model fitted on the others; infinite where it has none.
 
-    And the model, if it is to be kept.
+    And the model, if it is to be kept, for a score.
     """
-    model = fit_on(estimator, pair, target, np.flatnonzero(~held), rng)
+    to_predict = scored_by is None or scored_by.predicts
+    model = fit_on(estimator, pair, target, np.flatnonzero(~held), rng, to_predict=to_predict)
     measure, rest = resolve_loss(loss, model), target.rows(held)
     losses = measure(
         rest.values, predict_for(measure, model, pair.rows(held).stacked), getattr(model, "classes_", None)
     )
-    return np.nan_to_num(losses, nan=np.inf), model if keep else None
+    return np.nan_to_num(losses, nan=np.inf), model if scored_by is not None else None
