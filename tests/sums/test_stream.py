@@ -293,6 +293,8 @@ def test_every_target_on_a_table_of_all_kinds(tmp_path, target):
     assert np.corrcoef(found.W_, whole.W_)[0, 1] > 0.97
     assert (found.W_[:4] > np.abs(found.W_[4:]).max()).all()
     assert "500 of them, drawn at random" in found.selection_.notes["stream"]
+    said = [one.selection_.notes["task"].partition(";")[0].rstrip(".") for one in (found, whole)]
+    assert said[0] == said[1]  # of all rows, not of the sample
 
 
 def test_weights_and_missing_targets(tmp_path):

@@ -202,7 +202,9 @@ def extend_target(seen: Target, y: NDArray, weights: ArrayLike | None = None) ->
         values = values.astype(seen.values.dtype)
     checked = check_weights(weights, len(y))
     kept = None if checked is None else checked[observed]
-    return replace(seen, values=values, weights=kept, observed=observed, note=seen.note + _left_out(observed))
+    of_some, of_all = (describe_kind(known, seen.kind, seen.levels, "y") for known in (seen.values, values))
+    note = seen.note.replace(of_some, of_all, 1) + _left_out(observed)
+    return replace(seen, values=values, weights=kept, observed=observed, note=note)
 
 
 def _note(
