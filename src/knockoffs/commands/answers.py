@@ -10,7 +10,7 @@ import typer
 from knockoffs.commands.calls import bad_call, check_call, check_feature_model, prepare_jobs
 from knockoffs.commands.declare import defaults_of, with_options
 from knockoffs.commands.output import put, show
-from knockoffs.commands.program import Force, Jobs, OutFolder, TableFile, app
+from knockoffs.commands.program import Force, Jobs, OneFile, OutFolder, TableFile, app
 from knockoffs.errors import printable
 from knockoffs.options import Parameters
 
@@ -96,7 +96,7 @@ def ghost(
 
 @app.command()
 @with_options("check")
-def check(table: TableFile, parameters: Parameters) -> None:
+def check(table: OneFile, parameters: Parameters) -> None:
     """Say what the columns hold; judge knockoffs of them.
 
     Could they be told from the table? No target is needed. With --knockoffs, of those made elsewhere, in a

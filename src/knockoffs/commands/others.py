@@ -18,7 +18,7 @@ from knockoffs.commands.calls import (
 )
 from knockoffs.commands.declare import with_options
 from knockoffs.commands.output import put, say, show, spoken_warnings
-from knockoffs.commands.program import Force, Jobs, OutFolder, TableFile, app
+from knockoffs.commands.program import Force, Jobs, OneFile, OutFolder, app
 from knockoffs.errors import name_some
 from knockoffs.options import Parameters
 from knockoffs.progress import stage
@@ -99,7 +99,7 @@ def convert(
 @app.command()
 @with_options("path")
 def path(
-    table: TableFile,
+    table: OneFile,
     column: Annotated[
         list[str], typer.Option(metavar="COLUMN", help="Feature to draw in colour; may be given several times.")
     ],
