@@ -27,7 +27,7 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite files that are t
 
 def say_lines(text: str) -> None:
     """Write lines to standard error."""
-    for line in text.splitlines():
+    for line in text.split("\n"):
         say(line)
 
 
