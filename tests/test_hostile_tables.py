@@ -5,6 +5,7 @@ import datetime
 import enum
 import gzip
 import io
+import lzma
 import warnings
 import zipfile
 from decimal import Decimal
@@ -312,6 +313,12 @@ def zipped():
     return place.getvalue()
 
 
+def parquet():
+    place = io.BytesIO()
+    pl.DataFrame(X, schema=NAMES).write_parquet(place)
+    return place.getvalue()
+
+
 def first(cell):
     return lambda i, row: [cell(i) if callable(cell) else cell, *row[1:]]
 
@@ -320,6 +327,10 @@ FILES = {
     "gzip under another name": ("t.csv", gzip.compress(written()), "t.csv: .*compressed by gzip: call it .csv.gz"),
     "a zip archive": ("t.csv", zipped(), "t.csv: .*a zip archive or a spreadsheet: unpack or export it"),
     "gzip cut short": ("t.csv.gz", gzip.compress(written())[:-100], "cannot be read as csv.gz"),
+    "bzip2 under another name": ("t.csv", bz2.compress(written()), "t.csv: .*compressed by bzip2: unpack it"),
+    "xz under another name": ("t.csv", lzma.compress(written()), "t.csv: .*compressed by xz: unpack it"),
+    "zstd under another name": ("t.csv", pa.compress(written(), "zstd", asbytes=True), "compressed by zstd: unpack it"),
+    "parquet under another name": ("t.csv", parquet(), "t.csv: this is no text, but parquet: call it .parquet"),
     "bzip2": ("t.csv.bz2", bz2.compress(written()), "the format is told by the ending"),
     "UTF-32": ("t.csv", written().decode().encode("utf-32"), "line 1 holds a NUL byte.*Save it as csv in UTF-8"),
     "Latin-1": ("t.csv", written(header=("größe", *"bcdey")).decode().encode("latin-1"), "Save the file as UTF-8"),
@@ -347,6 +358,12 @@ def test_files_that_are_refused(tmp_path, name, content, words):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=words):
         read_table_file(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["BZh9", "PAR1"])
+def test_a_name_that_begins_as_a_packed_file_does_is_a_name(tmp_path, name):
+    (tmp_path / "t.csv").write_bytes(written(header=(name, *"bcdey")))
+    assert read_table(read_table_file(tmp_path / "t.csv")).names[0] == name
 
 
 @pytest.mark.parametrize(("content", "said"), READ.values(), ids=READ)

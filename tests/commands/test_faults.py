@@ -113,6 +113,41 @@ def test_a_report_and_the_folder_of_the_selection(table, tmp_path, capsys):
     assert sorted(os.listdir(tmp_path / "new")) == ["report.html", "selection.csv", "selection.json"]
 
 
+def test_columns_that_cannot_be_used_are_listed_in_lines_that_no_name_breaks(tmp_path, capsys):
+    rows = "".join(f"k{i},l{i},{i % 7},{i % 5}\n" for i in range(60))
+    (tmp_path / "t.csv").write_text(f'"a\nb",c,d,y\n{rows}')
+    run("select", tmp_path / "t.csv", "--target", "y", status=1)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(" has ")[0] for line in lines[-4:-1]] == ["knockoffs: X", r"  'a\nb'", "  'c'"]
+    assert lines[-1] == r"To leave all of them out: drop=['a\nb', 'c']."
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=["full", "stopped"]
+)
+def test_a_report_that_cannot_be_written_does_not_cost_the_answer(table, tmp_path, capsys, monkeypatch, error):
+    def fail(*args, **options):
+        raise error
+
+    monkeypatch.setattr("knockoffs.report.write.write_report", fail)
+    status = 130 if isinstance(error, KeyboardInterrupt) else 1
+    run("select", table, *SELECT, "--out", tmp_path / "out", "--report", tmp_path / "r.html", status=status)
+    captured = capsys.readouterr()
+    assert "6 of 8 features selected" in captured.out and "wrote" in captured.err
+    assert read_selection(tmp_path / "out" / "selection.json").features
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_an_answer_that_cannot_be_saved_is_shown(table, tmp_path, capsys, monkeypatch):
+    def fail(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    run("select", table, *SELECT, "--out", tmp_path / "out", status=1)
+    captured = capsys.readouterr()
+    assert "6 of 8 features selected" in captured.out and "No space left on device" in captured.err
+
+
 @pytest.mark.parametrize("option", ["diagonal={}", "diagonal=3", "n_sweeps=-3", "n_starts=x", "max_iter=true"])
 def test_an_option_of_another_type_is_a_sentence(table, tmp_path, capsys, option):
     name = "gaussian" if option.startswith("diagonal") else "auto" if option.startswith("n_sweeps") else "naive-bayes"

@@ -141,3 +141,15 @@ def test_calls_that_cannot_be(table, capsys):
     run("select", table, *SELECT, "--stream", "always", "--drop", "nothing", status=1)
     assert "drop='nothing'" in capsys.readouterr().err
     assert streamed.why_streamed(table, {"stream": "auto"}) is None
+
+
+@pytest.mark.parametrize("name", ["parts", "parts.parquet"])
+@pytest.mark.parametrize(
+    "call", [("check",), ("path", "--target", "y", "--column", "x0"), ("sample", "--out", "knockoffs.parquet")]
+)
+def test_commands_that_read_one_file_say_so_of_a_folder(table, tmp_path, monkeypatch, capsys, call, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "a.parquet").write_bytes(table.read_bytes())
+    run(call[0], name, *call[1:], status=1)
+    assert f"{name}: this is a folder, of which select and test alone read the files" in capsys.readouterr().err

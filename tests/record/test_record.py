@@ -51,6 +51,12 @@ def test_a_record_comes_back_as_it_was_written(written):
     assert is_selection(folder / FILES[0]) and is_selection_csv(folder / FILES[1])
 
 
+def test_a_seed_of_any_length_comes_back(tmp_path):
+    """As NumPy's SeedSequence draws them, of 128 bits."""
+    folder, record = select_and_write(tmp_path, {"seed": 2**127 + 1})
+    assert read_selection(folder / "selection.json") == record
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_every_kind_of_selection_comes_back(way, tmp_path):
     """With what it found: W of one draw, e-values of several, p-values; written twice into one folder."""

@@ -23,6 +23,7 @@ from knockoffs.response.linear import LassoPathCV
 from knockoffs.seeds import stream_at
 from knockoffs.sums import stream as streamed
 from knockoffs.sums.stream import fit_streamed
+from knockoffs.table.stream import open_rows
 from knockoffs.table.table import read_table
 from knockoffs.table.target import as_target
 
@@ -468,6 +469,76 @@ def test_errors_of_files(tmp_path):
     numbers().drop("x0").write_parquet(tmp_path / "b.parquet")
     with pytest.raises(InputError, match="have other columns: 'x0'"):
         fit(tmp_path)
+
+
+def parts(folder, *frames):
+    folder.mkdir()
+    for k, frame in enumerate(frames):
+        frame.write_parquet(folder / f"part{k}.parquet")
+    return folder
+
+
+def test_types_that_differ_between_files_are_read_as_one(tmp_path):
+    """As pandas writes them: whole numbers are fractions in the file that lacks one, and nothing has no type."""
+    whole = numbers().with_columns(x0=pl.col("x0").round(), x1=pl.Series([*"ab"] * (N // 2)))
+    whole = whole.with_columns(x2=pl.when(pl.int_range(N) < 300).then(None).otherwise(pl.col("x2")))
+    first, second = whole[:300], whole[300:]
+    first = first.with_columns(pl.col("x0").cast(pl.Int16), pl.col("x1").cast(pl.Categorical), pl.lit(None).alias("x2"))
+    options = {"feature_model": "auto"}
+    expected = fit(parts(tmp_path / "one", whole), options=options).W_
+    for name, frames in (("a", (first, second)), ("b", (first[:100], second[:0], first[100:], second))):
+        assert np.array_equal(fit(parts(tmp_path / name, *frames), options=options).W_, expected)
+    rounded = numbers().with_columns(pl.col("y").round())
+    expected = fit(parts(tmp_path / "y", rounded)).W_
+    found = fit(parts(tmp_path / "z", rounded[:300].with_columns(pl.col("y").cast(pl.Int64)), rounded[300:])).W_
+    assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("other", [pl.col("x3").cast(pl.String), pl.col("x3") > 0], ids=["text", "booleans"])
+def test_types_that_do_not_go_together_are_refused_by_name(tmp_path, other):
+    folder = parts(tmp_path / "parts", numbers(), numbers().with_columns(other))
+    with pytest.raises(InputError, match="column 'x3' is .* in part1.parquet and double in part0.parquet: make it the"):
+        fit(folder)
+
+
+def test_classes_that_each_file_numbers_for_itself(tmp_path):
+    """Numbers of 8 bits are enough in each file, and not for the labels of both."""
+    import pandas as pd
+
+    for k, letter in enumerate("ab"):
+        labels = pd.Categorical([f"{letter}{i % 100}" for i in range(200)])
+        pd.DataFrame({"x": np.arange(200.0), "y": labels}).to_parquet(tmp_path / f"{k}.parquet")
+    column = open_rows(tmp_path).column("y")
+    assert column.tolist() == [f"{letter}{i % 100}" for letter in "ab" for i in range(200)]
+
+
+def test_one_name_twice_in_a_file(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(pa.table([[1.0], [2.0], [3.0]], names=["x", "x", "y"]), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match="two columns of the same name: 'x'. Rename"):
+        fit(tmp_path / "a.parquet")
+
+
+def test_copies_that_others_keep_are_no_rows(table, tmp_path):
+    """A notebook's checkpoint doubled the rows, and a stopped writer's file was read."""
+    folder = parts(tmp_path / "parts", numbers())
+    for aside in (".ipynb_checkpoints/part0-checkpoint", "_temporary/0/part1", "._part0"):
+        (folder / aside).parent.mkdir(parents=True, exist_ok=True)
+        (folder / f"{aside}.parquet").write_bytes(table.read_bytes() if "0/" in aside else b"nothing")
+    with pytest.warns(KnockoffWarning, match=r"'\._part0.parquet', .* left out: names with a dot or an underscore"):
+        found = fit(folder)
+    assert np.array_equal(found.W_, fit(table).W_)
+
+
+def test_columns_that_only_the_names_of_folders_hold_are_told(tmp_path):
+    for year, frame in ((2020, numbers()[:400]), (2021, numbers()[400:])):
+        (tmp_path / f"year={year}").mkdir()
+        frame.write_parquet(tmp_path / f"year={year}" / "a.parquet")
+    with pytest.warns(KnockoffWarning, match="'year' of the folders' names is not read"):
+        rows = open_rows(tmp_path)
+    assert len(rows) == N and "year" not in rows.names
 
 
 def test_a_class_that_the_sample_lacks(tmp_path):

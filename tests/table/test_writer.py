@@ -194,6 +194,10 @@ class TestCheckOutput:
             check_place(tmp_path / "file" / "a" / "b", make=True)
         check_place(tmp_path / "a" / "b", make=True)
         assert os.listdir(tmp_path) == ["file"]
+        (tmp_path / "link").symlink_to(tmp_path / "gone")
+        for place in (tmp_path / "link", tmp_path / "link" / "a"):
+            with pytest.raises(InputError, match="cannot make this folder: .*link is a link that leads nowhere"):
+                check_place(place, make=True)
         if os.path.exists("/proc/self"):
             with pytest.raises(InputError, match="cannot write here"):
                 check_place(type(tmp_path)("/proc/self"))

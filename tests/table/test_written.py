@@ -214,6 +214,21 @@ def test_a_number_that_stands_for_missing_is_told():
         read_table(frame(np.where(HALF, 99, RNG.integers(0, 90, N))))
 
 
+def test_a_number_that_stands_for_a_missing_target_is_told():
+    table = read_table(RNG.standard_normal((N, 3)))
+    for y, said in (
+        (np.where(HALF, -999, RNG.standard_normal(N)), "y is -999 in 30 rows"),
+        (np.where(np.arange(N) < 9, -9, 1 + HALF), "y is -9 in 9 rows"),
+    ):
+        with pytest.warns(KnockoffWarning, match=f"{said}, far from the other numbers: .* make these cells empty"):
+            as_target(y, table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for y in (np.where(HALF, 99, RNG.integers(0, 90, N)), np.where(HALF, -9, 9), np.where(HALF, "-9", "1")):
+            as_target(y, table)
+        as_target(np.r_[-999, RNG.standard_normal(N - 1)], table)
+
+
 def test_nearly_all_zeros_and_a_few_small_whole_numbers_are_no_continuous_column():
     values = np.zeros(600)
     values[:9] = [1, 2, 3, 4, 5, 8, 1, 1, 2]

@@ -9,8 +9,8 @@ import typer
 
 from knockoffs.commands.calls import bad_call, check_call, check_feature_model, prepare_jobs
 from knockoffs.commands.declare import defaults_of, with_options
-from knockoffs.commands.output import put, show
-from knockoffs.commands.program import Force, Jobs, OutFolder, TableFile, app
+from knockoffs.commands.output import put
+from knockoffs.commands.program import Force, Jobs, OneFile, OutFolder, TableFile, app
 from knockoffs.errors import printable
 from knockoffs.options import Parameters
 
@@ -53,7 +53,7 @@ def run_select(table: Path, parameters: Parameters, out: Path | None, force: boo
             raise bad_call("--knockoffs are used as they are: leave out --feature-model and its options.")
         parameters["feature_model"] = None
     check_call(parameters)
-    from knockoffs.commands.work import Batches, check_out, check_report, run_selection, save
+    from knockoffs.commands.work import Batches, check_out, check_report, deliver, run_selection
 
     check_out(out, table, parameters, force)
     place = check_report(report, table, parameters, force, out)
@@ -63,8 +63,7 @@ def run_select(table: Path, parameters: Parameters, out: Path | None, force: boo
     if keep is not None:
         batches["keep_knockoffs"] = keep
     record = run_selection(table, parameters, jobs, out=out, report=place, paths=paths, batches=batches)
-    save(record, out)
-    show(record)
+    deliver(record, out)
 
 
 @app.command()
@@ -86,17 +85,16 @@ def ghost(
     parameters |= {"target": parameters["scores"], "drop": []}
     check_call(parameters)
     from knockoffs.commands.ghost import run_ghost
-    from knockoffs.commands.work import check_out, save
+    from knockoffs.commands.work import check_out, deliver
 
     check_out(out, z, parameters, force)
     record = run_ghost(z, parameters)
-    save(record, out)
-    show(record)
+    deliver(record, out)
 
 
 @app.command()
 @with_options("check")
-def check(table: TableFile, parameters: Parameters) -> None:
+def check(table: OneFile, parameters: Parameters) -> None:
     """Say what the columns hold; judge knockoffs of them.
 
     Could they be told from the table? No target is needed. With --knockoffs, of those made elsewhere, in a
@@ -129,7 +127,7 @@ def rerun(
     \b
     knockoffs rerun results/selection.json table.csv
     """
-    from knockoffs.commands.work import check_out, run_selection, save
+    from knockoffs.commands.work import check_out, deliver, run_selection
     from knockoffs.record.comparing import differences
     from knockoffs.record.reading import read_selection
 
@@ -143,8 +141,7 @@ def rerun(
     else:
         new = run_selection(table, old.parameters, jobs, out=out)
     answer, grounds = differences(old, new)
-    save(new, out)
-    show(new)
+    deliver(new, out)
     for difference in grounds:
         put(f"Different: {printable(difference)}.")
     if not answer:

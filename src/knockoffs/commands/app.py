@@ -14,8 +14,8 @@ import typer
 
 from knockoffs.commands import answers, others  # noqa: F401  they add their commands to the program, in this order
 from knockoffs.commands.interrupt import interrupt_once
-from knockoffs.commands.output import UnprintedError, prepare_streams, say
-from knockoffs.commands.program import app
+from knockoffs.commands.output import UnprintedError, prepare_streams
+from knockoffs.commands.program import app, say_lines
 from knockoffs.progress import showing
 
 STOPPED = 130  # status of a program that was ended by Ctrl-C
@@ -56,8 +56,8 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def fail(message: str, status: int) -> None:
-    """Write one sentence to standard error and end the program."""
-    say(f"knockoffs: {message}")
+    """Write one sentence to standard error, or one for each of several columns, and end the program."""
+    say_lines(f"knockoffs: {message}")
     sys.exit(status)
 
 

@@ -17,8 +17,8 @@ from knockoffs.commands.calls import (
     split_names,
 )
 from knockoffs.commands.declare import with_options
-from knockoffs.commands.output import put, say, show, spoken_warnings
-from knockoffs.commands.program import Force, Jobs, OutFolder, TableFile, app
+from knockoffs.commands.output import put, say, spoken_warnings
+from knockoffs.commands.program import Force, Jobs, OneFile, OutFolder, app
 from knockoffs.errors import name_some
 from knockoffs.options import Parameters
 from knockoffs.progress import stage
@@ -99,7 +99,7 @@ def convert(
 @app.command()
 @with_options("path")
 def path(
-    table: TableFile,
+    table: OneFile,
     column: Annotated[
         list[str], typer.Option(metavar="COLUMN", help="Feature to draw in colour; may be given several times.")
     ],
@@ -280,7 +280,7 @@ def demo(
     import numpy as np
 
     from knockoffs.app.examples import diabetes
-    from knockoffs.commands.work import run_on_frame, save
+    from knockoffs.commands.work import deliver, run_on_frame
     from knockoffs.record import DataFile, check_selection_place
 
     parameters: Parameters = {"target": "progression", "drop": [], "fdr": fdr, "seed": seed}
@@ -292,8 +292,7 @@ def demo(
     features = np.column_stack([frame.data[name] for name in frame.columns if name != "progression"])
     origin: DataFile = {"file": "diabetes, scikit-learn", "sha256": hashlib.sha256(features.tobytes()).hexdigest()}
     record = run_on_frame(frame, parameters, origin, jobs)
-    save(record, out)
-    show(record)
+    deliver(record, out)
     chosen = [str(feature["name"]) for feature in record.features if feature["selected"]]
     put(f"\n{about_lipids(chosen)} Your own table: knockoffs select TABLE --target COLUMN")
 

@@ -19,6 +19,7 @@ app = typer.Typer(
 TableFile = Annotated[
     Path, typer.Argument(metavar="TABLE", help="csv, csv.gz, tsv or parquet, with a header; or a folder of parquet.")
 ]
+OneFile = Annotated[Path, typer.Argument(metavar="TABLE", help="csv, csv.gz, tsv or parquet, with a header.")]
 Jobs = Annotated[int | None, typer.Option(metavar="N", help="Jobs at a time; the answer does not depend on it.")]
 OutFolder = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Folder for selection.json and selection.csv.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that are there already.")]
@@ -26,7 +27,7 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite files that are t
 
 def say_lines(text: str) -> None:
     """Write lines to standard error."""
-    for line in text.splitlines():
+    for line in text.split("\n"):
         say(line)
 
 

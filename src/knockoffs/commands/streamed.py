@@ -93,7 +93,7 @@ def run_streamed(
     }
     if files:
         about["files"] = files
-    return record_fitted(selector, parameters, about, said, report=report, paths=False)
+    return record_fitted(selector, parameters, about, said, out=out, report=report, paths=False)
 
 
 def _split(drop: list[str], known: tuple[str, ...]) -> list[str]:

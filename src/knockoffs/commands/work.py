@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.commands.calls import bad_call, check_columns, is_network_file, prepare_jobs, split_names
-from knockoffs.commands.output import say, spoken_warnings
+from knockoffs.commands.output import say, show, spoken_warnings
 from knockoffs.options import Parameters, selector_arguments
 from knockoffs.progress import stage
 from knockoffs.record import DataFile, SelectionRecord, check_selection_place, record_selection, write_selection
@@ -74,7 +74,7 @@ def run_selection(
     data: DataFile = {"file": table.name, "sha256": file_hash(table)}
     if "stream" in parameters:  # as it was decided here: another machine gives the same answer
         parameters = {**parameters, "stream": "never"}
-    return run_on_frame(frame, parameters, data, jobs, report=report, paths=paths)
+    return run_on_frame(frame, parameters, data, jobs, out=out, report=report, paths=paths)
 
 
 def run_on_frame(
@@ -83,6 +83,7 @@ def run_on_frame(
     data: DataFile,
     jobs: int | None,
     *,
+    out: Path | None = None,
     report: Path | None = None,
     paths: bool = False,
 ) -> SelectionRecord:
@@ -103,7 +104,7 @@ def run_on_frame(
     about: DataFile = {**data, "n_rows": len(y), "n_columns": len(column_names(frame))}
     if files:
         about["files"] = files
-    return record_fitted(selector, parameters, about, said, report=report, paths=paths)
+    return record_fitted(selector, parameters, about, said, out=out, report=report, paths=paths)
 
 
 def record_fitted(
@@ -112,30 +113,44 @@ def record_fitted(
     about: DataFile,
     said: list[str],
     *,
+    out: Path | None,
     report: Path | None,
     paths: bool,
 ) -> SelectionRecord:
-    """Record of a fitted selector, and its report where a place for it is named."""
+    """Record of a fitted selector, and its report where a place for it is named.
+
+    Where the report fails, or is stopped, the answer is saved in ``out`` and shown all the same.
+    """
     record = record_selection(selector.selection_, selector.table_, parameters, about, said)
     if report is not None:
-        from knockoffs.report.write import facts_of, write_report
-
-        stage("writing the report")
-        tested = selector.p_values_ is not None
-        if paths and tested:
-            say("the report has no lambda paths, because features were tested: --method knockoffs has them")
-        facts = replace(
-            facts_of(selector),
-            called=parameters["target"],
-            parameters=parameters,
-            data=about,
-            versions=record.versions,
-            warnings=said,
-            path=selector.lambda_path() if paths and not tested else None,
-        )
-        write_report(facts, report, force=True)  # its place was checked before the work
-        say(f"wrote {report}")
+        try:
+            _write_report(selector, record, about, said, report, paths)
+        except BaseException:
+            deliver(record, out)
+            raise
     return record
+
+
+def _write_report(
+    selector: KnockoffSelector, record: SelectionRecord, about: DataFile, said: list[str], report: Path, paths: bool
+) -> None:
+    from knockoffs.report.write import facts_of, write_report
+
+    stage("writing the report")
+    tested = selector.p_values_ is not None
+    if paths and tested:
+        say("the report has no lambda paths, because features were tested: --method knockoffs has them")
+    facts = replace(
+        facts_of(selector),
+        called=record.parameters["target"],
+        parameters=record.parameters,
+        data=about,
+        versions=record.versions,
+        warnings=said,
+        path=selector.lambda_path() if paths and not tested else None,
+    )
+    write_report(facts, report, force=True)  # its place was checked before the work
+    say(f"wrote {report}")
 
 
 def read(table: Path, parameters: Parameters, *also: str) -> Frame:
@@ -267,6 +282,14 @@ def save(record: SelectionRecord, out: Path | None) -> None:
     if out is not None:
         json_path, csv_path = write_selection(record, out)
         say(f"wrote {json_path} and {csv_path}")
+
+
+def deliver(record: SelectionRecord, out: Path | None) -> None:
+    """Save the answer, and show it also where it cannot be saved."""
+    try:
+        save(record, out)
+    finally:
+        show(record)
 
 
 # ---- knockoffs alone -------------------------------------------------------------------------------------------------

@@ -13,6 +13,13 @@ from knockoffs.sampling.swap import check_features
 SHARE = 0.6  # of the penalty that pure noise would need; not tuned
 
 
+def check_penalty(penalty: float) -> float:
+    """Check the penalty of a lasso: none is below 0."""
+    if not 0 <= penalty < np.inf:
+        raise InputError(f"penalty={penalty!r}: use a number from 0 on, or leave it out.")
+    return float(penalty)
+
+
 def noise_penalty(d: int, n: float, share: float = SHARE) -> float:
     """Share of sqrt(2 log(2d) / n), about the largest of 2d correlations with y that pure noise gives.
 
@@ -68,7 +75,7 @@ def ghost_scores(
         raise InputError(f"n={n!r}: give the number of rows behind the z-scores.")
     G: NDArray = np.block([[S, S - D], [S - D, S]])
     r = np.concatenate([scores, ghosts]) / np.sqrt(n)
-    alpha = noise_penalty(d, n) if penalty is None else float(penalty)
+    alpha = noise_penalty(d, n) if penalty is None else check_penalty(penalty)
     size = np.abs(solve_quadratics([Quadratic(G, r, 1.0)], alpha)[0])
     owners = check_features(feature_of, d)
     return Scores(sum_by_feature(size[:d], owners), sum_by_feature(size[d:], owners))

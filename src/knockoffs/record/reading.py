@@ -21,6 +21,10 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
 
 
+def _is_seed(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
 def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
@@ -55,7 +59,7 @@ def _holds(option: Option) -> Callable[[object], bool]:
         list: _is_texts,
         dict: lambda value: isinstance(value, dict),
     }
-    check = checks[option.kind]
+    check = _is_seed if option.name == "seed" else checks[option.kind]
     return check if option.default is not None and option.name != "feature_model" else _or_null(check)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, name_some
 from knockoffs.filter import check_fdr, check_level, check_offset, difference
-from knockoffs.importance.ghost import ghost_scores, noise_penalty
+from knockoffs.importance.ghost import check_penalty, ghost_scores, noise_penalty
 from knockoffs.importance.scores import Scores, mean_of
 from knockoffs.procedure import Promise, Rule, check_antisymmetric, decide
 from knockoffs.sampling.covariance import check_covariance
@@ -84,7 +84,7 @@ def select_ghost(
     _check(z, R, n, shrink)
     if level == "fixed":
         check_level(fdr, int(owners.max()) + 1, offset, n_draws)
-    penalty = noise_penalty(len(z), n) if penalty is None else float(penalty)
+    penalty = noise_penalty(len(z), n) if penalty is None else check_penalty(penalty)
     blocks = uncorrelated_blocks(R, owners)
     prepared = [_Block.of(R, block, owners, shrink) for block in blocks]
     ghosts, scores = np.empty((n_draws, len(z))), []
@@ -182,6 +182,8 @@ def uncorrelated_blocks(R: NDArray, feature_of: NDArray[np.intp]) -> list[NDArra
 def _check(z: NDArray, R: NDArray, n: float, shrink: float) -> None:
     if R.shape != (len(z), len(z)):
         raise InputError(f"correlation has shape {R.shape} for {len(z)} z-scores: expected ({len(z)}, {len(z)}).")
+    if R.dtype.kind not in "iuf":
+        raise InputError(f"correlation holds {R.dtype}: correlations are real numbers.")
     if not (np.isfinite(n) and n > 0):
         raise InputError(f"n={n!r}: give the number of rows behind the z-scores.")
     if not 0 <= shrink < 1:

@@ -37,6 +37,11 @@ SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 PACKED = {
     b"\x1f\x8b": "compressed by gzip: call it .csv.gz",
     b"PK\x03\x04": "a zip archive or a spreadsheet: unpack or export it",
+    b"BZh91AY&SY": "compressed by bzip2: unpack it",
+    b"\xfd7zXZ\x00": "compressed by xz: unpack it",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd: unpack it",
+    b"PAR1\x15": "parquet: call it .parquet",
+    b"\xd0\xcf\x11\xe0": "an old spreadsheet: export it as csv",
 }
 CELLS_AT_ONCE = 200_000  # texts take ten times the memory of numbers, so few are held at a time
 RECORDS_TRIED = 50  # lines that must agree in their number of cells for a separator to be recognised
@@ -221,7 +226,7 @@ def _open(path: Path) -> IO[bytes]:
 
 def _encoding(path: Path) -> str:
     with _open(path) as file:
-        start = file.read(4)
+        start = file.read(10)
     for mark, what in PACKED.items():
         if start.startswith(mark):
             raise InputError(f"{path}: this is no text, but {what}.")

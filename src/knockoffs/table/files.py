@@ -60,6 +60,8 @@ def read_table_file(path: Path, *, asked: Collection[str] = ()) -> Frame:
     asked : collection of str
         Names of columns that the caller speaks of: these are never left out.
     """
+    if path.is_dir():
+        raise InputError(f"{path}: this is a folder, of which select and test alone read the files: name one file.")
     ending = file_format(path)
     if not path.is_file():
         raise InputError(f"{path}: there is no such file." if not path.exists() else f"{path}: this is no file.")

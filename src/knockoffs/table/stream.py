@@ -7,8 +7,9 @@ holds the same rows however often and from wherever it is read.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, SupportsFloat
 
@@ -45,12 +46,15 @@ class RowStream:
         Rows of each file.
     names : tuple of str
         Of the columns.
+    types : mapping
+        Arrow's types of columns that the files hold as several: those in which they are read.
     """
 
     path: Path
     files: tuple[Path, ...]
     n_rows_of: tuple[int, ...]
     names: tuple[str, ...]
+    types: Mapping[str, pa.DataType] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return sum(self.n_rows_of)
@@ -107,6 +111,8 @@ class RowStream:
         column = table.column(0)
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
             column = column.dictionary_encode().unify_dictionaries().combine_chunks()
+        elif pa.types.is_dictionary(column.type):  # files number their own labels, those of all may need larger numbers
+            column = column.cast(pa.dictionary(pa.int64(), column.type.value_type)).unify_dictionaries()
         if pa.types.is_dictionary(column.type):  # the labels once, not once a row
             whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
             labels = np.array([*whole.dictionary.to_pylist(), None], dtype=object)
@@ -150,10 +156,20 @@ class RowStream:
                     try:
                         for piece in file.iter_batches(DECODED, row_groups=[group], columns=list(names)):
                             if len(piece) > skip:
-                                yield piece[skip:].select(list(names)) if skip else piece.select(list(names))
+                                yield _in_types(piece[skip:] if skip else piece, names, self.types)
                             skip = max(skip - len(piece), 0)
                     except (OSError, pa.ArrowException) as error:
                         raise InputError(f"{path}: row group {group} cannot be read: {error}") from error
+
+
+def _in_types(piece: pa.RecordBatch, names: Sequence[str], types: Mapping[str, pa.DataType]) -> pa.RecordBatch:
+    """Take columns of a piece; those that other files hold as another type in the type of all."""
+    import pyarrow as pa
+
+    if types.keys().isdisjoint(names):
+        return piece.select(list(names))
+    columns = [piece.column(name).cast(types.get(name, piece.column(name).type)) for name in names]
+    return pa.RecordBatch.from_arrays(columns, names=list(names))
 
 
 class _Skipped:
@@ -198,29 +214,75 @@ def _open_parquet(path: Path) -> RowStream:
         import pyarrow.parquet
     except ImportError:
         raise InputError("tables are read in batches by pyarrow: pip install 'knockoffs[tables]'.") from None
-    counts, names = [], None
+    counts, names, schemas = [], None, dict[Path, pa.Schema]()
     for file in files:
         try:
             with pyarrow.parquet.ParquetFile(file) as opened:
-                own = tuple(opened.schema_arrow.names)
+                schema = opened.schema_arrow
+                own = tuple(schema.names)
                 counts.append(opened.metadata.num_rows)
         except (OSError, pa.ArrowException) as error:
             raise InputError(f"{file}: cannot be read as parquet: {str(error).splitlines()[0]}") from error
+        twice = [name for name, count in Counter(own).items() if count > 1]
+        if twice:
+            raise InputError(f"{file}: two columns of the same name: {name_some(twice)}. Rename or drop one of each.")
         if names is not None and set(own) != set(names):
             differ = sorted(set(own) ^ set(names))
             raise InputError(
                 f"{file.name} and {files[0].name} have other columns: {name_some(differ)}. Make them the same."
             )
         names = names or own
-    return RowStream(path, files, tuple(counts), names or ())
+        if not any(map(schema.equals, schemas.values())):
+            schemas[file] = schema
+    return RowStream(path, files, tuple(counts), names or (), _common_types(schemas))
+
+
+def _common_types(schemas: Mapping[Path, pa.Schema]) -> dict[str, pa.DataType]:
+    """Types that hold the values of all files, of the columns that these hold as several.
+
+    Whole numbers and fractions are fractions, what is missing in all rows of a file is of the type of the others.
+    """
+    import pyarrow as pa
+
+    (first, known), *others = schemas.items()
+    types: dict[str, pa.DataType] = {}
+    for file, schema in others:
+        for name, wanted in zip(known.names, known.types, strict=True):
+            one, other = types.get(name, wanted), schema.field(name).type
+            if one == other:
+                continue
+            if pa.types.is_dictionary(one) != pa.types.is_dictionary(other):  # categories, and their labels as text
+                one, other = (kind.value_type if pa.types.is_dictionary(kind) else kind for kind in (one, other))
+            both = [pa.schema([(name, kind)]) for kind in (one, other)]
+            try:
+                types[name] = pa.unify_schemas(both, promote_options="permissive").field(name).type
+            except pa.ArrowException:
+                raise InputError(
+                    f"column {name!r} is {other} in {file.name} and {one} in {first.name}: make it the same in all "
+                    "files, or leave it out of them."
+                ) from None
+    return types
 
 
 def parquet_files(path: Path) -> tuple[Path, ...]:
-    """List the files of a folder by name, or the file itself."""
+    """List the files of a folder by name, or the file itself.
+
+    What begins with a dot or an underscore is no part of the table: copies that notebooks and file systems keep, and
+    files that were not finished.
+    """
     if path.is_dir():
-        files = tuple(sorted(file for file in path.rglob("*.parquet") if file.is_file()))
+        found = {file.relative_to(path): file for file in path.rglob("*.parquet") if file.is_file()}
+        aside = sorted(str(own) for own in found if any(part.startswith((".", "_")) for part in own.parts))
+        files = tuple(sorted(file for own, file in found.items() if str(own) not in aside))
+        if aside:
+            tell(
+                f"{path}: {name_some(aside)} left out: names with a dot or an underscore first are no part of a table."
+            )
         if not files:
             raise InputError(f"{path}: this folder holds no parquet files.")
+        columns = sorted({part.partition("=")[0] for own in found for part in own.parts[:-1] if "=" in part})
+        if columns:
+            tell(f"{path}: {name_some(columns)} of the folders' names is not read: only what the files hold is.")
         return files
     if not path.is_file():
         raise InputError(f"{path}: there is no such file.")

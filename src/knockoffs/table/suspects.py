@@ -219,12 +219,8 @@ def warn_of_stand_ins(raw: Raw, argument: str) -> None:
     found = []
     for end in (np.fmin.reduce(raw.X, axis=0), np.fmax.reduce(raw.X, axis=0)):
         for j in np.flatnonzero(np.isin(end, STAND_INS)):
-            values = raw.X[:, j]
-            others = values[~np.isnan(values) & (values != end[j])]
-            if raw.columns[j].levels is None and len(others) and (values == end[j]).sum() > 1:
-                gap = max(others.min() - end[j], end[j] - others.max())
-                if np.ptp(others) < gap and np.ptp(others) > 0:
-                    found.append(f"{end[j]:g} in {(values == end[j]).sum()} cells of column {raw.columns[j].name!r}")
+            if raw.columns[j].levels is None and (count := _stands_apart(raw.X[:, j], end[j])):
+                found.append(f"{end[j]:g} in {count} cells of column {raw.columns[j].name!r}")
     if found:
         warnings.warn(
             f"{argument} holds {', '.join(found[:5])}, far from the other numbers: if that stands for a missing "
@@ -232,6 +228,31 @@ def warn_of_stand_ins(raw: Raw, argument: str) -> None:
             KnockoffWarning,
             stacklevel=4,
         )
+
+
+def _stands_apart(values: NDArray, end: float) -> int:
+    """How often the least or largest number repeats further from the others than these are from one another, or 0."""
+    count = int((values == end).sum())
+    others = values[~np.isnan(values) & (values != end)]
+    if count < 2 or not len(others):
+        return 0
+    gap = max(others.min() - end, end - others.max())
+    return count if 0 < np.ptp(others) < gap else 0
+
+
+def warn_of_stand_ins_of_target(values: NDArray) -> None:
+    """Warn of a -999 or the like in a target of numbers, by the rule of columns."""
+    if values.dtype.kind not in "iuf":
+        return
+    for end in (float(values.min()), float(values.max())):
+        count = _stands_apart(values.astype(float), end) if end in STAND_INS else 0
+        if count:
+            warnings.warn(
+                f"y is {end:g} in {count} rows, far from the other numbers: if that stands for a missing value, make "
+                "these cells empty.",
+                KnockoffWarning,
+                stacklevel=4,
+            )
 
 
 def warn_of_rows(X: NDArray, argument: str) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, name_some, unknown_option
 from knockoffs.table.leaks import refuse_copy_of_target, warn_of_target_in_other_words
+from knockoffs.table.suspects import warn_of_stand_ins_of_target
 from knockoffs.table.table import Table
 from knockoffs.table.target_kinds import (
     IF_IT_IS,
@@ -150,6 +151,7 @@ def as_target(
         values = amounts_in(values)
     check_values(values, rows)
     refuse_copy_of_target(values, table, observed)
+    warn_of_stand_ins_of_target(values)
     levels = None
     if categories is not None and len(set(values.tolist())) > 2:
         present = set(values.tolist())

@@ -152,6 +152,9 @@ def check_output(
 
 def check_place(folder: Path, *, make: bool = False) -> None:
     """Refuse, before any work, a folder in which nothing can be written; ``make`` if it may still have to be made."""
+    nowhere = [link for link in (folder, *folder.parents) if make and link.is_symlink() and not link.exists()]
+    if nowhere:
+        raise InputError(f"{folder}: cannot make this folder: {nowhere[0]} is a link that leads nowhere.")
     place = Path(os.path.realpath(folder))
     while make and not os.path.lexists(place) and place != place.parent:
         place = place.parent
