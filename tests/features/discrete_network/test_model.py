@@ -342,3 +342,31 @@ def test_blocks_of_rows_change_nothing_where_every_row_has_tables_of_its_own(mon
 def test_gibbs_without_a_sweep_is_refused():
     with pytest.raises(InputError, match="n_sweeps=0"):
         DiscreteNetwork({"a": ()}, {"a": [0.5, 0.5]}).as_network(posterior="gibbs", n_sweeps=0)
+
+
+def test_a_label_above_so_many_columns_that_their_product_is_no_float():
+    """Naive Bayes as a network: log P(x) is near -770 a row, and exp(-745) is the smallest float."""
+    rng = np.random.default_rng(0)
+    names = [f"x{j}" for j in range(600)]
+    tables = {name: rng.dirichlet(np.ones(5), size=2) for name in names}
+    for name in names[3:]:
+        tables[name] = np.tile(tables[name][0], (2, 1))  # tells nothing of the label
+    network = DiscreteNetwork({"h": ()} | dict.fromkeys(names, ("h",)), {"h": [0.6, 0.4]} | tables, names)
+    X = np.tile(network.sample(1, rng), (20_000, 1))
+    log_weights = np.log([0.6, 0.4]) + sum(np.log(tables[name][:, X[0, j]]) for j, name in enumerate(names))
+    expected = np.logaddexp.reduce(log_weights)
+    assert expected < -745
+    assert network.log_density(X[:1]) == pytest.approx(expected, rel=1e-10)
+    p = np.exp(log_weights[1] - expected)
+    drawn = Leaves(network).sample_hidden(X, rng)["(hidden, kept)"]
+    assert abs(drawn.mean() - p) < 5 * np.sqrt(p * (1 - p) / len(X))  # 5 standard errors, false alarm 6e-7
+
+
+def test_a_column_above_so_many_others_that_their_product_is_no_float():
+    """All are seen; half of the others speak for one value of it, a hundred to one each, and half for the other."""
+    one = np.array([[0.1, 0.9], [0.001, 0.999]])
+    names = [f"x{j}" for j in range(400)]
+    tables = {name: one if j % 2 else one[::-1] for j, name in enumerate(names)}
+    network = DiscreteNetwork({"h": ()} | dict.fromkeys(names, ("h",)), {"h": [0.5, 0.5]} | tables)
+    knockoffs = sample_knockoffs(network.as_network(), np.zeros((20, 401), dtype=int), np.random.default_rng(0))
+    assert 0.8 < knockoffs.mean() < 1  # the others are 1 with probability 0.95 whatever it is
