@@ -370,3 +370,32 @@ def test_a_column_above_so_many_others_that_their_product_is_no_float():
     network = DiscreteNetwork({"h": ()} | dict.fromkeys(names, ("h",)), {"h": [0.5, 0.5]} | tables)
     knockoffs = sample_knockoffs(network.as_network(), np.zeros((20, 401), dtype=int), np.random.default_rng(0))
     assert 0.8 < knockoffs.mean() < 1  # the others are 1 with probability 0.95 whatever it is
+
+
+def test_slips_in_a_definition_are_told():
+    parents = {"a": (), "b": ("a",)}
+    tables = {"a": [0.5, 0.5], "b": [[0.1, 0.9], [1.0, 0.0]]}
+    with pytest.raises(InputError, match="tables has 'c', which is no node"):
+        DiscreteNetwork(parents, tables | {"c": [1.0]})
+    with pytest.raises(InputError, match="the table of 'b' is no array of numbers"):
+        DiscreteNetwork(parents, tables | {"b": [[0.1, 0.9], [1.0]]})
+    with pytest.raises(InputError, match="the table of 'a' is no array of numbers: could not convert .*'half'"):
+        DiscreteNetwork(parents, tables | {"a": ["half", "half"]})
+    with pytest.raises(InputError, match="states has no names for node 'b'"):
+        DiscreteNetwork(parents, tables, states={"a": ("x", "y")})
+    with pytest.raises(InputError, match="node 'b' has two states of one name: yes, yes"):
+        DiscreteNetwork(parents, tables, states={"a": ("x", "y"), "b": ("yes", "yes")})
+    with pytest.raises(InputError, match=r"node 'a' has parents None: a node without parents has \(\)"):
+        DiscreteNetwork({"a": None, "b": ("a",)}, tables)
+    model = DiscreteNetwork(parents, tables)
+    with pytest.raises(InputError, match="the table has no column 'b', which is an observed node"):
+        model.encode({"a": ["0", "1"]})
+    with pytest.raises(InputError, match="X has dtype <U1: expected codes 0, 1, ... of the states; encode makes them"):
+        model.log_density(np.array([["0", "1"]]))
+
+
+def test_one_parent_may_come_by_its_name():
+    """Its letters are no nodes; and where they are, it is not they that are meant."""
+    tables = {"a": [0.5, 0.5], "b": [0.5, 0.5], "ab": [0.2, 0.8], "c": [[0.1, 0.9], [1.0, 0.0]]}
+    network = DiscreteNetwork({"a": (), "b": (), "ab": (), "c": "ab"}, tables)
+    assert network.parents["c"] == ("ab",)
