@@ -400,8 +400,8 @@ def test_a_verdict_costs_little_where_the_selection_does(options, small, monkeyp
 
 
 @pytest.mark.parametrize("drawn", [np.nan, np.inf])
-@pytest.mark.parametrize("estimator", ["lasso", "boosting"])
-def test_knockoffs_that_are_no_numbers_are_refused_whatever_the_model_of_y_takes(drawn, estimator):
+@pytest.mark.parametrize(("estimator", "m"), [("lasso", 1), ("boosting", 1), ("lasso", 3)])
+def test_knockoffs_that_are_no_numbers_are_refused_whatever_the_model_of_y_takes(drawn, estimator, m):
     rng = np.random.default_rng(0)
 
     def draw(blanket, n, rng):
@@ -413,6 +413,6 @@ def test_knockoffs_that_are_no_numbers_are_refused_whatever_the_model_of_y_takes
     network = BayesianNetwork([Node("X", (), law, columns=range(12))])
     X = rng.normal(size=(60, 12))
     with pytest.raises(InputError, match=f"the knockoff of column 'x5' is {drawn} in row 3: .* must draw numbers"):
-        KnockoffSelector(0.3, feature_model=network, estimator=estimator, random_state=0).fit(
+        KnockoffSelector(0.3, feature_model=network, estimator=estimator, n_knockoffs=m, random_state=0).fit(
             X, X[:, 0] + rng.normal(size=60)
         )
