@@ -399,3 +399,23 @@ def test_one_parent_may_come_by_its_name():
     tables = {"a": [0.5, 0.5], "b": [0.5, 0.5], "ab": [0.2, 0.8], "c": [[0.1, 0.9], [1.0, 0.0]]}
     network = DiscreteNetwork({"a": (), "b": (), "ab": (), "c": "ab"}, tables)
     assert network.parents["c"] == ("ab",)
+
+
+@pytest.mark.filterwarnings("ignore:the tables of .* hold zeros")
+def test_gibbs_ends_in_what_is_possible():
+    """Four causes of which a flag tells if there is any, and a count how many are of the first two: 2,000 rows."""
+    rng = np.random.default_rng(5)
+    causes = {f"h{j}": () for j in range(4)}
+    some, count = np.zeros((2, 2, 2, 2, 2)), np.zeros((2, 2, 3))
+    for state in product(range(2), repeat=4):
+        some[(*state, int(any(state)))] = 1.0
+    for state in product(range(2), repeat=2):
+        count[(*state, sum(state))] = 1.0
+    tables = dict.fromkeys(causes, [0.7, 0.3]) | {"any": some, "count": count}
+    network = DiscreteNetwork(causes | {"any": tuple(causes), "count": ("h0", "h1")}, tables, ("any", "count"))
+    X = network.sample(2000, rng)
+    leaves = Leaves(network)
+    drawn = leaves.sample_hidden(X, rng, posterior="gibbs", n_sweeps=40)
+    H = {network.order[v]: drawn[node][:, i] for v, (node, i) in leaves._at.items()}
+    assert (some[H["h0"], H["h1"], H["h2"], H["h3"], X[:, 0]] == 1).all()
+    assert (count[H["h0"], H["h1"], X[:, 1]] == 1).all()
