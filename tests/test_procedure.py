@@ -20,12 +20,14 @@ from knockoffs.filter.evidence import combine_draws
 from knockoffs.importance.coefficients import coefficient_magnitude
 from knockoffs.importance.saliency import gradient_saliency
 from knockoffs.importance.scores import Scores, sum_by_feature
-from knockoffs.importance.statistic import ModelScore
+from knockoffs.importance.statistic import ModelScore, Scored
 from knockoffs.procedure import check_antisymmetric, select_by_tests, select_features, settle
 from knockoffs.response.linear import PlainLinear, PlainLogistic
 from knockoffs.sampling.conjugates.independent import Independent
 from knockoffs.sampling.network import BayesianNetwork, Node
-from knockoffs.table.target import as_target
+from knockoffs.sampling.pair import Pair
+from knockoffs.table.table import read_table
+from knockoffs.table.target import Target, as_target
 
 
 class Sees:
@@ -400,8 +402,8 @@ def test_a_verdict_costs_little_where_the_selection_does(options, small, monkeyp
 
 
 @pytest.mark.parametrize("drawn", [np.nan, np.inf])
-@pytest.mark.parametrize("estimator", ["lasso", "boosting"])
-def test_knockoffs_that_are_no_numbers_are_refused_whatever_the_model_of_y_takes(drawn, estimator):
+@pytest.mark.parametrize(("estimator", "m"), [("lasso", 1), ("boosting", 1), ("lasso", 3)])
+def test_knockoffs_that_are_no_numbers_are_refused_whatever_the_model_of_y_takes(drawn, estimator, m):
     rng = np.random.default_rng(0)
 
     def draw(blanket, n, rng):
@@ -413,6 +415,29 @@ def test_knockoffs_that_are_no_numbers_are_refused_whatever_the_model_of_y_takes
     network = BayesianNetwork([Node("X", (), law, columns=range(12))])
     X = rng.normal(size=(60, 12))
     with pytest.raises(InputError, match=f"the knockoff of column 'x5' is {drawn} in row 3: .* must draw numbers"):
-        KnockoffSelector(0.3, feature_model=network, estimator=estimator, random_state=0).fit(
+        KnockoffSelector(0.3, feature_model=network, estimator=estimator, n_knockoffs=m, random_state=0).fit(
             X, X[:, 0] + rng.normal(size=60)
         )
+
+
+def test_knockoffs_swaps_and_scores_have_streams_of_their_own():
+    """The first 64 coins of each: two that are the same stream agree in all, two that are not with chance 2^-64."""
+    coins = {}
+
+    class Sampler:
+        feature_of = np.arange(64)
+
+        def sample(self, X, rng):
+            coins["knockoffs"] = rng.random(64) < 0.5
+            return Pair(X, X + 1.0, self.feature_of)
+
+    def statistic(pair, target, *, rng, n_jobs=None):
+        coins["swaps"] = pair.X[0] > 0.5  # X is 0 and its knockoff 1
+        coins["scores"] = rng.random(64) < 0.5
+        return Scored(Scores(pair.X[0], pair.X_tilde[0]))
+
+    X = np.zeros((5, 64))
+    X[1] = np.arange(64)
+    draw_and_score(Sampler(), read_table(X), Target(np.arange(5.0)), statistic, rng=np.random.default_rng(0))
+    found = {tuple(some) for some in coins.values()}
+    assert len(coins) == len(found) == 3 and coins["swaps"].any()

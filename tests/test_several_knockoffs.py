@@ -20,6 +20,9 @@ from knockoffs.importance.contribution import contribution
 from knockoffs.importance.statistic import ModelScore
 from knockoffs.procedure import Streams, select_features
 from knockoffs.response.plain import PlainLinear
+from knockoffs.sampling.conjugates.identity import Identity
+from knockoffs.sampling.conjugates.independent import Independent
+from knockoffs.sampling.network import BayesianNetwork, Node
 from knockoffs.sampling.several import draw_copies
 from knockoffs.table.table import read_table
 from knockoffs.table.target import Target
@@ -234,3 +237,20 @@ def test_a_level_chosen_after_looking_at_several_knockoffs():
     found = combine_draws(selector.selection_.draws, 0.02, how="post_hoc", n_knockoffs=3)
     assert selector.selection_.evidence.stated == found.stated > 0.02
     assert selector.selection_.selected.any() and "after looking" in selector.explain()
+
+
+def test_a_feature_that_is_its_own_knockoffs_has_no_w():
+    """Whatever a model makes of the order of columns that are the same."""
+    again = Independent(lambda blanket, n, rng: rng.standard_normal((n, 4)), lambda u, blanket: np.zeros(len(u)))
+    network = BayesianNetwork([Node("same", (), Identity(), columns=[0]), Node("X", (), again, columns=range(1, 5))])
+    X, y = table(60, 5)
+    selection = select_features(
+        X,
+        y,
+        knockoffs=Given(network),
+        statistic=ModelScore(First(), contribution),
+        fdr=0.3,
+        n_knockoffs=3,
+        rng=np.random.default_rng(0),
+    )
+    assert selection.W[0] == 0 and (selection.W[1:] != 0).all()

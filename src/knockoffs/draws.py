@@ -118,6 +118,8 @@ def draw_several(
     stage("drawing knockoffs")
     give_back()
     drawn = draw_copies(sampler, table.X, m, draw_stream)
+    for copy in drawn.parts[1:]:
+        refuse_gaps(copy, table)
     copies = Copies(drawn.parts, check_swaps(drawn.feature_of, table.feature_of))
     seen = copies.rows(target.known_rows).map(design(table.columns, table.feature_of))
     stage("scoring features and knockoffs")

@@ -253,3 +253,10 @@ def test_parameters_are_counted_and_priced():
     log_likelihood = normalise_log_weights(model.log_weights(X))[1].sum()
     assert model.aic(X) == pytest.approx(2 * 17 - 2 * log_likelihood)
     assert model.bic(X) == pytest.approx(np.log(50) * 17 - 2 * log_likelihood)
+
+
+def test_a_column_has_one_law_and_weights_may_be_a_list():
+    one, two = BernoulliColumn((0,), np.array([[0.1]])), BernoulliColumn((1, 0), np.array([[0.1, 0.2]]))
+    with pytest.raises(InputError, match="columns '0' are among the children twice"):
+        NaiveBayes(np.array([1.0]), (one, two))
+    assert NaiveBayes([1.0], (one,)).sample(3, np.random.default_rng(0)).shape == (3, 1)

@@ -136,3 +136,34 @@ def test_a_number_of_knockoffs_is_a_whole_number(number):
         knockoff_e_values([1.0, -1.0], 0.2, n_knockoffs=number)
     with pytest.raises(InputError, match="n_knockoffs"):
         combine_draws([[1.0, -1.0]], 0.2, n_knockoffs=number)
+
+
+@pytest.mark.parametrize("stop", STOPS)
+@pytest.mark.parametrize("m", [1, 3])
+def test_where_a_draw_stops_is_the_definition(stop, m):
+    """The smallest t among the |W| > 0 at which it says so, in words; ties, and counts that meet a bound exactly."""
+    rng = np.random.default_rng(4)
+    for level, offset, n in product((0.1, 0.25, 0.5), (0, 1), (4, 10, 20)):
+        for _ in range(40):
+            W = rng.integers(-4, 9, size=n).astype(float)
+            expected = np.zeros(n)
+            for t in sorted({abs(w) for w in W} - {0.0}):
+                above, below = sum(w >= t for w in W), sum(w <= -t for w in W)
+                reached = (offset + below) / m <= level * above * EXACT
+                unreachable = stop == "unreachable" and above < offset / (m * level) / EXACT
+                if reached or unreachable or (stop == "no_negative" and below == 0):
+                    expected = np.where(W >= t, m * n / (1 + below), 0.0)
+                    break
+            found = knockoff_e_values(W, level, offset=offset, stop=stop, n_knockoffs=m)
+            np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize("m", [1, 3])
+def test_several_draws_stop_at_half_the_level_and_one_at_the_level(m):
+    rng = np.random.default_rng(5)
+    W = rng.standard_normal((20, 40)) + 0.3 / m
+    for draws, inner in ((W, 0.2), (W[:1], 0.4), (W[1:2], 0.4)):
+        told, default = (combine_draws(draws, 0.4, n_knockoffs=m, **options) for options in ({"inner": inner}, {}))
+        np.testing.assert_array_equal(default.e_values, told.e_values)
+    others = (combine_draws(draws, 0.4, n_knockoffs=m, inner=inner) for draws, inner in ((W, 0.4), (W, 0.1)))
+    assert all((combine_draws(W, 0.4, n_knockoffs=m).e_values != other.e_values).any() for other in others)

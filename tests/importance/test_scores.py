@@ -15,6 +15,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from knockoffs.importance.accuracy_drop import swap_integral, swap_score
 from knockoffs.importance.coefficients import coefficient_magnitude
+from knockoffs.importance.contribution import contribution
 from knockoffs.importance.saliency import gradient_saliency, integrated_gradients
 from knockoffs.sampling.swap import swap
 
@@ -32,6 +33,7 @@ MODELS = {
 PATHS = {"swap": swap_score, "swap integral": swap_integral}
 LINEAR = {
     "coefficients": coefficient_magnitude,
+    "contribution": contribution,
     "gradient": gradient_saliency,
     "log-probability gradient": partial(gradient_saliency, output="log_probability", of="true"),
     "integrated gradients": partial(integrated_gradients, output="log_probability"),

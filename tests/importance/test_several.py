@@ -86,3 +86,17 @@ def test_other_scores_and_rows_are_refused():
     ):
         with pytest.raises(InputError, match="n_knockoffs=2: several knockoffs of a feature take a linear model"):
             score_copies(statistic, copies, target, rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("score", list(SEVERAL.values()), ids=lambda score: score.__name__)
+def test_a_weight_of_two_is_the_row_twice(score):
+    """Copies of different spread, so that deviations without the weights, or of one copy alone, are seen."""
+    copies, target = data()
+    parts = [part * (1 + k + np.arange(200)[:, None] / 100) for k, part in enumerate(copies.parts)]
+    model = PlainLinear().fit(np.hstack(parts), target.values)
+    weight = np.random.default_rng(2).integers(0, 3, size=200)
+    weighted = score(model, parts, target.values, feature_of=GROUPS, sample_weight=weight.astype(float))
+    twice = [np.repeat(part, weight, axis=0) for part in parts]
+    again = score(model, twice, np.repeat(target.values, weight), feature_of=GROUPS)
+    np.testing.assert_allclose(weighted, again, rtol=1e-9)
+    assert not np.allclose(weighted, score(model, parts, target.values, feature_of=GROUPS), rtol=1e-3)

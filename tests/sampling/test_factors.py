@@ -37,7 +37,7 @@ def test_products_keep_one_table_for_each_combination_of_groups():
     rng = np.random.default_rng(1)
     table = rng.random((2, 3, 2))
     a, b = np.array([0, 0, 1, 1, 0]), np.array([2, 2, 0, 0, 2])
-    product = multiply([restrict((0, 2), table[:, 0], {0: a}, 5), restrict((1, 2), table[0], {1: b}, 5)], 2)
+    product, _ = multiply([restrict((0, 2), table[:, 0], {0: a}, 5), restrict((1, 2), table[0], {1: b}, 5)], 2)
     assert len(product.table) == 2
     assert product.at({}, n_free=1) == pytest.approx(table[a, 0] * table[0, b])
 
@@ -49,3 +49,19 @@ def test_order_of_a_star_keeps_the_centre_for_last_and_a_loop_needs_three():
     loop = [(i, (i + 1) % 6) for i in range(6)]
     assert elimination_order(loop, dict.fromkeys(range(6), 2))[1] == 8
     assert elimination_order([tuple(range(60))], dict.fromkeys(range(60), 4))[1] == 4**60  # no overflow
+
+
+def test_products_in_logs_are_those_of_numbers(monkeypatch):
+    rng = np.random.default_rng(2)
+    for zeros in (0.0, 0.3):
+        tables = [((0, 2), rng.random((2, 3))), ((1, 2), rng.random((3, 3))), ((0, 1), rng.random((2, 3)))]
+        tables = [(scope, np.where(rng.random(table.shape) < zeros, 0.0, table)) for scope, table in tables]
+        factors = [restrict(scope, table, {0: np.array([0, 1, 1, 0])}, 4) for scope, table in tables]
+        plain, lack = multiply(factors, 2)
+        assert (lack == 0).all()
+        with monkeypatch.context() as patched:
+            patched.setattr("knockoffs.sampling.factors.LOG_SMALLEST", 0.0)
+            in_logs, lack = multiply(factors, 2)
+        assert (lack < 0).all()
+        restored = np.exp(lack).reshape(-1, 1, 1) * in_logs.table
+        assert restored[in_logs.group] == pytest.approx(plain.table[plain.group], rel=1e-12)

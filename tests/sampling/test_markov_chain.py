@@ -240,3 +240,20 @@ def test_errors_name_the_place():
     jumps = JumpChain(np.array([[0.5, 0.5], [0.5, 0.5]]), np.array([0.0]))
     with pytest.raises(InputError, match="row 0 has probability zero under the chain, first at step 1"):
         jumps.sample(np.array([[0, 1]]), {}, rng)
+
+
+def test_a_chain_for_every_row_refuses_what_it_cannot_take():
+    """Before, an impossible row had the last state everywhere, and a chain that is too long was cut."""
+    law = np.array([[1.0, 0.0], [0.5, 0.5]]), np.tile(np.eye(2), (2, 2, 1, 1))
+    chain, rng = MarkovChainGiven(lambda blanket: law), np.random.default_rng(0)
+    assert chain.sample(np.array([[0, 0, 0], [1, 1, 1]]), {}, rng).shape == (2, 3)
+    with pytest.raises(InputError, match="row 0 has probability zero under the law of its chain"):
+        chain.sample(np.array([[1, 1, 1], [1, 1, 1]]), {}, rng)
+    for steps in (2, 4):
+        with pytest.raises(InputError, match="the chain has 3 steps, one for each column"):
+            chain.sample(np.zeros((2, steps), dtype=int), {}, rng)
+
+
+def test_states_of_text_are_refused():
+    with pytest.raises(InputError, match="states have dtype <U1: expected the numbers 0, ..., 1"):
+        MarkovChain(np.array([0.5, 0.5]), np.eye(2)[None]).sample(np.array([["0", "0"]]), {}, np.random.default_rng(0))

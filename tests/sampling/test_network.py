@@ -180,3 +180,26 @@ def test_what_is_no_list_of_columns_and_no_hidden_values_is_told():
     nodes = [Node("K", (), Identity()), Node("X", ("K",), Identity(), columns=[0])]
     with pytest.raises(InputError, match="sample_hidden returned NoneType: expected {name of a node: its values}"):
         sample_knockoffs(BayesianNetwork(nodes, lambda X, rng: None), np.zeros((6, 1)), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("column", [True, 0.5, "age", np.bool_(False), 1.0], ids=repr)
+def test_columns_that_are_no_places_are_refused(column):
+    """A mask of two columns was taken for the places 1 and 0, and half a column for a whole one."""
+    with pytest.raises(InputError, match="node 'X' has the column .*: give the places of its columns in X"):
+        Node("X", (), Identity(), columns=[column])
+
+
+def test_slips_in_a_definition_are_told():
+    hidden, seen = Node("K", (), Identity()), Node("X", ("K",), Identity(), columns=[0])
+    with pytest.raises(InputError, match="conjugate of node 'X' is the class Identity: make one"):
+        BayesianNetwork([Node("X", (), Identity, columns=[0])])
+    with pytest.raises(InputError, match=r"node 'X' has parents=None: a node without parents has \(\)"):
+        Node("X", None, Identity(), columns=[0])
+    with pytest.raises(InputError, match="nodes is the one node 'K': give a list"):
+        BayesianNetwork(hidden)
+    with pytest.raises(InputError, match="sample_hidden=3 cannot be called"):
+        BayesianNetwork([hidden, seen], sample_hidden=3)
+    for value in (3, None):
+        network = BayesianNetwork([hidden, seen], sample_hidden=lambda X, rng, value=value: {"K": value})
+        with pytest.raises(InputError, match=f"sample_hidden returned {value} for node 'K': expected 6 values"):
+            sample_knockoffs(network, np.zeros((6, 1)), np.random.default_rng(0))

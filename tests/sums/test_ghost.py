@@ -7,7 +7,7 @@ from scipy.linalg import block_diag, toeplitz
 from knockoffs.errors import InputError
 from knockoffs.importance.ghost import ghost_scores, noise_penalty
 from knockoffs.sampling.diagonal import solve_diagonal
-from knockoffs.sums.ghost import select_ghost, uncorrelated_blocks
+from knockoffs.sums.ghost import _Block, select_ghost, uncorrelated_blocks
 
 N = 2000
 
@@ -113,3 +113,30 @@ def test_errors(change, message):
     z, S, _, rng = study()
     with pytest.raises(InputError, match=message):
         select_ghost(**{"z": z, "correlation": S, "n": N, "fdr": 0.2, "rng": rng, **change})
+
+
+def test_every_block_and_every_draw_has_a_stream_of_its_own():
+    """Two blocks alike with z-scores alike: their ghosts are not, nor those of two draws, nor of two generators."""
+    S = block_diag(*[toeplitz(0.5 ** np.arange(10))] * 2)
+    z = np.tile(np.linspace(-2, 4, 10), 2)
+    one, other = (select_ghost(z, S, N, fdr=0.2, n_draws=2, rng=np.random.default_rng(seed)) for seed in (0, 1))
+    ghosts = one.pair.X_tilde[0]
+    assert (ghosts[:10] != ghosts[10:]).all()
+    assert (ghosts != other.pair.X_tilde[0]).all()
+    assert (one.draws[0] != one.draws[1]).any()
+
+
+def test_a_block_knows_its_groups():
+    """Of columns 2, 3, ... of a table: D joins the columns of a group, and no others."""
+    _, S, _, _ = study(sizes=(2, 6), signals=1)
+    block = _Block.of(S, np.arange(2, 8), np.array([0, 1, 3, 3, 3, 2, 2, 2]), 0.0)
+    assert block.features.tolist() == [2, 3] and block.feature_of.tolist() == [1, 1, 1, 0, 0, 0]
+    np.testing.assert_allclose(block.D, solve_diagonal(S[2:, 2:], feature_of=block.feature_of))
+    joined = block.feature_of[:, None] == block.feature_of
+    assert (np.abs(block.D[~joined]) < 1e-12).all() and (np.abs(block.D[joined]) > 0.01).all()
+
+
+def test_shrinking_moves_correlations_and_no_diagonal():
+    _, S, _, _ = study(sizes=(6,), signals=1)
+    block = _Block.of(S, np.arange(6), np.arange(6), 0.25)
+    np.testing.assert_allclose(block.S, 0.75 * S + 0.25 * np.eye(6))

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.linear_model import LinearRegression
 
 import knockoffs
 from knockoffs.errors import InputError, KnockoffWarning
@@ -17,15 +18,21 @@ from knockoffs.estimator import KnockoffSelector
 from knockoffs.features.gaussian import fit_gaussian
 from knockoffs.features.shrinkage import PLENTY
 from knockoffs.features.source import knockoff_source
+from knockoffs.importance.accuracy_drop import swap_score
 from knockoffs.importance.coefficients import coefficient_magnitude
+from knockoffs.importance.scores import Scores
+from knockoffs.importance.statistic import ModelScore
 from knockoffs.procedure import Streams
 from knockoffs.response.linear import LassoPathCV
+from knockoffs.sampling.pair import Pair
 from knockoffs.seeds import stream_at
 from knockoffs.sums import stream as streamed
+from knockoffs.sums.batch import StreamedDraw
+from knockoffs.sums.statistic import ModelSum, SampleScores
 from knockoffs.sums.stream import fit_streamed
 from knockoffs.table.stream import open_rows
 from knockoffs.table.table import read_table
-from knockoffs.table.target import as_target
+from knockoffs.table.target import Target, as_target
 
 N, D, SAMPLED, BATCH = 900, 12, 300, 100
 
@@ -550,3 +557,32 @@ def test_a_class_that_the_sample_lacks(tmp_path):
     frame.with_columns(classes=pl.Series(classes)).write_parquet(tmp_path / "a.parquet")
     with pytest.raises(InputError, match="class 'rare'"):
         fit(tmp_path / "a.parquet", "classes", options={"feature_model": "auto"}, sample_rows=500)
+
+
+def test_scores_of_batches_are_those_of_their_rows_together():
+    """Of a model that is no lasso, with weights that differ from batch to batch."""
+    rng = np.random.default_rng(0)
+    X, X_tilde = rng.standard_normal((2, 90, 3))
+    y, weights = X @ [1.0, -1.0, 0.5], np.repeat([0.1, 1.0, 3.0], 30) * rng.random(90)
+    model = LinearRegression().fit(np.hstack([X, X_tilde]), y + 0.3 * rng.standard_normal(90))
+    statistic = ModelSum(ModelScore(LinearRegression(), swap_score), model)
+
+    def part(rows):
+        return statistic.of(Pair(X[rows], X_tilde[rows], np.arange(3)), Target(y[rows], weights[rows]), rng)
+
+    weights[30:40], weights[60:70] = 0.0, 0.0  # the last but one batch below has no rows to look at
+    parts = [part(slice(a, b)) for a, b in ((0, 30), (30, 60), (60, 70), (70, 90))]
+    found = statistic.scores(parts[0] + parts[1] + parts[2] + parts[3])
+    whole = swap_score(model, X, X_tilde, y, feature_of=np.arange(3), rng=rng, sample_weight=weights)
+    np.testing.assert_allclose(found.Z, whole.Z, rtol=1e-9)
+    np.testing.assert_allclose(found.Z_tilde, whole.Z_tilde, rtol=1e-9)
+    with pytest.raises(InputError, match="no row outside of the sample has a weight and a target"):
+        statistic.scores(parts[2])
+
+
+def test_features_that_no_batch_has_moved_are_tied():
+    """Scores are swapped back, and of a feature that is its own knockoff in every batch they are equal."""
+    found = SampleScores(Scores(np.array([3.0, 2.0, 1.0]), np.array([0.5, 0.25, 1.5])))
+    draw = StreamedDraw(np.random.default_rng(0), np.array([True, False, False]), found)
+    scores = streamed._finish(draw, None, np.array([True, True, False]))
+    assert (scores.Z - scores.Z_tilde).tolist() == [-2.5, 1.75, 0.0]

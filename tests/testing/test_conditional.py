@@ -295,3 +295,34 @@ def test_labels_that_a_model_predicts_are_compared_with_each_class(rng):
     found = distil(rest, y, kind="classes", model=RidgeClassifier(), rng=np.random.default_rng(0))
     r = found.weights[:, : found.n_residuals] - found.weights[:, : found.n_residuals].min(axis=0)
     assert found.n_residuals == 3 and np.ptp(r) <= 2  # an indicator less an indicator, not less a code up to 2
+
+
+def test_draws_are_not_those_that_the_statistic_was_made_of():
+    """Pilot draws set its means and deviations; counted again among the draws they would be nearer to these than X."""
+    asked = {}
+
+    class Coins:
+        def conditional(self, j, X, rng, n_draws):
+            drawn = rng.standard_normal((n_draws, len(X)))
+            asked.setdefault(j, []).append(drawn)
+            return drawn
+
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 3))
+    conditional_tests(Coins(), X, X[:, 0] + rng.standard_normal(60), kind="number", rng=rng, max_draws=60)
+    first = {j: [tuple(row[:5]) for drawn in some for row in drawn] for j, some in asked.items()}
+    assert set(first) == {0, 1, 2} and all(len(some) > 110 for some in first.values())
+    every = [row for some in first.values() for row in some]
+    assert len(set(every)) == len(every)
+
+
+@pytest.mark.parametrize("strong", [0, 1, 2])
+def test_a_group_is_as_striking_as_any_of_its_columns(strong):
+    """200 rows and a correlation of .7 with y: the smallest p-value there is, whichever column of the group has it."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((200, 5))
+    y = X[:, strong] + rng.standard_normal(200)
+    owners = np.array([0, 0, 0, 1, 1])
+    law = gaussian_features(np.zeros(5), np.eye(5))
+    found = conditional_tests(law, X, y, kind="number", rng=rng, max_draws=99, feature_of=owners)
+    assert found.p_values[0] == 0.01

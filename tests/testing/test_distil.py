@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from knockoffs.testing import distil as module
 from knockoffs.testing.distil import N_FOLDS, _residuals, distil
@@ -56,3 +57,26 @@ def test_a_candidate_is_out_by_the_rows_so_far_and_never_after_the_last_fold(rng
     np.testing.assert_allclose(last, -np.where(folds == 2, 1.0, 0.01)[:, None])
     assert asked == [0, 1, 2]
     assert _residuals(worse(0), Y, None) is not None  # nobody to be behind
+
+
+@pytest.mark.parametrize("kind", ["number", "binary"])
+def test_no_residual_is_of_a_row_that_the_model_was_fitted_on(kind, rng):
+    class Remembers(RegressorMixin if kind == "number" else ClassifierMixin, BaseEstimator):
+        def fit(self, X, y):
+            self.seen_, self.classes_ = {row.tobytes() for row in X}, np.array([0, 1])
+            assert len(self.seen_) == 60
+            return self
+
+        def predict(self, X):
+            assert not any(row.tobytes() in self.seen_ for row in X)
+            return np.zeros(len(X))
+
+        def predict_proba(self, X):
+            return np.tile([1.0, 0.0], (len(X), 1)) + self.predict(X)[:, None]
+
+    if kind == "number":
+        del Remembers.predict_proba
+    X = rng.standard_normal((90, 3))
+    y = (X[:, 0] > 0).astype(int) if kind == "binary" else X[:, 0]
+    found = distil(X, y, kind=kind, model=Remembers(), rng=rng)
+    np.testing.assert_allclose(found.weights[:, 0], y - y.mean())

@@ -68,8 +68,13 @@ class NaiveBayes:
 
     def __post_init__(self) -> None:
         weights = np.asarray(self.weights, dtype=float)
+        object.__setattr__(self, "weights", weights)
         if weights.ndim != 1 or (weights < 0).any() or not abs(weights.sum() - 1) <= SUM_TOLERANCE:
             raise InputError(f"weights sum to {weights.sum():.6g}: expected non-negative numbers that sum to one.")
+        counted = Counter(column for group in self.children for column in group.columns)
+        twice = [column for column, times in counted.items() if times > 1]
+        if twice:
+            raise InputError(f"columns {name_some(twice)} are among the children twice: a column has one law.")
         for group in self.children:
             if group.n_classes != len(weights):
                 raise InputError(

@@ -61,29 +61,50 @@ def restrict(scope: Sequence[int], table: NDArray, values: Mapping[int, NDArray]
     return Factor(rest, stacked[seen], group)
 
 
-def multiply(factors: Sequence[Factor], last: int) -> Factor:
-    """Product of factors, with the variable ``last`` on the last axis."""
+def multiply(factors: Sequence[Factor], last: int) -> tuple[Factor, NDArray]:
+    """Product of factors, with the variable ``last`` on the last axis, and the log of what each of its tables lacks.
+
+    That is zero, unless so many factors or so small ones come together that their product could leave the range of
+    floats (a label above a thousand columns): it is then added up in logs, and its largest entry taken out.
+    """
     names = {variable for factor in factors for variable in factor.scope}
     scope = (*sorted(names - {last}), last)
     size = {v: m for f in factors for v, m in zip(f.scope, f.table.shape[1:], strict=True)}
+    in_logs = sum(_log_smallest(factor.table) for factor in factors) < LOG_SMALLEST
     group = np.zeros(len(factors[0].group), dtype=np.intp)
-    chosen: list[NDArray] = []
+    table = np.full((1, *(size[variable] for variable in scope)), 0.0 if in_logs else 1.0)
     for factor in factors:  # one table for each combination of groups that occurs
         seen, group = np.unique(group * len(factor.table) + factor.group, return_inverse=True)
-        chosen = [picks[seen // len(factor.table)] for picks in chosen] + [seen % len(factor.table)]
-    table = np.ones((len(chosen[0]), *(size[variable] for variable in scope)))
-    for factor, picks in zip(factors, chosen, strict=True):
         order = sorted(range(len(factor.scope)), key=lambda axis: scope.index(factor.scope[axis]))
         shape = [size[variable] if variable in factor.scope else 1 for variable in scope]
-        table *= factor.table[picks].transpose(0, *(axis + 1 for axis in order)).reshape(-1, *shape)
-    return Factor(scope, table, group)
+        other = factor.table.transpose(0, *(axis + 1 for axis in order)).reshape(-1, *shape)
+        so_far = table if len(seen) == len(table) else table[seen // len(factor.table)]
+        table = so_far + log(other)[seen % len(other)] if in_logs else so_far * other[seen % len(other)]
+    if not in_logs:
+        return Factor(scope, table, group), np.zeros(len(table))
+    top = table.reshape(len(table), -1).max(axis=1)
+    level = np.where(top > -np.inf, top, 0.0).reshape(-1, *[1] * len(scope))
+    return Factor(scope, np.exp(table - level), group), level.ravel()
+
+
+LOG_SMALLEST = -600.0  # exp(-745) is the smallest float
+
+
+def _log_smallest(table: NDArray) -> float:
+    return float(np.log(table.min(where=table > 0, initial=1.0)))
+
+
+def log(table: NDArray) -> NDArray:
+    """Logarithms, -inf for zeros."""
+    with np.errstate(divide="ignore"):
+        return np.log(table)
 
 
 def sum_out(factors: Iterable[Factor], order: Sequence[int]) -> list[Factor]:
-    """Sum some variables out of a product of factors: the factors of what is left."""
+    """Sum some variables out of a product of factors: the factors of what is left, up to a number for each row."""
     pool = list(factors)
     for variable in order:
-        product = multiply([factor for factor in pool if variable in factor.scope], variable)
+        product, _ = multiply([factor for factor in pool if variable in factor.scope], variable)
         pool = [factor for factor in pool if variable not in factor.scope]
         pool.append(Factor(product.scope[:-1], product.table.sum(axis=-1), product.group))
     return pool
@@ -102,24 +123,21 @@ def eliminate(factors: Iterable[Factor], order: Sequence[int], n: int) -> tuple[
     """
     pool, steps, log_total = list(factors), [], np.zeros(n)
     for variable in order:
-        product = multiply([factor for factor in pool if variable in factor.scope], variable)
+        product, log_lack = multiply([factor for factor in pool if variable in factor.scope], variable)
         message, log_scale = rescale(product.table.sum(axis=-1))
-        log_total += log_scale[product.group]
+        log_total += (log_lack + log_scale)[product.group]
         pool = [factor for factor in pool if variable not in factor.scope]
         pool.append(Factor(product.scope[:-1], message, product.group))
         steps.append(product)
-    with np.errstate(divide="ignore"):
-        for factor in pool:  # nothing is left in their scopes
-            log_total += np.log(factor.table)[factor.group]
+    for factor in pool:  # nothing is left in their scopes
+        log_total += log(factor.table)[factor.group]
     return steps, log_total
 
 
 def rescale(table: NDArray) -> tuple[NDArray, NDArray]:
     """Divide each group's table by its largest entry, and return the log of it too (-inf for a table of zeros)."""
     top = table.reshape(len(table), -1).max(axis=1)
-    with np.errstate(divide="ignore"):
-        log_top = np.log(top)
-    return table / np.where(top > 0, top, 1.0).reshape(-1, *[1] * (table.ndim - 1)), log_top
+    return table / np.where(top > 0, top, 1.0).reshape(-1, *[1] * (table.ndim - 1)), log(top)
 
 
 def elimination_order(

@@ -64,6 +64,8 @@ class Node:
 
     def __post_init__(self) -> None:
         """One parent may come by its name alone, and columns in any collection."""
+        if self.parents is None:
+            raise InputError(f"node {self.name!r} has parents=None: a node without parents has ().")
         parents = (self.parents,) if isinstance(self.parents, str) else tuple(self.parents)
         object.__setattr__(self, "parents", parents)
         if isinstance(self.columns, int | np.integer):
@@ -71,12 +73,21 @@ class Node:
                 f"node {self.name!r} has columns={self.columns}: list them, for instance [{self.columns}]."
             )
         if self.columns is not None and not isinstance(self.columns, range):
-            object.__setattr__(self, "columns", tuple(int(column) for column in self.columns))
+            object.__setattr__(self, "columns", tuple(_as_place(self.name, column) for column in self.columns))
 
     @property
     def observed(self) -> bool:
         """Whether the node is read from X."""
         return self.columns is not None
+
+
+def _as_place(name: str, column: object) -> int:
+    """Place of a column: True and 0.5 would be taken for places 1 and 0."""
+    if isinstance(column, bool | np.bool_) or not isinstance(column, int | np.integer):
+        raise InputError(
+            f"node {name!r} has the column {column!r}: give the places of its columns in X, for instance [0, 1]."
+        )
+    return int(column)
 
 
 @dataclass(frozen=True)
@@ -109,6 +120,8 @@ class BayesianNetwork:
     checked: InitVar[bool] = field(default=False, kw_only=True)
 
     def __post_init__(self, checked: bool) -> None:
+        if isinstance(self.nodes, Node):
+            raise InputError(f"nodes is the one node {self.nodes.name!r}: give a list of nodes.")
         nodes = _topological_order(tuple(self.nodes))
         for node in nodes:
             _check_conjugate(node)
@@ -117,6 +130,8 @@ class BayesianNetwork:
         if self.sample_hidden is None and any(not node.observed for node in nodes):
             names = ", ".join(repr(node.name) for node in nodes if not node.observed)
             raise InputError(f"nodes {names} are hidden, but sample_hidden is missing: pass a sampler of P(H | O).")
+        if self.sample_hidden is not None and not callable(self.sample_hidden):
+            raise InputError(f"sample_hidden={self.sample_hidden!r} cannot be called: expected (X, rng) -> values.")
         feature_of = self.feature_of if checked else check_features(self.feature_of, n_columns)
         _check_features_stay_in_one_node(nodes, feature_of)
         for name, value in (("nodes", nodes), ("n_columns", n_columns), ("feature_of", feature_of)):
@@ -150,6 +165,11 @@ class BayesianNetwork:
         for node in self.hidden:
             if node.name not in values:
                 raise InputError(f"sample_hidden returned no value for the hidden node {node.name!r}.")
+            if np.ndim(values[node.name]) == 0:
+                raise InputError(
+                    f"sample_hidden returned {values[node.name]!r} for node {node.name!r}: expected {len(X)} values, "
+                    "one for each row."
+                )
             if len(values[node.name]) != len(X):
                 raise InputError(
                     f"sample_hidden returned {len(values[node.name])} values for node {node.name!r}, expected {len(X)}."
@@ -220,6 +240,11 @@ def _topological_order(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
 
 
 def _check_conjugate(node: Node) -> None:
+    if isinstance(node.conjugate, type):
+        raise InputError(
+            f"the conjugate of node {node.name!r} is the class {node.conjugate.__name__}: make one, "
+            f"{node.conjugate.__name__}(...)."
+        )
     needed = ("sample", "log_conditional", "log_kernel")
     missing = [method for method in needed if not callable(getattr(node.conjugate, method, None))]
     if node.conjugate is None or len(missing) == len(needed):

@@ -20,7 +20,7 @@ from knockoffs.importance.best import BestOf, choose_best
 from knockoffs.importance.coefficients import coefficient_magnitude, scores_of_sizes
 from knockoffs.importance.normal_scores import ScoreMap, learn_scores, normal_scores
 from knockoffs.importance.scores import Scores
-from knockoffs.importance.statistic import ModelScore, fit_on
+from knockoffs.importance.statistic import ModelScore, fit_on, weighted_rows
 from knockoffs.registry import imported
 from knockoffs.response.fresh import Fitted
 from knockoffs.response.gram import FoldGrams, fit_lasso
@@ -121,7 +121,11 @@ class ModelSum:
     every_row: bool = False
 
     def of(self, pair: Pair, target: Target, rng: Generator) -> ScoreSum:
-        """Scores of the rows, times their weight."""
+        """Scores of the rows, times their weight; rows of weight 0 are not there, and a batch may hold no others."""
+        pair, target = weighted_rows(pair, target)
+        if not len(pair):
+            nothing = np.zeros(pair.n_features)
+            return ScoreSum(nothing, nothing, 0.0)
         found = self.statistic.score(
             self.model,
             pair.X,
@@ -141,6 +145,11 @@ class ModelSum:
 
     def scores(self, total: ScoreSum) -> Scores:
         """Mean over the rows."""
+        if not total.weight > 0:
+            raise InputError(
+                "no row outside of the sample has a weight and a target, and the model of y is scored on such rows: "
+                "raise sample_rows to all rows, or use estimator='lasso'."
+            )
         return Scores(total.Z / total.weight, total.Z_tilde / total.weight)
 
 

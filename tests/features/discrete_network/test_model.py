@@ -342,3 +342,80 @@ def test_blocks_of_rows_change_nothing_where_every_row_has_tables_of_its_own(mon
 def test_gibbs_without_a_sweep_is_refused():
     with pytest.raises(InputError, match="n_sweeps=0"):
         DiscreteNetwork({"a": ()}, {"a": [0.5, 0.5]}).as_network(posterior="gibbs", n_sweeps=0)
+
+
+def test_a_label_above_so_many_columns_that_their_product_is_no_float():
+    """Naive Bayes as a network: log P(x) is near -770 a row, and exp(-745) is the smallest float."""
+    rng = np.random.default_rng(0)
+    names = [f"x{j}" for j in range(600)]
+    tables = {name: rng.dirichlet(np.ones(5), size=2) for name in names}
+    for name in names[3:]:
+        tables[name] = np.tile(tables[name][0], (2, 1))  # tells nothing of the label
+    network = DiscreteNetwork({"h": ()} | dict.fromkeys(names, ("h",)), {"h": [0.6, 0.4]} | tables, names)
+    X = np.tile(network.sample(1, rng), (20_000, 1))
+    log_weights = np.log([0.6, 0.4]) + sum(np.log(tables[name][:, X[0, j]]) for j, name in enumerate(names))
+    expected = np.logaddexp.reduce(log_weights)
+    assert expected < -745
+    assert network.log_density(X[:1]) == pytest.approx(expected, rel=1e-10)
+    p = np.exp(log_weights[1] - expected)
+    drawn = Leaves(network).sample_hidden(X, rng)["(hidden, kept)"]
+    assert abs(drawn.mean() - p) < 5 * np.sqrt(p * (1 - p) / len(X))  # 5 standard errors, false alarm 6e-7
+
+
+def test_a_column_above_so_many_others_that_their_product_is_no_float():
+    """All are seen; half of the others speak for one value of it, a hundred to one each, and half for the other."""
+    one = np.array([[0.1, 0.9], [0.001, 0.999]])
+    names = [f"x{j}" for j in range(400)]
+    tables = {name: one if j % 2 else one[::-1] for j, name in enumerate(names)}
+    network = DiscreteNetwork({"h": ()} | dict.fromkeys(names, ("h",)), {"h": [0.5, 0.5]} | tables)
+    knockoffs = sample_knockoffs(network.as_network(), np.zeros((20, 401), dtype=int), np.random.default_rng(0))
+    assert 0.8 < knockoffs.mean() < 1  # the others are 1 with probability 0.95 whatever it is
+
+
+def test_slips_in_a_definition_are_told():
+    parents = {"a": (), "b": ("a",)}
+    tables = {"a": [0.5, 0.5], "b": [[0.1, 0.9], [1.0, 0.0]]}
+    with pytest.raises(InputError, match="tables has 'c', which is no node"):
+        DiscreteNetwork(parents, tables | {"c": [1.0]})
+    with pytest.raises(InputError, match="the table of 'b' is no array of numbers"):
+        DiscreteNetwork(parents, tables | {"b": [[0.1, 0.9], [1.0]]})
+    with pytest.raises(InputError, match="the table of 'a' is no array of numbers: could not convert .*'half'"):
+        DiscreteNetwork(parents, tables | {"a": ["half", "half"]})
+    with pytest.raises(InputError, match="states has no names for node 'b'"):
+        DiscreteNetwork(parents, tables, states={"a": ("x", "y")})
+    with pytest.raises(InputError, match="node 'b' has two states of one name: yes, yes"):
+        DiscreteNetwork(parents, tables, states={"a": ("x", "y"), "b": ("yes", "yes")})
+    with pytest.raises(InputError, match=r"node 'a' has parents None: a node without parents has \(\)"):
+        DiscreteNetwork({"a": None, "b": ("a",)}, tables)
+    model = DiscreteNetwork(parents, tables)
+    with pytest.raises(InputError, match="the table has no column 'b', which is an observed node"):
+        model.encode({"a": ["0", "1"]})
+    with pytest.raises(InputError, match="X has dtype <U1: expected codes 0, 1, ... of the states; encode makes them"):
+        model.log_density(np.array([["0", "1"]]))
+
+
+def test_one_parent_may_come_by_its_name():
+    """Its letters are no nodes; and where they are, it is not they that are meant."""
+    tables = {"a": [0.5, 0.5], "b": [0.5, 0.5], "ab": [0.2, 0.8], "c": [[0.1, 0.9], [1.0, 0.0]]}
+    network = DiscreteNetwork({"a": (), "b": (), "ab": (), "c": "ab"}, tables)
+    assert network.parents["c"] == ("ab",)
+
+
+@pytest.mark.filterwarnings("ignore:the tables of .* hold zeros")
+def test_gibbs_ends_in_what_is_possible():
+    """Four causes of which a flag tells if there is any, and a count how many are of the first two: 2,000 rows."""
+    rng = np.random.default_rng(5)
+    causes = {f"h{j}": () for j in range(4)}
+    some, count = np.zeros((2, 2, 2, 2, 2)), np.zeros((2, 2, 3))
+    for state in product(range(2), repeat=4):
+        some[(*state, int(any(state)))] = 1.0
+    for state in product(range(2), repeat=2):
+        count[(*state, sum(state))] = 1.0
+    tables = dict.fromkeys(causes, [0.7, 0.3]) | {"any": some, "count": count}
+    network = DiscreteNetwork(causes | {"any": tuple(causes), "count": ("h0", "h1")}, tables, ("any", "count"))
+    X = network.sample(2000, rng)
+    leaves = Leaves(network)
+    drawn = leaves.sample_hidden(X, rng, posterior="gibbs", n_sweeps=40)
+    H = {network.order[v]: drawn[node][:, i] for v, (node, i) in leaves._at.items()}
+    assert (some[H["h0"], H["h1"], H["h2"], H["h3"], X[:, 0]] == 1).all()
+    assert (count[H["h0"], H["h1"], X[:, 1]] == 1).all()

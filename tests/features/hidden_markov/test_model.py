@@ -511,3 +511,32 @@ def test_expected_starts_steps_and_moments_against_enumeration():
         column = np.stack([(X == m).sum(axis=0) for m in range(3)], axis=1) / (~np.isnan(X)).sum(axis=0)[:, None]
         cells = moments + 0.3 * column[:, None, :]
         np.testing.assert_allclose(after.emissions.table, cells / cells.sum(axis=2, keepdims=True), rtol=1e-10)
+
+
+def test_many_symbols_that_are_a_little_unlikely_add_up():
+    """500 symbols make state 1 a matter of exp(-1099), the 510 after them make it the likelier one by 9^10."""
+    model = HiddenMarkov(
+        np.array([0.5, 0.5]), np.tile(np.eye(2), (1009, 1, 1)), np.tile([[0.9, 0.1], [0.1, 0.9]], (1010, 1, 1))
+    )
+    X = np.array([[0] * 500 + [1] * 510, [0] * 510 + [1] * 500, [1] * 505 + [0] * 505])
+    likelihood = model.emissions._likelihood.copy()
+    H = np.stack([sample_states(model, X, np.random.default_rng(seed)) for seed in range(20)])
+    assert (H[:, 0] == 1).all() and (H[:, 1] == 0).all()
+    assert {tuple(row) for row in H[:, 2]} == {(0,) * 1010, (1,) * 1010}  # evens; 20 draws are alike twice in 10^6
+    each = np.log(0.5) + 500 * np.log(0.09) + np.array([10, 10, 5]) * np.log(0.9)
+    other = np.log(0.5) + 500 * np.log(0.09) + np.array([10, 10, 5]) * np.log(0.1)
+    each[2], other[2] = each[2] + 5 * np.log(0.1), other[2] + 5 * np.log(0.9)
+    np.testing.assert_allclose(log_likelihood(model, X), np.logaddexp(each, other), rtol=1e-12)
+    assert (model.emissions._likelihood == likelihood).all()
+
+
+@pytest.mark.parametrize("kind", ["discrete", "gaussian"])
+def test_one_site_is_a_mixture(kind):
+    emissions = DiscreteEmissions(np.array([[[0.9, 0.1], [0.2, 0.8]]]))
+    if kind == "gaussian":
+        emissions = GaussianEmissions(np.array([[0.0, 5.0]]), np.ones((1, 2)))
+    model = HiddenMarkov(np.array([0.3, 0.7]), np.zeros((0, 2, 2)), emissions)
+    X = model.sample(5, np.random.default_rng(0))
+    assert sample_knockoffs(model.as_network(), X, np.random.default_rng(1)).shape == (5, 1)
+    law = model.initial * np.exp(emissions.log_likelihood(X)[0])
+    np.testing.assert_allclose(model.log_density(X), np.log(law.sum(axis=1)), rtol=1e-12)

@@ -81,3 +81,13 @@ def test_groups_that_are_no_runs_are_refused():
         GroupedChain(chain, np.array([0, 1, 0, 1]))
     with pytest.raises(InputError, match=r"expected \(4,\), a feature for each column"):
         GroupedChain(chain, np.array([0, 1, 1]))
+
+
+@pytest.mark.parametrize("row", [[1, 1, 1, 1], [0, 2, 2, 2], [0, 0, 0, 2]], ids=["start", "in a group", "at the end"])
+def test_rows_that_the_chain_cannot_take_are_refused(row):
+    """Inside a group the old values are not looked at: only a look at the whole row can tell."""
+    stays = MarkovChain(np.array([0.5, 0.0, 0.5]), np.tile(np.eye(3), (3, 1, 1)))
+    jumps = JumpChain(np.tile([0.5, 0.0, 0.5], (4, 1)), np.zeros(3))
+    for chain in (stays, jumps):
+        with pytest.raises(InputError, match="row 1 has probability zero under the chain"):
+            GroupedChain(chain, np.array([0, 0, 1, 1])).sample(np.array([[0] * 4, row]), {}, np.random.default_rng(0))

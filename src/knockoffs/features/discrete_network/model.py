@@ -63,8 +63,13 @@ class DiscreteNetwork:
         return f"DiscreteNetwork({len(self.order)} nodes, {len(self.observed)} observed)"
 
     def __post_init__(self) -> None:
-        order = _topological_order(self.parents)
-        tables = {name: np.asarray(self.tables[name], dtype=float) for name in order if name in self.tables}
+        parents = {name: _as_parents(name, above) for name, above in self.parents.items()}
+        order = _topological_order(parents)
+        object.__setattr__(self, "parents", parents)
+        stray = [name for name in self.tables if name not in parents]
+        if stray:
+            raise InputError(f"tables has {stray[0]!r}, which is no node: parents names all of them, roots with ().")
+        tables = {name: _as_numbers(name, self.tables[name]) for name in order if name in self.tables}
         _check_tables(self.parents, tables)
         observe = tuple(order if self.observe is None else self.observe)
         unknown = [name for name in observe if name not in tables]
@@ -74,6 +79,10 @@ class DiscreteNetwork:
             raise InputError("observe must name at least one node, and none twice.")
         states = self.states or {name: tuple(map(str, range(tables[name].shape[-1]))) for name in order}
         for name in order:
+            if name not in states:
+                raise InputError(f"states has no names for node {name!r}: name those of all nodes, or of none.")
+            if len(set(map(str, states[name]))) < len(states[name]):
+                raise InputError(f"node {name!r} has two states of one name: {', '.join(map(str, states[name]))}.")
             if len(states[name]) != tables[name].shape[-1]:
                 raise InputError(f"node {name!r} has {len(states[name])} states, its table {tables[name].shape[-1]}.")
         for key, value in (("order", order), ("tables", tables), ("observe", observe), ("states", states)):
@@ -152,6 +161,8 @@ class DiscreteNetwork:
         """Codes of the observed nodes, shape (n, n_observed), from columns of state names."""
         columns = []
         for name in self.observed:
+            if name not in table:
+                raise InputError(f"the table has no column {name!r}, which is an observed node.")
             code = {state: i for i, state in enumerate((self.states or {})[name])}
             labels = [str(label) for label in np.asarray(table[name]).tolist()]
             unseen = [(row, label) for row, label in enumerate(labels) if label not in code]
@@ -196,6 +207,10 @@ class DiscreteNetwork:
         """Codes of the observed variables, checked, shape (n,) each."""
         X = np.asarray(X)
         names = self.observed
+        if X.dtype.kind not in "biufO":
+            raise InputError(
+                f"X has dtype {X.dtype}: expected codes 0, 1, ... of the states; encode makes them of labels."
+            )
         if X.ndim != 2 or X.shape[1] != len(names):
             raise InputError(f"X has shape {X.shape}: expected one column for each of {len(names)} observed nodes.")
         evidence = {}
@@ -230,6 +245,20 @@ def read_network(path: str | Path, *, observe: Sequence[str] | None = None) -> D
 
     bif = read_bif(path)
     return DiscreteNetwork(bif.parents, bif.tables, observe, bif.states)
+
+
+def _as_parents(name: str, above: Sequence[str]) -> tuple[str, ...]:
+    """Parents of a node; one may come by its name alone."""
+    if above is None:
+        raise InputError(f"node {name!r} has parents None: a node without parents has ().")
+    return (above,) if isinstance(above, str) else tuple(above)
+
+
+def _as_numbers(name: str, table: ArrayLike) -> NDArray:
+    try:
+        return np.asarray(table, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the table of {name!r} is no array of numbers: {error}.") from None
 
 
 def _topological_order(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...]:

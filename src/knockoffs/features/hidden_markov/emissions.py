@@ -93,6 +93,21 @@ class DiscreteEmissions:
         """First row, codes and likelihood of the codes, a block at a time: here all rows at once."""
         yield 0, self.encode(X), self._likelihood
 
+    def skip(self, rows: NDArray[np.intp], codes: NDArray, likelihood: NDArray) -> None:
+        """Take all cells of some rows of a block for missing."""
+        codes[rows] = self.table.shape[2]
+
+    @cached_property
+    def _spreads(self) -> NDArray:
+        """Largest difference of log likelihoods between two states that can emit a symbol, shape (p, M + 1)."""
+        some = self._likelihood.max(axis=2) > 0
+        largest = np.where(some, self._likelihood.max(axis=2), 1.0)
+        return np.log(largest) - np.log(self._likelihood.min(axis=2, where=self._likelihood > 0, initial=1.0))
+
+    def spread(self, X: NDArray) -> NDArray:
+        """Add these up over the sites, shape (n,); a state that cannot emit a symbol is rightly lost."""
+        return self._spreads[np.arange(X.shape[1]), self.encode(X)].sum(axis=1)
+
     def draw(self, H: NDArray, rng: Generator, n_jobs: int = 1) -> NDArray:
         """X given H, shape (n, p)."""
         from knockoffs.features.posterior import emit
@@ -166,6 +181,10 @@ class GaussianEmissions:
             log_likelihood -= log_likelihood.max(axis=2, keepdims=True)  # an outlier must not underflow in every state
             codes = np.tile(np.arange(len(rows), dtype=np.int32)[:, None], (1, p))
             yield start, codes, np.exp(log_likelihood)
+
+    def skip(self, rows: NDArray[np.intp], codes: NDArray, likelihood: NDArray) -> None:
+        """Take all cells of some rows of a block for missing."""
+        likelihood[:, rows] = 1.0
 
     def spread(self, X: NDArray) -> NDArray:
         """Largest difference of log likelihoods between two states, added up over the sites, shape (n,)."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from knockoffs.errors import InputError
-from knockoffs.features.hidden_markov.emissions import BLOCK_BYTES, Emissions, GaussianEmissions
+from knockoffs.features.hidden_markov.emissions import BLOCK_BYTES, DiscreteEmissions, Emissions
 from knockoffs.sampling.conjugates.markov_chain import draw_key, over_rows
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def sample_states(model: HiddenMarkov, X: NDArray, rng: Generator, n_jobs: int =
     far = far_rows(model, X)
     for start, codes, likelihood in model.emissions.blocks(X):
         if far.size:
-            likelihood[:, far[(far >= start) & (far < start + len(codes))] - start] = 1.0  # drawn below
+            model.emissions.skip(far[(far >= start) & (far < start + len(codes))] - start, codes, likelihood)
         law = (model.initial, model.transitions, likelihood)
 
         def work(
@@ -58,9 +58,13 @@ def far_rows(model: HiddenMarkov, X: NDArray) -> NDArray[np.intp]:
 
     The likelihoods of the sites to come differ between two states by no more than ``spread``. What scaling loses is
     below exp(-700) of the largest state, so it can matter where the spread is about that, and there only if some state
-    cannot be reached from some other: else a lost state is reached again in the next step.
+    cannot be reached from some other: else a lost state is reached again in the next step. (Of numbers, one cell can do
+    it, at the start too; of symbols many together.)
     """
-    if not isinstance(model.emissions, GaussianEmissions) or min(model.initial.min(), model.transitions.min()) > TINY:
+    steps = (
+        [model.transitions] if isinstance(model.emissions, DiscreteEmissions) else [model.transitions, model.initial]
+    )
+    if min(step.min(initial=1.0) for step in steps) > TINY:
         return np.empty(0, np.intp)
     return np.flatnonzero(model.emissions.spread(X) > LARGEST_SPREAD)
 

@@ -63,7 +63,7 @@ class GroupedChain:
 
     def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:
         """Draw u_tilde for every row of u, shape (n, T)."""
-        states = self._states(u)
+        states = self.chain.states(u).astype(np.intp)
         uniforms = rng.random(states.shape)
 
         def draw(j: int, weights: NDArray) -> NDArray:

@@ -101,7 +101,7 @@ def _pairs(
     every, log_q = np.arange(len(u)), np.zeros(len(u))
     pool = factors
     for j in order:
-        phi = multiply([factor for factor in pool if j in factor.scope], j)
+        phi, _ = multiply([factor for factor in pool if j in factor.scope], j)  # a common number cancels in every draw
         weights = phi.at(values, n_free=1)
         if rng is not None:
             u_tilde[:, j] = sample_weights(weights, rng, first_row=first_row)

@@ -70,7 +70,7 @@ class MarkovChain:
         """Draw u_tilde for every row of u, shape (n, T), states written 0, ..., K - 1."""
         from knockoffs.sampling.conjugates import markov_chain_kernels as kernels
 
-        states = self._states(u)
+        states = self.states(u)
         u_tilde, key = np.empty_like(states), draw_key(rng)
 
         def work(rows: slice) -> None:
@@ -88,7 +88,8 @@ class MarkovChain:
         K = len(self.initial)
         return log_pairs(encode_states(u_tilde, K), encode_states(u, K), self.initial, self.transitions)
 
-    def _states(self, u: NDArray) -> NDArray:
+    def states(self, u: NDArray) -> NDArray:
+        """States of the rows of u as small integers; a row that the chain cannot take is refused."""
         from knockoffs.sampling.conjugates import markov_chain_kernels as kernels
 
         _check_length(u, len(self.transitions) + 1)
@@ -141,11 +142,7 @@ class JumpChain:
         """Draw u_tilde for every row of u, shape (n, T)."""
         from knockoffs.sampling.conjugates import markov_chain_kernels as kernels
 
-        _check_length(u, len(self.alpha))
-        states = encode_states(u, self.alpha.shape[1])
-        place = kernels.find_impossible_jump(states, self.alpha, self.jump)
-        if place >= 0:
-            raise _impossible(*divmod(place, u.shape[1]))
+        states = self.states(u)
         u_tilde, key = np.empty_like(states), draw_key(rng)
 
         def work(rows: slice) -> None:
@@ -161,6 +158,17 @@ class JumpChain:
     def log_kernel(self, u_tilde: NDArray, u: NDArray, blanket: Blanket) -> NDArray:
         """Log Q(u_tilde | u), shape (n,)."""
         return self.dense.log_kernel(u_tilde, u, blanket)
+
+    def states(self, u: NDArray) -> NDArray:
+        """States of the rows of u as small integers; a row that the chain cannot take is refused."""
+        from knockoffs.sampling.conjugates import markov_chain_kernels as kernels
+
+        _check_length(u, len(self.alpha))
+        states = encode_states(u, self.alpha.shape[1])
+        place = kernels.find_impossible_jump(states, self.alpha, self.jump)
+        if place >= 0:
+            raise _impossible(*divmod(place, u.shape[1]))
+        return states
 
 
 @dataclass(frozen=True)
@@ -178,7 +186,11 @@ class MarkovChainGiven:
     def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:
         """Draw u_tilde for every row of u, shape (n, T)."""
         initial, transitions = self.law(blanket)
+        _check_length(u, transitions.shape[1] + 1)
         states = encode_states(u, initial.shape[1])
+        bad = np.flatnonzero(log_chain(states, initial, transitions) == -np.inf)
+        if bad.size:
+            raise InputError(f"row {bad[0]} has probability zero under the law of its chain, which does not fit.")
         return sample_pairs(states, initial, transitions, rng.random(u.shape)).astype(u.dtype, copy=False)
 
     def log_conditional(self, u: NDArray, blanket: Blanket) -> NDArray:
@@ -286,6 +298,8 @@ def encode_states(u: NDArray, K: int, *, missing: bool = False, flagged: bool = 
     u = np.asarray(u)
     if u.ndim != 2:
         raise InputError(f"{name}s have shape {u.shape}: expected one row a sample and one column a site.")
+    if u.dtype.kind not in "biuf":
+        raise InputError(f"{name}s have dtype {u.dtype}: expected the numbers 0, ..., {K - 1}.")
     codes = np.empty(u.shape, np.uint8 if K < 256 else np.int32)
     place = kernels.encode(u, K, K if missing else -1, flagged, codes)
     if place >= 0:
