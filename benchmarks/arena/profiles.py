@@ -3,7 +3,7 @@
     PYTHONPATH=src python -m benchmarks.arena.profiles --out profiles.csv
 
 A bound is work that the path cannot do without, done alone on the same numbers in the same process: the matrix products
-of the EM steps that were taken, the fits of scikit-learn's trees, one sort of every column. CPU seconds of one thread,
+of the EM steps that were taken, the fits of trees, one sort of every column. CPU seconds of one thread,
 the best of three, path and bound in turn.
 """
 
@@ -80,10 +80,9 @@ def fit_of_features(X: np.ndarray) -> Slow:
 
 
 def scores(X: np.ndarray, y: np.ndarray) -> Slow:
-    """Choose lasso or boosting and score the better: bound by scikit-learn's fits of trees."""
-    import sklearn.ensemble
-
+    """Choose lasso or boosting and score the better: bound by the fits of trees."""
     from knockoffs.defaults import choose
+    from knockoffs.response import grown
     from knockoffs.sampling.pair import Pair
     from knockoffs.table.table import read_table
     from knockoffs.table.target import as_target
@@ -96,14 +95,13 @@ def scores(X: np.ndarray, y: np.ndarray) -> Slow:
     def call() -> Any:
         return statistic(pair, target, rng=np.random.default_rng(0), n_jobs=None)
 
-    kind = sklearn.ensemble.HistGradientBoostingRegressor
-    fits = [(model.get_params(), *data) for model, *data in recorded(kind, "fit", call)]
+    fits = recorded(grown, "grow", call)
 
     def trees() -> None:
-        for options, *data in fits:
-            kind(**options).fit(*data)
+        for fit in fits:
+            grown.grow(*fit)
 
-    return Slow("model of y, chosen and scored", call, {f"{len(fits)} fits of trees (scikit-learn)": trees})
+    return Slow("model of y, chosen and scored", call, {f"{len(fits)} fits of trees (compiled)": trees})
 
 
 def checked(X: np.ndarray) -> Slow:
