@@ -540,3 +540,13 @@ def test_one_site_is_a_mixture(kind):
     assert sample_knockoffs(model.as_network(), X, np.random.default_rng(1)).shape == (5, 1)
     law = model.initial * np.exp(emissions.log_likelihood(X)[0])
     np.testing.assert_allclose(model.log_density(X), np.log(law.sum(axis=1)), rtol=1e-12)
+
+
+def test_a_symbol_of_a_state_that_scaling_loses_is_possible():
+    """State 1 is a matter of exp(-2245) before the last symbol, which it alone can emit."""
+    table = np.tile([[0.9, 0.1, 0.0], [0.01, 0.98, 0.01]], (500, 1, 1))
+    model = HiddenMarkov(np.array([0.5, 0.5]), np.tile(np.eye(2), (499, 1, 1)), table)
+    X = np.zeros((2, 500), dtype=int)
+    X[0, -1] = 2
+    H = sample_states(model, X, np.random.default_rng(0))
+    assert (H[0] == 1).all() and (H[1] == 0).all()
