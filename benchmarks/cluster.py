@@ -20,7 +20,7 @@ from distributed import Client, LocalCluster
 from large_table import make
 
 from knockoffs import KnockoffSelector, fit_streamed
-from knockoffs.sums import cluster as on_dask
+from knockoffs.streaming import cluster as on_dask
 
 START = time.monotonic()
 

@@ -29,10 +29,10 @@ from joblib import Parallel, delayed  # noqa: E402
 from scipy.linalg import toeplitz  # noqa: E402
 
 from knockoffs.features.gaussian import gaussian_features  # noqa: E402
-from knockoffs.features.source import Given  # noqa: E402
+from knockoffs.features.source import GivenModel  # noqa: E402
 from knockoffs.filter import false_discovery_proportion, knockoff_filter, power  # noqa: E402
 from knockoffs.filter.bounds import pfer  # noqa: E402
-from knockoffs.filter.evidence import combine_draws  # noqa: E402
+from knockoffs.filter.e_values import combine_draws  # noqa: E402
 from knockoffs.importance.coefficients import coefficient_magnitude  # noqa: E402
 from knockoffs.importance.statistic import ModelScore  # noqa: E402
 from knockoffs.procedure import select_features  # noqa: E402
@@ -85,7 +85,7 @@ def draw(setting: Setting, amplitude: float, data: int, folder: Path, diagonal: 
     signal = X @ beta
     y = (rng.random(n) < 1 / (1 + np.exp(-signal))).astype(int) if setting.logistic else signal + rng.normal(size=n)
     model = gaussian_features(np.zeros(p), covariance, diagonal=diagonal)
-    source = Given(model)
+    source = GivenModel(model)
     table = source.read(X)
     target = as_target(y, table, task="classification" if setting.logistic else "regression")
     W = []

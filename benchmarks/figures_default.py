@@ -33,7 +33,7 @@ from knockoffs.experiments import need_for_mixtures as fig2  # noqa: E402
 from knockoffs.experiments import power as fig3  # noqa: E402
 from knockoffs.experiments.repetitions import Job, Prepared, power_rows, score_jobs, statistics  # noqa: E402
 from knockoffs.experiments.runner import Context, Row, csv_content, stamped  # noqa: E402
-from knockoffs.features.source import Settled, knockoff_source  # noqa: E402
+from knockoffs.features.source import FittedSampler, knockoff_source  # noqa: E402
 from knockoffs.importance.scores import Scores  # noqa: E402
 from knockoffs.sampling.pair import Pair  # noqa: E402
 from knockoffs.sampling.sampler import KnockoffSampler  # noqa: E402
@@ -50,7 +50,7 @@ ROUND = 6  # repetitions of every panel before any has more
 N_ROWS = 10_000  # of a real table, drawn at random
 
 
-def fitted(X: NDArray, rng: Generator) -> Settled:
+def fitted(X: NDArray, rng: Generator) -> FittedSampler:
     """Fit the default P^X."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

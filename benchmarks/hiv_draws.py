@@ -22,7 +22,7 @@ import numpy as np  # noqa: E402  (threads are set first)
 
 from knockoffs.datasets import hiv  # noqa: E402
 from knockoffs.features.source import knockoff_source  # noqa: E402
-from knockoffs.filter.evidence import combine_draws  # noqa: E402
+from knockoffs.filter.e_values import combine_draws  # noqa: E402
 from knockoffs.importance.coefficients import coefficient_magnitude  # noqa: E402
 from knockoffs.importance.statistic import ModelScore  # noqa: E402
 from knockoffs.procedure import select_features  # noqa: E402

@@ -73,8 +73,8 @@ def best_of(work, repeats):
 
 
 def ours(kind, case):
-    from knockoffs.features.hidden_markov import HiddenMarkov
-    from knockoffs.features.hidden_markov.mosaic import GenotypeModel, HaplotypeModel, Mosaic
+    from knockoffs.features.hmm import HiddenMarkov
+    from knockoffs.features.hmm.mosaic import GenotypeModel, HaplotypeModel, Mosaic
     from knockoffs.sampling.conjugates.markov_chain import MarkovChain
     from knockoffs.sampling.network import BayesianNetwork, Node
     from knockoffs.sampling.sampler import sample_knockoffs
@@ -181,7 +181,7 @@ def clusters_of(X, threshold):
 
 
 def quality(data, draws, fdr):
-    from knockoffs.features.hidden_markov.mosaic import GenotypeModel
+    from knockoffs.features.hmm.mosaic import GenotypeModel
     from knockoffs.filter import false_discovery_proportion, knockoff_filter, power
     from knockoffs.sampling.sampler import sample_knockoffs
 

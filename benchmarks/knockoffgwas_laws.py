@@ -21,7 +21,7 @@ import knockoffgwas_toy as toy_data  # sets the threads first
 import numpy as np
 
 from knockoffs.draws import random_places
-from knockoffs.features.hidden_markov.mosaic import HaplotypeModel, Mosaic
+from knockoffs.features.hmm.mosaic import HaplotypeModel, Mosaic
 from knockoffs.filter.several import filter_several, several_statistics
 from knockoffs.importance.coefficients import coefficient_magnitude
 from knockoffs.importance.several import score_copies

@@ -30,7 +30,7 @@ from knockoffs import KnockoffSelector  # noqa: E402
 from knockoffs.errors import KnockoffWarning  # noqa: E402
 from knockoffs.features.family import Prepared  # noqa: E402
 from knockoffs.features.fastphase import read_fastphase  # noqa: E402
-from knockoffs.features.hidden_markov.mosaic import GenotypeModel, HaplotypeModel, Mosaic  # noqa: E402
+from knockoffs.features.hmm.mosaic import GenotypeModel, HaplotypeModel, Mosaic  # noqa: E402
 from knockoffs.sampling.copies import Copies  # noqa: E402
 from knockoffs.sampling.sampler import sample_knockoffs  # noqa: E402
 from knockoffs.sampling.several import sample_several  # noqa: E402

@@ -28,7 +28,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np  # noqa: E402  (threads are set first)
 
 from knockoffs.features.fastphase import read_fastphase  # noqa: E402
-from knockoffs.features.hidden_markov.mosaic import GenotypeModel, Mosaic  # noqa: E402
+from knockoffs.features.hmm.mosaic import GenotypeModel, Mosaic  # noqa: E402
 
 RESULTS = Path(__file__).resolve().parent / "results" / "large_bed.csv"
 CODES = np.array([3, 2, 0], np.uint8)  # of 0, 1, 2 copies of allele 1, in pairs of bits

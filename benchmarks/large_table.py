@@ -64,7 +64,7 @@ RUN = """
 import resource, sys, time
 resource.setrlimit(resource.RLIMIT_AS, (int(float(sys.argv[1]) * 2**30),) * 2)
 start = time.time()
-from knockoffs.commands.app import main
+from knockoffs.cli.app import main
 try:
     main(sys.argv[2:])
 finally:

@@ -15,7 +15,7 @@ import pandas as pd
 from knockoffs import KnockoffSelector
 from knockoffs.datasets.newswire import load_newswire
 from knockoffs.errors import InputError
-from knockoffs.features.latent_dirichlet import LatentDirichlet, fit_latent_dirichlet
+from knockoffs.features.lda import LatentDirichlet, fit_latent_dirichlet
 from knockoffs.response.linear import LogisticPathCV
 
 rng = np.random.default_rng(0)

@@ -25,7 +25,7 @@ sys.meta_path[sys.meta_path.index(PathFinder)] = Bare
 """
 COMMANDS = """
 import contextlib, io, json
-from knockoffs.commands.app import main
+from knockoffs.cli.app import main
 ends = []
 for arguments in json.load(sys.stdin):
     out, err = io.StringIO(), io.StringIO()

@@ -105,7 +105,7 @@ def run_command(command, status):
     if program != "knockoffs":
         done = subprocess.run([program, *arguments], capture_output=True, text=True, check=True)
         return done.stdout, 0
-    from knockoffs.commands.app import main
+    from knockoffs.cli.app import main
 
     out = io.StringIO()
     err = io.StringIO() if last else out  # a pipe leaves standard error on the terminal

@@ -343,7 +343,7 @@ def test_names_that_nobody_has_are_looked_for_in_no_time():
     with pytest.raises(InputError, match="And 49990 more") as error:
         read_table(table, kinds={f"{name}?": "count" for name in names})
     assert len(str(error.value)) < 3000
-    from knockoffs.table.left_out import without_columns
+    from knockoffs.table.drop import without_columns
 
     assert without_columns(table, names[:25_000]).shape == (6, 25_000)
     with pytest.raises(InputError, match="and 49970 more") as error:

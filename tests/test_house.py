@@ -64,7 +64,7 @@ def test_no_modules_import_one_another_in_a_circle():
         ("response", ("features", "sampling", "importance")),
         ("importance", ("features", "procedure")),
         ("features", ("response", "importance")),
-        ("validity", ("response", "importance")),
+        ("diagnostics", ("response", "importance")),
     ],
 )
 def test_the_halves_do_not_know_one_another(room, never):
@@ -75,10 +75,10 @@ def test_the_filter_knows_arrays_only():
     assert house.rooms()["filter"] == {"errors"}
 
 
-@pytest.mark.parametrize("top", ["experiments", "commands"])
+@pytest.mark.parametrize("top", ["experiments", "cli"])
 def test_nobody_imports_what_stands_on_top(top):
     users = {name for name, used in house.rooms().items() if top in used}
-    assert users <= {"commands", "__main__"}
+    assert users <= {"cli", "__main__"}
 
 
 def test_a_dozen_modules_at_the_root_at_most():
@@ -105,7 +105,7 @@ def test_signatures_are_read_in_one_place():
         for name, path in house.modules().items()
         if re.search(r"inspect\.signature|import .*\bsignature\b", path.read_text())
     ]
-    assert users == ["knockoffs.commands.declare"]
+    assert users == ["knockoffs.cli.declare"]
 
 
 def test_the_stub_holds_the_public_names():

@@ -5,12 +5,12 @@ import inspect
 import pytest
 from typer.testing import CliRunner
 
-from knockoffs.commands.app import app
+from knockoffs.cli.app import app
 from knockoffs.defaults import DEFAULT_FDR
-from knockoffs.estimator import KnockoffSelector
 from knockoffs.features import FAMILIES
 from knockoffs.options import NOT_RECORDED, OPTIONS, Parameters, options_of, selector_arguments
 from knockoffs.record.reading import PARAMETERS
+from knockoffs.selector import KnockoffSelector
 
 CALLED_OTHERWISE = {"seed": "random_state", "jobs": "n_jobs"}
 OF_THE_DATA = {"drop", "knockoffs"}  # taken from the table or read from a file before the selector is made

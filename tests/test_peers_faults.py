@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from knockoffs.errors import InputError
-from knockoffs.estimator import KnockoffSelector
 from knockoffs.filter import knockoff_filter
+from knockoffs.selector import KnockoffSelector
 
 
 def data(seed=0, n=300, d=15, strong=8):

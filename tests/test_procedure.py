@@ -10,22 +10,22 @@ from numpy.testing import assert_allclose, assert_array_equal
 from knockoffs import draws
 from knockoffs.draws import draw_and_score
 from knockoffs.errors import InputError
-from knockoffs.estimator import KnockoffSelector
 from knockoffs.features import Family
 from knockoffs.features.gaussian import fit_gaussian, gaussian_features
 from knockoffs.features.naive_bayes import fit_naive_bayes
-from knockoffs.features.source import Brought, Fitted, knockoff_source
+from knockoffs.features.source import Fitted, GivenKnockoffs, knockoff_source
 from knockoffs.filter import difference
-from knockoffs.filter.evidence import combine_draws
+from knockoffs.filter.e_values import combine_draws
 from knockoffs.importance.coefficients import coefficient_magnitude
 from knockoffs.importance.saliency import gradient_saliency
 from knockoffs.importance.scores import Scores, sum_by_feature
 from knockoffs.importance.statistic import ModelScore, Scored
-from knockoffs.procedure import check_antisymmetric, select_by_tests, select_features, settle
+from knockoffs.procedure import check_antisymmetric, fit_sampler, select_by_tests, select_features
 from knockoffs.response.linear import PlainLinear, PlainLogistic
 from knockoffs.sampling.conjugates.independent import Independent
 from knockoffs.sampling.network import BayesianNetwork, Node
 from knockoffs.sampling.pair import Pair
+from knockoffs.selector import KnockoffSelector
 from knockoffs.table.table import read_table
 from knockoffs.table.target import Target, as_target
 
@@ -58,7 +58,7 @@ def data():
 def run(X, y, *, estimator=None, importance=places, feature_of=None, sample_weight=None, **options):
     """Selection from knockoffs that are brought along or come from a feature model."""
     given = {key: options.pop(key) for key in ("knockoffs", "feature_model") if key in options}
-    source = Brought(given["knockoffs"]) if "knockoffs" in given else knockoff_source(given["feature_model"])
+    source = GivenKnockoffs(given["knockoffs"]) if "knockoffs" in given else knockoff_source(given["feature_model"])
     how = {key: options.pop(key) for key in ("rows", "n_folds", "n_fits") if key in options}
     statistic = ModelScore(estimator or Sees(), importance, **how)
     table = source.read(X).with_groups(feature_of)
@@ -182,7 +182,7 @@ def single_draws(X, y, n_draws):
     source = knockoff_source("gaussian")
     table = source.read(X)
     target = as_target(y, table)
-    settled, streams = settle(table, source, np.random.default_rng(1), None)
+    settled, streams = fit_sampler(table, source, np.random.default_rng(1), None)
     draws = [draw_and_score(settled.sampler, table, target, LINEAR, rng=stream) for stream in streams.draws(n_draws)]
     return draws, np.stack([draw.scores.Z - draw.scores.Z_tilde for draw in draws])
 
@@ -390,7 +390,7 @@ def test_a_p_x_without_conditionals_is_not_tested_and_features_of_several_column
 )
 def test_a_verdict_costs_little_where_the_selection_does(options, small, monkeypatch):
     from knockoffs import KnockoffSelector, procedure
-    from knockoffs.validity.verdict import Budget, small_budget
+    from knockoffs.diagnostics.verdict import Budget, small_budget
 
     seen = []
     monkeypatch.setattr(procedure, "give_verdict", lambda pair, *, budget, **rest: seen.append(budget))

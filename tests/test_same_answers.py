@@ -130,7 +130,7 @@ def neural():
 
 
 def command_line(*arguments):
-    from knockoffs.commands.app import main
+    from knockoffs.cli.app import main
 
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         try:

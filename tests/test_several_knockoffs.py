@@ -11,10 +11,10 @@ from knockoffs import KnockoffSelector, draws
 from knockoffs.draws import draw_several
 from knockoffs.errors import InputError
 from knockoffs.features.gaussian import gaussian_features
-from knockoffs.features.hidden_markov import HiddenMarkov
-from knockoffs.features.hidden_markov.emissions import GaussianEmissions
-from knockoffs.features.source import Given
-from knockoffs.filter.evidence import combine_draws
+from knockoffs.features.hmm import HiddenMarkov
+from knockoffs.features.hmm.emissions import GaussianEmissions
+from knockoffs.features.source import GivenModel
+from knockoffs.filter.e_values import combine_draws
 from knockoffs.filter.several import several_filter, several_statistics
 from knockoffs.importance.contribution import contribution
 from knockoffs.importance.statistic import ModelScore
@@ -41,7 +41,7 @@ class Shuffled:
 
     def __init__(self, model, place):
         self.sampler, self.place = (
-            Given(model)(read_table(np.zeros((2, 6))), rng=np.random.default_rng()).sampler,
+            GivenModel(model)(read_table(np.zeros((2, 6))), rng=np.random.default_rng()).sampler,
             place,
         )
 
@@ -94,7 +94,7 @@ def share_first(shuffle, monkeypatch, n_tables=150):
         selection = select_features(
             X,
             np.random.default_rng([8, seed]).standard_normal(60),
-            knockoffs=Given(gaussian_features(np.zeros(6), np.eye(6))),
+            knockoffs=GivenModel(gaussian_features(np.zeros(6), np.eye(6))),
             statistic=ModelScore(First(), contribution),
             fdr=0.2,
             n_knockoffs=4,
@@ -144,7 +144,7 @@ def test_any_table_with_missing_cells_labels_and_groups():
 
 
 def test_on_the_command_line_recorded_and_run_again(tmp_path, capsys):
-    from knockoffs.commands.app import main
+    from knockoffs.cli.app import main
 
     X, y = table()
     pd.DataFrame(X).assign(y=y).to_csv(tmp_path / "t.csv", index=False)
@@ -247,7 +247,7 @@ def test_a_feature_that_is_its_own_knockoffs_has_no_w():
     selection = select_features(
         X,
         y,
-        knockoffs=Given(network),
+        knockoffs=GivenModel(network),
         statistic=ModelScore(First(), contribution),
         fdr=0.3,
         n_knockoffs=3,

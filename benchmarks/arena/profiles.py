@@ -106,9 +106,9 @@ def scores(X: np.ndarray, y: np.ndarray) -> Slow:
 
 def checked(X: np.ndarray) -> Slow:
     """Give the verdict: bound by its fits of trees, and by one sort of every column of [X, X_tilde]."""
+    from knockoffs.diagnostics import boosting
+    from knockoffs.diagnostics.verdict import verdict
     from knockoffs.sampling.pair import Pair
-    from knockoffs.validity import boosting
-    from knockoffs.validity.verdict import verdict
 
     names = [f"x{j}" for j in range(X.shape[1])]
     rng = np.random.default_rng(1)

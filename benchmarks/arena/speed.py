@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cholesky, toeplitz
 
-from knockoffs.testing.choice import few_for_knockoffs
+from knockoffs.conditional_tests.choice import few_for_knockoffs
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNNERS = ROOT / "benchmarks" / "peers"

@@ -1,15 +1,14 @@
 """The public names, for type checkers and editors. Written from ``__init__.py`` by ``make house``."""
 
+from knockoffs.conditional_tests.tests import randomization_tests as randomization_tests
+from knockoffs.diagnostics.verdict import verdict as verdict
+from knockoffs.diagnostics.verdict import Verdict as Verdict
 from knockoffs.errors import ColumnsError as ColumnsError
 from knockoffs.errors import InputError as InputError
 from knockoffs.errors import KnockoffWarning as KnockoffWarning
 from knockoffs.errors import MissingPackageError as MissingPackageError
-from knockoffs.estimator import KnockoffSelector as KnockoffSelector
 from knockoffs.features import FAMILIES as FAMILIES
 from knockoffs.features import Family as Family
-from knockoffs.features.discrete_network import DiscreteNetwork as DiscreteNetwork
-from knockoffs.features.discrete_network import fit_discrete_network as fit_discrete_network
-from knockoffs.features.discrete_network import read_network as read_network
 from knockoffs.features.family import FeatureModel as FeatureModel
 from knockoffs.features.fastphase import read_fastphase as read_fastphase
 from knockoffs.features.gaussian import fit_gaussian as fit_gaussian
@@ -17,20 +16,23 @@ from knockoffs.features.gaussian import gaussian_features as gaussian_features
 from knockoffs.features.gaussian_mixture import fit_gaussian_mixture as fit_gaussian_mixture
 from knockoffs.features.gaussian_mixture import gaussian_mixture_features as gaussian_mixture_features
 from knockoffs.features.genotypes import sample_knockoffs_bed as sample_knockoffs_bed
-from knockoffs.features.hidden_markov import fit_hidden_markov as fit_hidden_markov
-from knockoffs.features.hidden_markov import from_hmmlearn as from_hmmlearn
-from knockoffs.features.hidden_markov import HiddenMarkov as HiddenMarkov
-from knockoffs.features.hidden_markov.mosaic import GenotypeModel as GenotypeModel
-from knockoffs.features.hidden_markov.mosaic import HaplotypeModel as HaplotypeModel
-from knockoffs.features.hidden_markov.mosaic import Mosaic as Mosaic
+from knockoffs.features.hmm import fit_hidden_markov as fit_hidden_markov
+from knockoffs.features.hmm import from_hmmlearn as from_hmmlearn
+from knockoffs.features.hmm import HiddenMarkov as HiddenMarkov
+from knockoffs.features.hmm.mosaic import GenotypeModel as GenotypeModel
+from knockoffs.features.hmm.mosaic import HaplotypeModel as HaplotypeModel
+from knockoffs.features.hmm.mosaic import Mosaic as Mosaic
 from knockoffs.features.latent.fit import fit_latent as fit_latent
 from knockoffs.features.latent.model import latent_features as latent_features
 from knockoffs.features.latent.model import LatentFeatures as LatentFeatures
-from knockoffs.features.latent_dirichlet import fit_latent_dirichlet as fit_latent_dirichlet
-from knockoffs.features.latent_dirichlet import LatentDirichlet as LatentDirichlet
+from knockoffs.features.lda import fit_latent_dirichlet as fit_latent_dirichlet
+from knockoffs.features.lda import LatentDirichlet as LatentDirichlet
 from knockoffs.features.naive_bayes import fit_naive_bayes as fit_naive_bayes
 from knockoffs.features.naive_bayes import NaiveBayes as NaiveBayes
-from knockoffs.features.source import Brought as Brought
+from knockoffs.features.network import DiscreteNetwork as DiscreteNetwork
+from knockoffs.features.network import fit_discrete_network as fit_discrete_network
+from knockoffs.features.network import read_network as read_network
+from knockoffs.features.source import GivenKnockoffs as GivenKnockoffs
 from knockoffs.features.source import knockoff_source as knockoff_source
 from knockoffs.filter import false_discovery_proportion as false_discovery_proportion
 from knockoffs.filter import knockoff_filter as knockoff_filter
@@ -40,15 +42,15 @@ from knockoffs.filter import q_values as q_values
 from knockoffs.filter.bounds import fdp_bounds as fdp_bounds
 from knockoffs.filter.bounds import k_fwer as k_fwer
 from knockoffs.filter.bounds import pfer as pfer
-from knockoffs.filter.evidence import combine_draws as combine_draws
-from knockoffs.filter.evidence import e_bh as e_bh
-from knockoffs.filter.evidence import knockoff_e_values as knockoff_e_values
+from knockoffs.filter.e_values import combine_draws as combine_draws
+from knockoffs.filter.e_values import e_bh as e_bh
+from knockoffs.filter.e_values import knockoff_e_values as knockoff_e_values
 from knockoffs.importance import Score as Score
 from knockoffs.importance import SCORES as SCORES
 from knockoffs.importance.accuracy_drop import accuracy_drop as accuracy_drop
-from knockoffs.importance.best import BestOf as BestOf
 from knockoffs.importance.losses import Loss as Loss
 from knockoffs.importance.losses import LOSSES as LOSSES
+from knockoffs.importance.model_choice import BestOf as BestOf
 from knockoffs.importance.paths.follow import loss_at as loss_at
 from knockoffs.importance.paths.follow import loss_integral as loss_integral
 from knockoffs.importance.paths.lambda_path import lambda_path as lambda_path
@@ -73,17 +75,15 @@ from knockoffs.sampling.sampler import KnockoffSampler as KnockoffSampler
 from knockoffs.sampling.sampler import sample_knockoffs as sample_knockoffs
 from knockoffs.sampling.swap import swap as swap
 from knockoffs.selection import Selection as Selection
-from knockoffs.sums.ghost import select_ghost as select_ghost
-from knockoffs.sums.stream import fit_streamed as fit_streamed
+from knockoffs.selector import KnockoffSelector as KnockoffSelector
+from knockoffs.streaming.ghost import select_ghost as select_ghost
+from knockoffs.streaming.stream import fit_streamed as fit_streamed
 from knockoffs.table.table import read_table as read_table
 from knockoffs.table.table import Table as Table
 from knockoffs.table.target import as_target as as_target
 from knockoffs.table.target import Target as Target
 from knockoffs.table.vcf import read_vcf as read_vcf
 from knockoffs.table.vcf import vcf_to_bed as vcf_to_bed
-from knockoffs.testing.conditional import conditional_tests as conditional_tests
-from knockoffs.validity.verdict import verdict as verdict
-from knockoffs.validity.verdict import Verdict as Verdict
 
 __version__: str
 __all__: list[str]

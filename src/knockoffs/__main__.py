@@ -1,6 +1,6 @@
 """``python -m knockoffs``: the command line, where the ``knockoffs`` script is not on the path."""
 
-from knockoffs.commands.app import main
+from knockoffs.cli.app import main
 
 if __name__ == "__main__":
     main()

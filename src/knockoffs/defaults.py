@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from knockoffs.diagnostics.repair import Ways
 from knockoffs.errors import InputError, name_some, unknown_option
 from knockoffs.features.source import Fitted, KnockoffSource, knockoff_source
 from knockoffs.importance import SCORES, Score
-from knockoffs.importance.best import MOST_CELLS, BestOf
 from knockoffs.importance.losses import LOSSES
+from knockoffs.importance.model_choice import MOST_CELLS, BestOf
 from knockoffs.importance.normal_scores import normal_scores
 from knockoffs.importance.statistic import ModelScore
 from knockoffs.registry import find, imported, key_of
@@ -22,7 +23,6 @@ from knockoffs.response.task import kind_of
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
 from knockoffs.table.target_kinds import KINDS_OF_TASK
-from knockoffs.validity.repair import Ways
 
 DEFAULT_FDR = 0.1
 IF_EMPTY = ("raise", "best", "empty")  # what transform does where nothing is selected

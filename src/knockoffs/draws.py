@@ -13,12 +13,12 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
-from knockoffs.importance.best import BestOf
+from knockoffs.importance.model_choice import BestOf
 from knockoffs.importance.scores import NamedScores, Scores
 from knockoffs.importance.several import score_copies
 from knockoffs.importance.statistic import ModelScore, Scored, Statistic
-from knockoffs.machine.freed import give_back
-from knockoffs.machine.jobs import at_once
+from knockoffs.machine.malloc import trim_memory
+from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import stage, track
 from knockoffs.sampling.copies import Copies
 from knockoffs.sampling.pair import Pair
@@ -60,7 +60,7 @@ def draw_many(
     if len(streams) == 1:
         return [one(sampler, table, target, statistic, rng=streams[0], n_jobs=n_jobs)]
     tasks = (delayed(_draw)(one, sampler, table, target, statistic, stream, i == 0) for i, stream in enumerate(streams))
-    return list(track(at_once(tasks, n_jobs), "draws of knockoffs", total=len(streams)))
+    return list(track(parallel_map(tasks, n_jobs), "draws of knockoffs", total=len(streams)))
 
 
 def _draw(
@@ -88,14 +88,14 @@ def draw_and_score(
     """Draw knockoffs, and score features and knockoffs."""
     draw_stream, swap_stream, score_stream = rng.spawn(3)
     stage("drawing knockoffs")
-    give_back()
+    trim_memory()
     drawn = sampler.sample(table.X, draw_stream)
     refuse_gaps(drawn.X_tilde, table)
     pair = Pair(drawn.X, drawn.X_tilde, check_swaps(drawn.feature_of, table.feature_of))
     known = pair.rows(target.known_rows)  # P^X uses the rows without a target too
     seen = known.map(design(table.columns, table.feature_of))
     stage("scoring features and knockoffs")
-    give_back()
+    trim_memory()
     score = partial(statistic, target=target, rng=score_stream, n_jobs=n_jobs)
     scored = score_swapped([seen], lambda pairs: [score(pairs[0])], [swap_stream])[0]
     return Draw(pair, scored.scores, scored.notes, scored.used)
@@ -116,14 +116,14 @@ def draw_several(
         raise InputError(f"n_knockoffs={m}: a statistic of one's own compares a feature with one knockoff.")
     draw_stream, swap_stream, score_stream = rng.spawn(3)
     stage("drawing knockoffs")
-    give_back()
+    trim_memory()
     drawn = draw_copies(sampler, table.X, m, draw_stream)
     for copy in drawn.parts[1:]:
         refuse_gaps(copy, table)
     copies = Copies(drawn.parts, check_swaps(drawn.feature_of, table.feature_of))
     seen = copies.rows(target.known_rows).map(design(table.columns, table.feature_of))
     stage("scoring features and knockoffs")
-    give_back()
+    trim_memory()
     place = random_places(m, copies.n_features, swap_stream)
     found, notes, used = score_copies(statistic, seen.permute(place), target, rng=score_stream, n_jobs=n_jobs)
     Z = np.empty_like(found)

@@ -125,7 +125,7 @@ OPTIONS: tuple[Option, ...] = (
         "auto",
         "How features are selected: knockoffs; conditional-test (p-values, for few columns); or auto, which takes "
         "tests of fewer than 4 / fdr columns (2 / fdr with more than 10,000 rows or 60 columns, or in batches).",
-        known=_names("testing.choice:METHODS"),
+        known=_names("conditional_tests.choice:METHODS"),
     ),
     Option("n_draws", 1, "Draws of knockoffs, joined by their e-values.", int, flag="--draws", least=1, where=PROMISED),
     Option(
@@ -140,7 +140,7 @@ OPTIONS: tuple[Option, ...] = (
         "level",
         "fixed",
         "fixed; or post-hoc, which may state a larger level after looking, where nothing is found at that asked for.",
-        known=_names("filter.evidence:WAYS"),
+        known=_names("filter.e_values:WAYS"),
         where=PROMISED,
     ),
     Option("offset", 1, "1 (knockoff+) or 0, which does not hold the false discovery rate.", int, where=PROMISED),
@@ -241,7 +241,7 @@ OPTIONS: tuple[Option, ...] = (
         "rows",
         None,
         "Rows that are scored: in-sample, held-out, cross-fitted, out-of-bag.",
-        known=_names("importance.rows:ROWS"),
+        known=_names("importance.resampling:ROWS"),
         where=MODELS,
     ),
     Option(

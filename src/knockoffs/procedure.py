@@ -11,21 +11,24 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from knockoffs.conditional_tests import MOST_TESTED
+from knockoffs.diagnostics.verdict import Budget, Verdict, small_budget
+from knockoffs.diagnostics.verdict import verdict as give_verdict
 from knockoffs.draws import Draw, draw_and_score, draw_many
 from knockoffs.errors import InputError
 from knockoffs.features.family import Conditional
 from knockoffs.features.gaussian import GaussianFeatures
-from knockoffs.features.source import KnockoffSource, Settled
+from knockoffs.features.source import FittedSampler, KnockoffSource
 from knockoffs.filter import check_fdr, check_offset, difference
-from knockoffs.filter.evidence import check_draws, join_draws
+from knockoffs.filter.e_values import check_draws, join_draws
 from knockoffs.filter.several import filter_several, several_statistics
-from knockoffs.importance.best import BestOf
+from knockoffs.importance.model_choice import BestOf
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.importance.paths.moves import Fake
 from knockoffs.importance.scores import mean_of
 from knockoffs.importance.several import SEVERAL
 from knockoffs.importance.statistic import ModelScore, Statistic
-from knockoffs.machine.freed import give_back
+from knockoffs.machine.malloc import trim_memory
 from knockoffs.machine.threads import threads_by_table
 from knockoffs.progress import stage
 from knockoffs.sampling.pair import Pair
@@ -33,9 +36,6 @@ from knockoffs.selection import Selection
 from knockoffs.table.columns import Column, design
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target, as_target
-from knockoffs.testing import MOST_TESTED
-from knockoffs.validity.verdict import Budget, Verdict, small_budget
-from knockoffs.validity.verdict import verdict as give_verdict
 
 FEWEST_JUDGED = 50  # rows, below which a verdict could see nothing
 Rule = Callable[[NDArray, NDArray], NDArray]
@@ -65,7 +65,7 @@ def select_features(
     X : array, data frame or Table, shape (n, n_columns)
     y : array, series or Target, shape (n,)
     knockoffs : KnockoffSource
-        P^X, and so the knockoffs: ``knockoff_source("gaussian")``, ``Given(model)``, ``Brought(X_tilde)``, ...
+        P^X, and so the knockoffs: ``knockoff_source("gaussian")``, ``GivenModel(model)``, ...
     statistic : Statistic
         How features and knockoffs are scored: ``ModelScore(estimator, score)``, ``BestOf(candidates, loss)``, or any
         function of the pair and the target whose Z and Z_tilde change places where features do.
@@ -93,7 +93,7 @@ def select_features(
     -------
     Selection
     """
-    promise = Promise(check_fdr(fdr), check_offset(offset), n_draws, level, n_knockoffs)
+    promise = ErrorControl(check_fdr(fdr), check_offset(offset), n_draws, level, n_knockoffs)
     check_antisymmetric(rule)
     check_several(promise, rule)
     table = knockoffs.read(X)
@@ -112,7 +112,7 @@ def select_features(
 
 
 @dataclass(frozen=True)
-class Promise:
+class ErrorControl:
     """The level to hold and how: the offset of the threshold, the draws that are joined, fixed or chosen later.
 
     ``n_knockoffs`` is how many of them a feature is compared with in a draw.
@@ -133,7 +133,7 @@ def select_from(
     knockoffs: KnockoffSource,
     statistic: Statistic,
     rule: Rule,
-    promise: Promise,
+    promise: ErrorControl,
     verdict: bool,
     notes: Mapping[str, str] | None,
     rng: Generator,
@@ -141,7 +141,7 @@ def select_from(
 ) -> Selection:
     """Select as ``select_features`` does, from what its source has read: nothing is checked again in here."""
     fdr, offset = promise.fdr, promise.offset
-    settled, streams = settle(table, knockoffs, rng, n_jobs)
+    settled, streams = fit_sampler(table, knockoffs, rng, n_jobs)
     rngs, m = streams.draws(promise.n_draws), promise.n_knockoffs
     draws = draw_many(settled.sampler, table, target, statistic, rngs, n_jobs, m)
     if m > 1:
@@ -158,13 +158,15 @@ def select_from(
         scores=mean_of([draw.scores for draw in draws]),
         draws=W,
         n_knockoffs=promise.n_knockoffs,
-        verdict=judge(draws[0].pair, table, streams.verdict, worth(settled, statistic, table)) if verdict else None,
+        verdict=judge(draws[0].pair, table, streams.verdict, verdict_budget(settled, statistic, table))
+        if verdict
+        else None,
         notes={**(notes or {}), **settled.notes, **draws[0].notes},
     )
     return Selection(**common, **decide(W, promise))  # type: ignore[arg-type]
 
 
-def decide(W: NDArray, promise: Promise) -> dict[str, Any]:
+def decide(W: NDArray, promise: ErrorControl) -> dict[str, Any]:
     """Fields of a Selection that W, shape (n_draws, n_features), decides: by one draw, or by e-values of several."""
     check_draws(W)
     if len(W) == 1 and promise.level == "fixed":
@@ -224,9 +226,9 @@ def run_tests(
     n_jobs: int | None,
 ) -> Selection:
     """Test as ``select_by_tests`` does, what its source has read."""
-    from knockoffs.testing.conditional import randomization_tests  # compiled code, which an import need not wait for
+    from knockoffs.conditional_tests.tests import tested_features  # compiled code, which an import need not wait for
 
-    settled, streams = settle(table, knockoffs, rng, n_jobs)
+    settled, streams = fit_sampler(table, knockoffs, rng, n_jobs)
     law = settled.model
     if not isinstance(law, Conditional):
         raise InputError("this P^X cannot draw a feature given all the others: use method='knockoffs'.")
@@ -237,7 +239,7 @@ def run_tests(
         some = np.sort(streams.test.choice(len(rows), MOST_TESTED, replace=False))
         rows, target = rows[some], target.rows(some)
         said["rows"] = f"{MOST_TESTED:,} of the rows, drawn at random, are tested: more would take too long"
-    tested = randomization_tests(
+    tested = tested_features(
         law,
         pair.X[rows],
         target.values,
@@ -285,14 +287,16 @@ class Streams:
         return self.draw.spawn(n)
 
 
-def settle(table: Table, knockoffs: KnockoffSource, rng: Generator, n_jobs: int | None) -> tuple[Settled, Streams]:
+def fit_sampler(
+    table: Table, knockoffs: KnockoffSource, rng: Generator, n_jobs: int | None
+) -> tuple[FittedSampler, Streams]:
     """P^X, which is settled without a look at y, and the streams for what follows."""
     streams = Streams(*rng.spawn(4))
     stage("fitting P^X")
     return knockoffs(table, rng=streams.fit, n_jobs=n_jobs), streams
 
 
-def worth(settled: Settled, statistic: Statistic, table: Table) -> Budget:
+def verdict_budget(settled: FittedSampler, statistic: Statistic, table: Table) -> Budget:
     """Set what a verdict may cost: little where the selection itself does.
 
     That is a Gaussian P^X, or knockoffs that were brought along, with one linear model of y.
@@ -307,7 +311,7 @@ def judge(pair: Pair, table: Table, rng: Generator, budget: Budget) -> Verdict |
     if len(pair) < FEWEST_JUDGED:
         return None
     stage("comparing knockoffs with features")
-    give_back()
+    trim_memory()
     return give_verdict(pair, names=table.names, kinds=table.kinds, rng=rng, budget=budget)
 
 
@@ -322,7 +326,7 @@ def check_antisymmetric(rule: Rule) -> None:
         )
 
 
-def check_several(promise: Promise, rule: Rule) -> None:
+def check_several(promise: ErrorControl, rule: Rule) -> None:
     """Refuse what several knockoffs of a feature do not go together with."""
     if promise.n_knockoffs > 1 and rule is not difference:
         raise InputError(
@@ -350,7 +354,7 @@ def follow_lambda(
     """
     table = knockoffs.read(X)
     target = as_target(y, table)
-    settled, streams = settle(table, knockoffs, rng, n_jobs)
+    settled, streams = fit_sampler(table, knockoffs, rng, n_jobs)
     along = statistic.along_lambda(lams=lams, fake=fake)
     draw = draw_and_score(settled.sampler, table, target, along, rng=streams.draws(1)[0], n_jobs=n_jobs)
     loss = "" if draw.used is None else str(draw.used.options["loss"])

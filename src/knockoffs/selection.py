@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from knockoffs.diagnostics.verdict import Verdict
 from knockoffs.errors import name_some
 from knockoffs.features import FeatureModel
 from knockoffs.filter import remedy_for_few_features
-from knockoffs.filter.evidence import Combined
+from knockoffs.filter.e_values import Combined
 from knockoffs.importance.scores import Scores
 from knockoffs.sampling.pair import Pair
-from knockoffs.validity.verdict import Verdict
 
 NEAR = 0.99  # correlation of a feature with its knockoff, above which it takes some fifty times the rows to find it
 BY_GHOSTS = (

@@ -14,7 +14,7 @@ import pytest
 
 from knockoffs.app.desk import parameters_of
 from knockoffs.app.estimate import STEPS
-from knockoffs.commands import page
+from knockoffs.cli import page
 from knockoffs.progress import heard
 from knockoffs.record.comparing import differences
 from knockoffs.record.reading import read_selection
@@ -86,7 +86,7 @@ def ran(tmp_path_factory):
     from knockoffs.app.server import make_app
 
     folder = tmp_path_factory.mktemp("identical")
-    desk = Desk(folder / "desk", page.select_for_page, at_once=2)
+    desk = Desk(folder / "desk", page.select_for_page, parallel_map=2)
     client = Client(desk, make_app(desk, token=TOKEN, port=PORT, most_bytes=1_000_000))
     try:
         table = client.table(hostile_table(folder), "my%20table.csv")

@@ -20,7 +20,7 @@ posix = pytest.mark.skipif(os.name == "nt", reason="groups of processes are of P
 
 @pytest.fixture
 def jobs(tmp_path):
-    made = Jobs(tmp_path / "jobs", at_once=2, most_waiting=1, most_kept=3)
+    made = Jobs(tmp_path / "jobs", parallel_map=2, most_waiting=1, most_kept=3)
     yield made
     made.close()
 
@@ -87,7 +87,7 @@ def test_cancel_ends_the_process_and_those_that_it_has_started(jobs):
 
 
 def test_a_job_that_is_cancelled_before_it_runs_never_runs(jobs):
-    jobs.at_once = 0
+    jobs.parallel_map = 0
     job = jobs.add(work.echo, 1, about={})
     assert job.state == "waiting" and job.view()["seconds"] == 0
     jobs.cancel(job.name)

@@ -13,7 +13,7 @@ import pytest
 from client import App
 
 from knockoffs.app import serve as serve_module
-from knockoffs.commands import app as cli
+from knockoffs.cli import app as cli
 from knockoffs.errors import InputError
 
 pytest.importorskip("starlette", reason="the extra app is not installed: pip install 'knockoffs[app]'")

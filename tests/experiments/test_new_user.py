@@ -31,7 +31,7 @@ def test_a_refusal_names_the_column_that_has_to_go(frame):
 
 
 def test_a_mistake_of_ours_is_called_a_bug(frame, monkeypatch):
-    monkeypatch.setattr("knockoffs.estimator.KnockoffSelector.fit", lambda self, X, y: 1 / 0)
+    monkeypatch.setattr("knockoffs.selector.KnockoffSelector.fit", lambda self, X, y: 1 / 0)
     assert try_table(frame, "y")["error"].startswith("BUG")
 
 

@@ -3,13 +3,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from knockoffs.estimator import KnockoffSelector
+from knockoffs.conditional_tests.choice import few_for_knockoffs
 from knockoffs.experiments import real_tables
 from knockoffs.experiments.real_columns import first_of_copies, load_columns, varies
 from knockoffs.experiments.real_page import too_high
 from knockoffs.experiments.real_tables import Config, rows_of, selected, write_page
 from knockoffs.experiments.runner import Context
-from knockoffs.testing.choice import few_for_knockoffs
+from knockoffs.selector import KnockoffSelector
 
 SMALL = Config(("diabetes",), ("linear",), repetitions=2, best_cells=0, test_cells=0)
 

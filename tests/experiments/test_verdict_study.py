@@ -35,7 +35,7 @@ def test_every_case_is_a_pair(case, rng):
 
 
 def test_the_checks_are_those_of_the_verdict(rng):
-    from knockoffs.validity.verdict import verdict
+    from knockoffs.diagnostics.verdict import verdict
 
     pair = CASES["gaussian_true"](60, rng)
     assert tuple(check.name for check in verdict(pair, names=range(30), rng=rng).checks) == CHECKS

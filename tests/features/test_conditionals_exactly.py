@@ -5,9 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from knockoffs.features.hidden_markov import DiscreteEmissions, HiddenMarkov
-from knockoffs.features.hidden_markov.inference import state_given_others as chain_given_others
-from knockoffs.features.hidden_markov.mosaic import GenotypeModel, HaplotypeModel, Mosaic, genotype_law
+from knockoffs.features.hmm import DiscreteEmissions, HiddenMarkov
+from knockoffs.features.hmm.inference import state_given_others as chain_given_others
+from knockoffs.features.hmm.mosaic import GenotypeModel, HaplotypeModel, Mosaic, genotype_law
 from knockoffs.features.posterior.mosaic_filter import state_given_others
 
 

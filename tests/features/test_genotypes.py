@@ -209,7 +209,7 @@ def write_fastphase(prefix, model):
 
 
 def command(*arguments, status=0):
-    from knockoffs.commands import app as cli
+    from knockoffs.cli import app as cli
 
     with pytest.raises(SystemExit) as ended:
         cli.main([str(argument) for argument in arguments])

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from knockoffs.errors import InputError, KnockoffWarning
-from knockoffs.features.given_class import BernoulliColumn, CategoricalColumn, GaussianColumn, PoissonColumn
+from knockoffs.features.class_conditional import BernoulliColumn, CategoricalColumn, GaussianColumn, PoissonColumn
 from knockoffs.features.naive_bayes import NaiveBayes, fit_naive_bayes
 from knockoffs.features.posterior.categorical import normalise_log_weights
 from knockoffs.sampling.enumeration import enumerate_knockoffs, worst_swap

@@ -12,12 +12,12 @@ from knockoffs import KnockoffSelector
 from knockoffs.draws import check_swaps
 from knockoffs.errors import InputError
 from knockoffs.features import FAMILIES, HANDED, Family
-from knockoffs.features.discrete_network import DiscreteNetwork, fit_discrete_network
 from knockoffs.features.gaussian import fit_gaussian, gaussian_features
-from knockoffs.features.hidden_markov import fit_hidden_markov
+from knockoffs.features.hmm import fit_hidden_markov
 from knockoffs.features.latent.fit import fit_latent
 from knockoffs.features.naive_bayes import fit_naive_bayes
-from knockoffs.features.source import Fitted, Given, knockoff_source
+from knockoffs.features.network import DiscreteNetwork, fit_discrete_network
+from knockoffs.features.source import Fitted, GivenModel, knockoff_source
 from knockoffs.registry import imported
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import sample_knockoffs
@@ -247,7 +247,7 @@ def test_a_chain_is_copied_in_the_groups_of_the_table(groups, expected):
     fitted = knockoff_source("hmm", {"n_states": 2, "n_starts": 1})
     table = fitted.read(X).with_groups(groups)
     settled = fitted(table, rng=rng)
-    given = Given(settled.model)
+    given = GivenModel(settled.model)
     for found in (settled, given(given.read(X).with_groups(groups), rng=rng)):
         assert found.sampler.feature_of.tolist() == expected
         np.testing.assert_array_equal(check_swaps(found.sampler.feature_of, table.feature_of), table.feature_of)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from knockoffs.errors import InputError
-from knockoffs.features.hidden_markov import DiscreteEmissions, GaussianEmissions, fit_hidden_markov
+from knockoffs.features.hmm import DiscreteEmissions, GaussianEmissions, fit_hidden_markov
 from knockoffs.features.naive_bayes import fit_naive_bayes
 from knockoffs.features.support import Labels, Lattice, infer_kind
 from knockoffs.sampling.sampler import sample_knockoffs

@@ -13,9 +13,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.tree import DecisionTreeRegressor
 
-from knockoffs.features.source import Brought
+from knockoffs.features.source import GivenKnockoffs
 from knockoffs.importance.accuracy_drop import permutation_integral, swap_integral, swap_score
-from knockoffs.importance.best import BestOf
+from knockoffs.importance.model_choice import BestOf
 from knockoffs.importance.statistic import ModelScore, fit_and_score
 from knockoffs.procedure import select_features
 from knockoffs.sampling.pair import Pair
@@ -85,7 +85,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_signs_of_refitted_nulls_are_fair(name, seed):
     def statistics(X, X_tilde, y, rng):
-        return select_features(X, y, knockoffs=Brought(X_tilde), statistic=CASES[name], rng=rng).W
+        return select_features(X, y, knockoffs=GivenKnockoffs(X_tilde), statistic=CASES[name], rng=rng).W
 
     signs = null_signs(statistics, seed, classes=name.split(",")[0] not in ("one tree", "first half only"))
     assert len(signs) >= N_SIGNS

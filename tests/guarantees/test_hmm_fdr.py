@@ -5,8 +5,8 @@ import pytest
 from sklearn.linear_model import LassoCV
 
 from knockoffs.features.family import Prepared
-from knockoffs.features.hidden_markov import GaussianEmissions, HiddenMarkov
-from knockoffs.features.hidden_markov.mosaic import GenotypeModel, Mosaic
+from knockoffs.features.hmm import GaussianEmissions, HiddenMarkov
+from knockoffs.features.hmm.mosaic import GenotypeModel, Mosaic
 from knockoffs.filter import false_discovery_proportion, knockoff_filter, power
 from knockoffs.sampling.sampler import sample_knockoffs
 

@@ -31,7 +31,7 @@ def dies(name):
     setattr(os, name, did)
 for name in ("open", "mkdir", "fsync", "replace", "unlink", "rmdir"):
     dies(name)
-from knockoffs.commands.app import main
+from knockoffs.cli.app import main
 main(sys.argv[3:])
 """
 KILLED = -signal.SIGKILL

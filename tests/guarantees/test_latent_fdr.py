@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import lasso_path
 
-from knockoffs.features.discrete_network import fit_discrete_network, read_network
-from knockoffs.features.given_class import BernoulliColumn, CategoricalColumn, GaussianColumn, PoissonColumn
+from knockoffs.features.class_conditional import BernoulliColumn, CategoricalColumn, GaussianColumn, PoissonColumn
 from knockoffs.features.naive_bayes import NaiveBayes, fit_naive_bayes
+from knockoffs.features.network import fit_discrete_network, read_network
 from knockoffs.filter import difference, false_discovery_proportion, knockoff_filter, power
 from knockoffs.sampling.sampler import sample_knockoffs
 

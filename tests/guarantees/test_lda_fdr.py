@@ -10,7 +10,7 @@ from sklearn.linear_model import lasso_path
 
 from knockoffs.datasets.newswire import load_newswire
 from knockoffs.errors import InputError
-from knockoffs.features.latent_dirichlet import LatentDirichlet, fit_latent_dirichlet
+from knockoffs.features.lda import LatentDirichlet, fit_latent_dirichlet
 from knockoffs.filter import difference, false_discovery_proportion, knockoff_filter, power
 from knockoffs.sampling.sampler import sample_knockoffs
 

@@ -15,7 +15,7 @@ SOURCE = str(Path(knockoffs.__file__).parents[1])
 RUN = """
 import sys
 from pathlib import Path
-from knockoffs.commands.app import main
+from knockoffs.cli.app import main
 try:
     main(sys.argv[1:])
 finally:  # not ru_maxrss, which begins with the memory of the process that started this one

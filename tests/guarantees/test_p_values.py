@@ -1,6 +1,6 @@
 """p-values of null features under every family that can be tested with, P^X being fitted to the table as a user has it.
 
-Exact conditionals give p-values that are exactly valid (``tests/testing``, ``tests/features``). A fitted P^X is near
+Exact conditionals give p-values that are exactly valid (see ``tests/conditional_tests``). A fitted P^X is near
 the truth only, so this is a measurement: one null feature a table, which hangs together with a feature that matters,
 and the share of p-values below any level, as far as chance allows. There is no model of y at all, so that everything
 rests on P^X: the null feature has a good deal to do with y until the others are known. A family that is listed is
@@ -16,8 +16,8 @@ from scipy.linalg import toeplitz
 from sklearn.dummy import DummyRegressor
 
 from knockoffs import KnockoffSelector
-from knockoffs.testing import conditional
-from knockoffs.testing.choice import CONDITIONAL_FAMILIES
+from knockoffs.conditional_tests import conditional
+from knockoffs.conditional_tests.choice import CONDITIONAL_FAMILIES
 
 N_TABLES, N_FAULTY, N_ROWS, D, NULL, PARTNER = 40, 12, 300, 5, 2, 3
 ROOT = np.linalg.cholesky(toeplitz(0.7 ** np.arange(D)))

@@ -4,7 +4,7 @@ import warnings
 
 from sklearn.utils.estimator_checks import check_estimator
 
-from knockoffs.estimator import KnockoffSelector
+from knockoffs.selector import KnockoffSelector
 
 
 def test_scikit_learns_own_checks_pass_by_default():

@@ -4,12 +4,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from knockoffs.estimator import KnockoffSelector
 from knockoffs.features.gaussian import gaussian_features
 from knockoffs.features.source import knockoff_source
 from knockoffs.filter import knockoff_filter
 from knockoffs.response.gram import FoldGrams, Gram, fit_lasso
-from knockoffs.sums.stream import fit_streamed
+from knockoffs.selector import KnockoffSelector
+from knockoffs.streaming.stream import fit_streamed
 from knockoffs.table.table import read_table
 
 N, D, RUNS, LEVEL = 50_000, 30, 100, 0.2

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from knockoffs.diagnostics.verdict import WORDS
 from knockoffs.experiments.verdict_cases import CROSSED, FAULTS, VALID
 from knockoffs.experiments.verdict_study import repeat
-from knockoffs.validity.verdict import WORDS
 
 RUNS = 20
 DEPENDENT = ("autocorrelated", "twice", "visits", "visits_shuffled")

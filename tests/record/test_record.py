@@ -31,7 +31,7 @@ def written(tmp_path_factory):
 
 def select_and_write(folder, more):
     """Folder of a selection, and the record that was written."""
-    from knockoffs.commands.work import run_selection
+    from knockoffs.cli.work import run_selection
 
     rng = np.random.default_rng(0)
     X = rng.standard_normal((80, 6))

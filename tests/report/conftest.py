@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from knockoffs.conditional_tests.adjust import adjust_p_values
+from knockoffs.diagnostics.verdict import verdict
 from knockoffs.filter import knockoff_filter, knockoff_threshold, q_values
-from knockoffs.filter.evidence import combine_draws
+from knockoffs.filter.e_values import combine_draws
 from knockoffs.importance.scores import Scores
 from knockoffs.sampling.pair import Pair
 from knockoffs.selection import Selection
-from knockoffs.testing.adjust import adjust_p_values
-from knockoffs.validity.verdict import verdict
 
 # tags, quotes, braces of templates, marks that turn the direction of writing, control characters, formulas, halves
 HOSTILE = (

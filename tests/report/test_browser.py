@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from knockoffs.report.facts import Facts
+from knockoffs.report.formatting import short
 from knockoffs.report.levels import stops
 from knockoffs.report.page import page
-from knockoffs.report.words import short
 from knockoffs.report.write import write_report
 
 ROOT = Path(__file__).resolve().parents[2]

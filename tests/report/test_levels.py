@@ -7,7 +7,7 @@ import pytest
 
 from knockoffs.filter import knockoff_filter
 from knockoffs.filter.bounds import fdp_bounds
-from knockoffs.filter.evidence import e_bh
+from knockoffs.filter.e_values import e_bh
 from knockoffs.report.levels import CONFIDENCE, holm, most_false, ranked, stops
 
 

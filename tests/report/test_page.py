@@ -110,7 +110,7 @@ def test_the_answer_comes_first_and_the_data_of_the_slider_are_those_of_the_sele
 def test_a_broken_verdict_stands_before_the_promise(make, rng):
     from dataclasses import replace
 
-    from knockoffs.validity.verdict import verdict
+    from knockoffs.diagnostics.verdict import verdict
 
     selection = make([f"x{j}" for j in range(12)], rng.random(12) + 1)
     X = rng.standard_normal((500, 3))

@@ -13,7 +13,7 @@ from knockoffs.report.provenance import command_of, python_of, python_of_file
 
 
 def test_the_command_gives_the_same_parameters(monkeypatch):
-    from knockoffs.commands import answers, app
+    from knockoffs.cli import answers, app
 
     parameters = {name: option.default for name, option in options_of("select").items() if name not in NOT_RECORDED}
     parameters |= {

@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from knockoffs import KnockoffSelector
-from knockoffs.commands.app import main
+from knockoffs.cli.app import main
 from knockoffs.errors import KnockoffWarning
 
 

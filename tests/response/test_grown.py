@@ -14,7 +14,7 @@ from knockoffs.importance.accuracy_drop import swap_integral, swap_score
 from knockoffs.importance.coefficients import coefficient_magnitude
 from knockoffs.importance.statistic import ModelScore
 from knockoffs.response import grown
-from knockoffs.response.fresh import fitted_copy
+from knockoffs.response.clone import fitted_copy
 from knockoffs.response.grown import Grown, grow
 from knockoffs.response.growth import into_bins
 from knockoffs.response.tree_arrays import has_trees, tree_arrays

@@ -10,7 +10,7 @@ from scipy.linalg import toeplitz
 from knockoffs.errors import InputError
 from knockoffs.features.gaussian import gaussian_features
 from knockoffs.features.gaussian_mixture import gaussian_mixture_features
-from knockoffs.features.hidden_markov import HiddenMarkov
+from knockoffs.features.hmm import HiddenMarkov
 from knockoffs.features.latent.margins import Affine, Steps
 from knockoffs.features.latent.model import latent_features
 from knockoffs.features.source import FixedKnockoffs, settled

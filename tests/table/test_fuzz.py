@@ -132,7 +132,7 @@ def read_any(path):
     elif path.name == JOURNAL:
         open_blocks(path.parent, {"seed": 1, "rows": [1, 2]}, suffix=".npy", resume=True)
     elif ".bif" in path.name:
-        from knockoffs.features.discrete_network import read_network
+        from knockoffs.features.network import read_network
 
         read_network(path).sample(3, np.random.default_rng(0))
     elif path.name == "groups.csv":

@@ -38,9 +38,9 @@ def same(left, right):
 
 @pytest.mark.parametrize("at_once", [1, 14, 10**6])
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
-def test_batches_are_pieces_of_the_whole(tmp_path, monkeypatch, name, at_once):
+def test_batches_are_pieces_of_the_whole(tmp_path, monkeypatch, name, parallel_map):
     path = write(tmp_path / name, ROWS)
-    monkeypatch.setattr(delimited, "CELLS_AT_ONCE", at_once)
+    monkeypatch.setattr(delimited, "CELLS_AT_ONCE", parallel_map)
     whole, rows = read_table_file(path).data, open_rows(path)
     assert rows.names == tuple(whole) and len(rows) == len(ROWS)
     for size in (1, 2, 4, 6, 100):

@@ -135,7 +135,7 @@ def test_a_file_that_is_cut_off_and_lines_that_do_not_end(tmp_path, monkeypatch)
 
 
 def test_on_the_command_line(tmp_path, capsys):
-    from knockoffs.commands.app import main
+    from knockoffs.cli.app import main
 
     vcf = write(tmp_path)
     for out, status, message in (("s.bed", 0, "3 people, 3 SNPs"), ("s.bed", 1, "there already"), ("s.x", 1, ".bed")):

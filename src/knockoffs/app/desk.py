@@ -23,8 +23,8 @@ from knockoffs.features import FAMILIES
 from knockoffs.options import NOT_RECORDED, Option, Parameters, options_of
 from knockoffs.record.reading import PARAMETERS
 from knockoffs.registry import key_of
+from knockoffs.report.formatting import short
 from knockoffs.report.provenance import command_of, python_of_file
-from knockoffs.report.words import short
 from knockoffs.table.columns import KINDS
 from knockoffs.table.files import FORMATS, file_format
 from knockoffs.table.types import Json
@@ -76,10 +76,10 @@ class Desk:
         Folder in which the files of every selection are kept.
     """
 
-    def __init__(self, folder: Path, select: Select, *, at_once: int = 2, keep: Path | None = None) -> None:
+    def __init__(self, folder: Path, select: Select, *, parallel_map: int = 2, keep: Path | None = None) -> None:
         self.folder, self.select, self.keep = folder, select, keep
-        self.looks = Jobs(folder / "looks", at_once=2)
-        self.selections = Jobs(folder / "selections", at_once=at_once, when_done=self._keep_files)
+        self.looks = Jobs(folder / "looks", parallel_map=2)
+        self.selections = Jobs(folder / "selections", parallel_map=parallel_map, when_done=self._keep_files)
         self.tables: dict[str, Sent] = {}
         self._lock = threading.Lock()
 

@@ -147,12 +147,17 @@ class Jobs:
         self,
         folder: Path,
         *,
-        at_once: int,
+        parallel_map: int,
         most_waiting: int = 20,
         most_kept: int = 50,
         when_done: Callable[[Job], None] | None = None,
     ) -> None:
-        self.folder, self.at_once, self.most_waiting, self.most_kept = folder, at_once, most_waiting, most_kept
+        self.folder, self.parallel_map, self.most_waiting, self.most_kept = (
+            folder,
+            parallel_map,
+            most_waiting,
+            most_kept,
+        )
         self.when_done = when_done
         self._jobs: dict[str, Job] = {}
         self._lock = threading.RLock()
@@ -211,7 +216,7 @@ class Jobs:
     def _start_next(self) -> None:
         running = sum(job.state == "running" for job in self._jobs.values())
         for job in self._jobs.values():
-            if running >= self.at_once or self._closed:
+            if running >= self.parallel_map or self._closed:
                 return
             if job.state == "waiting":
                 self._start(job)

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from knockoffs.app.examples import EXAMPLES
 from knockoffs.errors import KnockoffWarning
-from knockoffs.report.words import short
+from knockoffs.report.formatting import short
 from knockoffs.table.cells import Raw
+from knockoffs.table.column_checks import suspicious_columns, warn_of_indexes
 from knockoffs.table.columns import Column, recognise_kinds
 from knockoffs.table.decoding import from_days, own_values
 from knockoffs.table.files import read_table_file, write_table_file
 from knockoffs.table.moments import MOMENTS, say_duration, unit_of
 from knockoffs.table.reading import read_columns
-from knockoffs.table.suspects import suspicious_columns, warn_of_indexes
 from knockoffs.table.text_columns import values_from_text
 
 MOST_ORDERED = 30  # labels whose order can be given in the page

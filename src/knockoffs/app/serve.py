@@ -39,7 +39,7 @@ def serve(
     *,
     port: int = 0,
     most_bytes: int = 200_000_000,
-    at_once: int | None = None,
+    parallel_map: int | None = None,
     keep: Path | None = None,
     browser: bool = True,
     say: Callable[[str], None] = print,
@@ -75,9 +75,9 @@ def serve(
         raise InputError(f"port {port} of this machine is taken: {error.strerror}. Leave out --port.") from error
     token, port = secrets.token_urlsafe(24), listening.getsockname()[1]
     address = f"http://{LOOPBACK}:{port}/{token}/"
-    at_once = at_once or max((os.cpu_count() or 2) // 2, 1)
+    parallel_map = parallel_map or max((os.cpu_count() or 2) // 2, 1)
     with listening, ended_politely(), tempfile.TemporaryDirectory(prefix="knockoffs-app-") as name:
-        desk = Desk(Path(name), select, at_once=at_once, keep=keep)
+        desk = Desk(Path(name), select, parallel_map=parallel_map, keep=keep)
         app = make_app(desk, token=token, port=port, most_bytes=most_bytes)
         server = uvicorn.Server(
             uvicorn.Config(

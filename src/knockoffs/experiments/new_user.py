@@ -160,7 +160,7 @@ def folder_of(package: str) -> Path:
 
 def try_table(frame: pd.DataFrame, target: str, drop: Sequence[str] = ()) -> Row:
     """Give a table to the selector: what was recognised, selected and said, or the error."""
-    from knockoffs.estimator import KnockoffSelector
+    from knockoffs.selector import KnockoffSelector
 
     X, y = frame.drop(columns=[target, *drop]), frame[target]
     start = time.perf_counter()

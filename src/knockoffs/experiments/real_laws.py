@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
-from knockoffs.features.source import Settled, knockoff_source
+from knockoffs.features.source import FittedSampler, knockoff_source
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.columns import Column
 from knockoffs.table.table import Table, read_table
@@ -25,7 +25,7 @@ class Law:
 
     table: Table
     rows: NDArray[np.intp]
-    settled: Settled
+    settled: FittedSampler
     seconds: float
 
 
@@ -72,7 +72,7 @@ def fit_law(table: Table, family: str, rng: Generator) -> Law | str:
             if family == "knockpy":
                 import knockpy  # type: ignore[import-not-found]  # noqa: F401
 
-                found = Settled(KnockpySampler(np.arange(table.X.shape[1])))
+                found = FittedSampler(KnockpySampler(np.arange(table.X.shape[1])))
             else:
                 found = knockoff_source(family)(table, rng=rng)
             found.sampler.sample(table.X, rng)  # what cannot be drawn is known now

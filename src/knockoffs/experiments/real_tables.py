@@ -20,6 +20,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from knockoffs.conditional_tests.choice import few_for_knockoffs
 from knockoffs.defaults import choose
 from knockoffs.draws import draw_and_score
 from knockoffs.errors import InputError
@@ -30,14 +31,13 @@ from knockoffs.experiments.real_laws import Drawn, Law, fit_law
 from knockoffs.experiments.real_page import plot_fdr
 from knockoffs.experiments.runner import Arrays, Context, Row, fingerprint, mean_and_error
 from knockoffs.experiments.runner import Table as Rows
-from knockoffs.features.source import Given
+from knockoffs.features.source import GivenModel
 from knockoffs.filter import knockoff_filter
-from knockoffs.machine.jobs import Task
+from knockoffs.machine.parallel import Task
 from knockoffs.procedure import select_by_tests
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.table import Table
 from knockoffs.table.target import as_target
-from knockoffs.testing.choice import few_for_knockoffs
 
 TARGETS = (0.2, 0.1)
 FEW_COLUMNS = 40  # below which every column is also tested by itself
@@ -141,7 +141,7 @@ def score(statistic: str, law: Law, y: NDArray, pair: Pair, rng: Generator) -> N
     """W of each column; of tests, one minus the q-value."""
     target = as_target(y, law.table)
     if statistic == "tests":
-        source = Given(law.settled.model)  # type: ignore[arg-type]
+        source = GivenModel(law.settled.model)  # type: ignore[arg-type]
         return 1 - select_by_tests(law.table, target, knockoffs=source, rng=rng).q_values
     choice = choose(target, estimator=None if statistic == "best" else statistic)
     scores = draw_and_score(Drawn(pair), law.table, target, choice.statistic, rng=rng).scores

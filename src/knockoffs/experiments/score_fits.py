@@ -18,10 +18,10 @@ from knockoffs.errors import KnockoffWarning
 from knockoffs.experiments.repetitions import AT_ONE, LAMS, Prepared, join_repetitions, split_by_repetition
 from knockoffs.experiments.runner import Arrays, Context, fingerprint
 from knockoffs.experiments.score_settings import MODELS, Config, Setting, prepare
-from knockoffs.importance.best import BestOf, choose_best
-from knockoffs.importance.rows import draw_folds
+from knockoffs.importance.model_choice import BestOf, choose_best
+from knockoffs.importance.resampling import draw_folds
 from knockoffs.importance.scores import NamedScores
-from knockoffs.response.fresh import Estimator
+from knockoffs.response.clone import Estimator
 from knockoffs.response.linear import LogisticPathCV
 from knockoffs.response.trees import make_boosting, make_forest, out_of_bag
 from knockoffs.sampling.pair import Pair

@@ -11,19 +11,19 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from knockoffs.diagnostics.verdict import cross_fitted_pair
 from knockoffs.errors import KnockoffWarning
-from knockoffs.features.discrete_network import DiscreteNetwork, fit_discrete_network
 from knockoffs.features.family import FeatureModel
 from knockoffs.features.gaussian import fit_gaussian, gaussian_features
 from knockoffs.features.gaussian_mixture import MixtureFeatures, fit_gaussian_mixture, gaussian_mixture_features
-from knockoffs.features.hidden_markov import HiddenMarkov
-from knockoffs.features.hidden_markov.emissions import DiscreteEmissions
+from knockoffs.features.hmm import HiddenMarkov
+from knockoffs.features.hmm.emissions import DiscreteEmissions
 from knockoffs.features.naive_bayes import fit_naive_bayes
+from knockoffs.features.network import DiscreteNetwork, fit_discrete_network
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler
 from knockoffs.simulate.mixtures import MixtureParameters, draw_mixture, sample_mixture
 from knockoffs.simulate.three_components import draw_three_components
-from knockoffs.validity.verdict import cross_fitted_pair
 
 D = 30  # columns of the simulated tables
 

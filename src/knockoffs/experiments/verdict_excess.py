@@ -9,12 +9,12 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from knockoffs.diagnostics.verdict import WORDS, small_budget, verdict
 from knockoffs.experiments.runner import Context, Table, fingerprint, mean_and_error
 from knockoffs.features.gaussian import fit_gaussian
 from knockoffs.filter import false_discovery_proportion, knockoff_filter
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import NetworkSampler
-from knockoffs.validity.verdict import WORDS, small_budget, verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

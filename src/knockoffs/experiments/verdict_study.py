@@ -10,9 +10,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from knockoffs.diagnostics.verdict import WORDS, small_budget, verdict
 from knockoffs.experiments.runner import Context, Table, fingerprint
 from knockoffs.experiments.verdict_cases import CASES, CROSSED, FAULTS, VALID, Judged
-from knockoffs.validity.verdict import WORDS, small_budget, verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

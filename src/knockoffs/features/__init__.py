@@ -67,19 +67,19 @@ FAMILIES: dict[str, Family] = {
         ("n_jobs",),
     ),
     "hmm": Family(
-        "knockoffs.features.hidden_markov.fit:fit_hidden_markov",
+        "knockoffs.features.hmm.fit:fit_hidden_markov",
         ("numbers", "labels", "missing", "alike", "kinds", "order"),
         ("n_states", "emissions", "shared", "criterion", "n_starts", "max_iter", "tol", "pseudocount"),
         ("hidden_knockoff", "n_jobs"),
     ),
     "lda": Family(
-        "knockoffs.features.latent_dirichlet.fit:fit_latent_dirichlet",
+        "knockoffs.features.lda.fit:fit_latent_dirichlet",
         ("numbers",),
         ("n_topics", "max_iter", "view", "fit"),
         ("posterior", "n_sweeps", "hidden_knockoff", "n_jobs"),
     ),
     "network": Family(
-        "knockoffs.features.discrete_network.fit:fit_discrete_network",
+        "knockoffs.features.network.fit:fit_discrete_network",
         ("labels", "codes", "names"),
         ("parents", "pseudo_count", "max_table"),
         ("posterior", "n_sweeps", "hidden_knockoff", "n_jobs"),

@@ -15,7 +15,7 @@ from knockoffs.features.em_starts import clusters_start, merged_start, seem_norm
 from knockoffs.features.em_steps import AT_LEAST, RIDGE, Fitted, Mixture, at_end, em_steps, mixture_of, run_em
 from knockoffs.features.order import CRITERIA, HELD_OUT
 from knockoffs.features.shrinkage import FEW
-from knockoffs.machine.jobs import at_once
+from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import track
 
 __all__ = ["Mixture", "admissible", "collapsed", "em_steps", "one_component", "run_em", "search_mixture"]
@@ -136,7 +136,9 @@ def _start(
 
     def clusters(k: int, n: int) -> list[Mixture]:
         children = streams[k - 1].spawn(n)
-        return list(at_once((delayed(clusters_start)(path.rows, k, child) for child in children), n_jobs, threads=True))
+        return list(
+            parallel_map((delayed(clusters_start)(path.rows, k, child) for child in children), n_jobs, threads=True)
+        )
 
     begun = []
     if n_starts > 1:
@@ -186,7 +188,7 @@ class _Path:
         if len(starts) + len(begun) == 1:
             return starts[0]
         left = [(start, RACE_STEPS) for start in starts] + [(start, RACE_STEPS - TRIED_STEPS) for start in begun]
-        runs = at_once((delayed(em_steps)(self.rows, start, n) for start, n in left), n_jobs, threads=True)
+        runs = parallel_map((delayed(em_steps)(self.rows, start, n) for start, n in left), n_jobs, threads=True)
         return max(runs, key=lambda run: (admissible(run[0], len(self.rows)), run[1][-1]))[0]
 
     def fits(self, mixture: Mixture, trace: NDArray) -> bool:

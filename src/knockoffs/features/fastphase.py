@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
-from knockoffs.features.hidden_markov.mosaic import GenotypeModel, HaplotypeModel, Mosaic
+from knockoffs.features.hmm.mosaic import GenotypeModel, HaplotypeModel, Mosaic
 
 MOST_CHARACTERS = 2**30  # of an unpacked file, 50 million numbers: a small .gz cannot fill the memory
 

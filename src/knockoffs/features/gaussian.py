@@ -19,7 +19,7 @@ from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.copies import Copies
 from knockoffs.sampling.covariance import check_covariance
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL, solve_checked
-from knockoffs.sampling.diagonal.representatives import Through
+from knockoffs.sampling.diagonal.representatives import ViaRepresentatives
 from knockoffs.sampling.network import BayesianNetwork, Node
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler, sample_knockoffs
@@ -109,7 +109,7 @@ class GaussianFeatures:
         columns = X[:, self.varying]
         return columns[~np.isnan(columns).any(axis=1)]
 
-    def with_moments(self, found: Estimate, rows: float, diagonal: str | Through) -> GaussianFeatures:
+    def with_moments(self, found: Estimate, rows: float, diagonal: str | ViaRepresentatives) -> GaussianFeatures:
         """P^X with other moments of ``coordinates``, and D anew."""
         unit = np.sqrt(np.diagonal(found.covariance))
         inner, centre = compact(self.feature_of[self.varying]), np.zeros(len(unit))
@@ -213,10 +213,10 @@ def say_fixed(fixed: Fixed, names: Sequence[str] | None) -> str:
 
 
 def gaussian_law(
-    mean: NDArray, covariance: NDArray, diagonal: str | Through, feature_of: NDArray[np.intp]
+    mean: NDArray, covariance: NDArray, diagonal: str | ViaRepresentatives, feature_of: NDArray[np.intp]
 ) -> GaussianLaw:
     """Gaussian with its matrix D solved; through representatives it is another, of which D is a part."""
-    if isinstance(diagonal, Through):
+    if isinstance(diagonal, ViaRepresentatives):
         return GaussianLaw(mean, *diagonal.solve(check_covariance(covariance), feature_of))
     return GaussianLaw(mean, covariance, solve_checked(check_covariance(covariance), diagonal, feature_of))
 
@@ -225,7 +225,7 @@ def gaussian_features(
     mean: ArrayLike,
     covariance: ArrayLike,
     *,
-    diagonal: str | Through = DEFAULT_DIAGONAL,
+    diagonal: str | ViaRepresentatives = DEFAULT_DIAGONAL,
     feature_of: ArrayLike | None = None,
 ) -> GaussianFeatures:
     """P^X with given parameters.
@@ -286,7 +286,7 @@ def fit_gaussian(
     *,
     rng: Generator | None = None,
     n_jobs: int | None = None,
-    diagonal: str | Through = DEFAULT_DIAGONAL,
+    diagonal: str | ViaRepresentatives = DEFAULT_DIAGONAL,
     feature_of: ArrayLike | None = None,
     names: Sequence[str] | None = None,
 ) -> GaussianFeatures:

@@ -35,7 +35,7 @@ from knockoffs.sampling.conjugates.gaussian import Gaussian, GaussianLaw
 from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.covariance import check_covariance
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
-from knockoffs.sampling.diagonal.representatives import Through
+from knockoffs.sampling.diagonal.representatives import ViaRepresentatives
 from knockoffs.sampling.network import BayesianNetwork, Node
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler
 from knockoffs.sampling.swap import check_features
@@ -182,7 +182,7 @@ def gaussian_mixture_features(
     means: ArrayLike,
     covariances: ArrayLike,
     *,
-    diagonal: str | Through = DEFAULT_DIAGONAL,
+    diagonal: str | ViaRepresentatives = DEFAULT_DIAGONAL,
     feature_of: ArrayLike | None = None,
 ) -> MixtureFeatures:
     """P^X with given parameters.
@@ -232,7 +232,7 @@ def fit_gaussian_mixture(
     n_components: int | Iterable[int] | None = None,
     criterion: str = "aic",
     n_starts: int = N_STARTS,
-    diagonal: str | Through = DEFAULT_DIAGONAL,
+    diagonal: str | ViaRepresentatives = DEFAULT_DIAGONAL,
     feature_of: ArrayLike | None = None,
     names: Sequence[str] | None = None,
 ) -> MixtureFeatures:

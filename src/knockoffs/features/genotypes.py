@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from knockoffs.errors import InputError, KnockoffWarning, name_some
 from knockoffs.features.family import FeatureModel, Prepared
 from knockoffs.features.fastphase import GenotypeModel, read_fastphase
-from knockoffs.machine.jobs import at_once
+from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import stage, track
 from knockoffs.sampling.sampler import sample_knockoffs
 from knockoffs.table.batches import Blocks, add_mark, check_ours, open_blocks, read_mark
@@ -106,7 +106,9 @@ def sample_knockoffs_bed(
     threads = {"n_jobs": jobs // len(parts)} if jobs >= 2 * len(parts) else {}  # few blocks: threads share their rows
     left = [(part, stream) for part, stream in zip(parts, streams, strict=True) if part.find(blocks) is None]
     tasks = (delayed(_draw_block)(genotypes, part, stream, blocks, threads) for part, stream in left)
-    for _ in track(at_once(tasks, n_jobs, threads=True, in_order=False), "knockoffs of genotypes", total=len(left)):
+    for _ in track(
+        parallel_map(tasks, n_jobs, threads=True, in_order=False), "knockoffs of genotypes", total=len(left)
+    ):
         pass
     _assemble(genotypes, out, blocks, parts)
     blocks.remove(*OURS)

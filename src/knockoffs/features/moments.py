@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.features.shrinkage import N_FOLDS, PLENTY, Estimate, intensity_of_moments, join_moments
-from knockoffs.features.source import Fitted, KnockoffSource, Settled, settled
+from knockoffs.features.source import Fitted, FittedSampler, KnockoffSource, settled
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
-from knockoffs.sampling.diagonal.representatives import Through
+from knockoffs.sampling.diagonal.representatives import ViaRepresentatives
 from knockoffs.table.table import Table
 
 
@@ -28,12 +28,12 @@ class ByMoments(Protocol):
         """Coordinates of the rows in which they are known, shape (n_known, D)."""
         ...
 
-    def with_moments(self, found: Estimate, rows: float, diagonal: str | Through) -> Self:
+    def with_moments(self, found: Estimate, rows: float, diagonal: str | ViaRepresentatives) -> Self:
         """P^X with other moments of its coordinates, which are those of so many rows."""
         ...
 
 
-def wants_more_rows(source: KnockoffSource, found: Settled, table: Table) -> bool:
+def wants_more_rows(source: KnockoffSource, found: FittedSampler, table: Table) -> bool:
     """Whether P^X was fitted to fewer than 50 rows a coordinate, and more rows could tell its covariance."""
     if not isinstance(source, Fitted) or not isinstance(found.model, ByMoments):
         return False
@@ -59,14 +59,14 @@ def folds_for(n: int, n_coordinates: int) -> int:
 
 def settle_by_moments(
     source: Fitted,
-    found: Settled,
+    found: FittedSampler,
     table: Table,
     rows: NDArray,
     means: NDArray,
     scatters: NDArray,
     *,
     n_jobs: int | None = None,
-) -> Settled:
+) -> FittedSampler:
     """P^X with the mean and covariance of many rows, shrunk as far as their folds ask for it.
 
     Parameters

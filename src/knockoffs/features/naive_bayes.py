@@ -14,8 +14,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, KnockoffWarning, name_some, unknown_option
-from knockoffs.features.family import kept_per_how
-from knockoffs.features.given_class import (
+from knockoffs.features.class_conditional import (
     DISCRETE,
     LAWS,
     SUM_TOLERANCE,
@@ -26,10 +25,11 @@ from knockoffs.features.given_class import (
     log_prob,
     support_of,
 )
+from knockoffs.features.family import kept_per_how
 from knockoffs.features.order import choose_order
 from knockoffs.features.posterior.categorical import normalise_log_weights, sample_categorical
 from knockoffs.features.support import Labels, Support, check_kinds, infer_kind
-from knockoffs.machine.jobs import at_once
+from knockoffs.machine.parallel import parallel_map
 from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.conjugates.independent import Independent
 from knockoffs.sampling.network import BayesianNetwork, Blanket, Node
@@ -55,7 +55,7 @@ class NaiveBayes:
 
     Examples
     --------
-    >>> from knockoffs.features.given_class import BernoulliColumn
+    >>> from knockoffs.features.class_conditional import BernoulliColumn
     >>> from knockoffs.sampling.sampler import sample_knockoffs
     >>> model = NaiveBayes(np.array([0.5, 0.5]), (BernoulliColumn((0, 1), np.array([[0.1, 0.2], [0.9, 0.8]])),))
     >>> X = np.array([[0, 0], [1, 1], [1, 1]])
@@ -224,7 +224,7 @@ def fit_naive_bayes(
     def fit(table: NDArray, k: int, stream: Generator) -> NaiveBayes:
         starts = stream.spawn(n_starts if k > 1 else 1)
         work = (delayed(_em)(table, groups, k, start, pseudo_count, max_iter, tol) for start in starts)
-        model, _, converged = max(at_once(work, jobs), key=lambda one: one[1])
+        model, _, converged = max(parallel_map(work, jobs), key=lambda one: one[1])
         if not converged:
             text = f"EM of {k} classes did not converge in {max_iter} steps: raise max_iter."
             warnings.warn(text, KnockoffWarning, stacklevel=2)

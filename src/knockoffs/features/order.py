@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import unknown_option
-from knockoffs.machine.jobs import at_once
+from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import track
 
 CRITERIA = ("aic", "bic", "held_out")
@@ -82,7 +82,7 @@ def choose_order(
         return float(getattr(model, criterion)(X))
 
     tasks = (delayed(fit)(X[rows], k, stream) for k, stream in zip(candidates, streams, strict=False))
-    work = at_once(tasks, n_jobs, threads=True)
+    work = parallel_map(tasks, n_jobs, threads=True)
     models = list(track(work, "fitting P^X", total=len(candidates)))
     values = [value(model) for model in models]
     best = int(np.argmin(values))

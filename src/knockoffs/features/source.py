@@ -19,11 +19,11 @@ from knockoffs.errors import ColumnsError, InputError
 from knockoffs.features import FAMILIES, Family, FeatureModel, family_of
 from knockoffs.features.columns import DEPENDENT, dependent_error, dependent_in_covariance
 from knockoffs.features.dependent import drop_dependent, warn_of_dependent
-from knockoffs.features.takes import check_takes, has_labels, refuse_numbers, warn_of_constant_columns
+from knockoffs.features.requirements import check_takes, has_labels, refuse_numbers, warn_of_constant_columns
 from knockoffs.features.told import warn_of_told
 from knockoffs.registry import check_options, find, imported
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
-from knockoffs.sampling.diagonal.representatives import SHARE, Through
+from knockoffs.sampling.diagonal.representatives import SHARE, ViaRepresentatives
 from knockoffs.sampling.network import BayesianNetwork
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler
@@ -33,7 +33,7 @@ from knockoffs.table.table import Kinds, Table, read_table
 
 
 @dataclass(frozen=True)
-class Settled:
+class FittedSampler:
     """P^X settled for a table: the sampler of its knockoffs, the law it rests on, and what to say of it."""
 
     sampler: KnockoffSampler
@@ -48,7 +48,7 @@ class KnockoffSource(Protocol):
         """Read a table as this source takes it, and refuse what it cannot use."""
         ...
 
-    def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> Settled:
+    def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> FittedSampler:
         """Settle P^X for the table."""
         ...
 
@@ -77,7 +77,7 @@ class Fitted:
             refuse_numbers(table, argument)
         return replace(table, ordered=True) if "order" in takes else table
 
-    def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> Settled:
+    def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> FittedSampler:
         """Fit the family; errors about columns get the columns' names."""
         warn_of_constant_columns(table)
         handed = self.handed(table)
@@ -106,7 +106,7 @@ class Fitted:
         if "groups" in takes and table.grouped:
             handed["feature_of"] = table.feature_of
             if table.groups is not None and table.groups.by_representatives:
-                handed["diagonal"] = Through(str(handed.get("diagonal", DEFAULT_DIAGONAL)))
+                handed["diagonal"] = ViaRepresentatives(str(handed.get("diagonal", DEFAULT_DIAGONAL)))
         if "names" in takes:
             handed["names"] = table.names
         if "kinds" in takes:
@@ -117,7 +117,7 @@ class Fitted:
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenModel:
     """P^X that is known: a fitted family or a Bayesian network."""
 
     model: FeatureModel
@@ -127,17 +127,17 @@ class Given:
         table = read_table(X, kinds=kinds, argument=argument, min_rows=min_rows)
         table = replace(table, ordered=True) if in_order(self.model) else table
         check_takes(table, ("labels", "missing") if fills_cells(self.model) else ("labels",), argument)
-        from knockoffs.features.discrete_network import DiscreteNetwork
-        from knockoffs.features.discrete_network.columns import code_by_state
+        from knockoffs.features.network import DiscreteNetwork
+        from knockoffs.features.network.columns import code_by_state
 
         if not isinstance(self.model, DiscreteNetwork):
             return table
         return code_by_state(code_by(table, self.model.states or {}, argument), self.model)
 
-    def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> Settled:
+    def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> FittedSampler:
         """Match the model's columns with the table's."""
-        from knockoffs.features.discrete_network import DiscreteNetwork
-        from knockoffs.features.discrete_network.columns import observe_columns
+        from knockoffs.features.network import DiscreteNetwork
+        from knockoffs.features.network.columns import observe_columns
 
         model: FeatureModel = self.model
         if isinstance(model, DiscreteNetwork):
@@ -167,7 +167,7 @@ class Covariance:
         check_takes(table, ("numbers",), argument)
         return table
 
-    def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> Settled:
+    def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> FittedSampler:
         """Gaussian around the means of the table."""
         from knockoffs.features.gaussian import check_covariance_units, gaussian_features
 
@@ -180,7 +180,7 @@ class Covariance:
         _check_width(len(values), table)
         grouped, options = table.feature_of if table.grouped else None, dict(self.options)
         if table.groups is not None and table.groups.by_representatives:
-            options["diagonal"] = Through(options.get("diagonal", DEFAULT_DIAGONAL))
+            options["diagonal"] = ViaRepresentatives(options.get("diagonal", DEFAULT_DIAGONAL))
         try:
             check_covariance_units(values, table.X)
         except ColumnsError as error:
@@ -198,7 +198,7 @@ class Covariance:
 
 
 @dataclass(frozen=True)
-class Brought:
+class GivenKnockoffs:
     """Knockoffs that were drawn elsewhere; the guarantee rests on how they were drawn."""
 
     knockoffs: object
@@ -209,11 +209,11 @@ class Brought:
         check_takes(table, ("labels",), argument)
         return table
 
-    def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> Settled:
+    def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> FittedSampler:
         """Check that they fit the table."""
         X_tilde = check_knockoffs(self.knockoffs, table)
         note = "the knockoffs were brought along: the guarantee rests on how they were drawn"
-        return Settled(FixedKnockoffs(X_tilde, table.feature_of), None, {"knockoffs": note})
+        return FittedSampler(FixedKnockoffs(X_tilde, table.feature_of), None, {"knockoffs": note})
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ def in_order(model: object) -> bool:
     return bool(getattr(model, "groups_of_neighbours", False))
 
 
-def settled(model: Any, how: Mapping[str, object] | None = None, table: Table | None = None) -> Settled:
+def settled(model: Any, how: Mapping[str, object] | None = None, table: Table | None = None) -> FittedSampler:
     """Sampler of a fitted P^X, and its own words about itself, with the columns' names.
 
     A chain is told the groups of the table, for they belong to how it is copied and not to its law.
@@ -268,7 +268,7 @@ def settled(model: Any, how: Mapping[str, object] | None = None, table: Table | 
         model.as_sampler(**how) if direct else NetworkSampler(model.as_network(**how), getattr(model, "fill", None))
     )
     notes = {"feature_model": model.say(names)} if hasattr(model, "say") else {}
-    return Settled(sampler, model, notes)
+    return FittedSampler(sampler, model, notes)
 
 
 def read_features(
@@ -306,7 +306,7 @@ def read_features(
             warn_of_dependent(table)
             notes |= warn_of_told(table)
         return table, notes
-    if isinstance(source, Given | Covariance | Brought):
+    if isinstance(source, GivenModel | Covariance | GivenKnockoffs):
         raise InputError(
             f"dependent={dependent!r} is for a feature model that is fitted to {argument}; this one, or the knockoffs, "
             "came with all columns: drop the dependent ones from both."
@@ -354,7 +354,7 @@ def knockoff_source(feature_model: Any, options: Mapping[str, object] | None = N
         if options:
             where = "give them where this one is made, as in gaussian_features(mean, covariance, diagonal='sdp')"
             raise InputError(f"feature_model_options are for a family that is yet to be fitted: {where}.")
-        return Given(feature_model)
+        return GivenModel(feature_model)
     if not (callable(feature_model) or isinstance(feature_model, Family)):
         raise InputError(
             f"feature_model={reprlib.repr(feature_model)} ({type(feature_model).__name__}): pass a name, a fitted P^X "
@@ -374,7 +374,7 @@ def is_network_file(feature_model: str) -> bool:
 
 
 def _read_network(path: str) -> FeatureModel:
-    from knockoffs.features.discrete_network import read_network
+    from knockoffs.features.network import read_network
 
     if not Path(path).is_file():
         raise InputError(f"feature_model={path!r}: there is no such file.")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import name_some
 from knockoffs.features.latent.margins import Curve, fit_curve
-from knockoffs.features.source import Fitted, Settled
+from knockoffs.features.source import Fitted, FittedSampler
 from knockoffs.sampling.copies import Copies
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler
@@ -125,14 +125,14 @@ class Transformed:
         """Read the table as the family takes it."""
         return self.source.read(X, kinds=kinds, argument=argument, min_rows=min_rows)
 
-    def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> Settled:
+    def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> FittedSampler:
         """Learn the maps, and fit the family to the scores."""
         places = [table.names.index(name) for name in self.columns]
         scores = Scores({j: fit_curve(table.X[~np.isnan(table.X[:, j]), j]) for j in places})
         found = self.source(replace(table, X=scores.to(table.X)), rng=rng, n_jobs=n_jobs)
         notes = {**found.notes, "transformation": f"normal scores of {name_some(self.columns)}"}
         law: Any = TransformedLaw(found.model, scores)
-        return Settled(TransformedSampler(found.sampler, scores), law, notes)
+        return FittedSampler(TransformedSampler(found.sampler, scores), law, notes)
 
 
 def can_transform(source: object, table: Table, columns: tuple[str, ...]) -> tuple[str, ...]:

@@ -10,12 +10,12 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
-from knockoffs.importance.best import BestOf, choose_best
 from knockoffs.importance.coefficients import coefficient_magnitude, coefficients_of, deviation, in_units_of_y
 from knockoffs.importance.contribution import contribution, contributions
+from knockoffs.importance.model_choice import BestOf, choose_best
 from knockoffs.importance.scores import Importance, sum_by_feature
 from knockoffs.importance.statistic import ModelScore, fit_on, weighted_rows
-from knockoffs.response.fresh import check_takes_weights
+from knockoffs.response.clone import check_takes_weights
 from knockoffs.sampling.copies import Copies
 from knockoffs.table.target import Target
 

@@ -13,11 +13,11 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, KnockoffWarning
-from knockoffs.importance.rows import Job, check_rows, plan
+from knockoffs.importance.resampling import Job, check_rows, plan
 from knockoffs.importance.scores import Importance, Scores, mean_of
-from knockoffs.machine.jobs import at_once
+from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import track
-from knockoffs.response.fresh import Estimator, Fitted, check_takes_weights, fitted_copy, fresh, predicts_classes
+from knockoffs.response.clone import Estimator, Fitted, check_takes_weights, fitted_copy, fresh, predicts_classes
 from knockoffs.sampling.copies import Beside, Copies
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
@@ -176,7 +176,7 @@ def fit_and_score(
     ]
     known = fitted or {}
     tasks = (delayed(_fit_and_score_once)(statistic, pair, target, job, known.get(i)) for i, job in enumerate(jobs))
-    work = at_once(tasks, n_jobs if len(jobs) > 1 else None)
+    work = parallel_map(tasks, n_jobs if len(jobs) > 1 else None)
     scores = list(track(work, "model fits", total=len(jobs)))
     return mean_of(scores, weights=np.array([len(job.score_rows) for job in jobs], dtype=float))
 

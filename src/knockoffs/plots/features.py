@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
 from knockoffs.plots.layout import largest
-from knockoffs.plots.look import HATCHED, KNOCKOFF, QUIET, SELECTED, Look, name_rows, new_axes, tidy
+from knockoffs.plots.style import HATCHED, KNOCKOFF, QUIET, SELECTED, Look, name_rows, new_axes, tidy
 from knockoffs.selection import Selection
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import unknown_option
-from knockoffs.plots.look import KNOCKOFF, SELECTED, Look, check_matplotlib, new_axes, plain, short, tidy
 from knockoffs.plots.margins import Margin, margin, strongest_pairs
+from knockoffs.plots.style import KNOCKOFF, SELECTED, Look, check_matplotlib, new_axes, plain, short, tidy
 from knockoffs.selection import Selection
 from knockoffs.table.columns import Column
 from knockoffs.table.table import Table

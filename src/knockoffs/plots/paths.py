@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.defaults import choose
 from knockoffs.errors import InputError, unknown_option
-from knockoffs.features.source import Settled
+from knockoffs.features.source import FittedSampler
 from knockoffs.importance.accuracy_drop import FAKES
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.importance.paths.moves import check_lams
 from knockoffs.plots.layout import apart, linear_width
-from knockoffs.plots.look import LINES, QUIET, new_axes, plain, short, tidy
+from knockoffs.plots.style import LINES, QUIET, new_axes, plain, short, tidy
 from knockoffs.registry import find
 from knockoffs.sampling.pair import Pair
 from knockoffs.selection import Selection
@@ -27,7 +27,7 @@ from knockoffs.table.table import Kinds, Table
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from knockoffs.report.shown import Shown
+    from knockoffs.report.display import Shown
 
 MOST_NAMED = len(LINES)
 MOST_OTHERS = 200
@@ -45,9 +45,9 @@ class Drawn:
         assert isinstance(X, Table)
         return X
 
-    def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> Settled:
+    def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> FittedSampler:
         """Nothing is left to settle."""
-        return Settled(self)
+        return FittedSampler(self)
 
     @property
     def feature_of(self) -> NDArray[np.intp]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from knockoffs.errors import InputError
-from knockoffs.plots.look import HATCHED, KNOCKOFF, SELECTED, name_rows, new_axes, tidy
+from knockoffs.plots.style import HATCHED, KNOCKOFF, SELECTED, name_rows, new_axes, tidy
 from knockoffs.selection import Selection
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from knockoffs.diagnostics.verdict import DOUBTFUL
 from knockoffs.errors import InputError
-from knockoffs.plots.look import KNOCKOFF, QUIET, SELECTED, name_rows, new_axes, plain, short, tidy
+from knockoffs.plots.style import KNOCKOFF, QUIET, SELECTED, name_rows, new_axes, plain, short, tidy
 from knockoffs.selection import Selection
-from knockoffs.validity.verdict import DOUBTFUL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

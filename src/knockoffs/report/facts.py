@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.options import Parameters
 from knockoffs.record import DataFile
+from knockoffs.report.formatting import LONGEST, number, shorten_names
 from knockoffs.report.levels import Stop, ranked, start, stops
-from knockoffs.report.words import LONGEST, number, shorten_names
 from knockoffs.selection import Selection
 from knockoffs.table.columns import Column
 from knockoffs.table.table import Table

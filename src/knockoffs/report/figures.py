@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from knockoffs.diagnostics.verdict import Verdict
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.plots.layout import apart, largest, linear_width
 from knockoffs.plots.margins import Margin
+from knockoffs.report.formatting import number, short
 from knockoffs.report.svg import bottom_axis, dot, drawing, label, left_axis, line, polyline, rect
-from knockoffs.report.words import number, short
 from knockoffs.selection import Selection
-from knockoffs.validity.verdict import Verdict
 
 MOST_BARS = 40  # features in the picture of W
 MOST_PATHS = 8  # with a name

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.filter.bounds import fdp_bounds
-from knockoffs.filter.evidence import ROUNDING
-from knockoffs.report.words import count
+from knockoffs.filter.e_values import ROUNDING
+from knockoffs.report.formatting import count
 from knockoffs.selection import Selection
 
 CONFIDENCE = 0.95

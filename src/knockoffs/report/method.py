@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from knockoffs.report.facts import Facts
+from knockoffs.report.formatting import count
 from knockoffs.report.levels import CONFIDENCE
-from knockoffs.report.words import count
 
 REFERENCES = {
     "model_x": (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from knockoffs.report.facts import Facts
-from knockoffs.report.words import count, named, text
+from knockoffs.report.formatting import count, named, text
 from knockoffs.selection import Selection
 
 MOST = 20  # features in the table

@@ -12,8 +12,8 @@ from importlib.resources import files
 
 from knockoffs.report import sections
 from knockoffs.report.facts import Facts
+from knockoffs.report.formatting import json_block, short, text
 from knockoffs.report.sections import section
-from knockoffs.report.words import json_block, short, text
 
 MARK = "<!-- report of knockoffs -->"  # by which a file is known as ours
 

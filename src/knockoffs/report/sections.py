@@ -19,9 +19,9 @@ from knockoffs.report.figures import (
     draw_verdict,
     draw_W,
 )
+from knockoffs.report.formatting import count, named, number, short, text
 from knockoffs.report.method import method_paragraph
 from knockoffs.report.provenance import command_of
-from knockoffs.report.words import count, named, number, short, text
 from knockoffs.selection import PROVIDED
 from knockoffs.table.types import Json
 

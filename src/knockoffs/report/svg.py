@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from knockoffs.report.words import number, short, text
+from knockoffs.report.formatting import number, short, text
 
 
 def drawing(width: float, height: float, parts: Sequence[str], title: str, kind: str = "") -> str:

@@ -13,7 +13,7 @@ from knockoffs.report.page import MARK, page
 from knockoffs.table.writer import atomic_file, check_output
 
 if TYPE_CHECKING:
-    from knockoffs.report.shown import Shown
+    from knockoffs.report.display import Shown
 
 
 def check_report_place(path: str | os.PathLike[str], inputs: Iterable[Path] = (), *, force: bool = False) -> Path:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from numpy.random import Generator
 
 from knockoffs.registry import find, imported
-from knockoffs.response.fresh import Estimator
+from knockoffs.response.clone import Estimator
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from knockoffs.errors import InputError
+from knockoffs.response.active_set import polish
 from knockoffs.response.l1_path import (
     CrossValidation,
     Standardised,
@@ -25,7 +26,6 @@ from knockoffs.response.l1_path import (
     kept_columns,
     penalties,
 )
-from knockoffs.response.polish import polish
 from knockoffs.response.squared_error import CV_TOL, MAX_SWEEPS
 
 EQUAL = 1e-12  # 1 - |correlation| of columns that are taken for the same one: what rounding leaves

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from knockoffs.response.active_set import polish
 from knockoffs.response.l1_path import Design, solve_at
-from knockoffs.response.polish import polish
 
 CV_TOL = 1e-4  # largest violation of an optimality condition, relative to the penalty, on the cross-validated path
 MAX_NEWTON = 100

@@ -118,7 +118,7 @@ class Layout:
             yield line, cells
 
     @property
-    def at_once(self) -> int:
+    def parallel_map(self) -> int:
         """Records whose texts are held at a time."""
         return max(CELLS_AT_ONCE // len(self.names), 1)
 
@@ -152,7 +152,7 @@ def read_runs(layout: Layout, names: Sequence[str], start: int, sizes: Iterable[
             pass
         for size in sizes:
             parts: list[list[NDArray]] = [[] for _ in places]
-            while size and (block := list(islice(records, min(size, layout.at_once)))):
+            while size and (block := list(islice(records, min(size, layout.parallel_map)))):
                 size -= len(block)
                 for part, values in zip(parts, parse_cells(layout, places, block), strict=True):
                     part.append(values)
@@ -325,7 +325,7 @@ def _read_columns(layout: Layout, *, keep: bool = True) -> list[NDArray] | None:
     layout.stand_ins = {}
     kinds, blank, changed = layout.kinds, layout.blank, False
     with closing(layout.records()) as records:
-        while block := list(islice(records, layout.at_once)):
+        while block := list(islice(records, layout.parallel_map)):
             layout.n_rows += len(block)
             for j, column in enumerate(zip(*(cells for _, cells in block), strict=True)):
                 kind, values = parse(column, kinds[j], layout.separator != ",")

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from knockoffs.errors import InputError, name_some
 from knockoffs.table.auto_groups import auto_groups, score_correlation
 from knockoffs.table.cells import PlainFrame, Problem, Raw, SomeColumns, is_missing
+from knockoffs.table.column_checks import suspicious_columns, warn_of_indexes, warn_of_rows, warn_of_stand_ins
 from knockoffs.table.columns import CODED, Column, Design, design, overrule, recognise_kinds
 from knockoffs.table.decoding import dates_like, from_days, narwhals_series, own_values, pandas_series
 from knockoffs.table.groups import Groups, as_groups
 from knockoffs.table.moments import MOMENTS, to_units, unit_of
 from knockoffs.table.reading import is_frame, is_pandas, is_sparse, keep_columns, read_columns
-from knockoffs.table.suspects import suspicious_columns, warn_of_indexes, warn_of_rows, warn_of_stand_ins
 from knockoffs.table.text_columns import values_from_text
 from knockoffs.table.types import Frame, Kinds, Label
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, name_some, unknown_option
-from knockoffs.table.leaks import refuse_copy_of_target, warn_of_target_in_other_words
-from knockoffs.table.suspects import warn_of_stand_ins_of_target
+from knockoffs.table.column_checks import warn_of_stand_ins_of_target
+from knockoffs.table.leakage import refuse_copy_of_target, warn_of_target_in_other_words
 from knockoffs.table.table import Table
 from knockoffs.table.target_kinds import (
     IF_IT_IS,

@@ -73,7 +73,7 @@ class TextRows:
         parts: list[list[NDArray]] = [[] for _ in places]
         at = 0
         with closing(self.layout.records()) as records:
-            while block := list(islice(records, self.layout.at_once)):
+            while block := list(islice(records, self.layout.parallel_map)):
                 first, last = np.searchsorted(rows, [at, at + len(block)])
                 some = [block[i] for i in rows[first:last] - at]
                 at += len(block)

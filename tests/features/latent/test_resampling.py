@@ -3,9 +3,9 @@
 import numpy as np
 from scipy.stats import kstest
 
+from knockoffs.conditional_tests.tests import randomization_tests
 from knockoffs.features.latent.margins import Affine, Steps
 from knockoffs.features.latent.model import latent_features
-from knockoffs.testing.conditional import conditional_tests
 
 R = np.array([[1.0, 0.7, 0.5], [0.7, 1.0, 0.6], [0.5, 0.6, 1.0]])
 HALF = Steps(np.array([0.0, 1.0]), np.array([-np.inf, 0.0, np.inf]))
@@ -64,7 +64,7 @@ def test_p_values_of_nulls_are_uniform():
     for rng in np.random.default_rng(1).spawn(120):
         X = law.sample(120, rng)
         y = X[:, 2] + 0.5 * rng.standard_normal(120)
-        tested = conditional_tests(law, X, y, kind="number", rng=rng, response_model="lasso", max_draws=99)
+        tested = randomization_tests(law, X, y, kind="number", rng=rng, response_model="lasso", max_draws=99)
         p_values += tested.p_values[:2].tolist()
     uniform = np.array(p_values) - np.random.default_rng(2).random(240) / 100  # multiples of a hundredth, smoothed
     assert kstest(uniform, "uniform").pvalue > 1e-4

@@ -16,7 +16,7 @@ from knockoffs.features.latent.density import draw_starts, jump_rows
 from knockoffs.features.latent.gibbs import sweep_rows
 from knockoffs.features.latent.margins import Margin
 from knockoffs.features.latent.nominal import Nominal
-from knockoffs.machine.jobs import in_place
+from knockoffs.machine.parallel import in_place
 
 JUMP_DRAWS = 2  # of each class, among which a jump chooses
 JUMP_EVERY = 10  # sweeps

@@ -41,11 +41,11 @@ from knockoffs.features.latent.stochastic_em import (
     scatter,
 )
 from knockoffs.features.latent.transform import MOST_CLASSES, candidates_for, choose_transform, further_candidates
-from knockoffs.features.links import Links, choose_links
+from knockoffs.features.neighbour_precision import Links, choose_links
 from knockoffs.features.shrinkage import FEW, PLENTY
-from knockoffs.features.sparse import Sparse, choose_sparse
+from knockoffs.features.thresholding import Sparse, choose_sparse
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
-from knockoffs.sampling.diagonal.representatives import Through
+from knockoffs.sampling.diagonal.representatives import ViaRepresentatives
 from knockoffs.sampling.swap import check_features
 
 N_AGAIN = 20  # sweeps after which a chain with a new beginning must have found the classes,
@@ -63,7 +63,7 @@ def fit_latent(
     feature_of: ArrayLike | None = None,
     names: Sequence[str] | None = None,
     n_classes: int | Iterable[int] | None = None,
-    diagonal: str | Through = DEFAULT_DIAGONAL,
+    diagonal: str | ViaRepresentatives = DEFAULT_DIAGONAL,
     criterion: str = "held_out",
 ) -> LatentFeatures:
     """Fit the latent model X_j = g_j(L_j), L a mixture of Gaussians, by stochastic EM.

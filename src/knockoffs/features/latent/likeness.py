@@ -11,10 +11,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from knockoffs.diagnostics.margins import check_margins
+from knockoffs.diagnostics.moments import check_moments
+from knockoffs.diagnostics.scores import link_scores, pooled_ranks
 from knockoffs.features.latent.model import LatentFeatures
-from knockoffs.validity.margins import check_margins
-from knockoffs.validity.moments import check_moments
-from knockoffs.validity.scores import link_scores, pooled_ranks
 
 MOST_ROWS = 2_000
 CLEARLY = 1e-6  # p-value of knockoffs that are clearly not exchangeable

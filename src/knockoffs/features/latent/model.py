@@ -38,7 +38,7 @@ from knockoffs.features.shrinkage import Estimate
 from knockoffs.sampling.conjugates.gaussian import Gaussian
 from knockoffs.sampling.copies import Copies
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
-from knockoffs.sampling.diagonal.representatives import Through
+from knockoffs.sampling.diagonal.representatives import ViaRepresentatives
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import sample_knockoffs
 from knockoffs.sampling.several import sample_several
@@ -224,7 +224,7 @@ class LatentFeatures:
         known = (cells.status == POINT).all(axis=1) & (self.n_classes == 1)
         return cells.start[known]
 
-    def with_moments(self, found: Estimate, rows: float, diagonal: str | Through) -> LatentFeatures:
+    def with_moments(self, found: Estimate, rows: float, diagonal: str | ViaRepresentatives) -> LatentFeatures:
         """P^X of one class with other moments of L, and D anew."""
         inner = self.mixture.feature_of
         S, _ = separate(found.covariance, np.eye(len(found.mean), dtype=bool))
@@ -306,7 +306,7 @@ def latent_features(
     means: ArrayLike,
     covariances: ArrayLike,
     *,
-    diagonal: str | Through = DEFAULT_DIAGONAL,
+    diagonal: str | ViaRepresentatives = DEFAULT_DIAGONAL,
     feature_of: ArrayLike | None = None,
     kinds: Sequence[str] | None = None,
 ) -> LatentFeatures:

@@ -31,7 +31,7 @@ class BlackBoxPath:
         """Mean loss at each lam, shape (2m, n_lams); the unmoved table is predicted once."""
         from joblib import delayed, effective_n_jobs
 
-        from knockoffs.machine.jobs import at_once
+        from knockoffs.machine.parallel import parallel_map
         from knockoffs.progress import track
 
         lams, n_features2 = np.asarray(lams, dtype=float), self.moves.n_features2
@@ -39,7 +39,7 @@ class BlackBoxPath:
         unmoved = [(-1, 0.0)] if np.any(lams == 0.0) else []
         blocks = self._blocks(unmoved + jobs, effective_n_jobs(self.n_jobs))
         tasks = (delayed(_block_losses)(self.model, self.moves, self.loss, block, rows) for block, rows in blocks)
-        done = at_once(tasks, self.n_jobs)
+        done = parallel_map(tasks, self.n_jobs)
         total: dict[tuple[int, float], float] = {}
         for (block, _), losses in zip(blocks, track(done, "lambda paths", total=len(blocks)), strict=True):
             for job, value in zip(block, losses, strict=True):

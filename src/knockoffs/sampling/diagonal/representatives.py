@@ -26,7 +26,7 @@ SHARE = 0.5  # of what a group shares with the others that its representatives m
 
 
 @dataclass(frozen=True)
-class Through:
+class ViaRepresentatives:
     """Choice of D by representatives, in place of the name of one.
 
     Parameters

@@ -1,0 +1,65 @@
+"""The command line: one function a command, one command a job.
+
+Only typer is imported at the top, so that ``knockoffs --help`` answers at once; each command imports what it needs.
+A new command is a function with ``@app.command()`` in ``answers`` or ``others``; a call is checked in ``calls``, the
+work is done in ``work`` and ``path``, and ``output`` shows it. Errors leave as one sentence on standard error: status 1
+for data that cannot be used (`InputError`), 2 for a call that cannot be understood (`bad_call`).
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from knockoffs.cli import answers, others  # noqa: F401  they add their commands to the program, in this order
+from knockoffs.cli.interrupt import interrupt_once
+from knockoffs.cli.output import UnprintedError, prepare_streams
+from knockoffs.cli.program import app, say_lines
+from knockoffs.progress import showing
+
+STOPPED = 130  # status of a program that was ended by Ctrl-C
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the program and end it with status 0, 1 for bad data or 2 for a bad call."""
+    prepare_streams()
+    from knockoffs.errors import EXTRAS, InputError, installs
+
+    click_exception = typer.BadParameter.__mro__[2]  # typer brings its own copy of click, or uses the real one
+    try:
+        with interrupt_once(), showing():
+            status = app(args=arguments, standalone_mode=False)
+        if status == STOPPED:  # what typer makes of Ctrl-C
+            raise KeyboardInterrupt
+    except InputError as error:
+        fail(str(error), 1)
+    except click_exception as error:  # type: ignore[misc]
+        fail(error.format_message(), 2)
+    except (typer.Abort, KeyboardInterrupt):
+        fail("stopped; files that were not finished are not there, older ones are as they were.", STOPPED)
+    except UnprintedError as error:
+        if str(error):  # else the reader of our output has gone, and wants no more of it
+            fail(f"standard output: {error}. What was to be saved is saved.", 1)
+        sys.exit(1)
+    except BrokenPipeError:
+        sys.exit(1)
+    except OSError as error:
+        fail(f"{error.filename or 'reading or writing'}: {error.strerror or error}.", 1)
+    except ModuleNotFoundError as error:
+        if error.name not in EXTRAS:
+            raise
+        fail(f"this needs {error.name}, which is not installed: {installs(error.name)}.", 1)
+    except MemoryError:
+        fail("this does not fit into memory: use fewer rows or columns.", 1)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def fail(message: str, status: int) -> None:
+    """Write one sentence to standard error, or one for each of several columns, and end the program."""
+    say_lines(f"knockoffs: {message}")
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,325 @@
+"""Haplotypes and genotypes as mosaics of K ancestral haplotypes: the model of fastPHASE.
+
+A haplotype is a hidden Markov model whose chain stays in its ancestor or jumps to a new one: site j is entered with
+P(k | l) = exp(-r_j) [k = l] + (1 - exp(-r_j)) alpha_j(k), and carries allele 1 with probability theta_jk. That is the
+identity plus a matrix of rank one, so a site costs O(K). A genotype is the sum of two such haplotypes: two hidden
+chains, A -> X <- B, drawn together given X in O(K^2) a site and knocked off one by one in O(K).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from knockoffs.errors import InputError
+from knockoffs.features.family import kept_per_how
+from knockoffs.features.hmm.emissions import DiscreteEmissions, EmissionConjugate, fill_missing, keep_missing
+from knockoffs.features.hmm.inference import check_sites, refuse_impossible
+from knockoffs.features.hmm.model import move_chain
+from knockoffs.features.posterior.mosaic_filter import Likelihood, log_evidence, state_given_others
+from knockoffs.sampling.conjugates.markov_chain import JumpChain, draw_key, encode_states, over_rows
+from knockoffs.sampling.inverse_cdf import sample_weights
+from knockoffs.sampling.network import BayesianNetwork, Blanket, Conjugate, Node
+
+ROUNDING = 1e-4  # fastPHASE writes six digits, so the K numbers of a row of alpha add up to one only about
+
+
+@dataclass(frozen=True)
+class Mosaic:
+    """Parameters that haplotypes and genotypes share.
+
+    Parameters
+    ----------
+    r : array, shape (p,)
+        Rate of jumps before each site; the first is not used.
+    alpha : array, shape (p, K)
+        Where a jump into site j lands; row 0 is the law of the first state.
+    theta : array, shape (p, K)
+        P(allele 1 at site j | ancestor k).
+    """
+
+    r: NDArray
+    alpha: NDArray
+    theta: NDArray
+
+    def __post_init__(self) -> None:
+        r, alpha, theta = (np.asarray(value, dtype=float) for value in (self.r, self.alpha, self.theta))
+        if alpha.ndim != 2 or theta.shape != alpha.shape or r.shape != (len(alpha),):
+            raise InputError(
+                f"r has shape {r.shape}, alpha {alpha.shape} and theta {theta.shape}: expected (p,), (p, K) and (p, K)."
+            )
+        bad = np.flatnonzero(~(r[1:] >= 0))
+        if bad.size:
+            raise InputError(f"r[{bad[0] + 1}] = {r[bad[0] + 1]:g}: a rate of jumps cannot be negative.")
+        outside = np.argwhere(~((theta >= 0) & (theta <= 1)))
+        if len(outside):
+            j, k = outside[0]
+            raise InputError(f"theta[{j}, {k}] = {theta[j, k]:g} is not a probability.")
+        if (alpha < 0).any():
+            j, k = np.argwhere(alpha < 0)[0]
+            raise InputError(f"alpha[{j}, {k}] = {alpha[j, k]:g} is not a probability.")
+        off = np.flatnonzero(~(np.abs(alpha.sum(axis=1) - 1) <= ROUNDING))
+        if off.size:
+            raise InputError(f"alpha[{off[0]}] adds up to {alpha[off[0]].sum():g}, not to 1.")
+        chain = JumpChain(alpha / alpha.sum(axis=1, keepdims=True), -np.expm1(-r[1:]))
+        for name, value in (("r", r), ("alpha", chain.alpha), ("theta", np.ascontiguousarray(theta))):
+            object.__setattr__(self, name, value)
+
+    @cached_property
+    def chain(self) -> JumpChain:
+        """The law of one hidden chain."""
+        return JumpChain(self.alpha, -np.expm1(-self.r[1:]))
+
+    def sample_chain(self, n: int, rng: Generator) -> NDArray[np.intp]:
+        """Draw n hidden chains, shape (n, p)."""
+        H = np.stack([sample_weights(np.broadcast_to(law, (n, len(law))), rng) for law in self.alpha], axis=1)
+        for j, jump in enumerate(self.chain.jump, start=1):  # what was drawn stands where it jumps
+            H[:, j] = np.where(rng.random(n) < jump, H[:, j], H[:, j - 1])
+        return H
+
+    def frequencies(self) -> NDArray:
+        """P(allele 1) at every site, shape (p,)."""
+        law = self.alpha.copy()  # of the hidden state: it stays, or jumps
+        for j, jump in enumerate(self.chain.jump, start=1):
+            law[j] = (1 - jump) * law[j - 1] + jump * self.alpha[j]
+        return (law * self.theta).sum(axis=1)
+
+
+@dataclass(frozen=True)
+class HaplotypeModel:
+    """P^X of haplotypes, X_j = 0 or 1: H -> X with a chain that stays or jumps.
+
+    Parameters
+    ----------
+    mosaic : Mosaic
+    """
+
+    mosaic: Mosaic
+    groups_of_neighbours: ClassVar[bool] = True  # as_network(feature_of=)
+    fills_missing: ClassVar[bool] = True
+
+    def say(self, names: Sequence[str] | None = None) -> str:
+        """Tell in one sentence what P^X is."""
+        p, K = self.mosaic.theta.shape
+        return f"P^X is fastPHASE's hidden Markov model of haplotypes at {p} sites, in their order, with {K} ancestors."
+
+    @kept_per_how
+    def as_network(
+        self, *, hidden_knockoff: str = "copy", feature_of: ArrayLike | None = None, n_jobs: int | None = None
+    ) -> BayesianNetwork:
+        """Return H -> X.
+
+        Parameters
+        ----------
+        hidden_knockoff, feature_of
+            As in HiddenMarkov.
+        n_jobs : int, optional
+            Threads that share the rows; the draws do not depend on it.
+        """
+        theta, jobs = self.mosaic.theta, n_jobs or 1
+        groups = None if feature_of is None else np.asarray(feature_of)
+        emissions = DiscreteEmissions(np.stack([1 - theta, theta], axis=2), genotypes=True)
+        H = Node("H", (), _moves(self.mosaic, hidden_knockoff, groups, jobs))
+        X = Node("X", ("H",), EmissionConjugate(emissions, jobs), columns=range(len(theta)))
+        sample_hidden = partial(self._sample_hidden, n_jobs=jobs)
+        return BayesianNetwork((H, X), sample_hidden, groups)  # type: ignore[arg-type]
+
+    def fill(self, X: NDArray, rng: Generator) -> NDArray:
+        """X with its missing cells (NaN, negative numbers, 9) drawn given those that are seen."""
+        return fill_missing(self.as_network(), X, rng)
+
+    def log_density(self, X: NDArray) -> NDArray:
+        """Log P(X) of every row, shape (n,), exactly; missing cells are summed out."""
+        return log_evidence(self.mosaic.chain, self._likelihood(X))
+
+    def sample(self, n: int, rng: Generator) -> NDArray:
+        """Draw n haplotypes, shape (n, p)."""
+        H = self.mosaic.sample_chain(n, rng)
+        theta = self.mosaic.theta[np.arange(H.shape[1]), H]
+        return (rng.random(H.shape) < theta).astype(np.int8)
+
+    def conditional(self, j: int, X: NDArray, rng: Generator, n_draws: int) -> NDArray:
+        """Draws of X_j given the other sites of each row, shape (n_draws, n), exactly."""
+        law = state_given_others(self.mosaic.chain, self._likelihood(X), j)
+        one = law @ self.mosaic.theta[j]
+        return (rng.random((n_draws, len(X))) < one).astype(np.int8)
+
+    def _likelihood(self, X: NDArray) -> Likelihood:
+        """P(X_j | H_j) of every row, shape (n, K), site by site."""
+        theta = self.mosaic.theta
+        codes = encode_states(check_sites(X, len(theta)), 2, missing=True, flagged=True, name="allele")
+        return lambda j: np.stack([1 - theta[j], theta[j], np.ones_like(theta[j])])[codes[:, j]]
+
+    def _sample_hidden(self, X: NDArray, rng: Generator, *, n_jobs: int = 1) -> dict[str, NDArray]:
+        from knockoffs.features.posterior import forward_backward, jump_chain
+
+        chain, theta = self.mosaic.chain, self.mosaic.theta
+        X = check_sites(X, len(theta))
+        codes = encode_states(X, 2, missing=True, flagged=True, name="allele")
+        likelihood = np.stack([1 - theta, theta, np.ones_like(theta)], axis=1)
+        H, key = np.empty(X.shape, np.uint8 if theta.shape[1] <= 256 else np.int32), draw_key(rng)
+        segment = forward_backward.segment_length(len(theta), theta.shape[1], forward_backward.FEW_BYTES)
+
+        def work(rows: slice) -> None:
+            law = (chain.alpha, chain.jump, likelihood)
+            place = jump_chain.sample_jump_states(codes[rows], *law, key, rows.start, segment, H[rows])
+            refuse_impossible(place, rows.start, X)
+
+        over_rows(work, len(X), n_jobs)
+        return {"H": H}
+
+
+@dataclass(frozen=True)
+class GenotypeModel:
+    """P^X of unphased genotypes, X_j = 0, 1 or 2: the sum of two haplotypes, A -> X <- B.
+
+    A pair of ancestors without an order has K (K + 1) / 2 values. Here the two chains keep an order: they are
+    independent, so each is knocked off on its own, and (A_j, B_j, X_j) and their copies can be exchanged in any set of
+    sites, which is all that validity asks for.
+
+    Parameters
+    ----------
+    mosaic : Mosaic
+        Of one haplotype.
+    """
+
+    mosaic: Mosaic
+    groups_of_neighbours: ClassVar[bool] = True  # as_network(feature_of=)
+    fills_missing: ClassVar[bool] = True
+
+    def say(self, names: Sequence[str] | None = None) -> str:
+        """Tell in one sentence what P^X is."""
+        p, K = self.mosaic.theta.shape
+        return f"P^X is fastPHASE's hidden Markov model of genotypes at {p} sites, in their order, with {K} ancestors."
+
+    @kept_per_how
+    def as_network(
+        self, *, hidden_knockoff: str = "copy", feature_of: ArrayLike | None = None, n_jobs: int | None = None
+    ) -> BayesianNetwork:
+        """Return A -> X <- B.
+
+        Parameters
+        ----------
+        hidden_knockoff, feature_of
+            As in HiddenMarkov.
+        n_jobs : int, optional
+            Threads that share the rows; the draws do not depend on it.
+        """
+        theta, jobs = self.mosaic.theta, n_jobs or 1
+        groups = None if feature_of is None else np.asarray(feature_of)
+        chain = _moves(self.mosaic, hidden_knockoff, groups, jobs)
+        X = Node("X", ("A", "B"), GenotypeConjugate(theta, jobs), columns=range(len(theta)))
+        sample_hidden = partial(self._sample_hidden, n_jobs=jobs)
+        nodes = Node("A", (), chain), Node("B", (), chain), X
+        return BayesianNetwork(nodes, sample_hidden, groups)  # type: ignore[arg-type]
+
+    def fill(self, X: NDArray, rng: Generator) -> NDArray:
+        """X with its missing cells (NaN, negative numbers, 9) drawn given those that are seen."""
+        return fill_missing(self.as_network(), X, rng)
+
+    def log_density(self, X: NDArray) -> NDArray:
+        """Log P(X) of every row, shape (n,), exactly; missing cells are summed out."""
+        return log_evidence(self.mosaic.chain, self._likelihood(X), n_chains=2)
+
+    def sample(self, n: int, rng: Generator) -> NDArray:
+        """Draw n people's genotypes, shape (n, p)."""
+        one = HaplotypeModel(self.mosaic)
+        return one.sample(n, rng) + one.sample(n, rng)
+
+    def conditional(self, j: int, X: NDArray, rng: Generator, n_draws: int) -> NDArray:
+        """Draws of X_j given the other sites of each row, shape (n_draws, n), exactly."""
+        law = state_given_others(self.mosaic.chain, self._likelihood(X), j, n_chains=2)
+        weights = np.einsum("nab,gab->ng", law, genotype_law(self.mosaic.theta[j]))
+        return sample_weights(np.tile(weights, (n_draws, 1)), rng).reshape(n_draws, len(X)).astype(np.int8)
+
+    def _likelihood(self, X: NDArray) -> Likelihood:
+        """P(X_j | A_j, B_j) of every row, shape (n, K, K), site by site."""
+        theta = self.mosaic.theta
+        codes = encode_states(check_sites(X, len(theta)), 3, missing=True, flagged=True, name="genotype")
+        return lambda j: np.concatenate([genotype_law(theta[j]), np.ones((1, *[theta.shape[1]] * 2))])[codes[:, j]]
+
+    def _sample_hidden(self, X: NDArray, rng: Generator, *, n_jobs: int = 1) -> dict[str, NDArray]:
+        from knockoffs.features.posterior import forward_backward, pair_of_chains
+
+        chain, theta = self.mosaic.chain, self.mosaic.theta
+        X = check_sites(X, len(theta))
+        codes = encode_states(X, 3, missing=True, flagged=True, name="genotype")
+        K = theta.shape[1]
+        A, key = np.empty(X.shape, np.uint8 if K <= 256 else np.int32), draw_key(rng)
+        B = np.empty_like(A)
+        segment = forward_backward.segment_length(len(theta), K * (K + 3) // 2, forward_backward.FEW_BYTES)
+
+        def work(rows: slice) -> None:
+            law = (chain.alpha, chain.jump, theta)
+            place = pair_of_chains.sample_pair_states(codes[rows], *law, key, rows.start, segment, A[rows], B[rows])
+            refuse_impossible(place, rows.start, X)
+
+        over_rows(work, len(X), n_jobs)
+        return {"A": A, "B": B}
+
+
+@dataclass(frozen=True)
+class GenotypeConjugate:
+    """Q(X_tilde | X, A_tilde, B_tilde) = P(X_tilde | A_tilde, B_tilde), a sum of two Bernoullis at every site.
+
+    Missing cells stay missing, for the reason given at EmissionConjugate.
+    """
+
+    theta: NDArray
+    n_jobs: int = 1
+
+    def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:
+        """Draw every genotype from P(. | A_tilde_j, B_tilde_j), and set it missing where u is."""
+        return keep_missing(u, self.draw(blanket, rng).astype(u.dtype), self.missing(u))
+
+    def missing(self, u: NDArray) -> NDArray[np.bool_]:
+        """Where u is missing."""
+        return encode_states(u, 3, missing=True, flagged=True, name="genotype") == 3
+
+    def draw(self, blanket: Blanket, rng: Generator) -> NDArray:
+        """X given A and B, shape (n, p)."""
+        from knockoffs.features.posterior import emit
+
+        A, B, key = blanket["A"], blanket["B"], draw_key(rng)
+        drawn = np.empty(A.shape, np.uint8)
+
+        def work(rows: slice) -> None:
+            emit.draw_genotypes(A[rows], B[rows], self.theta, key, rows.start, drawn[rows])
+
+        over_rows(work, len(A), self.n_jobs)
+        return drawn
+
+    def several(self, u: NDArray, blanket: Blanket, m: int, rng: Generator) -> NDArray:
+        """Draw m times, shape (m, n, p): where the chain stays, X and they are independent and alike given it."""
+        return np.stack([self.sample(u, blanket, rng) for _ in range(m)])
+
+    def log_conditional(self, u: NDArray, blanket: Blanket) -> NDArray:
+        """Log P(X | A, B) of the cells that are not missing."""
+        sites = np.arange(u.shape[1])
+        a, b = self.theta[sites, blanket["A"]], self.theta[sites, blanket["B"]]
+        table = np.stack([(1 - a) * (1 - b), a * (1 - b) + (1 - a) * b, a * b, np.ones_like(a)], axis=2)
+        codes = encode_states(u, 3, missing=True, flagged=True, name="genotype").astype(np.intp)
+        with np.errstate(divide="ignore"):
+            return np.log(np.take_along_axis(table, codes[..., None], axis=2)[..., 0]).sum(axis=1)
+
+    def log_kernel(self, u_tilde: NDArray, u: NDArray, blanket: Blanket) -> NDArray:
+        """Log P(X_tilde | A_tilde, B_tilde) if u_tilde is missing where u is, else -inf."""
+        codes = [encode_states(value, 3, missing=True, flagged=True, name="genotype") for value in (u_tilde, u)]
+        same = ((codes[0] == 3) == (codes[1] == 3)).all(axis=1)
+        return np.where(same, self.log_conditional(u_tilde, blanket), -np.inf)
+
+
+def genotype_law(theta: NDArray) -> NDArray:
+    """P(g | a, b) of the sum of two alleles, shape (3, K, K), from P(allele 1 | a)."""
+    a, b = theta[:, None], theta[None, :]
+    return np.stack([(1 - a) * (1 - b), a * (1 - b) + (1 - a) * b, a * b])
+
+
+def _moves(mosaic: Mosaic, hidden_knockoff: str, groups: NDArray | None, n_jobs: int) -> Conjugate:
+    return move_chain(JumpChain(mosaic.chain.alpha, mosaic.chain.jump, n_jobs), hidden_knockoff, groups)

@@ -1,0 +1,6 @@
+"""Latent Dirichlet allocation: model.py (the law), documents.py (tables and their laws) and fit.py."""
+
+from knockoffs.features.lda.fit import fit_latent_dirichlet
+from knockoffs.features.lda.model import LatentDirichlet
+
+__all__ = ["LatentDirichlet", "fit_latent_dirichlet"]

@@ -1,0 +1,220 @@
+"""Latent Dirichlet allocation: theta -> z -> w, for word counts and for token positions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.special import gammaln
+
+from knockoffs.errors import InputError, name_some, unknown_option
+from knockoffs.features.family import kept_per_how
+from knockoffs.features.lda.documents import (
+    check_counts,
+    check_tokens,
+    choose,
+    count_tokens,
+    draw_counts,
+    draw_topics,
+    draw_words,
+    log_prob_counts,
+    log_prob_topics,
+    log_prob_words,
+)
+from knockoffs.sampling.conjugates.identity import Identity
+from knockoffs.sampling.conjugates.independent import Independent
+from knockoffs.sampling.network import BayesianNetwork, Node
+
+SUM_TOLERANCE = 1e-8  # rows of beta may miss one by rounding, and no more
+VIEWS = ("counts", "tokens")
+POSTERIORS = ("gibbs", "variational")
+HIDDEN_KNOCKOFFS = ("copy", "posterior")
+
+
+@dataclass(frozen=True)
+class LatentDirichlet:
+    """Documents mix topics: theta ~ Dirichlet(alpha), and each token has a topic z ~ theta and a word w ~ beta[z].
+
+    Two views of a document give two tables X.
+
+    ``view="counts"``: X[i, v] is how often word v occurs. The counts of a document of fixed length add up to it, so no
+    column could change alone and the only knockoff is X itself. The length is therefore a variable as well:
+    rate ~ Gamma, length ~ Poisson(rate). Given theta and the rate the counts are then independent, Poisson(rate *
+    theta @ beta), and are drawn again; theta and the rate are hidden and keep the values drawn from P(theta, rate | X).
+
+    ``view="tokens"``: X[i, p] is the word at position p (the paper's example), -1 behind the end of a shorter document.
+    theta keeps its value, z is drawn again, then w given z. z is drawn from P(z | theta), as if its word were not known
+    (``hidden_knockoff="copy"``: (z, w) and (z_tilde, w_tilde) have one law given theta and can be exchanged), or from
+    P(z | theta, w) as in the paper (``"posterior"``: the new word is then nearer to the old one).
+
+    An empty document is one like the others: of counts, its knockoff is a draw given that nothing was written (it need
+    not be empty, because the knockoff of another document may be); of tokens it has no position to fill and is its own.
+
+    Real texts repeat a word more often than topics alone explain, so their counts vary more than the model says;
+    more topics help.
+
+    Parameters
+    ----------
+    alpha : array, shape (n_topics,)
+    beta : array, shape (n_topics, n_words)
+        Rows sum to one.
+    length_shape, length_scale : float
+        Gamma law of the rate of a document, for ``view="counts"``; its mean is shape * scale.
+    view : {"counts", "tokens"}
+    n_positions : int
+        Columns of X, for ``view="tokens"``.
+    """
+
+    alpha: NDArray
+    beta: NDArray
+    length_shape: float = 1.0
+    length_scale: float = 100.0
+    view: str = "counts"
+    n_positions: int = 0
+
+    density_is_exact: ClassVar[bool] = False  # see log_density
+
+    def __post_init__(self) -> None:
+        alpha, beta = np.asarray(self.alpha, dtype=float), np.asarray(self.beta, dtype=float)
+        if beta.ndim != 2 or alpha.shape != (len(beta),):
+            raise InputError(f"alpha has shape {alpha.shape}, beta {beta.shape}: expected (T,) and (T, n_words).")
+        if not ((alpha > 0) & np.isfinite(alpha)).all():
+            raise InputError(f"alpha must be positive; topic {np.flatnonzero(~(alpha > 0))[0]} is not.")
+        bad = np.flatnonzero(~(np.abs(beta.sum(axis=1) - 1) <= SUM_TOLERANCE) | (beta < 0).any(axis=1))
+        if bad.size:
+            raise InputError(f"row {bad[0]} of beta sums to {beta[bad[0]].sum():.6g}: rows must be probabilities.")
+        if not (self.length_shape > 0 and self.length_scale > 0):
+            raise InputError("length_shape and length_scale must be positive.")
+        if self.view not in VIEWS:
+            raise unknown_option("view", self.view, VIEWS)
+        if self.view == "tokens" and self.n_positions < 1:
+            raise InputError("view='tokens' needs n_positions, the number of columns of X.")
+        object.__setattr__(self, "alpha", alpha)
+        object.__setattr__(self, "beta", beta)
+
+    def say(self, names: Sequence[str] | None = None) -> str:
+        """Tell in one sentence what P^X is."""
+        T, n_words = self.beta.shape
+        topics = "one topic" if T == 1 else f"{T} topics"
+        of = f"{n_words} words" if self.view == "counts" else f"{n_words} words at {self.n_positions} positions"
+        return f"P^X is latent Dirichlet allocation of {of} ({self.view}) with {topics}."
+
+    @kept_per_how
+    def as_network(
+        self,
+        *,
+        posterior: str = "gibbs",
+        n_sweeps: int | None = None,
+        hidden_knockoff: str = "copy",
+        n_jobs: int | None = None,
+    ) -> BayesianNetwork:
+        """(theta, rate) -> X for counts; theta -> z -> X for token positions.
+
+        Parameters
+        ----------
+        posterior : {"gibbs", "variational"}
+            How (theta, z) is drawn given the words: by collapsed Gibbs sampling from the variational solution, or from
+            the variational solution itself (fast, as in the paper, and further from exact).
+        n_sweeps : int, optional
+            Sweeps of Gibbs sampling; left out, as many as convergence asks for (see posterior/lda_sweeps.py).
+        hidden_knockoff : {"copy", "posterior"}
+            How z moves, for ``view="tokens"``.
+        n_jobs : int, optional
+            Not needed here.
+        """
+        if posterior not in POSTERIORS:
+            raise unknown_option("posterior", posterior, POSTERIORS)
+        if n_sweeps is not None and n_sweeps < 1:
+            raise InputError(f"n_sweeps={n_sweeps}: without a sweep the draw does not look at X. Use 1 or more.")
+        if hidden_knockoff not in HIDDEN_KNOCKOFFS:
+            raise unknown_option("hidden_knockoff", hidden_knockoff, HIDDEN_KNOCKOFFS)
+        how: dict[str, Any] = {"posterior": posterior, "n_sweeps": n_sweeps}
+        theta = Node("theta", parents=(), conjugate=Identity())
+        if self.view == "counts":
+            rate = Node("rate", parents=(), conjugate=Identity())
+            counts = Independent(partial(draw_counts, self.beta), partial(log_prob_counts, self.beta))
+            X = Node("X", parents=("theta", "rate"), conjugate=counts, columns=range(self.beta.shape[1]))
+            return BayesianNetwork((theta, rate, X), sample_hidden=partial(self.sample_hidden_of_counts, **how))
+        likelihood = self.beta if hidden_knockoff == "posterior" else np.ones_like(self.beta)
+        topics = Independent(partial(draw_topics, likelihood), partial(log_prob_topics, likelihood))
+        z = Node("z", parents=("theta",), conjugate=topics)
+        words = Independent(partial(draw_words, self.beta), partial(log_prob_words, self.beta))
+        X = Node("X", parents=("z",), conjugate=words, columns=range(self.n_positions))
+        return BayesianNetwork((theta, z, X), sample_hidden=partial(self.sample_hidden_of_tokens, **how))
+
+    def log_density(self, X: Any) -> NDArray:
+        """Log P(x) of every document, shape (n,).
+
+        Of tokens given the number of them. Documents that are short for the number of topics are summed out exactly;
+        for the others it is an approximation, by importance sampling: see posterior/lda_density.py.
+        """
+        from knockoffs.features.posterior.lda_density import log_words
+
+        if self.view == "tokens":
+            words = check_tokens(X, self.beta.shape[1])
+            return log_words(count_tokens(words, self.beta.shape[1]), self.alpha, self.beta)
+        counts = check_counts(X, self.beta.shape[1])
+        length = np.asarray(counts.sum(axis=1)).ravel()
+        factorials = np.zeros(counts.shape[0])
+        np.add.at(factorials, np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr)), gammaln(counts.data + 1.0))
+        orders = gammaln(length + 1.0) - factorials
+        p = self.length_scale / (1.0 + self.length_scale)  # a Poisson number with a Gamma rate is negative binomial
+        lengths = (
+            gammaln(self.length_shape + length)
+            - gammaln(self.length_shape)
+            - gammaln(length + 1.0)
+            + length * np.log(p)
+            - self.length_shape * np.log1p(self.length_scale)
+        )
+        return lengths + orders + log_words(counts, self.alpha, self.beta)
+
+    def sample_topics(
+        self, counts: csr_array, rng: Generator, *, posterior: str = "gibbs", n_sweeps: int | None = None
+    ) -> NDArray:
+        """Theta ~ P(theta | words), shape (n, n_topics)."""
+        unknown = np.intersect1d(counts.indices, np.flatnonzero(self.beta.max(axis=0) == 0))
+        if unknown.size:
+            raise InputError(f"X has the words {name_some(unknown)}, which no topic produces (beta is zero there).")
+        if posterior == "variational":
+            from knockoffs.features.posterior.variational import sample_topics_variational
+
+            return sample_topics_variational(counts, self.alpha, self.beta, rng)
+        if n_sweeps is None:
+            from knockoffs.features.posterior.lda_sweeps import sample_topics_converged
+
+            return sample_topics_converged(counts, self.alpha, self.beta, rng)
+        from knockoffs.features.posterior.gibbs_lda import sample_topics_gibbs
+
+        return sample_topics_gibbs(counts, self.alpha, self.beta, rng, n_sweeps=n_sweeps)[0]
+
+    def sample_hidden_of_counts(self, X: object, rng: Generator, **how: Any) -> dict[str, NDArray]:
+        """Theta and the rate given the counts. Given the length of a document, the two are independent."""
+        counts = check_counts(X, self.beta.shape[1])
+        length = np.asarray(counts.sum(axis=1)).ravel()
+        # Gamma(shape, scale) is the conjugate prior of a Poisson rate
+        rate = rng.gamma(self.length_shape + length) / (1.0 / self.length_scale + 1.0)
+        return {"theta": self.sample_topics(counts, rng, **how), "rate": rate}
+
+    def sample_hidden_of_tokens(self, X: NDArray, rng: Generator, **how: Any) -> dict[str, NDArray]:
+        """Theta given the words, and z given both: (theta, z) ~ P(theta, z | X)."""
+        words = check_tokens(X, self.beta.shape[1])
+        theta = self.sample_topics(count_tokens(words, self.beta.shape[1]), rng, **how)
+        blanket = {"theta": theta, "X": words}
+        return {"theta": theta, "z": draw_topics(self.beta, blanket, len(words), rng)}
+
+    def sample(self, n: int, rng: Generator) -> NDArray[np.int32]:
+        """Draw n documents: counts, or words at all the positions."""
+        from knockoffs.features.posterior.variational import sample_dirichlet
+
+        theta = sample_dirichlet(np.tile(self.alpha, (n, 1)), rng)
+        if self.view == "counts":
+            rate = rng.gamma(self.length_shape, self.length_scale, size=n)
+            return draw_counts(self.beta, {"theta": theta, "rate": rate}, n, rng)
+        topics = choose(np.broadcast_to(theta[:, None], (n, self.n_positions, len(self.alpha))), rng)
+        return draw_words(self.beta, {"z": topics}, n, rng)

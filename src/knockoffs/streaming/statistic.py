@@ -1,0 +1,239 @@
+"""The statistic of a streamed table: decided on the sample, then a sum over batches of rows.
+
+The lasso is a Gram; any other model is fitted on the sample and scored on further rows. Both are functions of swapped
+pairs that treat a feature and its knockoff alike, so that W keeps its flip-sign property.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypedDict, TypeVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from knockoffs.errors import InputError
+from knockoffs.importance import SCORES
+from knockoffs.importance.coefficients import coefficient_magnitude, scores_of_sizes
+from knockoffs.importance.model_choice import BestOf, choose_best
+from knockoffs.importance.normal_scores import ScoreMap, learn_scores, normal_scores
+from knockoffs.importance.scores import Scores
+from knockoffs.importance.statistic import ModelScore, fit_on, weighted_rows
+from knockoffs.registry import imported
+from knockoffs.response.clone import Fitted
+from knockoffs.response.gram import FoldGrams, fit_lasso
+from knockoffs.response.linear import LassoPathCV, LogisticPathCV, PoissonPathCV
+from knockoffs.response.quadratic import Pilot, fold_grams
+from knockoffs.sampling.pair import Pair
+from knockoffs.streaming.tower import RowSum
+from knockoffs.table.memory import available_memory, say_bytes
+from knockoffs.table.target import Target
+
+FOLDS = 5  # of the lasso, as in memory
+PATHS = (LassoPathCV, LogisticPathCV, PoissonPathCV)
+
+
+@dataclass(frozen=True)
+class ScoreSum:
+    """Scores times the weight of their rows, and the weight."""
+
+    Z: NDArray
+    Z_tilde: NDArray
+    weight: float
+
+    def __add__(self, other: ScoreSum) -> ScoreSum:
+        """Sum over the rows of both."""
+        return ScoreSum(self.Z + other.Z, self.Z_tilde + other.Z_tilde, self.weight + other.weight)
+
+    def arrays(self) -> dict[str, NDArray]:
+        """Everything as arrays by name, for a file."""
+        return {"Z": self.Z, "Z_tilde": self.Z_tilde, "weight": np.array(self.weight)}
+
+
+Total = TypeVar("Total", bound=RowSum)
+
+
+class StreamedStatistic(Protocol[Total]):
+    """A statistic that has been decided on the sample."""
+
+    notes: Mapping[str, str]
+    every_row: bool
+
+    def of(self, pair: Pair, target: Target, rng: Generator) -> Total:
+        """Return the summand of some rows, a pair after the random swap."""
+        ...
+
+    def read(self, arrays: Mapping[str, NDArray]) -> Total:
+        """Undo ``arrays`` of a sum."""
+        ...
+
+    def scores(self, total: Total) -> Scores:
+        """Scores of the swapped pair, from the sum."""
+        ...
+
+
+class PathOptions(TypedDict):
+    """Penalties that a lasso tries."""
+
+    alpha: float | None
+    n_alphas: int
+    alpha_ratio: float
+
+
+@dataclass(frozen=True)
+class LassoSum:
+    """The lasso by Grams: exact for numbers, and the quadratic approximation at a fit to the sample for others."""
+
+    pilot: Pilot
+    feature_of: NDArray[np.intp]
+    path: PathOptions
+    transform: Callable[[Pair], Pair]
+    notes: Mapping[str, str] = field(default_factory=dict)
+    every_row: bool = True
+
+    def of(self, pair: Pair, target: Target, rng: Generator) -> FoldGrams:
+        """Grams of the folds; each row's fold is drawn."""
+        fold_of = rng.integers(FOLDS, size=len(pair))
+        return fold_grams(self.pilot, self.transform(pair).stacked, target.values, fold_of, FOLDS, target.weights)
+
+    def read(self, arrays: Mapping[str, NDArray]) -> FoldGrams:
+        """Grams from a file."""
+        return FoldGrams.from_arrays(arrays)
+
+    def scores(self, total: FoldGrams) -> Scores:
+        """Absolute coefficients, as ``coefficient_magnitude`` gives them."""
+        deviations, coef = total.whole.deviations, fit_lasso(total, **self.path).coef
+        size = np.abs(coef).sum(axis=0)
+        if self.pilot.classes is None and deviations[-1] > 0:
+            size = size / deviations[-1]
+        return scores_of_sizes(coef, size, np.hypot(*np.split(deviations[:-1], 2)) / np.sqrt(2), self.feature_of)
+
+
+@dataclass(frozen=True)
+class ModelSum:
+    """A model fitted on the sample, scored on rows that it has not seen."""
+
+    statistic: ModelScore
+    model: Fitted
+    notes: Mapping[str, str] = field(default_factory=dict)
+    every_row: bool = False
+
+    def of(self, pair: Pair, target: Target, rng: Generator) -> ScoreSum:
+        """Scores of the rows, times their weight; rows of weight 0 are not there, and a batch may hold no others."""
+        pair, target = weighted_rows(pair, target)
+        if not len(pair):
+            nothing = np.zeros(pair.n_features)
+            return ScoreSum(nothing, nothing, 0.0)
+        found = self.statistic.score(
+            self.model,
+            pair.X,
+            pair.X_tilde,
+            target.values,
+            feature_of=pair.feature_of,
+            rng=rng,
+            sample_weight=target.weights,
+            **self.statistic.options,
+        )
+        weight = float(len(pair)) if target.weights is None else float(target.weights.sum())
+        return ScoreSum(found.Z * weight, found.Z_tilde * weight, weight)
+
+    def read(self, arrays: Mapping[str, NDArray]) -> ScoreSum:
+        """Scores from a file."""
+        return ScoreSum(arrays["Z"], arrays["Z_tilde"], float(arrays["weight"]))
+
+    def scores(self, total: ScoreSum) -> Scores:
+        """Mean over the rows."""
+        if not total.weight > 0:
+            raise InputError(
+                "no row outside of the sample has a weight and a target, and the model of y is scored on such rows: "
+                "raise sample_rows to all rows, or use estimator='lasso'."
+            )
+        return Scores(total.Z / total.weight, total.Z_tilde / total.weight)
+
+
+@dataclass(frozen=True)
+class SampleScores:
+    """Scores of the sample alone: of a score that is read off the model, or where there are no other rows."""
+
+    found: Scores
+    notes: Mapping[str, str] = field(default_factory=dict)
+    every_row: bool = False
+
+
+def settle_statistic(
+    statistic: ModelScore | BestOf, pair: Pair, target: Target, *, rng: Generator, n_jobs: int | None, whole: bool
+) -> LassoSum | ModelSum | SampleScores:
+    """Choose among models on the sample, and fit there what is not a sum over rows.
+
+    Parameters
+    ----------
+    statistic : ModelScore or BestOf
+    pair : Pair
+        The sample, after the random swap.
+    target : Target
+    rng : numpy.random.Generator
+    n_jobs : int, optional
+    whole : bool
+        Whether the sample is the whole table.
+    """
+    stream, choice_stream = rng.spawn(2)
+    notes: dict[str, str] = {}
+    if isinstance(statistic, BestOf):
+        if not whole:  # what the sample is too small to show, the lasso may find in all rows, and boosting cannot
+            statistic = replace(statistic, flexible="")
+        chosen, losses = choose_best(statistic, pair, target, rng=choice_stream, n_jobs=n_jobs)
+        notes["estimator"] = statistic.say(chosen.name, losses)
+    else:
+        chosen = statistic
+    notes |= dict(chosen.notes)
+    if by_gram(chosen):
+        numbers = isinstance(chosen.estimator, LassoPathCV)
+        assert isinstance(chosen.estimator, PATHS)
+        options: PathOptions = {
+            "alpha": chosen.estimator.alpha,
+            "n_alphas": chosen.estimator.n_alphas,
+            "alpha_ratio": chosen.estimator.alpha_ratio,
+        }
+        transform = ScoreMap({}) if chosen.transform is None else learn_scores(pair)
+        n_columns = 2 * pair.n_columns
+        n_outputs = 1 if numbers or target.kind in ("binary", "count") else len(np.unique(target.values))
+        check_room(n_columns, n_outputs if numbers else n_outputs + 1)
+        if numbers:
+            pilot = Pilot(np.zeros((1, n_columns)), np.zeros(1))
+            said = "the lasso is fitted to the sums of products of all rows"
+        else:
+            fitted = fit_on(chosen.estimator, transform(pair), target, np.arange(len(pair)), stream)
+            assert isinstance(fitted, PATHS)
+            pilot = Pilot.of(fitted)
+            said = "the lasso takes one Newton step over all rows from its fit to the sample"
+        return LassoSum(pilot, pair.feature_of, options, transform, notes | {"statistic": said})
+    seen = pair if chosen.transform is None else chosen.transform(pair)
+    read_off = [imported(score.function) for score in SCORES.values() if not score.rows]
+    if whole or chosen.score in read_off or chosen.transform is not None:
+        said = "the model of the target is fitted and scored on the sample alone"
+        scored = chosen.scored(pair, target, rng=stream, n_jobs=n_jobs)
+        return SampleScores(scored.scores, notes if whole else notes | {"statistic": said})
+    model = fit_on(chosen.estimator, seen, target, np.arange(len(seen)), stream)
+    return ModelSum(chosen, model, notes)
+
+
+def check_room(n_columns: int, n_grams: int) -> None:
+    """Refuse, before they are made, Grams that do not fit into memory: of every fold, twice while a batch is added."""
+    needed, free = 2.0 * FOLDS * n_grams * 8 * (n_columns + 1) ** 2, available_memory()
+    if needed > free:
+        raise InputError(
+            f"the sums of products of {n_columns} columns and knockoffs need about {say_bytes(needed)}, and "
+            f"{say_bytes(free)} are free: drop columns, or use estimator='boosting', which is scored row by row."
+        )
+
+
+def by_gram(statistic: ModelScore) -> bool:
+    """Whether it is the coefficients of a lasso whose penalty a Gram can find."""
+    model = statistic.estimator
+    if statistic.score is not coefficient_magnitude or not isinstance(model, PATHS) or statistic.n_fits != 1:
+        return False
+    if statistic.transform not in (None, normal_scores) or not isinstance(model.folds, int | np.integer):
+        return False
+    return model.alpha is None or isinstance(model, LassoPathCV)

@@ -1,0 +1,154 @@
+"""The commands check and test: what the columns hold, a verdict without a target, and p-values of every feature."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from knockoffs.cli import app as cli
+from knockoffs.record.reading import read_selection
+
+
+def run(*arguments, status=0):
+    with pytest.raises(SystemExit) as ended:
+        cli.main([str(argument) for argument in arguments])
+    assert ended.value.code == status
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """Two linked numbers, a label and a count; some cells are missing."""
+    rng, n = np.random.default_rng(0), 200
+    size = rng.standard_normal(n)
+    weight = (size + 0.5 * rng.standard_normal(n)).tolist()
+    columns = {
+        "size": size,
+        "weight": [None if i % 17 == 0 else value for i, value in enumerate(weight)],
+        "colour": rng.choice(["blue", "green", "red"], n),
+        "visits": rng.poisson(2, n),
+        "y": 2 * size + rng.standard_normal(n),
+    }
+    path = tmp_path_factory.mktemp("check") / "table.csv"
+    pl.DataFrame(columns).write_csv(path)
+    return path
+
+
+def test_check_says_what_the_columns_hold_and_gives_a_verdict(table, capsys):
+    run("check", table, "--drop", "y")
+    out = capsys.readouterr().out
+    for name, kind in (("size", "continuous"), ("weight", "continuous"), ("colour", "nominal"), ("visits", "count")):
+        assert any(name in line and kind in line for line in out.splitlines()), name
+    assert "P^X is a latent Gaussian model" in out
+    assert "good" in out
+    assert "'y'" not in out
+
+
+def test_check_repairs_and_gives_the_verdict_that_is_left(tmp_path, capsys):
+    """0/1 columns modelled as Gaussian are broken; by their kinds they are good."""
+    rng, n = np.random.default_rng(2), 400
+    Z = rng.standard_normal((n, 6)) + rng.standard_normal((n, 1))
+    pl.DataFrame((Z > 0.3).astype(float), schema=[*"abcdef"]).write_csv(tmp_path / "t.csv")
+    shared = ("check", tmp_path / "t.csv", "--feature-model", "gaussian")
+    run(*shared)
+    assert "broken" in capsys.readouterr().out
+    run(*shared, "--repair")
+    out = capsys.readouterr().out
+    assert "as asked for: broken" in out and "Done: a family that heeds kinds" in out
+    assert "P^X is a latent Gaussian model of 6 binary columns" in out
+    assert out.split("P^X is")[1].count("broken") == 1  # what it was, and no more
+    (tmp_path / "k.csv").write_text((tmp_path / "t.csv").read_text())
+    run("check", tmp_path / "t.csv", "--knockoffs", tmp_path / "k.csv", "--repair", status=2)
+    assert "--repair changes the feature model" in capsys.readouterr().err
+
+
+def test_kinds_are_overruled_on_the_command_line(table, capsys):
+    run("check", table, "--drop", "y", "--kind", "visits=ordinal")
+    assert any("visits" in line and "ordinal" in line for line in capsys.readouterr().out.splitlines())
+    run("check", table, "--kind", "visits=ordinel", status=1)
+    assert "ordinel" in capsys.readouterr().err
+
+
+def test_check_sees_knockoffs_that_are_none(table, tmp_path, capsys):
+    """Each column shuffled by itself: its margin stays, its link to the other is lost."""
+    rng = np.random.default_rng(1)
+    frame = pl.read_csv(table).drop("weight").with_columns(weight=pl.col("size") + 0.1 * rng.standard_normal(200))
+    frame.write_csv(tmp_path / "t.csv")
+    shuffled = pl.DataFrame({name: rng.permutation(frame[name].to_numpy()) for name in frame.columns})
+    shuffled.write_csv(tmp_path / "k.csv")
+    run("check", tmp_path / "t.csv", "--knockoffs", tmp_path / "k.csv")
+    out = capsys.readouterr().out
+    assert "broken" in out and "weight" in out
+
+
+def test_check_refuses_what_it_does_not_know(table, capsys):
+    run("check", table, "--feature-model", "gausian", status=2)
+    assert "Did you mean 'gaussian'?" in capsys.readouterr().err
+    run("check", table, "--drop", "z", status=2)
+    assert "--drop 'z' is not a column" in capsys.readouterr().err
+
+
+def test_columns_that_others_determine_are_dropped_by_one_option(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({name: rng.standard_normal(120) for name in "abcdefgy"})
+    table = tmp_path / "t.csv"
+    frame.with_columns(total=pl.col("a") + pl.col("b"), half=pl.col("c") / 2).write_csv(table)
+    common = [table, "--feature-model", "gaussian"]
+    run("select", *common, "--target", "y", "--fdr", "0.2", status=1)
+    assert "drop=['total', 'half']" in capsys.readouterr().err
+    for call in (
+        ("select", *common, "--target", "y", "--fdr", "0.2", "--no-verdict", "--estimator", "lasso", "--out", tmp_path),
+        ("check", *common),
+        ("path", *common, "--target", "y", "--column", "a", "--out", tmp_path / "p.csv", "--estimator", "lasso"),
+        ("sample", *common, "--out", tmp_path / "k.csv"),
+    ):
+        run(*call, "--dependent", "drop")
+        assert "'total' of 'a', 'b'; 'half' of 'c'" in capsys.readouterr().err, call[0]
+    record = read_selection(tmp_path / "selection.json")
+    assert record.parameters["dependent"] == "drop" and set(record.names) == set("abcdefg")
+    assert "'half' of 'c'" in record.notes["dependent"] and "'half' of 'c'" in record.warnings[0]
+    assert pl.read_csv(tmp_path / "k.csv").columns == list("abcdefgy")
+    run("rerun", tmp_path / "selection.json", table)
+    assert "identical" in capsys.readouterr().out
+
+
+def test_test_gives_every_feature_a_p_value(table, tmp_path, capsys):
+    run("test", table, "--target", "y", "--estimator", "lasso", "--no-verdict", "--out", tmp_path)
+    out = capsys.readouterr().out
+    assert out.splitlines()[0].split() == ["feature", "p-value", "q-value"]
+    record = read_selection(tmp_path / "selection.json")
+    assert record.method == record.parameters["method"] == "conditional_test"
+    assert record.selected == ["size"]
+    p_values = record.numbers("p_value")
+    assert p_values[0] < 0.01 and ((p_values > 0) & (p_values <= 1)).all()
+    assert "threshold" not in out and json.loads((tmp_path / "selection.json").read_text())["threshold"] is None
+    run("rerun", tmp_path / "selection.json", table, "--jobs", 2)
+    assert "The answer is identical" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("flag", [("--method", "knockoffs"), ("--draws", "5"), ("--rule", "difference")])
+def test_what_is_of_knockoffs_alone_is_no_option_of_tests(flag, table, capsys):
+    run("test", table, "--target", "y", *flag, status=2)
+    assert f"No such option: {flag[0]}" in capsys.readouterr().err
+
+
+def test_several_draws_are_selected_from_on_the_command_line(table, tmp_path, capsys):
+    options = ("--feature-model", "auto", "--estimator", "lasso", "--no-verdict", "--out", tmp_path)
+    run("select", table, "--target", "y", "--draws", 2, "--level", "post-hoc", "--fdr", 0.5, *options)
+    record = read_selection(tmp_path / "selection.json")
+    assert record.parameters["n_draws"] == 2 and record.parameters["level"] == "post-hoc"
+    assert np.isfinite(record.numbers("e_value")).all() and record.threshold is None
+    run("rerun", tmp_path / "selection.json", table)
+    assert "The answer is identical" in capsys.readouterr().out
+
+
+def test_groups_of_a_file_are_one_feature(table, tmp_path, capsys):
+    (tmp_path / "groups.csv").write_text("column,group\nsize,body\nweight,body\n")
+    options = ("--estimator", "lasso", "--fdr", 0.5, "--no-verdict", "--out", tmp_path)
+    run("select", table, "--target", "y", "--groups", tmp_path / "groups.csv", *options)
+    record = read_selection(tmp_path / "selection.json")
+    assert sorted(record.names) == ["body", "colour", "visits"]
+    assert list(record.data["files"]) == ["groups.csv"]
+    run("rerun", tmp_path / "selection.json", table)
+    run("select", table, "--target", "y", "--groups", tmp_path / "none.csv", "--no-verdict", status=1)
+    assert "there is no such file" in capsys.readouterr().err

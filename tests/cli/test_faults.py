@@ -1,0 +1,290 @@
+"""Faults on the command line: no file is lost, what was computed is saved, and every end is a sentence."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from knockoffs.cli import app as cli
+from knockoffs.record.reading import read_selection
+
+SOURCE = Path(cli.__file__).resolve().parents[2]
+SELECT = ("--target", "y", "--fdr", 0.2, "--feature-model", "gaussian", "--estimator", "lasso")
+SELECT = (*SELECT, "--method", "knockoffs", "--no-verdict")
+SAMPLE = ("--feature-model", "gaussian", "--drop", "y")
+
+
+def run(*arguments, status=0):
+    """Run the program in this process."""
+    with pytest.raises(SystemExit) as ended:
+        cli.main([str(argument) for argument in arguments])
+    assert ended.value.code == status
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    path = tmp_path_factory.mktemp("faults") / "table.csv"
+    X = np.random.default_rng(0).standard_normal((100, 8))
+    names = [f"gene {j}" for j in range(8)]
+    pl.DataFrame(X, schema=names).with_columns(y=3 * X[:, :6].sum(axis=1)).write_csv(path)
+    return path
+
+
+# ---- no file is lost ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", ["itself", "a link", "a hard link", "another way"])
+def test_sample_does_not_overwrite_its_table(table, tmp_path, capsys, monkeypatch, way):
+    own = tmp_path / "t.csv"
+    own.write_bytes(table.read_bytes())
+    (tmp_path / "link.csv").symlink_to(own)
+    (tmp_path / "hard.csv").hardlink_to(own)
+    monkeypatch.chdir(tmp_path)
+    out = {
+        "itself": own,
+        "a link": "link.csv",
+        "a hard link": "hard.csv",
+        "another way": "../" + tmp_path.name + "/t.csv",
+    }
+    for force in ((), ("--force",)):
+        run("sample", own, *SAMPLE, "--out", out[way], *force, status=1)
+        assert "is what is read" in capsys.readouterr().err
+    assert own.read_bytes() == table.read_bytes()
+
+
+def test_a_file_that_is_there_is_overwritten_with_force_only(table, tmp_path, capsys):
+    theirs = tmp_path / "k.csv"
+    theirs.write_text("mine")
+    run("sample", table, *SAMPLE, "--out", theirs, status=1)
+    out, err = capsys.readouterr()
+    assert "is there already: name another file, or overwrite it with --force" in err
+    assert "reading" not in err  # found before the work
+    assert theirs.read_text() == "mine"
+    run("sample", table, *SAMPLE, "--out", theirs, "--force")
+    assert theirs.read_text() != "mine"
+
+
+def test_a_selection_replaces_a_selection_and_nothing_else(table, tmp_path, capsys):
+    for _ in range(2):
+        run("select", table, *SELECT, "--out", tmp_path)
+    for name in ("selection.json", "selection.csv"):
+        good = (tmp_path / name).read_bytes()
+        (tmp_path / name).write_text('{"mine": 1}')
+        capsys.readouterr()
+        run("select", table, *SELECT, "--out", tmp_path, status=1)
+        assert f"{name} is there already" in capsys.readouterr().err
+        assert (tmp_path / name).read_text() == '{"mine": 1}'
+        (tmp_path / name).write_bytes(good)
+    own = tmp_path / "own" / "selection.csv"
+    own.parent.mkdir()
+    own.write_bytes(table.read_bytes())
+    run("select", own, *SELECT, "--out", own.parent, "--force", status=1)
+    assert "is what is read" in capsys.readouterr().err
+    run("rerun", tmp_path / "selection.json", table, "--out", tmp_path, "--force", status=1)
+    assert "is what is read" in capsys.readouterr().err
+
+
+def test_a_picture_is_not_written_over_a_table(table, capsys):
+    run("path", table, "--target", "y", "--column", "gene 0", "--out", table, "--force", status=1)
+    assert "is what is read" in capsys.readouterr().err
+
+
+def test_an_archive_does_not_replace_a_file(tmp_path, capsys):
+    (tmp_path / "all.zip").write_text("theirs")
+    options = ("--quick", "--jobs", 1, "--out", tmp_path / "results")
+    run("reproduce", "schematic", *options, "--archive", tmp_path / "all.zip", status=1)
+    assert "all.zip is there already" in capsys.readouterr().err
+    run("reproduce", "schematic", *options, "--archive", tmp_path / "nowhere" / "all.zip", status=1)
+    assert "there is no such folder" in capsys.readouterr().err
+    assert os.listdir(tmp_path) == ["all.zip"] and (tmp_path / "all.zip").read_text() == "theirs"
+
+
+def test_a_report_and_the_folder_of_the_selection(table, tmp_path, capsys):
+    both = tmp_path / "out.html"
+    run("select", table, *SELECT, "--out", both, "--report", both, status=2)
+    assert "is --out too" in capsys.readouterr().err and not os.listdir(tmp_path)  # found before the work
+    run("select", table, *SELECT, "--out", tmp_path / "new", "--report", tmp_path / "new" / "report.html")
+    assert sorted(os.listdir(tmp_path / "new")) == ["report.html", "selection.csv", "selection.json"]
+
+
+def test_columns_that_cannot_be_used_are_listed_in_lines_that_no_name_breaks(tmp_path, capsys):
+    rows = "".join(f"k{i},l{i},{i % 7},{i % 5}\n" for i in range(60))
+    (tmp_path / "t.csv").write_text(f'"a\nb",c,d,y\n{rows}')
+    run("select", tmp_path / "t.csv", "--target", "y", status=1)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(" has ")[0] for line in lines[-4:-1]] == ["knockoffs: X", r"  'a\nb'", "  'c'"]
+    assert lines[-1] == r"To leave all of them out: drop=['a\nb', 'c']."
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=["full", "stopped"]
+)
+def test_a_report_that_cannot_be_written_does_not_cost_the_answer(table, tmp_path, capsys, monkeypatch, error):
+    def fail(*args, **options):
+        raise error
+
+    monkeypatch.setattr("knockoffs.report.write.write_report", fail)
+    status = 130 if isinstance(error, KeyboardInterrupt) else 1
+    run("select", table, *SELECT, "--out", tmp_path / "out", "--report", tmp_path / "r.html", status=status)
+    captured = capsys.readouterr()
+    assert "6 of 8 features selected" in captured.out and "wrote" in captured.err
+    assert read_selection(tmp_path / "out" / "selection.json").features
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_an_answer_that_cannot_be_saved_is_shown(table, tmp_path, capsys, monkeypatch):
+    def fail(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    run("select", table, *SELECT, "--out", tmp_path / "out", status=1)
+    captured = capsys.readouterr()
+    assert "6 of 8 features selected" in captured.out and "No space left on device" in captured.err
+
+
+@pytest.mark.parametrize("option", ["diagonal={}", "diagonal=3", "n_sweeps=-3", "n_starts=x", "max_iter=true"])
+def test_an_option_of_another_type_is_a_sentence(table, tmp_path, capsys, option):
+    name = "gaussian" if option.startswith("diagonal") else "auto" if option.startswith("n_sweeps") else "naive-bayes"
+    call = ("sample", table, "--feature-model", name, "--feature-model-option", option, "--drop", "y")
+    run(*call, "--out", tmp_path / "k.csv", status=1)
+    assert option.partition("=")[0] in capsys.readouterr().err.splitlines()[-1]
+    assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("place", ["a file", "below a file", "no permission"])
+def test_a_place_that_cannot_be_written_is_found_before_the_work(table, tmp_path, capsys, place):
+    (tmp_path / "file").write_text("")
+    out = {"a file": tmp_path / "file", "below a file": tmp_path / "file" / "out", "no permission": "/proc/self/out"}[
+        place
+    ]
+    run("select", table, *SELECT, "--out", out, status=1)
+    err = capsys.readouterr().err
+    assert "reading" not in err and "cannot" in err
+    run("sample", table, *SAMPLE, "--out", f"{out}/nowhere/k.csv", status=1)
+    assert "reading" not in capsys.readouterr().err
+
+
+# ---- what was computed is saved before anything is printed -----------------------------------------------------
+
+
+def apart(*arguments, **options):
+    """Run in a process of its own; stdout and stderr are the caller's."""
+    environment = os.environ | {"PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"} | options.pop("env", {})
+    command = [sys.executable, "-m", "knockoffs.cli.app", *map(str, arguments)]
+    return subprocess.run(command, env=environment, timeout=120, **options)
+
+
+def saved(folder):
+    return sorted(os.listdir(folder)) == ["selection.csv", "selection.json"]
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_a_terminal_that_lacks_a_letter(tmp_path, encoding):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 5))
+    names = ["größe", "速度", "é", "😀"]
+    pl.DataFrame(X[:, :4], schema=names).with_columns(y=X[:, :4].sum(axis=1)).write_csv(tmp_path / "t.csv")
+    options = ("--target", "y", "--fdr", 0.3, "--feature-model", "gaussian", "--estimator", "lasso")
+    ended = apart(
+        "select",
+        tmp_path / "t.csv",
+        *options,
+        "--out",
+        tmp_path / "out",
+        capture_output=True,
+        env={"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"},
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert b"\\u901f\\u5ea6" in ended.stdout and b"Traceback" not in ended.stderr
+    assert read_selection(tmp_path / "out" / "selection.json").names == names
+
+
+def test_a_full_disk_behind_standard_output(table, tmp_path):
+    with open("/dev/full", "w") as full:
+        ended = apart(
+            "select", table, *SELECT, "--out", tmp_path / "out", stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines()[-1].startswith("knockoffs: standard output: No space left on device.")
+    assert "Traceback" not in ended.stderr and "Exception ignored" not in ended.stderr
+    assert saved(tmp_path / "out")
+
+
+def test_a_full_disk_behind_standard_error(table, tmp_path):
+    with open("/dev/full", "w") as full:
+        ended = apart("select", table, *SELECT, "--out", tmp_path / "out", stderr=full, stdout=subprocess.PIPE)
+    assert ended.returncode == 0 and b"threshold" in ended.stdout
+    assert saved(tmp_path / "out")
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&- <&-", "| true"])
+def test_streams_that_are_closed(table, tmp_path, closed):
+    options = f"{' '.join(map(str, SELECT))} --out '{tmp_path}/out'"
+    command = f"{sys.executable} -m knockoffs.cli.app select '{table}' {options}"
+    environment = os.environ | {"PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"}
+    ended = subprocess.run(["bash", "-c", f"{command} {closed}"], env=environment, capture_output=True, text=True)
+    assert "Traceback" not in ended.stderr and "Exception ignored" not in ended.stderr
+    assert saved(tmp_path / "out")
+
+
+# ---- Ctrl-C ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are of POSIX")
+def test_control_c_never_reaches_the_processes_of_several_jobs():
+    """Told exactly, not by a signal at the right moment: it is blocked in all of them, from their first moment on."""
+    code = """
+import signal
+from joblib import Parallel, delayed
+from knockoffs.cli.interrupt import interrupt_once, shield_children
+with interrupt_once():
+    shield_children()
+    masks = Parallel(n_jobs=2)(delayed(signal.pthread_sigmask)(signal.SIG_BLOCK, []) for _ in range(2))
+    masks.append(signal.pthread_sigmask(signal.SIG_BLOCK, []))
+    print([signal.SIGINT in mask for mask in masks])
+"""
+    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.stdout == "[True, True, True]\n", done.stderr
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_control_c_ends_in_a_sentence_without_child_or_litter(table, tmp_path, jobs):
+    """The signal goes to the whole group, as from a terminal."""
+    rng = np.random.default_rng(0)
+    pl.DataFrame(rng.standard_normal((4000, 31)), schema=[*(f"x{j}" for j in range(30)), "y"]).write_csv(
+        tmp_path / "t.csv"
+    )
+    environment = os.environ | {"PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "knockoffs.cli.app", "select", "t.csv", "--target", "y", "--jobs", str(jobs)]
+    command += ["--estimator", "forest", "--fits", "50", "--out", "out", "--feature-model", "gaussian"]
+    process = subprocess.Popen(
+        command,
+        env=environment,
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while "selecting" not in process.stderr.readline():
+        pass
+    time.sleep(2)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err.splitlines() == [
+        "knockoffs: stopped; files that were not finished are not there, older ones are as they were."
+    ]
+    assert out == ""
+    assert os.listdir(tmp_path) == ["t.csv"]
+    with pytest.raises(ProcessLookupError):  # nobody of the group is left
+        for _ in range(50):
+            os.killpg(process.pid, 0)
+            time.sleep(0.1)

@@ -1,0 +1,196 @@
+"""fastPHASE models: exchangeability by enumeration, the structured samplers against the enumerated posterior, files."""
+
+import gzip
+import os
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from knockoffs.errors import InputError
+from knockoffs.features.fastphase import read_fastphase
+from knockoffs.features.hmm.mosaic import GenotypeModel, HaplotypeModel, Mosaic
+from knockoffs.features.posterior import forward_backward
+from knockoffs.sampling.sampler import sample_knockoffs
+
+DATA = Path(os.environ.get("KNOCKOFFS_DATA", Path(__file__).parents[3].parent / "shared" / "data")) / "genotypes"
+needs_data = pytest.mark.skipif(not DATA.exists(), reason="the genotype data are not there (KNOCKOFFS_DATA)")
+
+
+def random_mosaic(rng, p, K, zeros):
+    alpha, theta, r = rng.dirichlet(np.ones(K), size=p), rng.random((p, K)), rng.exponential(size=p)
+    if zeros:
+        theta = np.where(rng.random(theta.shape) < 0.4, np.round(theta), theta)
+        r[rng.random(p) < 0.3] = 0.0
+    return Mosaic(r, alpha, theta)
+
+
+def everything(size, length):
+    return np.array(list(product(range(size), repeat=length)))
+
+
+def kernel_matrix(conjugate, h):
+    S = len(h)
+    return np.exp(conjugate.log_kernel(np.tile(h, (S, 1)), np.repeat(h, S, axis=0), {})).reshape(S, S)
+
+
+def hidden_laws(model, hidden_knockoff="copy"):
+    """All hidden configurations, their probabilities, and the kernel between them: (A, B) for genotypes."""
+    nodes = {node.name: node.conjugate for node in model.as_network(hidden_knockoff=hidden_knockoff).nodes}
+    p, K = model.mosaic.theta.shape
+    h = everything(K, p)
+    P = np.exp(model.mosaic.chain.log_conditional(h, {}))
+    if "H" in nodes:
+        return {"H": h}, P, kernel_matrix(nodes["H"], h), nodes["X"]
+    Q = np.kron(kernel_matrix(nodes["A"], h), kernel_matrix(nodes["B"], h))
+    pairs = {"A": np.repeat(h, len(h), axis=0), "B": np.tile(h, (len(h), 1))}
+    return pairs, np.kron(P, P), Q, nodes["X"]
+
+
+def emission_matrix(conjugate, hidden, x):
+    S = len(next(iter(hidden.values())))
+    each = {name: np.repeat(value, len(x), axis=0) for name, value in hidden.items()}
+    return np.exp(conjugate.log_conditional(np.tile(x, (S, 1)), each)).reshape(S, len(x))
+
+
+def largest_asymmetry(x, joint, base):
+    p = x.shape[1]
+    weights = base ** np.arange(p)[::-1]
+    left, right = np.repeat(x, len(x), axis=0), np.tile(x, (len(x), 1))
+    worst = 0.0
+    for S in product([False, True], repeat=p):
+        a, b = np.where(S, right, left), np.where(S, left, right)
+        worst = max(worst, np.abs(joint[a @ weights, b @ weights] - joint.ravel()).max())
+    return worst
+
+
+@pytest.mark.parametrize("zeros", [False, True])
+@pytest.mark.parametrize("hidden_knockoff", ["copy", "posterior"])
+@pytest.mark.parametrize(("family", "base"), [(HaplotypeModel, 2), (GenotypeModel, 3)])
+def test_the_joint_law_is_exchangeable_in_every_site(family, base, hidden_knockoff, zeros):
+    """K = 2, p = 3: all hidden chains and all (X, X_tilde), under every swap."""
+    rng = np.random.default_rng([base, zeros])
+    x = everything(base, 3)
+    for _ in range(10):
+        hidden, P, Q, X = hidden_laws(family(random_mosaic(rng, 3, 2, zeros)), hidden_knockoff)
+        E = emission_matrix(X, hidden, x)
+        joint = E.T @ (P[:, None] * np.where(P[:, None] > 0, Q, 0.0)) @ E
+        assert joint.sum() == pytest.approx(1.0, abs=1e-12)
+        assert largest_asymmetry(x, joint, base) < 1e-12
+
+
+@pytest.mark.parametrize(("family", "row"), [(HaplotypeModel, [1, 0, 1]), (HaplotypeModel, [0, 9, 1])])
+@pytest.mark.parametrize("segment", [2, 3])
+def test_haplotype_posterior(family, row, segment, monkeypatch):
+    check_posterior(HaplotypeModel, row, segment, monkeypatch)
+
+
+@pytest.mark.parametrize("row", [[0, 1, 2], [1, 1, 1], [2, -9, 1]])
+@pytest.mark.parametrize("segment", [2, 3])
+def test_genotype_posterior(row, segment, monkeypatch):
+    check_posterior(GenotypeModel, row, segment, monkeypatch)
+
+
+def check_posterior(family, row, segment, monkeypatch):
+    """Frequencies of the hidden chains, 200,000 draws: 5 standard errors (false alarm 5e-5 in all); shows 0.005."""
+    monkeypatch.setattr(forward_backward, "segment_length", lambda *_: segment)
+    rng = np.random.default_rng(row[0] + 10)
+    model = family(random_mosaic(rng, 3, 2, False))
+    hidden, P, _, X = hidden_laws(model)
+    p = P * np.exp(X.log_conditional(np.repeat([row], len(P), axis=0), hidden))
+    p /= p.sum()
+    n = 200_000
+    drawn = model.as_network().draw_hidden(np.repeat([row], n, axis=0), rng)
+    codes = np.hstack([drawn[name] for name in hidden]) @ (2 ** np.arange(3 * len(hidden))[::-1])
+    frequency = np.bincount(codes, minlength=len(p)) / n
+    assert (np.abs(frequency - p) <= 5 * np.sqrt(p * (1 - p) / n) + 1e-12).all()
+
+
+def test_emitted_genotypes_follow_their_law():
+    """5 standard errors in each of 3 cells and 4 pairs of states; shows 0.01."""
+    rng = np.random.default_rng(0)
+    model = GenotypeModel(random_mosaic(rng, 2, 2, False))
+    X = model.as_network().nodes[-1].conjugate
+    n = 100_000
+    for a, b in product(range(2), repeat=2):
+        blanket = {"A": np.full((n, 2), a, np.uint8), "B": np.full((n, 2), b, np.uint8)}
+        drawn = X.sample(np.zeros((n, 2)), blanket, rng)
+        for g in range(3):
+            p = np.exp(X.log_conditional(np.full((1, 2), g), {k: v[:1] for k, v in blanket.items()}))[0]
+            frequency = ((drawn == g).all(axis=1)).mean()
+            assert abs(frequency - p) <= 5 * np.sqrt(p * (1 - p) / n)
+
+
+def test_impossible_and_unknown_alleles_are_named():
+    mosaic = Mosaic(np.zeros(3), np.full((3, 2), 0.5), np.array([[0.0, 1.0], [0.0, 1.0], [0.0, 1.0]]))
+    rng = np.random.default_rng(0)
+    with pytest.raises(InputError, match="row 1, site 2: X = 0 is impossible under the model"):
+        sample_knockoffs(HaplotypeModel(mosaic).as_network(), np.array([[0, 0, 0], [1, 1, 0]]), rng)
+    with pytest.raises(InputError, match="row 0, site 1: X = 2 is impossible under the model"):
+        sample_knockoffs(GenotypeModel(mosaic).as_network(), np.array([[0, 2, 0]]), rng)
+    with pytest.raises(InputError, match="row 0, site 1: 3 is not a known genotype; known are 0, ..., 2"):
+        sample_knockoffs(GenotypeModel(mosaic).as_network(), np.array([[0, 3, 0]]), rng)
+    with pytest.raises(InputError, match="row 0, site 0: 2 is not a known allele"):
+        sample_knockoffs(HaplotypeModel(mosaic).as_network(), np.array([[2, 0, 0]]), rng)
+
+
+def test_bad_parameters_are_named():
+    good = np.zeros(2), np.full((2, 2), 0.5), np.full((2, 2), 0.5)
+    with pytest.raises(InputError, match=r"expected \(p,\), \(p, K\) and \(p, K\)"):
+        Mosaic(np.zeros(3), *good[1:])
+    with pytest.raises(InputError, match=r"alpha\[0\] adds up to 0.8"):
+        Mosaic(good[0], np.full((2, 2), 0.4), good[2])
+    with pytest.raises(InputError, match=r"theta\[0, 0\] = 1.5 is not a probability"):
+        Mosaic(*good[:2], np.full((2, 2), 1.5))
+    with pytest.raises(InputError, match=r"r\[1\] = -1: a rate"):
+        Mosaic(np.array([0.0, -1.0]), *good[1:])
+    with pytest.raises(InputError, match="hidden_knockoff='none' is not known"):
+        GenotypeModel(Mosaic(*good)).as_network(hidden_knockoff="none")
+
+
+def write_fastphase(folder, origchars="2\n2\t10\n2\t01\n", alpha_rows=2):
+    with gzip.open(folder / "x_rhat.txt.gz", "wt") as file:
+        file.write("> start 0\n1.0\n0.5\n> start 1\n1.0\n0.25\n")
+    (folder / "x_alphahat.txt").write_text("> start 0\n" + "0.25 0.75\n" * alpha_rows)
+    (folder / "x_thetahat.txt").write_text("> start 0\n0.1 0.2\n0.3 0.4\n")
+    (folder / "x_origchars").write_text(origchars)
+    return folder / "x"
+
+
+def test_files_are_read_and_alleles_turned(tmp_path):
+    mosaic = read_fastphase(write_fastphase(tmp_path))
+    np.testing.assert_allclose(mosaic.theta, [[0.1, 0.2], [0.7, 0.6]])
+    np.testing.assert_allclose(mosaic.chain.jump, [1 - np.exp(-0.5)])
+    with pytest.raises(InputError, match="start=1: .*alphahat.txt holds 1 starts"):
+        read_fastphase(tmp_path / "x", start=1)
+    with pytest.raises(InputError, match="rhat 2, alphahat 3, thetahat 2, origchars 2"):
+        read_fastphase(write_fastphase(tmp_path, alpha_rows=3))
+    with pytest.raises(InputError, match="site 1: 'AC' is not coded 0 and 1"):
+        read_fastphase(write_fastphase(tmp_path, origchars="2\n2\t10\n2\tAC\n"))
+    with pytest.raises(InputError, match="no such file"):
+        read_fastphase(tmp_path / "y")
+
+
+@needs_data
+def test_real_haplotypes_and_their_model_agree():
+    """Allele frequencies of the toy haplotypes against the generating model: within 0.05, r above 0.99."""
+    folder = DATA / "knockoffgwas_toy"
+    mosaic = read_fastphase(folder / "hmm_chr21")
+    H = np.load(folder / "haplotypes_chr21.npz")["H"]
+    law, expected = mosaic.alpha[0], []
+    for j in range(len(mosaic.r)):
+        law = law if j == 0 else law * (1 - mosaic.chain.jump[j - 1]) + mosaic.chain.jump[j - 1] * mosaic.alpha[j]
+        expected.append(law @ mosaic.theta[j])
+    assert np.abs(H.mean(axis=0) - expected).max() < 0.05
+    assert np.corrcoef(H.mean(axis=0), expected)[0, 1] > 0.99
+    X = (H[0::2] + H[1::2]).astype(np.int8)
+    X_tilde = sample_knockoffs(GenotypeModel(mosaic).as_network(), X, np.random.default_rng(0))
+    assert X_tilde.dtype == np.int8
+    assert np.abs(X.mean(axis=0) - X_tilde.mean(axis=0)).max() < 0.15  # 5 se of a difference with sd 0.7, n = 1000
+
+
+@needs_data
+def test_the_example_files_of_snpknock_are_read():
+    mosaic = read_fastphase(DATA / "snpknock_fastphase" / "genotypes")
+    assert mosaic.theta.shape == (2462, 10)

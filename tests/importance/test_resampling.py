@@ -1,0 +1,295 @@
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from knockoffs.errors import InputError, KnockoffWarning
+from knockoffs.importance.accuracy_drop import swap_score
+from knockoffs.importance.resampling import ROWS, draw_folds
+from knockoffs.importance.scores import Scores
+from knockoffs.importance.statistic import ModelScore, warn_if_saturated
+from knockoffs.importance.statistic import fit_and_score as fit_and_score_pair
+from knockoffs.response.clone import predicts_classes
+from knockoffs.sampling.pair import Pair
+from knockoffs.table.target import Target
+
+
+def fit_and_score(estimator, score, X, X_tilde, y, *, sample_weight=None, rng, n_jobs=None, **options):
+    pair, target = Pair(X, X_tilde, np.arange(X.shape[1])), Target(np.asarray(y), sample_weight)
+    return fit_and_score_pair(ModelScore(estimator, score, **options), pair, target, rng=rng, n_jobs=n_jobs)
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(7)
+    X, X_tilde = rng.normal(size=(2, 90, 4))
+    return X, X_tilde, np.array(["no", "yes"])[(X[:, 0] + 0.5 * rng.normal(size=90) > 0).astype(int)]
+
+
+def rows_seen(model, X, X_tilde, y, *, feature_of, rng, sample_weight=None):
+    """A score that tells which rows the model was fitted on and is scored on."""
+    fitted, scored = np.zeros(200), np.zeros(200)
+    fitted[model.rows], scored[X[:, 0].astype(int)] = 1, 1
+    return Scores(fitted, scored)
+
+
+class Remembering:
+    def fit(self, XX, y):
+        self.rows = XX[:, 0].astype(int)
+        return self
+
+    def predict_proba(self, XX):
+        raise NotImplementedError
+
+
+def numbered(n):
+    X = np.repeat(np.arange(n, dtype=float)[:, None], 2, axis=1)
+    return X, X, np.arange(n) % 3
+
+
+def test_in_sample_and_held_out_rows():
+    X, X_tilde, y = numbered(200)
+    inside = fit_and_score(Remembering(), rows_seen, X, X_tilde, y, rows="in_sample", rng=np.random.default_rng(0))
+    assert inside.Z.all() and inside.Z_tilde.all()
+    out = fit_and_score(
+        Remembering(), rows_seen, X, X_tilde, y, rows="held_out", n_folds=4, rng=np.random.default_rng(0)
+    )
+    np.testing.assert_array_equal(out.Z + out.Z_tilde, 1.0)
+    assert out.Z_tilde.sum() == 50
+
+
+def test_cross_fitting_scores_every_row_by_a_model_that_never_saw_it():
+    X, X_tilde, y = numbered(200)
+    jobs = []
+
+    def score(model, X, X_tilde, y, **options):
+        jobs.append((set(model.rows), set(X[:, 0].astype(int))))
+        return Scores(np.zeros(1), np.zeros(1))
+
+    fit_and_score(
+        Remembering(),
+        score,
+        X,
+        X_tilde,
+        y,
+        rows="cross_fitted",
+        n_folds=7,
+        n_fits=2,
+        rng=np.random.default_rng(0),
+    )
+    assert len(jobs) == 14
+    for fitted, scored in jobs:
+        assert not fitted & scored and len(fitted | scored) == 200
+    assert sorted(row for _, scored in jobs[:7] for row in scored) == list(range(200))
+    assert jobs[0][1] != jobs[7][1]  # the second fit has folds of its own
+
+
+def test_folds_are_weighted_by_their_rows():
+    X, X_tilde, y = numbered(10)
+
+    def score(model, X, X_tilde, y, **options):
+        return Scores(np.array([X[:, 0].mean(), (X[:, 0] ** 2).mean()]), np.zeros(2))
+
+    scores = fit_and_score(
+        Remembering(), score, X, X_tilde, y, rows="cross_fitted", n_folds=3, rng=np.random.default_rng(0)
+    )
+    assert scores.Z == pytest.approx([4.5, 28.5])
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_jobs_do_not_change_the_answer(data, rows):
+    X, X_tilde, y = data
+    answers = [
+        fit_and_score(
+            RandomForestClassifier(5),
+            partial(swap_score, loss="log_loss"),
+            X,
+            X_tilde,
+            y,
+            rows=rows,
+            n_folds=3,
+            n_fits=2,
+            rng=np.random.default_rng(3),
+            n_jobs=n_jobs,
+        )
+        for n_jobs in (None, 2)
+    ]
+    np.testing.assert_array_equal(answers[0].Z, answers[1].Z)
+    np.testing.assert_array_equal(answers[0].Z_tilde, answers[1].Z_tilde)
+
+
+def test_random_states_come_from_the_generator(data):
+    X, X_tilde, y = data
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+
+    def run(seed, model):
+        return fit_and_score(
+            model, partial(swap_score, loss="log_loss"), X, X_tilde, y, rng=np.random.default_rng(seed)
+        ).Z
+
+    free, nested = RandomForestClassifier(5), make_pipeline(StandardScaler(), RandomForestClassifier(5))
+    fixed = RandomForestClassifier(5, random_state=4)
+    for model in (free, nested):
+        np.testing.assert_array_equal(run(0, model), run(0, model))
+        assert np.any(run(0, model) != run(1, model))
+    np.testing.assert_array_equal(run(0, fixed), run(1, fixed))
+    np.testing.assert_array_equal(before, np.random.get_state()[1])  # noqa: NPY002
+    assert not hasattr(free, "estimators_")  # what the user gave is left as it was
+
+
+def test_folds_spread_every_class():
+    labels = np.repeat(["a", "b", "c"], [60, 7, 2])
+    fold_of = draw_folds(69, 5, np.random.default_rng(0), labels=labels)
+    assert np.ptp(np.bincount(fold_of)) <= 1
+    for name in "abc":
+        counts = np.bincount(fold_of[labels == name], minlength=5)
+        assert np.ptp(counts) <= 1
+    for fold in range(5):
+        assert set(labels[fold_of != fold]) == {"a", "b", "c"}
+
+
+def test_input_that_cannot_be_used(data):
+    X, X_tilde, y = data
+    run = partial(fit_and_score, KNeighborsClassifier(), swap_score, X, X_tilde, rng=np.random.default_rng(0))
+    with pytest.raises(InputError, match="rows='cross_fit' is not known. Did you mean 'cross_fitted'"):
+        run(y, rows="cross_fit")
+    with pytest.raises(InputError, match="n_folds=1: use between 2 and the number of rows, 90"):
+        run(y, rows="cross_fitted", n_folds=1)
+    with pytest.raises(InputError, match="n_fits=0"):
+        run(y, n_fits=0)
+    with pytest.raises(InputError, match="class 'rare' of y has a single row"):
+        run(np.where(np.arange(90) == 5, "rare", y), rows="cross_fitted")
+    with pytest.raises(InputError, match="KNeighborsClassifier.fit takes no sample_weight"):
+        run(y, sample_weight=np.ones(90))
+    with pytest.raises(
+        InputError, match="needs a forest of scikit-learn with bootstrap=True, not KNeighborsClassifier"
+    ):
+        run(y, rows="out_of_bag")
+    forest = RandomForestClassifier(20)
+    with pytest.raises(InputError, match="cannot predict a table"):
+        own_loss = partial(swap_score, loss=lambda y, p: (y != p).astype(float))
+        fit_and_score(forest, own_loss, X, X_tilde, y, rows="out_of_bag", rng=np.random.default_rng(0))
+
+
+def test_weights_reach_fit_and_score(data):
+    X, X_tilde, y = data
+    seen = []
+
+    def score(model, X, X_tilde, y, *, sample_weight, **options):
+        seen.append((model.coef_.copy(), sample_weight))
+        return Scores(np.zeros(4), np.zeros(4))
+
+    weight = np.where(np.arange(90) < 45, 0.5 + np.arange(90), 0.0)  # rows of weight 0 are not there
+    model = LinearRegression()
+    fit_and_score(model, score, X, X_tilde, X[:, 0], sample_weight=weight, rng=np.random.default_rng(0))
+    np.testing.assert_array_equal(seen[0][1], weight[:45])
+    half = model.fit(np.hstack([X, X_tilde])[:45], X[:45, 0], sample_weight=weight[:45]).coef_
+    np.testing.assert_allclose(seen[0][0], half, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor])
+def test_out_of_bag_is_scikit_learns(data, kind):
+    # the loss of the unmoved table must be that of oob_decision_function_ (oob_prediction_)
+    X, X_tilde, y = data
+    y = y if kind is RandomForestClassifier else X[:, 0] + X[:, 1]
+    seen = []
+
+    def spy(model, X, X_tilde, y, *, feature_of, rng, sample_weight=None):
+        from knockoffs.importance.paths.follow import path_losses
+
+        XX = np.hstack([X, X_tilde])
+        seen.append((path_losses(model, XX, XX, y, loss), model.forest))
+        return swap_score(model, X, X_tilde, y, rng=rng)
+
+    loss = "brier" if kind is RandomForestClassifier else "squared_error"
+    forest = kind(60, oob_score=True, random_state=0)
+    scores = fit_and_score(forest, spy, X, X_tilde, y, rows="out_of_bag", rng=np.random.default_rng(0))
+    path, fitted = seen[0]
+    if kind is RandomForestClassifier:
+        P = fitted.oob_decision_function_
+        expected = np.mean(((P - (y[:, None] == fitted.classes_)) ** 2).sum(axis=1))
+    else:
+        expected = np.mean((y - fitted.oob_prediction_) ** 2)
+    assert path.unmoved() == pytest.approx(expected, abs=1e-12)
+    assert scores.Z[0] > 3 * np.abs(scores.Z_tilde).max()
+
+
+def test_out_of_bag_does_not_saturate_where_in_sample_does():
+    rng = np.random.default_rng(0)
+    X, X_tilde = rng.normal(size=(2, 200, 30))
+    y = (X[:, :5].sum(axis=1) > 0).astype(int)
+    shares = {}
+    for rows in ("in_sample", "out_of_bag"):
+        forest = RandomForestClassifier(100, random_state=0)
+        scores = fit_and_score(forest, swap_score, X, X_tilde, y, rows=rows, rng=rng)
+        shares[rows] = np.mean(scores.Z == scores.Z_tilde)
+    assert shares["in_sample"] > 0.9 > 0.5 > shares["out_of_bag"]
+
+
+def test_saturation_is_reported(data):
+    def stuck(model, X, X_tilde, y, **options):
+        return Scores(np.array([0.0, 2.0, 0.5, 1.0]), np.array([0.0, 2.0, 0.5, 0.0]))
+
+    X, X_tilde, y = data
+    pair = Pair(X, X_tilde, np.arange(4))
+    statistic = ModelScore(KNeighborsClassifier(), stuck, saturates=True)
+    with pytest.warns(KnockoffWarning, match="W is exactly 0 for 3 of 4 features.*rows='cross_fitted'"):
+        statistic(pair, Target(y), rng=np.random.default_rng(0))
+    # coefficients of a lasso are sparse by design
+    replace(statistic, saturates=False)(pair, Target(y), rng=np.random.default_rng(0))
+    warn_if_saturated(Scores(np.array([0.0, 1.0]), np.zeros(2)))
+
+
+def test_what_predicts_classes():
+    assert predicts_classes(LogisticRegression()) and predicts_classes(Remembering())
+    assert not predicts_classes(LinearRegression())
+    assert predicts_classes(make_pipeline(StandardScaler(), LogisticRegression()))
+
+
+def test_an_estimator_is_copied_for_every_fit_and_left_as_it_was(data):
+    """What a fit left behind must not reach the next fold, whether or not scikit-learn can clone the model."""
+    X, X_tilde, y = data
+
+    class Once(Remembering):
+        def fit(self, XX, y):
+            assert not hasattr(self, "rows")
+            return super().fit(XX, y)
+
+    def nothing(model, X, X_tilde, y, **options):
+        return Scores(np.zeros(4), np.zeros(4))
+
+    for estimator in (Once(), KNeighborsClassifier(3)):
+        before = dict(vars(estimator))
+        for rows in ("in_sample", "cross_fitted"):
+            fit_and_score(estimator, nothing, X, X_tilde, y, rows=rows, n_fits=2, rng=np.random.default_rng(0))
+        assert vars(estimator) == before
+
+
+def test_every_score_draws_from_a_stream_of_its_own(data):
+    X, X_tilde, y = data
+    drawn = []
+
+    def draws(model, X, X_tilde, y, *, rng, **options):
+        drawn.append(rng.random())
+        return Scores(np.zeros(4), np.zeros(4))
+
+    for seed in (0, 0, 1):
+        fit_and_score(
+            KNeighborsClassifier(3),
+            draws,
+            X,
+            X_tilde,
+            y,
+            rows="cross_fitted",
+            n_folds=3,
+            n_fits=2,
+            rng=np.random.default_rng(seed),
+        )
+    assert drawn[:6] == drawn[6:12]
+    assert len(set(drawn)) == 12

@@ -1,0 +1,906 @@
+"""The selector behaves as scikit-learn's do, gives the same answer for the same seed, and says what it did."""
+
+import inspect
+import pickle
+import re
+import warnings
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline, make_union
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import check_estimator
+
+from knockoffs.conditional_tests import MOST_TESTED
+from knockoffs.conditional_tests.choice import UNASKED
+from knockoffs.errors import InputError, KnockoffWarning
+from knockoffs.features.gaussian import fit_gaussian, gaussian_features
+from knockoffs.filter.e_values import combine_draws
+from knockoffs.importance.scores import Scores
+from knockoffs.seeds import as_generator
+from knockoffs.selector import KnockoffSelector
+
+N_COLUMNS = 15
+NON_NULLS = range(6)
+
+
+def regression_data(seed=0, n=300):
+    """Six strong features of fifteen: every one of them is found at 0.2."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, N_COLUMNS)) @ np.linalg.cholesky(0.3 + 0.7 * np.eye(N_COLUMNS)).T
+    return X, 2 * X[:, NON_NULLS].sum(axis=1) + rng.standard_normal(n)
+
+
+def as_frame(X, library=pd):
+    names = [f"gene {j}" for j in range(X.shape[1])]
+    return pd.DataFrame(X, columns=names) if library is pd else pl.DataFrame(X, schema=names)
+
+
+def quick(fdr=0.2, *, random_state=0, feature_model=None, method="knockoffs", verdict=False, **options):
+    if feature_model is None:
+        feature_model = "auto" if "knockoffs" in options else "gaussian"
+    options |= {"feature_model": feature_model, "random_state": random_state, "method": method, "verdict": verdict}
+    return KnockoffSelector(fdr, **options)
+
+
+# scikit-learn's only skip: it needs SCIPY_ARRAY_API in the environment before scipy is imported
+EXPLAINED_SKIPS = {"check_array_api_input"}
+
+
+@pytest.mark.parametrize("feature_model", ["auto", "gaussian"])
+def test_scikit_learns_own_checks_pass(feature_model):
+    """Of knockoffs, with a P^X that takes missing cells and one that does not; tests/guarantees has the default."""
+    with warnings.catch_warnings():
+        # the checks fit tables of two columns and of sixteen rows, about which we warn
+        warnings.simplefilter("ignore")
+        results = check_estimator(
+            KnockoffSelector(feature_model=feature_model, method="knockoffs", if_empty="empty"),
+            on_fail=None,
+            on_skip=None,
+        )
+    failed = {result["check_name"]: result["exception"] for result in results if result["status"] == "failed"}
+    skipped = {result["check_name"] for result in results if result["status"] == "skipped"}
+    assert not failed
+    assert skipped <= EXPLAINED_SKIPS
+    assert len(results) > 40
+
+
+def test_it_finds_the_features_that_matter():
+    X, y = regression_data()
+    selector = quick().fit(X, y)
+    assert set(NON_NULLS) <= set(selector.get_support(indices=True))
+    assert selector.W_.shape == selector.q_values_.shape == selector.scores_.Z.shape == (N_COLUMNS,)
+    np.testing.assert_array_equal(selector.get_support(), selector.W_ >= selector.threshold_)
+    np.testing.assert_array_equal(selector.get_support(), selector.q_values_ <= 0.2)
+    assert selector.knockoffs_.shape == X.shape
+    assert selector.feature_model_.as_network().n_columns == N_COLUMNS
+    assert selector.n_features_in_ == N_COLUMNS
+
+
+@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+def test_frames_in_names_out(library):
+    X, y = regression_data()
+    frame = as_frame(X, library)
+    selector = quick().fit(frame, y)
+    np.testing.assert_array_equal(selector.W_, quick().fit(X, y).W_)
+    names = selector.get_feature_names_out()
+    assert {f"gene {j}" for j in NON_NULLS} <= set(names)
+    assert list(selector.feature_names_in_) == list(frame.columns)
+    assert isinstance(selector.knockoffs_, library.DataFrame)
+    assert list(selector.knockoffs_.columns) == list(frame.columns)
+    selector.set_output(transform="pandas" if library is pd else "polars")
+    assert list(selector.transform(frame).columns) == list(names)
+
+
+def test_a_frame_of_a_class_of_its_own_is_a_frame():
+    class Survey(pd.DataFrame):
+        @property
+        def _constructor(self):
+            return Survey
+
+    X, y = regression_data()
+    frame = Survey(as_frame(X))
+    selector = quick().fit(frame, y)
+    assert {f"gene {j}" for j in NON_NULLS} <= set(selector.selection_.selected_names)
+    assert isinstance(selector.knockoffs_, pd.DataFrame)
+    np.testing.assert_array_equal(selector.W_, quick().fit(as_frame(X), y).W_)
+
+
+def test_the_knockoffs_have_the_index_of_x():
+    X, y = regression_data()
+    index = np.arange(len(X))[::-1]
+    selector = quick().fit(as_frame(X).set_index(index), pd.Series(y, index=index))
+    np.testing.assert_array_equal(selector.knockoffs_.index, index)
+
+
+def test_inverse_transform_puts_the_columns_back():
+    X, y = regression_data()
+    selector = quick().fit(X, y)
+    back = selector.inverse_transform(selector.transform(X))
+    support = selector.get_support()
+    np.testing.assert_array_equal(back[:, support], X[:, support])
+    assert not back[:, ~support].any()
+
+
+def test_in_a_pipeline_and_a_grid_search():
+    X, y = regression_data()
+    pipeline = Pipeline([("select", quick()), ("model", LinearRegression())])
+    search = GridSearchCV(pipeline, {"select__fdr": [0.2, 0.3]}, cv=2, error_score="raise").fit(as_frame(X), y)
+    assert search.best_params_["select__fdr"] in (0.2, 0.3)
+    assert search.best_score_ > 0.9
+    names = make_pipeline(quick()).fit(as_frame(X), y).get_feature_names_out()
+    assert {f"gene {j}" for j in NON_NULLS} <= set(names)
+
+
+def test_a_clone_has_the_same_parameters_and_gives_the_same_answer():
+    X, y = regression_data()
+    selector = quick(offset=0, rule="signed_maximum").fit(X, y)
+    copy = clone(selector)
+    assert copy.get_params() == selector.get_params()
+    with pytest.raises(NotFittedError):
+        copy.get_support()
+    with pytest.raises(NotFittedError):
+        copy.explain()
+    np.testing.assert_array_equal(copy.fit(X, y).W_, selector.W_)
+
+
+def test_a_fitted_selector_can_be_pickled():
+    X, y = regression_data()
+    selector = quick().fit(X, y)
+    back = pickle.loads(pickle.dumps(selector))
+    np.testing.assert_array_equal(back.W_, selector.W_)
+    assert back.explain() == selector.explain()
+
+
+# ---- randomness ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [lambda: 7, lambda: np.int64(7), lambda: np.random.default_rng(7)])
+def test_the_same_seed_in_any_form_gives_the_same_answer(make):
+    X, y = regression_data()
+    expected = quick(random_state=np.random.SeedSequence(7)).fit(X, y).W_
+    np.testing.assert_array_equal(quick(random_state=make()).fit(X, y).W_, expected)
+
+
+def test_a_random_state_of_the_old_kind_is_taken():
+    X, y = regression_data()
+    first, second = (quick(random_state=np.random.RandomState(7)).fit(X, y).W_ for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_another_seed_or_none_gives_another_draw():
+    X, y = regression_data()
+    draws = [quick(random_state=seed).fit(X, y).knockoffs_[0, 0] for seed in (0, 1, None, None)]
+    assert len(set(draws)) == 4
+
+
+def test_a_generator_without_a_seed_sequence_can_be_used():
+    legacy = np.random.Generator(np.random.RandomState(3)._bit_generator)
+    assert len(as_generator(legacy).spawn(2)) == 2
+
+
+@pytest.mark.parametrize(
+    ("random_state", "message"),
+    [(-1, "random_state=-1 is negative"), ("0", "random_state='0' .str."), (True, "not a seed"), (1.5, "float")],
+)
+def test_what_is_not_a_random_state_is_refused(random_state, message):
+    with pytest.raises(InputError, match=message):
+        as_generator(random_state)
+
+
+@pytest.mark.parametrize("random_state", [5, np.random.SeedSequence(5)])
+def test_fitting_twice_is_fitting_afresh(random_state):
+    X, y = regression_data()
+    selector = quick(random_state=random_state).fit(*regression_data(seed=1, n=200))
+    np.testing.assert_array_equal(selector.fit(X, y).W_, quick(random_state=5).fit(X, y).W_)
+
+
+def test_the_answer_does_not_depend_on_the_number_of_jobs():
+    X, y = regression_data()
+    options = {"feature_model": "mixture", "feature_model_options": {"n_components": [1, 2]}, "n_fits": 2}
+    one, two = (quick(**options, n_jobs=jobs).fit(X, y) for jobs in (1, 2))
+    np.testing.assert_array_equal(one.W_, two.W_)
+    np.testing.assert_array_equal(one.knockoffs_, two.knockoffs_)
+
+
+def test_the_global_state_is_neither_read_nor_written():
+    X, y = regression_data()
+    answers = []
+    for seed in (1, 2):
+        np.random.seed(seed)  # noqa: NPY002
+        before = np.random.get_state()[1].copy()  # noqa: NPY002
+        answers.append(quick(estimator=SGDClassifier(loss="log_loss")).fit(X, y > 0).W_)
+        np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+    np.testing.assert_array_equal(*answers)
+
+
+def test_the_selection_does_not_depend_on_blas_threads():
+    from threadpoolctl import threadpool_limits
+
+    X, y = regression_data()
+    answers = []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            answers.append(quick().fit(X, y))
+    np.testing.assert_allclose(answers[0].W_, answers[1].W_, rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(answers[0].get_support(), answers[1].get_support())
+
+
+# ---- strings and objects --------------------------------------------------------------------------------------------
+
+
+def test_a_name_a_function_and_a_fitted_model_are_the_same_p_x():
+    X, y = regression_data()
+    W = quick().fit(X, y).W_
+    np.testing.assert_array_equal(quick(feature_model=fit_gaussian).fit(X, y).W_, W)
+    np.testing.assert_array_equal(quick(feature_model=fit_gaussian(X)).fit(X, y).W_, W)
+
+
+def test_options_reach_the_family():
+    X, y = regression_data()
+    named = quick(feature_model_options={"diagonal": "equicorrelated"}).fit(X, y)
+    bound = quick(feature_model=partial(fit_gaussian, diagonal="equicorrelated")).fit(X, y)
+    np.testing.assert_array_equal(named.W_, bound.W_)
+    with pytest.raises(InputError, match="feature_model_options='diagonl' is not known. Did you mean 'diagonal'"):
+        quick(feature_model_options={"diagonl": "mvr"}).fit(X, y)
+
+
+@pytest.mark.parametrize("frame", [False, True])
+def test_only_a_covariance(frame):
+    X, y = regression_data()
+    covariance = 0.3 + 0.7 * np.eye(N_COLUMNS)
+    expected = quick(feature_model=gaussian_features(X.mean(axis=0), covariance)).fit(X, y).W_
+    if frame:
+        names = as_frame(X).columns
+        covariance = pd.DataFrame(covariance, index=names, columns=names)
+    np.testing.assert_array_equal(quick(feature_model=covariance).fit(as_frame(X), y).W_, expected)
+
+
+def test_a_covariance_must_fit_the_table():
+    X, y = regression_data()
+    with pytest.raises(InputError, match="feature_model has 3 columns and X has 15"):
+        quick(feature_model=np.eye(3)).fit(X, y)
+    with pytest.raises(InputError, match=r"covariance of shape \(15, 2\): expected a square matrix"):
+        quick(feature_model=np.ones((15, 2))).fit(X, y)
+    with pytest.raises(InputError, match="symmetric"):
+        quick(feature_model=np.eye(15) + np.eye(15, k=1)).fit(X, y)
+    with pytest.raises(InputError, match="exact combinations"):
+        quick(feature_model=np.ones((15, 15))).fit(X, y)
+    names = as_frame(X).columns[::-1]
+    with pytest.raises(InputError, match="not those of X, in the order of X"):
+        quick(feature_model=pd.DataFrame(np.eye(15), columns=names)).fit(as_frame(X), y)
+
+
+def test_a_bayesian_network_is_a_feature_model():
+    X, y = regression_data()
+    network = fit_gaussian(X).as_network()
+    np.testing.assert_array_equal(quick(feature_model=network).fit(X, y).W_, quick().fit(X, y).W_)
+
+
+def test_knockoffs_can_be_brought_along():
+    X, y = regression_data()
+    drawn = quick().fit(as_frame(X), y)
+    brought = quick(knockoffs=drawn.knockoffs_).fit(as_frame(X), y)
+    np.testing.assert_array_equal(brought.W_, drawn.W_)
+    assert brought.feature_model_ is None
+    with pytest.raises(InputError, match="knockoffs are equal to X"):
+        quick(knockoffs=X).fit(X, y)
+    with pytest.raises(InputError, match=r"knockoffs have shape \(300, 3\)"):
+        quick(knockoffs=X[:, :3]).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"feature_model": "gaussian"}, "leave out feature_model"),
+        ({"feature_model": np.eye(15)}, "leave out feature_model"),
+        ({"feature_model_options": {"n_classes": 2}}, "leave out feature_model"),
+        ({"n_draws": 3}, "n_draws=3: knockoffs that are brought along are one draw"),
+    ],
+)
+def test_knockoffs_that_are_brought_along_leave_no_say_to_a_feature_model(asked, message):
+    X, y = regression_data()
+    with pytest.raises(InputError, match=message):
+        quick(knockoffs=np.random.default_rng(0).permuted(X, axis=0), **asked).fit(X, y)
+
+
+def test_any_estimator_can_be_the_model_of_y():
+    X, y = regression_data()
+    selector = quick(estimator=LogisticRegression(C=1.0)).fit(X, np.where(y > 0, "high", "low"))
+    assert set(NON_NULLS) <= set(selector.get_support(indices=True))
+
+
+def test_a_model_of_ones_own_may_return_nothing_from_fit_and_a_classifier_names_its_classes():
+    class Plain:
+        def fit(self, XX, y):
+            self.model = LinearRegression().fit(XX, y)
+
+        def predict(self, XX):
+            return self.model.predict(XX)
+
+    class Labels(Plain):
+        def predict(self, XX):
+            return self.model.predict(XX) > 0.5
+
+    class Classifier(Labels):
+        def fit(self, XX, y):
+            super().fit(XX, y)
+            self.classes_ = np.unique(y)
+
+    X, y = regression_data()
+    np.testing.assert_allclose(
+        quick(estimator=Plain()).fit(X, y).W_,
+        quick(estimator=LinearRegression(), importance="swap", rows="cross_fitted").fit(X, y).W_,
+        atol=1e-8,
+    )
+    with pytest.raises(
+        InputError, match="Labels predicts numbers. Use .* If it predicts labels, let its fit set classes_"
+    ):
+        quick(estimator=Labels()).fit(X, y > 0)
+    assert set(quick(fdr=0.3, estimator=Classifier()).fit(X, y > 0).get_support(indices=True)) & set(NON_NULLS)
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (None, r"returned NoneType: expected Scores\(Z, Z_tilde\)"),
+        (np.ones(30), "returned ndarray: expected Scores"),
+        (Scores(np.ones(30), np.ones(30)), r"returned Z of shape \(30,\): expected one number for each of 15 features"),
+        (Scores(np.ones(15), np.ones(14)), r"returned Z_tilde of shape \(14,\)"),
+    ],
+)
+def test_a_score_of_ones_own_that_returns_no_scores_is_told_what_to_return(returned, message):
+    X, y = regression_data()
+    with pytest.raises(InputError, match=message):
+        quick(importance=lambda *given, **options: returned).fit(X, y)
+
+
+@pytest.mark.parametrize("labels", [["no", "yes"], [False, True], [0, 1], [-1.0, 1.0]])
+def test_two_classes_in_any_form(labels):
+    X, y = regression_data()
+    selector = quick().fit(X, np.array(labels)[(y > 0).astype(int)])
+    np.testing.assert_array_equal(selector.W_, quick().fit(X, y > 0).W_)
+
+
+def test_more_than_two_classes_are_not_numbers():
+    X, y = regression_data()
+    classes = np.digitize(y, [-2, 2])
+    W = quick().fit(X, classes).W_
+    # a numeric reading of the labels would change when they are renamed
+    np.testing.assert_allclose(quick().fit(X, np.array(["c", "a", "b"])[classes]).W_, W, atol=1e-6)
+
+
+def test_weights_of_one_change_nothing_and_weights_of_zero_leave_rows_out():
+    X, y = regression_data()
+    plain = quick().fit(X, y)
+    weighted = quick().fit(X, y, sample_weight=np.ones(len(y)))
+    np.testing.assert_allclose(weighted.W_, plain.W_, atol=1e-8)
+    noisy = y.copy()
+    noisy[:50] = 1e6
+    left_out = quick().fit(X, noisy, sample_weight=(np.arange(len(y)) >= 50).astype(float))
+    assert set(NON_NULLS) <= set(left_out.get_support(indices=True))
+
+
+def test_weights_come_in_any_form_and_are_left_as_they_were():
+    X, y = regression_data()
+    weights = np.random.default_rng(1).random(len(y))
+    before = weights.copy()
+    expected = quick().fit(X, y, sample_weight=weights).W_
+    np.testing.assert_array_equal(weights, before)
+    for form in (weights.tolist(), pd.Series(weights), pl.Series(weights)):
+        np.testing.assert_array_equal(quick().fit(X, y, sample_weight=form).W_, expected)
+    pipeline = make_pipeline(quick()).fit(X, y, knockoffselector__sample_weight=weights)
+    np.testing.assert_array_equal(pipeline[0].W_, expected)
+    with pytest.raises(InputError, match="sample_weight is nan in row 3"):
+        quick().fit(X, y, sample_weight=np.where(np.arange(len(y)) == 3, np.nan, weights))
+    with pytest.raises(InputError, match="fit parameter='weights' is not known"):
+        quick().fit(X, y, weights=weights)
+
+
+def test_weights_are_routed_where_scikit_learn_is_told_to():
+    X, y = regression_data()
+    weights = np.random.default_rng(1).random(len(y))
+    with sklearn.config_context(enable_metadata_routing=True):
+        plain = make_pipeline(quick().set_fit_request(sample_weight=False), LinearRegression())
+        routed = make_pipeline(quick().set_fit_request(sample_weight=True), LinearRegression())
+        for pipeline in (plain, routed):
+            pipeline[1].set_fit_request(sample_weight=True)
+            pipeline.fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(routed[0].W_, quick().fit(X, y, sample_weight=weights).W_)
+    np.testing.assert_array_equal(plain[0].W_, quick().fit(X, y).W_)
+
+
+def test_a_feature_may_own_several_columns():
+    X, y = regression_data()
+    feature_of = np.repeat(np.arange(5), 3)
+    selector = quick(groups=feature_of, offset=0).fit(X, y)
+    assert selector.W_.shape == (5,)
+    support = selector.get_support()
+    assert support.shape == (15,)
+    assert support[:6].all()
+
+
+# ---- what it says ---------------------------------------------------------------------------------------------------
+
+
+def test_it_says_what_was_selected_at_which_level():
+    X, y = regression_data()
+    selector = quick().fit(X, y)
+    text = selector.explain()
+    assert f"{selector.get_support().sum()} of 15 features" in text
+    assert "P^X is a Gaussian of 15 columns, fitted to 300 rows; its covariance was shrunk" in text
+    assert "0.2" in text
+    assert "P^X" in text
+
+
+def test_it_says_why_nothing_was_selected():
+    X, _ = regression_data()
+    y = np.random.default_rng(5).standard_normal(len(X))
+    selector = quick(0.1, method="knockoffs").fit(X, y)
+    assert not selector.get_support().any()
+    assert selector.threshold_ == np.inf
+    text = selector.explain()
+    assert "Nothing is selected" in text
+    assert "Knockoff+ at 0.1 selects 10 features or more, or none: 10 if no knockoff beats them" in text
+
+
+def test_it_names_the_tests_where_few_features_stand_out():
+    X, _ = regression_data()
+    y = X[:, :3].sum(axis=1)
+    text = quick(0.1, method="knockoffs", estimator="lasso").fit(X, y).explain()
+    assert re.search(r"\d stands? above every knockoff: where so few matter, method='conditional_test' needs no", text)
+    assert "n_knockoffs=5 with a linear model needs 2." in text
+    tested = quick(0.1, method="conditional_test", estimator="lasso").fit(X, y)
+    assert tested.get_support()[:3].all()  # as was promised
+    brought = quick(0.1, method="knockoffs", estimator="lasso", knockoffs=np.random.default_rng(0).permuted(X, axis=0))
+    assert "above every knockoff" not in brought.fit(X, y).explain()  # their P^X is not known
+
+
+def noise_data():
+    X, _ = regression_data()
+    return X, np.random.default_rng(5).standard_normal(len(X))
+
+
+def test_an_empty_selection_ends_a_pipeline_in_a_sentence_that_names_the_option():
+    X, y = noise_data()
+    pipeline = Pipeline([("select", quick(0.1, method="knockoffs")), ("model", LinearRegression())])
+    with pytest.raises(InputError, match=r"nothing is selected.*if_empty='best' keeps .*if_empty='empty' gives"):
+        pipeline.fit(as_frame(X), y)
+    selector = quick(0.1, method="knockoffs").fit(X, y)
+    assert not selector.get_support().any()  # which is the answer, and no error
+    assert len(selector.get_feature_names_out()) == 0
+
+
+@pytest.mark.parametrize("method", ["knockoffs", "conditional_test"])
+def test_the_best_feature_can_be_kept_where_nothing_is_selected(method):
+    X, y = noise_data()
+    selector = quick(0.1, method=method, if_empty="best").set_output(transform="pandas")
+    pipeline = Pipeline([("select", selector), ("model", LinearRegression())])
+    with pytest.warns(KnockoffWarning, match=r"the best feature, 'gene \d+', is kept .* nothing is promised of it"):
+        pipeline.fit(as_frame(X), y)
+    best = np.argmax(selector.W_) if method == "knockoffs" else np.argmin(selector.p_values_)
+    assert not selector.selection_.selected.any() and "Nothing is selected" in selector.explain()
+    assert list(selector.get_support(indices=True)) == [best]
+    assert list(selector.transform(as_frame(X)).columns) == [f"gene {best}"] == list(selector.get_feature_names_out())
+    assert pipeline.predict(as_frame(X)).shape == (300,)
+
+
+def test_the_best_feature_is_a_group_where_columns_are_grouped_and_none_that_was_dropped():
+    X, y = noise_data()
+    groups = {f"gene {j}": f"pathway {j // 2}" for j in range(1, N_COLUMNS)}
+    options = {"method": "knockoffs", "groups": groups, "drop": ["gene 0"], "if_empty": "best"}
+    with pytest.warns(KnockoffWarning, match="the best feature, 'pathway"):
+        selector = quick(0.2, **options).fit(as_frame(X), y)
+    best = selector.selection_.feature_names[np.argmax(selector.W_)]
+    assert list(selector.get_feature_names_out()) == [name for name, group in groups.items() if group == best]
+
+
+@pytest.mark.parametrize("library", ["default", "pandas", "polars"])
+def test_a_table_without_columns_can_be_passed_on(library):
+    X, y = noise_data()
+    given = {"default": X, "pandas": as_frame(X).set_index(np.arange(300)[::-1]), "polars": as_frame(X, pl)}[library]
+    selector = quick(0.1, method="knockoffs", if_empty="empty").set_output(transform=library)
+    empty = selector.fit(given, y).transform(given)
+    assert type(empty) is type(given) and empty.shape[1] == 0
+    if library == "pandas":
+        np.testing.assert_array_equal(empty.index, given.index)
+    if library == "polars":  # of which early versions make no array of a frame without columns
+        selector.set_output(transform="default")
+    union = make_union(selector, FunctionTransformer(np.negative))
+    np.testing.assert_array_equal(union.fit_transform(X, y), -X)
+
+
+def test_a_selection_is_passed_on_whatever_is_done_with_an_empty_one():
+    X, y = regression_data()
+    found = [quick(if_empty=how).fit(X, y).transform(X) for how in ("raise", "best", "empty")]
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+    with pytest.raises(InputError, match="if_empty='bets'.*Did you mean 'best'"):
+        quick(if_empty="bets").fit(X, y)
+
+
+def test_what_was_chosen_by_default_is_noted():
+    X, y = regression_data()
+    notes = quick().fit(X, y).selection_.notes
+    assert notes["task"].startswith("y is a number between")
+    assert "lasso" in notes["estimator"]
+    assert "estimator" not in quick(estimator="lasso").fit(X, y).selection_.notes
+
+
+# ---- bad input -------------------------------------------------------------------------------------------------------
+
+
+BAD_OPTIONS = [
+    ({"fdr": 20}, "fdr=20 is not between 0 and 1. Did you mean 0.2?"),
+    ({"fdr": 0}, "fdr=0 is not between 0 and 1"),
+    ({"fdr": "0.1"}, "fdr='0.1' is not a number"),
+    (
+        {"fdr": 0.05, "method": "knockoffs"},
+        "fdr=0.05 can never select with 15 features: .* 1/fdr = 20 selections. Use fdr >= 0.0667; offset=0",
+    ),
+    ({"offset": 2}, "offset=2"),
+    ({"rule": "diference"}, "rule='diference' is not known. Did you mean 'difference'?"),
+    ({"feature_model": "gausian"}, "feature_model='gausian' is not known. Did you mean 'gaussian'?"),
+    ({"feature_model": 3}, "feature_model=3 .int.: pass a name"),
+    ({"estimator": "laso"}, "estimator='laso' is not known. Did you mean 'lasso'?"),
+    ({"estimator": LogisticRegression}, "estimator is the class LogisticRegression: pass an instance"),
+    ({"estimator": 3}, "estimator int lacks fit and predict"),
+    ({"importance": "coeficients"}, "importance='coeficients' is not known. Did you mean 'coefficients'?"),
+    ({"importance": "coefficients", "loss": "log_loss"}, "loss='log_loss' is not used by importance='coefficients'"),
+    ({"importance": "swap", "loss": "log_los"}, "loss='log_los' is not known. Did you mean 'log_loss'?"),
+    ({"rows": "in_sampel"}, "rows='in_sampel' is not known. Did you mean 'in_sample'?"),
+    ({"task": "regresion"}, "task='regresion' is not known. Did you mean 'regression'?"),
+    ({"task": "classification", "estimator": LinearRegression()}, "LinearRegression is made for regression"),
+    ({"n_fits": 0}, "n_fits=0: expected a whole number of at least 1"),
+    ({"n_folds": 1}, "n_folds=1: expected a whole number of at least 2"),
+    ({"groups": [0, 1]}, "groups"),
+    ({"groups": "atuo"}, "groups"),
+    ({"method": "knockof"}, "method='knockof' is not known. Did you mean 'knockoffs'?"),
+    ({"level": "posthoc"}, "level='posthoc' is not known. Did you mean 'post_hoc'?"),
+    ({"n_draws": 0}, "n_draws=0: expected a whole number of at least 1"),
+    ({"drop": ["x99"]}, "drop='x99' is not known"),
+    ({"kinds": {"x0": "nominel"}}, "nominel"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), BAD_OPTIONS, ids=range(len(BAD_OPTIONS)))
+def test_options_that_cannot_be_used_are_refused_before_anything_is_computed(options, message, monkeypatch):
+    for name in ("select_from", "run_tests"):
+        monkeypatch.setattr(f"knockoffs.procedure.{name}", lambda *args, **kwargs: pytest.fail("it ran"))
+    X, y = regression_data()
+    with pytest.raises(InputError, match=message):
+        KnockoffSelector(**{"feature_model": "gaussian", "random_state": 0, **options}).fit(X, y)
+
+
+def bad_tables():
+    X, y = regression_data()
+    frame = as_frame(X)
+    hole = frame.copy()
+    hole.iloc[17, 3] = np.nan
+    text = frame.assign(city="Bern")
+    twice = frame.rename(columns={"gene 4": "gene 5"})
+    leak = frame.assign(leak=y)
+    few = frame.iloc[:3]
+    return [
+        (hole, y, "X contains NaN in column 'gene 3', the first in row 17"),
+        (text, y, "labels, not numbers, in column 'city', for instance 'Bern'"),
+        (twice, y, "two columns of the same name: 'gene 5'"),
+        (leak, y, "column 'leak' of X equals y in every row"),
+        (frame, pd.Series(y, name="gene 2"), "y is called 'gene 2'"),
+        (
+            frame,
+            pd.Series(y, index=np.arange(1, 301)),
+            "indexes of X and y disagree, first in row 0: 0 in X and 1 in y",
+        ),
+        (frame, y[:-1], "y has 299 values and X has 300 rows"),
+        (frame, np.where(y > 0, np.inf, y), "y is infinity in"),
+        (frame, np.ones(300), "y has the one value 1.0 in all 300 rows"),
+        (few, y[:3], "X has n_samples=3 rows: at least 5 are needed"),
+    ]
+
+
+@pytest.mark.parametrize(("X", "y", "message"), bad_tables(), ids=range(10))
+def test_data_that_cannot_be_used_are_refused_before_anything_is_computed(X, y, message, monkeypatch):
+    for name in ("select_from", "run_tests"):
+        monkeypatch.setattr(f"knockoffs.procedure.{name}", lambda *args, **kwargs: pytest.fail("it ran"))
+    with pytest.raises(InputError, match=message):
+        quick(0.2).fit(X, y)
+
+
+def test_labels_cannot_be_regressed():
+    X, y = regression_data()
+    with pytest.raises(InputError, match="task='regression', but y holds labels .'lower'."):
+        quick(task="regression").fit(X, np.where(y > 1e9, "high", "low").astype(object) + np.where(y > 0, "er", ""))
+
+
+def test_a_default_level_that_is_too_small_warns_and_an_asked_one_is_refused():
+    X, y = regression_data()
+    with pytest.warns(KnockoffWarning, match="fdr=0.1 can never select with 4 features: .* Use fdr >= 0.25"):
+        quick(None, method="knockoffs").fit(X[:, :4], y)
+    with pytest.raises(InputError, match="fdr=0.1 can never select with 4 features"):
+        quick(0.1, method="knockoffs").fit(X[:, :4], y)
+
+
+def test_an_unknown_parameter_is_refused_by_scikit_learn():
+    with pytest.raises(TypeError, match="feature_modle"):
+        KnockoffSelector(feature_modle="gaussian")
+
+
+# ---- any table -------------------------------------------------------------------------------------------------------
+
+
+def mixed_frame(n=150, seed=0):
+    """Numbers, labels, a count, a yes or no, and missing cells; y follows the size and the colour."""
+    rng = np.random.default_rng(seed)
+    size = rng.standard_normal(n)
+    colour = rng.choice(["blue", "green", "red"], n)
+    frame = pd.DataFrame(
+        {
+            "size": size,
+            "weight": size + rng.standard_normal(n),
+            "colour": colour,
+            "visits": rng.poisson(3, n),
+            "member": rng.random(n) < 0.4,
+            "noise": rng.standard_normal(n),
+        }
+    )
+    y = 2 * size + 3 * (colour == "red") + 0.5 * rng.standard_normal(n)
+    frame.loc[rng.choice(n, 12, replace=False), "weight"] = np.nan
+    frame.loc[rng.choice(n, 9, replace=False), "colour"] = None
+    return frame, y
+
+
+def test_the_default_takes_labels_counts_and_missing_cells():
+    frame, y = mixed_frame()
+    selector = KnockoffSelector(0.5, method="knockoffs", estimator="lasso", random_state=0).fit(frame, y)
+    assert selector.table_.kinds == ("continuous", "continuous", "nominal", "count", "binary", "continuous")
+    assert selector.W_[[0, 2]].min() > 0
+    assert selector.get_support()[[0, 2]].all()
+    assert list(selector.knockoffs_.columns) == list(frame.columns)
+    assert set(selector.knockoffs_["colour"]) == {"blue", "green", "red"}
+    assert selector.knockoffs_["visits"].dtype == frame["visits"].dtype
+    assert not selector.knockoffs_.isna().any(axis=None)
+    assert selector.transform(frame).shape == (150, selector.get_support().sum())  # with its missing cells
+    assert "latent Gaussian" in selector.selection_.notes["feature_model"]
+
+
+def test_kinds_overrule_what_a_column_is_taken_for():
+    frame, y = mixed_frame()
+    options = {"method": "knockoffs", "estimator": "lasso", "random_state": 0, "verdict": False}
+    selector = KnockoffSelector(0.5, kinds={"visits": "nominal"}, **options)
+    assert selector.fit(frame, y).table_.kinds[3] == "nominal"
+    with pytest.raises(InputError, match="kinds.*'visitz'"):
+        KnockoffSelector(0.5, kinds={"visitz": "nominal"}, **options).fit(frame, y)
+
+
+def test_dropped_columns_are_left_out_and_never_selected():
+    X, y = regression_data()
+    frame = as_frame(X).assign(city=["Bern", "Basel"] * 150)
+    selector = quick(drop=["gene 0", "city"]).fit(frame, y)
+    assert len(selector.W_) == 14 and "gene 0" not in selector.selection_.feature_names
+    support = selector.get_support()
+    assert support.shape == (16,) and not support[[0, 15]].any() and support[1:6].all()
+    assert selector.n_features_in_ == 16
+    np.testing.assert_array_equal(selector.W_, quick().fit(frame.drop(columns=["gene 0", "city"]), y).W_)
+    assert "gene 0" not in selector.get_feature_names_out()
+    of_array = quick(drop=["x0"]).fit(X, y)
+    np.testing.assert_array_equal(of_array.get_support()[1:], of_array.selection_.selected)
+    assert of_array.selection_.feature_names == tuple(f"x{j}" for j in range(1, N_COLUMNS))  # under their own names
+    of_rows = KnockoffSelector(drop=["x0"], kinds={"x2": "nominal"}, verdict=False, method="knockoffs", random_state=0)
+    with pytest.warns(KnockoffWarning):
+        of_rows.fit([[f"{i}", i**2 % 7 + 0.5, i % 3] for i in range(60)], np.arange(60) % 5)
+    assert [(column.name, column.kind) for column in of_rows.table_.columns] == [("x1", "ordinal"), ("x2", "nominal")]
+
+
+def test_groups_by_name_are_selected_together():
+    X, y = regression_data()
+    frame = as_frame(X)
+    groups = {"first": ["gene 0", "gene 1"], "last": ["gene 13", "gene 14"]}
+    selector = quick(groups=groups).fit(frame, y)
+    assert selector.W_.shape == (13,)
+    assert {"first", "last", "gene 5"} <= set(selector.selection_.feature_names)
+    support = selector.get_support()
+    assert support[0] == support[1] == selector.selection_.selected[selector.selection_.feature_names.index("first")]
+    column_to_group = {name: group for group, names in groups.items() for name in names}
+    np.testing.assert_array_equal(quick(groups=column_to_group).fit(frame, y).W_, selector.W_)
+
+
+def test_groups_are_tested_as_a_whole_where_it_is_asked_for():
+    X, y = regression_data()
+    groups = {"first": ["gene 0", "gene 1"], "last": ["gene 13", "gene 14"]}
+    options = {"feature_model": "auto", "method": "conditional_test", "groups": groups}
+    selector = quick(**options).fit(as_frame(X), y)
+    names, support = selector.selection_.feature_names, selector.get_support()
+    assert selector.p_values_.shape == (13,) and {"first", "last", "gene 5"} <= set(names)
+    assert support[0] == support[1] == selector.selection_.selected[names.index("first")]
+
+
+def test_models_that_tests_do_not_take_by_name_are_refused_before_the_work():
+    X, y = regression_data()
+    with pytest.raises(InputError, match="estimator='forest' is not one of conditional tests, which take 'best', 'las"):
+        quick(method="conditional_test", estimator="forest").fit(X, y)
+
+
+def test_few_groups_are_sent_to_tests():
+    X, y = regression_data()
+    with pytest.raises(InputError, match="can never select with 3 features: .* method='conditional_test'"):
+        quick(fdr=0.2, groups=np.arange(15) // 5, method="auto").fit(X, y)
+    assert quick(fdr=0.2, groups=np.arange(15) // 5, method="conditional_test").fit(X, y).p_values_.shape == (3,)
+
+
+def test_near_copies_are_joined_by_auto_and_said():
+    X, y = regression_data()
+    X = np.column_stack([X, X[:, 0] + 0.01 * np.random.default_rng(1).standard_normal(len(X))])
+    selector = quick(groups="auto").fit(X, y)
+    owners = selector.table_.feature_of
+    assert owners[0] == owners[15] and len(set(owners)) == 15 == len(selector.W_)
+    assert selector.get_support()[[0, 15]].all()
+    assert selector.selection_.notes["groups"].startswith("15 groups of 16 columns")
+
+
+def test_rows_without_a_target_are_left_out_of_the_model_of_y_alone():
+    X, y = regression_data()
+    y[:40] = np.nan
+    selector = quick().fit(X, y)
+    assert selector.knockoffs_.shape == X.shape
+    assert "40 rows are left out, because y is missing there" in selector.selection_.notes["task"]
+    assert set(NON_NULLS) <= set(selector.get_support(indices=True))
+
+
+# ---- methods, draws and the verdict ----------------------------------------------------------------------------------
+
+
+def test_few_columns_are_tested_and_it_is_said():
+    X, y = regression_data()
+    y = y - 2 * X[:, 4:6].sum(axis=1)
+    selector = quick(0.1, estimator="lasso", method="auto").fit(X[:, :8], y)
+    assert selector.selection_.method == "conditional_test"
+    note = "method='conditional_test', because knockoffs select 10 features or more at 0.1, or none, and there are 8"
+    assert selector.selection_.notes["method"] == note
+    assert selector.p_values_.shape == (8,) and (selector.p_values_[:4] < 0.01).all()
+    assert selector.get_support()[:4].all()
+    assert np.isnan(selector.W_).all() and selector.scores_ is None
+    asked = quick(0.1, estimator="lasso", method="conditional_test").fit(X[:, :8], y)
+    np.testing.assert_array_equal(asked.p_values_, selector.p_values_)
+    assert "method" not in asked.selection_.notes
+    both = quick(0.1, estimator="lasso", method="auto", n_jobs=2).fit(X[:, :8], y)
+    np.testing.assert_array_equal(both.p_values_, asked.p_values_)
+
+
+def method_of(X, y, **options):
+    """Which method is used, without the work."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("knockoffs.procedure.run_tests", lambda *args, **kwargs: 1 / 0)
+        patch.setattr("knockoffs.procedure.select_from", lambda *args, **kwargs: [][0])
+        with pytest.raises((ZeroDivisionError, IndexError)) as ended:
+            KnockoffSelector(feature_model="gaussian", estimator="lasso", **options).fit(X, y)
+    return "conditional_test" if ended.type is ZeroDivisionError else "knockoffs"
+
+
+@pytest.mark.parametrize(("fdr", "most"), [(None, 39), (0.1, 39), (0.2, 19), (0.05, 60)])
+def test_up_to_how_many_columns_are_tested(fdr, most):
+    X = np.random.default_rng(0).standard_normal((60, most + 1))
+    assert method_of(X[:, :most], X[:, 0] + X[:, 1], fdr=fdr) == "conditional_test"
+    assert method_of(X, X[:, 0] + X[:, 1], fdr=fdr) == "knockoffs"
+    assert method_of(X[:, :most], X[:, 0] + X[:, 1], fdr=fdr, method="knockoffs") == "knockoffs"
+
+
+@pytest.mark.parametrize(("fdr", "most"), [(0.1, 19), (0.2, 9)])
+def test_of_more_rows_than_are_tested_fewer_columns_are(fdr, most):
+    """Rows that tests would leave out count for knockoffs; rows without a target count for neither."""
+    n = MOST_TESTED + 1
+    X = np.random.default_rng(0).standard_normal((n, most + 1))
+    y = X[:, 0] + X[:, 1]
+    assert method_of(X, y, fdr=fdr) == "knockoffs"
+    assert method_of(X[:, :most], y, fdr=fdr) == "conditional_test"
+    assert method_of(X[1:], y[1:], fdr=fdr) == "conditional_test"
+    assert method_of(X, np.r_[np.nan, y[1:]], fdr=fdr) == "conditional_test"
+
+
+@pytest.mark.parametrize("options", [{"rule": "signed_maximum"}, {"rows": "held_out"}, {"n_fits": 2}, {"n_folds": 3}])
+def test_who_asks_for_what_W_depends_on_gets_W_where_it_is_no_half_of_the_features(options):
+    X, y = regression_data(n=60)
+    assert method_of(X, y, fdr=0.2, **options) == "knockoffs"
+    assert method_of(X, y, fdr=0.1, **options) == "conditional_test"  # ten of fifteen, or none
+    signature = inspect.signature(KnockoffSelector).parameters
+    assert {name: signature[name].default for name in UNASKED} == UNASKED and set(options) <= set(UNASKED)
+
+
+def test_the_reason_is_right_where_knockoffs_could_select():
+    X, y = regression_data()
+    notes = quick(0.2, estimator="lasso", method="auto").fit(X, y).selection_.notes
+    assert notes["method"].endswith("because knockoffs select 5 features or more at 0.2, or none, and there are 15")
+
+
+ONLY_KNOCKOFFS = [
+    {"importance": "coefficients"},
+    {"estimator": "forest"},
+    {"offset": 0},
+    {"level": "post_hoc"},
+    {"n_draws": 2},
+    {"groups": np.arange(8) // 2},
+    {"feature_model": "lda"},
+]
+
+
+@pytest.mark.parametrize("options", ONLY_KNOCKOFFS, ids=[next(iter(options)) for options in ONLY_KNOCKOFFS])
+def test_what_only_knockoffs_have_is_not_tested(options, monkeypatch):
+    monkeypatch.setattr("knockoffs.procedure.run_tests", lambda *args, **kwargs: pytest.fail("it was tested"))
+    monkeypatch.setattr("knockoffs.procedure.select_from", lambda *args, **kwargs: 1 / 0)
+    X, y = regression_data(n=60)
+    X = np.random.default_rng(0).poisson(3.0, (60, 8)) if options.get("feature_model") == "lda" else X[:, :8]
+    with pytest.raises(ZeroDivisionError), warnings.catch_warnings():
+        warnings.simplefilter("ignore", KnockoffWarning)  # of the default level
+        quick(None, method="auto", **options).fit(X, y)
+
+
+def test_weights_are_not_taken_by_tests():
+    X, y = regression_data(n=60)
+    with pytest.raises(InputError, match="conditional tests take no weights"):
+        quick(0.1, method="conditional_test").fit(X, y, sample_weight=np.ones(60))
+
+
+def test_draws_and_a_level_chosen_after_looking_through_the_selector():
+    X, y = regression_data()
+    one = quick(estimator="lasso").fit(X, y)
+    three = quick(estimator="lasso", n_draws=3).fit(X, y)
+    np.testing.assert_array_equal(three.selection_.draws[0], one.W_)
+    assert three.selection_.evidence.e_values.shape == (15,) and np.isnan(three.threshold_)
+    assert "3 draws of knockoffs" in three.explain()
+    later = quick(0.1, estimator="lasso", level="post-hoc").fit(X, y)  # six of fifteen: not at 0.1, but at 1/6
+    assert later.get_support()[:6].all()
+    assert 0.1 < later.selection_.evidence.stated <= 0.5
+    assert "chosen after looking" in later.explain()
+
+
+def test_a_verdict_comes_with_the_answer_and_can_be_left_out():
+    X, y = regression_data()
+    judged, not_judged = (quick(estimator="lasso", verdict=verdict).fit(X, y) for verdict in (True, False))
+    assert judged.verdict_.word == "good" and judged.verdict_ is judged.selection_.verdict
+    assert not_judged.verdict_ is None
+    np.testing.assert_array_equal(judged.W_, not_judged.W_)  # its random numbers are its own
+    broken = quick(estimator="lasso", verdict=True, knockoffs=np.random.default_rng(0).permuted(X, axis=0)).fit(X, y)
+    assert broken.verdict_.word == "broken"
+    assert "The knockoffs look broken" in broken.explain()
+    few = quick(feature_model=fit_gaussian(X), estimator="lasso", verdict=True)
+    assert few.fit(X[:40], y[:40]).verdict_ is None  # too few rows to tell
+
+
+def test_missing_cells_are_allowed_by_the_families_that_take_them():
+    def allowed(**options):
+        return KnockoffSelector(**options).__sklearn_tags__().input_tags.allow_nan
+
+    assert allowed() and allowed(feature_model="latent")
+    assert not allowed(feature_model="gaussian") and not allowed(feature_model=fit_gaussian)
+    assert not allowed(feature_model="nonsense") and not allowed(feature_model=np.eye(2))
+    assert not allowed(knockoffs=np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize("offset", [0, 1])
+def test_a_level_that_several_draws_can_never_reach_is_refused_as_for_one(offset):
+    """The best that can happen, every feature ahead in every draw, selects at 1 / d and not below."""
+    X, y = regression_data()
+    for d in (4, 10, 15):
+        best = np.tile(np.arange(1.0, d + 1), (3, 1))
+        assert combine_draws(best, 1 / d + 1e-9, offset=offset).selected.all()
+        assert not combine_draws(best, 1 / d - 1e-4, offset=offset).selected.any()
+    refused = r"fdr=0.05 can never select with 15 features: the e-values of 3 draws .* 20 selections. Use fdr >= 0.0667"
+    with pytest.raises(InputError, match=refused):
+        quick(0.05, n_draws=3, offset=offset).fit(X, y)
+    with pytest.warns(KnockoffWarning, match="fdr=0.1 can never select with 9 features: the e-values"):
+        quick(None, n_draws=2, offset=offset, estimator="lasso").fit(X[:, :9], y)
+    assert quick(0.05, n_draws=2, level="post_hoc", estimator="lasso", offset=offset).fit(X, y).selection_.evidence
+
+
+def test_a_level_above_a_half_may_be_chosen_after_looking():
+    X, y = regression_data()
+    found = quick(0.6, level="post-hoc", estimator="lasso").fit(X, y).selection_
+    assert found.selected.any() and found.evidence.stated <= 0.6
