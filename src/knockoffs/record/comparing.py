@@ -1,4 +1,4 @@
-"""Two records of a selection: what differs in the answer, and in what it rests on."""
+"""Two records of a selection: what differs in the answer, and in what it depends on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from knockoffs.record import SelectionRecord, brief
 
 
 def differences(old: SelectionRecord, new: SelectionRecord) -> tuple[list[str], list[str]]:
-    """Tell what differs between two records: in the answer, and in what it rests on."""
+    """Differences between two records: in the answer, and in what it depends on."""
     return _answer_differs(old, new), _grounds_differ(old, new)
 
 
