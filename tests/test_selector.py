@@ -25,7 +25,9 @@ from knockoffs.features.gaussian import fit_gaussian, gaussian_features
 from knockoffs.filter.e_values import combine_draws
 from knockoffs.importance.scores import Scores
 from knockoffs.options import ImportanceOptions
+from knockoffs.sampling.pair import Pair
 from knockoffs.seeds import as_generator
+from knockoffs.selection import Selection
 from knockoffs.selector import KnockoffSelector
 
 N_COLUMNS = 15
@@ -329,7 +331,9 @@ def test_a_model_of_ones_own_may_return_nothing_from_fit_and_a_classifier_names_
     X, y = regression_data()
     np.testing.assert_allclose(
         quick(estimator=Plain()).fit(X, y).W_,
-        quick(estimator=LinearRegression(), importance="swap", importance_options={"rows": "cross_fitted"}).fit(X, y).W_,
+        quick(estimator=LinearRegression(), importance="swap", importance_options={"rows": "cross_fitted"})
+        .fit(X, y)
+        .W_,
         atol=1e-8,
     )
     with pytest.raises(
@@ -440,15 +444,37 @@ def test_it_says_why_nothing_was_selected():
     assert selector.threshold_ == np.inf
     text = selector.explain()
     assert "Nothing is selected" in text
-    assert "Knockoff+ at 0.1 selects 10 features or more, or none: 10 if no knockoff beats them" in text
+    assert "Knockoff+ selects at least 10 features at 0.1, or none." in text
+
+
+@pytest.mark.parametrize(
+    ("n", "said"), [(1, "1 of 3 features is selected by its p-value;"), (2, "2 of 3 features are selected by their p-")]
+)
+def test_one_feature_is_selected_by_its_p_value_and_two_by_theirs(n, said):
+    p_values = np.array([0.001, 0.002, 0.5])
+    selection = Selection(
+        feature_names=("a", "b", "c"),
+        selected=np.arange(3) < n,
+        q_values=p_values,
+        fdr=0.1,
+        method="conditional_test",
+        pair=Pair(np.eye(3), -np.eye(3), np.arange(3)),
+        feature_model=None,
+        notes={},
+        W=np.full(3, np.nan),
+        p_values=p_values,
+    )
+    assert selection.explain().startswith(said)
 
 
 def test_it_names_the_tests_where_few_features_stand_out():
     X, _ = regression_data()
     y = X[:, :3].sum(axis=1)
     text = quick(0.1, method="knockoffs", estimator="lasso").fit(X, y).explain()
-    assert re.search(r"\d stands? above every knockoff: where so few matter, method='conditional_test' needs no", text)
-    assert "n_knockoffs=5 with a linear model needs 2." in text
+    assert re.search(
+        r"\d features? stands? above every knockoff, which is too few. Use method='conditional_test'", text
+    )
+    assert "level='post_hoc'" in text and "n_knockoffs" not in text and "offset" not in text  # two answers, not five
     tested = quick(0.1, method="conditional_test", estimator="lasso").fit(X, y)
     assert tested.get_support()[:3].all()  # as was promised
     brought = quick(0.1, method="knockoffs", estimator="lasso", knockoffs=np.random.default_rng(0).permuted(X, axis=0))
@@ -502,7 +528,7 @@ BAD_OPTIONS = [
     ({"fdr": "0.1"}, "fdr='0.1' is not a number"),
     (
         {"fdr": 0.05, "method": "knockoffs"},
-        "fdr=0.05 can never select with 15 features: .* 1/fdr = 20 selections. Use fdr >= 0.0667; offset=0",
+        "fdr=0.05 can never select with 15 features: knockoff. needs at least 20 selections. Use method='condit",
     ),
     ({"offset": 2}, "offset=2"),
     ({"importance_options": {"rule": "diference"}}, "rule='diference' is not known. Did you mean 'difference'?"),
@@ -591,7 +617,7 @@ def test_labels_cannot_be_regressed():
 
 def test_a_default_level_that_is_too_small_warns_and_an_asked_one_is_refused():
     X, y = regression_data()
-    with pytest.warns(KnockoffWarning, match="fdr=0.1 can never select with 4 features: .* Use fdr >= 0.25"):
+    with pytest.warns(KnockoffWarning, match="fdr=0.1 can never select with 4 features: .* or level='post_hoc'"):
         quick(None, method="knockoffs").fit(X[:, :4], y)
     with pytest.raises(InputError, match="fdr=0.1 can never select with 4 features"):
         quick(0.1, method="knockoffs").fit(X[:, :4], y)
@@ -861,7 +887,7 @@ def test_a_level_that_several_draws_can_never_reach_is_refused_as_for_one(offset
         best = np.tile(np.arange(1.0, d + 1), (3, 1))
         assert combine_draws(best, 1 / d + 1e-9, offset=offset).selected.all()
         assert not combine_draws(best, 1 / d - 1e-4, offset=offset).selected.any()
-    refused = r"fdr=0.05 can never select with 15 features: the e-values of 3 draws .* 20 selections. Use fdr >= 0.0667"
+    refused = "fdr=0.05 can never select with 15 features: the e-values of 3 draws need at least 20 selections. Use"
     with pytest.raises(InputError, match=refused):
         quick(0.05, n_draws=3, offset=offset).fit(X, y)
     with pytest.warns(KnockoffWarning, match="fdr=0.1 can never select with 9 features: the e-values"):

@@ -89,7 +89,7 @@ def choose(
     options["large"] = 2 * len(target.values) * (n_columns or 0) > MOST_CELLS
     if estimator is None or name == BEST:
         if rows == "out_of_bag":
-            raise InputError("rows='out_of_bag' is for forests: use it with estimator='forest'.")
+            raise InputError("the importance option rows='out_of_bag' is for forests: use it with estimator='forest'.")
         y = target.values if target.weights is None else target.values[target.weights > 0]
         alone = _why_lasso_alone(y, task, score, asked, n_columns or 0)
         if alone is None:

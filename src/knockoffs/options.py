@@ -9,16 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from functools import cache
 from importlib import import_module
 from numbers import Integral
-from typing import Any, TypeVar
+from typing import Any
 
 from knockoffs.errors import InputError, unknown_option
 from knockoffs.registry import key_of
-from knockoffs.table.types import Json
+from knockoffs.table.types import Json, Kinds
 
-Value = TypeVar("Value")
 DATA = ("selector", "select", "test", "path", "sample", "check")  # whoever reads a table
 MODEL = ("selector", "select", "test", "path")  # whoever models the target
 ERROR = ("selector", "select", "test", "ghost")  # whoever controls an error rate
@@ -27,12 +25,21 @@ SELECTION = ("select", "test")
 GHOST = ("ghost",)
 PATH = ("selector", "select", "path")
 # what an option holds, by the type of its field
-KINDS = {"str": str, "int": int, "float": float, "bool": bool, "tuple": list, "dict": dict, "object": str}
+KINDS = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "tuple": list,
+    "dict": dict,
+    "Kinds": dict,
+    "object": str,
+}
 
 
-def _option(default: Value, help: str, **about: Any) -> Value:
+def _option(default: object, help: str, **about: object) -> Any:
     """Field of ``Options``: its default, and what ``Option`` says about it."""
-    return field(default=default, metadata={"help": help, **about})  # type: ignore[return-value]
+    return field(default=default, metadata={"help": help, **about})
 
 
 def _names(*registries: str) -> Callable[[], list[str]]:
@@ -90,7 +97,7 @@ class Options:
         choices=_names("features.columns:DEPENDENT"),
         faces=DATA,
     )
-    kinds: dict[str, Json] | None = _option(
+    kinds: Kinds = _option(
         None,
         "Kind of a column, for instance grade=ordinal: continuous, count, ordinal, binary or nominal; repeatable.",
         flag="--kind",
@@ -174,12 +181,8 @@ class Options:
         faces=GHOST,
     )
     n: float | None = _option(None, "Number of rows of the study behind the z-scores.", faces=GHOST)
-    shrink: float = _option(
-        0.0, "Shrinkage of the correlations towards the identity, for a small reference panel.", faces=GHOST
-    )
-    penalty: float | None = _option(
-        None, "Penalty of the lasso; by default 0.6 of what pure noise would need.", faces=GHOST
-    )
+    shrink: float = _option(0.0, "Shrinkage of the correlations to the identity, for a small panel.", faces=GHOST)
+    penalty: float | None = _option(None, "Penalty of the lasso; by default 0.6 of what pure noise needs.", faces=GHOST)
     # the importance scores
     estimator: str | None = _option(
         None,
@@ -279,7 +282,7 @@ class Option:
     """One option, as the faces see it; ``name`` is its field in ``Options`` and in selection.json."""
 
     name: str
-    default: Any
+    default: object
     kind: type  # str, int, float, bool, list, or dict for NAME=VALUE pairs
     help: str  # one sentence
     faces: tuple[str, ...]  # who has it: "selector", and the commands by name
@@ -312,19 +315,21 @@ class Option:
         return self.parameter or self.name
 
 
-@cache
-def listed(source: type = Options) -> tuple[Option, ...]:
+Listed = type[Options] | type[ImportanceOptions]
+
+
+def listed(source: Listed = Options) -> tuple[Option, ...]:
     """Options of ``Options`` or ``ImportanceOptions``, in their order."""
-    kinds = {f.name: KINDS[re.match(r"\w+", f.type)[0]] for f in fields(source)}  # type: ignore[arg-type, index]
+    kinds = {f.name: KINDS[re.split(r"\W", str(f.type))[0]] for f in fields(source)}
     return tuple(Option(name=f.name, default=f.default, kind=kinds[f.name], **f.metadata) for f in fields(source))
 
 
-def options_of(face: str, source: type = Options) -> dict[str, Option]:
+def options_of(face: str, source: Listed = Options) -> dict[str, Option]:
     """Options that the selector or a command has, by name."""
     return {option.name: option for option in listed(source) if face in option.faces}
 
 
-def check_arguments(given: Mapping[str, object]) -> None:
+def check_arguments(given: Mapping[str, Any]) -> None:
     """Refuse arguments of the selector that cannot be used, before any work.
 
     >>> check_arguments({"kinds": ["ordinal"]})
@@ -332,8 +337,8 @@ def check_arguments(given: Mapping[str, object]) -> None:
     knockoffs.errors.InputError: kinds=['ordinal']: expected a mapping, for instance {'name': value}, or None.
     """
     for option in options_of("selector").values():
-        check_value(option, given.get(option.called), option.called)
-    importance_options(given.get("importance_options"))  # type: ignore[arg-type]
+        refuse_value(option, given.get(option.called), option.called)
+    importance_options(given.get("importance_options"))
 
 
 def importance_options(
@@ -354,12 +359,12 @@ def importance_options(
         if key_of(name) not in known:
             raise unknown_option(argument, name, known)
         option = known[key_of(name)]
-        check_value(option, value, f"{argument}: {option.name}")
+        refuse_value(option, value, f"{argument}: {option.name}")
         found[option.name] = option.default if value is None else value
     return ImportanceOptions(**found)
 
 
-def check_value(option: Option, value: object, called: str) -> None:
+def refuse_value(option: Option, value: object, called: str) -> None:
     """Refuse a value of another type, an unknown name or a number that is too small; None stands for the default."""
     if value is None:
         return
@@ -374,7 +379,7 @@ def check_value(option: Option, value: object, called: str) -> None:
 
 def _wanted(option: Option, value: object) -> str:
     """Words for what was expected, if the value is of another type."""
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    whole = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
     if option.objects and not isinstance(value, str):
         return ""
     if option.kind is dict and not isinstance(value, Mapping):
@@ -385,8 +390,8 @@ def _wanted(option: Option, value: object) -> str:
         return "names of columns, or None"
     if option.choices is not None and not isinstance(value, str):
         return f"one of {', '.join(map(repr, option.choices()))}"
-    if option.name == "jobs" and (not whole or value == 0):
+    if option.name == "jobs" and not whole:
         return "a whole number that is not 0 (-1 stands for all cores), or None"
-    if option.least is not None and not (whole and value >= option.least):  # type: ignore[operator]
+    if option.least is not None and (whole is None or whole < option.least):
         return f"a whole number of at least {option.least}"
     return ""

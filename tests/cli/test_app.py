@@ -646,7 +646,9 @@ LOSSES = {"three": ["accuracy", "log-loss", "brier", "margin"], "number": ["squa
 
 @pytest.mark.parametrize(("target", "loss"), [(target, loss) for target in LOSSES for loss in LOSSES[target]])
 def test_select_by_every_loss(targets, tmp_path, target, loss):
-    record = select_target(targets, tmp_path, target, "--importance-option", f"loss={loss}", "--importance-option", "rows=cross-fitted")
+    record = select_target(
+        targets, tmp_path, target, "--importance-option", f"loss={loss}", "--importance-option", "rows=cross-fitted"
+    )
     assert record.parameters["importance_options"] == {"loss": loss, "rows": "cross-fitted"}
     assert "importance='swap'" in record.notes["importance"]  # a loss asks for a score that takes one
     assert record.W[:4].mean() > 2 * np.abs(record.W[4:]).mean()
@@ -688,9 +690,21 @@ UNFIT = [
     ("three", ["--estimator", "neural", "--importance", "coefficients"], "which has no coefficients"),
     ("three", ["--estimator", "linear"], "estimator='linear' predicts a number, and y has classes"),
     ("number", ["--estimator", "logistic"], "estimator='logistic' predicts classes, and y is a number"),
-    ("number", ["--importance-option", "loss=log-loss"], "loss='log_loss' is not for regression: use 'squared_error', 'absolute_error'"),
-    ("three", ["--importance-option", "loss=squared-error"], "loss='squared_error' is not for classification: use 'accuracy'"),
-    ("three", ["--importance-option", "loss=brier", "--importance", "coefficients"], "is not used by importance='coefficients'"),
+    (
+        "number",
+        ["--importance-option", "loss=log-loss"],
+        "loss='log_loss' is not for regression: use 'squared_error', 'absolute_error'",
+    ),
+    (
+        "three",
+        ["--importance-option", "loss=squared-error"],
+        "loss='squared_error' is not for classification: use 'accuracy'",
+    ),
+    (
+        "three",
+        ["--importance-option", "loss=brier", "--importance", "coefficients"],
+        "is not used by importance='coefficients'",
+    ),
     ("number", ["--importance-option", "rows=out-of-bag"], "rows='out_of_bag' is for forests"),
     ("number", ["--task", "classification"], "y holds numbers, for instance"),
     ("two", ["--task", "regression"], "task='regression', but y holds labels"),

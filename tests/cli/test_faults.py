@@ -263,7 +263,16 @@ def test_control_c_ends_in_a_sentence_without_child_or_litter(table, tmp_path, j
     )
     environment = os.environ | {"PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "knockoffs.cli.app", "select", "t.csv", "--target", "y", "--jobs", str(jobs)]
-    command += ["--estimator", "forest", "--importance-option", "n_fits=50", "--out", "out", "--feature-model", "gaussian"]
+    command += [
+        "--estimator",
+        "forest",
+        "--importance-option",
+        "n_fits=50",
+        "--out",
+        "out",
+        "--feature-model",
+        "gaussian",
+    ]
     process = subprocess.Popen(
         command,
         env=environment,
@@ -279,9 +288,7 @@ def test_control_c_ends_in_a_sentence_without_child_or_litter(table, tmp_path, j
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert err.splitlines() == [
-        "knockoffs: stopped; unfinished files were removed, and older files are unchanged."
-    ]
+    assert err.splitlines() == ["knockoffs: stopped; unfinished files were removed, and older files are unchanged."]
     assert out == ""
     assert os.listdir(tmp_path) == ["t.csv"]
     with pytest.raises(ProcessLookupError):  # nobody of the group is left

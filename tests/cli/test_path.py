@@ -77,7 +77,15 @@ def test_pictures_open_and_name_the_columns(table, tmp_path, ending, capsys):
         assert len(np.unique(picture[..., :3].reshape(-1, 3), axis=0)) > 20  # lines of several colours
     elif ending == ".svg":
         text = content.decode()
-        for shown in ("_hidden", "cost in $ and $", "two\\nlines", "9 others", "1: permuted", "squared error", "path for y"):
+        for shown in (
+            "_hidden",
+            "cost in $ and $",
+            "two\\nlines",
+            "9 others",
+            "1: permuted",
+            "squared error",
+            "path for y",
+        ):
             assert shown in text
     else:
         assert content.startswith(b"%PDF")

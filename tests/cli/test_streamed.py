@@ -84,7 +84,11 @@ def test_text_is_read_in_batches_by_itself_to_the_answer_of_parquet(table, tmp_p
         run("select", path, *SELECT, "--drop", "other", "--sample-rows", 300, "--stream", how)
         captured = capsys.readouterr()
         answers.append(captured.out)
-        reason = "it would take about 2.1 MiB in memory, and 1.0 MiB are free" if path == text else "--stream always was given"
+        reason = (
+            "it would take about 2.1 MiB in memory, and 1.0 MiB are free"
+            if path == text
+            else "--stream always was given"
+        )
         assert f"in batches, because {reason}" in captured.err
     assert answers[0] == answers[1]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from knockoffs.options import Options, check_value, importance_options, options_of
+from knockoffs.options import Options, importance_options, options_of, refuse_value
 
 if TYPE_CHECKING:
     from knockoffs.table.types import Frame, Json
@@ -29,7 +29,7 @@ def prepare_call(options: Options, face: str) -> None:
 
     try:
         for option in options_of(face).values():
-            check_value(option, getattr(options, option.name), option.written)
+            refuse_value(option, getattr(options, option.name), option.written)
         importance_options(options.importance_options, face, "--importance-option")
         check_fdr(0.1 if options.fdr is None else options.fdr)
         check_offset(options.offset)

@@ -31,7 +31,7 @@ class Reading(TypedDict):
 
 def reading(options: Options) -> Reading:
     """Options by which the features of a table are read."""
-    return {"kinds": options.kinds, "groups": groups_of(options), "dependent": options.dependent}  # type: ignore[typeddict-item]
+    return {"kinds": options.kinds, "groups": groups_of(options), "dependent": options.dependent}
 
 
 def read(table: Path, *named: str | None) -> Frame:

@@ -23,17 +23,18 @@ Jobs = Annotated[int | None, typer.Option(metavar="N", help=options_of("select")
 Seed = Annotated[int, typer.Option(metavar="N", help=options_of("select")["seed"].help, min=0)]
 OutFolder = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Folder for selection.json and selection.csv.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
+Command = Callable[..., object]
 VALUES = {str: "NAME", int: "N", float: "NUMBER"}  # what the help calls a value
 
 
-def command(face: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def command(face: str) -> Callable[[Command], Command]:
     """Add a command: typer sees a flag for each of its options, the function gets them as one checked ``Options``."""
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(function: Command) -> Command:
         hints = get_type_hints(function, include_extras=True)
         listed = options_of(face)
 
-        def run(**given: Any) -> Any:
+        def run(**given: object) -> object:
             options = Options(**{name: _read(option, given.pop(name)) for name, option in listed.items()})
             prepare_call(options, face)
             return function(**given, options=options)

@@ -14,6 +14,8 @@ from knockoffs.options import ImportanceOptions, Option, listed, options_of
 from knockoffs.record import EVIDENCE, FORMAT, NUMBERS, SelectionRecord, brief, seal
 from knockoffs.table.types import Json
 
+Content = dict[str, Any]  # of a JSON object
+
 
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
@@ -100,7 +102,7 @@ def read_selection(path: Path) -> SelectionRecord:
     return SelectionRecord(**content)
 
 
-def _upgrade(content: dict[str, Any]) -> dict[str, Any]:
+def _upgrade(content: Content) -> Content:
     """Content of an earlier format as this one has it.
 
     Format 1 has one draw, a mixture by default, and no verdict. Format 2 has options of the importance score and of the
@@ -129,14 +131,14 @@ def _upgrade(content: dict[str, Any]) -> dict[str, Any]:
     return {**content, "format": FORMAT, "parameters": parameters}
 
 
-def _remedy(content: dict[str, Any]) -> str:
+def _remedy(content: Content) -> str:
     """Advice on a record that this version cannot use."""
     versions = content.get("versions")
     wrote = versions.get("knockoffs") if isinstance(versions, dict) else None
     return f" Use the version that wrote it, {wrote}." if wrote else ""
 
 
-def _check_content(content: dict[str, Any]) -> None:
+def _check_content(content: Content) -> None:
     known = {field.name for field in fields(SelectionRecord)}
     _demand_known(content.keys(), known, known, "field", "fields", "")
     for name, check, what in (
@@ -170,7 +172,7 @@ def _demand_known(
         raise InputError(f"lacks the {one if len(lacking) == 1 else many} {name_some(lacking)}.{remedy}")
 
 
-def _read_feature(feature: object, j: int) -> dict[str, Any]:
+def _read_feature(feature: object, j: int) -> Content:
     keys, more = {"name", "selected", "q_value"}, {*NUMBERS, *EVIDENCE}
     where = f"features[{j}]"
     good = isinstance(feature, dict) and keys <= set(feature) <= keys | more
