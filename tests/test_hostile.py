@@ -166,7 +166,6 @@ ARGUMENTS = {
     "drop unknown": ({"drop": ["x0 "]}, "Did you mean 'x"),
     "options": ({"feature_model_options": 3}, "expected a mapping"),
     "verdict": ({"verdict": "yes"}, "expected True or False"),
-    "repair": ({"repair": "yes"}, "expected True or False"),
     "model": ({"estimator": 3}, "lacks fit and predict"),
     "score": ({"importance": 3}, "pass the name of a score or a function"),
     "rule": ({"rule": 3}, "rule='3' is not known"),

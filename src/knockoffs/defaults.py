@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.diagnostics.repair import Ways
 from knockoffs.errors import InputError, name_some, unknown_option
-from knockoffs.features.source import Fitted, KnockoffSource, knockoff_source
 from knockoffs.importance import SCORES, Score
 from knockoffs.importance.losses import LOSSES
 from knockoffs.importance.model_choice import MOST_CELLS, BestOf
@@ -20,7 +18,6 @@ from knockoffs.importance.statistic import ModelScore
 from knockoffs.registry import find, imported, key_of
 from knockoffs.response import ESTIMATORS, Model, make_estimator, model_of
 from knockoffs.response.task import kind_of
-from knockoffs.table.table import Table
 from knockoffs.table.target import Target
 from knockoffs.table.target_kinds import KINDS_OF_TASK
 
@@ -232,26 +229,6 @@ def _check_loss(score: Score, asked: str, loss: object, task: str) -> None:
     if LOSSES[loss].task != general:
         fitting = [name for name, known in LOSSES.items() if known.task == general]
         raise InputError(f"loss={loss!r} is not for {task}: use {', '.join(map(repr, fitting))}.")
-
-
-def repair_ways(asked: KnockoffSource) -> Ways:
-    """Other models of the features that a repair may turn to, where what was asked for does not look good."""
-    any_table = knockoff_source("auto")
-    classes = {
-        "the family auto": any_table,
-        "more classes (4 to 20)": knockoff_source("auto", {"n_classes": range(4, 21), "criterion": "aic"}),
-        "many classes (12 to 40)": knockoff_source("auto", {"n_classes": range(12, 41, 4), "criterion": "aic"}),
-    }
-    if asked == any_table:
-        del classes["the family auto"]
-
-    def transform(source: KnockoffSource, table: Table, columns: tuple[str, ...]) -> KnockoffSource | None:
-        from knockoffs.features.transformed import Transformed, can_transform
-
-        able = can_transform(source, table, columns)
-        return Transformed(source, able) if able and isinstance(source, Fitted) else None
-
-    return Ways(any_table, classes, transform)
 
 
 def default_importance(model: Model, loss: object) -> str:

@@ -145,13 +145,6 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("offset", 1, "1 (knockoff+) or 0, which does not hold the false discovery rate.", int, where=PROMISED),
     Option("verdict", True, "Check the knockoffs against the features, without a look at the target.", bool),
-    Option(
-        "repair",
-        False,
-        "Do what the verdict advises, without a look at the target, until the knockoffs look good.",
-        bool,
-        where=("selector", "select", "check"),
-    ),
     # P^X
     Option(
         "feature_model",
@@ -338,7 +331,6 @@ class Parameters(TypedDict, total=False):
     level: str
     offset: int
     verdict: bool
-    repair: bool
     feature_model: str | None
     feature_model_options: dict[str, Json] | None
     groups: str | None

@@ -108,10 +108,6 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         something is stated. The promise is then E[FDP / stated level] <= 1.
     verdict : bool
         Whether the knockoffs are checked against the features, without a look at y.
-    repair : bool
-        Whether the remedies that the verdict names are done in turn, until the knockoffs look good: another kind for a
-        column, normal scores, another family, more classes, a group of columns whose knockoffs are twins, fewer
-        columns. y is not looked at, and the notes say what was done.
     offset : {1, 0}
         1 is knockoff+, which controls the false discovery rate; 0 is knockoff, which controls a modified one.
     rule : {"difference", "signed_maximum"} or callable
@@ -190,7 +186,6 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         n_knockoffs: int = 1,
         level: str = "fixed",
         verdict: bool = True,
-        repair: bool = False,
         offset: int = 1,
         rule: object = "difference",
         random_state: object = None,
@@ -219,7 +214,6 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         self.n_knockoffs = n_knockoffs
         self.level = level
         self.verdict = verdict
-        self.repair = repair
         self.offset = offset
         self.rule = rule
         self.random_state = random_state
@@ -274,7 +268,6 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         n_knockoffs = _count(self.n_knockoffs, "n_knockoffs", 1)
         check_memory(len(table), len(table.columns) * (n_knockoffs + 1) // 2, remedy)
         generator = as_generator(self.random_state)
-        table, source = self._repaired(table, source, generator)
         plan = self._plan(table, target, notes, len(target))
         validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
 
@@ -314,15 +307,6 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
             rng=generator,
             n_jobs=self.n_jobs,
         )
-
-    def _repaired(self, table: Table, source: KnockoffSource, generator: Generator) -> tuple[Table, KnockoffSource]:
-        """Table and P^X after the remedies of a verdict, where they are asked for."""
-        from knockoffs.defaults import repair_ways
-        from knockoffs.diagnostics.repair import repair
-
-        if not self.repair or self.knockoffs is not None:
-            return table, source
-        return repair(table, source, repair_ways(source), rng=generator.spawn(1)[0], n_jobs=self.n_jobs)
 
     def _plan(self, table: Table, target: Target, notes: Mapping[str, str], n_rows: int | None) -> Plan:
         """Settle what was not asked for, and check the rest, before the work; ``n_rows``: see ``few_for_knockoffs``."""

@@ -36,7 +36,6 @@ OFFERED = {  # in the page, and what they are called there
     "task": "What the target is",
     "feature_model": "Model of the features, P^X",
     "estimator": "Model of the target",
-    "repair": "Repair",
     "seed": "Seed",
 }
 NEED_FILES = ("network", "fastphase")  # families that a table alone does not fit

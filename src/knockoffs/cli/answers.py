@@ -98,12 +98,11 @@ def check(table: OneFile, parameters: Parameters) -> None:
     """Say what the columns hold; judge knockoffs of them.
 
     Could they be told from the table? No target is needed. With --knockoffs, of those made elsewhere, in a
-    file; with --repair, after what the verdict advises was done.
+    file.
 
     \b
     knockoffs check table.csv --drop y
     knockoffs check table.csv --drop y --knockoffs mine.csv
-    knockoffs check table.csv --drop y --feature-model gaussian --repair
     """
     check_feature_model(parameters["feature_model"])
     from knockoffs.cli.check import run_check

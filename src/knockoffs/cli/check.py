@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from shlex import quote
 
-from knockoffs.cli.calls import bad_call, split_names
+from knockoffs.cli.calls import split_names
 from knockoffs.cli.output import say, spoken_warnings
 from knockoffs.cli.work import read, read_knockoffs, reading
-from knockoffs.defaults import repair_ways
-from knockoffs.diagnostics.repair import repair
 from knockoffs.diagnostics.verdict import verdict
 from knockoffs.errors import printable
 from knockoffs.features.source import GivenKnockoffs, KnockoffSource, knockoff_source, read_features
@@ -27,19 +25,14 @@ def run_check(table: Path, parameters: Parameters) -> str:
     dropped = split_names(frame, parameters["drop"], "--drop")
     X = drop_columns(frame, dropped) if dropped else frame
     if parameters["knockoffs"] is not None:
-        if parameters["repair"]:
-            raise bad_call("--repair changes the feature model, and --knockoffs were drawn elsewhere: leave one out.")
         source: KnockoffSource = GivenKnockoffs(read_knockoffs(Path(parameters["knockoffs"]), X, frame))
     else:
         source = knockoff_source(parameters["feature_model"], parameters["feature_model_options"])
     with spoken_warnings():
         checked, _ = read_features(source, X, argument=table.name, min_rows=6, **reading(parameters))
     with spoken_warnings(), worthwhile_threads(checked.X.size):
-        fit_stream, draw_stream, verdict_stream, repair_stream = as_generator(parameters["seed"]).spawn(4)
+        fit_stream, draw_stream, verdict_stream = as_generator(parameters["seed"]).spawn(3)
         say(f"drawing knockoffs of {len(checked)} rows of {len(checked.columns)} columns")
-        if parameters["repair"]:
-            ways = repair_ways(source)
-            checked, source = repair(checked, source, ways, rng=repair_stream, n_jobs=parameters["jobs"])
         settled = source(checked, rng=fit_stream, n_jobs=parameters["jobs"])
         drawn = settled.sampler.sample(checked.X, draw_stream)
         pair = Pair(drawn.X, drawn.X_tilde, checked.feature_of)

@@ -141,7 +141,6 @@ def fit_streamed(
     y = replace(y, name=target)
     seen = y.at(sampled)
     check_classes(y, seen)
-    table, source = selector._repaired(table, source, rng)  # which may leave out columns
     selector._generator = deepcopy(rng)
     streams = Streams(*rng.spawn(4))
     plan = selector._plan(table, seen, notes, n_rows=None)
