@@ -106,7 +106,7 @@ def test_signatures_are_read_in_one_place():
         for name, path in house.modules().items()
         if re.search(r"inspect\.signature|import .*\bsignature\b", path.read_text())
     ]
-    assert users == ["knockoffs.cli.declare"]
+    assert users == ["knockoffs.cli.program"]
 
 
 def test_the_stub_holds_the_public_names():

@@ -345,7 +345,14 @@ def lda():
 
 def forest():
     X, y = numbers()
-    return fit(X, y > 0, feature_model="gaussian", estimator="forest", importance="swap_integral", loss="accuracy")
+    return fit(
+        X,
+        y > 0,
+        feature_model="gaussian",
+        estimator="forest",
+        importance="swap_integral",
+        importance_options={"loss": "accuracy"},
+    )
 
 
 def boosting():
@@ -354,8 +361,9 @@ def boosting():
 
 def permutation():
     X, y = numbers()
-    options = {"importance": "permutation", "rule": "signed_maximum", "offset": 0}
-    return fit(X, y, feature_model="gaussian", estimator="forest", n_fits=2, n_folds=3, **options)
+    scoring = {"rule": "signed_maximum", "n_fits": 2, "n_folds": 3}
+    options = {"importance": "permutation", "importance_options": scoring, "offset": 0}
+    return fit(X, y, feature_model="gaussian", estimator="forest", **options)
 
 
 def groups():
