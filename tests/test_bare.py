@@ -12,7 +12,7 @@ import pytest
 import knockoffs
 
 SOURCE = Path(knockoffs.__file__).resolve().parents[1]
-EXTRAS = "torch matplotlib pandas polars pyarrow bed_reader hmmlearn tomotopy xgboost lightgbm starlette uvicorn "
+EXTRAS = "torch matplotlib pandas polars pyarrow bed_reader hmmlearn xgboost lightgbm starlette uvicorn "
 EXTRAS += "dask distributed"
 HIDE = f"""
 import sys

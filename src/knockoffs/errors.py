@@ -15,7 +15,6 @@ EXTRAS = {
     "pyarrow": ("pyarrow", "tables"),
     "bed_reader": ("bed-reader", "genetics"),
     "hmmlearn": ("hmmlearn", "hmm"),
-    "tomotopy": ("tomotopy", "topics"),
     "lightgbm": ("LightGBM", "boosting"),
     "xgboost": ("XGBoost", "boosting"),
     "dask": ("dask", "dask"),

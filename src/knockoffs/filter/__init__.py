@@ -130,13 +130,6 @@ class Filtered:
     selected: NDArray[np.bool_]
 
 
-def filter_statistics(W: NDArray, fdr: float, offset: int) -> Filtered:
-    """Threshold, q-values and selection at once; W, the level and the offset were checked before."""
-    t, fdp = _fdp_estimates(W, offset)
-    q = _q_values(W, t, fdp)
-    return Filtered(_threshold(t, fdp, fdr), q, q <= fdr)
-
-
 def knockoff_threshold(W: ArrayLike, fdr: float, *, offset: int = 1) -> float:
     """Smallest t among the |W_j| > 0 with (offset + #{W <= -t}) / #{W >= t} <= fdr; infinity if there is none.
 

@@ -183,7 +183,7 @@ def test_a_selection_through_representatives(smooth, law):
     assert "only through representatives" in selector.selection_.notes["representatives"]
     assert len(selector.W_) == 12 and selector.W_[::2].min() > np.abs(selector.W_[1::2]).max()
     law = getattr(selector.feature_model_, "mixture", selector.feature_model_)
-    law = law.laws[0] if hasattr(law, "laws") else law.law
+    law = law.laws[0]
     precision = np.linalg.inv(law.covariance)
     size = np.sqrt(np.diagonal(precision))
     linked = np.abs(precision / size / size[:, None])[groups[:, None] != groups] > 1e-6
