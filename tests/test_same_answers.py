@@ -297,10 +297,7 @@ def held_out():
 
 
 def ridge():
-    options = {
-        "importance": "permutation_integral",
-        "importance_options": {"rows": "cross_fitted", "n_folds": 3},
-    }
+    options = {"importance": "permutation_integral", "importance_options": {"rows": "cross_fitted", "n_folds": 3}}
     return fit(*numbers(), feature_model="gaussian", estimator="ridge", **options)
 
 
