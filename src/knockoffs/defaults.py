@@ -22,7 +22,6 @@ from knockoffs.table.target import Target
 from knockoffs.table.target_kinds import KINDS_OF_TASK
 
 DEFAULT_FDR = 0.1
-IF_EMPTY = ("raise", "best", "empty")  # what transform does where nothing is selected
 BEST = "best"  # the default model of y: of these, the one that predicts held-out rows best
 BEST_OF = ("lasso", "boosting")
 BEST_OF_GROUPS = (*BEST_OF, "ridge")  # for a number; columns of a group share what a lasso gives to one of them
@@ -90,7 +89,7 @@ def choose(
     options["large"] = 2 * len(target.values) * (n_columns or 0) > MOST_CELLS
     if estimator is None or name == BEST:
         if rows == "out_of_bag":
-            raise InputError("rows='out_of_bag' is for forests: use it with estimator='forest'.")
+            raise InputError("the importance option rows='out_of_bag' is for forests: use it with estimator='forest'.")
         y = target.values if target.weights is None else target.values[target.weights > 0]
         alone = _why_lasso_alone(y, task, score, asked, n_columns or 0)
         if alone is None:

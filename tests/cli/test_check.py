@@ -108,7 +108,9 @@ def test_test_gives_every_feature_a_p_value(table, tmp_path, capsys):
     assert "The answer is identical" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("flag", [("--method", "knockoffs"), ("--draws", "5"), ("--rule", "difference")])
+@pytest.mark.parametrize(
+    "flag", [("--method", "knockoffs"), ("--draws", "5"), ("--importance-option", "rule=difference")]
+)
 def test_what_is_of_knockoffs_alone_is_no_option_of_tests(flag, table, capsys):
     run("test", table, "--target", "y", *flag, status=2)
     assert f"No such option: {flag[0]}" in capsys.readouterr().err

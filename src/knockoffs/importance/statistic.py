@@ -249,8 +249,8 @@ def warn_if_saturated(scores: Scores) -> None:
         return
     warnings.warn(
         f"W is exactly 0 for {zeros} of {d} features: faking them changed no prediction, as happens when a model "
-        "is scored by accuracy on the rows it was fitted on. Use rows='cross_fitted' (or 'out_of_bag' for a "
-        "forest), or loss='log_loss' (loss='squared_error' for numbers).",
+        "is scored by accuracy on the rows it was fitted on. Use the importance option rows='cross_fitted' "
+        "(or 'out_of_bag' for a forest), or loss='log_loss' (loss='squared_error' for numbers).",
         KnockoffWarning,
         stacklevel=2,
     )
