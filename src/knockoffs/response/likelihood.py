@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from knockoffs.response.active_set import polish
-from knockoffs.response.l1_path import Design, solve_at
+from knockoffs.response.l1_path import PathDesign, solve_at
 
-CV_TOL = 1e-4  # largest violation of an optimality condition, relative to the penalty, on the cross-validated path
+NEWTON_TOL = 1e-4  # largest violation of an optimality condition, relative to the penalty, on the cross-validated path
 MAX_NEWTON = 100
 
 
@@ -67,7 +67,7 @@ class LikelihoodSet:
         weights: NDArray,
         rows: slice,
         row_weights: NDArray,
-        tol: float = CV_TOL,
+        tol: float = NEWTON_TOL,
     ) -> None:
         self.likelihood = likelihood
         self.all_columns, self.Y, self.weights, self.rows, self.tol = X, Y, weights, rows, tol
@@ -199,7 +199,7 @@ class LikelihoodSet:
 class FullData:
     """Loss of the full data for ``polish``, minimised over the intercepts."""
 
-    def __init__(self, likelihood: Likelihood, design: Design, Y: NDArray, intercept: NDArray) -> None:
+    def __init__(self, likelihood: Likelihood, design: PathDesign, Y: NDArray, intercept: NDArray) -> None:
         self.likelihood, self.X, self.Y = likelihood, design.X, Y
         self.weights = design.weights / design.weights.sum()
         self.intercept = intercept.copy()
@@ -246,7 +246,7 @@ class FullData:
 
 
 def solve_exactly(
-    likelihood: Likelihood, design: Design, Y: NDArray, alpha: float, columns: NDArray[np.intp]
+    likelihood: Likelihood, design: PathDesign, Y: NDArray, alpha: float, columns: NDArray[np.intp]
 ) -> tuple[NDArray, NDArray]:
     """Exact coefficients of the standardised columns, (n_outputs, d), and intercepts, (n_outputs,), at a penalty.
 

@@ -28,7 +28,7 @@ from knockoffs.sampling.conjugates.markov_chain import JumpChain, draw_key, enco
 from knockoffs.sampling.inverse_cdf import sample_weights
 from knockoffs.sampling.network import BayesianNetwork, Blanket, Conjugate, Node
 
-ROUNDING = 1e-4  # fastPHASE writes six digits, so the K numbers of a row of alpha add up to one only about
+ALPHA_ROUNDING = 1e-4  # fastPHASE writes six digits, so the K numbers of a row of alpha add up to one only about
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Mosaic:
         if (alpha < 0).any():
             j, k = np.argwhere(alpha < 0)[0]
             raise InputError(f"alpha[{j}, {k}] = {alpha[j, k]:g} is not a probability.")
-        off = np.flatnonzero(~(np.abs(alpha.sum(axis=1) - 1) <= ROUNDING))
+        off = np.flatnonzero(~(np.abs(alpha.sum(axis=1) - 1) <= ALPHA_ROUNDING))
         if off.size:
             raise InputError(f"alpha[{off[0]}] adds up to {alpha[off[0]].sum():g}, not to 1.")
         chain = JumpChain(alpha / alpha.sum(axis=1, keepdims=True), -np.expm1(-r[1:]))
