@@ -175,7 +175,8 @@ class LikelihoodSet:
         free = np.hstack([np.ones((len(g), 1), dtype=bool), chosen])
         start = np.hstack([self.intercept[:, None], self.beta])[free]
         down = np.hstack([g0[:, None], g])[free]
-        penalty = np.where(np.hstack([np.ones((len(g), 1), dtype=bool), np.zeros_like(chosen)])[free], 0.0, alpha)
+        intercepts = np.hstack([np.ones((len(g), 1), dtype=bool), np.zeros_like(chosen)])[free]
+        penalty = np.where(intercepts, 0.0, alpha)
         target, q = start.copy(), np.empty_like(start)
         m = start.size
         minimise_quadratic(self._H, down + self._H @ start, penalty, target, q, m, 0.0, (0.03 * error) ** 2, 10_000)
@@ -188,7 +189,7 @@ class LikelihoodSet:
         for _ in range(30):
             beta = self.beta + length * d
             if length == 1.0:  # exact zeros
-                beta[chosen] = target[penalty > 0]
+                beta[chosen] = target[~intercepts]
             value = self.weights @ self.likelihood.row_loss(self.Y, eta + length * d_eta) + alpha * np.abs(beta).sum()
             if value < objective:
                 break
