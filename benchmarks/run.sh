@@ -22,7 +22,7 @@ if [ -n "${QUICK:-}" ]; then
     growth="--series lasso,\ draws:draws --minutes 0.5"
     quality="--designs ar_linear --repetitions 1"
     trees="--trees 5"
-    neural="--rows 200 --repetitions 1 --epochs 1"
+    neural="--rows 200 --epochs 1"
     hmm="--rows 16 --sites 20 --repeats 1"
 fi
 results=$folder/arena-$today

@@ -76,7 +76,6 @@ def working(table, out):
         ("check", table, "--feature-model", "gaussian", "--drop", "y"),
         ("sample", table, "--feature-model", "gaussian", "--drop", "y", "--out", out / "k.csv"),
         ("path", table, "--target", "y", "--column", "a", *GAUSSIAN, "--points", 3, "--out", out / "p.csv"),
-        ("reproduce", "--list"),
     )
 
 
@@ -97,10 +96,7 @@ REFUSED = {
     "picture": (("path", "{}", "--target", "y", "--column", "a", "--out", "{}.png"), "pictures need matplotlib"),
     "parquet": (("sample", "{}", "--out", "{}.parquet"), "parquet files need polars or pyarrow"),
     "plink": (("sample", "{}.bed", "--fastphase", "fp", "--out", "{}.k.bed"), "PLINK files need bed-reader"),
-    "networks": (("reproduce", "fig1", "--quick", "--out", "{}.out"), "fig1: its numbers need PyTorch"),
-    "all": (("reproduce", "all", "--quick", "--out", "{}.out"), "fig1: its numbers need PyTorch"),
     "cluster": (("select", "{}", "--target", "y", "--scheduler", "tcp://127.0.0.1:9"), "a cluster needs dask"),
-    "pandas": (("reproduce", "new_user", "--quick", "--out", "{}.out"), "new_user: its numbers need pandas"),
 }
 
 
