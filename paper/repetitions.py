@@ -12,11 +12,19 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs import InputError, KnockoffWarning, knockoff_filter, sample_knockoffs, swap
-from knockoffs.features.gaussian_mixture import MixtureFeatures, fit_gaussian_mixture, gaussian_mixture_features
+from knockoffs import (
+    InputError,
+    KnockoffWarning,
+    NeuralClassifier,
+    fit_gaussian_mixture,
+    gaussian_mixture_features,
+    knockoff_filter,
+    sample_knockoffs,
+    swap,
+)
+from knockoffs.features.gaussian_mixture import MixtureFeatures
 from knockoffs.importance.paths.follow import path_losses
 from knockoffs.importance.saliency import gradient_saliency, integrated_gradients
-from knockoffs.response.neural import NeuralClassifier
 from knockoffs.simulate import Simulation
 from paper.runner import Arrays, Context, Row, fdr_and_power
 from paper.simulate import Labels, simulate_mixture

@@ -12,7 +12,7 @@ import pytest
 import knockoffs
 
 SOURCE = Path(knockoffs.__file__).resolve().parents[1]
-EXTRAS = "torch matplotlib pandas polars pyarrow bed_reader hmmlearn tomotopy xgboost lightgbm starlette uvicorn "
+EXTRAS = "torch matplotlib pandas polars pyarrow bed_reader hmmlearn xgboost lightgbm starlette uvicorn "
 EXTRAS += "dask distributed"
 HIDE = f"""
 import sys
@@ -96,7 +96,6 @@ REFUSED = {
     "picture": (("path", "{}", "--target", "y", "--column", "a", "--out", "{}.png"), "pictures need matplotlib"),
     "parquet": (("sample", "{}", "--out", "{}.parquet"), "parquet files need polars or pyarrow"),
     "plink": (("sample", "{}.bed", "--fastphase", "fp", "--out", "{}.k.bed"), "PLINK files need bed-reader"),
-    "cluster": (("select", "{}", "--target", "y", "--scheduler", "tcp://127.0.0.1:9"), "a cluster needs dask"),
 }
 
 

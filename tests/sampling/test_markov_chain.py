@@ -10,7 +10,6 @@ from knockoffs.sampling.conjugates import markov_chain_kernels as kernels
 from knockoffs.sampling.conjugates.markov_chain import (
     JumpChain,
     MarkovChain,
-    MarkovChainGiven,
     draw_key,
     sample_pairs,
 )
@@ -73,27 +72,6 @@ def test_definition_under_every_swap(make, T, K, zeros):
         assert largest_asymmetry(make(rng, T, K, zeros), T, K) < 1e-12
 
 
-def test_definition_with_a_chain_for_every_row():
-    """The law may depend on the blanket: here each row has one of three chains."""
-    rng = np.random.default_rng(0)
-    T, K = 3, 2
-    chains = [random_chain(rng, T, K, zeros) for zeros in (False, True, False)]
-
-    def law(blanket):
-        which = blanket["V"]
-        initial = np.array([chain.initial for chain in chains])[which]
-        return initial, np.array([chain.transitions for chain in chains])[which]
-
-    n = len(all_pairs(T, K)[0])
-    for v in range(3):
-        blanket = {"V": np.full(n, v)}
-        assert largest_asymmetry(MarkovChainGiven(law), T, K, blanket) < 1e-12
-        u, u_tilde = all_pairs(T, K)
-        given = MarkovChainGiven(law).log_kernel(u_tilde, u, blanket)
-        possible = np.isfinite(chains[v].log_conditional(u, {}))
-        np.testing.assert_allclose(given[possible], chains[v].log_kernel(u_tilde, u, {})[possible], atol=1e-12)
-
-
 class ForgottenHistory(MarkovChain):
     """A planted fault: the normalising constants of the steps before are not carried along."""
 
@@ -125,11 +103,25 @@ def test_compiled_draws_are_the_written_out_ones(make, T, K):
     seed = rng.bit_generator.state
     u_tilde = chain.sample(u, {}, rng)
     rng.bit_generator.state = seed
-    uniforms = kernels.row_uniforms(draw_key(rng), *u.shape)
+    uniforms = row_uniforms(draw_key(rng), *u.shape)
     expected = sample_pairs(u, dense.initial, dense.transitions, uniforms)
     assert (u_tilde == expected).mean() > 0.9999  # a uniform may fall within rounding of a bound
     assert np.isfinite(dense.log_conditional(u_tilde, {})).all()
     assert u_tilde.dtype == u.dtype
+
+
+def row_uniforms(key, n_rows, n_draws):
+    """First numbers of every row's stream, shape (n_rows, n_draws): what the kernels consume."""
+    state, uniform = np.empty((4, kernels.LANES), np.uint64), np.empty(kernels.LANES)
+    parts = []
+    for start in range(0, n_rows, kernels.LANES):
+        kernels.seed_streams(key, start, state)
+        draws = []
+        for _ in range(n_draws):
+            kernels.draw_uniforms(state, uniform)
+            draws.append(uniform.copy())
+        parts.append(np.array(draws).T)
+    return np.concatenate(parts)[:n_rows]
 
 
 def draw_rows(chain, n, rng):
@@ -159,7 +151,7 @@ def test_draws_follow_the_kernel():
 
 def test_streams_are_uniform_and_apart():
     """Mean, variance and neighbours' correlation of the streams, 5 standard errors each (false alarm 2e-6)."""
-    U = kernels.row_uniforms(draw_key(np.random.default_rng(3)), 1000, 500)
+    U = row_uniforms(draw_key(np.random.default_rng(3)), 1000, 500)
     assert U.min() >= 0 and U.max() < 1
     N = U.size
     assert abs(U.mean() - 0.5) < 5 * np.sqrt(1 / 12 / N)
@@ -240,18 +232,6 @@ def test_errors_name_the_place():
     jumps = JumpChain(np.array([[0.5, 0.5], [0.5, 0.5]]), np.array([0.0]))
     with pytest.raises(InputError, match="row 0 has probability zero under the chain, first at step 1"):
         jumps.sample(np.array([[0, 1]]), {}, rng)
-
-
-def test_a_chain_for_every_row_refuses_what_it_cannot_take():
-    """Before, an impossible row had the last state everywhere, and a chain that is too long was cut."""
-    law = np.array([[1.0, 0.0], [0.5, 0.5]]), np.tile(np.eye(2), (2, 2, 1, 1))
-    chain, rng = MarkovChainGiven(lambda blanket: law), np.random.default_rng(0)
-    assert chain.sample(np.array([[0, 0, 0], [1, 1, 1]]), {}, rng).shape == (2, 3)
-    with pytest.raises(InputError, match="row 0 has probability zero under the law of its chain"):
-        chain.sample(np.array([[1, 1, 1], [1, 1, 1]]), {}, rng)
-    for steps in (2, 4):
-        with pytest.raises(InputError, match="the chain has 3 steps, one for each column"):
-            chain.sample(np.zeros((2, steps), dtype=int), {}, rng)
 
 
 def test_states_of_text_are_refused():

@@ -386,8 +386,7 @@ def _held_out_losses(
 
     And the model, if it is to be kept, for a score.
     """
-    to_predict = scored_by is None or scored_by.predicts
-    model = fit_on(estimator, pair, target, np.flatnonzero(~held), rng, to_predict=to_predict)
+    model = fit_on(estimator, pair, target, np.flatnonzero(~held), rng)
     measure, rest = resolve_loss(loss, model), target.rows(held)
     losses = measure(
         rest.values, predict_for(measure, model, pair.rows(held).stacked), getattr(model, "classes_", None)

@@ -55,20 +55,9 @@ def fresh(estimator: Model, rng: Generator) -> Model:
     return model.set_params(**states) if states else model
 
 
-def fitted_copy(
-    estimator: Estimator, XX: NDArray, y: NDArray, rng: Generator, *, to_predict: bool = False, **weights: NDArray
-) -> Fitted:
-    """Fresh copy of a model, fitted; a fit of one's own may return nothing.
-
-    Where it is there ``to_predict`` and for nothing else, boosting of scikit-learn's is grown by ``response.grown``.
-    """
+def fitted_copy(estimator: Estimator, XX: NDArray, y: NDArray, rng: Generator, **weights: NDArray) -> Fitted:
+    """Fresh copy of a model, fitted; the ``fit`` of a user-defined model may return nothing."""
     model = fresh(estimator, rng)
-    if to_predict and not weights and hasattr(model, "max_leaf_nodes"):
-        from knockoffs.response.grown import grow
-
-        grown = grow(model, XX, y)
-        if grown is not None:
-            return grown
     fitted = model.fit(XX, y, **weights)
     return cast(Fitted, model) if fitted is None else fitted
 

@@ -112,7 +112,7 @@ class OutOfBagForest:
         """Refuse: which trees may speak is known for the training rows only."""
         raise InputError(
             "an out-of-bag forest is scored by the built-in losses on its training rows and cannot predict a table. "
-            "Use rows='cross_fitted' with a loss of your own or with missing values."
+            "Use the importance option rows='cross_fitted' with a loss of your own or with missing values."
         )
 
     predict_proba = predict
@@ -131,11 +131,14 @@ def out_of_bag(fitted: BaseForest, n: int) -> OutOfBagForest:
     if not getattr(fitted, "bootstrap", False) or not hasattr(fitted, "estimators_samples_"):
         raise InputError(
             f"rows='out_of_bag' needs a forest of scikit-learn with bootstrap=True, not {type(fitted).__name__}. "
-            "Use rows='cross_fitted'."
+            "Use the importance option rows='cross_fitted'."
         )
     in_use = np.ones((n, len(fitted.estimators_)), dtype=bool)
     for tree, rows in enumerate(fitted.estimators_samples_):
         in_use[rows, tree] = False
     if not in_use.any():
-        raise InputError("every row is in the sample of every tree: fit more trees, or use rows='cross_fitted'.")
+        raise InputError(
+            "every row is in the sample of every tree: fit more trees, or use the importance option "
+            "rows='cross_fitted'."
+        )
     return OutOfBagForest(fitted, in_use)

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from knockoffs.errors import InputError
 from knockoffs.sampling.network import Blanket
 
-Law = Callable[[Blanket], tuple[NDArray, NDArray]]
 SUM_TOLERANCE = 1e-6  # a row of probabilities may miss one by this much (float32); it is then divided by its sum
 
 
@@ -32,8 +31,8 @@ class MarkovChain:
 
     As the conjugate of an observed node, u is X itself. As the conjugate of a hidden chain it is the choice of Sesia
     et al.: (H, X) and (H_tilde, X_tilde) can then be exchanged in every step, whatever the emissions. What lies below
-    one step changes places as a whole: two leaves of a step are one feature. Where they are to be two, keep the chain
-    (``Identity``) or move it given its leaves (``MarkovChainGiven``).
+    one step changes places as a whole: two leaves of a step are one feature. To swap them one by one, keep the
+    chain (``Identity``).
 
     Parameters
     ----------
@@ -169,40 +168,6 @@ class JumpChain:
         if place >= 0:
             raise _impossible(*divmod(place, u.shape[1]))
         return states
-
-
-@dataclass(frozen=True)
-class MarkovChainGiven:
-    """Conjugate of a chain whose law depends on the blanket, row by row: the law of H given X, for instance.
-
-    Parameters
-    ----------
-    law : callable
-        ``blanket -> (initial, transitions)``, of shapes (n, K) and (n, T - 1, K, K): a chain for every row.
-    """
-
-    law: Law
-
-    def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:
-        """Draw u_tilde for every row of u, shape (n, T)."""
-        initial, transitions = self.law(blanket)
-        _check_length(u, transitions.shape[1] + 1)
-        states = encode_states(u, initial.shape[1])
-        bad = np.flatnonzero(log_chain(states, initial, transitions) == -np.inf)
-        if bad.size:
-            raise InputError(f"row {bad[0]} has probability zero under the law of its chain, which does not fit.")
-        return sample_pairs(states, initial, transitions, rng.random(u.shape)).astype(u.dtype, copy=False)
-
-    def log_conditional(self, u: NDArray, blanket: Blanket) -> NDArray:
-        """Log P(u | v), shape (n,)."""
-        initial, transitions = self.law(blanket)
-        return log_chain(encode_states(u, initial.shape[1]), initial, transitions)
-
-    def log_kernel(self, u_tilde: NDArray, u: NDArray, blanket: Blanket) -> NDArray:
-        """Log Q(u_tilde | u, v), shape (n,)."""
-        initial, transitions = self.law(blanket)
-        K = initial.shape[1]
-        return log_pairs(encode_states(u_tilde, K), encode_states(u, K), initial, transitions)
 
 
 def log_chain(u: NDArray, initial: NDArray, transitions: NDArray) -> NDArray:

@@ -49,20 +49,6 @@ def draw_uniforms(state: NDArray, uniform: NDArray) -> None:
 
 
 @njit(cache=True, nogil=True)
-def row_uniforms(key: NDArray, n_rows: int, n_draws: int) -> NDArray:
-    """Return the first n_draws numbers of every row's stream, (n_rows, n_draws): what the kernels below consume."""
-    out = np.empty((n_rows, n_draws))
-    state, uniform = np.empty((4, LANES), np.uint64), np.empty(LANES)
-    for start in range(0, n_rows, LANES):
-        seed_streams(key, start, state)
-        for j in range(n_draws):
-            draw_uniforms(state, uniform)
-            for r in range(min(LANES, n_rows - start)):
-                out[start + r, j] = uniform[r]
-    return out
-
-
-@njit(cache=True, nogil=True)
 def encode(values: NDArray, n_codes: int, missing: int, flagged: bool, codes: NDArray) -> int:
     """Write 0, ..., n_codes - 1 as small integers; returns the first value that is none, as row * T + site, or -1.
 
