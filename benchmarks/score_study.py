@@ -22,8 +22,9 @@ from paper.repetitions import AT_ONE, LAMS, Prepared, power_rows, statistics
 from paper.runner import Arrays, Context, Table, read_table, write_table
 from paper.simulate import draw_non_nulls, polynomial_labels
 
-from knockoffs import gaussian_mixture_features, sample_knockoffs, swap
+from knockoffs import sample_knockoffs, swap
 from knockoffs.defaults import BEST_OF, choose
+from knockoffs.features.gaussian_mixture import gaussian_mixture_features
 from knockoffs.importance.coefficients import coefficient_magnitude
 from knockoffs.importance.model_choice import choose_best
 from knockoffs.importance.paths.follow import path_losses

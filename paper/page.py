@@ -55,6 +55,7 @@ def introduction(results: Path) -> list[str]:
         quick = [record["experiment"] for record in records if record["quick"]]
         lines += [f"The results here took {wall / 60:.1f} minutes on {', '.join(devices)}"]
         lines[-1] += f" with {records[0]['versions']['cpu_count']} CPU cores (seed {records[0]['seed']})."
+        lines += sorted({record["note"] for record in records if "note" in record})
         if quick:
             lines += [f"**These are from the quick size, not the full one: {', '.join(quick)}.**"]
         lines += [""]

@@ -17,12 +17,11 @@ from knockoffs import (
     KnockoffWarning,
     NeuralClassifier,
     fit_gaussian_mixture,
-    gaussian_mixture_features,
     knockoff_filter,
     sample_knockoffs,
     swap,
 )
-from knockoffs.features.gaussian_mixture import MixtureFeatures
+from knockoffs.features.gaussian_mixture import MixtureFeatures, gaussian_mixture_features
 from knockoffs.importance.paths.follow import path_losses
 from knockoffs.importance.saliency import gradient_saliency, integrated_gradients
 from knockoffs.simulate import Simulation

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs import NeuralClassifier, gaussian_mixture_features, sample_knockoffs
+from knockoffs import NeuralClassifier, sample_knockoffs
+from knockoffs.features.gaussian_mixture import gaussian_mixture_features
 from knockoffs.simulate import MixtureParameters, sample_mixture
 from paper.figures import letter, new_figure
 from paper.runner import Context, Row, Table
