@@ -36,8 +36,9 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("report",),
     ("selector",),
     ("streaming",),
-    ("experiments", "app"),
+    ("experiments",),
     ("cli",),
+    ("app",),
     ("__main__",),
 )
 # the only ways up, each taken inside a function and for a reason

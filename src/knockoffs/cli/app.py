@@ -12,7 +12,7 @@ import sys
 
 import typer
 
-from knockoffs.cli import answers, others  # noqa: F401  they add their commands to the program, in this order
+from knockoffs.cli import answers, others, page  # noqa: F401  they add their commands to the program, in this order
 from knockoffs.cli.interrupt import interrupt_once
 from knockoffs.cli.output import UnprintedError, prepare_streams
 from knockoffs.cli.program import app, say_lines

@@ -1,4 +1,4 @@
-"""Commands around a selection: sample and path, the paper's figures, the page in the browser, the demo."""
+"""Commands around a selection: sample and path, the paper's figures, the demo."""
 
 from __future__ import annotations
 
@@ -213,52 +213,6 @@ def reproduce(
         say(f"wrote {written}")
 
 
-@app.command("app")
-def open_page(
-    port: Annotated[
-        int, typer.Option(metavar="N", help="Port of this machine; 0 takes a free one.", min=0, max=65535)
-    ] = 0,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
-    max_size: Annotated[
-        float, typer.Option(metavar="MB", help="Largest table that is taken, in MB.", min=0.001)
-    ] = 200.0,
-    parallel_map: Annotated[
-        int | None, typer.Option(metavar="N", help="Selections at a time; half of the cores.", min=1)
-    ] = None,
-    keep: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Folder in which the files of every selection are kept; else nothing is."),
-    ] = None,
-) -> None:
-    """Open a page in the browser.
-
-    Drop a table, look at its columns, run, read the report. It runs on this machine alone. Ctrl-C ends it, and nothing
-    is left on disk.
-
-    \b
-    knockoffs app
-    knockoffs app --no-browser --port 8000 --keep answers
-    """
-    from knockoffs.app.serve import check_extra, serve
-
-    check_extra()
-    from knockoffs.cli.page import select_for_page
-    from knockoffs.table.writer import check_place
-
-    if keep is not None:
-        check_place(keep, make=True)
-    stage("")  # to wait for the user is no work
-    serve(
-        select_for_page,
-        port=port,
-        most_bytes=int(max_size * 1e6),
-        parallel_map=parallel_map,
-        keep=keep,
-        browser=browser,
-        say=say,
-    )
-
-
 @app.command()
 def demo(
     fdr: Annotated[float, typer.Option(metavar="NUMBER", help="False discovery rate to hold.")] = 0.1,
@@ -279,19 +233,20 @@ def demo(
 
     import numpy as np
 
-    from knockoffs.app.examples import diabetes
     from knockoffs.cli.work import deliver, run_on_frame
     from knockoffs.record import DataFile, check_selection_place
+    from knockoffs.simulate.examples import diabetes
+    from knockoffs.table.table import PlainFrame
 
     parameters: Parameters = {"target": "progression", "drop": [], "fdr": fdr, "seed": seed}
     check_call(parameters)
     prepare_jobs(jobs)
     if out is not None:
         check_selection_place(out, force=force)
-    frame = diabetes()
-    features = np.column_stack([frame.data[name] for name in frame.columns if name != "progression"])
+    columns = diabetes()
+    features = np.column_stack([values for name, values in columns.items() if name != "progression"])
     origin: DataFile = {"file": "diabetes, scikit-learn", "sha256": hashlib.sha256(features.tobytes()).hexdigest()}
-    record = run_on_frame(frame, parameters, origin, jobs)
+    record = run_on_frame(PlainFrame(columns), parameters, origin, jobs)
     deliver(record, out)
     chosen = [str(feature["name"]) for feature in record.features if feature["selected"]]
     put(f"\n{about_lipids(chosen)} Your own table: knockoffs select TABLE --target COLUMN")
