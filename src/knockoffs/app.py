@@ -24,7 +24,6 @@ import streamlit as st
 
 from knockoffs.cli.page import FOLDER, TOKEN, Run
 from knockoffs.errors import InputError, KnockoffWarning, printable
-from knockoffs.features import FAMILIES
 from knockoffs.options import options_of
 from knockoffs.record import SelectionRecord, surest_first
 from knockoffs.record.reading import read_selection
@@ -296,15 +295,13 @@ def more_options() -> dict[str, object]:
     values: dict[str, object] = {}
     for name, label in OFFERED.items():
         option, about = listed[name], plain(listed[name].help)
-        known = [] if option.known is None else list(option.known())
-        if name == "feature_model":
-            known = [family for family in FAMILIES if family not in NEED_FILES]
-        if known:
-            choices = list(dict.fromkeys([option.default or DEFAULT, *known]))
+        if option.choices is not None:
+            known = (name for name in option.choices() if name not in NEED_FILES)
+            choices = list(dict.fromkeys([str(option.default or DEFAULT), *known]))
             chosen = st.selectbox(label, choices, help=about)
             values[name] = None if chosen == DEFAULT else chosen
         else:
-            least, default = option.least or 0, int(option.default or 0)
+            least, default = option.least or 0, int(str(option.default))
             values[name] = int(st.number_input(label, min_value=least, value=default, step=1, help=about))
     return values
 
@@ -351,7 +348,7 @@ def show_answer(answer: Answer) -> None:
     record = answer.record
     features = surest_first(record.features)
     selected = [feature for feature in features if feature["selected"]]
-    of = f"{plain(short(record.data['file']))}, target {plain(short(record.parameters['target']))}"
+    of = f"{plain(short(record.data['file']))}, target {plain(short(str(record.parameters['target'])))}"
     st.subheader(f"{len(selected)} of {len(features)} features selected")
     st.caption(f"{of}, false discovery rate {record.parameters['fdr']:g}")
     if selected:
@@ -364,7 +361,7 @@ def show_answer(answer: Answer) -> None:
     step = next_step(
         n_selected=len(selected),
         method=record.method,
-        n_draws=record.parameters["n_draws"],
+        one_draw=record.parameters["n_draws"] == 1,
         smallest_q=min(feature["q_value"] for feature in features),
         verdict=verdict.get("word"),
         remedies=[remedy["sentence"] for remedy in verdict.get("remedies", ())],

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from sklearn.base import BaseEstimator
 
-from knockoffs.options import NOT_RECORDED, options_of
+from knockoffs.options import options_of
 
 Plain = str | int | float | list | tuple | dict | None  # what Python writes as it can be read
 
@@ -22,7 +22,7 @@ def command_words(parameters: Mapping[str, object], file: str) -> list[str]:
     words = ["knockoffs", "select", file]
     for name, option in options_of("select").items():
         value = parameters.get(name)
-        if name in NOT_RECORDED or value is None or value == option.default or value in ([], {}):
+        if not option.recorded or value is None or value == option.default or value in ([], {}):
             continue
         if option.kind is bool:
             words.append(option.written if value else f"--no-{option.written[2:]}")

@@ -28,7 +28,7 @@ def next_step(
     *,
     n_selected: int,
     method: str,
-    n_draws: int,
+    one_draw: bool,
     smallest_q: float,
     verdict: str | None,
     remedies: Sequence[str],
@@ -39,14 +39,14 @@ def next_step(
     ----------
     n_selected : int
     method : {"knockoffs", "conditional_test", "ghost"}
-    n_draws : int
+    one_draw : bool
     smallest_q : float
         Smallest level that selects a feature.
     verdict : {"good", "doubtful", "broken"} or None
     remedies : sequence of str
         Advice of the verdict, the most useful first.
 
-    >>> next_step(n_selected=0, method="knockoffs", n_draws=1, smallest_q=0.2, verdict="good", remedies=())
+    >>> next_step(n_selected=0, method="knockoffs", one_draw=True, smallest_q=0.2, verdict="good", remedies=())
     'Nothing is selected at this level; the smallest level that selects a feature is 0.2. Set that level for new rows.'
     """
     if verdict in ("doubtful", "broken"):
@@ -58,7 +58,7 @@ def next_step(
         )
     if n_selected == 0:
         return "Nothing is selected at any level. Use more rows, or group columns that measure the same thing."
-    if method == "knockoffs" and n_draws == 1:
+    if method == "knockoffs" and one_draw:
         return "Another draw of knockoffs may select slightly different features: --draws 5 combines five draws."
     return "Confirm the selected features on new rows, with the level fixed beforehand."
 
