@@ -12,7 +12,7 @@ import pytest
 import knockoffs
 
 SOURCE = Path(knockoffs.__file__).resolve().parents[1]
-EXTRAS = "torch matplotlib pandas polars pyarrow bed_reader hmmlearn xgboost lightgbm starlette uvicorn "
+EXTRAS = "torch matplotlib pandas polars pyarrow bed_reader hmmlearn xgboost lightgbm streamlit "
 EXTRAS += "dask distributed"
 HIDE = f"""
 import sys
@@ -88,7 +88,7 @@ def test_every_command_works(table, tmp_path, flags):
 
 
 REFUSED = {
-    "page": (("app", "--no-browser"), "the page needs a small web server"),
+    "page": (("app", "--no-browser"), "pages in the browser need Streamlit"),
     "neural": (
         ("select", "{}", "--target", "y", "--estimator", "neural"),
         "--estimator neural: such models need PyTorch",

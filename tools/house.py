@@ -36,8 +36,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("report",),
     ("selector",),
     ("streaming",),
-    ("app",),
     ("cli",),
+    ("app",),
     ("__main__",),
 )
 # the only ways up, each taken inside a function and for a reason
