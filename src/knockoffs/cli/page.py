@@ -22,19 +22,15 @@ if TYPE_CHECKING:
 
 @app.command("app")
 def open_page(
-    port: Annotated[
-        int, typer.Option(metavar="N", help="Port of this machine; 0 takes a free one.", min=0, max=65535)
-    ] = 0,
+    port: Annotated[int, typer.Option(metavar="N", help="Port; 0 takes a free one.", min=0, max=65535)] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
-    max_size: Annotated[
-        float, typer.Option(metavar="MB", help="Largest table that is taken, in MB.", min=0.001)
-    ] = 200.0,
-    parallel_map: Annotated[
-        int | None, typer.Option(metavar="N", help="Selections at a time; half of the cores.", min=1)
+    max_size: Annotated[float, typer.Option(metavar="MB", help="Largest accepted table, in MB.", min=0.001)] = 200.0,
+    at_once: Annotated[
+        int | None, typer.Option(metavar="N", help="Selections at a time; by default half of the cores.", min=1)
     ] = None,
     keep: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Folder in which the files of every selection are kept; else nothing is."),
+        typer.Option(metavar="FOLDER", help="Folder for the files of every selection; by default nothing is kept."),
     ] = None,
 ) -> None:
     """Open a page in the browser, on this machine alone.
@@ -52,12 +48,12 @@ def open_page(
 
     if keep is not None:
         check_place(keep, make=True)
-    stage("")  # to wait for the user is no work
+    stage("")  # waiting for the user is no progress
     serve(
         select_for_page,
         port=port,
         most_bytes=int(max_size * 1e6),
-        parallel_map=parallel_map,
+        parallel_map=at_once,
         keep=keep,
         browser=browser,
         say=say,
