@@ -329,8 +329,8 @@ def test_labels_reach_the_model_of_y_as_blocks_that_are_swapped_as_one():
 def test_indicators_that_are_swapped_one_by_one_are_seen(monkeypatch):
     true = draws.draw_and_score
 
-    def one_by_one(sampler, table, target, statistic, *, rng, n_jobs=None):
-        return true(sampler, table, target, Split(statistic), rng=rng, n_jobs=n_jobs)
+    def one_by_one(sampler, table, target, statistic, **how):
+        return true(sampler, table, target, Split(statistic), **how)
 
     class Split:
         """Swap single columns of the blocks before the statistic sees them."""

@@ -13,10 +13,11 @@ from knockoffs.diagnostics.repair import Ways
 from knockoffs.errors import InputError, name_some, unknown_option
 from knockoffs.features.source import Fitted, KnockoffSource, knockoff_source
 from knockoffs.importance import SCORES, Score
+from knockoffs.importance.contribution import contribution
 from knockoffs.importance.losses import LOSSES
 from knockoffs.importance.model_choice import MOST_CELLS, BestOf
 from knockoffs.importance.normal_scores import normal_scores
-from knockoffs.importance.statistic import ModelScore
+from knockoffs.importance.statistic import ModelScore, check_linear
 from knockoffs.registry import find, imported, key_of
 from knockoffs.response import ESTIMATORS, Model, make_estimator, model_of
 from knockoffs.response.task import kind_of
@@ -114,15 +115,15 @@ def choose(
 
 
 def _of_several(statistic: ModelScore | BestOf, asked: str, n_knockoffs: int) -> ModelScore | BestOf:
-    """Statistic for several knockoffs of a feature: of linear models, by their contributions unless told otherwise."""
-    from knockoffs.importance.several import by_contribution, check_linear
-
+    """Statistic for several knockoffs of a feature: linear models, scored by contribution unless told otherwise."""
+    if isinstance(statistic, BestOf):
+        candidates = [_of_several(one, asked, n_knockoffs) for one in statistic.candidates]
+        return replace(statistic, candidates=tuple(candidates), by_scores=False)
     check_linear(statistic, n_knockoffs)
     if asked:
         return statistic
-    if isinstance(statistic, BestOf):
-        return replace(statistic, candidates=tuple(map(by_contribution, statistic.candidates)))
-    return by_contribution(statistic)
+    said = "importance='contribution', the default for several knockoffs"
+    return replace(statistic, score=contribution, notes={**statistic.notes, "importance": said})
 
 
 def _score_asked_for(importance: object) -> tuple[Score | None, str]:

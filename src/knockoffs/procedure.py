@@ -19,15 +19,13 @@ from knockoffs.errors import InputError
 from knockoffs.features.family import Conditional
 from knockoffs.features.gaussian import GaussianFeatures
 from knockoffs.features.source import FittedSampler, KnockoffSource
-from knockoffs.filter import check_fdr, check_offset, difference
+from knockoffs.filter import check_fdr, check_offset, difference, filter_statistics, several_statistics
 from knockoffs.filter.e_values import check_draws, join_draws
-from knockoffs.filter.several import filter_several, several_statistics
 from knockoffs.importance.model_choice import BestOf
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.importance.paths.moves import Fake
 from knockoffs.importance.scores import mean_of
-from knockoffs.importance.several import SEVERAL
-from knockoffs.importance.statistic import ModelScore, Statistic
+from knockoffs.importance.statistic import ModelScore, Statistic, is_linear
 from knockoffs.machine.malloc import trim_memory
 from knockoffs.machine.threads import threads_by_table
 from knockoffs.progress import stage
@@ -145,7 +143,7 @@ def select_from(
     rngs, m = streams.draws(promise.n_draws), promise.n_knockoffs
     draws = draw_many(settled.sampler, table, target, statistic, rngs, n_jobs, m)
     if m > 1:
-        W = np.stack([several_statistics(draw.several) for draw in draws])
+        W = np.stack([several_statistics(draw.scores.parts) for draw in draws])
     else:
         W = np.stack([rule(draw.scores.Z, draw.scores.Z_tilde) for draw in draws])
     common = dict(
@@ -155,7 +153,7 @@ def select_from(
         offset=offset,
         pair=draws[0].pair,
         feature_model=settled.model,
-        scores=mean_of([draw.scores for draw in draws]),
+        scores=mean_of([draw.scores.against_largest() for draw in draws]),
         draws=W,
         n_knockoffs=promise.n_knockoffs,
         verdict=judge(draws[0].pair, table, streams.verdict, verdict_budget(settled, statistic, table))
@@ -170,7 +168,7 @@ def decide(W: NDArray, promise: ErrorControl) -> dict[str, Any]:
     """Fields of a Selection that W, shape (n_draws, n_features), decides: by one draw, or by e-values of several."""
     check_draws(W)
     if len(W) == 1 and promise.level == "fixed":
-        return {"W": W[0], **vars(filter_several(W[0], promise.n_knockoffs, promise.fdr, promise.offset))}
+        return {"W": W[0], **vars(filter_statistics(W[0], promise.fdr, promise.offset, promise.n_knockoffs))}
     joined = join_draws(W, promise.fdr, promise.level, promise.offset, m=promise.n_knockoffs)
     return {"W": W.mean(axis=0), "evidence": joined, "q_values": joined.levels, "selected": joined.selected}
 
@@ -302,7 +300,7 @@ def verdict_budget(settled: FittedSampler, statistic: Statistic, table: Table) -
     That is a Gaussian P^X, or knockoffs that were brought along, with one linear model of y.
     """
     simple = settled.model is None or isinstance(settled.model, GaussianFeatures)
-    linear = isinstance(statistic, ModelScore) and statistic.score in SEVERAL and statistic.rows == "in_sample"
+    linear = isinstance(statistic, ModelScore) and is_linear(statistic)
     return small_budget(len(table.columns)) if simple and linear else Budget()
 
 

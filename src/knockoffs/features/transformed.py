@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 from knockoffs.errors import name_some
 from knockoffs.features.latent.margins import Curve, fit_curve
 from knockoffs.features.source import Fitted, FittedSampler
-from knockoffs.sampling.copies import Copies
 from knockoffs.sampling.pair import Pair
-from knockoffs.sampling.sampler import KnockoffSampler
-from knockoffs.sampling.several import draw_copies
+from knockoffs.sampling.sampler import KnockoffSampler, draw_pair
 from knockoffs.table.table import Kinds, Table
 
 
@@ -66,11 +64,11 @@ class TransformedSampler:
         full = np.where(np.isnan(X), self.scores.back(pair.X), X)  # what was there stays as it was, to the last digit
         return Pair(full, self.scores.back(pair.X_tilde), pair.feature_of)
 
-    def sample_several(self, X: NDArray, m: int, rng: Generator) -> Copies:
+    def sample_several(self, X: NDArray, m: int, rng: Generator) -> Pair:
         """X and m knockoffs of it, in the units of X."""
-        drawn = draw_copies(self.inner, self.scores.to(X), m, rng)
+        drawn = draw_pair(self.inner, self.scores.to(X), rng, m)
         completed, *copies = map(self.scores.back, drawn.parts)
-        return Copies((np.where(np.isnan(X), completed, X), *copies), drawn.feature_of)
+        return Pair.of([np.where(np.isnan(X), completed, X), *copies], drawn.feature_of)
 
 
 @dataclass(frozen=True)
