@@ -1,4 +1,4 @@
-"""The statistic that is used: names become models of y and scores, defaults fill what was not asked for, and say so."""
+"""A Plan from a user's options: names become things, defaults fill what was not asked for, and notes say so."""
 
 from __future__ import annotations
 
@@ -7,17 +7,22 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.diagnostics.repair import Ways
+from knockoffs.conditional_tests.choice import choose_method
+from knockoffs.diagnostics.repair import Ways, repair
 from knockoffs.errors import InputError, name_some, unknown_option
-from knockoffs.features.source import Fitted, KnockoffSource, knockoff_source
+from knockoffs.features.source import Fitted, GivenKnockoffs, KnockoffSource, knockoff_source
+from knockoffs.filter import RULES, check_fdr, check_offset
+from knockoffs.filter.e_values import WAYS
 from knockoffs.importance import SCORES, Score
 from knockoffs.importance.contribution import contribution
 from knockoffs.importance.losses import LOSSES
 from knockoffs.importance.model_choice import MOST_CELLS, BestOf
 from knockoffs.importance.normal_scores import normal_scores
 from knockoffs.importance.statistic import ModelScore, check_linear
+from knockoffs.procedure import ErrorControl, Plan
 from knockoffs.registry import find, imported, key_of
 from knockoffs.response import ESTIMATORS, Model, make_estimator, model_of
 from knockoffs.response.task import kind_of
@@ -35,6 +40,96 @@ WIDE = 2  # columns a row, beyond which boosting costs most of the time and hard
 FEW_ROWS = 100  # a boosted tree needs twenty in a leaf
 BEST_NAMES = (BEST,)
 TASKS = tuple(KINDS_OF_TASK)
+
+
+def plan_of(
+    options: Mapping[str, Any],
+    source: KnockoffSource,
+    table: Table,
+    target: Target,
+    notes: Mapping[str, str],
+    *,
+    n_rows: int | None,
+) -> Plan:
+    """Plan by the options of a selector; what cannot be done is refused before the work.
+
+    Parameters
+    ----------
+    options : mapping
+        All parameters of a selector, by name.
+    source : KnockoffSource
+        As ``source_of`` gives it.
+    table, target : Table, Target
+        All rows, or a sample of a table that is read in batches.
+    notes : mapping
+        On how the table was read, in words.
+    n_rows : int or None
+        Rows of y; None for a table that is read in batches.
+    """
+    n_knockoffs = count_of(options, "n_knockoffs")
+    control = ErrorControl(
+        check_fdr(DEFAULT_FDR if options["fdr"] is None else options["fdr"]),
+        check_offset(options["offset"]),
+        count_of(options, "n_draws"),
+        key_of(str(options["level"])),
+        n_knockoffs,
+    )
+    choice = choose(
+        target,
+        estimator=options["estimator"],
+        importance=options["importance"],
+        loss=options["loss"],
+        rows=options["rows"],
+        n_folds=count_of(options, "n_folds", 2),
+        n_fits=count_of(options, "n_fits"),
+        n_columns=len(table.columns),
+        grouped=table.grouped,
+        n_knockoffs=n_knockoffs,
+    )
+    rule = options["rule"] if callable(options["rule"]) else find(RULES, "rule", str(options["rule"]))
+    find(dict.fromkeys(WAYS), "level", str(options["level"]))
+    find(dict.fromkeys(IF_EMPTY), "if_empty", str(options["if_empty"]))
+    method, why = choose_method(
+        options,
+        table,
+        target,
+        fdr=control.fdr,
+        offset=control.offset,
+        n_draws=control.n_draws,
+        n_knockoffs=n_knockoffs,
+        n_rows=n_rows,
+    )
+    said = {"task": target.note, **why, **notes}
+    return Plan(
+        source,
+        choice.statistic,
+        method,
+        BEST if options["estimator"] is None else options["estimator"],
+        rule,
+        control,
+        bool(options["verdict"]),
+        said if method == "conditional_test" else said | dict(choice.notes),
+    )
+
+
+def source_of(options: Mapping[str, Any]) -> KnockoffSource:
+    """Source of knockoffs by the options of a selector: given knockoffs, or P^X."""
+    if options["knockoffs"] is None:
+        return knockoff_source(options["feature_model"], options["feature_model_options"])
+    default = options["feature_model"] is None or str(options["feature_model"]) == "auto"
+    if not default or options["feature_model_options"]:
+        raise InputError("knockoffs are used as they are: leave out feature_model and its options, or knockoffs.")
+    if options["n_draws"] != 1:
+        raise InputError(f"n_draws={options['n_draws']!r}: given knockoffs are one draw. Leave it out.")
+    return GivenKnockoffs(options["knockoffs"])
+
+
+def count_of(options: Mapping[str, Any], name: str, smallest: int = 1) -> int:
+    """Option that is a whole number of at least ``smallest``."""
+    value = options[name]
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < smallest:
+        raise InputError(f"{name}={value!r}: expected a whole number of at least {smallest}.")
+    return int(value)
 
 
 @dataclass(frozen=True)
@@ -116,14 +211,16 @@ def choose(
 
 def _of_several(statistic: ModelScore | BestOf, asked: str, n_knockoffs: int) -> ModelScore | BestOf:
     """Statistic for several knockoffs of a feature: linear models, scored by contribution unless told otherwise."""
-    if isinstance(statistic, BestOf):
-        candidates = [_of_several(one, asked, n_knockoffs) for one in statistic.candidates]
-        return replace(statistic, candidates=tuple(candidates), by_scores=False)
+    if isinstance(statistic, ModelScore):
+        return _by_contribution(statistic, asked, n_knockoffs)
+    candidates = tuple(_by_contribution(one, asked, n_knockoffs) for one in statistic.candidates)
+    return replace(statistic, candidates=candidates, by_scores=False)
+
+
+def _by_contribution(statistic: ModelScore, asked: str, n_knockoffs: int) -> ModelScore:
     check_linear(statistic, n_knockoffs)
-    if asked:
-        return statistic
     said = "importance='contribution', the default for several knockoffs"
-    return replace(statistic, score=contribution, notes={**statistic.notes, "importance": said})
+    return statistic if asked else replace(statistic, score=contribution, notes={**statistic.notes, "importance": said})
 
 
 def _score_asked_for(importance: object) -> tuple[Score | None, str]:
@@ -233,6 +330,15 @@ def _check_loss(score: Score, asked: str, loss: object, task: str) -> None:
     if LOSSES[loss].task != general:
         fitting = [name for name, known in LOSSES.items() if known.task == general]
         raise InputError(f"loss={loss!r} is not for {task}: use {', '.join(map(repr, fitting))}.")
+
+
+def repaired(
+    options: Mapping[str, Any], table: Table, source: KnockoffSource, rng: Generator
+) -> tuple[Table, KnockoffSource]:
+    """Table and P^X after the remedies of a verdict, if they are asked for."""
+    if not options["repair"] or options["knockoffs"] is not None:
+        return table, source
+    return repair(table, source, repair_ways(source), rng=rng.spawn(1)[0], n_jobs=options["n_jobs"])
 
 
 def repair_ways(asked: KnockoffSource) -> Ways:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from functools import partial
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 from joblib import delayed
@@ -12,6 +13,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
+from knockoffs.features.source import FittedSampler, KnockoffSource
 from knockoffs.importance.model_choice import BestOf
 from knockoffs.importance.scores import NamedScores, Scores
 from knockoffs.importance.statistic import ModelScore, Scored, Statistic
@@ -37,6 +39,41 @@ class Draw:
     used: ModelScore | None
 
 
+class Rest(Protocol):
+    """The rows of a table that are not in memory: they are read in batches, and scores are sums over these."""
+
+    @property
+    def fitted(self) -> FittedSampler:
+        """P^X, after ``fit``."""
+        ...
+
+    def fit(self, source: KnockoffSource, *, rng: Generator, n_jobs: int | None = None) -> Self:
+        """Return the same rows with P^X fitted."""
+        ...
+
+    def score(
+        self,
+        statistic: Statistic,
+        swapped: Pair,
+        target: Target,
+        place: NDArray[np.intp],
+        *,
+        rng: Generator,
+        batches: Generator,
+        n_jobs: int | None = None,
+    ) -> tuple[Scored, NDArray[np.bool_]]:
+        """Scores of all rows after the swap, and which features equal their knockoffs in every row.
+
+        ``swapped`` and ``target`` are those of the rows in memory; other rows are swapped by the same ``place``, and
+        batch number k has its knockoffs from stream number k of ``batches``.
+        """
+        ...
+
+    def keep_knockoffs(self, pair: Pair, *, batches: Generator, n_jobs: int | None = None) -> None:
+        """Write the knockoffs of all rows, if that is asked for; ``pair`` is that of the rows in memory."""
+        ...
+
+
 def draw_many(
     sampler: KnockoffSampler,
     table: Table,
@@ -44,26 +81,26 @@ def draw_many(
     statistic: Statistic,
     streams: Sequence[Generator],
     n_jobs: int | None,
+    *,
     m: int = 1,
+    rest: Rest | None = None,
 ) -> list[Draw]:
-    """Several draws, in parallel if jobs allow; only the first keeps its knockoffs."""
+    """Several draws; only the first keeps its knockoffs.
+
+    Draws of rows in memory run in parallel. With other rows each draw reads them once, and its batches run in parallel.
+    """
+    work = partial(draw_and_score, sampler, table, target, statistic, m=m, rest=rest)
     if len(streams) == 1:
-        return [draw_and_score(sampler, table, target, statistic, rng=streams[0], n_jobs=n_jobs, m=m)]
-    tasks = (delayed(_draw)(sampler, table, target, statistic, stream, m, i == 0) for i, stream in enumerate(streams))
+        return [work(rng=streams[0], n_jobs=n_jobs, keep=True)]
+    if rest is not None:
+        return [_first_alone(work, stream, i, n_jobs) for i, stream in enumerate(streams)]
+    tasks = (delayed(_first_alone)(work, stream, i) for i, stream in enumerate(streams))
     return list(track(parallel_map(tasks, n_jobs), "draws of knockoffs", total=len(streams)))
 
 
-def _draw(
-    sampler: KnockoffSampler,
-    table: Table,
-    target: Target,
-    statistic: Statistic,
-    stream: Generator,
-    m: int,
-    keep: bool,
-) -> Draw:
-    draw = draw_and_score(sampler, table, target, statistic, rng=stream, m=m)
-    return draw if keep else replace(draw, pair=draw.pair.rows(slice(0)))
+def _first_alone(work: Callable[..., Draw], stream: Generator, i: int, n_jobs: int | None = None) -> Draw:
+    draw = work(rng=stream, n_jobs=n_jobs, keep=i == 0)
+    return draw if i == 0 else replace(draw, pair=draw.pair.rows(slice(0)))
 
 
 def draw_and_score(
@@ -75,11 +112,29 @@ def draw_and_score(
     rng: Generator,
     n_jobs: int | None = None,
     m: int = 1,
+    rest: Rest | None = None,
+    keep: bool = False,
 ) -> Draw:
-    """Draw of m knockoffs of each feature, with the scores of features and knockoffs."""
+    """Draw of m knockoffs of each feature, with the scores of features and knockoffs.
+
+    Parameters
+    ----------
+    sampler : KnockoffSampler
+    table, target : Table, Target
+        Of the rows in memory.
+    statistic : Statistic
+    rng : numpy.random.Generator
+    n_jobs : int, optional
+    m : int
+        Knockoffs of each feature.
+    rest : Rest, optional
+        Other rows, which are read in batches.
+    keep : bool
+        Whether the knockoffs of other rows may be written.
+    """
     if m > 1 and not isinstance(statistic, ModelScore | BestOf):
         raise InputError(f"n_knockoffs={m}: a user-defined statistic compares a feature with one knockoff.")
-    draw_stream, swap_stream, score_stream = rng.spawn(3)
+    draw_stream, swap_stream, score_stream, batch_stream = rng.spawn(4)
     stage("drawing knockoffs")
     trim_memory()
     drawn = draw_pair(sampler, table.X, draw_stream, m)
@@ -91,7 +146,14 @@ def draw_and_score(
     stage("scoring features and knockoffs")
     trim_memory()
     swapped, place = swap_at_random(seen, swap_stream)
-    scored = statistic(swapped, target, rng=score_stream, n_jobs=n_jobs).put_back(place).tie(seen.copied)
+    if rest is None:
+        scored, copied = statistic(swapped, target, rng=score_stream, n_jobs=n_jobs), seen.copied
+    else:
+        streams = {"rng": score_stream, "batches": batch_stream}
+        scored, copied = rest.score(statistic, swapped, target, place, **streams, n_jobs=n_jobs)
+        if keep:
+            rest.keep_knockoffs(pair, batches=batch_stream, n_jobs=n_jobs)
+    scored = scored.put_back(place).tie(copied)
     return Draw(replace(pair, more=()), scored.scores, scored.notes, scored.used)
 
 

@@ -274,13 +274,6 @@ OPTIONS: tuple[Option, ...] = (
         where=("select",),
     ),
     Option(
-        "scheduler",
-        None,
-        "Of a table in batches: address of a dask scheduler, whose workers do the work; the answer is the same.",
-        metavar="ADDRESS",
-        where=("select",),
-    ),
-    Option(
         "keep_knockoffs",
         None,
         "Of a table in batches: folder for the knockoffs of all rows, as parquet.",
@@ -359,7 +352,6 @@ class Parameters(TypedDict, total=False):
     rule: str
     stream: str
     sample_rows: int | None
-    scheduler: str | None
     keep_knockoffs: str | None
     seed: int
     report: str | None
@@ -382,12 +374,11 @@ NOT_OF_TESTS = (
     "n_folds",
     "n_fits",
     "rule",
-    "scheduler",
     "keep_knockoffs",
     "report_paths",
 )
 NAMES_ONLY = ("rows", "task", "method", "level")  # no object stands for these
-NOT_RECORDED = ("report", "report_paths", "jobs", "scheduler", "keep_knockoffs")  # the answer does not depend on them
+NOT_RECORDED = ("report", "report_paths", "jobs", "keep_knockoffs")  # the answer does not depend on them
 
 
 def check_arguments(given: Mapping[str, object]) -> None:

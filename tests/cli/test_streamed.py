@@ -1,4 +1,4 @@
-"""knockoffs select on a table in batches: chosen by itself, said, recorded, run again and gone on with."""
+"""knockoffs select on a table in batches: chosen by itself, said, recorded and run again."""
 
 import json
 
@@ -8,7 +8,6 @@ import pytest
 
 from knockoffs.cli import app as cli
 from knockoffs.cli import streamed
-from knockoffs.streaming import stream
 from knockoffs.table import memory
 
 SELECT = ("--target", "y", "--fdr", 0.2, "--feature-model", "gaussian", "--estimator", "lasso", "--no-verdict")
@@ -72,31 +71,6 @@ def test_a_folder_and_a_report(table, tmp_path, capsys):
     run("select", table, *SELECT, "--drop", "other", "--stream", "always", "--sample-rows", 300)
     assert capsys.readouterr().out == in_parts
     run("select", folder, *SELECT, "--stream", "never", status=2)
-
-
-def test_a_stopped_run_goes_on(table, tmp_path, monkeypatch, capsys):
-    call = ("select", table, *SELECT, "--drop", "other", "--stream", "always", "--sample-rows", 300)
-    monkeypatch.setattr("knockoffs.table.rows.BATCH_CELLS", 12 * 100)
-    run(*call, "--out", tmp_path / "whole")
-    monkeypatch.setattr(stream, "BETWEEN", 0.0)
-    frames = stream._frames
-
-    def stopped(job, wanted):
-        for k, item in enumerate(frames(job, wanted)):
-            if k == 4:
-                raise KeyboardInterrupt
-            yield item
-
-    with monkeypatch.context() as patch:
-        patch.setattr(stream, "_frames", stopped)
-        run(*call, "--out", tmp_path / "out", status=130)
-    assert [path.suffix for path in (tmp_path / "out").iterdir()] == [".parts"]
-    capsys.readouterr()
-    run(*call, "--out", tmp_path / "out")
-    assert "going on with the work in" in capsys.readouterr().err
-    whole, out = (json.loads((tmp_path / name / "selection.json").read_text()) for name in ("whole", "out"))
-    assert whole["features"] == out["features"]
-    assert not list((tmp_path / "out").glob("*.parts"))
 
 
 def test_text_is_read_in_batches_by_itself_to_the_answer_of_parquet(table, tmp_path, monkeypatch, capsys):

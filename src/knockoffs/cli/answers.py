@@ -47,7 +47,7 @@ def test(table: TableFile, parameters: Parameters, out: OutFolder = None, force:
 def run_select(table: Path, parameters: Parameters, out: Path | None, force: bool) -> None:
     """Select, save and show."""
     jobs, report, paths = parameters.pop("jobs"), parameters.pop("report"), parameters.pop("report_paths")
-    scheduler, keep = parameters.pop("scheduler"), parameters.pop("keep_knockoffs")
+    keep = parameters.pop("keep_knockoffs")
     if parameters["knockoffs"] is not None:
         if parameters["feature_model"] != "auto" or parameters["feature_model_options"]:
             raise bad_call("--knockoffs are used as they are: leave out --feature-model and its options.")
@@ -58,8 +58,6 @@ def run_select(table: Path, parameters: Parameters, out: Path | None, force: boo
     check_out(out, table, parameters, force)
     place = check_report(report, table, parameters, force, out)
     batches: Batches = {}
-    if scheduler is not None:
-        batches["client"] = scheduler
     if keep is not None:
         batches["keep_knockoffs"] = keep
     record = run_selection(table, parameters, jobs, out=out, report=place, paths=paths, batches=batches)

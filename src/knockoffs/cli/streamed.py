@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from pathlib import Path
 
 from knockoffs.cli.calls import bad_call
@@ -18,15 +16,10 @@ from knockoffs.table.memory import must_stream, must_stream_text
 def why_streamed(table: Path, parameters: Parameters, batches: Batches | None = None) -> str | None:
     """Why a table is read in batches, if it is; whatever cannot fit is refused here, before it is read."""
     asked = parameters.get("stream") or "never"  # records of earlier versions
-    for name, flag in (("client", "--scheduler"), ("keep_knockoffs", "--keep-knockoffs")):
-        if name in (batches or {}):
-            if asked == "never":
-                raise bad_call(f"{flag} is for a table in batches: leave out --stream never.")
-            if name == "client":
-                from knockoffs.streaming.cluster import check_dask
-
-                check_dask()
-            return f"{flag} says so"
+    if "keep_knockoffs" in (batches or {}):
+        if asked == "never":
+            raise bad_call("--keep-knockoffs is for a table in batches: leave out --stream never.")
+        return "--keep-knockoffs says so"
     parquet = table.suffix.lower() == ".parquet" and table.is_file()
     if table.is_dir():
         if asked == "never":
@@ -59,7 +52,7 @@ def run_streamed(
     paths: bool,
     batches: Batches,
 ) -> SelectionRecord:
-    """Select from a table in batches; where a folder for the answer is named, a stopped run goes on."""
+    """Select from a table in batches."""
     from knockoffs.selector import KnockoffSelector
     from knockoffs.streaming.stream import default_sample, fit_streamed
     from knockoffs.table.stream import open_rows
@@ -79,12 +72,9 @@ def run_streamed(
     options = {**selector_arguments(parameters), "drop": dropped, "groups": groups_of(parameters), "n_jobs": jobs}
     selector = KnockoffSelector(**options)
     files = other_files(parameters)
-    work = None if out is None else out / f"selection.{_key(table, parameters)}.parts"
-    if work is not None and work.is_dir():
-        say(f"going on with the work in {work}")
     say(f"selecting from {n_features} features of {len(rows):,} rows for {target!r}")
     with spoken_warnings() as said:
-        fit_streamed(selector, rows, target, weights=weights, sample_rows=size, work=work, **batches)
+        fit_streamed(selector, rows, target, weights=weights, sample_rows=size, **batches)
     about: DataFile = {
         "file": table.name,
         "sha256": rows.sha256(),
@@ -102,9 +92,3 @@ def _split(drop: list[str], known: tuple[str, ...]) -> list[str]:
     for name in drop:
         names += [name] if name in known or "," not in name else [part.strip() for part in name.split(",")]
     return names
-
-
-def _key(table: Path, parameters: Parameters) -> str:
-    """Short name of a call: another call has another folder for its work."""
-    content = json.dumps([str(table.resolve()), dict(parameters)], sort_keys=True, default=str)
-    return hashlib.sha256(content.encode()).hexdigest()[:8]

@@ -33,9 +33,8 @@ if TYPE_CHECKING:
 
 
 class Batches(TypedDict, total=False):
-    """Arguments of ``fit_streamed`` for a table that is read in batches: who does the work, and what is kept."""
+    """Arguments of ``fit_streamed`` for a table that is read in batches: what is kept."""
 
-    client: str
     keep_knockoffs: str
 
 

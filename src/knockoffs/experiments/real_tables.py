@@ -20,6 +20,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from knockoffs import procedure
 from knockoffs.conditional_tests.choice import few_for_knockoffs
 from knockoffs.defaults import choose
 from knockoffs.draws import draw_and_score
@@ -34,7 +35,6 @@ from knockoffs.experiments.runner import Table as Rows
 from knockoffs.features.source import GivenModel
 from knockoffs.filter import knockoff_filter
 from knockoffs.machine.parallel import Task
-from knockoffs.procedure import select_by_tests
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.table import Table
 from knockoffs.table.target import as_target
@@ -142,7 +142,8 @@ def score(statistic: str, law: Law, y: NDArray, pair: Pair, rng: Generator) -> N
     target = as_target(y, law.table)
     if statistic == "tests":
         source = GivenModel(law.settled.model)  # type: ignore[arg-type]
-        return 1 - select_by_tests(law.table, target, knockoffs=source, rng=rng).q_values
+        tests = procedure.Plan(source, method="conditional_test")
+        return 1 - procedure.run(tests, procedure.Data(law.table, target), rng=rng).q_values
     choice = choose(target, estimator=None if statistic == "best" else statistic)
     scores = draw_and_score(Drawn(pair), law.table, target, choice.statistic, rng=rng).scores
     return scores.Z - scores.Z_tilde

@@ -27,7 +27,8 @@ class Scores:
     @classmethod
     def of(cls, stacked: NDArray) -> Scores:
         """Scores of the columns of [X, X_tilde], shape (2 n_features, ...)."""
-        return cls(*np.split(stacked, 2))
+        Z, Z_tilde = np.split(stacked, 2)
+        return cls(Z, Z_tilde)
 
     @property
     def stacked(self) -> NDArray:
