@@ -7,21 +7,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.conditional_tests.choice import choose_method
-from knockoffs.diagnostics.repair import Ways, repair
 from knockoffs.errors import InputError, name_some, unknown_option
-from knockoffs.features.source import Fitted, GivenKnockoffs, KnockoffSource, knockoff_source
+from knockoffs.features.source import GivenKnockoffs, KnockoffSource, knockoff_source
 from knockoffs.filter import RULES, check_fdr, check_offset
-from knockoffs.filter.e_values import WAYS
 from knockoffs.importance import SCORES, Score
 from knockoffs.importance.contribution import contribution
 from knockoffs.importance.losses import LOSSES
 from knockoffs.importance.model_choice import MOST_CELLS, BestOf
 from knockoffs.importance.normal_scores import normal_scores
 from knockoffs.importance.statistic import ModelScore, check_linear
+from knockoffs.options import importance_options
 from knockoffs.procedure import ErrorControl, Plan
 from knockoffs.registry import find, imported, key_of
 from knockoffs.response import ESTIMATORS, Model, make_estimator, model_of
@@ -31,7 +29,6 @@ from knockoffs.table.target import Target
 from knockoffs.table.target_kinds import KINDS_OF_TASK
 
 DEFAULT_FDR = 0.1
-IF_EMPTY = ("raise", "best", "empty")  # what transform does where nothing is selected
 BEST = "best"  # the default model of y: of these, the one that predicts held-out rows best
 BEST_OF = ("lasso", "boosting")
 BEST_OF_GROUPS = (*BEST_OF, "ridge")  # for a number; columns of a group share what a lasso gives to one of them
@@ -66,37 +63,34 @@ def plan_of(
     n_rows : int or None
         Rows of y; None for a table that is read in batches.
     """
-    n_knockoffs = count_of(options, "n_knockoffs")
+    scoring = importance_options(options["importance_options"])
     control = ErrorControl(
         check_fdr(DEFAULT_FDR if options["fdr"] is None else options["fdr"]),
         check_offset(options["offset"]),
         count_of(options, "n_draws"),
         key_of(str(options["level"])),
-        n_knockoffs,
+        count_of(options, "n_knockoffs"),
     )
     choice = choose(
         target,
         estimator=options["estimator"],
         importance=options["importance"],
-        loss=options["loss"],
-        rows=options["rows"],
-        n_folds=count_of(options, "n_folds", 2),
-        n_fits=count_of(options, "n_fits"),
+        loss=scoring.loss,
+        rows=scoring.rows,
+        n_folds=scoring.n_folds,
+        n_fits=scoring.n_fits,
         n_columns=len(table.columns),
         grouped=table.grouped,
-        n_knockoffs=n_knockoffs,
+        n_knockoffs=control.n_knockoffs,
     )
-    rule = options["rule"] if callable(options["rule"]) else find(RULES, "rule", str(options["rule"]))
-    find(dict.fromkeys(WAYS), "level", str(options["level"]))
-    find(dict.fromkeys(IF_EMPTY), "if_empty", str(options["if_empty"]))
     method, why = choose_method(
-        options,
+        {**options, **vars(scoring)},
         table,
         target,
         fdr=control.fdr,
         offset=control.offset,
         n_draws=control.n_draws,
-        n_knockoffs=n_knockoffs,
+        n_knockoffs=control.n_knockoffs,
         n_rows=n_rows,
     )
     said = {"task": target.note, **why, **notes}
@@ -105,7 +99,7 @@ def plan_of(
         choice.statistic,
         method,
         BEST if options["estimator"] is None else options["estimator"],
-        rule,
+        scoring.rule if callable(scoring.rule) else find(RULES, "rule", str(scoring.rule)),
         control,
         bool(options["verdict"]),
         said if method == "conditional_test" else said | dict(choice.notes),
@@ -124,11 +118,11 @@ def source_of(options: Mapping[str, Any]) -> KnockoffSource:
     return GivenKnockoffs(options["knockoffs"])
 
 
-def count_of(options: Mapping[str, Any], name: str, smallest: int = 1) -> int:
-    """Option that is a whole number of at least ``smallest``."""
+def count_of(options: Mapping[str, Any], name: str) -> int:
+    """Option that is a whole number, at least 1."""
     value = options[name]
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < smallest:
-        raise InputError(f"{name}={value!r}: expected a whole number of at least {smallest}.")
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise InputError(f"{name}={value!r}: expected a whole number of at least 1.")
     return int(value)
 
 
@@ -189,7 +183,7 @@ def choose(
     options["large"] = 2 * len(target.values) * (n_columns or 0) > MOST_CELLS
     if estimator is None or name == BEST:
         if rows == "out_of_bag":
-            raise InputError("rows='out_of_bag' is for forests: use it with estimator='forest'.")
+            raise InputError("the importance option rows='out_of_bag' is for forests: use it with estimator='forest'.")
         y = target.values if target.weights is None else target.values[target.weights > 0]
         alone = _why_lasso_alone(y, task, score, asked, n_columns or 0)
         if alone is None:
@@ -330,35 +324,6 @@ def _check_loss(score: Score, asked: str, loss: object, task: str) -> None:
     if LOSSES[loss].task != general:
         fitting = [name for name, known in LOSSES.items() if known.task == general]
         raise InputError(f"loss={loss!r} is not for {task}: use {', '.join(map(repr, fitting))}.")
-
-
-def repaired(
-    options: Mapping[str, Any], table: Table, source: KnockoffSource, rng: Generator
-) -> tuple[Table, KnockoffSource]:
-    """Table and P^X after the remedies of a verdict, if they are asked for."""
-    if not options["repair"] or options["knockoffs"] is not None:
-        return table, source
-    return repair(table, source, repair_ways(source), rng=rng.spawn(1)[0], n_jobs=options["n_jobs"])
-
-
-def repair_ways(asked: KnockoffSource) -> Ways:
-    """Other models of the features that a repair may turn to, where what was asked for does not look good."""
-    any_table = knockoff_source("auto")
-    classes = {
-        "the family auto": any_table,
-        "more classes (4 to 20)": knockoff_source("auto", {"n_classes": range(4, 21), "criterion": "aic"}),
-        "many classes (12 to 40)": knockoff_source("auto", {"n_classes": range(12, 41, 4), "criterion": "aic"}),
-    }
-    if asked == any_table:
-        del classes["the family auto"]
-
-    def transform(source: KnockoffSource, table: Table, columns: tuple[str, ...]) -> KnockoffSource | None:
-        from knockoffs.features.transformed import Transformed, can_transform
-
-        able = can_transform(source, table, columns)
-        return Transformed(source, able) if able and isinstance(source, Fitted) else None
-
-    return Ways(any_table, classes, transform)
 
 
 def default_importance(model: Model, loss: object) -> str:

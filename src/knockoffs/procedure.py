@@ -17,7 +17,7 @@ from knockoffs.diagnostics.verdict import verdict as give_verdict
 from knockoffs.draws import Draw, Rest, draw_and_score, draw_many
 from knockoffs.errors import InputError
 from knockoffs.features.family import Conditional
-from knockoffs.features.gaussian import GaussianFeatures
+from knockoffs.features.gaussian import MixtureFeatures
 from knockoffs.features.source import FittedSampler, KnockoffSource
 from knockoffs.filter import check_fdr, check_offset, difference, filter_statistics, several_statistics
 from knockoffs.filter.e_values import check_draws, join_draws
@@ -61,11 +61,6 @@ class ErrorControl:
     n_draws: int = 1
     level: str = "fixed"
     n_knockoffs: int = 1
-
-    def __post_init__(self) -> None:
-        """Refuse a level or an offset that is none."""
-        check_fdr(self.fdr)
-        check_offset(self.offset)
 
 
 @dataclass(frozen=True)
@@ -283,7 +278,7 @@ def verdict_budget(fitted: FittedSampler, statistic: Statistic, table: Table) ->
 
     That is a Gaussian P^X, or given knockoffs, with one linear model of y.
     """
-    simple = fitted.model is None or isinstance(fitted.model, GaussianFeatures)
+    simple = fitted.model is None or (isinstance(fitted.model, MixtureFeatures) and not fitted.model.hidden)
     linear = isinstance(statistic, ModelScore) and is_linear(statistic)
     return small_budget(len(table.columns)) if simple and linear else Budget()
 
@@ -363,7 +358,7 @@ def select_features(
     -------
     Selection
     """
-    control = ErrorControl(fdr, offset, n_draws, level, n_knockoffs)
+    control = ErrorControl(check_fdr(fdr), check_offset(offset), n_draws, level, n_knockoffs)
     plan = Plan(knockoffs, statistic, rule=rule, control=control, verdict=verdict, notes=notes or {})
     table = knockoffs.read(X)
     return run(plan, Data(table, as_target(y, table)), rng=rng, n_jobs=n_jobs)

@@ -8,6 +8,7 @@ import pytest
 
 from knockoffs.cli import app as cli
 from knockoffs.cli import streamed
+from knockoffs.options import Options
 from knockoffs.table import memory
 
 SELECT = ("--target", "y", "--fdr", 0.2, "--feature-model", "gaussian", "--estimator", "lasso", "--no-verdict")
@@ -83,7 +84,11 @@ def test_text_is_read_in_batches_by_itself_to_the_answer_of_parquet(table, tmp_p
         run("select", path, *SELECT, "--drop", "other", "--sample-rows", 300, "--stream", how)
         captured = capsys.readouterr()
         answers.append(captured.out)
-        reason = "it would take about 2.1 MiB in memory, and 1.0 MiB are free" if path == text else "--stream says so"
+        reason = (
+            "it would take about 2.1 MiB in memory, and 1.0 MiB are free"
+            if path == text
+            else "--stream always was given"
+        )
         assert f"in batches, because {reason}" in captured.err
     assert answers[0] == answers[1]
 
@@ -93,7 +98,7 @@ def test_knockoffs_of_all_rows_are_kept(table, tmp_path, monkeypatch, capsys):
     call = ("select", table, *SELECT, "--drop", "other", "--sample-rows", 300)
     run(*call, "--stream", "never", "--keep-knockoffs", tmp_path / "kept", status=2)
     run(*call, "--keep-knockoffs", tmp_path / "kept")
-    assert "because --keep-knockoffs says so" in capsys.readouterr().err
+    assert "because --keep-knockoffs was given" in capsys.readouterr().err
     files = sorted(path.name for path in (tmp_path / "kept").iterdir())
     assert len(files) == 8 and files[1] == "rows-000000000100.parquet"
     kept, X = pl.read_parquet(tmp_path / "kept"), pl.read_parquet(table).drop("y", "other")
@@ -114,7 +119,7 @@ def test_calls_that_cannot_be(table, capsys):
     run("select", table, *SELECT, "--stream", "always", "--report-paths", status=2)
     run("select", table, *SELECT, "--stream", "always", "--drop", "nothing", status=1)
     assert "drop='nothing'" in capsys.readouterr().err
-    assert streamed.why_streamed(table, {"stream": "auto"}) is None
+    assert streamed.why_streamed(table, Options(target="y")) is None
 
 
 @pytest.mark.parametrize("name", ["parts", "parts.parquet"])

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.defaults import plan_of, repaired, source_of, task_for
+from knockoffs.defaults import plan_of, source_of, task_for
 from knockoffs.errors import InputError, name_some, unknown_option
 from knockoffs.features.source import read_features
 from knockoffs.options import check_arguments
@@ -88,14 +88,12 @@ def fit_streamed(
             rows.take(features, sampled),
             kinds=selector.kinds,
             groups=selector.groups,
-            representatives=selector.representatives,
             min_rows=MIN_ROWS,
         )
         y = target_of_rows(values, row_weights, sampled, table, task_for(selector.task, selector.estimator))
         y = replace(y, name=target)
         seen = y.at(sampled)
         check_classes(y, seen)
-        table, source = repaired(options, table, source, rng)  # which may leave out columns
         plan = plan_of(options, source, table, seen, notes, n_rows=None)
         plan = replace(plan, notes={**plan.notes, "stream": _describe(len(rows), size, plan.method)})
         folder = folder_for_knockoffs(keep_knockoffs)
