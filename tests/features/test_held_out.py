@@ -14,7 +14,7 @@ def test_every_row_is_held_out_once_and_folds_differ_by_one_row_at_most():
 
 @pytest.mark.parametrize(("spread", "chosen"), [(0.0, 2), (1.9, 2), (2.1, 1)], ids=["sure", "just", "just not"])
 def test_the_simplest_within_one_standard_error_is_chosen(spread, chosen):
-    """100 rows prefer the third candidate to the second by 0.2 on average: the standard error is 0.1 times the spread."""
+    """100 rows prefer the third to the second by 0.2 on average: the standard error is 0.1 times the spread."""
     signs = np.tile([-1.0, 1.0], 50)
     densities = [np.full(100, -1.0), np.zeros(100), 0.2 + spread * signs, np.full(100, 0.1)]
     assert simplest(densities) == chosen

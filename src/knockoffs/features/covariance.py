@@ -49,23 +49,29 @@ def choose_correlations(
     n, d = Z.shape
     R = correlations_of(Z)
     a = held_out_intensity(Z, np.ones(n))
-    estimators: dict[str, Estimator] = {f"shrunk by {a:.2g}": lambda C, rows: (1 - a) * C + a * np.eye(d)}
-    if a > 0 and 1 < d <= most_columns and n >= 2 * N_FOLDS:
-        cut: dict[str, Estimator] = {
-            f"up to {c / np.sqrt(n):.2g} taken for none": lambda C, rows, c=c: thresholded(C, c / np.sqrt(rows))
-            for c in errors
-        }
-        densities = {how: _held_out(Z, estimator) for how, estimator in cut.items()}
-        best = max(densities, key=lambda how: float(densities[how].mean()))
-        n_links = np.count_nonzero(np.triu(linked_precision(R, n), 1))
-        linked = f"through {n_links} links between {d} columns"
-        estimators |= {best: cut[best], linked: linked_correlations}
-        shrunk = _held_out(Z, next(iter(estimators.values())))
-        chosen = simplest([shrunk, densities[best], _held_out(Z, linked_correlations)])
-    else:
-        chosen = 0
+    if a == 0:
+        return Correlations(R, "")
+
+    def shrunk(C: NDArray, rows: int) -> NDArray:
+        return (1 - a) * C + a * np.eye(d)
+
+    def cut(c: float) -> Estimator:
+        return lambda C, rows: thresholded(C, c / np.sqrt(rows))
+
+    if not 1 < d <= most_columns or n < 2 * N_FOLDS:
+        return Correlations(shrunk(R, n), f"correlations shrunk by {a:.2g}")
+    densities = [_held_out(Z, cut(c)) for c in errors]
+    best = int(np.argmax([values.mean() for values in densities]))
+    c = errors[best]
+    n_links = np.count_nonzero(np.triu(linked_precision(R, n), 1))
+    estimators: dict[str, Estimator] = {
+        f"shrunk by {a:.2g}": shrunk,
+        f"up to {c / np.sqrt(n):.2g} taken for none": cut(c),
+        f"through {n_links} links between {d} columns": linked_correlations,
+    }
+    chosen = simplest([_held_out(Z, shrunk), densities[best], _held_out(Z, linked_correlations)])
     how, estimator = list(estimators.items())[chosen]
-    return Correlations(estimator(R, n), f"correlations {how}" if a > 0 else "")
+    return Correlations(estimator(R, n), f"correlations {how}")
 
 
 def _held_out(Z: NDArray, estimator: Estimator) -> NDArray:

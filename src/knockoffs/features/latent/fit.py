@@ -276,8 +276,6 @@ def _warn_near(
 
 def _notes(choice: Choice, how: str) -> tuple[str, ...]:
     notes = []
-    if choice.values:
-        notes.append("the fewest whose held-out log density is within one standard error of the best")
     if np.isfinite(choice.gain):
         units = "in their own units" if choice.affine else "Gaussianised"
         notes.append(f"continuous columns {units} (held-out log density {choice.gain:+.2g} per row)")

@@ -64,7 +64,7 @@ def positions(Z: NDArray, level: NDArray[np.intp], n_levels: int) -> NDArray:
     n_levels : int
     """
     folds = fold_of(len(level))
-    by_number = [[] for _ in range(min(n_levels - 1, Z.shape[1]) + 1)]
+    by_number: list[list[NDArray]] = [[] for _ in range(min(n_levels - 1, Z.shape[1]) + 1)]
     for k in range(N_FOLDS):
         held = folds == k
         probabilities = _log_probabilities(Z[~held], level[~held], Z[held], level[held], n_levels)

@@ -232,13 +232,15 @@ class LatentFeatures:
         return replace(self, mixture=mixture, notes=(*notes, told))
 
     def say(self, names: Sequence[str] | None = None) -> str:
-        """Tell in one sentence what P^X is and how it was fitted."""
+        """One sentence: what P^X is, and how it was chosen."""
         counted = Counter(self.kinds)
         kinds = ", ".join(f"{counted[kind]} {kind}" for kind in KINDS if counted[kind])
         classes = "one class" if self.n_classes == 1 else f"{self.n_classes} classes"
         D = len(self.layout.column_of)
+        chosen = ", the fewest whose held-out log density is within one standard error of the best"
         notes = "".join(f"; {note}" for note in self.notes)
-        return f"P^X is a latent Gaussian model of {kinds} columns in {D} coordinates, {classes}{notes}."
+        said = classes + (chosen if self.criterion else "") + notes
+        return f"P^X is a latent Gaussian model of {kinds} columns in {D} coordinates, {said}."
 
 
 def _is_coarse(margin: Margin) -> bool:
