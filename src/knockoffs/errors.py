@@ -19,6 +19,7 @@ EXTRAS = {
     "xgboost": ("XGBoost", "boosting"),
     "dask": ("dask", "dask"),
     "distributed": ("dask.distributed", "dask"),
+    "streamlit": ("Streamlit", "app"),
 }
 MOST_KNOWN = 30  # names that are listed
 MOST_COMPARED = 20_000  # among which the nearest is looked for, which takes a second

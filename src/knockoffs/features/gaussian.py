@@ -27,8 +27,8 @@ from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler, sample_k
 from knockoffs.sampling.several import sample_several
 from knockoffs.sampling.swap import check_features
 
-UNITS = 2.0  # standard deviations that differ by more than this factor are in different units
-ENOUGH = 10  # rows from which on a standard deviation tells the units
+UNIT_RATIO = 2.0  # standard deviations that differ by more than this factor are in different units
+ROWS_FOR_UNITS = 10  # rows from which on a standard deviation tells the units
 CRITERION_NAMES = {"aic": "AIC", "bic": "BIC", "held_out": "held-out likelihood"}
 
 
@@ -287,11 +287,11 @@ def check_covariance_units(covariance: ArrayLike, X: NDArray) -> None:
     ColumnsError
         Names the columns, with the two standard deviations of the first.
     """
-    if len(X) < ENOUGH:
+    if len(X) < ROWS_FOR_UNITS:
         return
     theirs, own = np.sqrt(np.diagonal(np.asarray(covariance, dtype=float))), X.std(axis=0)
     with np.errstate(divide="ignore"):
-        wrong = np.flatnonzero((own > 0) & (np.abs(np.log(own / theirs)) > np.log(UNITS)))
+        wrong = np.flatnonzero((own > 0) & (np.abs(np.log(own / theirs)) > np.log(UNIT_RATIO)))
     if wrong.size:
         j = wrong[0]
         raise ColumnsError(

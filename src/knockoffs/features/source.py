@@ -23,7 +23,7 @@ from knockoffs.features.requirements import check_takes, has_labels, refuse_numb
 from knockoffs.features.told import warn_of_told
 from knockoffs.registry import check_options, find, imported
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
-from knockoffs.sampling.diagonal.representatives import SHARE, ViaRepresentatives
+from knockoffs.sampling.diagonal.representatives import EXPLAINED_SHARE, ViaRepresentatives
 from knockoffs.sampling.network import BayesianNetwork
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler
@@ -306,8 +306,8 @@ def read_features(
         table = replace(table, groups=replace(table.groups, by_representatives=True))
         notes["representatives"] = (
             "groups are linked to each other only through representatives, columns that hold at least "
-            f"{SHARE:.0%} of what the other columns of their group share with the rest of the table; given these, the "
-            "other columns are taken to be independent of the other groups"
+            f"{EXPLAINED_SHARE:.0%} of what the other columns of their group share with the rest of the table; given "
+            "these, the other columns are taken to be independent of the other groups"
         )
     free = isinstance(source, Fitted) and "free" in source.family.takes
     if dependent == "refuse" or (dependent == "auto" and not free):

@@ -17,7 +17,7 @@ from knockoffs.importance.resampling import Job, check_rows, plan
 from knockoffs.importance.scores import Importance, Scores, mean_of
 from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import track
-from knockoffs.response.clone import Estimator, Fitted, check_takes_weights, fitted_copy, fresh, predicts_classes
+from knockoffs.response.clone import Estimator, FittedModel, check_takes_weights, fitted_copy, fresh, predicts_classes
 from knockoffs.sampling.copies import Beside, Copies
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
@@ -108,7 +108,7 @@ class ModelScore:
         *,
         rng: Generator,
         n_jobs: int | None = None,
-        fitted: Mapping[int, Fitted] | None = None,
+        fitted: Mapping[int, FittedModel] | None = None,
     ) -> Scored:
         """Fit, score and average; the stream is used as it is, and some of the fits may be there already."""
         seen = pair if self.transform is None else self.transform(pair)
@@ -139,7 +139,7 @@ def fit_and_score(
     *,
     rng: Generator,
     n_jobs: int | None = None,
-    fitted: Mapping[int, Fitted] | None = None,
+    fitted: Mapping[int, FittedModel] | None = None,
 ) -> Scores:
     """Scores of a model of y fitted on [X, X_tilde], averaged over folds (by their rows) and fits.
 
@@ -182,7 +182,7 @@ def weighted_rows(pair: Beside, target: Target) -> tuple[Beside, Target]:
 
 
 def _fit_and_score_once(
-    statistic: ModelScore, pair: Pair, target: Target, job: Job, model: Fitted | None = None
+    statistic: ModelScore, pair: Pair, target: Target, job: Job, model: FittedModel | None = None
 ) -> Scores:
     if model is None:
         model = fit_on(statistic.estimator, pair, target, job.fit_rows, job.rng)
@@ -212,7 +212,7 @@ def fit_on(
     target: Target,
     rows: NDArray,
     rng: Generator,
-) -> Fitted:
+) -> FittedModel:
     """Fresh copy of a model, fitted on some rows of [X, X_tilde]."""
     part, y = (pair, target) if len(rows) == len(pair) else (pair.rows(rows), target.rows(rows))
     weights = {} if y.weights is None else {"sample_weight": y.weights}

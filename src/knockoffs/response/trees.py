@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     )
     from sklearn.ensemble._forest import BaseForest
 
-N_TREES = 200  # on each of five folds
-N_LEAVES = 15  # of a boosted tree: half of scikit-learn's, which predict worse where rows are few
-N_BINS = 63  # of a column: a quarter of scikit-learn's predict as well, in half the time
-RIDGE = 1.0  # on the leaves: without it a class of a few rows among thousands drives the scores to infinity
+FOREST_TREES = 200  # on each of five folds
+BOOSTING_LEAVES = 15  # of a boosted tree: half of scikit-learn's, which predict worse where rows are few
+BOOSTING_BINS = 63  # of a column: a quarter of scikit-learn's predict as well, in half the time
+LEAF_RIDGE = 1.0  # on the leaves: without it a class of a few rows among thousands drives the scores to infinity
 
 
 def make_forest(
@@ -47,7 +47,7 @@ def make_forest(
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
     kind = RandomForestRegressor if kind_of(task) == "regression" else RandomForestClassifier
-    return kind(**{"n_estimators": N_TREES, "random_state": _whole(random_state), "n_jobs": n_jobs, **options})
+    return kind(**{"n_estimators": FOREST_TREES, "random_state": _whole(random_state), "n_jobs": n_jobs, **options})
 
 
 def make_boosting(
@@ -72,7 +72,11 @@ def make_boosting(
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
     kind = HistGradientBoostingRegressor if kind_of(task) == "regression" else HistGradientBoostingClassifier
-    own: dict[str, object] = {"max_bins": N_BINS, "max_leaf_nodes": N_LEAVES, "l2_regularization": RIDGE}
+    own: dict[str, object] = {
+        "max_bins": BOOSTING_BINS,
+        "max_leaf_nodes": BOOSTING_LEAVES,
+        "l2_regularization": LEAF_RIDGE,
+    }
     if task == "count":
         own["loss"] = "poisson"
     # early stopping would set rows aside by class, which a class of one row does not survive

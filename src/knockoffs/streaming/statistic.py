@@ -22,7 +22,7 @@ from knockoffs.importance.normal_scores import ScoreMap, learn_scores, normal_sc
 from knockoffs.importance.scores import Scores
 from knockoffs.importance.statistic import ModelScore, fit_on, weighted_rows
 from knockoffs.registry import imported
-from knockoffs.response.clone import Fitted
+from knockoffs.response.clone import FittedModel
 from knockoffs.response.gram import FoldGrams, fit_lasso
 from knockoffs.response.linear import LassoPathCV, LogisticPathCV, PoissonPathCV
 from knockoffs.response.quadratic import Pilot, fold_grams
@@ -93,7 +93,7 @@ class ModelSum:
     """A model fitted on the sample, scored on rows that it has not seen."""
 
     statistic: ModelScore
-    model: Fitted
+    model: FittedModel
     notes: Mapping[str, str] = field(default_factory=dict)
     every_row: bool = False
 

@@ -23,11 +23,11 @@ from knockoffs.sampling.diagonal.shape import BlockShape
 
 MARGIN = 1e-6  # solutions on the boundary are moved inside until 2R - D >= MARGIN R; the others are further inside
 LAST = 1e-5  # first-order residual below which the next Newton step, which squares it, is the last
-NEAR = 1e-3  # residual at which a full Newton step must succeed; one that does not has met rounding
-MAX_STEPS = 100  # a handful is usual; each costs a few Choleskys of R
+NEARLY_DONE = 1e-3  # residual at which a full Newton step must succeed; one that does not has met rounding
+MAX_NEWTON_STEPS = 100  # a handful is usual; each costs a few Choleskys of R
 SUFFICIENT = 0.1  # of the decrease that the slope promises
-ROOM = 1.05  # a step could have been this much longer and still be feasible
-ROUNDING = 1e-12  # relative error of an objective, below which no decrease can be seen
+HEADROOM = 1.05  # a step could have been this much longer and still be feasible
+OBJECTIVE_ROUNDING = 1e-12  # relative error of an objective, below which no decrease can be seen
 FORCING = 0.1  # largest residual of the Newton equation, relative to its right-hand side; it falls with the gradient
 MAX_PRODUCTS = 1000  # of the Hessian with a direction, for one Newton step; tens are usual
 
@@ -159,7 +159,7 @@ def minimise(objective: Objective, R: NDArray, shape: BlockShape, D: NDArray, *,
     if point is None:
         raise InputError("the covariance is not positive definite in floating point. Shrink it, or drop columns.")
     solve = dense_step if shape.is_diagonal else step_by_conjugate_gradients
-    for _ in range(MAX_STEPS):
+    for _ in range(MAX_NEWTON_STEPS):
         step, slope, residual = solve(objective, shape, point)
         if slope >= 0:
             break  # rounding has eaten the gradient
@@ -167,11 +167,11 @@ def minimise(objective: Objective, R: NDArray, shape: BlockShape, D: NDArray, *,
         if found is None:
             break
         point, t = found
-        if residual < last or (t < 1 and residual < NEAR):
+        if residual < last or (t < 1 and residual < NEARLY_DONE):
             break
     else:
         warnings.warn(
-            f"the search for D stopped after {MAX_STEPS} Newton steps: D is valid, but may not be the best.",
+            f"the search for D stopped after {MAX_NEWTON_STEPS} Newton steps: D is valid, but may not be the best.",
             KnockoffWarning,
             stacklevel=2,
         )
@@ -256,9 +256,9 @@ def _line_search(
         moved = feasible_point(objective, R, shape, point.D + t * step)
         if moved is not None:
             # a step that ends just inside the boundary is hard to recover from: there must be room to go on
-            roomy = ROOM * t <= reach or factor(R, shape, point.D + ROOM * t * step) is not None
+            roomy = HEADROOM * t <= reach or factor(R, shape, point.D + HEADROOM * t * step) is not None
             reach = max(reach, t)
-            promised = value + SUFFICIENT * t * slope + ROUNDING * abs(value)  # Armijo, up to rounding
+            promised = value + SUFFICIENT * t * slope + OBJECTIVE_ROUNDING * abs(value)  # Armijo, up to rounding
             if roomy and objective.value(moved.values, moved.A) <= promised:
                 return moved, t
         t *= 0.7
