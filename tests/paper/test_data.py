@@ -1,5 +1,8 @@
 """The data sets and the synthetic data of the paper."""
 
+import doctest
+import importlib
+
 import numpy as np
 import pytest
 
@@ -75,3 +78,9 @@ def test_simulated_labels_keep_X():
     X = np.random.default_rng(0).standard_normal((100, 6))
     data = simulate_labels(X, n_classes=2, n_non_nulls=4, labels=polynomial_labels, rng=np.random.default_rng(1))
     assert data.X is X and data.non_nulls.sum() == 4 and data.y.shape == (100,)
+
+
+@pytest.mark.parametrize("name", ["data", "runner", "simulate"])
+def test_the_examples_of_docstrings(name):
+    found = doctest.testmod(importlib.import_module(f"paper.{name}"), optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert found.attempted and not found.failed
