@@ -82,7 +82,7 @@ class NaiveBayes:
                 )
 
     def say(self, names: Sequence[str] | None = None) -> str:
-        """Tell in one sentence what P^X is."""
+        """Sentence that says what P^X is."""
         counted: Counter[str] = Counter()
         for group in self.children:
             counted[CALLED.get(type(group).__name__, type(group).__name__)] += len(group.columns)

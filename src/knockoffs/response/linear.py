@@ -284,7 +284,7 @@ class PoissonPathCV(PenaltyPath, RegressorMixin, BaseEstimator):
         return np.exp(validate_data(self, X, reset=False, dtype=np.float64) @ self.coef_ + self.intercept_)
 
 
-LINEAR_MODELS = (LassoPathCV, PoissonPathCV, PlainLinear, LinearClassifier)  # their coefficients speak for them
+LINEAR_MODELS = (LassoPathCV, PoissonPathCV, PlainLinear, LinearClassifier)  # scored by their coefficients
 
 
 def make_lasso(
