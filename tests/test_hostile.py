@@ -15,17 +15,16 @@ import scipy.sparse
 
 from knockoffs import (
     KnockoffSelector,
-    as_target,
-    e_bh,
     fit_gaussian,
     gaussian_features,
-    knockoff_e_values,
     knockoff_filter,
     q_values,
     read_table,
     swap,
 )
 from knockoffs.errors import InputError, KnockoffWarning
+from knockoffs.filter.e_values import e_bh, knockoff_e_values
+from knockoffs.table.target import as_target
 
 N = 60
 RNG = np.random.default_rng(0)

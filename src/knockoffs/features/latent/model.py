@@ -36,12 +36,10 @@ from knockoffs.features.latent.resampling import LatentResampler
 from knockoffs.features.latent.stochastic_em import separate
 from knockoffs.features.shrinkage import Estimate
 from knockoffs.sampling.conjugates.gaussian import Gaussian
-from knockoffs.sampling.copies import Copies
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
 from knockoffs.sampling.diagonal.representatives import ViaRepresentatives
 from knockoffs.sampling.pair import Pair
-from knockoffs.sampling.sampler import sample_knockoffs
-from knockoffs.sampling.several import sample_several
+from knockoffs.sampling.sampler import sample_knockoffs, sample_several
 from knockoffs.sampling.swap import check_features
 
 N_SWEEPS = (20, 60)  # fewest and most sweeps of a draw, where a cell is an interval; without one, the first is exact
@@ -280,7 +278,7 @@ class LatentSampler:
             L_tilde = Gaussian(model.mixture.laws, component="K").sample(L, {"K": K}, rng)
         return Pair(self._complete(X, L), model.write(L_tilde), model.feature_of)
 
-    def sample_several(self, X: NDArray, m: int, rng: Generator) -> Copies:
+    def sample_several(self, X: NDArray, m: int, rng: Generator) -> Pair:
         """X, its missing cells drawn, beside m knockoffs of it."""
         model, X = self.model, np.asarray(X, dtype=float)
         cells = model.read(X)
@@ -290,7 +288,7 @@ class LatentSampler:
         else:
             K, L = model.draw_hidden(X, rng, n_sweeps=self.n_sweeps, n_jobs=self.n_jobs)
             copies = Gaussian(model.mixture.laws, component="K").several(L, {"K": K}, m, rng)
-        return Copies((self._complete(X, L), *map(model.write, copies)), model.feature_of)
+        return Pair.of([self._complete(X, L), *map(model.write, copies)], model.feature_of)
 
     def _complete(self, X: NDArray, L: NDArray) -> NDArray:
         """X with its missing cells filled from L."""
