@@ -91,7 +91,7 @@ def follow_selector(selector: Shown, lams: ArrayLike | None = None, fake: str = 
         statistic=choice.statistic,
         lams=along,
         fake=find(FAKES, "fake", fake),
-        rng=deepcopy(selector._generator),
+        rng=deepcopy(selector.generator_),
         n_jobs=selector.n_jobs,
     )
     return path

@@ -35,7 +35,7 @@ class Shown:
     n_jobs: int | None
     random_state: object
     verbose: bool
-    _generator: Generator
+    generator_: Generator
 
     def explain(self) -> str:
         """Say in one paragraph what was selected and what it means, or why nothing was and what would help."""

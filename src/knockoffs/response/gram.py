@@ -7,7 +7,7 @@ quadratic form. Other losses enter by their quadratic approximation (``quadratic
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import add
@@ -159,29 +159,6 @@ class FoldGrams:
         plain = tuple(map(add, self.plain, other.plain))
         pairs = zip(self.working, other.working, strict=True)
         return FoldGrams(plain, tuple(tuple(map(add, mine, theirs)) for mine, theirs in pairs))
-
-    def arrays(self) -> dict[str, NDArray]:
-        """Everything as arrays by name, for a file."""
-        folds = [self.plain, *self.working]
-        return {
-            "rows": np.array([[gram.rows for gram in grams] for grams in folds]),
-            "weight": np.array([[gram.weight for gram in grams] for grams in folds]),
-            "mean": np.array([[gram.mean for gram in grams] for grams in folds]),
-            "scatter": np.array([[gram.scatter for gram in grams] for grams in folds]),
-        }
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray]) -> FoldGrams:
-        """Undo ``arrays``, to the last bit."""
-        parts = (arrays["rows"], arrays["weight"], arrays["mean"], arrays["scatter"])
-        grams = [
-            tuple(
-                Gram(float(rows), float(weight), mean, scatter)
-                for rows, weight, mean, scatter in zip(*fold, strict=True)
-            )
-            for fold in zip(*parts, strict=True)
-        ]
-        return cls(grams[0], tuple(grams[1:]))
 
     @property
     def outputs(self) -> tuple[tuple[Gram, ...], ...]:

@@ -1,23 +1,20 @@
-"""X beside several knockoffs: places change feature by feature, and back; what acts on columns commutes with it."""
+"""A pair of m copies: places change feature by feature, and back; what acts on columns commutes with it."""
 
 import numpy as np
 
-from knockoffs.sampling.copies import Copies
 from knockoffs.sampling.pair import Pair
 
 FEATURE_OF = np.array([0, 1, 1])
 
 
 def copies(seed=0, m=3):
-    return Copies(tuple(np.random.default_rng(seed).standard_normal((m + 1, 5, 3))), FEATURE_OF)
+    return Pair.of(np.random.default_rng(seed).standard_normal((m + 1, 5, 3)), FEATURE_OF)
 
 
 def test_one_change_of_place_is_a_swap_of_a_pair():
     one = copies(m=1)
     place = np.array([[0, 1], [1, 0]])  # the second feature changes places
-    expected = Pair(*one.parts, FEATURE_OF).swap([False, True])
-    np.testing.assert_array_equal(one.permute(place).stacked, expected.stacked)
-    np.testing.assert_array_equal(one.first.stacked, one.stacked)
+    np.testing.assert_array_equal(one.permute(place).stacked, one.swap([False, True]).stacked)
 
 
 def test_changes_of_place_are_undone_by_their_inverse():
@@ -44,5 +41,14 @@ def test_a_feature_is_copied_only_where_all_its_knockoffs_are_itself():
     X = np.arange(6.0).reshape(2, 3)
     other = X.copy()
     other[0, 2] = -1
-    assert Copies((X, X, X), FEATURE_OF).copied.tolist() == [True, True]
-    assert Copies((X, X, other), FEATURE_OF).copied.tolist() == [True, False]
+    assert Pair.of([X, X, X], FEATURE_OF).copied.tolist() == [True, True]
+    assert Pair.of([X, X, other], FEATURE_OF).copied.tolist() == [True, False]
+
+
+def test_parts_after_a_swap_are_views_of_the_array_that_a_model_sees():
+    """Without another copy, also of some of the rows."""
+    moved = copies().permute(np.array([[2, 1], [0, 3], [1, 0], [3, 2]]))
+    assert moved.stacked is moved.X.base and moved.stacked.shape == (5, 12)
+    some = moved.rows(np.array([0, 3]))
+    assert some.stacked is some.X.base
+    np.testing.assert_array_equal(some.stacked, np.hstack(moved.parts)[[0, 3]])
