@@ -281,8 +281,8 @@ def test_no_start_knows_the_rows_that_will_judge_it(monkeypatch, rng):
     seen = counted(monkeypatch, em, "split_start")
     assert search_mixture(Z, range(1, 4), criterion="held_out", rng=rng)[0].n_components == 1
     assert {len(rows) for rows, *_ in seen} == {750}
-    leaking = [em.Fold(Z, fold.held) for fold in em.folds_of(Z)]
-    path = em.Path(Z, folds=leaking)
+    leaking = [lambda make=make: em.Fold(Z, make().held) for make in em.folds_of(Z)]
+    path = em.MixturePath(Z, folds=leaking)
     path.walk(range(1, 4), rng)
     assert path.best > 1
 
