@@ -8,7 +8,7 @@ from sklearn.cluster import kmeans_plusplus
 from knockoffs.errors import InputError
 from knockoffs.features import em
 from knockoffs.features.em import admissible, run_em, search_mixture
-from knockoffs.features.em_starts import LLOYD_STEPS, _halves, clusters_start, split_start
+from knockoffs.features.em_starts import _halves, clusters_start, split_start
 from knockoffs.features.em_steps import NEGLIGIBLE, PRECISION, RIDGE, ROWS_AT_ONCE, Mixture, em_steps, mixture_of
 from knockoffs.simulate import simulate_three_components
 from knockoffs.simulate.mixtures import draw_mixture, sample_mixture
@@ -160,7 +160,7 @@ def test_steps_of_lloyd_that_would_move_no_row_are_spared(rng):
         seed = int(rng.integers(2**31))
         found = clusters_start(Z, 3, np.random.default_rng(seed))
         centres, _ = kmeans_plusplus(Z, 3, random_state=int(np.random.default_rng(seed).integers(2**31)))
-        for _ in range(LLOYD_STEPS):
+        for _ in range(20):
             nearest = (Z @ centres.T - 0.5 * (centres**2).sum(axis=1)).argmax(axis=1)
             members = np.eye(3)[nearest]
             centres = members.T @ Z / members.sum(axis=0)[:, None]

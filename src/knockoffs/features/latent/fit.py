@@ -93,7 +93,9 @@ def fit_latent(
     owners = check_features(feature_of, X.shape[1])
     words = check_kinds(X, kinds)
     called = [str(name) for name in names] if names is not None else [str(j) for j in range(X.shape[1])]
-    scored, in_units = (place_levels(margins, X) for margins in fit_both(X, words))
+    scored, in_units = fit_both(X, words)
+    scored = place_levels(scored, X)
+    in_units = tuple(own if isinstance(own, Affine) else score for own, score in zip(in_units, scored, strict=True))
     frame = frame_of(scored)
     D = len(frame.unit)
     if not D:
