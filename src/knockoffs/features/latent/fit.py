@@ -27,7 +27,7 @@ from knockoffs.features.latent.margins import Affine, Margin, read_cells, write_
 from knockoffs.features.latent.model import LatentFeatures
 from knockoffs.features.latent.pooling import Shrinkage, choose_shrinkage
 from knockoffs.features.latent.room import unseen, with_room
-from knockoffs.features.latent.search import Choice, candidates_for, choose_classes, choose_units
+from knockoffs.features.latent.search import MixtureChoice, candidates_for, choose_classes, choose_units
 from knockoffs.features.latent.stochastic_em import (
     FLOOR,
     Fit,
@@ -160,7 +160,7 @@ def _choose(
     in_units: Sequence[Margin],
     numbers: Sequence[int],
     n_jobs: int | None,
-) -> Choice:
+) -> MixtureChoice:
     """Units of the smooth columns, and classes; L completes the cells that are missing."""
     seen = spaced(len(X), L.shape[1])
     smooth = [j for j, margin in enumerate(in_units) if isinstance(margin, Affine)]
@@ -168,7 +168,7 @@ def _choose(
     places = np.searchsorted(lay_out(scored).column_of, smooth)
     if numbers == [1]:
         affine, gain = choose_units(complete) if smooth else (False, np.nan)
-        return Choice(affine, one_component(L[:1]), {}, gain)
+        return MixtureChoice(affine, one_component(L[:1]), {}, gain)
     return choose_classes(complete, L[seen], places, numbers, n_jobs=n_jobs)
 
 
@@ -274,7 +274,7 @@ def _warn_near(
         )
 
 
-def _notes(choice: Choice, how: str) -> tuple[str, ...]:
+def _notes(choice: MixtureChoice, how: str) -> tuple[str, ...]:
     notes = []
     if np.isfinite(choice.gain):
         units = "in their own units" if choice.affine else "Gaussianised"

@@ -15,7 +15,7 @@ from knockoffs.features.latent.margins import fit_affine, fit_curve
 from knockoffs.features.latent.pooling import shrink_mixture
 
 
-class Choice(NamedTuple):
+class MixtureChoice(NamedTuple):
     """What held-out rows chose.
 
     Parameters
@@ -51,7 +51,7 @@ def candidates_for(n: int, D: int) -> list[int]:
 
 def choose_classes(
     X: NDArray, L: NDArray, smooth: NDArray[np.intp], numbers: Sequence[int], *, n_jobs: int | None = None
-) -> Choice:
+) -> MixtureChoice:
     """Fewest classes, in either units, within one standard error of the best held-out log density.
 
     A mixture of Gaussians is one in the columns' own units, and is none after normal scores; skewed columns are the
@@ -80,12 +80,12 @@ def choose_classes(
         paths[affine].walk([k for k in rest if k <= found], np.random.default_rng(0))
     judged = {affine: path.log_densities for affine, path in paths.items() if path.log_densities}
     if not judged:  # a number was asked for that no fold can fit
-        return Choice(ahead, paths[ahead].mixture(first), {}, np.nan)
+        return MixtureChoice(ahead, paths[ahead].mixture(first), {}, np.nan)
     tried = sorted((k, -values.mean(), affine) for affine, found in judged.items() for k, values in found.items())
     k, _, affine = tried[simplest([judged[affine][k] for k, _, affine in tried])]
     best = {units: max(values.mean() for values in found.values()) for units, found in judged.items()}
     gain = best[affine] - best[not affine] if len(best) == 2 else np.nan
-    return Choice(affine, paths[affine].mixture(k), paths[affine].values if rest else {}, float(gain))
+    return MixtureChoice(affine, paths[affine].mixture(k), paths[affine].values if rest else {}, float(gain))
 
 
 def choose_units(X: NDArray) -> tuple[bool, float]:
