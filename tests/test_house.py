@@ -79,14 +79,21 @@ def test_the_filter_knows_arrays_only():
     assert house.rooms()["filter"] == {"errors"}
 
 
-@pytest.mark.parametrize("top", ["experiments", "cli"])
-def test_nobody_imports_what_stands_on_top(top):
-    users = {name for name, used in house.rooms().items() if top in used}
-    assert users <= {"cli", "__main__"}
+def test_nobody_imports_the_command_line():
+    assert {name for name, used in house.rooms().items() if "cli" in used} <= {
+        "cli",
+        "__main__",
+        "app",
+    }  # the page runs commands
 
 
-def test_a_dozen_modules_at_the_root_at_most():
-    assert len(list((ROOT / "src" / "knockoffs").glob("*.py"))) <= 12
+def test_the_package_imports_neither_the_paper_nor_the_benchmarks():
+    for name, path in house.modules().items():
+        assert not re.search(r"^\s*(from|import) (paper|benchmarks)\b", path.read_text(), re.MULTILINE), name
+
+
+def test_few_modules_at_the_root():
+    assert len(list((ROOT / "src" / "knockoffs").glob("*.py"))) <= 13
 
 
 def test_no_file_is_longer_than_one_idea():

@@ -164,10 +164,10 @@ def runs(pid):
 
 
 def test_nobody_else_starts_parallel_work():
-    """So that nobody chooses a backend in the user's place; experiments have processes of their own."""
+    """So that nobody chooses a backend in the user's place."""
     users = set()
     for path in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Parallel":
                 users.add(path.relative_to(SOURCE).as_posix())
-    assert {user for user in users if not user.startswith("experiments/")} == {"machine/parallel.py"}
+    assert users == {"machine/parallel.py"}

@@ -99,7 +99,6 @@ def every_command(
       Knockoffs, to use elsewhere     knockoffs sample table.csv --drop y --out knockoffs.csv
       Genotypes of a VCF as a .bed    knockoffs convert chr21.vcf.gz --out chr21.bed
       W along the lambda path         knockoffs path table.csv --target y --column age
-      The figures of the paper        knockoffs reproduce fig2 --quick
     \b
     For more, type knockoffs COMMAND --help.
     """
