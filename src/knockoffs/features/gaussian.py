@@ -26,7 +26,7 @@ from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler, sample_k
 from knockoffs.sampling.swap import check_features
 
 UNIT_RATIO = 2.0  # standard deviations that differ by more than this factor are in different units
-ROWS_FOR_UNITS = 10  # rows from which on a standard deviation tells the units
+ROWS_FOR_UNITS = 10  # rows from which a standard deviation shows the units
 CRITERION_NAMES = {"aic": "AIC", "bic": "BIC", "held_out": "held-out likelihood"}
 
 

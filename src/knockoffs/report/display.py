@@ -120,6 +120,6 @@ class Shown:
         """Return what a notebook shows: the answer of a fitted selector, else its parameters, as scikit-learn does."""
         from sklearn.utils import estimator_html_repr
 
-        from knockoffs.report.notebook import answer_html
+        from knockoffs.report.page import answer_html
 
         return answer_html(self.selection_) if hasattr(self, "selection_") else estimator_html_repr(self)

@@ -59,7 +59,9 @@ def next_step(
     if n_selected == 0:
         return "Nothing is selected at any level. Use more rows, or group columns that measure the same thing."
     if method == "knockoffs" and one_draw:
-        return "Another draw of knockoffs may select slightly different features: --draws 5 combines five draws."
+        return (
+            "Another draw of knockoffs may select slightly different features: combine five by n_draws=5 (--draws 5)."
+        )
     return "Confirm the selected features on new rows, with the level fixed beforehand."
 
 

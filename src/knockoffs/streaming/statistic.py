@@ -23,7 +23,8 @@ from knockoffs.importance.scores import Scores
 from knockoffs.importance.statistic import ModelScore, Statistic, fit_on, weighted_rows
 from knockoffs.registry import imported
 from knockoffs.response.clone import FittedModel
-from knockoffs.response.gram import FoldGrams, fit_lasso
+from knockoffs.response.gram import FoldGrams
+from knockoffs.response.gram_lasso import fit_lasso
 from knockoffs.response.linear import LassoPathCV, LogisticPathCV, PoissonPathCV
 from knockoffs.response.quadratic import Pilot, fold_grams
 from knockoffs.sampling.pair import Pair
