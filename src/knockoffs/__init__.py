@@ -60,8 +60,6 @@ _PUBLIC = {
     "check_definition": "sampling.definition",
     "swap": "sampling.swap",
     "sample_knockoffs_bed": "features.genotypes",
-    "read_vcf": "table.vcf",
-    "vcf_to_bed": "table.vcf",
     "verdict": "diagnostics.verdict",
     "Verdict": "diagnostics.verdict",
     # models of y

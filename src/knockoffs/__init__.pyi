@@ -82,8 +82,6 @@ from knockoffs.table.table import read_table as read_table
 from knockoffs.table.table import Table as Table
 from knockoffs.table.target import as_target as as_target
 from knockoffs.table.target import Target as Target
-from knockoffs.table.vcf import read_vcf as read_vcf
-from knockoffs.table.vcf import vcf_to_bed as vcf_to_bed
 
 __version__: str
 __all__: list[str]

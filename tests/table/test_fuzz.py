@@ -112,11 +112,6 @@ def good(tmp_path_factory):
         (folder / f"fp_{name}.txt").write_text(f"> start 0\n{rows}\n")
     (folder / "fp_origchars").write_text("6\n" + "2\t10\n" * 6)
     (folder / JOURNAL).write_text(json.dumps({"seed": 1, "rows": [1, 2]}))
-    calls = ["0|0\t0/1\t./.", "1|1:9\t.:8\t0|1:7", "1/1\t0/0\t1|0"]
-    sites = [f"1\t{100 + j}\trs{j}\tA\tC\t.\t.\t.\t{'GT:DP' if j == 1 else 'GT'}\t{calls[j]}" for j in range(3)]
-    head = "##fileformat=VCFv4.2\n#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\tann\tbob\tcid\n"
-    (folder / "s.vcf").write_text(head + "\n".join(sites) + "\n")
-    (folder / "s.vcf.gz").write_bytes(gzip.compress((folder / "s.vcf").read_bytes(), mtime=0))
     try:
         from bed_reader import to_bed
     except ImportError:
@@ -141,11 +136,6 @@ def read_any(path):
         from knockoffs.features.fastphase import read_fastphase
 
         read_fastphase(path.parent / "fp")
-    elif ".vcf" in path.name:
-        from knockoffs.table.vcf import read_vcf, vcf_to_bed
-
-        read_vcf(path, biallelic=True)
-        vcf_to_bed(path, path.parent / "made.bed", biallelic=True, force=True)
     elif path.suffix in (".bed", ".bim", ".fam"):
         from knockoffs.table.plink import read_bed
 
@@ -179,7 +169,6 @@ def outcomes(good, folder, name, n, rng):
 
 
 FILES = ["t.csv", "e.csv", "u.csv", "t.tsv", "t.csv.gz", "t.parquet", "selection.json", JOURNAL, "groups.csv", "n.bif"]
-FILES += ["s.vcf", "s.vcf.gz"]
 FILES += ["n.bif.gz", "fp_rhat.txt", "fp_alphahat.txt", "fp_thetahat.txt", "fp_origchars", "g.bed", "g.bim", "g.fam"]
 
 
