@@ -22,7 +22,7 @@ from knockoffs.response import ESTIMATORS, Model, make_estimator, model_of
 from knockoffs.response.task import kind_of
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
-from knockoffs.table.target_kinds import KINDS_OF_TASK
+from knockoffs.table.target_kind import KINDS_OF_TASK
 
 DEFAULT_FDR = 0.1
 IF_EMPTY = ("raise", "best", "empty")  # what transform does where nothing is selected

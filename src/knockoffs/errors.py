@@ -11,7 +11,6 @@ EXTRAS = {
     "torch": ("PyTorch", "neural"),
     "matplotlib": ("matplotlib", "plots"),
     "pandas": ("pandas", "tables"),
-    "polars": ("polars", "tables"),
     "pyarrow": ("pyarrow", "tables"),
     "bed_reader": ("bed-reader", "genetics"),
     "hmmlearn": ("hmmlearn", "hmm"),

@@ -16,9 +16,9 @@ def table(rng):
 
 
 def _frame(columns):
-    from knockoffs.table.cells import PlainFrame
+    import polars as pl
 
-    return PlainFrame(columns)
+    return pl.DataFrame(columns)
 
 
 @pytest.mark.parametrize("labels", LABELS)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 import numpy as np
-
-from knockoffs.table.table import PlainFrame
+import polars as pl
 
 
 @dataclass(frozen=True)
@@ -30,34 +29,34 @@ class Example:
     file: str
     target: str
     about: str
-    make: Callable[[], PlainFrame]
+    make: Callable[[], pl.DataFrame]
 
 
-def _patients() -> PlainFrame:
-    """Table of the README, without pandas' types: a csv file has none."""
+def _patients() -> pl.DataFrame:
+    """Table of the README, as a csv file has it."""
     from knockoffs.simulate.patients import make_patients
 
     X, y = make_patients(1000, np.random.default_rng(0))
     columns = {name: X[name].astype(object) if X[name].dtype == "category" else X[name] for name in X.columns}
-    return PlainFrame({**{name: np.asarray(values) for name, values in columns.items()}, "days": y})
+    return pl.DataFrame({**{name: np.asarray(values) for name, values in columns.items()}, "days": y})
 
 
-def diabetes() -> PlainFrame:
+def diabetes() -> pl.DataFrame:
     """Ten columns of the diabetes data that scikit-learn brings along, by their names, and the target."""
     from sklearn.datasets import load_diabetes
 
     data = load_diabetes(scaled=False)
     blood = ("cholesterol", "ldl", "hdl", "cholesterol / hdl", "log triglycerides", "glucose")  # s1 to s6 there
     names = (*(str(name) for name in data.feature_names[:4]), *blood)
-    return PlainFrame({**dict(zip(names, data.data.T, strict=True)), "progression": data.target})
+    return pl.DataFrame({**dict(zip(names, data.data.T, strict=True)), "progression": data.target})
 
 
-def _tumours() -> PlainFrame:
+def _tumours() -> pl.DataFrame:
     from sklearn.datasets import load_breast_cancer
 
     data = load_breast_cancer()
     columns = dict(zip(map(str, data.feature_names), data.data.T, strict=True))
-    return PlainFrame({**columns, "diagnosis": np.asarray(data.target_names)[data.target].astype(object)})
+    return pl.DataFrame({**columns, "diagnosis": np.asarray(data.target_names)[data.target].astype(object)})
 
 
 EXAMPLES = {

@@ -18,9 +18,8 @@ from knockoffs.table.column_checks import suspicious_columns, warn_of_indexes
 from knockoffs.table.columns import Column, recognise_kinds
 from knockoffs.table.decoding import from_days, own_values
 from knockoffs.table.files import read_table_file, write_table_file
+from knockoffs.table.frames import read_columns
 from knockoffs.table.moments import MOMENTS, say_duration, unit_of
-from knockoffs.table.reading import read_columns
-from knockoffs.table.text_columns import values_from_text
 
 MOST_ORDERED = 30  # labels whose order can be given in the page
 MOST_SHOWN = 4  # values of a column
@@ -67,7 +66,7 @@ def look(path: Path) -> Look:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", KnockoffWarning)
         frame = read_table_file(path)
-        raw = values_from_text(read_columns(frame, "the table"))
+        raw = read_columns(frame, "the table")
         columns = recognise_kinds(raw.X, raw.columns, raw.ordered)
         problems = {p.name: f"It {p.what}." for p in (*raw.problems, *suspicious_columns(raw, columns, ()))}
         warn_of_indexes(raw, "the table")

@@ -268,7 +268,7 @@ def demo(
     if out is not None:
         check_selection_place(out, force=force)
     frame = diabetes()
-    features = np.column_stack([frame.data[name] for name in frame.columns if name != "progression"])
+    features = np.ascontiguousarray(frame.drop("progression").to_numpy())
     origin: DataFile = {"file": "diabetes, scikit-learn", "sha256": hashlib.sha256(features.tobytes()).hexdigest()}
     record = run_on_frame(frame, parameters, origin, jobs)
     deliver(record, out)

@@ -15,7 +15,6 @@ from knockoffs.options import Parameters, selector_arguments
 from knockoffs.progress import stage
 from knockoffs.record import DataFile, SelectionRecord, check_selection_place, record_selection, write_selection
 from knockoffs.table.files import (
-    check_parquet,
     column_names,
     drop_columns,
     file_format,
@@ -306,7 +305,6 @@ def sample_table(table: Path, out: Path, parameters: Parameters, *, force: bool)
     if out.is_dir():
         ending = file_format(table)
         out = out / f"{table.name[: -len(ending)]}.knockoffs{ending}"
-    check_parquet(file_format(out))
     check_output(out, [table, *other_paths(parameters)], force=force)
     frame = read(table, {"drop": drop})
     dropped = split_names(frame, drop, "--drop")

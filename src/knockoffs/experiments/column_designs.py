@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import ndtr
@@ -37,7 +38,6 @@ from knockoffs.features.source import knockoff_source
 from knockoffs.filter import knockoff_filter
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import NetworkSampler
-from knockoffs.table.cells import PlainFrame
 from knockoffs.table.columns import Column
 from knockoffs.table.table import Table, read_table
 from knockoffs.table.target import as_target
@@ -185,7 +185,7 @@ def simulate(design: Design, rng: Generator) -> Simulated:
     cells = write(design, L)
     names = [f"{kind} {j}" for j, kind in enumerate(design.kinds)]
     order = {name: BANDS.tolist() for name, kind in zip(names, design.kinds, strict=True) if kind == "band"}
-    table = read_table(PlainFrame(dict(zip(names, cells, strict=True))), kinds=order)
+    table = read_table(pl.DataFrame(dict(zip(names, cells, strict=True))), kinds=order)
     hidden = rng.random(table.X.shape) < design.missing
     if design.cut_by_neighbour:
         hidden[:, 0::2] = False

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 from numpy.random import Generator
 from numpy.typing import NDArray
 
@@ -16,7 +17,6 @@ from knockoffs.datasets.bank import VERSIONS
 from knockoffs.datasets.hiv import DRUGS
 from knockoffs.errors import InputError
 from knockoffs.table.auto_groups import SHRUNK, score_correlation
-from knockoffs.table.cells import PlainFrame
 from knockoffs.table.files import read_table_file
 from knockoffs.table.table import Table, read_table
 
@@ -37,23 +37,20 @@ class Source:
         Which of the seed's streams it draws from: a table keeps its numbers when others come and go.
     """
 
-    load: Callable[[Folder], PlainFrame]
+    load: Callable[[Folder], pl.DataFrame]
     place: int
 
 
-def from_file(path: str, leave_out: tuple[str, ...], only: tuple[str, ...], folder: Folder) -> PlainFrame:
+def from_file(path: str, leave_out: tuple[str, ...], only: tuple[str, ...], folder: Folder) -> pl.DataFrame:
     """Columns of a file in the data folder."""
     folder = folder or os.environ.get("KNOCKOFFS_DATA")
     if folder is None:
         raise InputError(f"{path}: name its folder by data_folder= or KNOCKOFFS_DATA.")
     frame = read_table_file(Path(folder) / path, asked=(*leave_out, *only))
-    assert isinstance(frame, PlainFrame)  # all of them are text
-    return PlainFrame(
-        {name: x for name, x in frame.data.items() if name not in leave_out and (not only or name in only)}
-    )
+    return frame.select(name for name in frame.columns if name not in leave_out and (not only or name in only))
 
 
-def from_scikit_learn(name: str, folder: Folder) -> PlainFrame:
+def from_scikit_learn(name: str, folder: Folder) -> pl.DataFrame:
     """Columns of a table that scikit-learn ships."""
     from sklearn import datasets
 
@@ -61,7 +58,7 @@ def from_scikit_learn(name: str, folder: Folder) -> PlainFrame:
     return named_columns(bunch.data, bunch.feature_names)
 
 
-def newswire(folder: Folder) -> PlainFrame:
+def newswire(folder: Folder) -> pl.DataFrame:
     """How often the hundred words in most stories of R8 occur."""
     from knockoffs.datasets.newswire import load_newswire
 
@@ -69,12 +66,12 @@ def newswire(folder: Folder) -> PlainFrame:
     return named_columns(data.X, data.feature_names)
 
 
-def named_columns(X: NDArray, names: Iterable[object]) -> PlainFrame:
+def named_columns(X: NDArray, names: Iterable[object]) -> pl.DataFrame:
     """Table of an array and names."""
-    return PlainFrame({str(name): X[:, j] for j, name in enumerate(names)})
+    return pl.DataFrame({str(name): X[:, j] for j, name in enumerate(names)})
 
 
-def _file(path: str, *leave_out: str, only: tuple[str, ...] = ()) -> Callable[[Folder], PlainFrame]:
+def _file(path: str, *leave_out: str, only: tuple[str, ...] = ()) -> Callable[[Folder], pl.DataFrame]:
     return partial(from_file, path, leave_out, only)
 
 
@@ -104,7 +101,7 @@ def load_columns(name: str, n_rows: int, rng: Generator, folder: Folder = None) 
     frame = SOURCES[name].load(folder)
     n = len(frame)
     rows = np.sort(rng.choice(n, n_rows, replace=False)) if n > n_rows else np.arange(n)
-    table = read_table(PlainFrame({column: cells[rows] for column, cells in frame.data.items()}))
+    table = read_table(frame[rows])
     table = take_columns(table, np.flatnonzero([varies(x) for x in table.X.T]))
     return take_columns(table, first_of_copies(np.abs(score_correlation(table.X)) / (1 - SHRUNK)))
 

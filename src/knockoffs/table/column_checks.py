@@ -20,18 +20,7 @@ FEWEST_ROWS = 5  # labels that are all different in fewer rows may be just few r
 FEWEST_COUNTED = 10  # fewer rows may be counted by chance
 # numbers that are often written for a missing one; -127 is what readers of .bed files write for a missing call
 STAND_INS = (-9, -99, -127, -999, -9999, -99999, 99, 999, 9999, 99999)
-INDEX_NAMES = (
-    "",
-    "index",
-    "unnamed: 0",
-    "unnamed:0",
-    "level_0",
-    "__index_level_0__",
-    "row",
-    "rowname",
-    "rownames",
-    "row.names",
-)
+INDEX_NAMES = ("index", "level_0", "row", "rowname", "rownames", "row.names")
 
 
 def suspicious_columns(raw: Raw, columns: Sequence[Column], overruled: Collection[str]) -> list[Problem]:
@@ -163,6 +152,18 @@ def counts_rows(values: NDArray, fewest: int = FEWEST_COUNTED) -> bool:
     if n < fewest or values[0] not in (0, 1) or values[-1] != values[0] + n - 1:
         return False
     return bool((np.diff(values) == 1).all())
+
+
+def warn_of_words(raw: Raw, argument: str) -> None:
+    """Warn of words in text columns that are taken as missing cells, such as NA or a question mark."""
+    for words in sorted({tuple(sorted(words)) for words in raw.words.values()}):
+        columns = [name for name, own in raw.words.items() if tuple(sorted(own)) == words]
+        warnings.warn(
+            f"{argument}: {name_some(words)} taken as missing in {name_some(columns)}; a column of categories keeps "
+            "them as labels.",
+            KnockoffWarning,
+            stacklevel=4,
+        )
 
 
 def _is_index_name(name: str) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
-from knockoffs.table.files import plain_numbers, take_column
+from knockoffs.table.files import take_column
 from knockoffs.table.types import Frame, Json
 
 if TYPE_CHECKING:
@@ -51,11 +51,8 @@ class Partitions:
 
     def delayed(self, names: Sequence[str]) -> list[Delayed]:
         """Frames of the partitions that have rows, not computed yet."""
-        import dask
-
         parts = self.frame[list(names)].to_delayed()
-        plain = dask.delayed(plain_numbers, pure=True)
-        return [plain(part) for part, n in zip(parts, self.n_rows_of, strict=True) if n]
+        return [part for part, n in zip(parts, self.n_rows_of, strict=True) if n]
 
     def frames(self, names: Sequence[str], starts: NDArray[np.intp], wanted: Sequence[int]) -> Iterator[Frame]:
         """Frames of some partitions, computed one after another."""
@@ -80,7 +77,7 @@ class Partitions:
 
     def column(self, name: str) -> NDArray:
         """Return the values of a column in all rows."""
-        return take_column(plain_numbers(self.frame[[name]].compute()), name)
+        return take_column(self.frame[[name]].compute(), name)
 
     def fingerprint(self) -> list[list[Json]]:
         """Rows of the partitions, and dask's own name for the frame, which tells where its rows come from."""
