@@ -11,7 +11,7 @@ help:
 	@echo "make demo        set up .venv and run the procedure on an embedded table"
 	@echo "make test        set up .venv, then lint, types and all tests"
 	@echo "make guarantees  the slow tests: FDR and power by simulation"
-	@echo "make house       write the stub of the public names and the picture of docs/architecture.md"
+	@echo "make house       write the stub of the public names and the picture of docs/architecture.md, print the counts"
 	@echo "make picture     draw the pictures of the README and of docs/which_procedure.md"
 	@echo "make docs        the documentation site, in build/site (its own environment; no network while it builds)"
 	@echo "make lowest      the tests with the smallest versions of all dependencies"

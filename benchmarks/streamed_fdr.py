@@ -65,7 +65,7 @@ def wishart(L: NDArray, n: int, rng: Generator) -> NDArray:
 def gaussian_table(Sigma: NDArray, beta: NDArray, n: int, m: int, rng: Generator) -> NDArray:
     """W of n rows whose P^X has the covariance of m others; m = 0 for the true one."""
     d = len(Sigma)
-    law = gaussian_features(np.zeros(d), wishart(np.linalg.cholesky(Sigma), m, rng) / m if m else Sigma).law
+    law = gaussian_features(np.zeros(d), wishart(np.linalg.cholesky(Sigma), m, rng) / m if m else Sigma).laws[0]
     slope = np.linalg.solve(law.covariance, law.D).T
     M = np.vstack([np.eye(d), np.eye(d) - slope, beta])  # X, the mean of X_tilde given X, and that of y
     joint = M @ Sigma @ M.T

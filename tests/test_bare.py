@@ -12,7 +12,7 @@ import pytest
 import knockoffs
 
 SOURCE = Path(knockoffs.__file__).resolve().parents[1]
-EXTRAS = "torch matplotlib pandas pyarrow bed_reader hmmlearn tomotopy xgboost lightgbm starlette uvicorn "
+EXTRAS = "torch matplotlib pandas pyarrow bed_reader hmmlearn xgboost lightgbm starlette uvicorn "
 EXTRAS += "dask distributed"
 HIDE = f"""
 import sys
@@ -100,7 +100,6 @@ REFUSED = {
     "plink": (("sample", "{}.bed", "--fastphase", "fp", "--out", "{}.k.bed"), "PLINK files need bed-reader"),
     "networks": (("reproduce", "fig1", "--quick", "--out", "{}.out"), "fig1: its numbers need PyTorch"),
     "all": (("reproduce", "all", "--quick", "--out", "{}.out"), "fig1: its numbers need PyTorch"),
-    "cluster": (("select", "{}", "--target", "y", "--scheduler", "tcp://127.0.0.1:9"), "a cluster needs dask"),
     "pandas": (("reproduce", "new_user", "--quick", "--out", "{}.out"), "new_user: its numbers need pandas"),
 }
 

@@ -232,14 +232,18 @@ COMMANDS = ("select", "test", "path", "sample", "check", "ghost")
 
 def options_table():
     """Table of all options, as docs/options.md has it."""
-    from knockoffs.options import OPTIONS, options_of
+    from knockoffs.options import ImportanceOptions, listed
 
     lines = ["| selector | command line | default | what it says | commands |", "|---|---|---|---|---|"]
-    for option in OPTIONS:
-        parameter = f"`{option.parameter or option.name}`" if "selector" in option.where else ""
-        commands = "" if option.where == ("selector",) else f"`{option.written}`"
-        default = "" if option.default is None else f"`{option.default}`"
-        has = ", ".join(command for command in COMMANDS if option.name in options_of(command))
+    for option in (*listed(), *listed(ImportanceOptions)):
+        key = option in listed(ImportanceOptions)
+        parameter = f"`{option.called}`" if "selector" in option.faces else ""
+        commands = "" if option.faces == ("selector",) else f"`{option.written}`"
+        if key:
+            parameter = f'`importance_options={{"{option.name}": ...}}`'
+            commands = f"`--importance-option {option.written[2:]}=...`"
+        default = f"`{option.default}`" if option.default not in (None, (), "") else ""
+        has = ", ".join(command for command in COMMANDS if command in option.faces)
         says = re.sub(r"\s*\[default: (.*?)\]", r" (\1 if left out)", option.help).replace("|", "\\|")
         lines.append(f"| {parameter} | {commands} | {default} | {says} | {has} |")
     return "\n".join(lines) + "\n"

@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.diagnostics.repair import Ways
 from knockoffs.errors import InputError, name_some, unknown_option
-from knockoffs.features.source import Fitted, KnockoffSource, knockoff_source
 from knockoffs.importance import SCORES, Score
 from knockoffs.importance.losses import LOSSES
 from knockoffs.importance.model_choice import MOST_CELLS, BestOf
@@ -20,12 +18,10 @@ from knockoffs.importance.statistic import ModelScore
 from knockoffs.registry import find, imported, key_of
 from knockoffs.response import ESTIMATORS, Model, make_estimator, model_of
 from knockoffs.response.task import kind_of
-from knockoffs.table.table import Table
 from knockoffs.table.target import Target
 from knockoffs.table.target_kind import KINDS_OF_TASK
 
 DEFAULT_FDR = 0.1
-IF_EMPTY = ("raise", "best", "empty")  # what transform does where nothing is selected
 BEST = "best"  # the default model of y: of these, the one that predicts held-out rows best
 BEST_OF = ("lasso", "boosting")
 BEST_OF_GROUPS = (*BEST_OF, "ridge")  # for a number; columns of a group share what a lasso gives to one of them
@@ -93,7 +89,7 @@ def choose(
     options["large"] = 2 * len(target.values) * (n_columns or 0) > MOST_CELLS
     if estimator is None or name == BEST:
         if rows == "out_of_bag":
-            raise InputError("rows='out_of_bag' is for forests: use it with estimator='forest'.")
+            raise InputError("the importance option rows='out_of_bag' is for forests: use it with estimator='forest'.")
         y = target.values if target.weights is None else target.values[target.weights > 0]
         alone = _why_lasso_alone(y, task, score, asked, n_columns or 0)
         if alone is None:
@@ -232,26 +228,6 @@ def _check_loss(score: Score, asked: str, loss: object, task: str) -> None:
     if LOSSES[loss].task != general:
         fitting = [name for name, known in LOSSES.items() if known.task == general]
         raise InputError(f"loss={loss!r} is not for {task}: use {', '.join(map(repr, fitting))}.")
-
-
-def repair_ways(asked: KnockoffSource) -> Ways:
-    """Other models of the features that a repair may turn to, where what was asked for does not look good."""
-    any_table = knockoff_source("auto")
-    classes = {
-        "the family auto": any_table,
-        "more classes (4 to 20)": knockoff_source("auto", {"n_classes": range(4, 21), "criterion": "aic"}),
-        "many classes (12 to 40)": knockoff_source("auto", {"n_classes": range(12, 41, 4), "criterion": "aic"}),
-    }
-    if asked == any_table:
-        del classes["the family auto"]
-
-    def transform(source: KnockoffSource, table: Table, columns: tuple[str, ...]) -> KnockoffSource | None:
-        from knockoffs.features.transformed import Transformed, can_transform
-
-        able = can_transform(source, table, columns)
-        return Transformed(source, able) if able and isinstance(source, Fitted) else None
-
-    return Ways(any_table, classes, transform)
 
 
 def default_importance(model: Model, loss: object) -> str:

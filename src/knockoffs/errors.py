@@ -1,4 +1,4 @@
-"""The one error for input that cannot be used, and the warning for input that was changed."""
+"""The error for input that cannot be used, the warning for input that was changed, and words for both."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ EXTRAS = {
     "pyarrow": ("pyarrow", "tables"),
     "bed_reader": ("bed-reader", "genetics"),
     "hmmlearn": ("hmmlearn", "hmm"),
-    "tomotopy": ("tomotopy", "topics"),
     "lightgbm": ("LightGBM", "boosting"),
     "xgboost": ("XGBoost", "boosting"),
     "dask": ("dask", "dask"),
@@ -97,6 +96,24 @@ def name_some(names: Iterable[object], most: int = 5) -> str:
     listed = [repr(str(name)) for name in names]
     more = f" and {len(listed) - most} more" if len(listed) > most else ""
     return ", ".join(listed[:most]) + more
+
+
+def plural(n: int, one: str, many: str | None = None) -> str:
+    """Singular or plural of some words, by a number.
+
+    >>> plural(1, "feature"), plural(3, "feature"), plural(0, "is", "are")
+    ('feature', 'features', 'are')
+    """
+    return one if n == 1 else many or f"{one}s"
+
+
+def count(n: int, one: str, many: str | None = None) -> str:
+    """Count with its noun.
+
+    >>> count(1, "feature"), count(2500, "feature"), count(1, "row is", "rows are")
+    ('1 feature', '2,500 features', '1 row is')
+    """
+    return f"{n:,} {plural(n, one, many)}"
 
 
 def name_columns(names: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from knockoffs.diagnostics.verdict import verdict as give_verdict
 from knockoffs.draws import Draw, draw_and_score, draw_many
 from knockoffs.errors import InputError
 from knockoffs.features.family import Conditional
-from knockoffs.features.gaussian import GaussianFeatures
+from knockoffs.features.gaussian import MixtureFeatures
 from knockoffs.features.source import FittedSampler, KnockoffSource
 from knockoffs.filter import check_fdr, check_offset, difference
 from knockoffs.filter.e_values import check_draws, join_draws
@@ -301,7 +301,7 @@ def verdict_budget(settled: FittedSampler, statistic: Statistic, table: Table) -
 
     That is a Gaussian P^X, or knockoffs that were brought along, with one linear model of y.
     """
-    simple = settled.model is None or isinstance(settled.model, GaussianFeatures)
+    simple = settled.model is None or (isinstance(settled.model, MixtureFeatures) and not settled.model.hidden)
     linear = isinstance(statistic, ModelScore) and statistic.score in SEVERAL and statistic.rows == "in_sample"
     return small_budget(len(table.columns)) if simple and linear else Budget()
 

@@ -12,7 +12,7 @@ from client import TABLE
 from knockoffs.app.desk import OFFERED, file_name, parameters_of
 from knockoffs.app.estimate import STEPS
 from knockoffs.errors import InputError
-from knockoffs.options import NOT_RECORDED, options_of
+from knockoffs.options import Options
 
 pytest.importorskip("starlette", reason="the extra app is not installed: pip install 'knockoffs[app]'")
 posix = pytest.mark.skipif(os.name == "nt", reason="SIGKILL is of POSIX")
@@ -32,7 +32,7 @@ def test_a_table_is_sent_looked_at_selected_from_and_its_files_fetched(client):
     assert given["target"] == "y" and given["drop"] == ["b"] and given["fdr"] == 0.1
     assert given["kinds"] == {"label": ["l", "m", "h"], "a": "ordinal"}
     assert given["seed"] == 7 and given["n_draws"] == 3 and given["task"] is None
-    assert set(given) == set(options_of("select")) - set(NOT_RECORDED)
+    assert set(given) == set(Options().recorded("select"))
     assert "--draws 3" in job["about"]["command"] and "n_draws=3" in job["about"]["python"]
     for name in ("report.html", "selection.json", "selection.csv"):
         fetched = client.get(f"jobs/{job['id']}/{name}?download")

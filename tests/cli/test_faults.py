@@ -263,7 +263,16 @@ def test_control_c_ends_in_a_sentence_without_child_or_litter(table, tmp_path, j
     )
     environment = os.environ | {"PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "knockoffs.cli.app", "select", "t.csv", "--target", "y", "--jobs", str(jobs)]
-    command += ["--estimator", "forest", "--fits", "50", "--out", "out", "--feature-model", "gaussian"]
+    command += [
+        "--estimator",
+        "forest",
+        "--importance-option",
+        "n_fits=50",
+        "--out",
+        "out",
+        "--feature-model",
+        "gaussian",
+    ]
     process = subprocess.Popen(
         command,
         env=environment,
@@ -279,12 +288,43 @@ def test_control_c_ends_in_a_sentence_without_child_or_litter(table, tmp_path, j
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert err.splitlines() == [
-        "knockoffs: stopped; files that were not finished are not there, older ones are as they were."
-    ]
+    assert err.splitlines() == ["knockoffs: stopped; unfinished files were removed, and older files are unchanged."]
     assert out == ""
     assert os.listdir(tmp_path) == ["t.csv"]
     with pytest.raises(ProcessLookupError):  # nobody of the group is left
         for _ in range(50):
             os.killpg(process.pid, 0)
             time.sleep(0.1)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are of POSIX")
+def test_a_run_that_is_suspended_and_continued_does_not_end():
+    """Ctrl-Z and fg: the run goes on, and Ctrl-C still ends it."""
+    code = """
+import sys
+from knockoffs.cli.interrupt import interrupt_once
+try:
+    with interrupt_once():
+        for line in sys.stdin:
+            print(line.strip(), flush=True)
+except KeyboardInterrupt:
+    print("stopped", flush=True)
+"""
+    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", code], env=environment, **pipes) as process:
+
+        def echoed(word):
+            process.stdin.write(f"{word}\n")
+            process.stdin.flush()
+            return process.stdout.readline().strip()
+
+        assert echoed("first") == "first"
+        process.send_signal(signal.SIGSTOP)
+        os.waitpid(process.pid, os.WUNTRACED)
+        time.sleep(0.5)  # a wait for signals that polls would run out meanwhile
+        process.send_signal(signal.SIGCONT)
+        time.sleep(0.5)
+        assert echoed("second") == "second"
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "stopped\n"

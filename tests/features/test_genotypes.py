@@ -147,7 +147,7 @@ def test_groups_of_snps_are_drawn_as_one(genotypes, tmp_path):
     with pytest.raises(InputError, match="has no column 'rs99'"):
         run(genotypes, tmp_path / "o.bed", groups={"rs99": "a"})
     law = gaussian_features(np.zeros(12), np.eye(12))
-    with pytest.raises(InputError, match="GaussianFeatures does not draw groups of neighbours"):
+    with pytest.raises(InputError, match="MixtureFeatures does not draw groups of neighbours"):
         drawing.sample_knockoffs_bed(bed, tmp_path / "o.bed", law, groups=groups, rng=np.random.default_rng())
 
 

@@ -23,7 +23,7 @@ def test_shrinkage_does_not_hide_collinear_columns(n, rng):
     """Ledoit and Wolf's intensity (0.015 for 500 rows) would turn a correlation of 0.9999995 into 0.985."""
     X = rng.normal(size=(n, 3))
     X[:, 2] = X[:, 0] + 1e-3 * X[:, 2]
-    S = fit_gaussian(X).law.covariance
+    S = fit_gaussian(X).laws[0].covariance
     assert S[0, 2] / np.sqrt(S[0, 0] * S[2, 2]) > 1 - 1e-4
 
 
@@ -48,7 +48,7 @@ def test_shrinkage_is_near_the_best_there_is(rng):
 
 def test_covariance_of_many_rows_is_kept(rng):
     X = rng.normal(size=(500, 3))
-    np.testing.assert_allclose(fit_gaussian(X).law.covariance, np.cov(X.T, bias=True), rtol=1e-9)
+    np.testing.assert_allclose(fit_gaussian(X).laws[0].covariance, np.cov(X.T, bias=True), rtol=1e-9)
 
 
 def test_covariance_with_weights_is_that_of_the_rows_they_leave(rng):
@@ -74,10 +74,10 @@ def test_a_correlation_that_loses_much_is_worth_a_warning(rng):
     with pytest.warns(KnockoffWarning, match="rests on 100 rows for 40 columns") as caught:
         model = fit_gaussian(X)
     off = ~np.eye(40, dtype=bool)
-    lost = np.abs(np.corrcoef(X.T)[off]).max() * model.intensity
+    lost = np.abs(np.corrcoef(X.T)[off]).max() * model.intensities[0]
     assert lost > 0.25
-    assert f"by {model.intensity:.2g}, which takes up to {lost:.2g} from a correlation" in str(caught[0].message)
-    assert f"shrunk towards the diagonal by {model.intensity:.2g}" in model.say()
+    assert f"by {model.intensities[0]:.2g}, which takes up to {lost:.2g} from a correlation" in str(caught[0].message)
+    assert f"shrunk towards the diagonal by {model.intensities[0]:.2g}" in model.say()
 
 
 def test_a_correlation_that_loses_little_is_said_without_a_warning(rng):
@@ -85,8 +85,8 @@ def test_a_correlation_that_loses_little_is_said_without_a_warning(rng):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = fit_gaussian(X)
-    assert 0 < model.intensity * np.abs(np.corrcoef(X.T) - np.eye(20)).max() <= 0.25
-    assert f"; its covariance was shrunk towards the diagonal by {model.intensity:.2g}." in model.say()
+    assert 0 < model.intensities[0] * np.abs(np.corrcoef(X.T) - np.eye(20)).max() <= 0.25
+    assert f"; its covariance was shrunk towards the diagonal by {model.intensities[0]:.2g}." in model.say()
     assert fit_gaussian(rng.normal(size=(1000, 20))).say() == "P^X is a Gaussian of 20 columns, fitted to 1,000 rows."
 
 

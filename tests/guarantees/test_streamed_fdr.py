@@ -102,7 +102,7 @@ def test_millions_of_rows(name, effect):
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         fitted = wishart(np.linalg.cholesky(Sigma), 20_000, rng) / 20_000
-        law = gaussian_features(np.zeros(d), fitted).law
+        law = gaussian_features(np.zeros(d), fitted).laws[0]
         A = np.eye(d) - np.linalg.solve(law.covariance, law.D).T  # X_tilde = A x + noise
         noise = 2 * law.D - law.D @ np.linalg.solve(law.covariance, law.D)
         beta = np.zeros(d)

@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 import scipy.sparse
 
-from knockoffs import as_target, read_table
+from knockoffs import read_table
 from knockoffs.errors import InputError, KnockoffWarning
+from knockoffs.table.target import as_target
 
 N = 60
 RNG = np.random.default_rng(0)

@@ -55,7 +55,12 @@ def table(n=150, d=21):
 
 CALLS = {
     "draws": {"n_draws": 3, "feature_model": "gaussian", "estimator": "lasso", "level": "post_hoc"},
-    "folds": {"rows": "cross_fitted", "feature_model": "gaussian", "estimator": "ridge", "importance": "swap"},
+    "folds": {
+        "importance_options": {"rows": "cross_fitted"},
+        "feature_model": "gaussian",
+        "estimator": "ridge",
+        "importance": "swap",
+    },
     "candidates": {"estimator": "best", "feature_model": "gaussian"},
     "classes": {"feature_model": "mixture", "estimator": "lasso"},
     "chains": {"feature_model": "auto", "estimator": "lasso"},

@@ -67,7 +67,7 @@ def test_draws_have_these_moments():
 @pytest.mark.parametrize("feature_of", [None, GROUPS])
 def test_d_for_several_is_in_proportion_to_d_for_one(diagonal, feature_of):
     """What ``several_of`` rests on: D solved for (m + 1) / (2 m) S is that multiple of D solved for S."""
-    one = gaussian_features(np.zeros(6), S, diagonal=diagonal, feature_of=feature_of).law
+    one = gaussian_features(np.zeros(6), S, diagonal=diagonal, feature_of=feature_of).laws[0]
     for m in (2, 5):
         solved = several_gaussian(np.zeros(6), S, m, diagonal=diagonal, feature_of=feature_of)
         scale = np.sqrt(np.outer(np.diag(S), np.diag(S)))

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from knockoffs.cli import app as cli
 from knockoffs.errors import InputError
 from knockoffs.selector import KnockoffSelector
 from knockoffs.streaming import cluster as on_dask
@@ -121,20 +120,6 @@ def test_what_a_cluster_cannot_do(folder, client, tmp_path):
         patch.setattr("knockoffs.__version__", "0.0", raising=False)
         with pytest.raises(InputError, match="and here is 0.0"):
             fit(folder, client=client)
-
-
-def test_the_command_with_the_address_of_a_scheduler(folder, client, tmp_path, capsys):
-    call = ["select", folder, "--target", "y", "--fdr", 0.2, "--feature-model", "gaussian", "--estimator", "lasso"]
-    answers = []
-    for more in ([], ["--scheduler", client.scheduler.address, "--out", tmp_path / "out"]):
-        with pytest.raises(SystemExit) as ended:
-            cli.main([str(part) for part in (*call, "--no-verdict", "--sample-rows", SAMPLED, *more)])
-        assert ended.value.code == 0
-        answers.append(capsys.readouterr().out)
-    assert answers[0] == answers[1]
-    with pytest.raises(SystemExit):
-        cli.main(["rerun", str(tmp_path / "out" / "selection.json"), str(folder)])
-    assert "The answer is identical" in capsys.readouterr().out
 
 
 def test_draws_on_the_backend_of_joblib_that_is_this_cluster(client):

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 from knockoffs.app.estimate import guess_steps
 from knockoffs.app.examples import EXAMPLES, examples
@@ -20,7 +20,7 @@ from knockoffs.app.jobs import About, Job, Jobs
 from knockoffs.app.look import Told, look_at_example, look_at_file
 from knockoffs.errors import InputError, unknown_option
 from knockoffs.features import FAMILIES
-from knockoffs.options import NOT_RECORDED, Option, Parameters, options_of
+from knockoffs.options import Option, options_of
 from knockoffs.record.reading import PARAMETERS
 from knockoffs.registry import key_of
 from knockoffs.report.formatting import short
@@ -36,7 +36,6 @@ OFFERED = {  # in the page, and what they are called there
     "task": "What the target is",
     "feature_model": "Model of the features, P^X",
     "estimator": "Model of the target",
-    "repair": "Repair",
     "seed": "Seed",
 }
 NEED_FILES = ("network", "fastphase")  # families that a table alone does not fit
@@ -48,7 +47,8 @@ FILES = {
     "selection.json": "application/json",
     "selection.csv": "text/csv; charset=utf-8",
 }
-Select = Callable[[Path, str, Parameters], dict[str, Json]]
+Record = dict[str, Any]  # options as a selection.json holds them
+Select = Callable[[Path, str, Record], dict[str, Json]]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Sent:
 class Desk:
     """Tables and jobs.
 
-    Parameters
+    Record
     ----------
     folder : Path
         Everything is written into it, and it is removed by whoever made it.
@@ -153,7 +153,7 @@ class Desk:
         }
         return self.selections.add(self.select, str(sent.path), parameters, about=about).name
 
-    def _guess(self, sent: Sent, parameters: Parameters) -> dict[str, float]:
+    def _guess(self, sent: Sent, parameters: Record) -> dict[str, float]:
         """Seconds of each step: as they were when the same was asked before, else by the size of the table."""
         asked = what_costs(parameters)
         done = [job for job in self.selections.all() if job.state == "done"]
@@ -179,7 +179,7 @@ class Desk:
                 shutil.copyfile(job.folder / name, kept / name)
 
 
-def what_costs(parameters: Parameters) -> str:
+def what_costs(parameters: Record) -> str:
     """Sign for the parameters on which the time of a run depends."""
     kept = {name: value for name, value in parameters.items() if name not in ("seed", "fdr", "level")}
     return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16]
@@ -218,11 +218,11 @@ def file_name(name: str) -> str:
     return stem + last[len(last) - len(ending) :] if ending else last[:LONGEST_NAME]
 
 
-def parameters_of(asked: Mapping[str, Json], columns: list[Told]) -> Parameters:
-    """Parameters of a selection, every one of them: those of the page, in which columns go by number, and defaults."""
-    recorded = {n: option for n, option in options_of("select").items() if n not in NOT_RECORDED}
+def parameters_of(asked: Mapping[str, Json], columns: list[Told]) -> Record:
+    """Record of a selection, every one of them: those of the page, in which columns go by number, and defaults."""
+    recorded = {n: option for n, option in options_of("select").items() if option.recorded}
     level, weights = asked.get("fdr"), asked.get("weights")
-    parameters: dict[str, object] = {name: option.default for name, option in recorded.items()}
+    parameters: Record = {name: option.default for name, option in recorded.items()}
     parameters["target"] = columns[_index(asked.get("target"), columns, "target")]["name"]
     parameters["fdr"] = level
     dropped, kinds = asked.get("drop") or [], asked.get("kinds") or {}
@@ -251,7 +251,7 @@ def parameters_of(asked: Mapping[str, Json], columns: list[Told]) -> Parameters:
         value = parameters[name]
         if not PARAMETERS[name](value) or (known and value is not None and key_of(str(value)) not in known):
             raise InputError(f"{name} cannot be {short(repr(value))}.")
-    return cast(Parameters, parameters)  # each was checked
+    return parameters  # each was checked
 
 
 def _index(j: object, columns: list[Told], what: str) -> int:
@@ -276,7 +276,7 @@ def choices(name: str, option: Option) -> list[str]:
     """Names that an option of the page may have; none where it is no name."""
     if name == "feature_model":
         return [family for family in FAMILIES if family not in NEED_FILES]
-    return [] if option.known is None else list(option.known())
+    return [] if option.choices is None else list(option.choices())
 
 
 def offered() -> list[dict[str, object]]:

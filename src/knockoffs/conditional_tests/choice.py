@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -75,8 +74,6 @@ def choose_method(
         try:
             check_level(fdr, d, offset, n_draws, n_knockoffs)
         except InputError as error:
-            if asked["fdr"] is not None and table.grouped and _can_test(asked, replace(table, groups=None), target):
-                raise InputError(f"{error} A p-value for every group: method='conditional_test'.") from None
             if asked["fdr"] is not None:
                 raise
             warnings.warn(str(error), KnockoffWarning, stacklevel=3)

@@ -132,7 +132,7 @@ def _cross_fit(
         if not fitted[fold]:
             yield held, np.tile(Y.mean(axis=0), (int(held.sum()), 1))
             continue
-        model = fitted_copy(models[fold], rest[~held], y[~held], rng, to_predict=True)
+        model = fitted_copy(models[fold], rest[~held], y[~held], rng)
         if probable:
             p = cast(Classifier, model).predict_proba(rest[held])
             yield held, p[:, 1:] if p.shape[1] == 2 else p

@@ -17,7 +17,7 @@ from knockoffs.diagnostics.remedies import Remedy, find_remedies
 from knockoffs.diagnostics.rows import check_neighbours, check_order, check_repeats, repeated_by_rows
 from knockoffs.diagnostics.scores import link_scores, pooled_ranks
 from knockoffs.diagnostics.sign_tests import Check
-from knockoffs.diagnostics.support import LABELS, check_support, round_alike
+from knockoffs.diagnostics.support import LABEL_KINDS, check_support, round_alike
 from knockoffs.errors import InputError, name_some
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler
@@ -25,7 +25,7 @@ from knockoffs.table.types import Json
 
 DOUBTFUL, BROKEN = 0.05, 0.01  # levels of the combined p-value: the rates of false alarms
 MATTERS = 0.1  # effect from which a difference that is no chance breaks the guarantee: 55 signs in 100 the same
-FEW_ROWS = 500  # rows from which the faults of docs/verdict.md are seen in 95 of 100 data sets or more
+ROWS_TO_SEE_FAULTS = 500  # rows from which the faults of docs/verdict.md are seen in 95 of 100 data sets or more
 WORDS = ("good", "doubtful", "broken")
 SMALL_CELLS = 70_000  # of X that a small verdict looks at; 1000 rows at least
 EXCHANGE = ("support", "margins", "pairs", "classifier")  # about P^X; the others are about rows
@@ -115,7 +115,7 @@ class Verdict:
             what = "rows seem to depend on each other, and then the level of false discoveries is not kept"
         chance = f"p = {self.p_value:.2g}" if self.p_value > 1e-16 else "p < 1e-16"
         lines = [f"The knockoffs look {self.word}: {what} ({chance})."]
-        if self.word == "good" and self.n_rows < FEW_ROWS:
+        if self.word == "good" and self.n_rows < ROWS_TO_SEE_FAULTS:
             lines.append(f"In {self.n_rows} rows only gross faults can be seen.")
         lines += [check.sentence for check in self.failed]
         if self.twins:
@@ -186,7 +186,7 @@ def verdict(
     some = stretch if all_rows else some_rows(judged, budget.rows, row_rng)
     columns, feature_of = some_columns(pair, budget.columns, column_rng)
     few_names, few_kinds = tuple(named[j] for j in columns), tuple(sorts[j] for j in columns)
-    by_rows = repeated_by_rows(stretch.X) & [kind not in LABELS for kind in sorts]
+    by_rows = repeated_by_rows(stretch.X) & [kind not in LABEL_KINDS for kind in sorts]
     support = check_support(some, named, sorts, by_rows)
     n_judged, rounded = len(some), round_alike(some, sorts)
     ranked = pooled_ranks(rounded)

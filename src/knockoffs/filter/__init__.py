@@ -83,45 +83,42 @@ def check_offset(offset: int) -> int:
     return int(offset)
 
 
+# what to do if knockoffs would have to select more features than there are, or than matter
+FEW_FEATURES = (
+    "Use method='conditional_test', which gives every feature a p-value and needs no minimum (method='auto' takes it), "
+    "or level='post_hoc', which reports the smallest level that selects something."
+)
+
+
 def check_level(fdr: float, n_features: int, offset: int, n_draws: int = 1, n_knockoffs: int = 1) -> None:
-    """Refuse a level at which knockoff+, or the e-values of several draws, can never select; name the smallest.
+    """Refuse a level at which knockoff+, or the e-values of several draws, can never select.
 
     >>> check_level(0.05, 10, 1)
     Traceback (most recent call last):
-    knockoffs.errors.InputError: fdr=0.05 can never select with 10 features: knockoff+ needs at least 1/fdr = 20
-    selections. Use fdr >= 0.1; offset=0 selects, but does not hold the false discovery rate where few features matter.
+    knockoffs.errors.InputError: fdr=0.05 can never select with 10 features: knockoff+ needs at least 20 selections. Use
+    method='conditional_test', which gives every feature a p-value and needs no minimum (method='auto' takes it), or
+    level='post_hoc', which reports the smallest level that selects something.
     """
     if (offset == 0 and n_draws == 1) or 1 / n_features <= fdr * n_knockoffs:
         return
+    needed = fewest_selected(fdr, n_knockoffs) if fdr > 1e-9 else f"{1 / fdr:.0e}"
     if n_knockoffs > 1:
-        raise InputError(
-            f"fdr={fdr:g} can never select with {n_features} features and {n_knockoffs} knockoffs of each: at least "
-            f"1 / ({n_knockoffs} fdr) = {math.ceil(1 / (n_knockoffs * fdr) - 1e-9)} selections are needed. Use "
-            f"fdr >= {_rounded_up(1 / (n_features * n_knockoffs)):g}, or more knockoffs."
-        )
-    needed = math.ceil(1 / fdr - 1e-9) if fdr > 1e-9 else f"{1 / fdr:.0e}"
-    if n_draws > 1:  # no e-value exceeds n_features, so e-BH selects 1 / fdr at least, whatever the offset
-        larger = f"fdr >= {_rounded_up(1 / n_features):g}, or " if n_features > 1 else ""
-        raise InputError(
-            f"fdr={fdr:g} can never select with {n_features} features: the e-values of {n_draws} draws need at least "
-            f"1/fdr = {needed} selections. Use {larger}level='post_hoc', which may state a larger level."
-        )
-    remedy = remedy_for_few_features(n_features)
-    raise InputError(
-        f"fdr={fdr:g} can never select with {n_features} features: knockoff+ needs at least 1/fdr = {needed} "
-        f"selections. {remedy}" + (" (n_features=1)" if n_features == 1 else "")
-    )
+        who = f"knockoff+ with {n_knockoffs} knockoffs per feature needs"
+    elif n_draws > 1:  # no e-value exceeds n_features, so e-BH selects 1 / fdr at least, whatever the offset
+        who = f"the e-values of {n_draws} draws need"
+    else:
+        who = "knockoff+ needs"
+    there = "1 feature (n_features=1)" if n_features == 1 else f"{n_features} features"
+    raise InputError(f"fdr={fdr:g} can never select with {there}: {who} at least {needed} selections. {FEW_FEATURES}")
 
 
-def remedy_for_few_features(n_features: int) -> str:
-    """Say what to do where knockoff+ can never select, and what offset=0 costs."""
-    smallest = _rounded_up(1 / n_features)
-    caution = "offset=0 selects, but does not hold the false discovery rate where few features matter."
-    return f"Use fdr >= {smallest:g}; {caution}" if n_features > 1 else f"More features are needed; {caution}"
+def fewest_selected(fdr: float, n_knockoffs: int = 1) -> int:
+    """Smallest number of features that knockoff+ selects, if it selects any.
 
-
-def _rounded_up(level: float) -> float:
-    return math.ceil(1e4 * level - 1e-9) / 1e4  # so that it can be used as it is written
+    >>> fewest_selected(0.1), fewest_selected(0.1, 5)
+    (10, 2)
+    """
+    return math.ceil(1 / (n_knockoffs * fdr) - 1e-9)
 
 
 @dataclass(frozen=True)
@@ -131,13 +128,6 @@ class Filtered:
     threshold: float
     q_values: NDArray
     selected: NDArray[np.bool_]
-
-
-def filter_statistics(W: NDArray, fdr: float, offset: int) -> Filtered:
-    """Threshold, q-values and selection at once; W, the level and the offset were checked before."""
-    t, fdp = _fdp_estimates(W, offset)
-    q = _q_values(W, t, fdp)
-    return Filtered(_threshold(t, fdp, fdr), q, q <= fdr)
 
 
 def knockoff_threshold(W: ArrayLike, fdr: float, *, offset: int = 1) -> float:

@@ -54,10 +54,7 @@ def several_filter(Z: ArrayLike, fdr: float, *, offset: int = 1) -> Filtered:
 
 
 def filter_several(W: NDArray, m: int, fdr: float, offset: int) -> Filtered:
-    """Threshold, q-values and selection from W of m knockoffs, at a level and with an offset that were checked before.
-
-    With m = 1 it is ``filter_statistics``.
-    """
+    """Threshold, q-values and selection from W of m knockoffs; level and offset have been checked."""
     t, n_above, n_below = path_counts(W)
     fdp = np.where(n_above > 0, (offset + n_below) / m / np.maximum(n_above, 1), np.inf)
     q = np.full(W.shape, np.inf)

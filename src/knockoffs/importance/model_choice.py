@@ -19,7 +19,7 @@ from knockoffs.importance.scores import Scores
 from knockoffs.importance.statistic import ModelScore, Scored, fit_on, weighted_rows
 from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import track
-from knockoffs.response.clone import Estimator, Fitted, check_takes_weights, predicts_classes
+from knockoffs.response.clone import Estimator, FittedModel, check_takes_weights, predicts_classes
 from knockoffs.response.linear import PenaltyPath, with_penalties
 from knockoffs.sampling.copies import Beside, Copies
 from knockoffs.sampling.pair import Pair
@@ -174,7 +174,7 @@ class Race(NamedTuple):
     chosen: ModelScore
     losses: dict[str, float]
     predicts: bool
-    fitted: Mapping[int, Fitted]  # of the one that won, by the place of the fit among those that score it
+    fitted: Mapping[int, FittedModel]  # of the one that won, by the place of the fit among those that score it
     able: Sequence[ModelScore] = ()  # candidates that took part
     constant: float = np.nan  # loss of a constant, where one is asked about
 
@@ -254,7 +254,7 @@ def _compare(
     ]
     walks = (delayed(_for_folds)(candidate.estimator, seen, target, fold_of) for candidate, seen in able)
     models = list(track(parallel_map(walks, n_jobs), "paths of penalties", total=len(able)))
-    fitted: list[dict[int, Fitted]] = [{} for _ in able]
+    fitted: list[dict[int, FittedModel]] = [{} for _ in able]
 
     def held_out(which: Sequence[int], folds: Sequence[int]) -> NDArray:
         """Losses of the rows of some folds, shape (n_candidates, n_rows)."""
@@ -381,13 +381,12 @@ def _held_out_losses(
     held: NDArray[np.bool_],
     rng: Generator,
     scored_by: ModelScore | None = None,
-) -> tuple[NDArray, Fitted | None]:
+) -> tuple[NDArray, FittedModel | None]:
     """Losses of the held-out rows, shape (n_held,), of a model fitted on the others; infinite where it has none.
 
     And the model, if it is to be kept, for a score.
     """
-    to_predict = scored_by is None or scored_by.predicts
-    model = fit_on(estimator, pair, target, np.flatnonzero(~held), rng, to_predict=to_predict)
+    model = fit_on(estimator, pair, target, np.flatnonzero(~held), rng)
     measure, rest = resolve_loss(loss, model), target.rows(held)
     losses = measure(
         rest.values, predict_for(measure, model, pair.rows(held).stacked), getattr(model, "classes_", None)

@@ -17,12 +17,10 @@ from knockoffs.importance.resampling import Job, check_rows, plan
 from knockoffs.importance.scores import Importance, Scores, mean_of
 from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import track
-from knockoffs.response.clone import Estimator, Fitted, check_takes_weights, fitted_copy, fresh, predicts_classes
+from knockoffs.response.clone import Estimator, FittedModel, check_takes_weights, fitted_copy, fresh, predicts_classes
 from knockoffs.sampling.copies import Beside, Copies
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
-
-PREDICTING = ("knockoffs.importance.accuracy_drop", "knockoffs.importance.paths.")
 
 
 @dataclass(frozen=True)
@@ -98,12 +96,6 @@ class ModelScore:
         if int(self.n_fits) != self.n_fits or self.n_fits < 1:
             raise InputError(f"n_fits={self.n_fits!r}: use 1 or more.")
 
-    @property
-    def predicts(self) -> bool:
-        """Whether the score is one of ours that asks a model for predictions, and for nothing else."""
-        function = getattr(self.score, "func", self.score)  # of a partial
-        return getattr(function, "__module__", "").startswith(PREDICTING)
-
     def __call__(self, pair: Pair, target: Target, *, rng: Generator, n_jobs: int | None = None) -> Scored:
         """Scores of the fitted model, averaged over folds and fits."""
         stream, _ = rng.spawn(2)  # the other one is for a choice among models, which there is none of here
@@ -116,7 +108,7 @@ class ModelScore:
         *,
         rng: Generator,
         n_jobs: int | None = None,
-        fitted: Mapping[int, Fitted] | None = None,
+        fitted: Mapping[int, FittedModel] | None = None,
     ) -> Scored:
         """Fit, score and average; the stream is used as it is, and some of the fits may be there already."""
         seen = pair if self.transform is None else self.transform(pair)
@@ -147,7 +139,7 @@ def fit_and_score(
     *,
     rng: Generator,
     n_jobs: int | None = None,
-    fitted: Mapping[int, Fitted] | None = None,
+    fitted: Mapping[int, FittedModel] | None = None,
 ) -> Scores:
     """Scores of a model of y fitted on [X, X_tilde], averaged over folds (by their rows) and fits.
 
@@ -190,10 +182,10 @@ def weighted_rows(pair: Beside, target: Target) -> tuple[Beside, Target]:
 
 
 def _fit_and_score_once(
-    statistic: ModelScore, pair: Pair, target: Target, job: Job, model: Fitted | None = None
+    statistic: ModelScore, pair: Pair, target: Target, job: Job, model: FittedModel | None = None
 ) -> Scores:
     if model is None:
-        model = fit_on(statistic.estimator, pair, target, job.fit_rows, job.rng, to_predict=statistic.predicts)
+        model = fit_on(statistic.estimator, pair, target, job.fit_rows, job.rng)
     else:
         fresh(statistic.estimator, job.rng)  # the score finds its stream as the fit would have left it
     if statistic.rows == "out_of_bag":
@@ -220,13 +212,11 @@ def fit_on(
     target: Target,
     rows: NDArray,
     rng: Generator,
-    *,
-    to_predict: bool = False,
-) -> Fitted:
-    """Fresh copy of a model, fitted on some rows of [X, X_tilde]; it may be there to predict and for nothing else."""
+) -> FittedModel:
+    """Fresh copy of a model, fitted on some rows of [X, X_tilde]."""
     part, y = (pair, target) if len(rows) == len(pair) else (pair.rows(rows), target.rows(rows))
     weights = {} if y.weights is None else {"sample_weight": y.weights}
-    return fitted_copy(estimator, part.stacked, y.values, rng, to_predict=to_predict, **weights)
+    return fitted_copy(estimator, part.stacked, y.values, rng, **weights)
 
 
 def as_scores(scores: object) -> Scores:
@@ -259,8 +249,8 @@ def warn_if_saturated(scores: Scores) -> None:
         return
     warnings.warn(
         f"W is exactly 0 for {zeros} of {d} features: faking them changed no prediction, as happens when a model "
-        "is scored by accuracy on the rows it was fitted on. Use rows='cross_fitted' (or 'out_of_bag' for a "
-        "forest), or loss='log_loss' (loss='squared_error' for numbers).",
+        "is scored by accuracy on the rows it was fitted on. Use the importance option rows='cross_fitted' "
+        "(or 'out_of_bag' for a forest), or loss='log_loss' (loss='squared_error' for numbers).",
         KnockoffWarning,
         stacklevel=2,
     )

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.importance.paths.lambda_path import LambdaPath
-from knockoffs.options import Parameters
 from knockoffs.record import DataFile
 from knockoffs.report.formatting import LONGEST, number, shorten_names
 from knockoffs.report.levels import Stop, ranked, start, stops
@@ -51,7 +50,7 @@ class Facts:
     table: Table | None = None
     target: Target | None = None
     called: str | None = None
-    parameters: Parameters | None = None
+    parameters: Mapping[str, object] | None = None
     data: DataFile | None = None
     python: str | None = None
     versions: Mapping[str, str] = field(default_factory=dict)

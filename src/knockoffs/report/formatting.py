@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable, Mapping
 from html import escape
 
+from knockoffs.errors import count as count
 from knockoffs.errors import printable
 from knockoffs.table.types import Json
 
@@ -71,15 +72,6 @@ def number(value: float | None, digits: int = 3) -> str:
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     return f"{value:.{digits}g}".replace("-", "−")
-
-
-def count(n: int, one: str, many: str | None = None) -> str:
-    """Count something.
-
-    >>> count(1, "feature"), count(2500, "feature")
-    ('1 feature', '2,500 features')
-    """
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def json_block(name: str, content: Mapping[str, Json]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from sklearn.base import BaseEstimator
 
-from knockoffs.options import NOT_RECORDED, Parameters, options_of, selector_arguments
+from knockoffs.options import Options, options_of
 
 Plain = str | int | float | list | tuple | dict | None  # what Python writes as it can be read
 
@@ -22,7 +22,7 @@ def command_of(parameters: Mapping[str, object], file: str, method: str | None =
     words = ["knockoffs", "select", file]
     for name, option in options_of("select").items():
         value = parameters.get(name)
-        if name in NOT_RECORDED or value is None or value == option.default or value in ([], {}):
+        if not option.recorded or value is None or value == option.default or value in ([], {}):
             continue
         if option.kind is bool:
             words.append(option.written if value else f"--no-{option.written[2:]}")
@@ -56,7 +56,7 @@ def shell_word(word: str) -> str:
     return f"$'{''.join(shown)}'"
 
 
-def python_of_file(parameters: Parameters, file: str) -> str:
+def python_of_file(parameters: Mapping[str, object], file: str) -> str:
     """Python lines that make the selection of a command again, from the file that it read.
 
     >>> print(python_of_file({"target": "y", "fdr": 0.2, "seed": 3, "drop": ["id"]}, "my table.csv"))
@@ -70,16 +70,15 @@ def python_of_file(parameters: Parameters, file: str) -> str:
     selector = KnockoffSelector(fdr=0.2, random_state=3).fit(X, y)
     print(selector.explain())
     """
-    listed = options_of("selector")
-    words = []
-    for name, value in selector_arguments(parameters).items():
-        option = next(option for option in listed.values() if (option.parameter or option.name) == name)
+    options = Options.of(parameters)
+    defaults, words = Options().selector_arguments(), []
+    for name, value in options.selector_arguments().items():
         if name == "groups" and value not in (None, "auto"):
             words.append(f"groups=read_groups(Path({value!r}))")
-        elif name == "random_state" or value not in (option.default, [], {}):
+        elif name == "random_state" or (value != defaults[name] and name != "n_jobs"):
             words.append(f"{name}={value!r}")
-    target, weights = parameters["target"], parameters.get("weights")
-    unused = [target, *([] if weights is None else [weights]), *(parameters.get("drop") or [])]
+    target, weights = options.target, options.weights
+    unused = [target, *([] if weights is None else [weights]), *options.drop]
     weighed = "" if weights is None else f", sample_weight=take_column(table, {weights!r})"
     grouped = any(word.startswith("groups=read_groups") for word in words)
     return "\n".join(

@@ -26,7 +26,7 @@ from knockoffs.response.l1_path import (
     kept_columns,
     penalties,
 )
-from knockoffs.response.squared_error import CV_TOL, MAX_SWEEPS
+from knockoffs.response.squared_error import GAP_TOL, MAX_SWEEPS
 
 EQUAL = 1e-12  # 1 - |correlation| of columns that are taken for the same one: what rounding leaves
 ROWS_AT_ONCE = 4096
@@ -355,7 +355,7 @@ class GramSet:
         """Lasso at several penalties: gradients, held-out loss, share of the null loss explained."""
         gradients, held_out, left = [], np.zeros(alphas.size), np.zeros(alphas.size)
         for train, held, beta in zip(self.train, self.held, self.beta, strict=True):
-            path = _walk(train, alphas, beta, CV_TOL)
+            path = _walk(train, alphas, beta, GAP_TOL)
             held_out += held.loss(path, train.mean, train.y_mean)
             gradients.append(train.c - path @ train.G)
             left += train.loss(path, train.mean, train.y_mean)

@@ -30,8 +30,8 @@ from knockoffs.response.poisson_loss import PoissonLoss
 from knockoffs.response.squared_error import SquaredErrorSet, lasso_at
 from knockoffs.response.task import kind_of
 
-MANY_CELLS, ROWS_A_COLUMN = 1_000_000, 10  # from which on sums of products cost less than a walk over the rows
-PLAIN = (1e-60, 1e60)  # sizes of numbers whose products are exact
+MANY_CELLS, ROWS_FOR_GRAMS = 1_000_000, 10  # from which on sums of products cost less than a walk over the rows
+EXACT_SIZES = (1e-60, 1e60)  # sizes of numbers whose products are exact
 
 
 def sums_are_cheaper(X: NDArray, y: NDArray) -> bool:
@@ -39,10 +39,10 @@ def sums_are_cheaper(X: NDArray, y: NDArray) -> bool:
 
     The answer is the same to 1e-9; the cost is one product of the table with itself, in place of one a few penalties.
     """
-    if X.size < MANY_CELLS or len(X) < ROWS_A_COLUMN * X.shape[1]:
+    if X.size < MANY_CELLS or len(X) < ROWS_FOR_GRAMS * X.shape[1]:
         return False
     sizes = np.append(np.maximum(X.max(axis=0), -X.min(axis=0)), np.abs(y).max())
-    return bool(((sizes == 0) | (sizes > PLAIN[0]) & (sizes < PLAIN[1])).all())
+    return bool(((sizes == 0) | (sizes > EXACT_SIZES[0]) & (sizes < EXACT_SIZES[1])).all())
 
 
 class PenaltyPath:

@@ -341,7 +341,6 @@ def _lightgbm_tree(root: dict[str, Any]) -> Tree | None:
 
 # name of a class, with the package it is defined in, and who reads its trees; subclasses are found through their bases
 READERS = {
-    "knockoffs:Grown": lambda model, XX: model.trees,
     "knockoffs:OutOfBagForest": _read_forest,
     "sklearn:RandomForestClassifier": _read_forest,
     "sklearn:RandomForestRegressor": _read_forest,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypedDict, TypeVar
+from typing import TypedDict
 
 import numpy as np
 from numpy.random import Generator
@@ -22,12 +22,11 @@ from knockoffs.importance.normal_scores import ScoreMap, learn_scores, normal_sc
 from knockoffs.importance.scores import Scores
 from knockoffs.importance.statistic import ModelScore, fit_on, weighted_rows
 from knockoffs.registry import imported
-from knockoffs.response.clone import Fitted
+from knockoffs.response.clone import FittedModel
 from knockoffs.response.gram import FoldGrams, fit_lasso
 from knockoffs.response.linear import LassoPathCV, LogisticPathCV, PoissonPathCV
 from knockoffs.response.quadratic import Pilot, fold_grams
 from knockoffs.sampling.pair import Pair
-from knockoffs.streaming.tower import RowSum
 from knockoffs.table.memory import available_memory, say_bytes
 from knockoffs.table.target import Target
 
@@ -50,28 +49,6 @@ class ScoreSum:
     def arrays(self) -> dict[str, NDArray]:
         """Everything as arrays by name, for a file."""
         return {"Z": self.Z, "Z_tilde": self.Z_tilde, "weight": np.array(self.weight)}
-
-
-Total = TypeVar("Total", bound=RowSum)
-
-
-class StreamedStatistic(Protocol[Total]):
-    """A statistic that has been decided on the sample."""
-
-    notes: Mapping[str, str]
-    every_row: bool
-
-    def of(self, pair: Pair, target: Target, rng: Generator) -> Total:
-        """Return the summand of some rows, a pair after the random swap."""
-        ...
-
-    def read(self, arrays: Mapping[str, NDArray]) -> Total:
-        """Undo ``arrays`` of a sum."""
-        ...
-
-    def scores(self, total: Total) -> Scores:
-        """Scores of the swapped pair, from the sum."""
-        ...
 
 
 class PathOptions(TypedDict):
@@ -116,7 +93,7 @@ class ModelSum:
     """A model fitted on the sample, scored on rows that it has not seen."""
 
     statistic: ModelScore
-    model: Fitted
+    model: FittedModel
     notes: Mapping[str, str] = field(default_factory=dict)
     every_row: bool = False
 

@@ -135,13 +135,11 @@ def fit_streamed(
     if selector.dependent == "drop":
         raise InputError(f"dependent={selector.dependent!r}: not of a table in batches. Name the columns in drop.")
     frame, kinds, groups = rows.take(features, sampled), selector.kinds, selector.groups
-    by = selector.representatives
-    table, notes = read_features(source, frame, kinds=kinds, groups=groups, representatives=by, min_rows=MIN_ROWS)
+    table, notes = read_features(source, frame, kinds=kinds, groups=groups, min_rows=MIN_ROWS)
     y = target_of_rows(values, row_weights, sampled, table, task_for(selector.task, selector.estimator))
     y = replace(y, name=target)
     seen = y.at(sampled)
     check_classes(y, seen)
-    table, source = selector._repaired(table, source, rng)  # which may leave out columns
     selector._generator = deepcopy(rng)
     streams = Streams(*rng.spawn(4))
     plan = selector._plan(table, seen, notes, n_rows=None)

@@ -12,7 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, SupportsFloat, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -197,7 +197,7 @@ def read_values(name: str, values: NDArray, kind: str | None = None) -> Cells:
     return Cells(np.empty(0), "number", problem=_neither(name, str(values.dtype)))
 
 
-def _read_objects(name: str, values: Sequence[object], kind: str | None) -> Cells:
+def _read_objects(name: str, values: Sequence[Any], kind: str | None) -> Cells:
     """Cells of a column of Python objects: numbers, text, booleans or dates; a mixture of them is a problem."""
     import polars as pl
 
@@ -222,11 +222,11 @@ def _read_objects(name: str, values: Sequence[object], kind: str | None) -> Cell
     return Cells(np.empty(0), "string", problem=problem)
 
 
-def _float(value: object) -> float:
+def _float(value: SupportsFloat) -> float:
     try:
-        return float(value)  # type: ignore[arg-type]
-    except OverflowError:  # infinity is refused by name
-        return np.inf if value > 0 else -np.inf  # type: ignore[operator]
+        return float(value)
+    except OverflowError:  # of a whole number; infinity is refused by name
+        return np.inf if str(value)[0] != "-" else -np.inf
 
 
 def _days(moments: pl.Series) -> NDArray[np.float64]:

@@ -27,8 +27,8 @@ def test_gaussian_columns_give_the_gaussian_family(rng):
     assert model.n_classes == 1 and all(isinstance(margin, Affine) for margin in model.margins)
     scale = np.array([margin.scale for margin in model.margins])
     (law,) = model.mixture.laws
-    np.testing.assert_allclose(law.covariance * np.outer(scale, scale), plain.law.covariance, rtol=1e-8, atol=1e-10)
-    np.testing.assert_allclose(law.D * np.outer(scale, scale), plain.law.D, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(law.covariance * np.outer(scale, scale), plain.laws[0].covariance, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(law.D * np.outer(scale, scale), plain.laws[0].D, rtol=1e-6, atol=1e-8)
 
 
 def test_log_normal_columns_take_normal_scores(rng):

@@ -37,7 +37,7 @@ from knockoffs.features.hmm.emissions import (
 from knockoffs.features.hmm.inference import log_likelihood, sample_states, state_given_others
 from knockoffs.sampling.conjugates.grouped_chain import GroupedChain
 from knockoffs.sampling.conjugates.identity import Identity
-from knockoffs.sampling.conjugates.markov_chain import JumpChain, MarkovChain
+from knockoffs.sampling.conjugates.markov_chain import Chain, MarkovChain
 from knockoffs.sampling.inverse_cdf import sample_weights
 from knockoffs.sampling.network import BayesianNetwork, Conjugate, Node
 
@@ -153,7 +153,7 @@ class HiddenMarkov:
         return self.emissions.draw_site(j, H, rng).reshape(n_draws, len(X))
 
 
-def move_chain(chain: MarkovChain | JumpChain, hidden_knockoff: str, groups: NDArray | None) -> Conjugate:
+def move_chain(chain: Chain, hidden_knockoff: str, groups: NDArray | None) -> Conjugate:
     """Conjugate of a hidden chain: its copy, site by site or in groups, or the chain itself."""
     if hidden_knockoff not in HIDDEN_KNOCKOFFS:
         raise unknown_option("hidden_knockoff", hidden_knockoff, HIDDEN_KNOCKOFFS)

@@ -84,7 +84,7 @@ def fit_latent(
         Names of the columns, for warnings.
     n_classes : int or iterable of int, optional
         A number, or the numbers to choose among; 1 to 10 if left out, as far as there are rows for them.
-    diagonal : str or Through
+    diagonal : str or ViaRepresentatives
         Which matrix D: see ``DIAGONALS``; or through representatives of groups.
     criterion : {"aic", "bic", "held_out"}
         What chooses the number of classes, by the completed L of the model with one class. Held-out rows judge the

@@ -318,7 +318,7 @@ def latent_features(
         One for each column.
     weights, means, covariances : array-like, shape (l,), (l, D), (l, D, D)
         Of the classes, over the coordinates of all columns in order.
-    diagonal : str or Through
+    diagonal : str or ViaRepresentatives
         Which matrix D: see ``DIAGONALS``; or through representatives of groups.
     feature_of : array-like of int, shape (d,), optional
         Feature of each column; the coordinates of a column, and of a feature, are swapped as one.
