@@ -1,4 +1,4 @@
-"""What the values of a column are: continuous, count, ordinal, binary or nominal; recognised, said, overruled, used."""
+"""What the values of a column are: continuous, count, ordinal, binary or nominal. The one recogniser of kinds."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ from knockoffs.table.types import Label
 
 KINDS = ("continuous", "count", "ordinal", "binary", "nominal")
 CODED = ("boolean", "string", "category")  # dtypes of columns that hold labels, not numbers
-SCALE = 20  # whole numbers with at most so many values, and no long tail, are a scale: ordinal
-MOST_STEPS = 100  # numbers with more values than this are not ordinal, however often they repeat
-ROWS_A_VALUE = 5  # fewer rows for each value than this, on average, and a number does not repeat: it is continuous
-FIRST_ROWS = 500  # enough to tell most continuous columns
+SCALE, MOST_STEPS, ROWS_A_VALUE = 20, 100, 5  # thresholds of ``recognise_kind``, which says what they decide
+FIRST_ROWS = 500  # in which most continuous columns are recognised
 
 
 @dataclass(frozen=True)
@@ -66,15 +64,22 @@ def describe(column: Column) -> str:
 
 
 def recognise_kind(
-    values: NDArray[np.float64], dtype: str = "number", levels: Sequence[Label] | None = None, ordered: bool = False
+    values: NDArray[np.float64],
+    dtype: str = "number",
+    levels: Sequence[Label] | None = None,
+    ordered: bool = False,
+    *,
+    scale: int = SCALE,
+    most_steps: int = MOST_STEPS,
+    rows_a_value: int = ROWS_A_VALUE,
 ) -> tuple[str, str]:
     """Kind of a column and the reason for it.
 
-    Two values of anything are binary. Labels are nominal, ordinal where they came in an order. Numbers are ordinal
-    where they repeat and are few, whole numbers from 0 up with a long tail, or more than a scale has, are counts, and
-    all others are continuous. The most frequent value is left out when it is asked whether values repeat, so that a
-    column of many zeros and a continuous rest stays continuous. Codes written as whole numbers (3 = widowed) cannot be
-    told from grades: they are ordinal, and ``kinds=`` says otherwise.
+    Two values of anything are binary. Labels are nominal, or ordinal if they came in an order. Numbers that repeat are
+    ordinal if they are few; whole numbers from 0 up that repeat are counts if they have a long tail, or more values
+    than a scale has; all others are continuous. The most frequent value does not count as a repetition, so that a
+    column of many zeros and a continuous rest is continuous. Codes written as whole numbers (3 = widowed) look like
+    grades: they are ordinal, unless ``kinds=`` says otherwise.
 
     Parameters
     ----------
@@ -84,6 +89,12 @@ def recognise_kind(
         As in `Column`.
     ordered : bool
         Whether the levels came in an order that means something.
+    scale : int
+        Whole numbers with at most so many values, and no long tail, are a scale: ordinal.
+    most_steps : int
+        Numbers with more values than this are not ordinal, however often they repeat.
+    rows_a_value : int
+        Numbers repeat if each value has so many rows on average; two are enough on a scale.
 
     Returns
     -------
@@ -101,7 +112,7 @@ def recognise_kind(
         kind, why = _kind_of_labels(dtype, levels, ordered)
         return kind, why + _said_once(values, levels)
     present = values[~np.isnan(values)]
-    return _kind_of_numbers(*_distinct(present), dtype)
+    return _kind_of_numbers(*_distinct(present), dtype, scale, most_steps, rows_a_value)
 
 
 def _distinct(values: NDArray) -> tuple[NDArray, NDArray]:
@@ -142,7 +153,9 @@ def in_order(levels: Sequence[Label], most: int = 5) -> str:
     return " < ".join(shown if len(shown) <= most else [*shown[: most - 1], "...", shown[-1]])
 
 
-def _kind_of_numbers(distinct: NDArray, counts: NDArray, dtype: str) -> tuple[str, str]:
+def _kind_of_numbers(
+    distinct: NDArray, counts: NDArray, dtype: str, scale: int, most_steps: int, rows_a_value: int
+) -> tuple[str, str]:
     m, n = len(distinct), int(counts.sum())
     unit = WORDS.get(dtype, "numbers")
     if m == 0:
@@ -156,17 +169,17 @@ def _kind_of_numbers(distinct: NDArray, counts: NDArray, dtype: str) -> tuple[st
     if m == 2 and (whole or n > m):
         return "binary", f"two values, {low} and {high}"
     rest = n - int(counts.max())
-    rows = 2 if whole and m <= SCALE else ROWS_A_VALUE
-    few = whole and m <= SCALE and distinct[-1] - distinct[0] <= 2 * SCALE and n >= ROWS_A_VALUE * m
+    rows = 2 if whole and m <= scale else rows_a_value
+    few = whole and m <= scale and distinct[-1] - distinct[0] <= 2 * scale and n >= rows_a_value * m
     repeats = rest >= rows * (m - 1) or few  # few: nearly all zeros, and the rest small whole numbers
     if not repeats:
         hardly = ", most of them different" if whole else ""
         return "continuous", f"{'whole ' if whole and dtype not in MOMENTS else ''}{unit} from {low} to {high}{hardly}"
-    if whole and dtype not in MOMENTS and distinct[0] >= 0 and (m > SCALE or looks_like_counts(distinct, counts)):
+    if whole and dtype not in MOMENTS and distinct[0] >= 0 and (m > scale or looks_like_counts(distinct, counts)):
         return "count", f"whole numbers from {low} to {high}"
-    if m <= MOST_STEPS:
+    if m <= most_steps:
         whole = whole and dtype not in MOMENTS
-        codes = "; if they are codes, say kinds={{name}: 'nominal'}" if whole and m <= SCALE else ""
+        codes = "; if they are codes, say kinds={{name}: 'nominal'}" if whole and m <= scale else ""
         return "ordinal", f"{m} different {'whole ' if whole else ''}{unit}, {low} to {high}{codes}"
     return "continuous", f"{unit} from {low} to {high}"
 
