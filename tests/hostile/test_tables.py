@@ -16,7 +16,7 @@ import scipy.sparse
 
 from knockoffs import KnockoffSelector, read_table
 from knockoffs.errors import InputError, KnockoffWarning
-from knockoffs.features.dependent import find_relations
+from knockoffs.table.redundancy import find_relations
 from knockoffs.table.target import as_target
 
 N = 60

@@ -83,7 +83,7 @@ def sample_table(table: Path, out: Path, options: Options, *, force: bool) -> No
     if options.dependent == "auto":  # knockoffs of all columns are wanted
         options = replace(options, dependent="refuse")
     with spoken_warnings():
-        checked, _ = read_features(source, X, argument=table.name, min_rows=2, **reading(options))
+        checked, _ = read_features(source, X, argument=table.name, min_rows=2, every_column=True, **reading(options))
     completed = out.with_name(f"{out.name[: -len(ending)]}.completed{ending}")
     if checked.missing:
         check_output(completed, inputs, force=force)
