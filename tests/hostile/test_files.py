@@ -108,7 +108,7 @@ def test_files_that_are_read(tmp_path, content, said):
     [
         (lambda i: str(2**60 + i), "beyond 2.53"),
         (lambda i: str(2**60 + i) if i else "", "beyond 2.53"),
-        (lambda i: str(10**30 + i), "numbers written as text"),
+        (lambda i: str(10**30 + i), "a different label in each of 60 rows"),
         ("1e400", "holds infinity"),
     ],
     ids=["of 64 bits", "with a gap", "of more", "beyond floats"],

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from knockoffs.errors import InputError, KnockoffWarning, name_some
 from knockoffs.table.cells import is_missing
 from knockoffs.table.csv_blocks import Layout, find_layout, text_blocks
-from knockoffs.table.frames import open_frame, without_index
+from knockoffs.table.frames import open_frame
+from knockoffs.table.index import without_index
 from knockoffs.table.text import MISSING, Text, read_text, text_of
 from knockoffs.table.types import Frame
 from knockoffs.table.writer import atomic_file

@@ -6,18 +6,16 @@ caller can name all of them at once.
 
 from __future__ import annotations
 
-import re
 import sys
-import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, SupportsFloat, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError, KnockoffWarning, name_some
+from knockoffs.errors import InputError, name_some
 from knockoffs.table.cells import (
     Cells,
     Problem,
@@ -32,7 +30,6 @@ from knockoffs.table.cells import (
     word_of,
 )
 from knockoffs.table.columns import Column
-from knockoffs.table.types import Frame
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -41,7 +38,6 @@ if TYPE_CHECKING:
     import scipy.sparse
     from narwhals.typing import IntoDataFrame
 
-INDEX = re.compile(r"|__index_level_0__|Unnamed: ?[0-9]+(\.[0-9]+)*")
 _FRAMES = ("pandas", "polars", "pyarrow", "modin", "cudf", "narwhals")
 
 
@@ -356,48 +352,6 @@ def keep_columns(X: Any, kept: NDArray[np.bool_]) -> Any:
 
         return nw.to_native(nw.from_native(X, eager_only=True)[:, np.flatnonzero(kept).tolist()])
     return X[:, kept] if isinstance(X, np.ma.MaskedArray) else as_array(X, "X")[:, kept]
-
-
-def without_index(frame: Frame, label: str, asked: Collection[str] = ()) -> Frame:
-    """Frame without the columns that other programs write beside a table; a warning names them.
-
-    Such a column has no name, or the name that pandas gives it. It counts the rows from 0 or 1, holds a text of its own
-    for each of them, or holds nothing.
-
-    Parameters
-    ----------
-    frame : data frame
-    label : str
-        What to call it in the warning.
-    asked : collection of str
-        Columns that the caller names: these are never left out.
-    """
-    opened = open_frame(frame, label)
-    found = {
-        name: _as_index(opened.get_column(name))
-        for name in opened.columns
-        if name not in asked and INDEX.fullmatch(name)
-    }
-    found = {name: does for name, does in found.items() if does}
-    if not found or len(found) == len(opened.columns):
-        return frame
-    for name, does in found.items():
-        warnings.warn(f"{label}: the column {name!r} {does} and is left out.", KnockoffWarning, stacklevel=4)
-    return keep_columns(frame, np.array([name not in found for name in opened.columns]))
-
-
-def _as_index(series: nw.Series) -> str:
-    """Say what a column without a name of its own does, if it is no feature."""
-    if series.name == "__index_level_0__":
-        return "numbers the rows" if series.dtype.is_numeric() else "names the rows"
-    values = series.to_numpy()
-    n = len(values)
-    if values.dtype.kind in "iu" and any(np.array_equal(values, np.arange(k, n + k)) for k in (0, 1)):
-        return "numbers the rows"
-    cells = values.tolist()
-    if n > 1 and len({cell for cell in cells if isinstance(cell, str) and cell}) == n:
-        return "names the rows"
-    return "has neither a name nor a value" if all(map(is_missing, cells)) else ""
 
 
 def is_frame(X: object) -> TypeGuard[IntoDataFrame]:

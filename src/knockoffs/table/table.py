@@ -34,9 +34,9 @@ from knockoffs.table.frames import (
     is_sparse,
     keep_columns,
     read_columns,
-    without_index,
 )
 from knockoffs.table.groups import Groups, as_groups
+from knockoffs.table.index import without_index
 from knockoffs.table.moments import MOMENTS, to_units, unit_of
 from knockoffs.table.overrule import overrule
 from knockoffs.table.types import Kinds
