@@ -31,13 +31,12 @@ from scipy.linalg import toeplitz  # noqa: E402
 from scipy.ndimage import gaussian_filter  # noqa: E402
 
 from knockoffs.features.shrinkage import estimate_covariance  # noqa: E402
-from knockoffs.filter.several import several_filter  # noqa: E402
+from knockoffs.filter import filter_statistics, several_statistics  # noqa: E402
 from knockoffs.response.linear import LassoPathCV  # noqa: E402
 from knockoffs.response.ridge import RidgePathCV  # noqa: E402
-from knockoffs.sampling.conjugates.gaussian import GaussianLaw  # noqa: E402
+from knockoffs.sampling.conjugates.gaussian import GaussianLaw, several_of  # noqa: E402
 from knockoffs.sampling.diagonal import solve_diagonal  # noqa: E402
 from knockoffs.sampling.diagonal.representatives import representatives  # noqa: E402
-from knockoffs.sampling.several import several_gaussian  # noqa: E402
 from knockoffs.table.auto_groups import auto_groups  # noqa: E402
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -77,14 +76,15 @@ def group_parts(coefficients, covariance, feature_of):
 
 def select(Z, fdr, offset):
     """Select groups from scores (1 + m, n_groups)."""
-    return several_filter(Z, fdr, offset=offset).selected
+    return filter_statistics(several_statistics(Z), fdr, offset, len(Z) - 1).selected
 
 
 def several_copies(X, Sigma, D, m, rng, feature_of, method):
     """Draw m knockoffs, every pair with Cov = Sigma - D; for one D is given, for several it is solved."""
     if m == 1:
         return [GaussianLaw(np.zeros(len(Sigma)), Sigma, D).sample(X, rng)]
-    return several_gaussian(np.zeros(len(Sigma)), Sigma, m, feature_of=feature_of, diagonal=method).sample(X, rng)
+    D = solve_diagonal(Sigma, method, feature_of)
+    return several_of(GaussianLaw(np.zeros(len(Sigma)), Sigma, D), m).sample(X, rng)
 
 
 def result_rows(Z, feature_of, signals, label):

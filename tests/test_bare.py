@@ -12,7 +12,7 @@ import pytest
 import knockoffs
 
 SOURCE = Path(knockoffs.__file__).resolve().parents[1]
-EXTRAS = "torch matplotlib pandas pyarrow bed_reader hmmlearn xgboost lightgbm starlette uvicorn "
+EXTRAS = "torch matplotlib pandas pyarrow bed_reader hmmlearn xgboost lightgbm streamlit "
 EXTRAS += "dask distributed"
 HIDE = f"""
 import sys
@@ -78,7 +78,6 @@ def working(table, out):
         ("sample", table, "--feature-model", "gaussian", "--drop", "y", "--out", out / "k.parquet"),
         ("check", out / "k.parquet", "--feature-model", "gaussian"),
         ("path", table, "--target", "y", "--column", "a", *GAUSSIAN, "--points", 3, "--out", out / "p.csv"),
-        ("reproduce", "--list"),
     )
 
 
@@ -91,16 +90,13 @@ def test_every_command_works(table, tmp_path, flags):
 
 
 REFUSED = {
-    "page": (("app", "--no-browser"), "the page needs a small web server"),
+    "page": (("app", "--no-browser"), "pages in the browser need Streamlit"),
     "neural": (
         ("select", "{}", "--target", "y", "--estimator", "neural"),
         "--estimator neural: such models need PyTorch",
     ),
     "picture": (("path", "{}", "--target", "y", "--column", "a", "--out", "{}.png"), "pictures need matplotlib"),
     "plink": (("sample", "{}.bed", "--fastphase", "fp", "--out", "{}.k.bed"), "PLINK files need bed-reader"),
-    "networks": (("reproduce", "fig1", "--quick", "--out", "{}.out"), "fig1: its numbers need PyTorch"),
-    "all": (("reproduce", "all", "--quick", "--out", "{}.out"), "fig1: its numbers need PyTorch"),
-    "pandas": (("reproduce", "new_user", "--quick", "--out", "{}.out"), "new_user: its numbers need pandas"),
 }
 
 

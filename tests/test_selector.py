@@ -296,7 +296,7 @@ def test_knockoffs_can_be_brought_along():
         ({"feature_model": "gaussian"}, "leave out feature_model"),
         ({"feature_model": np.eye(15)}, "leave out feature_model"),
         ({"feature_model_options": {"n_classes": 2}}, "leave out feature_model"),
-        ({"n_draws": 3}, "n_draws=3: knockoffs that are brought along are one draw"),
+        ({"n_draws": 3}, "n_draws=3: given knockoffs are one draw"),
     ],
 )
 def test_knockoffs_that_are_brought_along_leave_no_say_to_a_feature_model(asked, message):
@@ -567,8 +567,7 @@ BAD_OPTIONS = [
 
 @pytest.mark.parametrize(("options", "message"), BAD_OPTIONS, ids=range(len(BAD_OPTIONS)))
 def test_options_that_cannot_be_used_are_refused_before_anything_is_computed(options, message, monkeypatch):
-    for name in ("select_from", "run_tests"):
-        monkeypatch.setattr(f"knockoffs.procedure.{name}", lambda *args, **kwargs: pytest.fail("it ran"))
+    monkeypatch.setattr("knockoffs.procedure.run", lambda *args, **kwargs: pytest.fail("it ran"))
     X, y = regression_data()
     with pytest.raises(InputError, match=message):
         KnockoffSelector(**{"feature_model": "gaussian", "random_state": 0, **options}).fit(X, y)
@@ -603,8 +602,7 @@ def bad_tables():
 
 @pytest.mark.parametrize(("X", "y", "message"), bad_tables(), ids=range(10))
 def test_data_that_cannot_be_used_are_refused_before_anything_is_computed(X, y, message, monkeypatch):
-    for name in ("select_from", "run_tests"):
-        monkeypatch.setattr(f"knockoffs.procedure.{name}", lambda *args, **kwargs: pytest.fail("it ran"))
+    monkeypatch.setattr("knockoffs.procedure.run", lambda *args, **kwargs: pytest.fail("it ran"))
     with pytest.raises(InputError, match=message):
         quick(0.2).fit(X, y)
 
@@ -771,13 +769,13 @@ def test_few_columns_are_tested_and_it_is_said():
 
 
 def method_of(X, y, **options):
-    """Which method is used, without the work."""
+    """Method of the plan, without the work."""
+    plans = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("knockoffs.procedure.run_tests", lambda *args, **kwargs: 1 / 0)
-        patch.setattr("knockoffs.procedure.select_from", lambda *args, **kwargs: [][0])
-        with pytest.raises((ZeroDivisionError, IndexError)) as ended:
-            KnockoffSelector(feature_model="gaussian", estimator="lasso", **options).fit(X, y)
-    return "conditional_test" if ended.type is ZeroDivisionError else "knockoffs"
+        patch.setattr("knockoffs.procedure.run", lambda plan, *args, **kwargs: 1 / plans.append(plan))
+        with pytest.raises(TypeError):
+            KnockoffSelector(**{"feature_model": "gaussian", "estimator": "lasso", **options}).fit(X, y)
+    return plans[0].method
 
 
 @pytest.mark.parametrize(("fdr", "most"), [(None, 39), (0.1, 39), (0.2, 19), (0.05, 60)])
@@ -827,14 +825,12 @@ ONLY_KNOCKOFFS = [
 
 
 @pytest.mark.parametrize("options", ONLY_KNOCKOFFS, ids=[next(iter(options)) for options in ONLY_KNOCKOFFS])
-def test_what_only_knockoffs_have_is_not_tested(options, monkeypatch):
-    monkeypatch.setattr("knockoffs.procedure.run_tests", lambda *args, **kwargs: pytest.fail("it was tested"))
-    monkeypatch.setattr("knockoffs.procedure.select_from", lambda *args, **kwargs: 1 / 0)
+def test_what_only_knockoffs_have_is_not_tested(options):
     X, y = regression_data(n=60)
     X = np.random.default_rng(0).poisson(3.0, (60, 8)) if options.get("feature_model") == "lda" else X[:, :8]
-    with pytest.raises(ZeroDivisionError), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", KnockoffWarning)  # of the default level
-        quick(None, method="auto", **options).fit(X, y)
+        assert method_of(X, y, **{"estimator": None, **options}) == "knockoffs"
 
 
 def test_weights_are_not_taken_by_tests():

@@ -8,14 +8,14 @@ import pytest
 from scipy.linalg import toeplitz
 
 from knockoffs import KnockoffSelector, draws
-from knockoffs.draws import draw_several
+from knockoffs.draws import draw_and_score
 from knockoffs.errors import InputError
 from knockoffs.features.gaussian import gaussian_features
 from knockoffs.features.hmm import HiddenMarkov
 from knockoffs.features.hmm.emissions import GaussianEmissions
 from knockoffs.features.source import GivenModel
+from knockoffs.filter import several_statistics
 from knockoffs.filter.e_values import combine_draws
-from knockoffs.filter.several import several_filter, several_statistics
 from knockoffs.importance.contribution import contribution
 from knockoffs.importance.statistic import ModelScore
 from knockoffs.procedure import Streams, select_features
@@ -23,7 +23,7 @@ from knockoffs.response.plain import PlainLinear
 from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.conjugates.independent import Independent
 from knockoffs.sampling.network import BayesianNetwork, Node
-from knockoffs.sampling.several import draw_copies
+from knockoffs.sampling.sampler import draw_pair
 from knockoffs.table.table import read_table
 from knockoffs.table.target import Target
 
@@ -48,13 +48,13 @@ class Shuffled:
     feature_of = np.arange(6)
 
     def sample_several(self, X, m, rng):
-        return draw_copies(self.sampler, X, m, rng).permute(self.place)
+        return draw_pair(self.sampler, X, rng, m).permute(self.place)
 
 
 def scores(sampler, X, y, seed=3):
     statistic = ModelScore(PlainLinear(), contribution)
     streams = Streams(*np.random.default_rng(seed).spawn(4))
-    return draw_several(sampler, read_table(X), Target(y), statistic, m=2, rng=streams.draws(1)[0]).several
+    return draw_and_score(sampler, read_table(X), Target(y), statistic, m=2, rng=streams.draws(1)[0]).scores.parts
 
 
 def test_scores_change_places_as_the_copies_do():
@@ -210,12 +210,6 @@ def test_nothing_selected_is_explained():
     selector = KnockoffSelector(0.1, n_knockoffs=5, **LINEAR).fit(X, y)
     assert not selector.selection_.selected.any()
     assert "with 5 knockoffs per feature selects at least 2 features at 0.1" in selector.explain()
-
-
-def test_w_is_that_of_the_scores():
-    Z = np.random.default_rng(0).random((4, 9))
-    found = several_filter(Z, 0.4)
-    np.testing.assert_array_equal(found.selected, several_statistics(Z) >= found.threshold)
 
 
 def test_draws_of_several_knockoffs_are_joined_by_their_e_values():

@@ -27,17 +27,18 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("registry", "seeds", "progress", "machine"),
     ("filter", "sampling", "simulate"),
     ("table",),
-    ("diagnostics", "response", "datasets"),
+    ("diagnostics", "response"),
     ("features",),
     ("importance", "conditional_tests"),
     ("selection", "draws"),
-    ("procedure", "defaults", "options"),
+    ("procedure", "options"),
+    ("defaults",),
     ("plots", "record"),
     ("report",),
     ("selector",),
     ("streaming",),
-    ("experiments", "app"),
     ("cli",),
+    ("app",),
     ("__main__",),
 )
 # the only ways up, each taken inside a function and for a reason
@@ -323,7 +324,6 @@ SAID = {
     "defaults": "what was not asked for",
     "plots": "figures of a selection",
     "report": "one page",
-    "experiments": "the paper, reproduced",
     "cli": "the command line",
 }
 

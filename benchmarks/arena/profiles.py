@@ -159,7 +159,7 @@ def measure() -> list[dict[str, Any]]:
 
 
 def section(path: Path) -> str:
-    """Write what docs/arena.md says of profiles."""
+    """Write what benchmarks/arena.md says of profiles."""
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
     lines = [

@@ -18,6 +18,7 @@ EXTRAS = {
     "xgboost": ("XGBoost", "boosting"),
     "dask": ("dask", "dask"),
     "distributed": ("dask.distributed", "dask"),
+    "streamlit": ("Streamlit", "app"),
 }
 MOST_KNOWN = 30  # names that are listed
 MOST_COMPARED = 20_000  # among which the nearest is looked for, which takes a second
@@ -69,13 +70,20 @@ def unknown_option(argument: str, got: object, allowed: Iterable[str]) -> InputE
 
 
 def did_you_mean(got: object, names: Sequence[str]) -> str:
-    """Question for the nearest of some names; empty where none is near, and looked for among the first of very many.
+    """Question for the nearest of some names, or nothing; case, blanks and punctuation do not count.
 
-    >>> did_you_mean("agee", ["age", "sex"])
-    " Did you mean 'age'?"
+    >>> did_you_mean("agee", ["age", "sex"]), did_you_mean("BLOODPRESSURE", ["age", "blood pressure"])
+    (" Did you mean 'age'?", " Did you mean 'blood pressure'?")
     """
-    near = get_close_matches(str(got)[:MOST_LETTERS], names[:MOST_COMPARED], n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    plain: dict[str, str] = {}
+    for name in names[:MOST_COMPARED]:
+        plain.setdefault(_letters(str(name)), name)
+    near = get_close_matches(_letters(str(got)[:MOST_LETTERS]), list(plain), n=1)
+    return f" Did you mean {plain[near[0]]!r}?" if near else ""
+
+
+def _letters(name: str) -> str:
+    return "".join(c for c in name.casefold() if c.isalnum()) or name
 
 
 def installs(package: str) -> str:

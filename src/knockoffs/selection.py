@@ -113,7 +113,7 @@ class Selection:
 
     def _repr_html_(self) -> str:
         """HTML for a notebook: the answer, and the surest features."""
-        from knockoffs.report.notebook import answer_html
+        from knockoffs.report.page import answer_html
 
         return answer_html(self)
 

@@ -2,41 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from knockoffs.errors import InputError, unknown_option
+from knockoffs.errors import unknown_option
 from knockoffs.report.display import Shown
 
 if TYPE_CHECKING:  # the class stands without them: what a fit needs is imported by the fit
-    from knockoffs.defaults import Choice
-    from knockoffs.features.source import KnockoffSource
-    from knockoffs.procedure import ErrorControl, Rule
     from knockoffs.selection import Selection
     from knockoffs.table.table import Table
     from knockoffs.table.target import Target
     from knockoffs.table.types import Kinds
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What will be done, settled before the work; ``notes`` say what was chosen by default."""
-
-    choice: Choice
-    method: str
-    rule: Rule
-    promise: ErrorControl
-    notes: dict[str, str]
 
 
 class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
@@ -208,120 +193,63 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
             as scikit-learn's own selectors do. P^X and the knockoffs do not use it, so a row of weight two is not
             the same as the row twice: copies of a row get knockoffs of their own.
         """
-        from knockoffs.defaults import task_for
+        from knockoffs.defaults import count_of, plan_of, source_of, task_for
         from knockoffs.features.source import read_features
         from knockoffs.options import check_arguments
-        from knockoffs.procedure import select_from
+        from knockoffs.procedure import Data, run
         from knockoffs.progress import showing
         from knockoffs.seeds import as_generator
         from knockoffs.table.drop import names_of, without_columns
         from knockoffs.table.memory import check_memory
-        from knockoffs.table.partitions import is_partitioned
+        from knockoffs.table.rows import refuse_dask
         from knockoffs.table.table import MIN_ROWS
         from knockoffs.table.target import as_target
 
         for name in fit_params:
             if name != "sample_weight":
                 raise unknown_option("fit parameter", name, ["sample_weight"])
-        check_arguments(self.get_params(deep=False))
-        if is_partitioned(X):
-            raise InputError("X is a dask DataFrame: use knockoffs.fit_streamed(selector, X, name of the target).")
-        source = self._source()
-        table, notes = read_features(
-            source,
-            without_columns(X, self.drop),
-            kinds=self.kinds,
-            groups=self.groups,
-            dependent=self.dependent,
-            min_rows=MIN_ROWS,
-        )
-        task = task_for(self.task, self.estimator)
-        target = as_target(y, table, task=task, weights=fit_params.get("sample_weight"), min_rows=MIN_ROWS)
-        remedy = "write the table as parquet and use knockoffs.fit_streamed, or take fewer rows."
-        n_knockoffs = _count(self.n_knockoffs, "n_knockoffs", 1)
-        check_memory(len(table), len(table.columns) * (n_knockoffs + 1) // 2, remedy)
-        generator = as_generator(self.random_state)
-        plan = self._plan(table, target, notes, len(target))
-        validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
+        options = self.get_params(deep=False)
+        with self.fitting():
+            check_arguments(options)
+            refuse_dask(X)
+            source = source_of(options)
+            table, notes = read_features(
+                source,
+                without_columns(X, self.drop),
+                kinds=self.kinds,
+                groups=self.groups,
+                dependent=self.dependent,
+                min_rows=MIN_ROWS,
+            )
+            task = task_for(self.task, self.estimator)
+            target = as_target(y, table, task=task, weights=fit_params.get("sample_weight"), min_rows=MIN_ROWS)
+            remedy = "write the table as parquet and use knockoffs.fit_streamed, or take fewer rows."
+            check_memory(len(table), len(table.columns) * (count_of(options, "n_knockoffs") + 1) // 2, remedy)
+            generator = as_generator(self.random_state)
+            plan = plan_of(options, source, table, target, notes, n_rows=len(target))
+            validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
+            self.generator_ = deepcopy(generator)
+            with showing(bool(self.verbose)):
+                selection = run(plan, Data(table, target), rng=generator, n_jobs=self.n_jobs)
+            return self.set_answer(selection, table, target, names_of(X))
 
-        self._generator = deepcopy(generator)  # as it was: lambda paths follow the same draw
-        with showing(bool(self.verbose)):
-            if plan.method == "conditional_test":
-                selection = self._test(table, target, source, plan, generator)
-            else:
-                selection = select_from(
-                    table,
-                    target,
-                    knockoffs=source,
-                    statistic=plan.choice.statistic,
-                    rule=plan.rule,
-                    promise=plan.promise,
-                    verdict=self.verdict,
-                    notes=plan.notes | dict(plan.choice.notes),
-                    rng=generator,
-                    n_jobs=self.n_jobs,
-                )
-        return self._keep(selection, table, target, names_of(X))
+    @contextmanager
+    def fitting(self) -> Iterator[None]:
+        """Fit inside, from an unfitted selector; if that fails, the selector is left unfitted."""
+        self._forget()
+        try:
+            yield
+        except BaseException:
+            self._forget()
+            raise
 
-    def _test(
-        self, table: Table, target: Target, source: KnockoffSource, plan: Plan, generator: Generator
-    ) -> Selection:
-        """Select by conditional tests."""
-        from knockoffs.procedure import run_tests
+    def _forget(self) -> None:
+        """Remove the attributes of an earlier fit."""
+        for name in [name for name in vars(self) if name == "_support" or (name.endswith("_") and name[0] != "_")]:
+            delattr(self, name)
 
-        return run_tests(
-            table,
-            target,
-            knockoffs=source,
-            estimator="best" if self.estimator is None else self.estimator,
-            fdr=plan.promise.fdr,
-            verdict=self.verdict,
-            notes=plan.notes,
-            rng=generator,
-            n_jobs=self.n_jobs,
-        )
-
-    def _plan(self, table: Table, target: Target, notes: Mapping[str, str], n_rows: int | None) -> Plan:
-        """Settle what was not asked for, and check the rest, before the work; ``n_rows``: see ``few_for_knockoffs``."""
-        from knockoffs.conditional_tests.choice import choose_method
-        from knockoffs.defaults import DEFAULT_FDR, choose
-        from knockoffs.filter import RULES, check_fdr, check_offset
-        from knockoffs.filter.e_values import WAYS
-        from knockoffs.options import importance_options
-        from knockoffs.procedure import ErrorControl, check_antisymmetric, check_several
-        from knockoffs.registry import find, key_of
-
-        scoring = importance_options(self.importance_options)
-        n_knockoffs = _count(self.n_knockoffs, "n_knockoffs", 1)
-        offset, fdr = check_offset(self.offset), check_fdr(DEFAULT_FDR if self.fdr is None else self.fdr)
-        choice = choose(
-            target,
-            estimator=self.estimator,
-            importance=self.importance,
-            loss=scoring.loss,
-            rows=scoring.rows,
-            n_folds=scoring.n_folds,
-            n_fits=scoring.n_fits,
-            n_columns=len(table.columns),
-            grouped=table.grouped,
-            n_knockoffs=n_knockoffs,
-        )
-        rule = scoring.rule if callable(scoring.rule) else find(RULES, "rule", str(scoring.rule))
-        n_draws = _count(self.n_draws, "n_draws", 1)
-        find(dict.fromkeys(WAYS), "level", str(self.level))
-        asked = self.get_params(deep=False) | vars(scoring)
-        counts = {"n_draws": n_draws, "n_knockoffs": n_knockoffs}
-        method, why = choose_method(asked, table, target, fdr=fdr, offset=offset, n_rows=n_rows, **counts)
-        promise = ErrorControl(fdr, offset, n_draws, key_of(self.level), n_knockoffs)
-        if method == "knockoffs":
-            check_antisymmetric(rule)
-            check_several(promise, rule)
-        elif n_knockoffs > 1:
-            raise InputError(f"n_knockoffs={n_knockoffs}: conditional tests draw none. Use method='knockoffs'.")
-        return Plan(choice, method, rule, promise, {"task": target.note, **why, **notes})
-
-    def _keep(self, selection: Selection, table: Table, target: Target, names: Sequence[str]) -> Self:
-        """Set the attributes of a fitted selector; ``names`` are those of the columns as they came."""
+    def set_answer(self, selection: Selection, table: Table, target: Target, names: Sequence[str]) -> Self:
+        """Set the attributes of a fitted selector from a selection; ``names`` are those of the columns as they came."""
         from knockoffs.table.drop import columns_of
 
         self.selection_, self.table_, self.target_ = selection, table, target
@@ -335,22 +263,6 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         self.knockoffs_ = table.decode(selection.X_tilde)
         self._support = columns_of(selection.selected, table, names)
         return self
-
-    def _source(self) -> KnockoffSource:
-        from knockoffs.features.source import GivenKnockoffs, knockoff_source
-
-        if self.knockoffs is not None:
-            default = self.feature_model is None or str(self.feature_model) == "auto"
-            if not default or self.feature_model_options:
-                raise InputError(
-                    "knockoffs are used as they are: leave out feature_model and its options, or knockoffs."
-                )
-            if self.n_draws != 1:
-                raise InputError(
-                    f"n_draws={self.n_draws!r}: knockoffs that are brought along are one draw. Leave it out."
-                )
-            return GivenKnockoffs(self.knockoffs)
-        return knockoff_source(self.feature_model, self.feature_model_options)
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
@@ -376,9 +288,3 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
             return family is not None and "missing" in family.takes
         fits = callable(self.feature_model) and "missing" in family_of(self.feature_model).takes
         return fits or fills_cells(self.feature_model)
-
-
-def _count(value: object, argument: str, smallest: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < smallest:
-        raise InputError(f"{argument}={value!r}: expected a whole number of at least {smallest}.")
-    return int(value)

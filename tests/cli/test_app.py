@@ -100,7 +100,7 @@ def test_help_answers_at_once():
 def test_help_names_every_command_and_exits_with_0():
     result = run_apart("--help")
     assert result.returncode == 0
-    for command in ("select", "test", "check", "rerun", "sample", "path", "reproduce", "demo"):
+    for command in ("select", "test", "check", "rerun", "sample", "path", "demo"):
         assert f"  {command} " in result.stdout
 
 
@@ -781,67 +781,6 @@ def test_a_network_of_a_file(tmp_path):
     run("rerun", tmp_path / "selection.json", table)
 
 
-# ---- reproduce -----------------------------------------------------------------------------------------------
-
-
-def test_reproduce_lists_what_there_is(capsys):
-    run("reproduce", "--list")
-    lines = capsys.readouterr().out.splitlines()
-    names = [line.split()[0] for line in lines]
-    paper = ["fig1", "fig2", "fig3", "fdr", "robustness", "discovery", "schematic"]
-    assert names[:7] == paper and names[-1] == "all" and "scores" in names[7:-1]
-    assert len(set(names)) == len(names)
-    assert all(len(line.split()) > 3 for line in lines)
-    assert "scores" not in lines[-1]  # all are the paper's own
-
-
-def test_reproduce_runs_one(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("torch")
-    from knockoffs.experiments import schematic
-
-    monkeypatch.setattr(schematic, "QUICK", schematic.Config(n=60, hidden=(8,), epochs=1, grid=5))
-    options = ("--quick", "--device", "cpu", "--out", tmp_path, "--jobs", 1, "--archive", tmp_path / "all.zip")
-    run("reproduce", "schematic", *options)
-    assert f"wrote {tmp_path / 'schematic.csv'}" in capsys.readouterr().err
-    found = {"schematic.csv", "schematic.png", "schematic.svg", "schematic.json", "all.zip"}
-    assert found <= set(os.listdir(tmp_path))
-    assert json.loads((tmp_path / "schematic.json").read_text())["seed"] == 2019
-
-
 def test_the_version_is_printed_by_the_module_as_well():
     done = subprocess.run([sys.executable, "-m", "knockoffs", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == f"knockoffs {knockoffs.__version__}\n"
-
-
-def test_the_study_of_scores_runs_by_its_name(tmp_path, monkeypatch):
-    pytest.importorskip("torch")  # experiments ask for it before the work
-    from knockoffs.experiments import score_study
-
-    few = ("lasso", "forest", "boosting")
-    setting = score_study.Setting("tiny", 120, 6, 1, 2, n_non_nulls=4, labels="products", models=few)
-    config = score_study.Config((setting,), repetitions=2, n_trees=5)
-    monkeypatch.setattr(score_study, "QUICK", config)
-    run("reproduce", "scores", "--quick", "--device", "cpu", "--out", tmp_path, "--jobs", 1)
-    table = pl.read_csv(tmp_path / "scores.csv", infer_schema_length=None)
-    assert {"setting", "model", "evaluation", "score", "loss", "target_fdr", "power", "power_se", "fdr"} <= set(
-        table.columns
-    )
-    assert set(table["model"]) == {*few, "best of two"}
-    assert set(table["evaluation"]) == {"in_sample", "out_of_bag", "cross_fitted", "-"}
-    combinations = table.filter(target_fdr=0.1).select("model", "evaluation", "score", "loss")
-    assert len(combinations.unique()) == len(combinations) == 7 * 16 + 1 + 1  # coefficients, and the best
-    assert table["power"].is_between(0, 1).all()
-    assert "| best of two |" in (tmp_path / "scores.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "name a figure or table, or all"),
-        (["fig22"], "Did you mean 'fig2'?"),
-        (["fig1", "--data", "nowhere"], "--data 'nowhere': there is no such folder"),
-    ],
-)
-def test_reproduce_refuses_what_it_does_not_know(capsys, arguments, message):
-    run("reproduce", *arguments, status=2)
-    assert message in capsys.readouterr().err

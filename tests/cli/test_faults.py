@@ -95,16 +95,6 @@ def test_a_picture_is_not_written_over_a_table(table, capsys):
     assert "is what is read" in capsys.readouterr().err
 
 
-def test_an_archive_does_not_replace_a_file(tmp_path, capsys):
-    (tmp_path / "all.zip").write_text("theirs")
-    options = ("--quick", "--jobs", 1, "--out", tmp_path / "results")
-    run("reproduce", "schematic", *options, "--archive", tmp_path / "all.zip", status=1)
-    assert "all.zip is there already" in capsys.readouterr().err
-    run("reproduce", "schematic", *options, "--archive", tmp_path / "nowhere" / "all.zip", status=1)
-    assert "there is no such folder" in capsys.readouterr().err
-    assert os.listdir(tmp_path) == ["all.zip"] and (tmp_path / "all.zip").read_text() == "theirs"
-
-
 def test_a_report_and_the_folder_of_the_selection(table, tmp_path, capsys):
     both = tmp_path / "out.html"
     run("select", table, *SELECT, "--out", both, "--report", both, status=2)

@@ -62,7 +62,7 @@ def test_knockoffs_have_the_mixture_moments(mixture, rng):
     assert (np.abs(gap.mean(axis=0)) <= 5 * error + 1e-12).all()
 
 
-def test_em_recovers_the_mixture_and_aic_its_size(rng):
+def test_em_recovers_the_mixture_and_held_out_rows_its_size(rng):
     X = draw(3000, rng)
     model = fit_gaussian_mixture(X, rng=rng, n_components=range(1, 5))
     assert model.n_components == 2 and set(model.criterion) == {1, 2, 3, 4}
@@ -184,8 +184,8 @@ def test_what_was_fitted_is_said(rng):
     model = fit_gaussian_mixture(X, rng=rng, n_components=range(1, 4))
     rows = ", ".join(f"{900 * weight:.0f}" for weight in model.weights)
     assert model.say(names=["a", "b", "c", "d"]).startswith(
-        "P^X is a mixture of 2 Gaussians of 3 columns (chosen by AIC among 1 to 3 components), fitted to 900 rows, "
-        f"{rows} a component"
+        "P^X is a mixture of 2 Gaussians of 3 columns (chosen by held-out likelihood among 1 to 3 components), "
+        f"fitted to 900 rows, {rows} a component"
     )
     assert model.say(names=["a", "b", "c", "d"]).endswith("; column 'd' is constant.")
     given = gaussian_mixture_features([0.3, 0.7], MEANS, COVARIANCES)

@@ -236,7 +236,7 @@ def test_a_bed_on_the_command_line(genotypes, tmp_path, capsys):
     for wrong, message in [
         (("--out", tmp_path / "o.bed"), "--fastphase PREFIX is needed"),
         ((*options, "--out", tmp_path / "o.bed", "--feature-model", "hmm"), "--fastphase is for"),
-        (("--out", tmp_path / "o.bed", "--feature-model", "hmm"), "genotypes of a .bed file take fastphase"),
+        (("--out", tmp_path / "o.bed", "--feature-model", "hmm"), "genotypes of a .bed file need fastphase"),
         ((*options, "--out", tmp_path / "o.bed", "--drop", "rs1"), "--drop is for tables"),
         ((*options, "--out", tmp_path / "o.bed", "--groups", "auto"), "--groups auto is for tables"),
     ]:

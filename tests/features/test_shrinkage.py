@@ -11,9 +11,7 @@ from knockoffs.features.gaussian import fit_gaussian
 from knockoffs.features.shrinkage import (
     INTENSITIES,
     _moments,
-    deal_rows,
     estimate_covariance,
-    held_out_intensity,
     intensity_of_moments,
 )
 
@@ -88,34 +86,6 @@ def test_a_correlation_that_loses_little_is_said_without_a_warning(rng):
     assert 0 < model.intensities[0] * np.abs(np.corrcoef(X.T) - np.eye(20)).max() <= 0.25
     assert f"; its covariance was shrunk towards the diagonal by {model.intensities[0]:.2g}." in model.say()
     assert fit_gaussian(rng.normal(size=(1000, 20))).say() == "P^X is a Gaussian of 20 columns, fitted to 1,000 rows."
-
-
-def following(n, d, rng, lag=1, rho=0.9):
-    """Rows rho times the row so many before, plus noise; columns smooth."""
-    E = rng.normal(size=(n, d)) @ np.linalg.cholesky(0.8 ** np.abs(np.subtract.outer(np.arange(d), np.arange(d)))).T
-    X = E.copy()
-    for i in range(lag, n):
-        X[i] = rho * X[i - lag] + np.sqrt(1 - rho**2) * E[i]
-    return X
-
-
-@pytest.mark.parametrize(("lag", "rho"), [(1, 0.9), (10, 0.8)])
-def test_rows_that_follow_each_other_are_held_out_in_stretches(lag, rho, rng):
-    """Held out in turn, a row has its like among the others, and the covariance seems to be known."""
-    X = following(400, 100, rng, lag, rho)
-    assert (np.diff(deal_rows(X)) >= 0).all()
-    mixed = X[rng.permutation(400)]  # which hides what they are
-    assert (deal_rows(mixed) == np.arange(400) % 4).all()
-    assert held_out_intensity(X, np.ones(400)) > 2 * held_out_intensity(mixed, np.ones(400))
-
-
-def test_independent_and_sorted_rows_are_dealt_in_turn(rng):
-    X = rng.normal(size=(300, 20))
-    classes = np.repeat([[-2.0], [2.0]], 150, axis=0) + rng.normal(size=(300, 20))
-    in_turn = np.arange(300) % 4
-    for rows in (X, X[np.argsort(X[:, 0])], classes - classes.mean(axis=0), X[:, :1]):
-        np.testing.assert_array_equal(deal_rows(rows), in_turn)
-    assert deal_rows(X[:5]).tolist() == [0, 1, 2, 3, 0]
 
 
 def test_few_rows_by_their_singular_values_are_as_many_by_their_eigenvalues(rng, monkeypatch):

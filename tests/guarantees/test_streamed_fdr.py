@@ -7,7 +7,8 @@ import pytest
 from knockoffs.features.gaussian import gaussian_features
 from knockoffs.features.source import knockoff_source
 from knockoffs.filter import knockoff_filter
-from knockoffs.response.gram import FoldGrams, Gram, fit_lasso
+from knockoffs.response.gram import FoldGrams, Gram
+from knockoffs.response.gram_lasso import fit_lasso
 from knockoffs.selector import KnockoffSelector
 from knockoffs.streaming.stream import fit_streamed
 from knockoffs.table.table import read_table

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from knockoffs.options import Options
-from knockoffs.report.provenance import command_of, python_of, python_of_file
+from knockoffs.report.provenance import command_of, python_of
 
 
 def test_the_command_gives_the_same_parameters(monkeypatch):
@@ -40,11 +40,6 @@ def test_python_lines_run():
     selector = KnockoffSelector(fdr=0.05, feature_model="gaussian", drop=["a" * 900], random_state=4)
     made = eval(python_of(selector).split("\n")[-1].removesuffix(".fit(X, y)"), {"KnockoffSelector": KnockoffSelector})
     assert made.get_params() == selector.get_params()
-
-
-def test_python_lines_of_a_file_name_the_seed_also_where_it_is_the_default():
-    lines = python_of_file({"target": "y", "fdr": 0.1, "seed": 0, "drop": [], "n_draws": 1}, "t.csv")
-    assert "KnockoffSelector(fdr=0.1, random_state=0).fit(X, y)" in lines
 
 
 def test_a_command_shows_what_cannot_be_seen_and_runs_with_it():

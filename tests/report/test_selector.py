@@ -25,7 +25,7 @@ def test_the_selector_writes_its_report_with_paths(fitted, tmp_path):
     selector.report(tmp_path / "report.html", paths=True)
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Lambda paths" in html and "with the target" in html
-    assert "KnockoffSelector(estimator=&#x27;lasso&#x27;" in html
+    assert "KnockoffSelector(estimator=&#39;lasso&#39;" in html
     with pytest.raises(NotFittedError):
         KnockoffSelector().report(tmp_path / "other.html")
 

@@ -12,8 +12,6 @@ from knockoffs.options import Options, importance_options, options_of, refuse_va
 if TYPE_CHECKING:
     from knockoffs.table.types import Frame, Json
 
-MOST_COMPARED = 20_000  # columns among which the nearest name is searched
-
 
 def bad_call(message: str) -> Exception:
     """Error of a call that cannot be understood; the program ends with status 2."""
@@ -46,35 +44,15 @@ def prepare_call(options: Options, face: str) -> None:
 
 def check_columns(frame: Frame, names: list[str], flag: str) -> None:
     """Refuse columns that the table does not have, and name the nearest that it has."""
-    from knockoffs.errors import name_some
+    from knockoffs.errors import did_you_mean, name_some
     from knockoffs.table.files import column_names
 
     columns = [str(name) for name in column_names(frame)]
     known = set(columns)
     for name in names:
         if name not in known:
-            near = nearest(name, columns)
-            hint = "" if near is None else f" Did you mean {near!r}?"
+            hint = did_you_mean(name, columns)
             raise bad_call(f"{flag} {name!r} is not a column of the table.{hint} It has {name_some(columns)}.")
-
-
-def nearest(name: str, columns: list[str]) -> str | None:
-    """Column with the nearest name, if one is near; case, blanks and punctuation do not count.
-
-    >>> nearest("BLOODPRESSURE", ["age", "blood pressure"])
-    'blood pressure'
-    """
-    from difflib import get_close_matches
-
-    plain: dict[str, str] = {}
-    for column in columns[:MOST_COMPARED]:
-        plain.setdefault(_letters(column), column)
-    near = get_close_matches(_letters(name), list(plain), n=1)
-    return plain[near[0]] if near else None
-
-
-def _letters(name: str) -> str:
-    return "".join(c for c in name.casefold() if c.isalnum()) or name
 
 
 def split_names(known: list[str], names: tuple[str, ...] | list[str]) -> list[str]:

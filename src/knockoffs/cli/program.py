@@ -98,7 +98,6 @@ def every_command(
       The same answer again           knockoffs rerun results/selection.json table.csv
       Knockoffs, to use elsewhere     knockoffs sample table.csv --drop y --out knockoffs.csv
       W along the lambda path         knockoffs path table.csv --target y --column age
-      The figures of the paper        knockoffs reproduce fig2 --quick
     \b
     For more, type knockoffs COMMAND --help.
     """

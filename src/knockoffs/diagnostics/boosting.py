@@ -43,7 +43,7 @@ class Trees:
 
 
 def fit_trees(V: NDArray, y: NDArray[np.bool_], rng: Generator, n_trees: int = 60, n_tried: int = 100) -> Trees:
-    """Boost trees that tell the classes y, shape (n,), by the values V, shape (n, n_columns).
+    """Boosted trees that predict the classes y, shape (n,), from the values V, shape (n, n_columns).
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def fit_trees(V: NDArray, y: NDArray[np.bool_], rng: Generator, n_trees: int = 6
     rng : numpy.random.Generator
     n_trees : int
     n_tried : int
-        Columns that a tree may cut, drawn anew for each tree.
+        Columns that a tree may cut, drawn for each tree.
 
     Examples
     --------

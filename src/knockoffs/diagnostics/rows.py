@@ -56,7 +56,7 @@ def repeated_by_rows(X: NDArray) -> NDArray[np.bool_]:
 
 
 def all_different(X: NDArray) -> bool:
-    """Whether some column alone tells all rows apart: then none is repeated.
+    """Whether some column has different values in all rows: then none is repeated.
 
     >>> all_different(np.array([[1.0, 1.0], [1.0, 2.0]])), all_different(np.ones((2, 2)))
     (True, False)

@@ -1,7 +1,7 @@
 """RankScores of the columns: bounded functions of the ranks of X and X_tilde taken together.
 
 The ranks of a column are those among the 2n values of x_j and x_tilde_j: that set does not change when rows are
-swapped, so neither does the score of a value, and the coins of ``signs.py`` stay fair.
+swapped, so neither does the score of a value, and the coins of ``sign_tests.py`` stay fair.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NOMINAL_LEVELS = 4  # most frequent labels of a nominal column that stand for it
 
 @dataclass(frozen=True)
 class RankScores:
-    """RankScores of X and X_tilde, k columns of which each belongs to a column of the table.
+    """Scores of X and X_tilde: k columns, each of one column of the table.
 
     Parameters
     ----------

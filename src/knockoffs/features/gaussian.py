@@ -17,18 +17,16 @@ from knockoffs.features.posterior.categorical import normalise_log_weights, samp
 from knockoffs.features.shrinkage import Estimate, shrink_covariance
 from knockoffs.sampling.conjugates.gaussian import Gaussian, GaussianLaw
 from knockoffs.sampling.conjugates.identity import Identity
-from knockoffs.sampling.copies import Copies
 from knockoffs.sampling.covariance import check_covariance
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL, solve_checked
 from knockoffs.sampling.diagonal.representatives import ViaRepresentatives
 from knockoffs.sampling.network import BayesianNetwork, Node
 from knockoffs.sampling.pair import Pair
-from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler, sample_knockoffs
-from knockoffs.sampling.several import sample_several
+from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler, sample_knockoffs, sample_several
 from knockoffs.sampling.swap import check_features
 
 UNIT_RATIO = 2.0  # standard deviations that differ by more than this factor are in different units
-ROWS_FOR_UNITS = 10  # rows from which on a standard deviation tells the units
+ROWS_FOR_UNITS = 10  # rows from which a standard deviation shows the units
 CRITERION_NAMES = {"aic": "AIC", "bic": "BIC", "held_out": "held-out likelihood"}
 
 
@@ -219,11 +217,11 @@ class FreeColumns:
         X_tilde[:, self.varying] = sample_knockoffs(self.network, X[:, self.varying], rng)
         return Pair(X, X_tilde, self.feature_of)
 
-    def sample_several(self, X: NDArray, m: int, rng: Generator) -> Copies:
+    def sample_several(self, X: NDArray, m: int, rng: Generator) -> Pair:
         """X and m knockoffs of it."""
         copies = np.repeat(X.astype(float)[None], m, axis=0)
         copies[:, :, self.varying] = sample_several(self.network, X[:, self.varying], m, rng)
-        return Copies((X, *copies), self.feature_of)
+        return Pair.of([X, *copies], self.feature_of)
 
 
 def gaussian_law(

@@ -76,13 +76,13 @@ def fit_gaussian_mixture(
     rng: Generator,
     n_jobs: int | None = None,
     n_components: int | Iterable[int] | None = None,
-    criterion: str = "aic",
+    criterion: str = "held_out",
     n_starts: int = N_STARTS,
     diagonal: str | ViaRepresentatives = DEFAULT_DIAGONAL,
     feature_of: ArrayLike | None = None,
     names: Sequence[str] | None = None,
 ) -> MixtureFeatures:
-    """Fit a Gaussian mixture by EM, with the number of components chosen by AIC as in the paper.
+    """Fit a Gaussian mixture by EM, with the number of components chosen by held-out rows, or by AIC as in the paper.
 
     Parameters
     ----------

@@ -325,7 +325,7 @@ def _assemble(genotypes: Genotypes, out: Path, blocks: Blocks, parts: Sequence[_
             for j in range(0, columns.stop - columns.start, SNPS_AT_ONCE):
                 for column in np.concatenate([block[:, j : j + SNPS_AT_ONCE] for block in rows if block is not None]).T:
                     target.write(np.ascontiguousarray(column))
-    for ending in (".bim", ".fam"):  # bed-reader would write numbers anew; names and positions stay as they were
+    for ending in (".bim", ".fam"):  # bed-reader would write new numbers; names and positions stay as they were
         shutil.copyfile(genotypes.path.with_suffix(ending), new[ending])
     add_mark(blocks.folder, FINISHED, file_hash(new[".bed"]))
     rename_together([(new[e], Path(os.path.realpath(out.with_suffix(e)))) for e in (".bim", ".fam", ".bed")])

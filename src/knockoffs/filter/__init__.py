@@ -130,6 +130,37 @@ class Filtered:
     selected: NDArray[np.bool_]
 
 
+def filter_statistics(W: NDArray, fdr: float, offset: int, m: int = 1) -> Filtered:
+    """Threshold, q-values and selection at once; W, the level and the offset were checked before.
+
+    Under the null a feature beats its m knockoffs once in m + 1 times, so m features that are beaten count for one that
+    is not: the threshold is the smallest t with (offset + #{W <= -t}) / m / #{W >= t} <= fdr (Gimenez and Zou 2019).
+    Thus 1 / (m fdr) discoveries are enough.
+    """
+    t, fdp = _fdp_estimates(W, offset, m)
+    q = _q_values(W, t, fdp)
+    return Filtered(_threshold(t, fdp, fdr), q, q <= fdr)
+
+
+def several_statistics(Z: ArrayLike) -> NDArray:
+    """W, shape (d,), from the scores of each feature and of its m knockoffs, shape (m + 1, d).
+
+    |W| is the largest score less the median of the others (He et al. 2021); W is positive if the feature has the
+    largest. Under the null the m + 1 scores are exchangeable, which leaves |W| as it is, and W > 0 once in m + 1 times.
+
+    >>> several_statistics([[5.0, 1.0], [1.0, 4.0], [2.0, 3.0], [0.0, 2.0]])
+    array([ 4., -2.])
+    """
+    Z = np.asarray(Z, dtype=float)
+    if Z.ndim != 2 or len(Z) < 2:
+        raise InputError(f"Z has shape {Z.shape}: expected (m + 1, d), a feature and its knockoffs.")
+    if np.isnan(Z).any():
+        raise InputError("Z holds NaN: the score failed there.")
+    ordered = np.sort(Z, axis=0)[::-1]
+    size = ordered[0] - np.median(ordered[1:], axis=0)
+    return np.where(Z[0] > Z[1:].max(axis=0), size, -size)
+
+
 def knockoff_threshold(W: ArrayLike, fdr: float, *, offset: int = 1) -> float:
     """Smallest t among the |W_j| > 0 with (offset + #{W <= -t}) / #{W >= t} <= fdr; infinity if there is none.
 
@@ -201,10 +232,10 @@ def path_counts(W: NDArray) -> tuple[NDArray, NDArray, NDArray]:
     return t, n_above, n_below
 
 
-def _fdp_estimates(W: NDArray, offset: int) -> tuple[NDArray, NDArray]:
-    """Candidate thresholds t, ascending, and (offset + #{W <= -t}) / #{W >= t} at each of them."""
+def _fdp_estimates(W: NDArray, offset: int, m: int = 1) -> tuple[NDArray, NDArray]:
+    """Candidate thresholds t, ascending, and (offset + #{W <= -t}) / m / #{W >= t} at each of them."""
     t, n_above, n_below = path_counts(W)
-    return t, np.where(n_above > 0, (offset + n_below) / np.maximum(n_above, 1), np.inf)
+    return t, np.where(n_above > 0, (offset + n_below) / m / np.maximum(n_above, 1), np.inf)
 
 
 def false_discovery_proportion(selected: ArrayLike, non_nulls: ArrayLike) -> float:

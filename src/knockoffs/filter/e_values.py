@@ -33,10 +33,10 @@ from knockoffs.filter import (
     check_floats,
     check_offset,
     check_W,
+    filter_statistics,
     path_counts,
     refuse_nan,
 )
-from knockoffs.filter.several import filter_several
 
 WAYS = ("fixed", "post_hoc")
 STOPS = ("level", "unreachable", "no_negative")
@@ -232,7 +232,7 @@ def join_draws(
         selected, stated = choose_level(levels, fdr, max(0.5, fdr) if cap is None else cap)
     else:
         selected, stated = levels <= fdr * ROUNDING, fdr
-    frequencies = np.mean([filter_several(w, m, fdr, offset).selected for w in W], axis=0)
+    frequencies = np.mean([filter_statistics(w, fdr, offset, m).selected for w in W], axis=0)
     return Combined(selected, e, frequencies, levels, stated, _promise(how, stated))
 
 

@@ -18,7 +18,6 @@ from knockoffs.importance.scores import Importance, Scores, mean_of
 from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import track
 from knockoffs.response.clone import Estimator, FittedModel, check_takes_weights, fitted_copy, fresh, predicts_classes
-from knockoffs.sampling.copies import Beside, Copies
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
 
@@ -31,9 +30,9 @@ class Scored:
     notes: Mapping[str, str] = field(default_factory=dict)
     used: ModelScore | None = None
 
-    def swap(self, S: NDArray[np.bool_]) -> Scored:
-        """Exchange Z and Z_tilde of the features where S is true."""
-        return replace(self, scores=self.scores.swap(S))
+    def put_back(self, place: NDArray[np.intp]) -> Scored:
+        """Scores of a pair, given those of ``pair.permute(place)``."""
+        return replace(self, scores=self.scores.put_back(place))
 
     def tie(self, copied: NDArray[np.bool_]) -> Scored:
         """Equal scores for features that are their own knockoffs."""
@@ -85,7 +84,7 @@ class ModelScore:
     rows: str = "in_sample"
     n_folds: int = 5
     n_fits: int = 1
-    transform: Callable[[Beside], Beside] | None = None
+    transform: Callable[[Pair], Pair] | None = None
     name: str = ""
     saturates: bool = False
     notes: Mapping[str, str] = field(default_factory=dict)
@@ -111,9 +110,10 @@ class ModelScore:
         fitted: Mapping[int, FittedModel] | None = None,
     ) -> Scored:
         """Fit, score and average; the stream is used as it is, and some of the fits may be there already."""
+        if pair.m > 1:
+            check_linear(self, pair.m)
         seen = pair if self.transform is None else self.transform(pair)
         scores = fit_and_score(self, seen, target, rng=rng, n_jobs=n_jobs, fitted=fitted)
-        refuse_others(scores, pair.n_features)
         if self.saturates:
             warn_if_saturated(scores)
         return Scored(scores, self.notes, self)
@@ -173,7 +173,7 @@ def fit_and_score(
     return mean_of(scores, weights=np.array([len(job.score_rows) for job in jobs], dtype=float))
 
 
-def weighted_rows(pair: Beside, target: Target) -> tuple[Beside, Target]:
+def weighted_rows(pair: Pair, target: Target) -> tuple[Pair, Target]:
     """Without the rows of weight 0, which are not there."""
     if target.weights is None or (target.weights > 0).all():
         return pair, target
@@ -201,14 +201,15 @@ def _fit_and_score_once(
         feature_of=pair.feature_of,
         rng=job.rng,
         sample_weight=scored.weights,
+        **({"more": seen.more} if seen.more else {}),
         **statistic.options,
     )
-    return as_scores(scores)
+    return as_scores(scores, pair.n_features)
 
 
 def fit_on(
     estimator: Estimator,
-    pair: Pair | Copies,
+    pair: Pair,
     target: Target,
     rows: NDArray,
     rng: Generator,
@@ -219,24 +220,37 @@ def fit_on(
     return fitted_copy(estimator, part.stacked, y.values, rng, **weights)
 
 
-def as_scores(scores: object) -> Scores:
-    """Scores as they came; a score of one's own may return something else."""
+def as_scores(scores: object, n_features: int) -> Scores:
+    """Scores as they came; a user-defined score that returns something else is refused."""
     if not isinstance(scores, Scores):
         raise InputError(
             f"the importance score returned {type(scores).__name__}: expected Scores(Z, Z_tilde), the importance of "
             "every feature and of every knockoff."
         )
-    return scores
-
-
-def refuse_others(scores: Scores, n_features: int) -> None:
-    """Refuse scores that are not one for each feature and one for each knockoff."""
     for name, values in (("Z", scores.Z), ("Z_tilde", scores.Z_tilde)):
         if np.shape(values)[:1] != (n_features,):
             raise InputError(
                 f"the importance score returned {name} of shape {np.shape(values)}: expected one number for each of "
                 f"{n_features} features."
             )
+    return scores
+
+
+def is_linear(statistic: ModelScore) -> bool:
+    """Whether a statistic reads the coefficients of a linear model on the rows that it was fitted on."""
+    from knockoffs.importance.coefficients import coefficient_magnitude
+    from knockoffs.importance.contribution import contribution
+
+    return statistic.score in (coefficient_magnitude, contribution) and statistic.rows == "in_sample"
+
+
+def check_linear(statistic: ModelScore, m: int) -> None:
+    """Refuse a statistic that cannot compare a feature with several knockoffs at once."""
+    if not is_linear(statistic):
+        raise InputError(
+            f"n_knockoffs={m}: several knockoffs of a feature take a linear model of y ('lasso', 'logistic', 'linear' "
+            "or 'ridge') scored by 'coefficients' or 'contribution', on the rows it was fitted on."
+        )
 
 
 def warn_if_saturated(scores: Scores) -> None:

@@ -27,6 +27,7 @@ from knockoffs.table.table import Kinds, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from knockoffs.report.display import Shown
 
@@ -91,7 +92,7 @@ def follow_selector(selector: Shown, lams: ArrayLike | None = None, fake: str = 
         statistic=choice.statistic,
         lams=along,
         fake=find(FAKES, "fake", fake),
-        rng=deepcopy(selector._generator),
+        rng=deepcopy(selector.generator_),
         n_jobs=selector.n_jobs,
     )
     return path
@@ -103,7 +104,7 @@ def plot_paths(
     *,
     features: Sequence[str] | None = None,
     fake: str = "swapped",
-    ax: Axes | None = None,
+    ax: Axes | Figure | None = None,
 ) -> Axes:
     """Draw W along lambda: some features by name, the others thin and grey.
 
@@ -116,7 +117,7 @@ def plot_paths(
         At most eight.
     fake : {"swapped", "permuted"}
         What the columns move to.
-    ax : matplotlib axes, optional
+    ax : matplotlib axes, or an empty figure, optional
 
     Returns
     -------
@@ -138,9 +139,8 @@ def plot_paths(
     if path.lams[0] < 1.0 < path.lams[-1]:
         ax.axvline(1.0, color=QUIET, linewidth=1.0, linestyle=":", zorder=2)
     ax.set_xlim(path.lams[0], path.lams[-1])
-    more = f"; grey: {len(others)} others" if others else ""
-    at_one = AT_ONE.get(fake, fake)
-    ax.set_xlabel(f"lambda (0: the column as it is, 1: {at_one}){more}")
+    more = f"\ngrey: {len(others)} others" if others else ""
+    ax.set_xlabel(f"lambda (0: the column, 1: {AT_ONE.get(fake, fake)}){more}")
     beyond = "" if width is None else f"\nlogarithmic beyond {width:.2g}"
     ax.set_ylabel(f"W ({path.loss.replace('_', ' ')}), feature minus knockoff{beyond}")
     tidy(ax)

@@ -6,72 +6,66 @@ import json
 import math
 from collections.abc import Callable, Collection
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from knockoffs.errors import InputError, name_some
-from knockoffs.options import ImportanceOptions, Option, listed, options_of
+from knockoffs.options import ImportanceOptions, Option, listed
 from knockoffs.record import EVIDENCE, FORMAT, NUMBERS, SelectionRecord, brief, seal
 from knockoffs.table.types import Json
 
 Content = dict[str, Any]  # of a JSON object
 
 
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+def _is(kind: type, value: object) -> bool:
+    """Whether a JSON value is of a kind: a list holds texts, and whole numbers are not negative."""
+    if kind is list:
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    if isinstance(value, bool) or kind is bool:
+        return isinstance(value, bool) and kind is bool
+    if kind is int:
+        return isinstance(value, int) and value >= 0
+    return isinstance(value, int | float if kind is float else kind)
 
 
-def _is_seed(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+def _holds(option: Option, value: object) -> bool:
+    """Whether a parameter may hold a value; whether a name or level is known is checked when it is used."""
+    return _is(option.kind, value) or (value is None and option.default is None)
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
+def _are_texts(value: object) -> bool:
+    """Whether a JSON object holds texts."""
+    return isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
 
 
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(map(_is_text, value))
+def _are_columns(value: object) -> bool:
+    return isinstance(value, list) and all(_are_texts(item) and set(item) == {"name", "kind", "why"} for item in value)
 
 
-def _is_text_of_text(value: object) -> bool:
-    return isinstance(value, dict) and all(map(_is_text, value.values()))
-
-
-def _is_column(value: object) -> bool:
-    return isinstance(value, dict) and _is_text_of_text(value) and set(value) == {"name", "kind", "why"}
-
-
-def _is_level(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _or_null(check: Callable[[object], bool]) -> Callable[[object], bool]:
-    return lambda value: value is None or check(value)
-
-
-def _holds(option: Option) -> Callable[[object], bool]:
-    """Check of the type of a parameter; whether a name or level is known is checked when it is used."""
-    checks: dict[type, Callable[[object], bool]] = {
-        str: _is_text,
-        int: _is_count,
-        float: _is_level,
-        bool: lambda value: isinstance(value, bool),
-        list: _is_texts,
-        dict: lambda value: isinstance(value, dict),
-    }
-    check = _is_seed if option.name == "seed" else checks[option.kind]
-    return check if option.default is not None else _or_null(check)
-
-
-PARAMETERS = {
-    name: _holds(option) for name, option in (options_of("select") | options_of("ghost")).items() if option.recorded
+PARAMETERS: dict[str, Callable[[object], bool]] = {
+    option.name: partial(_holds, option)
+    for option in listed()
+    if option.recorded and {"select", "ghost"} & set(option.faces)
 }
 DATA: dict[str, Callable[[object], bool]] = {
-    "file": _is_text,
-    "sha256": _is_text,
-    "n_rows": _is_count,
-    "n_columns": _is_count,
-    "files": _is_text_of_text,
+    "file": partial(_is, str),
+    "sha256": partial(_is, str),
+    "n_rows": partial(_is, int),
+    "n_columns": partial(_is, int),
+    "files": _are_texts,
+}
+FIELDS: dict[str, tuple[Callable[[object], bool], str]] = {
+    "data": (partial(_is, dict), "an object"),
+    "parameters": (partial(_is, dict), "an object"),
+    "versions": (_are_texts, "texts by name"),
+    "notes": (_are_texts, "texts by name"),
+    "explanation": (partial(_is, str), "a text"),
+    "features": (lambda value: isinstance(value, list) and len(value) > 0, "a list of features"),
+    "method": (partial(_is, str), "a text"),
+    "verdict": (lambda value: value is None or isinstance(value, dict), "an object"),
+    "columns": (_are_columns, "a list of columns"),
+    "warnings": (partial(_is, list), "a list of texts"),
 }
 
 
@@ -141,18 +135,7 @@ def _remedy(content: Content) -> str:
 def _check_content(content: Content) -> None:
     known = {field.name for field in fields(SelectionRecord)}
     _demand_known(content.keys(), known, known, "field", "fields", "")
-    for name, check, what in (
-        ("data", lambda v: isinstance(v, dict), "an object"),
-        ("parameters", lambda v: isinstance(v, dict), "an object"),
-        ("versions", _is_text_of_text, "texts by name"),
-        ("notes", _is_text_of_text, "texts by name"),
-        ("explanation", _is_text, "a text"),
-        ("features", lambda v: isinstance(v, list) and len(v) > 0, "a list of features"),
-        ("method", _is_text, "a text"),
-        ("verdict", _or_null(lambda v: isinstance(v, dict)), "an object"),
-        ("columns", lambda v: isinstance(v, list) and all(map(_is_column, v)), "a list of columns"),
-        ("warnings", _is_texts, "a list of texts"),
-    ):
+    for name, (check, what) in FIELDS.items():
         _demand(check(content.get(name)), name, f"{brief(content.get(name))}, not {what}")
     remedy, needed = _remedy(content), {"target", "drop", "fdr", "seed"}
     _demand_known(content["parameters"].keys(), PARAMETERS, needed, "parameter", "parameters", remedy)
@@ -178,7 +161,7 @@ def _read_feature(feature: object, j: int) -> Content:
     good = isinstance(feature, dict) and keys <= set(feature) <= keys | more
     _demand(good, where, f"not the fields {', '.join(sorted(keys | more))}")
     assert isinstance(feature, dict)
-    _demand(_is_text(feature["name"]), f"{where}.name", f"{brief(feature['name'])}, not a text")
+    _demand(isinstance(feature["name"], str), f"{where}.name", f"{brief(feature['name'])}, not a text")
     _demand(isinstance(feature["selected"], bool), f"{where}.selected", f"{brief(feature['selected'])}, not a boolean")
     return {**feature, **{key: _as_number(feature[key], f"{where}.{key}") for key in feature if key in more}}
 

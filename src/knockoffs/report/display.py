@@ -35,7 +35,7 @@ class Shown:
     n_jobs: int | None
     random_state: object
     verbose: bool
-    _generator: Generator
+    generator_: Generator
 
     def explain(self) -> str:
         """Say in one paragraph what was selected and what it means, or why nothing was and what would help."""
@@ -120,6 +120,6 @@ class Shown:
         """Return what a notebook shows: the answer of a fitted selector, else its parameters, as scikit-learn does."""
         from sklearn.utils import estimator_html_repr
 
-        from knockoffs.report.notebook import answer_html
+        from knockoffs.report.page import answer_html
 
         return answer_html(self.selection_) if hasattr(self, "selection_") else estimator_html_repr(self)

@@ -1,4 +1,4 @@
-"""Unfitted models of y: copies with random states of their own, and what can be told of them before the fit."""
+"""Unfitted models of y: copies with their own random states, and what is known before the fit."""
 
 from __future__ import annotations
 

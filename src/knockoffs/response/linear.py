@@ -12,7 +12,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from knockoffs.errors import InputError
-from knockoffs.response.gram import FoldGrams, fit_lasso
+from knockoffs.response.gram import FoldGrams
+from knockoffs.response.gram_lasso import fit_lasso
 from knockoffs.response.l1_path import (
     CrossValidation,
     assign_folds,
@@ -283,7 +284,7 @@ class PoissonPathCV(PenaltyPath, RegressorMixin, BaseEstimator):
         return np.exp(validate_data(self, X, reset=False, dtype=np.float64) @ self.coef_ + self.intercept_)
 
 
-LINEAR_MODELS = (LassoPathCV, PoissonPathCV, PlainLinear, LinearClassifier)  # their coefficients speak for them
+LINEAR_MODELS = (LassoPathCV, PoissonPathCV, PlainLinear, LinearClassifier)  # scored by their coefficients
 
 
 def make_lasso(

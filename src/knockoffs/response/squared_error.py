@@ -51,7 +51,7 @@ class SquaredErrorSet:
         old, m = self.columns.size, self.columns.size + columns.size
         self.columns = np.concatenate([self.columns, columns])
         self._reserve(m)
-        # gathered anew, a few at a time: copies of the working columns in every fold would be most of a fit's memory
+        # gathered again, a few at a time: copies of the working columns in every fold would be most of a fit's memory
         rows = self.all_columns.T
         for start in range(old, m, COLUMNS_AT_ONCE):
             new = slice(start, min(start + COLUMNS_AT_ONCE, m))

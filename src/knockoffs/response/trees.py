@@ -90,7 +90,7 @@ def _whole(random_state: int | Generator | None) -> int | None:
 
 @dataclass(frozen=True)
 class OutOfBagForest:
-    """A fitted forest of which, on each training row, only the trees speak that were not fitted on it.
+    """Fitted forest that uses, on each training row, only the trees that were not fitted on it.
 
     It can be scored on its training rows by Swap, Permutation and their integrals with the built-in losses; it cannot
     predict other tables.
@@ -113,7 +113,7 @@ class OutOfBagForest:
         raise AttributeError(name)
 
     def predict(self, XX: NDArray) -> NoReturn:
-        """Refuse: which trees may speak is known for the training rows only."""
+        """Refuse: which trees may be used is known for the training rows only."""
         raise InputError(
             "an out-of-bag forest is scored by the built-in losses on its training rows and cannot predict a table. "
             "Use the importance option rows='cross_fitted' with a loss of your own or with missing values."

@@ -20,7 +20,6 @@ from knockoffs.errors import InputError, KnockoffWarning, name_some
 from knockoffs.table.coding import Coded, code_like
 from knockoffs.table.files import TextFile, check_names, file_hash, open_text, parquet_errors, take_column
 from knockoffs.table.rows import runs_of_rows
-from knockoffs.table.types import Json
 
 __all__ = ["Coded", "RowStream", "TextRows", "code_like", "open_rows"]
 
@@ -78,11 +77,6 @@ class RowStream:
     def column(self, name: str) -> NDArray:
         """Values of a column in all rows."""
         return take_column(self._rows([name], 0, len(self)), name)
-
-    def fingerprint(self) -> list[list[Json]]:
-        """Names, sizes and times of change of the files: what must be the same for a stopped run to go on."""
-        places = [(path, path.stat()) for path in self.files]
-        return [[path.name, place.st_size, place.st_mtime_ns] for path, place in places]
 
     def sha256(self) -> str:
         """SHA-256 of the file; of a folder that of its files' names and hashes."""
@@ -159,11 +153,6 @@ class TextRows:
     def column(self, name: str) -> NDArray:
         """Values of a column in all rows."""
         return take_column(pl.concat(list(self.file.blocks([name]))), name)
-
-    def fingerprint(self) -> list[list[Json]]:
-        """Name, size and time of change of the file."""
-        place = self.file.layout.path.stat()
-        return [[self.file.layout.path.name, place.st_size, place.st_mtime_ns]]
 
     def sha256(self) -> str:
         """SHA-256 of the file."""

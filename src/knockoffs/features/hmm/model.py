@@ -10,7 +10,7 @@ Two knockoffs of the hidden chain are valid:
 
 The first is the default: its knockoffs are less like X, because H_tilde moves away from H, where the second emits
 X_tilde from states that X itself has chosen. Measured: mean correlation with X 0.942 against 0.949 on strongly linked
-genotypes (``benchmarks/hmm.py --quality``), where the powers cannot be told apart; on simulated genotypes and numbers
+genotypes (``benchmarks/hmm.py --quality``), where the powers do not differ clearly; on simulated genotypes and numbers
 power 0.70 against 0.63 and 0.88 against 0.86 at an FDR of 0.2 (``tests/guarantees/test_hmm_fdr.py``).
 """
 
@@ -97,7 +97,7 @@ class HiddenMarkov:
         object.__setattr__(self, "transitions", chain.transitions)
 
     def say(self, names: Sequence[str] | None = None) -> str:
-        """Tell in one sentence what P^X is."""
+        """Sentence that says what P^X is."""
         p, K = self.emissions.shape
         kind = "symbols" if isinstance(self.emissions, DiscreteEmissions) else "numbers (Gaussian given the state)"
         return f"P^X is a hidden Markov model of {kind} along {p} columns, in their order, with {say_states(K)}."

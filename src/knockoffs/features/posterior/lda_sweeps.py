@@ -1,4 +1,4 @@
-"""How many sweeps of Gibbs sampling the topics of a document need: two chains tell.
+"""How many sweeps of Gibbs sampling the topics of a document need, from two chains.
 
 Two chains of a document start with all words in two different topics, and run side by side. With D_s the difference
 of their topic counts after s sweeps, memory(s) = sum <D_s, D_0> / sum <D_0, D_0> over a sample of documents is 1 at the
@@ -68,7 +68,7 @@ def sweeps_needed(counts: csr_array, alpha: NDArray, beta: NDArray, rng: Generat
     chains = [start_topics(words, starts, beta_of_word, corner[topic], rng) for topic in (first, second)]
     D_0 = _topic_counts(chains[0], starts, T) - _topic_counts(chains[1], starts, T)
     scale = float((D_0**2).sum())
-    if scale == 0:  # every word tells its topic
+    if scale == 0:  # every word determines its topic
         return 2 * FEWEST_SWEEPS, 0.0
     s, done, memory = FEWEST_SWEEPS, 0, 1.0
     while True:
