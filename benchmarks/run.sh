@@ -43,6 +43,7 @@ for peer in default,lasso,boosting oracle knockpy hidimstat trex boruta,boruta_g
         --jobs "${JOBS:-$(nproc)}" --minutes "${MINUTES:-120}" --limit 600 --fewer boruta=10 "$quality"
 done
 "$python" -m benchmarks.arena.page "$folder" "$page"
+"$python" -m benchmarks.ratios
 "$python" benchmarks/tree_paths.py --peer .benchmarks/knockpy/bin/python $trees
 "$python" benchmarks/neural_paths.py --device cpu --peer .benchmarks/knockpy/bin/python $neural
 "$python" benchmarks/hmm.py $hmm # without SNPknock, its column is empty

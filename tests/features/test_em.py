@@ -8,7 +8,7 @@ from sklearn.cluster import kmeans_plusplus
 from knockoffs.errors import InputError
 from knockoffs.features import em
 from knockoffs.features.em import admissible, run_em, search_mixture
-from knockoffs.features.em_starts import LLOYD_STEPS, _halves, clusters_start, split_start
+from knockoffs.features.em_starts import _halves, clusters_start, split_start
 from knockoffs.features.em_steps import NEGLIGIBLE, PRECISION, RIDGE, ROWS_AT_ONCE, Mixture, em_steps, mixture_of
 from knockoffs.simulate import simulate_three_components
 from knockoffs.simulate.mixtures import draw_mixture, sample_mixture
@@ -160,7 +160,7 @@ def test_steps_of_lloyd_that_would_move_no_row_are_spared(rng):
         seed = int(rng.integers(2**31))
         found = clusters_start(Z, 3, np.random.default_rng(seed))
         centres, _ = kmeans_plusplus(Z, 3, random_state=int(np.random.default_rng(seed).integers(2**31)))
-        for _ in range(LLOYD_STEPS):
+        for _ in range(20):
             nearest = (Z @ centres.T - 0.5 * (centres**2).sum(axis=1)).argmax(axis=1)
             members = np.eye(3)[nearest]
             centres = members.T @ Z / members.sum(axis=0)[:, None]
@@ -281,8 +281,8 @@ def test_no_start_knows_the_rows_that_will_judge_it(monkeypatch, rng):
     seen = counted(monkeypatch, em, "split_start")
     assert search_mixture(Z, range(1, 4), criterion="held_out", rng=rng)[0].n_components == 1
     assert {len(rows) for rows, *_ in seen} == {750}
-    leaking = [em.Fold(Z, fold.held) for fold in em.folds_of(Z)]
-    path = em.Path(Z, folds=leaking)
+    leaking = [lambda make=make: em.Fold(Z, make().held) for make in em.folds_of(Z)]
+    path = em.MixturePath(Z, folds=leaking)
     path.walk(range(1, 4), rng)
     assert path.best > 1
 

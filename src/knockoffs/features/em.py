@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from joblib import delayed
@@ -22,7 +22,6 @@ from knockoffs.progress import track
 __all__ = [
     "Fold",
     "Mixture",
-    "Path",
     "admissible",
     "collapsed",
     "em_steps",
@@ -34,6 +33,7 @@ __all__ = [
 N_STARTS = 3  # default of ``n_starts``
 
 Settle = Callable[[NDArray, Mixture], Mixture]
+MakeFold = Callable[[], "Fold"]
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,10 @@ class Fold:
         return bounded(used.log_density(self.held), self.held) + self.log_slope
 
 
-def folds_of(Z: NDArray) -> list[Fold]:
+def folds_of(Z: NDArray) -> list[MakeFold]:
     """Folds of rows, shape (n, d)."""
     folds = fold_of(len(Z))
-    return [Fold(Z[folds != k], Z[folds == k]) for k in range(N_FOLDS) if (folds == k).any()]
+    return [lambda k=k: Fold(Z[folds != k], Z[folds == k]) for k in range(N_FOLDS) if (folds == k).any()]  # type: ignore[misc]
 
 
 def search_mixture(
@@ -105,13 +105,15 @@ def search_mixture(
     if criterion not in CRITERIA:
         raise unknown_option("criterion", criterion, CRITERIA)
     numbers = sorted(set(candidates))
-    path = Path(Z, criterion=criterion if len(numbers) > 1 else "aic", settle=settle, n_starts=n_starts, n_jobs=n_jobs)
+    path = MixturePath(
+        Z, criterion=criterion if len(numbers) > 1 else "aic", settle=settle, n_starts=n_starts, n_jobs=n_jobs
+    )
     path.walk(numbers, rng)
     return path.mixture(path.best), path.values if len(numbers) > 1 else {}
 
 
 @dataclass
-class Path:
+class MixturePath:
     """Mixtures of 1, 2, 3, ... components, each grown out of the one before.
 
     Each number has ``n_starts`` starts: the mixture before it with its best component split, and clusters of k-means.
@@ -123,8 +125,8 @@ class Path:
     Z : array, shape (n, d)
         Complete rows, standardised.
     criterion : {"aic", "bic", "held_out"}
-    folds : list of Fold
-        For held-out rows; those of Z if left out.
+    folds : list of callable
+        Each returns a Fold, which is as large as Z: one is held at a time. Those of Z if left out.
     settle : callable, optional
         See ``search_mixture``.
     n_starts, n_jobs : int
@@ -137,7 +139,7 @@ class Path:
 
     Z: NDArray
     criterion: str = "held_out"
-    folds: list[Fold] = field(default_factory=list)
+    folds: Sequence[MakeFold] = ()
     settle: Settle | None = None
     n_starts: int = N_STARTS
     n_jobs: int | None = None
@@ -148,6 +150,7 @@ class Path:
         self.fitted: dict[int, Mixture] = {}
         self.values: dict[int, float] = {}
         self.log_densities: dict[int, NDArray] = {}
+        self._growing: dict[int, _Growing] = {}
         if self.criterion == "held_out" and not self.folds:
             self.folds = folds_of(self.Z)
 
@@ -158,10 +161,8 @@ class Path:
                 pass
 
     def _steps(self, numbers: Sequence[int], rng: Generator) -> Iterator[int]:
-        fitted_to = [fold.rows for fold in self.folds] or [self.Z]  # no start knows the rows that will judge it
-        self._growing = [
-            _Growing(Z, max(numbers), stream) for Z, stream in zip(fitted_to, rng.spawn(len(fitted_to)), strict=True)
-        ]
+        self._most, self._streams = max(numbers), rng.spawn(max(len(self.folds), 1))
+        self._growing = {}
         worse = 0
         for k in numbers:
             best = min(self.values.values(), default=np.inf)
@@ -173,7 +174,7 @@ class Path:
 
     def _count(self, k: int) -> tuple[Mixture, float]:
         """Mixture of k components, and its AIC or BIC."""
-        found = self._growing[0].fit(k, self)
+        found = self._grow(0, self.Z).fit(k, self)
         if not admissible(found.mixture, len(self.Z)):
             return found.mixture, np.inf
         price = 2.0 if self.criterion == "aic" else float(np.log(len(self.Z)))
@@ -185,7 +186,9 @@ class Path:
         A number that the first fold finds behind the best is given up there, before EM or after it.
         """
         parts: list[NDArray] = []
-        for fold, growing in zip(self.folds, self._growing, strict=True):
+        for i, make in enumerate(self.folds):
+            fold = make()
+            growing = self._grow(i, fold.rows)  # no start knows the rows that will judge it
             start = growing.start(k, self)
             if not parts and self._lags(fold.judge(start, self.settle)):
                 return start, np.inf
@@ -200,6 +203,12 @@ class Path:
                 return found, np.inf
         self.log_densities[k] = np.concatenate(parts)
         return found, -2 * float(self.log_densities[k].sum())
+
+    def _grow(self, i: int, rows: NDArray) -> _Growing:
+        """Mixture that grows on the rows of fold i, or on all of them."""
+        if i not in self._growing:
+            self._growing[i] = _Growing(rows, self._most, self._streams[i])
+        return self._growing[i]
 
     def _lags(self, first: NDArray) -> bool:
         """Whether the first fold finds a number behind the best so far."""
@@ -226,14 +235,14 @@ class Path:
 
 
 class _Growing:
-    """The last mixture of a path, on the rows that it is fitted to and on a sample of them for starts."""
+    """The last mixture of a path, and a sample of the rows that it is fitted to, for starts."""
 
     def __init__(self, Z: NDArray, most: int, rng: Generator) -> None:
         sample_stream, *self.streams = rng.spawn(most + 1)
-        self.Z, self.rows = Z, sample_rows(Z, most, sample_stream)
+        self.rows = sample_rows(Z, most, sample_stream)
         self.mixture = one_component(Z)
 
-    def start(self, k: int, path: Path) -> Mixture:
+    def start(self, k: int, path: MixturePath) -> Mixture:
         """Best of several starts with k components, and one component itself."""
         if k == 1:
             return self.mixture
@@ -249,12 +258,12 @@ class _Growing:
         self.mixture = grown
         return grown
 
-    def fit(self, k: int, path: Path) -> Fitted:
+    def fit(self, k: int, path: MixturePath) -> Fitted:
         """Mixture of k components at the end of EM: on the sample, then on all rows."""
         start = self.start(k, path)
         if k == 1:
-            return Fitted(start, float(start.log_density(self.Z).sum()))
-        found = run_em(self.Z, run_em(self.rows, start).mixture)
+            return Fitted(start, float(start.log_density(path.Z).sum()))
+        found = run_em(path.Z, run_em(self.rows, start).mixture)
         self.mixture = found.mixture
         return found
 

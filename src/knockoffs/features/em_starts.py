@@ -1,4 +1,4 @@
-"""Where EM starts: a component split in two, two components merged, or the clusters of k-means."""
+"""Where EM starts: a component split in two, or the clusters of k-means."""
 
 from __future__ import annotations
 
@@ -8,19 +8,14 @@ from numpy.typing import NDArray
 
 from knockoffs.features.em_steps import Mixture, em_steps, mixture_of
 
-TRIAL_STEPS = 5  # steps of EM that a split is tried with, on the rows of its component alone
-LLOYD_STEPS = 20
-CHANCE = 1e-3  # that components which are normal do not seem so
-LEAST_TWO = 0.25  # skewness^2 + excess kurtosis^2 / 4 of two clusters that lie apart: at least 1 if they are points
 
-
-def clusters_start(Z: NDArray, n_components: int, rng: Generator) -> Mixture:
-    """Moments of the clusters of k-means: seeds far from one another (k-means++), then steps of Lloyd."""
+def clusters_start(Z: NDArray, n_components: int, rng: Generator, *, n_steps: int = 20) -> Mixture:
+    """Moments of the clusters of k-means: seeds far from one another (k-means++), then at most n_steps of Lloyd."""
     from sklearn.cluster import kmeans_plusplus
 
     centres, _ = kmeans_plusplus(Z, n_components, random_state=int(rng.integers(2**31)))
     before = np.full(len(Z), -1)
-    for _ in range(LLOYD_STEPS):
+    for _ in range(n_steps):
         nearest = (Z @ centres.T - 0.5 * (centres**2).sum(axis=1)).argmax(axis=1)
         if np.array_equal(nearest, before):  # all further steps would be this one
             break
@@ -31,7 +26,7 @@ def clusters_start(Z: NDArray, n_components: int, rng: Generator) -> Mixture:
     return mixture_of(Z, members)
 
 
-def split_start(Z: NDArray, mixture: Mixture, least: float) -> Mixture | None:
+def split_start(Z: NDArray, mixture: Mixture, least: float, *, n_steps: int = 5) -> Mixture | None:
     """Split one component in two: the split that gains most on the rows of its component.
 
     A component is cut in half in four ways, each followed by a few steps of EM with two components.
@@ -42,6 +37,8 @@ def split_start(Z: NDArray, mixture: Mixture, least: float) -> Mixture | None:
     mixture : Mixture
     least : float
         Rows that each half needs.
+    n_steps : int
+        Steps of EM that a split is tried with, on the rows of its component alone.
 
     Returns
     -------
@@ -57,7 +54,7 @@ def split_start(Z: NDArray, mixture: Mixture, least: float) -> Mixture | None:
         whole = mixture_of(rows, np.ones((len(rows), 1)))
         before = whole.log_density(rows).sum()
         for half in _halves(rows, whole):
-            pair, values = em_steps(rows, mixture_of(rows, np.column_stack([half, ~half])), TRIAL_STEPS)
+            pair, values = em_steps(rows, mixture_of(rows, np.column_stack([half, ~half])), n_steps)
             if values[-1] - before > best_gain and pair.weights.min() * len(rows) >= least / 2:
                 best, best_gain = _replace(mixture, [k], pair), values[-1] - before
     return best

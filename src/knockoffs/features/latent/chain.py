@@ -18,9 +18,6 @@ from knockoffs.features.latent.gibbs import sweep_rows
 from knockoffs.features.latent.margins import Margin
 from knockoffs.machine.parallel import in_place
 
-JUMP_DRAWS = 2  # of each class, among which a jump chooses
-JUMP_EVERY = 10  # sweeps
-
 
 class Layout(NamedTuple):
     """Which coordinates belong to which column.
@@ -106,7 +103,7 @@ def jump(
     law: Classes,
     *,
     rng: Generator,
-    n_draws: int = JUMP_DRAWS,
+    n_draws: int = 2,
     n_jobs: int | None = None,
 ) -> None:
     """Move L and K among n_draws draws of every class, in place; see ``jump_rows``."""
@@ -205,14 +202,15 @@ def run_chain(
     *,
     rng: Generator,
     n_sweeps: int,
+    jump_every: int = 10,
     n_jobs: int | None = None,
 ) -> None:
-    """Move L and K by some sweeps, in place; with a jump before every ``JUMP_EVERY`` of them, where it is of use."""
+    """Move L and K by some sweeps, in place; with a jump before every ``jump_every`` of them, where it is of use."""
     if not has_jumps(cells, law):
         return sweep(L, K, cells, law, rng=rng, n_sweeps=n_sweeps, n_jobs=n_jobs)
-    for done in range(0, n_sweeps, JUMP_EVERY):
+    for done in range(0, n_sweeps, jump_every):
         jump(L, K, cells, law, rng=rng, n_jobs=n_jobs)
-        some = min(JUMP_EVERY, n_sweeps - done)
+        some = min(jump_every, n_sweeps - done)
         sweep(L, K, cells, law, rng=rng, n_sweeps=some, n_jobs=n_jobs)
 
 

@@ -27,7 +27,7 @@ from knockoffs.features.latent.margins import Affine, Margin, read_cells, write_
 from knockoffs.features.latent.model import LatentFeatures
 from knockoffs.features.latent.pooling import Shrinkage, choose_shrinkage
 from knockoffs.features.latent.room import unseen, with_room
-from knockoffs.features.latent.search import Choice, candidates_for, choose_classes, choose_units
+from knockoffs.features.latent.search import ClassChoice, candidates_for, choose_classes, choose_units
 from knockoffs.features.latent.stochastic_em import (
     FLOOR,
     Fit,
@@ -93,7 +93,9 @@ def fit_latent(
     owners = check_features(feature_of, X.shape[1])
     words = check_kinds(X, kinds)
     called = [str(name) for name in names] if names is not None else [str(j) for j in range(X.shape[1])]
-    scored, in_units = (place_levels(margins, X) for margins in fit_both(X, words))
+    scored, in_units = fit_both(X, words)
+    scored = place_levels(scored, X)
+    in_units = tuple(own if isinstance(own, Affine) else score for own, score in zip(in_units, scored, strict=True))
     frame = frame_of(scored)
     D = len(frame.unit)
     if not D:
@@ -160,7 +162,7 @@ def _choose(
     in_units: Sequence[Margin],
     numbers: Sequence[int],
     n_jobs: int | None,
-) -> Choice:
+) -> ClassChoice:
     """Units of the smooth columns, and classes; L completes the cells that are missing."""
     seen = spaced(len(X), L.shape[1])
     smooth = [j for j, margin in enumerate(in_units) if isinstance(margin, Affine)]
@@ -168,7 +170,7 @@ def _choose(
     places = np.searchsorted(lay_out(scored).column_of, smooth)
     if numbers == [1]:
         affine, gain = choose_units(complete) if smooth else (False, np.nan)
-        return Choice(affine, one_component(L[:1]), {}, gain)
+        return ClassChoice(affine, one_component(L[:1]), {}, gain)
     return choose_classes(complete, L[seen], places, numbers, n_jobs=n_jobs)
 
 
@@ -274,7 +276,7 @@ def _warn_near(
         )
 
 
-def _notes(choice: Choice, how: str) -> tuple[str, ...]:
+def _notes(choice: ClassChoice, how: str) -> tuple[str, ...]:
     notes = []
     if np.isfinite(choice.gain):
         units = "in their own units" if choice.affine else "Gaussianised"

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from knockoffs.features.em_steps import Mixture
 from knockoffs.features.shrinkage import PLENTY, held_out_intensity
 
-SMALLEST = 1e-3  # standard deviation in a class, for rows in units of it
 RIDGE = 1e-6  # of the common correlations, which are inverted
 
 
@@ -77,10 +76,10 @@ def choose_shrinkage(Z: NDArray, shares: NDArray, *, plenty: float = PLENTY) -> 
     return Shrinkage(common, tuple(own))
 
 
-def _in_units(Z: NDArray, share: NDArray) -> NDArray:
-    """Rows in units of the deviations in a class."""
+def _in_units(Z: NDArray, share: NDArray, *, smallest: float = 1e-3) -> NDArray:
+    """Rows in units of the deviations in a class, none of which is smaller than ``smallest``."""
     z = Z - share @ Z / share.sum()
-    z /= np.maximum(np.sqrt(share @ z**2 / share.sum()), SMALLEST)
+    z /= np.maximum(np.sqrt(share @ z**2 / share.sum()), smallest)
     return z
 
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.features.em import Fold, Path
+from knockoffs.features.em import Fold, MakeFold, MixturePath
 from knockoffs.features.em_steps import Mixture
 from knockoffs.features.held_out import N_FOLDS, bounded, fold_of, simplest
-from knockoffs.features.latent.margins import fit_affine, fit_curve
+from knockoffs.features.latent.margins import Affine, Curve, fit_affine, fit_curve
 from knockoffs.features.latent.pooling import shrink_mixture
 
 
-class Choice(NamedTuple):
+class ClassChoice(NamedTuple):
     """What held-out rows chose.
 
     Parameters
@@ -51,7 +53,7 @@ def candidates_for(n: int, D: int) -> list[int]:
 
 def choose_classes(
     X: NDArray, L: NDArray, smooth: NDArray[np.intp], numbers: Sequence[int], *, n_jobs: int | None = None
-) -> Choice:
+) -> ClassChoice:
     """Fewest classes, in either units, within one standard error of the best held-out log density.
 
     A mixture of Gaussians is one in the columns' own units, and is none after normal scores; skewed columns are the
@@ -80,12 +82,12 @@ def choose_classes(
         paths[affine].walk([k for k in rest if k <= found], np.random.default_rng(0))
     judged = {affine: path.log_densities for affine, path in paths.items() if path.log_densities}
     if not judged:  # a number was asked for that no fold can fit
-        return Choice(ahead, paths[ahead].mixture(first), {}, np.nan)
+        return ClassChoice(ahead, paths[ahead].mixture(first), {}, np.nan)
     tried = sorted((k, -values.mean(), affine) for affine, found in judged.items() for k, values in found.items())
     k, _, affine = tried[simplest([judged[affine][k] for k, _, affine in tried])]
     best = {units: max(values.mean() for values in found.values()) for units, found in judged.items()}
     gain = best[affine] - best[not affine] if len(best) == 2 else np.nan
-    return Choice(affine, paths[affine].mixture(k), paths[affine].values if rest else {}, float(gain))
+    return ClassChoice(affine, paths[affine].mixture(k), paths[affine].values if rest else {}, float(gain))
 
 
 def choose_units(X: NDArray) -> tuple[bool, float]:
@@ -100,31 +102,50 @@ def choose_units(X: NDArray) -> tuple[bool, float]:
     """
     densities = []
     for affine in (True, False):
-        folds = _folds(X, np.empty((len(X), X.shape[1])), np.arange(X.shape[1]), affine)
-        parts = [bounded(-0.5 * (f.held**2 + np.log(2 * np.pi)).sum(axis=1), f.held) + f.log_slope for f in folds]
+        made = (make() for make in _folds(X, X, np.arange(X.shape[1]), affine))
+        parts = [bounded(-0.5 * (f.held**2 + np.log(2 * np.pi)).sum(axis=1), f.held) + f.log_slope for f in made]
         densities.append(np.concatenate(parts))
     affine = simplest(densities) == 0
     own, scores = (float(values.mean()) for values in densities)
     return affine, own - scores if affine else scores - own
 
 
-def _path(X: NDArray, L: NDArray, smooth: NDArray[np.intp], affine: bool, n_jobs: int | None) -> Path:
+def _path(X: NDArray, L: NDArray, smooth: NDArray[np.intp], affine: bool, n_jobs: int | None) -> MixturePath:
     Z = L.copy()
     if affine:
         for i, x in zip(smooth.tolist(), X.T, strict=True):
             Z[:, i] = fit_affine(x).read(x).start[:, 0]
-    return Path(Z, folds=_folds(X, Z, smooth, affine), settle=shrink_mixture, n_starts=2, n_jobs=n_jobs)
+    return MixturePath(Z, folds=_folds(X, Z, smooth, affine), settle=shrink_mixture, n_starts=2, n_jobs=n_jobs)
 
 
-def _folds(X: NDArray, Z: NDArray, smooth: NDArray[np.intp], affine: bool) -> list[Fold]:
+def _folds(X: NDArray, Z: NDArray, smooth: NDArray[np.intp], affine: bool) -> list[MakeFold]:
     """Folds of the coordinates, in which the held-out rows have no part in the margins of the smooth columns."""
-    folds, found = fold_of(len(Z)), []
-    for k in range(N_FOLDS):
-        held, moved, log_slope = folds == k, Z.copy(), np.zeros((folds == k).sum())
-        for i, x in zip(smooth.tolist(), X.T, strict=True):
-            x = x / x.std()  # a slope of its own size, whatever the units
-            margin = fit_affine(x[~held]) if affine else fit_curve(x[~held])
-            moved[:, i] = margin.read(x).start[:, 0]
-            log_slope += margin.log_slope(x[held])
-        found.append(Fold(moved[~held], moved[held], log_slope))
-    return found
+    return [_MakeFold(X, Z, smooth, affine, fold_of(len(Z)) == k) for k in range(N_FOLDS)]
+
+
+@dataclass(frozen=True)
+class _MakeFold:
+    """Fold whose margins are fitted once, and whose rows are read whenever they are needed."""
+
+    X: NDArray
+    Z: NDArray
+    smooth: NDArray[np.intp]
+    affine: bool
+    held: NDArray[np.bool_]
+
+    @cached_property
+    def margins(self) -> list[tuple[float, Affine | Curve]]:
+        """Scale of each smooth column, and its margin in that scale: slopes then have a size of their own."""
+        scales = [float(x.std()) for x in self.X.T]
+        fit = fit_affine if self.affine else fit_curve
+        return [(scale, fit(x[~self.held] / scale)) for scale, x in zip(scales, self.X.T, strict=True)]
+
+    def __call__(self) -> Fold:
+        rows, held = self.Z[~self.held], self.Z[self.held]
+        log_slope = np.zeros(len(held))
+        for i, x, (scale, margin) in zip(self.smooth.tolist(), self.X.T, self.margins, strict=True):
+            x = x / scale
+            rows[:, i] = margin.read(x[~self.held]).start[:, 0]
+            held[:, i] = margin.read(x[self.held]).start[:, 0]
+            log_slope += margin.log_slope(x[self.held])
+        return Fold(rows, held, log_slope)

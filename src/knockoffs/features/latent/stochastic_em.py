@@ -19,15 +19,7 @@ from knockoffs.features.latent.pooling import Shrinkage, pool
 from knockoffs.features.latent.tetrachoric import tetrachoric
 from knockoffs.progress import track
 
-N_FORGOTTEN = 8  # steps before moments are averaged
-N_AVERAGED = 16  # steps over which they are
 FLOOR = 1e-6  # smallest eigenvalue of a latent correlation matrix; columns nearer to dependence are moved apart
-N_SETTLING = 40  # sweeps before the first step: coarse columns that are strongly correlated forget slowly
-COARSE = 0.9  # variance of the scores below which a column of steps is coarse: at most about four even levels
-CLOSEST, LEAST = 0.999, 1e-3  # largest correlation and smallest eigenvalue of the covariance EM starts from
-CLEARLY_SHRUNK = 0.1  # from here on the factors of pairs differ by enough to leave no positive definite matrix
-STEPS_A_JUMP = 4  # of several classes
-PSEUDO_ROWS = 2.0  # of the pooled covariance, added to every class so that none collapses on a label
 
 
 class Frame(NamedTuple):
@@ -80,11 +72,20 @@ def softening(start: NDArray, frame: Frame, a: float) -> NDArray:
     return np.where(frame.within, 1.0, (1 - a) / (1 - a * (1 - observed)))
 
 
-def first_covariance(cells: Cells, frame: Frame) -> NDArray:
+def first_covariance(cells: Cells, frame: Frame, *, coarse_below: float = 0.9, closest: float = 0.999) -> NDArray:
     """Covariances of the scores, pairwise where observed, corrected for what steps take away.
 
     Between a step and a point the correction is exact, between fine steps nearly so. Two coarse columns have their
     tetrachoric correlation, from the cuts nearest to their medians: stochastic EM would take long to get there.
+
+    Parameters
+    ----------
+    cells : Cells
+    frame : Frame
+    coarse_below : float
+        Variance of the scores below which a column of steps is coarse: at most about four even levels.
+    closest : float
+        Largest correlation to start from.
     """
     seen = (cells.status != FREE).astype(float)
     pairs = np.maximum(seen.T @ seen, 1.0)
@@ -94,14 +95,14 @@ def first_covariance(cells: Cells, frame: Frame) -> NDArray:
     corrected = S * np.outer(scale, scale)
     sd = np.where(frame.unit, 1.0, np.sqrt(np.maximum(np.diagonal(S), 1e-12)))
     c = corrected / np.outer(sd, sd)
-    coarse = np.flatnonzero(frame.unit & (layout.last == layout.first + 1) & (np.diagonal(S) < COARSE))
+    coarse = np.flatnonzero(frame.unit & (layout.last == layout.first + 1) & (np.diagonal(S) < coarse_below))
     if coarse.size:
-        c[np.ix_(coarse, coarse)] = _coarse_correlations(cells, coarse)
-    corrected = np.where(frame.within, np.eye(len(S)), np.clip(c, -CLOSEST, CLOSEST)) * np.outer(sd, sd)
+        c[np.ix_(coarse, coarse)] = _coarse_correlations(cells, coarse, closest)
+    corrected = np.where(frame.within, np.eye(len(S)), np.clip(c, -closest, closest)) * np.outer(sd, sd)
     return decouple(_positive((corrected + corrected.T) / 2), layout)
 
 
-def _coarse_correlations(cells: Cells, coarse: NDArray[np.intp]) -> NDArray:
+def _coarse_correlations(cells: Cells, coarse: NDArray[np.intp], closest: float) -> NDArray:
     """Tetrachoric correlations of columns of steps, each cut in two where that is nearest to halves."""
     seen = (cells.status[:, coarse] == INTERVAL).astype(float)
     ends = np.where(np.isfinite(cells.high[:, coarse]), cells.high[:, coarse], np.inf)
@@ -110,10 +111,10 @@ def _coarse_correlations(cells: Cells, coarse: NDArray[np.intp]) -> NDArray:
     pairs = seen.T @ seen
     first = (above.T @ seen + 0.5) / (pairs + 1)
     both = (above.T @ above + 0.25) / (pairs + 1)
-    return tetrachoric(both, first, first.T, most=CLOSEST)
+    return tetrachoric(both, first, first.T, most=closest)
 
 
-def _positive(S: NDArray, least: float = LEAST) -> NDArray:
+def _positive(S: NDArray, least: float = 1e-3) -> NDArray:
     """Nearest matrix with eigenvalues of at least a bound, variances kept."""
     values, vectors = np.linalg.eigh(S)
     if values[0] >= least:
@@ -123,15 +124,15 @@ def _positive(S: NDArray, least: float = LEAST) -> NDArray:
     return lifted * np.outer(scale, scale)
 
 
-def lift(S: NDArray, a: float, frame: Frame) -> NDArray:
+def lift(S: NDArray, a: float, frame: Frame, *, clearly: float = 0.1) -> NDArray:
     """Covariance with the eigenvalues that shrinking by a leaves: those of (1 - a) R + a I are at least a.
 
     The factors of ``softening`` differ from pair to pair, and what they leave of a positive definite matrix need not be
     one. A single direction without variance would make every knockoff that has a part in it its column's twin. Where
-    next to nothing is shrunk, such a direction is what the cells say, and stays.
+    next to nothing is shrunk, such a direction is what the cells say, and stays: below ``clearly``.
     """
     sd = np.sqrt(np.maximum(np.diagonal(S), 1e-12))
-    if a < CLEARLY_SHRUNK or np.linalg.eigvalsh(S / np.outer(sd, sd))[0] > a - 1e-9:
+    if a < clearly or np.linalg.eigvalsh(S / np.outer(sd, sd))[0] > a - 1e-9:
         return S
     R = _positive(S / np.outer(sd, sd), a)
     for first, last in frame.layout.blocks:
@@ -204,9 +205,16 @@ def fit_one_class(
     *,
     a: float,
     rng: Generator,
+    n_forgotten: int = 8,
+    n_averaged: int = 16,
+    n_settling: int = 40,
     n_jobs: int | None = None,
 ) -> Fit:
-    """One Gaussian for L, its covariance shrunk by a."""
+    """One Gaussian for L, its covariance shrunk by a.
+
+    Moments are averaged over the last ``n_averaged`` steps, after ``n_forgotten`` others. The first step has
+    ``n_settling`` sweeps: coarse columns that are strongly correlated forget slowly.
+    """
     n, D = cells.start.shape
     K, one = np.zeros(n, np.intp), np.ones(1)
     soft = softening(cells.start, frame, a)
@@ -214,10 +222,10 @@ def fit_one_class(
     mean, S = np.zeros(D), separate(start, frame.within)
     L = start_latent(cells, classes(one, mean[None], S[None]), rng=rng)
     first, second = np.zeros(D), np.zeros((D, D))
-    for step in track(range(N_FORGOTTEN + N_AVERAGED), "stochastic EM of P^X"):
+    for step in track(range(n_forgotten + n_averaged), "stochastic EM of P^X"):
         law = classes(one, mean[None], S[None])
-        sweep(L, K, cells, law, rng=rng, n_sweeps=1 if step else N_SETTLING, n_jobs=n_jobs)
-        gain = 1 / max(step - N_FORGOTTEN + 1, 1)
+        sweep(L, K, cells, law, rng=rng, n_sweeps=1 if step else n_settling, n_jobs=n_jobs)
+        gain = 1 / max(step - n_forgotten + 1, 1)
         first += gain * (L.mean(axis=0) - first)
         second += gain * (L.T @ L / n - second)
         mean, S = normalise(first, second - np.outer(first, first), frame)
@@ -232,20 +240,28 @@ def fit_classes(
     *,
     shrunk: Shrinkage,
     rng: Generator,
+    n_forgotten: int = 8,
+    n_averaged: int = 16,
+    steps_a_jump: int = 4,
+    pseudo_rows: float = 2.0,
     n_jobs: int | None = None,
 ) -> Fit:
-    """Several classes, from parameters and a draw of L to start with."""
+    """Several classes, from parameters and a draw of L to start with, which is moved.
+
+    Rows jump between classes in every ``steps_a_jump``-th step. So many ``pseudo_rows`` with the pooled covariance are
+    added to every class, so that none collapses on a label.
+    """
     L, K = start.L, start.K
     n, D = L.shape
     l = len(start.weights)  # noqa: E741
     weights, means, covariances = start.weights, start.means, start.covariances
     total, first, second = np.zeros(l), np.zeros((l, D)), np.zeros((l, D, D))
-    for step in track(range(N_FORGOTTEN + N_AVERAGED), "stochastic EM of P^X"):
+    for step in track(range(n_forgotten + n_averaged), "stochastic EM of P^X"):
         law = classes(weights, means, covariances)
-        if step % STEPS_A_JUMP == 0 and has_jumps(cells, law):
+        if step % steps_a_jump == 0 and has_jumps(cells, law):
             jump(L, K, cells, law, rng=rng, n_jobs=n_jobs)
         sweep(L, K, cells, law, rng=rng, n_sweeps=1, n_jobs=n_jobs)
-        gain = 1 / max(step - N_FORGOTTEN + 1, 1)
+        gain = 1 / max(step - n_forgotten + 1, 1)
         for k in range(l):
             rows = L[K == k]
             total[k] += gain * (len(rows) - total[k])
@@ -256,6 +272,6 @@ def fit_classes(
         counts = np.maximum(total, 1e-6)
         weights, means = counts / counts.sum(), first / counts[:, None]
         spread = second / counts[:, None, None] - means[:, :, None] * means[:, None, :]
-        mixed = (counts[:, None, None] * spread + PSEUDO_ROWS * pooled) / (counts + PSEUDO_ROWS)[:, None, None]
+        mixed = (counts[:, None, None] * spread + pseudo_rows * pooled) / (counts + pseudo_rows)[:, None, None]
         covariances = pool_classes(counts, mixed, cells, frame, shrunk)
     return Fit(weights, means, covariances, K, L)

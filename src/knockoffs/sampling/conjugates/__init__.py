@@ -1,7 +1,7 @@
 """Exchangeable conjugates (Definition 3.1), one file each; ``knockoffs.sampling.definition`` checks them."""
 
 # name -> "module:class", imported when first used. A conjugate that is listed here is tested, with the example that
-# tests/sampling/conjugates/test_conjugates.py asks for.
+# tests/exact/test_definition_3_1.py asks for.
 CONJUGATES: dict[str, str] = {
     "identity": "knockoffs.sampling.conjugates.identity:Identity",
     "independent": "knockoffs.sampling.conjugates.independent:Independent",
