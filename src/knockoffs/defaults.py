@@ -26,7 +26,7 @@ from knockoffs.response import ESTIMATORS, Model, make_estimator, model_of
 from knockoffs.response.task import kind_of
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
-from knockoffs.table.target_kinds import KINDS_OF_TASK
+from knockoffs.table.target_kind import KINDS_OF_TASK
 
 DEFAULT_FDR = 0.1
 BEST = "best"  # the default model of y: of these, the one that predicts held-out rows best
