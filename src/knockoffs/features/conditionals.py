@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,14 +80,24 @@ class Conditionals:
             factors.append(inverse.T)
         return np.exp(normalise_log_weights(self.log_joint - log_own)[0]), means, factors
 
+    def given_others(self, columns: NDArray[np.intp]) -> Callable[[Generator, int], NDArray]:
+        """Sampler of X_G given the other columns, ``(rng, n_draws) -> array``, shape (n_draws, n, c)."""
+        weights, means, factors = self.law_together(columns)
+        below = np.cumsum(weights, axis=1)[:, :-1].T  # (l - 1, n)
+
+        def sample(rng: Generator, n_draws: int) -> NDArray:
+            draws = rng.standard_normal((n_draws, len(self.X), len(columns)))
+            if len(factors) == 1:
+                return draws @ factors[0].T + means[:, 0]  # rows are draws, so the factor multiplies from the right
+            level = rng.random((n_draws, len(self.X)))
+            K = sum((level > share for share in below), np.zeros(level.shape, dtype=np.intp))
+            for k, factor in enumerate(factors):
+                chosen = K == k
+                draws[chosen] = draws[chosen] @ factor.T + means[np.nonzero(chosen)[1], k]
+            return draws
+
+        return sample
+
     def sample_together(self, columns: NDArray[np.intp], rng: Generator, n_draws: int) -> NDArray:
         """Draws of X_G given the other columns, shape (n_draws, n, c)."""
-        weights, means, factors = self.law_together(columns)
-        n, rows = len(self.X), np.arange(len(self.X))
-        draws = rng.standard_normal((n_draws, n, len(columns)))
-        for draw in draws:
-            K = sample_weights(weights, rng) if len(self.laws) > 1 else np.zeros(n, dtype=np.intp)
-            for k, factor in enumerate(factors):
-                draw[K == k] = draw[K == k] @ factor.T  # rows are draws, so the factor multiplies from the right
-            draw += means[rows, K]
-        return draws
+        return self.given_others(columns)(rng, n_draws)
