@@ -251,8 +251,8 @@ class GroupTests:
         tasks = (delayed(self.test)(columns) for columns in groups)
         return list(track(parallel_map(tasks, n_jobs), "tests of features", total=len(groups)))
 
-    def test(self, columns: Columns) -> Randomization:
-        """p-value of a group of columns."""
+    def test(self, columns: Columns, max_draws: int | None = None) -> Randomization:
+        """p-value of a group of columns; a group that a larger p-value rejects needs fewer draws."""
         pilot_stream, draw_stream = map(np.random.default_rng, self._seeds(columns).spawn(2))
         distilled = self.response_without(columns).distil(self.without(columns))
         sample = self.given_others(columns)
@@ -266,7 +266,7 @@ class GroupTests:
             float(statistic(self.X[None][..., columns])[0])
             - 1e-9,  # a draw equal to X_G is a tie, in spite of rounding
             lambda m: statistic(sample(draw_stream, m)),
-            max_draws=self.max_draws,
+            max_draws=self.max_draws if max_draws is None else max_draws,
             enough=self.enough,
             batch=max(1, min(200, self.cells // size)),
         )
