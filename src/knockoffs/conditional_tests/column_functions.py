@@ -110,10 +110,10 @@ def _distinct(ordered: NDArray) -> tuple[NDArray, NDArray]:
 
 
 @njit(cache=True, nogil=True)
-def function_values(f: ColumnFunctions, x: NDArray) -> NDArray:
-    """Values of all functions, (m, n, c) to (n_functions, m, n)."""
+def function_values(f: ColumnFunctions, x: NDArray, mean: NDArray) -> NDArray:
+    """Values of all functions less their means, (m, n, c) and (n_functions, n) to (n_functions, m, n)."""
     m, n, c = x.shape
-    found = np.zeros((f.first[c], m, n))
+    found = np.empty((f.first[c], m, n))
     n_parts = f.guide.shape[1]
     for j in range(c):
         first, size, middle = f.first[j], f.n_quantiles[j], f.middle[j]
@@ -124,7 +124,7 @@ def function_values(f: ColumnFunctions, x: NDArray) -> NDArray:
             for i in range(n):
                 v = x[draw, i, j]
                 if size > 0:
-                    found[first, draw, i] = v - middle
+                    found[first, draw, i] = v - middle - mean[first, i]
                 if size > 2:
                     rank = 1.0
                     if v <= low:
@@ -136,10 +136,8 @@ def function_values(f: ColumnFunctions, x: NDArray) -> NDArray:
                             a += 1
                         below, above = f.quantiles[j, a], f.quantiles[j, a + 1]
                         rank = 2.0 * (a + (v - below) / (above - below)) / (size - 1) - 1.0
-                    found[first + 1, draw, i] = rank
-                    found[first + 2, draw, i] = abs(rank)
+                    found[first + 1, draw, i] = rank - mean[first + 1, i]
+                    found[first + 2, draw, i] = abs(rank) - mean[first + 2, i]
                 for k in range(f.n_levels[j]):
-                    if f.levels[j, k] == v:
-                        found[indicators + k, draw, i] = 1.0
-                        break
+                    found[indicators + k, draw, i] = (f.levels[j, k] == v) - mean[indicators + k, i]
     return found

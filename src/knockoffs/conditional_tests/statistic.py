@@ -17,21 +17,19 @@ from scipy.special import log_ndtr
 
 from knockoffs.conditional_tests.column_functions import ColumnFunctions, column_functions, function_values
 
-ALONE = (0.85, 0.1, 0.05)  # level spent on plain covariances, on other functions, on products with other columns
-JOINT = (0.8, 0.1, 0.05, 0.05)  # on all plain covariances together, and on the same
-
 
 @dataclass(frozen=True)
 class ResidualStatistic:
     """The most striking of several tests, as -log p: the larger, the more striking.
 
-    z = |sum_i w_i (f(x_i) - m_i)| / sqrt(sum_i w_i^2 v_i) for a function f of one column and a weight w, m_i and v_i the
-    mean and variance of f(x_i) given the other columns. The covariances are of three kinds: plain ones (a column itself
-    or an indicator of a label, times a residual), other functions times a residual, and products with other columns.
-    Each kind is one test, by its largest z and Bonferroni's correction within it; all plain covariances U together are a
-    fourth one, by U^T V^-1 U, V their covariance, as chi-squared. Each has a share of the level: most is spent on what a
-    linear model would see, so little of its power is lost. Only the order of the values counts: that they are nearly
-    normal has no part in the p-value of the test.
+    z = |sum_i w_i e_i| / sqrt(s sum_i w_i^2 v_i) for a function f of one column and a weight w. Here e_i = f(x_i) - m_i,
+    m_i and v_i are the mean and variance of f(x_i) given the other columns, and s = sum_i e_i^2 / sum_i v_i. The factor s
+    is near 1 where P^X is right. Where it takes a column for more or less variable given the others than it is, s makes
+    up for that. The covariances are of three kinds: plain ones (a column itself or an indicator of a label, times a
+    residual), other functions times a residual, and products with other columns. Each kind is one test, by its largest
+    z with Bonferroni's correction. All plain covariances together are a fourth test, as chi-squared. Each test has a
+    share of the level: most of it goes to what a linear model would see. Only the order of the values counts. That they
+    are nearly normal has no part in the p-value of the test.
 
     Attributes
     ----------
@@ -39,39 +37,45 @@ class ResidualStatistic:
         Of the columns of the group.
     weights : array, shape (n, m)
         Residuals of y and their products with other columns.
-    centre, scale : array, shape (n_functions, m)
-        sum_i w_i m_i, and the root of sum_i w_i^2 v_i.
+    mean : array, shape (n_functions, n)
+        m_i.
+    scale : array, shape (n_functions, m)
+        Root of sum_i w_i^2 v_i.
+    total : array, shape (n_functions,)
+        Sum_i v_i.
     kinds : list of arrays of int
         Places of the covariances of each kind, in the flattened array.
     penalties : array, shape (4,)
         Logarithm of how many covariances share a kind, over its share of the level; last for all plain ones together.
     root : array, shape (n_plain, n_plain)
-        |root U|^2 = U^T V^-1 U, V slightly enlarged on its diagonal.
+        |root z|^2 = z^T R^-1 z, R the correlation matrix of the plain covariances, slightly enlarged on its diagonal.
     freedom : float
         Degrees of freedom of that.
     """
 
     functions: ColumnFunctions
     weights: NDArray
-    centre: NDArray
+    mean: NDArray
     scale: NDArray
+    total: NDArray
     kinds: list[NDArray[np.intp]]
     penalties: NDArray
     root: NDArray
     freedom: float
 
-    def __call__(self, x: NDArray) -> NDArray:
-        """Return the statistic of each draw of the columns, (m, n, c) to (m,)."""
-        sums = function_values(self.functions, x) @ self.weights  # (n_functions, m, n_weights)
-        U = np.moveaxis(sums, 1, 0).reshape(len(x), -1) - self.centre.ravel()
-        z = np.abs(U) / self.scale.ravel()
+    def __call__(self, x: NDArray, *, least: float = 0.1) -> NDArray:
+        """Return the statistic of each draw of the columns, (m, n, c) to (m,); s is at least ``least``."""
+        e = function_values(self.functions, x, self.mean)
+        s = np.einsum("fmn,fmn->fm", e, e) / self.total[:, None]
+        z = (e @ self.weights) / (self.scale[:, None] * np.sqrt(np.maximum(s, least))[..., None])
+        z = np.moveaxis(z, 1, 0).reshape(len(x), -1)  # (m, n_functions * n_weights)
         tests = [
-            -log_ndtr(-z[:, places].max(axis=1)) - penalty
+            -log_ndtr(-np.abs(z[:, places]).max(axis=1)) - penalty
             for places, penalty in zip(self.kinds, self.penalties, strict=False)
             if places.size
         ]
         if len(self.kinds[0]) > 1:
-            square = ((U[:, self.kinds[0]] @ self.root.T) ** 2).sum(axis=1)
+            square = ((z[:, self.kinds[0]] @ self.root.T) ** 2).sum(axis=1)
             # Wilson and Hilferty: the cube root of chi-squared over its degrees of freedom is nearly normal
             part = 2 / (9 * self.freedom)
             joint = (np.cbrt(square / self.freedom) - 1 + part) / np.sqrt(part)
@@ -80,7 +84,14 @@ class ResidualStatistic:
 
 
 def residual_statistic(
-    weights: NDArray, pilot: NDArray, *, n_residuals: int = 1, nominal: Sequence[bool] = (), ridge: float = 1e-3
+    weights: NDArray,
+    pilot: NDArray,
+    *,
+    n_residuals: int = 1,
+    nominal: Sequence[bool] = (),
+    alone: tuple[float, float, float] = (0.85, 0.1, 0.05),
+    joint: tuple[float, float, float, float] = (0.1, 0.05, 0.05, 0.8),
+    ridge: float = 1e-3,
 ) -> ResidualStatistic:
     """Build the statistic of a group of columns.
 
@@ -93,25 +104,29 @@ def residual_statistic(
     n_residuals : int
     nominal : sequence of bool
         Whether the values of each column are labels without an order; none are by default.
+    alone : tuple of float
+        Shares of the level of the tests, where there is one plain covariance: plain, other functions, products.
+    joint : tuple of float
+        The same where there are several, and the share of all plain ones together.
     ridge : float
-        By which share the diagonal of V is enlarged: columns of the group may be near copies.
+        By which share the diagonal of R is enlarged: columns of the group may be near copies.
     """
     functions = column_functions(pilot, nominal)
-    values = function_values(functions, pilot)  # (n_functions, n_pilot, n)
-    mean = values.mean(axis=1)
-    spread = np.sqrt(values.var(axis=1, ddof=1) @ weights**2)
+    values = function_values(functions, pilot, np.zeros((functions.first[-1], pilot.shape[1])))
+    mean, variance = values.mean(axis=1), values.var(axis=1, ddof=1)
+    spread, total = np.sqrt(variance @ weights**2), variance.sum(axis=1)
     # a function that never varies has no say: 0 over infinity
     scale = np.where(spread > 1e-9 * np.sqrt((weights**2).sum(axis=0)), spread, np.inf)
     kind = np.full(spread.shape, 1)
     kind[functions.plain] = 0
     kind[:, n_residuals:] = 2
-    places = [np.flatnonzero(kind == k) for k in range(3)]
-    joint, *shares = JOINT if len(places[0]) > 1 else (1.0, *ALONE)
-    sizes = np.array([2 * max(len(some), 1) for some in places])  # two-sided tests
+    kinds = [np.flatnonzero(kind == k) for k in range(3)]
+    sizes = np.array([2 * max(len(places), 1) for places in kinds] + [1])  # two-sided tests, and one by chi-squared
     V = _covariance(values[functions.plain] - mean[functions.plain, None], weights[:, :n_residuals])
     root, freedom = _inverse_root(V, ridge)
-    penalties = np.append(np.log(sizes / shares), -np.log(joint))
-    return ResidualStatistic(functions, weights, mean @ weights, scale, places, penalties, root, freedom)
+    penalties = np.log(sizes / np.array(joint if len(kinds[0]) > 1 else (*alone, 1.0)))
+    total = np.where(total > 0, total, np.inf)
+    return ResidualStatistic(functions, weights, mean, scale, total, kinds, penalties, root, freedom)
 
 
 def _covariance(deviations: NDArray, r: NDArray) -> NDArray:
@@ -124,10 +139,10 @@ def _covariance(deviations: NDArray, r: NDArray) -> NDArray:
 
 
 def _inverse_root(V: NDArray, ridge: float) -> tuple[NDArray, float]:
-    """Root of the inverse of V, its diagonal enlarged, and the trace of V times that inverse: degrees of freedom."""
+    """Root of the inverse of the correlation matrix R of V, its diagonal enlarged, and the trace of R times that."""
     scale = np.sqrt(np.diagonal(V))
     scale = np.where(scale > 0, scale, np.inf)  # a function that never varies has no say
     values, vectors = np.linalg.eigh(V / np.outer(scale, scale))
     values = values.clip(0)
-    root = (vectors / np.sqrt(values + ridge)).T / scale
+    root = (vectors / np.sqrt(values + ridge)).T
     return root, max(float((values / (values + ridge)).sum()), 1e-9)

@@ -23,6 +23,7 @@ from knockoffs.conditional_tests.adjust import adjust_p_values
 from knockoffs.conditional_tests.distil import Response, choose_response
 from knockoffs.conditional_tests.sequential import Randomization, sequential_p_value
 from knockoffs.conditional_tests.statistic import residual_statistic
+from knockoffs.conditional_tests.stratified import StratifiedGenerator
 from knockoffs.errors import ColumnsError, InputError
 from knockoffs.filter import check_fdr
 from knockoffs.machine.parallel import parallel_map
@@ -255,7 +256,8 @@ class GroupTests:
 
     def test(self, columns: Columns, max_draws: int | None = None) -> Randomization:
         """p-value of a group of columns; a group that a larger p-value rejects needs fewer draws."""
-        pilot_stream, draw_stream = map(np.random.default_rng, self._seeds(columns).spawn(2))
+        pilot_seed, draw_seed = self._seeds(columns).spawn(2)
+        pilot_stream, draw_stream = StratifiedGenerator(np.random.PCG64(pilot_seed)), np.random.default_rng(draw_seed)
         distilled = self.response_without(columns).distil(self.without(columns))
         sample = self.given_others(columns)
         size = len(self.X) * len(columns)

@@ -16,7 +16,7 @@ from knockoffs.sampling.conjugates.gaussian import GaussianLaw
 
 @dataclass(frozen=True)
 class Conditionals:
-    """Laws of columns X_G given the others, for the rows of one table.
+    """Laws of columns X_G given the others, for the rows of one table; X_G itself is not looked at, to the last bit.
 
     Parameters
     ----------
@@ -24,19 +24,19 @@ class Conditionals:
         The l components.
     X : array, shape (n, d)
         Columns that vary freely.
-    log_joint : array, shape (n, l)
-        Log weights_k N(x; mean_k, S_k).
+    weights : array, shape (l,)
+        Of the components.
     """
 
     laws: Sequence[GaussianLaw]
     X: NDArray
-    log_joint: NDArray
+    weights: NDArray
 
     def law(self, columns: NDArray[np.intp]) -> tuple[NDArray, NDArray, NDArray]:
         """Mixture of X_G given the other columns, G = ``columns``, c of them, by Schur complements.
 
-        With P_k the precision matrix of component k, X_G given the others and k is Gaussian with covariance
-        (P_k,GG)^-1 and mean x_G - (P_k,GG)^-1 P_k,G. (x - mean_k); and log P(k, x_-G) = log P(k, x) - log P(x_G | x_-G, k).
+        With P the precision matrix of component k, X_G given the others and k is Gaussian with covariance P_GG^-1 and
+        mean m_G = mean_G - P_GG^-1 P_GR (x_R - mean_R), R the others; and P(k, x_R) = P(k, m_G, x_R) / P(m_G | x_R, k).
 
         Returns
         -------
@@ -46,16 +46,21 @@ class Conditionals:
             F_k F_k^T is the covariance in component k.
         """
         c, n = len(columns), len(self.X)
-        means, log_own = np.empty((n, len(self.laws), c)), np.empty((n, len(self.laws)))
+        means, log_rest = np.empty((n, len(self.laws), c)), np.zeros((n, len(self.laws)))
         factors = np.empty((len(self.laws), c, c))
         for k, law in enumerate(self.laws):
             root = np.linalg.cholesky(law.precision[np.ix_(columns, columns)])
             inverse = np.linalg.inv(root)
-            white = ((self.X - law.mean) @ law.precision[:, columns]) @ inverse.T
-            means[:, k] = self.X[:, columns] - white @ inverse
-            log_own[:, k] = np.log(np.diagonal(root)).sum() - (c * np.log(2 * np.pi) + (white**2).sum(axis=1)) / 2
             factors[k] = inverse.T
-        return np.exp(normalise_log_weights(self.log_joint - log_own)[0]), means, factors
+            rows = self.X - law.mean
+            rows[:, columns] = 0.0
+            rows[:, columns] = -(rows @ law.precision[:, columns]) @ inverse.T @ inverse
+            rows += law.mean
+            means[:, k] = rows[:, columns]
+            if len(self.laws) > 1:
+                log_own = np.log(np.diagonal(root)).sum() - c * np.log(2 * np.pi) / 2
+                log_rest[:, k] = np.log(self.weights[k]) + law.log_density(rows) - log_own
+        return np.exp(normalise_log_weights(log_rest)[0]), means, factors
 
     def given_others(self, columns: NDArray[np.intp]) -> Callable[[Generator, int], NDArray]:
         """Sampler of X_G given the other columns, ``(rng, n_draws) -> array``, shape (n_draws, n, c)."""

@@ -78,7 +78,7 @@ class GaussianFeatures:
     def given_others(self, X: NDArray) -> Conditionals:
         """Laws of each column that varies freely (in the order of ``varying``) given the others of these."""
         columns = np.asarray(X[:, self.varying], dtype=float)
-        return Conditionals((self.law,), columns, np.zeros((len(X), 1)))
+        return Conditionals((self.law,), columns, np.ones(1))
 
     def conditional(self, j: int, X: NDArray, rng: Generator, n_draws: int) -> NDArray:
         """Draws of X_j given the other columns that vary freely, shape (n_draws, n); a fixed column is itself."""

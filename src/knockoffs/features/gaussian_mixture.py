@@ -119,7 +119,7 @@ class MixtureFeatures:
     def given_others(self, X: NDArray) -> Conditionals:
         """Laws of each column that varies freely (in the order of ``varying``) given the others of these."""
         columns = np.asarray(self._free(X), dtype=float)
-        return Conditionals(self.laws, columns, log_joint(self.weights, self.laws, columns))
+        return Conditionals(self.laws, columns, np.asarray(self.weights))
 
     def conditional(self, j: int, X: NDArray, rng: Generator, n_draws: int) -> NDArray:
         """Draws of X_j given the other columns that vary freely, shape (n_draws, n); a fixed column is itself."""

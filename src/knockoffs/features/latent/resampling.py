@@ -40,7 +40,7 @@ class LatentResampler:
     @cached_property
     def conditionals(self) -> Conditionals:
         """Laws of coordinates given the others."""
-        return Conditionals(self.model.mixture.laws, self.L, self.model.mixture.log_joint(self.L))
+        return Conditionals(self.model.mixture.laws, self.L, np.asarray(self.model.mixture.weights))
 
     def given_others(self, columns: NDArray[np.intp]) -> Callable[[Generator, int], NDArray]:
         """Sampler of the columns, ``(rng, n_draws) -> array``, shape (n_draws, n, n_columns)."""
