@@ -3,20 +3,21 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-SOURCES := src tests benchmarks examples tools docs/conf.py
+SOURCES := src tests benchmarks paper examples tools docs/conf.py
 
-.PHONY: demo test check lint types guarantees bench house picture docs lowest clean help
+.PHONY: demo test check lint types guarantees bench paper house picture docs lowest clean help
 
 help:
 	@echo "make demo        set up .venv and run the procedure on an embedded table"
 	@echo "make test        set up .venv, then lint, types and all tests"
 	@echo "make guarantees  the slow tests: FDR and power by simulation"
-	@echo "make house       write the stub of the public names and the picture of docs/architecture.md"
+	@echo "make house       write the stub of the public names and the picture of docs/architecture.md, print the counts"
 	@echo "make picture     draw the pictures of the README and of docs/which_procedure.md"
 	@echo "make docs        the documentation site, in build/site (its own environment; no network while it builds)"
 	@echo "make lowest      the tests with the smallest versions of all dependencies"
-	@echo "make bench       the arena: this package and its peers, each in its own environment; writes docs/arena.md"
+	@echo "make bench       the arena: this package and its peers, each in its own environment; writes benchmarks/arena.md"
 	@echo "                 (QUICK=1: every step once with the smallest settings, into build/arena)"
+	@echo "make paper       every figure of the paper, and the page paper/README.md (QUICK=1: minutes, into build/paper)"
 
 $(VENV)/.package: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -47,6 +48,9 @@ guarantees: $(VENV)/.development
 
 bench: $(VENV)/.development
 	QUICK=$(QUICK) bash benchmarks/run.sh
+
+paper: $(VENV)/.development
+	$(BIN)/python -m paper $(if $(QUICK),--quick)
 
 # the smallest versions that pyproject.toml promises, in an environment of their own (without PyTorch)
 lowest:

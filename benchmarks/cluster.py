@@ -15,12 +15,13 @@ import signal
 import time
 from pathlib import Path
 
+import joblib
 import numpy as np
 from distributed import Client, LocalCluster
 from large_table import make
 
 from knockoffs import KnockoffSelector, fit_streamed
-from knockoffs.streaming import cluster as on_dask
+from knockoffs.streaming.batch import Part
 
 START = time.monotonic()
 
@@ -36,29 +37,30 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
-def select(folder: Path, client: Client | None, sample_rows: int) -> np.ndarray:
+def select(folder: Path, sample_rows: int) -> np.ndarray:
     selector = KnockoffSelector(random_state=0, estimator="lasso")
     wall, cpu = time.monotonic(), time.process_time()
-    W = fit_streamed(selector, folder, "y", sample_rows=sample_rows, client=client).W_
+    W = fit_streamed(selector, folder, "y", sample_rows=sample_rows).W_
     here = time.process_time() - cpu
     log(f"done in {time.monotonic() - wall:.0f} s, {here:.0f} s of this process's processor time")
     return W
 
 
-def with_a_death(client: Client, n_runs: int) -> None:
+def with_a_death(client: Client, n_batches: int) -> None:
     """End the busiest worker when a quarter of the sums has come."""
-    result, seen, pids = on_dask._result, [0], client.run(os.getpid)
+    add, seen, pids = Part.__add__, [0], client.run(os.getpid)
 
-    def watched(*run):
-        found = result(*run)
+    def watched(first, second):
         seen[0] += 1
-        if seen[0] == max(1, n_runs // 4):
+        if seen[0] == max(1, n_batches // 4):
             busy = max(client.processing().items(), key=lambda one: len(one[1]))
-            log(f"SIGKILL to worker {pids[busy[0]]}, with {len(busy[1])} tasks; {seen[0]} of {n_runs} sums have come")
+            log(
+                f"SIGKILL to worker {pids[busy[0]]}, with {len(busy[1])} tasks; {seen[0]} of {n_batches} sums are added"
+            )
             os.kill(pids[busy[0]], signal.SIGKILL)
-        return found
+        return add(first, second)
 
-    on_dask._result = watched
+    Part.__add__ = watched
 
 
 def main() -> None:
@@ -70,15 +72,16 @@ def main() -> None:
     given = parser.parse_args()
     make(given.folder, given.files, "numbers")
     log(f"{given.files} million rows of 50 columns; one process")
-    expected = select(given.folder, None, given.sample_rows)
+    expected = select(given.folder, given.sample_rows)
     n_batches = -(-given.files * 1_000_000 // (2**22 // 50))
     for n_workers in given.workers:
         cluster = LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0")
         with cluster, Client(cluster) as client:
             log(f"{n_workers} workers: processes {sorted(client.run(os.getpid).values())}")
             if n_workers == given.workers[-1]:
-                with_a_death(client, -(-n_batches // 8))
-            W = select(given.folder, client, given.sample_rows)
+                with_a_death(client, n_batches)
+            with joblib.parallel_config("dask"):
+                W = select(given.folder, given.sample_rows)
             pids, peaks = sorted(client.run(os.getpid).values()), client.run(peak).values()
             log(f"workers at the end: processes {pids}, the largest peak {max(peaks):.2f} GiB")
         same = "the same to the last bit" if np.array_equal(W, expected) else f"off by {np.abs(W - expected).max():.1e}"

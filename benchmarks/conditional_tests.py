@@ -116,9 +116,7 @@ def one(method, d, k, shape, n, seed):
             if method == "knockoffs" and 1 / d > FDR:
                 selected = np.zeros(d, dtype=bool)  # refused: it can never select
             else:
-                selector = KnockoffSelector(FDR, random_state=seed, verdict=False, if_empty="empty", **options).fit(
-                    X, y
-                )
+                selector = KnockoffSelector(FDR, random_state=seed, verdict=False, **options).fit(X, y)
                 selected = np.asarray(selector.selection_.selected)
                 stated = getattr(selector.selection_.evidence, "stated", FDR)
     fdp = false_discovery_proportion(selected, non_nulls)

@@ -31,13 +31,12 @@ from scipy.linalg import toeplitz  # noqa: E402
 from scipy.ndimage import gaussian_filter  # noqa: E402
 
 from knockoffs.features.shrinkage import estimate_covariance  # noqa: E402
-from knockoffs.filter.several import several_filter  # noqa: E402
+from knockoffs.filter import filter_statistics, several_statistics  # noqa: E402
 from knockoffs.response.linear import LassoPathCV  # noqa: E402
 from knockoffs.response.ridge import RidgePathCV  # noqa: E402
-from knockoffs.sampling.conjugates.gaussian import GaussianLaw  # noqa: E402
+from knockoffs.sampling.conjugates.gaussian import GaussianLaw, several_of  # noqa: E402
 from knockoffs.sampling.diagonal import solve_diagonal  # noqa: E402
 from knockoffs.sampling.diagonal.representatives import representatives  # noqa: E402
-from knockoffs.sampling.several import several_gaussian  # noqa: E402
 from knockoffs.table.auto_groups import auto_groups  # noqa: E402
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -77,14 +76,15 @@ def group_parts(coefficients, covariance, feature_of):
 
 def select(Z, fdr, offset):
     """Select groups from scores (1 + m, n_groups)."""
-    return several_filter(Z, fdr, offset=offset).selected
+    return filter_statistics(several_statistics(Z), fdr, offset, len(Z) - 1).selected
 
 
 def several_copies(X, Sigma, D, m, rng, feature_of, method):
     """Draw m knockoffs, every pair with Cov = Sigma - D; for one D is given, for several it is solved."""
     if m == 1:
         return [GaussianLaw(np.zeros(len(Sigma)), Sigma, D).sample(X, rng)]
-    return several_gaussian(np.zeros(len(Sigma)), Sigma, m, feature_of=feature_of, diagonal=method).sample(X, rng)
+    D = solve_diagonal(Sigma, method, feature_of)
+    return several_of(GaussianLaw(np.zeros(len(Sigma)), Sigma, D), m).sample(X, rng)
 
 
 def result_rows(Z, feature_of, signals, label):
@@ -101,7 +101,7 @@ def result_rows(Z, feature_of, signals, label):
 
 
 def ar_draw(draw, methods, copies):
-    """One draw of the AR design, for each choice of D, blocks and number of copies."""
+    """One draw of the AR design, for each choice of D and number of copies."""
     n, p = 1000, 200
     rng = np.random.default_rng([1, draw])
     Sigma = toeplitz(0.9 ** np.arange(p))
@@ -112,19 +112,17 @@ def ar_draw(draw, methods, copies):
     roomy = auto_groups(np.corrcoef(X, rowvar=False)).feature_of
     for groups, feature_of in (("none", np.arange(p)), ("cut 0.5", grouped), ("auto", roomy)):
         for method in methods:
-            for blocks in ("full", "scaled") if groups == "cut 0.5" else ("full",):
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    D = solve_diagonal(Sigma, method, feature_of, full_blocks=blocks == "full")
-                for m in copies:
-                    if m > 1 and (blocks == "scaled" or method != "maximum_entropy"):
-                        continue
-                    stream = np.random.default_rng([2, draw])
-                    Z = fit_scores(
-                        [X, *several_copies(X, Sigma, D, m, stream, feature_of, method)], y, feature_of, stream
-                    )
-                    label = dict(draw=draw, groups=groups, n_groups=feature_of.max() + 1, method=method, blocks=blocks)
-                    yield from result_rows(Z, feature_of, signals, {**label, "copies": m})
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                D = solve_diagonal(Sigma, method, feature_of)
+            for m in copies:
+                if m > 1 and method != "maximum_entropy":
+                    continue
+                stream = np.random.default_rng([2, draw])
+                copied = several_copies(X, Sigma, D, m, stream, feature_of, method)
+                Z = fit_scores([X, *copied], y, feature_of, stream)
+                label = dict(draw=draw, groups=groups, n_groups=feature_of.max() + 1, method=method)
+                yield from result_rows(Z, feature_of, signals, {**label, "copies": m})
 
 
 def smooth_draw(draw, sigma, cases):
@@ -163,20 +161,19 @@ def estimate_law(X):
 
 
 def times(sizes):
-    """CPU seconds of D: full and scaled blocks, AR(1) 0.9 and the sample covariance of 2 p rows of it."""
+    """CPU seconds of D: AR(1) 0.9 and the sample covariance of 2 p rows of it."""
     for p in sizes:
         Sigma = toeplitz(0.9 ** np.arange(p))
         rows = np.random.default_rng(p).standard_normal((2 * p, p)) @ np.linalg.cholesky(Sigma).T
         for law, S in (("ar 0.9", Sigma), ("sample", np.cov(rows, rowvar=False))):
             for size in (1, 5, 10):
                 for method in METHODS:
-                    for blocks in ("full", "scaled") if size > 1 else ("full",):
-                        start = time.process_time()
-                        with warnings.catch_warnings():
-                            warnings.simplefilter("ignore")
-                            solve_diagonal(S, method, np.arange(p) // size, full_blocks=blocks == "full")
-                        seconds = round(time.process_time() - start, 3)
-                        yield dict(p=p, law=law, size=size, method=method, blocks=blocks, seconds=seconds)
+                    start = time.process_time()
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        solve_diagonal(S, method, np.arange(p) // size)
+                    seconds = round(time.process_time() - start, 3)
+                    yield dict(p=p, law=law, size=size, method=method, seconds=seconds)
 
 
 def write(name, rows):
@@ -221,7 +218,7 @@ def main():
         draws = options.draws or (2 if options.quick else 30)
         copies = (1,) if options.quick else (1, 5)
         rows = (row for i in range(draws) for row in ar_draw(i, METHODS, copies))
-        write("groups_ar", means(rows, ["groups", "method", "blocks", "copies", "statistic", "fdr", "offset"]))
+        write("groups_ar", means(rows, ["groups", "method", "copies", "statistic", "fdr", "offset"]))
     if options.only in (None, "smooth"):
         draws = options.draws or (2 if options.quick else 10)
         cases = {

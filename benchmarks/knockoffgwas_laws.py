@@ -20,16 +20,14 @@ import gzip
 import knockoffgwas_toy as toy_data  # sets the threads first
 import numpy as np
 
-from knockoffs.draws import random_places
+from knockoffs.draws import swap_at_random
 from knockoffs.features.hmm.mosaic import HaplotypeModel, Mosaic
-from knockoffs.filter.several import filter_several, several_statistics
+from knockoffs.filter import filter_statistics, several_statistics
 from knockoffs.importance.coefficients import coefficient_magnitude
-from knockoffs.importance.several import score_copies
 from knockoffs.importance.statistic import ModelScore
 from knockoffs.response.linear import LassoPathCV
-from knockoffs.sampling.copies import Copies
-from knockoffs.sampling.sampler import sample_knockoffs
-from knockoffs.sampling.several import sample_several
+from knockoffs.sampling.pair import Pair
+from knockoffs.sampling.sampler import sample_knockoffs, sample_several
 from knockoffs.table.neighbours import runs
 from knockoffs.table.target import Target
 
@@ -76,15 +74,12 @@ def draw(law, mosaic, H, d, labels, rng):
     return sample_several(model.as_network(hidden_knockoff="posterior"), H, 5 if law == "kept5" else 1, rng)
 
 
-def select(copies, y, rng):
+def select(pair, y, rng):
     """Select groups at level 0.1."""
-    m = len(copies.parts) - 1
-    place = random_places(m, copies.n_features, rng)
+    swapped, place = swap_at_random(pair, rng)
     lasso = ModelScore(LassoPathCV(), coefficient_magnitude)
-    found, _, _ = score_copies(lasso, copies.permute(place), Target(y), rng=rng)
-    Z = np.empty_like(found)
-    np.put_along_axis(Z, place, found, axis=0)
-    return filter_several(several_statistics(Z), m, 0.1, 1).selected
+    scores = lasso(swapped, Target(y), rng=rng).scores.put_back(place)
+    return filter_statistics(several_statistics(scores.parts), 0.1, 1, pair.m).selected
 
 
 def drawn_trait(X, rng):
@@ -113,12 +108,12 @@ def main():
                 rng = np.random.default_rng([ord(law[0]), resolution, seed])
                 drawn = draw(law, mosaic, H, d, labels[resolution], rng)
                 parts = (X, *((h[::2] + h[1::2]).astype(float) for h in drawn))
-                copies = Copies(parts, runs(labels[resolution]))
+                pair = Pair.of(parts, runs(labels[resolution]))
                 r = np.median([np.corrcoef(parts[0][:, j], parts[1][:, j])[0, 1] for j in range(X.shape[1])])
                 for trait in range(4):
                     true, values = drawn_trait(X, rng) if trait else (causal, y)
-                    chosen = select(copies, values, rng)
-                    false = int((chosen & (np.bincount(copies.feature_of, true) == 0)).sum())
+                    chosen = select(pair, values, rng)
+                    false = int((chosen & (np.bincount(pair.feature_of, true) == 0)).sum())
                     row = (law, resolution, seed, "toy" if trait == 0 else trait, int(chosen.sum()), false, f"{r:.3f}")
                     print(*row, sep=", ", flush=True)
 

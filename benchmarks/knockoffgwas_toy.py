@@ -31,9 +31,8 @@ from knockoffs.errors import KnockoffWarning  # noqa: E402
 from knockoffs.features.family import Prepared  # noqa: E402
 from knockoffs.features.fastphase import read_fastphase  # noqa: E402
 from knockoffs.features.hmm.mosaic import GenotypeModel, HaplotypeModel, Mosaic  # noqa: E402
-from knockoffs.sampling.copies import Copies  # noqa: E402
-from knockoffs.sampling.sampler import sample_knockoffs  # noqa: E402
-from knockoffs.sampling.several import sample_several  # noqa: E402
+from knockoffs.sampling.pair import Pair  # noqa: E402
+from knockoffs.sampling.sampler import sample_knockoffs, sample_several  # noqa: E402
 
 RESULTS = Path(__file__).resolve().parent / "results" / "knockoffgwas_toy.csv"
 CHROMOSOMES = (21, 22)
@@ -80,13 +79,13 @@ class Phased:
 
     def sample(self, X, rng):
         """X beside one knockoff."""
-        return self.sample_several(X, 1, rng).first
+        return self.sample_several(X, 1, rng)
 
     def sample_several(self, X, m, rng):
         """X beside m knockoffs."""
         drawn = sample_knockoffs(self.network, self.H, rng)[None] if m == 1 else None
         drawn = sample_several(self.network, self.H, m, rng) if drawn is None else drawn
-        return Copies((X, *((h[::2] + h[1::2]).astype(float) for h in drawn)), self.feature_of)
+        return Pair.of([X, *((h[::2] + h[1::2]).astype(float) for h in drawn)], self.feature_of)
 
 
 def select(mosaic, H, y, labels, phased, seed, kept, n_knockoffs):

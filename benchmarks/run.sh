@@ -1,5 +1,5 @@
 #!/bin/sh
-# `make bench`: set up the peers, then measure them and ourselves, and write docs/arena.md. Needs our own environment in
+# `make bench`: set up the peers, then measure them and ourselves, and write benchmarks/arena.md. Needs our own environment in
 # .venv, or PYTHON set to one. Everything in one thread; JOBS tables at a time (as many as there are cores) for the
 # simulations, which end after 100 tables a design or MINUTES (120) for each method, and go on where they were ended.
 # With arguments, only those parts of speed.py: imports, diagonal, fits, draw, lasso, pipeline, defaults.
@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 python=${PYTHON:-.venv/bin/python}
 today=$(date +%F)
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1 PYTHONPATH=src
-folder=benchmarks/results page=docs/arena.md figure=docs/arena_growth.svg
+folder=benchmarks/results page=benchmarks/arena.md figure=benchmarks/arena_growth.svg
 speed="" growth="" quality="" trees="" neural="" hmm=""
 if [ -n "${QUICK:-}" ]; then
     folder=build/arena page=build/arena/arena.md figure=build/arena/growth.svg
@@ -22,7 +22,7 @@ if [ -n "${QUICK:-}" ]; then
     growth="--series lasso,\ draws:draws --minutes 0.5"
     quality="--designs ar_linear --repetitions 1"
     trees="--trees 5"
-    neural="--rows 200 --repetitions 1 --epochs 1"
+    neural="--rows 200 --epochs 1"
     hmm="--rows 16 --sites 20 --repeats 1"
 fi
 results=$folder/arena-$today

@@ -25,7 +25,7 @@ from scipy.linalg import toeplitz  # noqa: E402
 from scipy.ndimage import gaussian_filter  # noqa: E402
 
 from knockoffs import KnockoffSelector  # noqa: E402
-from knockoffs.filter.several import filter_several  # noqa: E402
+from knockoffs.filter import filter_statistics  # noqa: E402
 from knockoffs.table.auto_groups import auto_groups  # noqa: E402
 
 
@@ -36,7 +36,7 @@ def rows(selector, m, signals, label):
     true[owners[signals]] = True
     out = []
     for fdr in (0.05, 0.1, 0.2):
-        chosen = filter_several(selection.W, m, fdr, 1).selected
+        chosen = filter_statistics(selection.W, fdr, 1, m).selected
         power, fdp = (chosen & true).sum() / true.sum(), (chosen & ~true).sum() / max(1, chosen.sum())
         out.append({**label, "m": m, "fdr": fdr, "power": power, "fdp": fdp, "n_selected": int(chosen.sum())})
     return out

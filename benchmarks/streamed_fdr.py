@@ -29,7 +29,8 @@ from knockoffs.features.gaussian import gaussian_features
 from knockoffs.features.moments import settle_by_moments, wants_more_rows
 from knockoffs.features.source import knockoff_source
 from knockoffs.filter import knockoff_filter
-from knockoffs.response.gram import FoldGrams, Gram, fit_lasso, total
+from knockoffs.response.gram import FoldGrams, Gram, total
+from knockoffs.response.gram_lasso import fit_lasso
 from knockoffs.table.table import read_table
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -65,7 +66,7 @@ def wishart(L: NDArray, n: int, rng: Generator) -> NDArray:
 def gaussian_table(Sigma: NDArray, beta: NDArray, n: int, m: int, rng: Generator) -> NDArray:
     """W of n rows whose P^X has the covariance of m others; m = 0 for the true one."""
     d = len(Sigma)
-    law = gaussian_features(np.zeros(d), wishart(np.linalg.cholesky(Sigma), m, rng) / m if m else Sigma).law
+    law = gaussian_features(np.zeros(d), wishart(np.linalg.cholesky(Sigma), m, rng) / m if m else Sigma).laws[0]
     slope = np.linalg.solve(law.covariance, law.D).T
     M = np.vstack([np.eye(d), np.eye(d) - slope, beta])  # X, the mean of X_tilde given X, and that of y
     joint = M @ Sigma @ M.T

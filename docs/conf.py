@@ -14,6 +14,7 @@ sys.path.insert(0, str(ROOT / "src"))  # the pages are about these sources, what
 project = "knockoffs"
 author = "The knockoffs developers"
 project_copyright = "2026, the knockoffs developers; BSD 3-Clause"
+SOURCE = re.search(r'^Source = "(.*)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)[1]
 release = re.search(r'^version = "(.*)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)[1]
 
 extensions = [
@@ -26,7 +27,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["results", "_build"]
+exclude_patterns = ["_build"]
 default_role = "py:obj"  # `name` in a docstring is a link where there is such a name
 suppress_warnings = ["ref.python"]  # words of a type, "(n, n_columns)", that are also names of attributes
 
@@ -39,6 +40,7 @@ MOVED = (  # links to files outside of docs/, and where the site has them
     (r"\]\((?:\.\./)+examples/(plot_\w+)\.py\)", r"](/gallery/\1.rst)"),
     (r"\]\((?:\.\./)+examples/\)", "](/gallery/index.rst)"),
     (r"\]\((?:\.\./)*(CONTRIBUTING|SECURITY|CHANGELOG)\.md", lambda match: f"](/project/{match[1].lower()}.md"),
+    (r"\]\((?:\.\./)*(paper|benchmarks)/", rf"]({SOURCE}/blob/main/\1/"),
     (r"\]\(docs/", "](/"),
 )
 

@@ -9,15 +9,26 @@ has or has not, and how much of the drug amprenavir it takes to stop it.
 # %%
 # Without the data folder (KNOCKOFFS_DATA), a table of the same kind is made up: a chain of 100 mutations, the first 30
 # of which matter.
+import os
+from pathlib import Path
+
 import numpy as np
 
-from knockoffs import DiscreteNetwork, InputError, KnockoffSelector
-from knockoffs.datasets.hiv import load_hiv, treatment_selected
+from knockoffs import DiscreteNetwork, KnockoffSelector
 
-try:
-    data = load_hiv("APV")
-    X, y, names, known = data.X, data.y, data.feature_names, treatment_selected(data)
-except InputError:
+table = Path(os.environ.get("KNOCKOFFS_DATA", "")) / "hiv" / "PI.csv.gz"  # Stanford HIV Drug Resistance Database
+if table.is_file():
+    import pandas as pd
+
+    data = pd.read_csv(table).dropna(subset=["APV"])
+    y = np.log(data["APV"].to_numpy())
+    data = data.loc[:, [name for name in data if name.startswith("P") and data[name].sum() >= 3]]
+    data = data.loc[:, ~data.T.duplicated()]
+    X, names = data.to_numpy(float), tuple(data.columns)
+    # positions of mutations that treatment selects (Rhee et al., 2005)
+    positions = "10 11 20 23 24 30 32 33 34 35 43 46 47 48 50 53 54 55 58 66 67 71 73 74 76 79 82 84 85 88 89 90 92 95"
+    known = np.array([name[1:].split(".")[0] in positions.split() for name in names])
+else:
     print("KNOCKOFFS_DATA names no folder with these data: the table is made up")
     rng = np.random.default_rng(0)
     names = tuple(f"mutation {j}" for j in range(100))

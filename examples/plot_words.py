@@ -9,21 +9,29 @@ given a document's topics and its length, the counts of the words are independen
 # %%
 # The table: every second one of 7,674 newswire stories (Reuters R8), how often each of 300 words occurs in it, and what
 # it is about. Without the data folder (KNOCKOFFS_DATA), documents are made up: three topics, the label on ten words.
+import os
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_array
 
 from knockoffs import KnockoffSelector
-from knockoffs.datasets.newswire import load_newswire
-from knockoffs.errors import InputError
 from knockoffs.features.lda import LatentDirichlet, fit_latent_dirichlet
 from knockoffs.response.linear import LogisticPathCV
 
 rng = np.random.default_rng(0)
-try:
-    data = load_newswire(n_words=300)
-    X, y, words, n_topics = data.X[::2], (data.y == "acq")[::2], data.feature_names, 30
-except InputError as error:
-    print(error)
+path = Path(os.environ.get("KNOCKOFFS_DATA", "")) / "text" / "r8_counts.npz"
+if path.is_file():
+    with np.load(path) as file:
+        counts = csr_array((file["data"], file["indices"], file["indptr"]), shape=tuple(file["shape"]))
+        vocabulary, label = file["vocab"], file["label_names"][file["label"]]
+    frequent = np.sort(np.argsort(-np.bincount(counts.indices), kind="stable")[:300])  # words of the most stories
+    X = counts[:, frequent].toarray().astype(int)
+    some = np.flatnonzero(X.sum(axis=1))[::2]
+    X, y, words, n_topics = X[some], label[some] == "acq", tuple(vocabulary[frequent].astype(str)), 30
+else:
+    print("KNOCKOFFS_DATA names no folder with text/r8_counts.npz: the documents are made up")
     beta = rng.dirichlet(np.full(100, 0.2), size=3) * 0.9 + 0.001
     X = LatentDirichlet(np.full(3, 0.2), beta / beta.sum(axis=1, keepdims=True), 5.0, 20.0).sample(1500, rng)
     y = X[:, :10].sum(axis=1) + rng.standard_normal(len(X)) > 10

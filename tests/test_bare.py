@@ -12,7 +12,7 @@ import pytest
 import knockoffs
 
 SOURCE = Path(knockoffs.__file__).resolve().parents[1]
-EXTRAS = "torch matplotlib pandas polars pyarrow bed_reader hmmlearn tomotopy xgboost lightgbm starlette uvicorn "
+EXTRAS = "torch matplotlib pandas polars pyarrow bed_reader hmmlearn xgboost lightgbm streamlit "
 EXTRAS += "dask distributed"
 HIDE = f"""
 import sys
@@ -76,7 +76,6 @@ def working(table, out):
         ("check", table, "--feature-model", "gaussian", "--drop", "y"),
         ("sample", table, "--feature-model", "gaussian", "--drop", "y", "--out", out / "k.csv"),
         ("path", table, "--target", "y", "--column", "a", *GAUSSIAN, "--points", 3, "--out", out / "p.csv"),
-        ("reproduce", "--list"),
     )
 
 
@@ -89,7 +88,7 @@ def test_every_command_works(table, tmp_path, flags):
 
 
 REFUSED = {
-    "page": (("app", "--no-browser"), "the page needs a small web server"),
+    "page": (("app", "--no-browser"), "pages in the browser need Streamlit"),
     "neural": (
         ("select", "{}", "--target", "y", "--estimator", "neural"),
         "--estimator neural: such models need PyTorch",
@@ -97,10 +96,6 @@ REFUSED = {
     "picture": (("path", "{}", "--target", "y", "--column", "a", "--out", "{}.png"), "pictures need matplotlib"),
     "parquet": (("sample", "{}", "--out", "{}.parquet"), "parquet files need polars or pyarrow"),
     "plink": (("sample", "{}.bed", "--fastphase", "fp", "--out", "{}.k.bed"), "PLINK files need bed-reader"),
-    "networks": (("reproduce", "fig1", "--quick", "--out", "{}.out"), "fig1: its numbers need PyTorch"),
-    "all": (("reproduce", "all", "--quick", "--out", "{}.out"), "fig1: its numbers need PyTorch"),
-    "cluster": (("select", "{}", "--target", "y", "--scheduler", "tcp://127.0.0.1:9"), "a cluster needs dask"),
-    "pandas": (("reproduce", "new_user", "--quick", "--out", "{}.out"), "new_user: its numbers need pandas"),
 }
 
 

@@ -23,17 +23,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-GENERATED = (
-    "paper_reproduced.md",
-    "scores_table.md",
-    "real_tables.md",
-    "designs.md",
-    "new_user.md",
-    "arena.md",
-)  # written by commands of their own
 ALL_PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "add").glob("*.md"))]
 BUILT = ("api/index.md",)  # pages that the site has and the folder has not
-PAGES = [page for page in ALL_PAGES if page.name not in GENERATED]
+MEASURED = [ROOT / "paper" / "README.md", *sorted((ROOT / "benchmarks").glob("*.md"))]  # written by programs
 BLOCK = re.compile(r"^```(python|text|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMENT = re.compile(r"<!-- numbers: (?:within (\S+)|any) -->\s*\Z")
 NUMBER = re.compile(r"-?(?:\d+(?:,\d{3})+|\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?")
@@ -159,7 +151,7 @@ def needs_data(page):
     return "load_hiv" in text or "KNOCKOFFS_DATA" in text
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.name)
 def test_a_page_runs_and_prints_what_it_shows(page, tmp_path, request, monkeypatch):
     for extra in EXTRAS & set(re.findall(r"^(?:from|import) (\w+)", page.read_text(encoding="utf-8"), re.MULTILINE)):
         pytest.importorskip(extra)
@@ -173,7 +165,7 @@ def test_a_page_runs_and_prints_what_it_shows(page, tmp_path, request, monkeypat
     assert not stale, f"run `python tests/test_docs.py docs/{page.name}` and read the page again\n" + "\n".join(stale)
 
 
-@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*ALL_PAGES, *MEASURED], ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
@@ -232,14 +224,18 @@ COMMANDS = ("select", "test", "path", "sample", "check", "ghost")
 
 def options_table():
     """Table of all options, as docs/options.md has it."""
-    from knockoffs.options import OPTIONS, options_of
+    from knockoffs.options import ImportanceOptions, listed
 
     lines = ["| selector | command line | default | what it says | commands |", "|---|---|---|---|---|"]
-    for option in OPTIONS:
-        parameter = f"`{option.parameter or option.name}`" if "selector" in option.where else ""
-        commands = "" if option.where == ("selector",) else f"`{option.written}`"
-        default = "" if option.default is None else f"`{option.default}`"
-        has = ", ".join(command for command in COMMANDS if option.name in options_of(command))
+    for option in (*listed(), *listed(ImportanceOptions)):
+        key = option in listed(ImportanceOptions)
+        parameter = f"`{option.called}`" if "selector" in option.faces else ""
+        commands = "" if option.faces == ("selector",) else f"`{option.written}`"
+        if key:
+            parameter = f'`importance_options={{"{option.name}": ...}}`'
+            commands = f"`--importance-option {option.written[2:]}=...`"
+        default = f"`{option.default}`" if option.default not in (None, (), "") else ""
+        has = ", ".join(command for command in COMMANDS if command in option.faces)
         says = re.sub(r"\s*\[default: (.*?)\]", r" (\1 if left out)", option.help).replace("|", "\\|")
         lines.append(f"| {parameter} | {commands} | {default} | {says} | {has} |")
     return "\n".join(lines) + "\n"

@@ -27,7 +27,7 @@ def pyplot(monkeypatch):
 def test_an_example_runs_and_draws(example, pyplot, monkeypatch, request, tmp_path, capsys):
     if example.name in LONG:
         monkeypatch.setenv("KNOCKOFFS_DATA", str(tmp_path))
-    elif "load_" in example.read_text(encoding="utf-8"):
+    elif "KNOCKOFFS_DATA" in example.read_text(encoding="utf-8"):
         monkeypatch.setenv("KNOCKOFFS_DATA", str(request.getfixturevalue("data_folder")))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -16,9 +16,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from knockoffs import KnockoffSelector, as_target, read_table
+from knockoffs import KnockoffSelector, read_table
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.table.files import read_table_file
+from knockoffs.table.target import as_target
 
 N = 60
 RNG = np.random.default_rng(0)

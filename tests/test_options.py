@@ -7,14 +7,14 @@ from typer.testing import CliRunner
 
 from knockoffs.cli.app import app
 from knockoffs.defaults import DEFAULT_FDR
-from knockoffs.features import FAMILIES
-from knockoffs.options import NOT_RECORDED, OPTIONS, Parameters, options_of, selector_arguments
+from knockoffs.errors import InputError
+from knockoffs.options import ImportanceOptions, Options, importance_options, listed, options_of
 from knockoffs.record.reading import PARAMETERS
 from knockoffs.selector import KnockoffSelector
 
-CALLED_OTHERWISE = {"seed": "random_state", "jobs": "n_jobs"}
-OF_THE_DATA = {"drop", "knockoffs"}  # taken from the table or read from a file before the selector is made
-OF_PYTHON = {"if_empty", "verbose"}  # what the commands have no choice of
+FACES = ("select", "test", "path", "sample", "check", "ghost")
+OF_THE_DATA = {"drop", "knockoffs", "verbose"}  # taken from the table or a file, or not on the command line
+MOST_PARAMETERS = 21
 
 
 def parameters_of_the_selector():
@@ -23,47 +23,51 @@ def parameters_of_the_selector():
     return found
 
 
-def test_names_are_given_once():
-    assert len({option.name for option in OPTIONS}) == len(OPTIONS)
-    for face in ("select", "path", "sample", "check", "ghost"):
+def test_flags_differ():
+    for face in FACES:
         flags = [option.written for option in options_of(face).values()]
         assert len(set(flags)) == len(flags)
 
 
+def test_every_option_belongs_to_a_known_face():
+    for source in (Options, ImportanceOptions):
+        for option in listed(source):
+            assert option.faces and set(option.faces) <= {"selector", *FACES}, option.name
+
+
 def test_the_options_of_the_selector_are_its_parameters_with_the_same_defaults():
-    parameters, listed = parameters_of_the_selector(), options_of("selector")
-    called = {name: option.parameter or name for name, option in listed.items()}
-    assert {name: parameter for name, parameter in called.items() if name != parameter} == CALLED_OTHERWISE
-    assert set(called.values()) == set(parameters)
-    for name, option in listed.items():
-        if name != "seed":  # a program gives the same answer twice; an object asks for fresh entropy unless told
-            assert parameters[called[name]].default == option.default, name
-    assert parameters["random_state"].default is None and listed["seed"].default == 0
-    assert f"[default: {DEFAULT_FDR}]" in listed["fdr"].help  # None: then a level too small only warns
+    parameters, options = parameters_of_the_selector(), options_of("selector")
+    assert {option.called for option in options.values()} == set(parameters)
+    assert len(parameters) <= MOST_PARAMETERS
+    for name, option in options.items():
+        if name != "seed":  # a program gives the same answer twice; an object uses fresh entropy by default
+            assert parameters[option.called].default == option.default, name
+    assert parameters["random_state"].default is None and options["seed"].default == 0
+    assert f"[default: {DEFAULT_FDR}]" in options["fdr"].help  # None: then a level too small only warns
 
 
-def test_every_recorded_option_reaches_the_selector():
-    """Values of their own come out under the selector's names; the data are handed over by themselves."""
-    marked = {name: object() for name in options_of("select")}
-    handed = selector_arguments(marked)
-    listed = options_of("selector")
-    expected = {listed[name].parameter or name: marked[name] for name in set(listed) - OF_THE_DATA - OF_PYTHON}
+def test_every_option_reaches_the_selector():
+    marked = {option.name: object() for option in listed()}
+    handed = Options(**marked).selector_arguments()
+    expected = {o.called: marked[name] for name, o in options_of("selector").items() if name not in OF_THE_DATA}
     assert handed == expected
-    assert set(handed) | OF_THE_DATA | OF_PYTHON == set(parameters_of_the_selector())
-    rest = {"target", "weights", "report", "report_paths", "stream", "sample_rows", "scheduler", "keep_knockoffs"}
-    assert {name for name in marked if name not in listed} == rest
 
 
-def test_options_of_python_alone_are_named():
-    assert {option.name for option in OPTIONS if option.where == ("selector",)} == OF_PYTHON
+def test_the_record_holds_what_the_answer_depends_on():
+    record = Options(target="y", drop=("a", "b"), fdr=0.2, jobs=3, report="r.html").recorded("select")
+    assert set(options_of("select")) - set(record) == {"jobs", "report", "report_paths", "keep_knockoffs"}
+    assert record["drop"] == ["a", "b"] and record["fdr"] == 0.2
+    assert Options.of(record) == Options(target="y", drop=("a", "b"), fdr=0.2)
+    assert set(PARAMETERS) == set(record) | set(Options().recorded("ghost"))
 
 
-def test_what_is_recorded_is_what_the_answer_depends_on():
-    assert set(PARAMETERS) == set(options_of("select") | options_of("ghost")) - set(NOT_RECORDED)
-    assert set(NOT_RECORDED) == {"jobs", "report", "report_paths", "scheduler", "keep_knockoffs"}
+def test_tests_have_the_options_of_select_without_those_of_knockoffs():
+    lacking = {"weights", "method", "n_draws", "n_knockoffs", "level", "offset", "knockoffs", "importance"}
+    lacking |= {"importance_options", "keep_knockoffs", "report_paths"}
+    assert set(options_of("select")) - set(options_of("test")) == lacking
 
 
-@pytest.mark.parametrize("command", ["select", "test", "path", "sample", "check", "ghost"])
+@pytest.mark.parametrize("command", FACES)
 def test_the_help_of_a_command_names_every_flag(command):
     text = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output
     words = set(text.replace("/", " ").replace(",", " ").split())
@@ -74,36 +78,49 @@ def test_the_help_of_a_command_names_every_flag(command):
 
 
 def test_defaults_are_values_that_may_be_asked_for():
-    for option in OPTIONS:
-        if option.known is not None and option.default is not None:
-            assert option.default in list(option.known()), option.name
+    for option in (*listed(), *listed(ImportanceOptions)):
+        if option.choices is not None and option.default is not None:
+            assert option.default in list(option.choices()), option.name
 
 
 SAME = {"latent", "lasso_coefficient_difference"}  # other names of "auto" and "coefficients"
+SAME |= {"binary", "multiclass", "numeric"}  # other words for tasks
 
 
-@pytest.mark.parametrize("name", ["feature_model", "estimator", "importance", "loss", "rows", "rule", "level", "task"])
-def test_the_help_of_an_option_names_everything_that_may_be_given(name):
-    option = next(option for option in OPTIONS if option.name == name)
-    known = list(FAMILIES if option.known is None else option.known())
-    if name == "task":
-        known = ["regression", "classification", "count", "ordinal"]  # binary, multiclass and numeric mean the same
+@pytest.mark.parametrize(
+    "option", [o for o in (*listed(), *listed(ImportanceOptions)) if o.choices], ids=lambda o: o.name
+)
+def test_the_help_of_an_option_names_everything_that_may_be_given(option):
     said = option.help.replace("-", "_")
-    assert [word for word in known if word not in SAME and word not in said] == []
+    assert [word for word in option.choices() if word not in SAME and word not in said] == []
+
+
+@pytest.mark.parametrize("option", (*listed(), *listed(ImportanceOptions)), ids=lambda o: o.name)
+def test_a_help_is_one_sentence(option):
+    said = option.help.partition("  [default")[0]
+    assert said.endswith(".") and ". " not in said
 
 
 def test_a_default_is_what_the_record_may_hold():
-    for name, option in options_of("select").items():
-        if name in PARAMETERS and name not in ("target", "drop"):
-            assert PARAMETERS[name](option.default), name
+    for name, value in (Options(target="y").recorded("select") | Options().recorded("ghost")).items():
+        assert PARAMETERS[name](value), name
 
 
-def test_the_typed_parameters_are_the_options_of_the_commands():
-    """Their names, their kinds, and None where that is the default, or what --knockoffs make of the feature model."""
-    typed = {name: hint.__forward_arg__ for name, hint in Parameters.__annotations__.items()}
-    listed = {option.name: option for option in OPTIONS if set(option.where) != {"selector"}}
-    assert typed.keys() == listed.keys()
-    special = {"kinds": "Kinds", "target": "str", "drop": "list[str]", "feature_model": "str | None"}
-    for name, option in listed.items():
-        plain = "dict[str, Json]" if option.kind is dict else option.kind.__name__
-        assert typed[name] == special.get(name, plain if option.default is not None else f"{plain} | None"), name
+def test_importance_options_are_checked_by_name_and_value():
+    given = importance_options({"loss": "log-loss", "n-folds": 3, "rows": None})
+    assert given == ImportanceOptions(loss="log-loss", n_folds=3)
+    assert importance_options(None) == ImportanceOptions()
+    assert importance_options({"loss": max}).loss is max
+    for options, message in [
+        ({"los": "accuracy"}, "importance_options='los' is not known. Did you mean 'loss'?"),
+        ({"loss": "accurcy"}, "importance_options: loss='accurcy' is not known. Did you mean 'accuracy'?"),
+        ({"rows": 3}, "importance_options: rows=3: expected one of 'in_sample'"),
+        ({"n_folds": 1}, "importance_options: n_folds=1: expected a whole number of at least 2"),
+        ({"n_fits": "x"}, "importance_options: n_fits='x': expected a whole number of at least 1"),
+        ({"n_fits": True}, "importance_options: n_fits=True: expected a whole number of at least 1"),
+    ]:
+        with pytest.raises(InputError) as refused:
+            importance_options(options)
+        assert str(refused.value).startswith(message)
+    with pytest.raises(InputError, match="--importance-option='n_fits' is not known"):
+        importance_options({"n_fits": 2}, "path", "--importance-option")

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
 
 from knockoffs import draws
 from knockoffs.draws import draw_and_score
@@ -20,7 +21,8 @@ from knockoffs.importance.coefficients import coefficient_magnitude
 from knockoffs.importance.saliency import gradient_saliency
 from knockoffs.importance.scores import Scores, sum_by_feature
 from knockoffs.importance.statistic import ModelScore, Scored
-from knockoffs.procedure import check_antisymmetric, fit_sampler, select_by_tests, select_features
+from knockoffs.procedure import Data, ErrorControl, Plan, Streams, check_antisymmetric, select_features
+from knockoffs.procedure import run as run_plan
 from knockoffs.response.linear import PlainLinear, PlainLogistic
 from knockoffs.sampling.conjugates.independent import Independent
 from knockoffs.sampling.network import BayesianNetwork, Node
@@ -182,7 +184,8 @@ def single_draws(X, y, n_draws):
     source = knockoff_source("gaussian")
     table = source.read(X)
     target = as_target(y, table)
-    settled, streams = fit_sampler(table, source, np.random.default_rng(1), None)
+    streams = Streams(*np.random.default_rng(1).spawn(4))
+    settled = source(table, rng=streams.fit)
     draws = [draw_and_score(settled.sampler, table, target, LINEAR, rng=stream) for stream in streams.draws(n_draws)]
     return draws, np.stack([draw.scores.Z - draw.scores.Z_tilde for draw in draws])
 
@@ -329,8 +332,8 @@ def test_labels_reach_the_model_of_y_as_blocks_that_are_swapped_as_one():
 def test_indicators_that_are_swapped_one_by_one_are_seen(monkeypatch):
     true = draws.draw_and_score
 
-    def one_by_one(sampler, table, target, statistic, *, rng, n_jobs=None):
-        return true(sampler, table, target, Split(statistic), rng=rng, n_jobs=n_jobs)
+    def one_by_one(sampler, table, target, statistic, **how):
+        return true(sampler, table, target, Split(statistic), **how)
 
     class Split:
         """Swap single columns of the blocks before the statistic sees them."""
@@ -350,12 +353,16 @@ def test_indicators_that_are_swapped_one_by_one_are_seen(monkeypatch):
 # ---- tests in place of knockoffs -------------------------------------------------------------------------------------
 
 
+def by_tests(X, y, source, model="best"):
+    table = source.read(X)
+    plan = Plan(source, method="conditional_test", test_model=model)
+    return run_plan(plan, Data(table, as_target(y, table)), rng=np.random.default_rng(0))
+
+
 def test_features_are_tested_by_draws_given_the_others():
     X, y = strong_data()
     y[:10] = np.nan
-    found = select_by_tests(
-        X, y, knockoffs=knockoff_source("gaussian"), estimator="lasso", fdr=0.1, rng=np.random.default_rng(0)
-    )
+    found = by_tests(X, y, knockoff_source("gaussian"), "lasso")
     assert found.method == "conditional_test"
     assert found.selected[:5].all() and (found.p_values[:5] < 0.01).all()
     assert np.isnan(found.W).all() and found.scores is None and np.isnan(found.threshold)
@@ -366,16 +373,16 @@ def test_features_are_tested_by_draws_given_the_others():
 def test_a_p_x_without_conditionals_is_not_tested_and_features_of_several_columns_are_where_it_can_draw_them():
     X, y = strong_data()
     with pytest.raises(InputError, match="cannot draw a feature given all the others"):
-        select_by_tests(X, y, knockoffs=knockoff_source(fit_gaussian(X).as_network()), rng=np.random.default_rng(0))
+        by_tests(X, y, knockoff_source(fit_gaussian(X).as_network()))
     source = knockoff_source("gaussian")
     table = source.read(X).with_groups(np.repeat(np.arange(4), 2))
-    found = select_by_tests(table, y, knockoffs=source, estimator="lasso", rng=np.random.default_rng(0))
+    found = by_tests(table, y, source, "lasso")
     assert found.p_values.shape == (4,) and found.selected[:2].all() and len(found.feature_names) == 4
     law = fit_naive_bayes((X > 0).astype(int), n_classes=2, rng=np.random.default_rng(0))
     coded = knockoff_source(law)
     table = coded.read((X > 0).astype(int)).with_groups(np.repeat(np.arange(4), 2))
     with pytest.raises(InputError, match="cannot draw a group of columns given all the others"):
-        select_by_tests(table, y, knockoffs=coded, rng=np.random.default_rng(0))
+        by_tests(table, y, coded)
 
 
 @pytest.mark.parametrize(
@@ -441,3 +448,35 @@ def test_knockoffs_swaps_and_scores_have_streams_of_their_own():
     draw_and_score(Sampler(), read_table(X), Target(np.arange(5.0)), statistic, rng=np.random.default_rng(0))
     found = {tuple(some) for some in coins.values()}
     assert len(coins) == len(found) == 3 and coins["swaps"].any()
+
+
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        ({"rule": np.maximum}, "not antisymmetric"),
+        ({"method": "conditional_test", "control": ErrorControl(n_knockoffs=2)}, "conditional tests draw none"),
+        ({"control": ErrorControl(n_knockoffs=2), "rule": lambda Z, Z_tilde: Z - Z_tilde}, "and another rule"),
+    ],
+)
+def test_a_plan_that_cannot_be(plan, message):
+    with pytest.raises(InputError, match=message):
+        Plan(knockoff_source("gaussian"), **plan)
+
+
+def test_a_fit_that_fails_leaves_the_selector_unfitted():
+    """Before the work and within it, and nothing of an earlier fit survives."""
+    X, y = strong_data()
+    selector = KnockoffSelector(0.3, feature_model="gaussian", estimator="lasso", verdict=False, random_state=0)
+    for change in ({"fdr": 2.0}, {"estimator": Fails()}):
+        selector.set_params(fdr=0.3, estimator="lasso").fit(X, y)
+        assert {"selection_", "n_features_in_"} < set(vars(selector))
+        with pytest.raises((InputError, ZeroDivisionError)):
+            selector.set_params(method="knockoffs", **change).fit(X, y)
+        assert set(vars(selector)) == set(selector.get_params())
+        with pytest.raises(NotFittedError):
+            selector.get_support()
+
+
+class Fails(PlainLinear):
+    def fit(self, X, y, sample_weight=None):
+        raise ZeroDivisionError

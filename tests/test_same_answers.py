@@ -228,7 +228,7 @@ def groups_auto():
 
 
 def groups_through_representatives():
-    return by_default(*nearly_alike(), groups="auto", representatives=True)
+    return by_default(*nearly_alike(), groups="auto", feature_model_options={"representatives": True})
 
 
 def draws():
@@ -287,12 +287,17 @@ def hmm_missing():
 def held_out():
     X, y = numbers()
     return fit(
-        X, y > 0, feature_model="gaussian", estimator="logistic", importance="swap", loss="brier", rows="held_out"
+        X,
+        y > 0,
+        feature_model="gaussian",
+        estimator="logistic",
+        importance="swap",
+        importance_options={"loss": "brier", "rows": "held_out"},
     )
 
 
 def ridge():
-    options = {"importance": "permutation_integral", "rows": "cross_fitted", "n_folds": 3}
+    options = {"importance": "permutation_integral", "importance_options": {"rows": "cross_fitted", "n_folds": 3}}
     return fit(*numbers(), feature_model="gaussian", estimator="ridge", **options)
 
 
@@ -345,7 +350,14 @@ def lda():
 
 def forest():
     X, y = numbers()
-    return fit(X, y > 0, feature_model="gaussian", estimator="forest", importance="swap_integral", loss="accuracy")
+    return fit(
+        X,
+        y > 0,
+        feature_model="gaussian",
+        estimator="forest",
+        importance="swap_integral",
+        importance_options={"loss": "accuracy"},
+    )
 
 
 def boosting():
@@ -354,8 +366,9 @@ def boosting():
 
 def permutation():
     X, y = numbers()
-    options = {"importance": "permutation", "rule": "signed_maximum", "offset": 0}
-    return fit(X, y, feature_model="gaussian", estimator="forest", n_fits=2, n_folds=3, **options)
+    scoring = {"rule": "signed_maximum", "n_fits": 2, "n_folds": 3}
+    options = {"importance": "permutation", "importance_options": scoring, "offset": 0}
+    return fit(X, y, feature_model="gaussian", estimator="forest", **options)
 
 
 def groups():

@@ -16,9 +16,7 @@ from threadpoolctl import threadpool_limits
 from knockoffs.features.gaussian import gaussian_features
 from knockoffs.features.gaussian_mixture import gaussian_mixture_features
 from knockoffs.filter import knockoff_filter
-from knockoffs.response.grown import grow
 from knockoffs.response.linear import LassoPathCV
-from knockoffs.response.trees import make_boosting
 from knockoffs.sampling.diagonal import solve_diagonal
 from knockoffs.sampling.sampler import sample_knockoffs
 
@@ -101,21 +99,6 @@ def threshold():
     return partial(knockoff_filter, W, 0.1), partial(np.argsort, W)
 
 
-def boosting():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((333, 29))
-    y = X[:, 0] * X[:, 1] + rng.standard_normal(333)
-    model = make_boosting("regression", random_state=0, max_iter=60)
-
-    bins = (np.argsort(np.argsort(X, axis=0), axis=0) // 6 + 64 * np.arange(29)).ravel()
-    weights = rng.standard_normal(bins.size)
-
-    def plain():  # sums of two numbers a row in every bin of every column, as each of 60 trees has them at its root
-        return times(120, lambda: np.bincount(bins, weights))
-
-    return lambda: grow(model, X, y), plain
-
-
 # name: (work and reference, the usual ratio)
 PATHS = {
     "gaussian_draw": (gaussian_draw, 0.88),
@@ -123,7 +106,6 @@ PATHS = {
     "diagonal": (diagonal, 2.45),
     "lasso": (lasso, 3.6),
     "threshold": (threshold, 4.5),
-    "boosting": (boosting, 5.7),
 }
 
 

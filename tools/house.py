@@ -1,8 +1,7 @@
 """The module graph of the package: its picture with the walk of one fit, its counts, and the stub of the public names.
 
-    python tools/house.py                        write src/knockoffs/__init__.pyi and docs/house.svg (make house)
-    python tools/house.py --counts [FOLDER]      print the counts of a source tree, this one if none is named
-    python tools/house.py --checks gaussian      count the calls of every check in one fit
+    python tools/house.py              write __init__.pyi and docs/house.svg, and print the counts (make house)
+    python tools/house.py --counts     print the counts alone
 
 Imports are read from the source by ``ast`` and nothing is run, except for the walk: one fit under a tracer.
 """
@@ -11,12 +10,13 @@ from __future__ import annotations
 
 import ast
 import io
-import re
 import sys
 import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from types import CodeType, FrameType
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src"
@@ -27,17 +27,18 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("registry", "seeds", "progress", "machine"),
     ("filter", "sampling", "simulate"),
     ("table",),
-    ("diagnostics", "response", "datasets"),
+    ("diagnostics", "response"),
     ("features",),
     ("importance", "conditional_tests"),
     ("selection", "draws"),
-    ("procedure", "defaults", "options"),
+    ("procedure", "options"),
+    ("defaults",),
     ("plots", "record"),
     ("report",),
     ("selector",),
     ("streaming",),
-    ("experiments", "app"),
     ("cli",),
+    ("app",),
     ("__main__",),
 )
 # the only ways up, each taken inside a function and for a reason
@@ -156,10 +157,19 @@ def stub(source: Path = SOURCE) -> str:
 PLAIN = {"feature_model": "gaussian", "estimator": "lasso"}
 
 
-def walk_of_fit(**options: object) -> tuple[list[str], Counter, set[tuple[str, str]]]:
-    """Modules that one fit enters, in order; how often every function is called; and which room calls which.
+class Walk(NamedTuple):
+    """One fit: the modules it enters, calls of each function, its deepest stack, and which room calls which."""
 
-    The first fit fills caches and imports; the second is counted. Of fewer columns the default would be tests.
+    modules: tuple[str, ...]
+    calls: Counter[CodeType]
+    depth: int
+    steps: frozenset[tuple[str, str]]
+
+
+def walk_of_fit(**options: object) -> Walk:
+    """Follow one fit under a tracer; the fit before it fills caches and imports.
+
+    With fewer columns the default would be tests.
     """
     import warnings
 
@@ -171,20 +181,27 @@ def walk_of_fit(**options: object) -> tuple[list[str], Counter, set[tuple[str, s
     X = rng.standard_normal((200, 40)) + 0.5 * rng.standard_normal((200, 1))
     y = X[:, :5].sum(axis=1) + rng.standard_normal(200)
     entered: dict[str, None] = {}
-    calls: Counter = Counter()
+    calls: Counter[CodeType] = Counter()
     steps: set[tuple[str, str]] = set()
+    depth = 0
 
-    def tracer(frame: object, event: str, _: object) -> None:
-        if event == "call":
-            module = frame.f_globals.get("__name__", "")  # type: ignore[attr-defined]
-            if module.split(".")[0] == "knockoffs":
-                entered.setdefault(module)
-                calls[frame.f_code.co_name] += 1  # type: ignore[attr-defined]
-                caller = frame.f_back  # type: ignore[attr-defined]
-                while caller is not None and caller.f_globals.get("__name__", "").split(".")[0] != "knockoffs":
-                    caller = caller.f_back  # through scikit-learn, joblib, ...
-                if caller is not None:
-                    steps.add((room(caller.f_globals["__name__"]), room(module)))
+    def is_ours(frame: FrameType) -> bool:
+        return str(frame.f_globals.get("__name__", "")).split(".")[0] == "knockoffs"
+
+    def tracer(frame: FrameType, event: str, _: object) -> None:
+        nonlocal depth
+        if event != "call" or not is_ours(frame):
+            return
+        module = frame.f_globals["__name__"]
+        entered.setdefault(module)
+        calls[frame.f_code] += 1
+        stack, above = [], frame.f_back
+        while above is not None:  # through scikit-learn, joblib, ...
+            stack += [above.f_globals["__name__"]] if is_ours(above) else []
+            above = above.f_back
+        depth = max(depth, len(stack) + 1)
+        if stack:
+            steps.add((room(stack[0]), room(module)))
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -195,7 +212,7 @@ def walk_of_fit(**options: object) -> tuple[list[str], Counter, set[tuple[str, s
             selector.fit(X, y)
         finally:
             sys.setprofile(None)
-    return list(entered), calls, {(a, b) for a, b in steps if a != b}
+    return Walk(tuple(entered), calls, depth, frozenset((a, b) for a, b in steps if a != b))
 
 
 # Counts
@@ -220,30 +237,69 @@ def code_lines(text: str) -> int:
     return len(held - words)
 
 
-def counts(source: Path = SOURCE) -> dict[str, int]:
-    """Lines, the widest function, ``Any`` and modules at the root of a source tree."""
-    files = modules(source)
-    texts = {name: path.read_text(encoding="utf-8") for name, path in files.items()}
-    middle = [name for name in texts if name.count(".") == 1 and files[name].name != "__init__.py"]
-    widest: Counter = Counter()
-    for name, text in texts.items():
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.FunctionDef):
-                arguments = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
-                size = len([argument for argument in arguments if argument.arg not in ("self", "cls")])
-                widest[f"{name.removeprefix('knockoffs.')}.{node.name}"] = size
-    found = {
-        "files": len(files),
-        "lines": sum(text.count("\n") for text in texts.values()),
-        "lines of code": sum(map(code_lines, texts.values())),
-        "lines at the root": sum(texts[name].count("\n") for name in middle),
+def constants(text: str) -> list[str]:
+    r"""Names of a module that stand for numbers, alone or in a tuple.
+
+    >>> constants("N = 3\nA, B = 1e-3, 2\nNAME = 'x'\n")
+    ['N', 'A', 'B']
+    """
+    found = []
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target, value = node.targets[0], node.value
+            names = target.elts if isinstance(target, ast.Tuple) else [target]
+            values = value.elts if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) else [value]
+            found += [
+                name.id
+                for name, one in zip(names, values, strict=False)
+                if isinstance(name, ast.Name) and name.id.isupper() and _is_number(one)
+            ]
+    return found
+
+
+def _is_number(node: ast.AST) -> bool:
+    """Whether an expression holds numbers and nothing else."""
+    leaves = [part for part in ast.walk(node) if isinstance(part, ast.Constant | ast.Name | ast.Call)]
+    return bool(leaves) and all(isinstance(part, ast.Constant) and type(part.value) in (int, float) for part in leaves)
+
+
+def _lines(folder: str) -> int:
+    return sum(path.read_text(encoding="utf-8").count("\n") for path in (ROOT / folder).rglob("*.py"))
+
+
+def counts() -> dict[str, float]:
+    """Size of the package, of its tests and docs, and of one default fit."""
+    from inspect import signature
+    from statistics import median
+
+    import knockoffs
+
+    texts = {name: path.read_text(encoding="utf-8") for name, path in modules().items()}
+    nodes = [node for text in texts.values() for node in ast.walk(ast.parse(text))]
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+    walk = walk_of_fit()
+    pages = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
+    return {
+        "files of source": len(texts),
+        "lines of source": sum(text.count("\n") for text in texts.values()),
+        "lines of code in it, without docstrings and comments": sum(map(code_lines, texts.values())),
+        "lines of tests": _lines("tests"),
+        "lines of paper": _lines("paper"),
+        "lines of benchmarks": _lines("benchmarks"),
+        "words of docs": sum(len(page.read_text(encoding="utf-8").split()) for page in pages),
+        "modules that a default fit enters": len(walk.modules),
+        "functions that it enters": len(walk.calls),
+        "its deepest stack, in calls of the package": walk.depth,
+        "constants in modules that it enters": sum(len(constants(texts[name])) for name in walk.modules),
+        "constants in all": sum(len(constants(text)) for text in texts.values()),
+        "parameters of the selector": len(signature(knockoffs.KnockoffSelector.__init__).parameters) - 1,
+        "public names": len(knockoffs._PUBLIC),
+        "lines of the median function": median((node.end_lineno or 0) - node.lineno + 1 for node in functions),
+        "characters of the median line": median(
+            len(line) for text in texts.values() for line in text.splitlines() if line.strip()
+        ),
         "lines of the longest file": max(text.count("\n") for text in texts.values()),
-        "files above 450 lines": sum(text.count("\n") > 450 for text in texts.values()),
-        "modules at the root": len(list((source / "knockoffs").glob("*.py"))),
-        "Any": sum(len(re.findall(r"\bAny\b", text)) for text in texts.values()),
-        "Any at the root": sum(len(re.findall(r"\bAny\b", texts[name])) for name in middle),
     }
-    return found | {f"arguments of {name}": size for name, size in widest.most_common(6)}
 
 
 # The picture
@@ -268,7 +324,6 @@ SAID = {
     "defaults": "what was not asked for",
     "plots": "figures of a selection",
     "report": "one page",
-    "experiments": "the paper, reproduced",
     "cli": "the command line",
 }
 
@@ -289,8 +344,8 @@ def places() -> dict[str, tuple[float, float]]:
 def picture() -> str:
     """SVG of the rooms, the imports between them (grey, down only) and the walk of one fit (red, numbered)."""
     at = places()
-    walked, _, steps = walk_of_fit(**PLAIN)
-    order = list(dict.fromkeys(room(module) for module in walked))
+    walk = walk_of_fit(**PLAIN)
+    steps, order = walk.steps, list(dict.fromkeys(room(module) for module in walk.modules))
     height = max(y for _, y in at.values()) + HEIGHT / 2 + MARGIN + 24
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" font-family="sans-serif">',
@@ -331,20 +386,12 @@ def picture() -> str:
 
 
 def main(arguments: list[str]) -> None:
-    """Write the stub and the picture, or print counts."""
-    if arguments[:1] == ["--counts"]:
-        source = Path(arguments[1]) if arguments[1:] else SOURCE
-        print("\n".join(f"{value:7} {name}" for name, value in counts(source).items()))
-        return
+    """Write the stub and the picture, and print the counts."""
     sys.path.insert(0, str(SOURCE))
-    if arguments[:1] == ["--checks"]:
-        entered, calls, _ = walk_of_fit(**(PLAIN if arguments[1:] else {}))
-        print(f"{len(entered)} modules: {', '.join(name.removeprefix('knockoffs.') for name in entered)}")
-        checks = {name: n for name, n in calls.items() if name.lstrip("_").startswith("check")}
-        print("\n".join(f"{n:4} {name}" for name, n in sorted(checks.items(), key=lambda item: -item[1])))
-        return
-    (SOURCE / "knockoffs" / "__init__.pyi").write_text(stub(), encoding="utf-8")
-    (ROOT / "docs" / "house.svg").write_text(picture(), encoding="utf-8")
+    if arguments != ["--counts"]:
+        (SOURCE / "knockoffs" / "__init__.pyi").write_text(stub(), encoding="utf-8")
+        (ROOT / "docs" / "house.svg").write_text(picture(), encoding="utf-8")
+    print("\n".join(f"{value:9,.10g}  {name}" for name, value in counts().items()))
 
 
 if __name__ == "__main__":

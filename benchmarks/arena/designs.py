@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -50,8 +51,8 @@ class Data:
 
     Attributes
     ----------
-    X : array, shape (n, d)
-        Numbers; codes of the levels in nominal columns.
+    X : array or data frame, shape (n, d)
+        Numbers; codes of the levels in nominal columns. The suites of columns and of real tables have data frames.
     y : array, shape (n,)
         Numbers, counts, or codes of classes.
     non_nulls : array of bool, shape (d,)
@@ -61,14 +62,20 @@ class Data:
         Whether y holds classes.
     features : str
         Law of X, a key of ``FEATURES``: for the oracle alone.
+    kinds : dict, optional
+        Kinds of columns that the selector cannot infer.
+    exact : callable, optional
+        Options of a selector that knows the law of X, as a function of a generator: for the oracle alone.
     """
 
-    X: NDArray
+    X: Any
     y: NDArray
     non_nulls: NDArray[np.bool_]
     nominal: tuple[int, ...] = ()
     classes: bool = False
     features: str = ""
+    kinds: dict[str, list[str]] | None = None
+    exact: Callable[[Generator], dict[str, Any]] | None = None
 
 
 # Features: functions of (n, d, rng) to an array of shape (n, d)

@@ -1,7 +1,7 @@
 """Time and memory against rows, columns, classes and draws: log-log plots with fitted exponents.
 
     PYTHONPATH=src python -m benchmarks.arena.growth --out growth.csv      # measure, one process for each point
-    PYTHONPATH=src python -m benchmarks.arena.growth --out growth.csv --plot docs/arena_growth.svg
+    PYTHONPATH=src python -m benchmarks.arena.growth --out growth.csv --plot benchmarks/arena_growth.svg
 
 CPU seconds of one thread, the best of two calls, and the growth of the process in the second call's peak over what it
 held before the first. An exponent is the slope of a straight line through the upper half of the sizes, where constant
@@ -222,7 +222,7 @@ def _panel(axis: Any, series: list[tuple[str, np.ndarray]]) -> None:
 
 
 def section(path: Path) -> str:
-    """Write what docs/arena.md says of growth."""
+    """Write what benchmarks/arena.md says of growth."""
     lines = [
         "## Growth",
         "",

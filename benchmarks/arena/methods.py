@@ -27,18 +27,28 @@ def selector(data: Data, levels: Sequence[float], seed: int, **options: Any) -> 
     from knockoffs import KnockoffSelector
     from knockoffs.filter import knockoff_filter
 
-    asked = {"fdr": min(levels), "random_state": seed, "method": "knockoffs", "verdict": False} | options  # W is read
+    asked = {"fdr": min(levels), "random_state": seed, "method": "knockoffs", "verdict": False, "kinds": data.kinds}
+    asked |= options  # W is read
     fitted = KnockoffSelector(**asked).fit(frame(data), data.y)
     if not options:
         _drawn[:] = [(data, seed, fitted.knockoffs_)]
-    return [knockoff_filter(fitted.W_, q) for q in levels]
+    found = [knockoff_filter(fitted.W_, q) for q in levels]
+    if not hasattr(data.X, "columns"):
+        return found
+    kept = np.isin(data.X.columns, fitted.selection_.feature_names)  # columns that say nothing new are left out
+    wide = np.zeros((len(found), len(kept)), dtype=bool)
+    wide[:, kept] = found
+    return list(wide)
 
 
 def as_it_comes(data: Data, levels: Sequence[float], seed: int) -> Selections:
     """Select by ``KnockoffSelector`` with nothing said, verdict included: by tests where columns are few."""
     from knockoffs import KnockoffSelector
 
-    return [KnockoffSelector(fdr=q, random_state=seed).fit(frame(data), data.y).get_support() for q in levels]
+    return [
+        KnockoffSelector(fdr=q, kinds=data.kinds, random_state=seed).fit(frame(data), data.y).get_support()
+        for q in levels
+    ]
 
 
 _drawn: list[tuple[Data, int, Any]] = []  # the knockoffs of the last table that the defaults were called on
@@ -49,13 +59,32 @@ def model_of_y(data: Data, levels: Sequence[float], seed: int, estimator: str) -
 
     They are the same knockoffs in either case: a seed gives P^X and the draw streams of their own.
     """
-    kept = [knockoffs for table, own, knockoffs in _drawn if table is data and own == seed]
+    import pandas as pd
+
+    complete = not pd.isna(data.X).any(axis=None)  # knockoffs that are given go with complete tables
+    kept = [drawn for table, own, drawn in _drawn if complete and table is data and own == seed]
     return selector(data, levels, seed, estimator=estimator, **({"knockoffs": kept[0]} if kept else {}))
 
 
-def oracle(data: Data, levels: Sequence[float], seed: int) -> Selections:
+def oracle(data: Data, levels: Sequence[float], seed: int, **options: Any) -> Selections:
     """Select with knockoffs of the law that the table was drawn from, and the default model of y."""
-    return selector(data, levels, seed, knockoffs=draw_exact(data.features, data.X, np.random.default_rng(seed)))
+    rng = np.random.default_rng(seed)
+    known = data.exact(rng) if data.exact else {"knockoffs": draw_exact(data.features, data.X, rng)}
+    return selector(data, levels, seed, **known, **options)
+
+
+def naive(data: Data, levels: Sequence[float], seed: int) -> Selections:
+    """Select with one Gaussian and the lasso: missing cells at their mean, an indicator for each label but one."""
+    import pandas as pd
+
+    table = pd.DataFrame(frame(data))
+    numeric = pd.api.types.is_numeric_dtype
+    parts = [x.to_frame() if numeric(x) else pd.get_dummies(x, drop_first=True, dtype=float) for _, x in table.items()]
+    owners = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
+    X = np.hstack([part.fillna(part.mean()).to_numpy(float) for part in parts])
+    plain = Data(X, data.y, data.non_nulls, classes=data.classes)
+    groups = owners if len(owners) > len(parts) else None
+    return selector(plain, levels, seed, feature_model="gaussian", estimator="lasso", groups=groups)
 
 
 def frame(data: Data) -> Any:
@@ -119,6 +148,8 @@ METHODS: dict[str, Method] = {
     "lasso": partial(model_of_y, estimator="lasso"),
     "boosting": partial(model_of_y, estimator="boosting"),
     "oracle": oracle,
+    "oracle_lasso": partial(oracle, estimator="lasso"),
+    "naive": naive,
     "forest": partial(selector, estimator="forest"),
     "gaussian": partial(selector, feature_model="gaussian"),
     "gaussian_lasso": partial(selector, feature_model="gaussian", estimator="lasso"),
@@ -155,9 +186,9 @@ def _value(text: str) -> Any:
     return text
 
 
-def able(name: str, features: str) -> bool:
-    """Whether a method takes tables of a law of features: the oracle those whose knockoffs are known."""
-    return name != "oracle" or features in CORRELATIONS
+def able(name: str, data: Data) -> bool:
+    """Whether a method takes a table: the oracle those whose knockoffs are known."""
+    return not name.startswith("oracle") or data.exact is not None or data.features in CORRELATIONS
 
 
 def call(name: str, data: Data, levels: Sequence[float], seed: int) -> Selections:

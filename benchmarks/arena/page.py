@@ -1,4 +1,4 @@
-"""docs/arena.md, written from the newest csv of each kind under benchmarks/results; or another page, of other results.
+"""The page benchmarks/arena.md, from the newest csv of each kind under benchmarks/results; or a page of other results.
 
 PYTHONPATH=src python -m benchmarks.arena.page [FOLDER PAGE]
 """
@@ -18,7 +18,7 @@ from benchmarks.arena.designs import DESIGNS
 from benchmarks.arena.speed import ROOT
 
 RESULTS = ROOT / "benchmarks" / "results"
-PAGE = ROOT / "docs" / "arena.md"
+PAGE = ROOT / "benchmarks" / "arena.md"
 Row = dict[str, Any]
 NAMES = {"default": "ours", "ours": "ours", "trex": "T-Rex", "boruta": "Boruta", "snpknock": "SNPknock"}
 MODELS_OF_Y = ("default", "lasso", "boosting")

@@ -82,7 +82,8 @@ def fit_of_features(X: np.ndarray) -> Slow:
 def scores(X: np.ndarray, y: np.ndarray) -> Slow:
     """Choose lasso or boosting and score the better: bound by the fits of trees."""
     from knockoffs.defaults import choose
-    from knockoffs.response import grown
+    from knockoffs.importance import statistic as fits_of_models
+    from knockoffs.response.trees import make_boosting
     from knockoffs.sampling.pair import Pair
     from knockoffs.table.table import read_table
     from knockoffs.table.target import as_target
@@ -95,13 +96,14 @@ def scores(X: np.ndarray, y: np.ndarray) -> Slow:
     def call() -> Any:
         return statistic(pair, target, rng=np.random.default_rng(0), n_jobs=None)
 
-    fits = recorded(grown, "grow", call)
+    boosting = type(make_boosting("regression")), type(make_boosting("binary"))
+    fits = [fit for fit in recorded(fits_of_models, "fitted_copy", call) if isinstance(fit[0], boosting)]
 
     def trees() -> None:
         for fit in fits:
-            grown.grow(*fit)
+            fits_of_models.fitted_copy(*fit)
 
-    return Slow("model of y, chosen and scored", call, {f"{len(fits)} fits of trees (compiled)": trees})
+    return Slow("model of y, chosen and scored", call, {f"{len(fits)} fits of trees (scikit-learn)": trees})
 
 
 def checked(X: np.ndarray) -> Slow:
@@ -157,7 +159,7 @@ def measure() -> list[dict[str, Any]]:
 
 
 def section(path: Path) -> str:
-    """Write what docs/arena.md says of profiles."""
+    """Write what benchmarks/arena.md says of profiles."""
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
     lines = [

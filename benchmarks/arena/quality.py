@@ -1,11 +1,14 @@
 r"""FDR and power of every method on every design: one line of csv for each table, method and level.
 
-    PYTHONPATH=src python -m benchmarks.arena.quality --designs ar_linear,ar_products --methods default,lasso \
+    PYTHONPATH=src python -m benchmarks.arena.quality --designs "ar_linear;ar_products" --methods default,lasso \
         --repetitions 100 --minutes 10 --jobs 16 --out quality.csv
 
 Repetitions go round the designs in turn, so that whatever the time allows is even. A file that is there already is
 added to, and nothing in it is done again. ``--fewer boosting=25`` ends a method sooner.
-``--show`` prints the means of a file.
+``--show`` prints the means of a file, as a Markdown table with ``--markdown``.
+
+``--suite columns`` takes the simulated columns of every kind in benchmarks/columns.py in place of the arena's designs,
+``--suite tables`` the real tables of benchmarks/tables.py.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ for _name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):  # before NumPy is imported: o
 import argparse  # noqa: E402
 import contextlib  # noqa: E402
 import csv  # noqa: E402
+import importlib  # noqa: E402
 import io  # noqa: E402
 import signal  # noqa: E402
 import time  # noqa: E402
@@ -29,19 +33,22 @@ from typing import Any  # noqa: E402
 
 import numpy as np  # noqa: E402
 
-from benchmarks.arena.designs import DESIGNS, draw  # noqa: E402
+from benchmarks.arena.designs import DESIGNS  # noqa: E402
 from benchmarks.arena.methods import able, call  # noqa: E402
 
 LEVELS = (0.1, 0.2)
 FIELDS = ("design", "repetition", "method", "level", "fdp", "power", "selected", "seconds", "error")
+SUITES = {"arena": "benchmarks.arena.designs", "columns": "benchmarks.columns", "tables": "benchmarks.tables"}
 Row = dict[str, Any]
 
 
-def one(design: str, repetition: int, methods: tuple[str, ...], deadline: float, limit: float) -> list[Row]:
+def one(
+    design: str, repetition: int, methods: tuple[str, ...], deadline: float, limit: float, suite: str = "arena"
+) -> list[Row]:
     """Rows of one table, methods in turn, those after the deadline left out."""
-    data = draw(design, repetition)
+    data = importlib.import_module(SUITES[suite]).draw(design, repetition)
     rows: list[Row] = []
-    for method in methods:
+    for method in (method for method in methods if able(method, data)):
         left = deadline - time.time()
         if left <= 0:
             break
@@ -110,6 +117,7 @@ def run(
     jobs: int,
     limit: float,
     fewer: Mapping[str, int] = MappingProxyType({}),
+    suite: str = "arena",
 ) -> None:
     """Do what is not in the file yet, until time is out; some methods on fewer tables."""
     from joblib import Parallel, delayed
@@ -121,11 +129,10 @@ def run(
         """Tables that are left, as long as there is time."""
         for repetition in range(repetitions):
             for design in designs:
-                able_ones = [method for method in methods if able(method, DESIGNS[design].features)]
-                asked = [method for method in able_ones if repetition < fewer.get(method, repetitions)]
+                asked = [method for method in methods if repetition < fewer.get(method, repetitions)]
                 todo = tuple(method for method in asked if (design, repetition, method) not in done)
                 if todo and time.time() < deadline:
-                    yield delayed(one)(design, repetition, todo, deadline, limit)
+                    yield delayed(one)(design, repetition, todo, deadline, limit, suite)
 
     out.parent.mkdir(parents=True, exist_ok=True)
     new = not out.exists()
@@ -178,10 +185,37 @@ def show(path: Path) -> None:
         )
 
 
+def markdown(path: Path) -> str:
+    """Means of a file as Markdown tables, one for each level: FDR and power of every method on every design.
+
+    In bold an FDR more than two standard errors above its target.
+    """
+    lines = [line for line in means(read(path)) if line["runs"]]
+    cells = {}
+    for line in lines:
+        fdr = f"{line['fdr']:.3f} ± {line['fdr_error']:.3f}"
+        shown = f"**{fdr}**" if line["fdr"] > line["level"] + 2 * line["fdr_error"] else fdr
+        cells[line["level"], line["design"], line["method"]] = f"{shown} / {line['power']:.2f} ({line['runs']})"
+    designs, methods = (list(dict.fromkeys(line[key] for line in lines)) for key in ("design", "method"))
+    text = []
+    for level in LEVELS:
+        text += [
+            "",
+            f"## Target {level:g}",
+            "",
+            f"| design | {' | '.join(methods)} |",
+            f"|{'---|' * (len(methods) + 1)}",
+        ]
+        rows = ([cells.get((level, design, method), "") for method in methods] for design in designs)
+        text += [f"| {design} | {' | '.join(row)} |" for design, row in zip(designs, rows, strict=True)]
+    return "\n".join(text)
+
+
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description="FDR and power on the designs of the arena")
-    parser.add_argument("--designs", default="all", help="names, separated by commas; all of them if left out")
+    parser.add_argument("--suite", default="arena", choices=SUITES)
+    parser.add_argument("--designs", default="all", help="names, separated by semicolons; all of them by default")
     parser.add_argument("--methods", default="default", help="names of methods.METHODS or selector:option=value+...")
     parser.add_argument("--repetitions", type=int, default=100)
     parser.add_argument("--fewer", default="", help="methods with fewer repetitions: boosting=25,hidimstat=30")
@@ -190,11 +224,15 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("build/arena/quality.csv"))
     parser.add_argument("--show", action="store_true", help="print the means of --out and do nothing")
+    parser.add_argument("--markdown", action="store_true", help="print the means of --out as Markdown and do nothing")
     given = parser.parse_args()
-    if given.show:
-        show(given.out)
+    if given.show or given.markdown:
+        print(markdown(given.out)) if given.markdown else show(given.out)
         return
-    designs = list(DESIGNS) if given.designs == "all" else given.designs.split(",")
+    every = list(importlib.import_module(SUITES[given.suite]).DESIGNS)
+    designs = every if given.designs == "all" else given.designs.split(";")
+    if unknown := set(designs) - set(every):
+        parser.error(f"no such designs: {'; '.join(sorted(unknown))}")
     methods = [name.replace("+", ",") for name in given.methods.split(",")]
     run(
         designs,
@@ -204,6 +242,7 @@ def main() -> None:
         minutes=given.minutes,
         jobs=given.jobs,
         limit=given.limit,
+        suite=given.suite,
         fewer={name: int(count) for name, count in (part.split("=") for part in given.fewer.split(",") if part)},
     )
     show(given.out)

@@ -1,8 +1,8 @@
-"""Controlled feature selection with knockoffs: which features matter given all the others, at a false discovery rate.
+"""Feature selection with knockoffs: which features matter given all the others, at a controlled false discovery rate.
 
-The public names, in the order of the procedure. Each is imported when it is first used, so that ``import knockoffs``
-and ``knockoffs --help`` cost nothing. Type checkers and editors read ``__init__.pyi``, which ``make house`` writes from
-the list below.
+The public names, in the order of the procedure; everything else is imported from its module. A name is imported when it
+is first used, so that ``import knockoffs`` and ``knockoffs --help`` cost nothing. Type checkers and editors read
+``__init__.pyi``, which ``make house`` writes from this list.
 """
 
 from __future__ import annotations
@@ -18,35 +18,26 @@ _PUBLIC = {
     "fit_streamed": "streaming.stream",
     "select_ghost": "streaming.ghost",
     "Selection": "selection",
-    "follow_lambda": "procedure",
     # the table and the target
     "read_table": "table.table",
     "Table": "table.table",
     "Target": "table.target",
-    "as_target": "table.target",
     # P^X
     "FeatureModel": "features.family",
     "Family": "features",
     "FAMILIES": "features",
     "knockoff_source": "features.source",
     "GivenKnockoffs": "features.source",
-    "LatentFeatures": "features.latent.model",
     "fit_latent": "features.latent.fit",
-    "latent_features": "features.latent.model",
     "fit_gaussian": "features.gaussian",
     "gaussian_features": "features.gaussian",
     "fit_gaussian_mixture": "features.gaussian_mixture",
-    "gaussian_mixture_features": "features.gaussian_mixture",
-    "NaiveBayes": "features.naive_bayes",
     "fit_naive_bayes": "features.naive_bayes",
-    "HiddenMarkov": "features.hmm",
     "fit_hidden_markov": "features.hmm",
     "from_hmmlearn": "features.hmm",
     "Mosaic": "features.hmm.mosaic",
-    "HaplotypeModel": "features.hmm.mosaic",
     "GenotypeModel": "features.hmm.mosaic",
     "read_fastphase": "features.fastphase",
-    "LatentDirichlet": "features.lda",
     "fit_latent_dirichlet": "features.lda",
     "DiscreteNetwork": "features.network",
     "fit_discrete_network": "features.network",
@@ -54,36 +45,26 @@ _PUBLIC = {
     # knockoffs
     "BayesianNetwork": "sampling.network",
     "Node": "sampling.network",
-    "KnockoffSampler": "sampling.sampler",
     "Pair": "sampling.pair",
     "sample_knockoffs": "sampling.sampler",
     "check_definition": "sampling.definition",
     "swap": "sampling.swap",
     "sample_knockoffs_bed": "features.genotypes",
-    "read_vcf": "table.vcf",
-    "vcf_to_bed": "table.vcf",
     "verdict": "diagnostics.verdict",
     "Verdict": "diagnostics.verdict",
     # models of y
     "Model": "response",
     "ESTIMATORS": "response",
-    "LassoPathCV": "response.linear",
-    "LogisticPathCV": "response.linear",
-    "PoissonPathCV": "response.linear",
     "NeuralClassifier": "response.neural",
     "NeuralRegressor": "response.neural",
     "TorchModel": "response.torch_model",
     # Z, W, selection
     "ModelScore": "importance.statistic",
-    "BestOf": "importance.model_choice",
     "Score": "importance",
     "SCORES": "importance",
     "Scores": "importance.scores",
     "accuracy_drop": "importance.accuracy_drop",
     "lambda_path": "importance.paths.lambda_path",
-    "LambdaPath": "importance.paths.lambda_path",
-    "loss_at": "importance.paths.follow",
-    "loss_integral": "importance.paths.follow",
     "Loss": "importance.losses",
     "LOSSES": "importance.losses",
     "knockoff_threshold": "filter",
@@ -91,22 +72,17 @@ _PUBLIC = {
     "q_values": "filter",
     "false_discovery_proportion": "filter",
     "power": "filter",
-    "knockoff_e_values": "filter.e_values",
-    "e_bh": "filter.e_values",
     "combine_draws": "filter.e_values",
-    "pfer": "filter.bounds",
-    "k_fwer": "filter.bounds",
     "fdp_bounds": "filter.bounds",
     "randomization_tests": "conditional_tests.tests",
     # what can go wrong
     "InputError": "errors",
-    "ColumnsError": "errors",
     "MissingPackageError": "errors",
     "KnockoffWarning": "errors",
 }
 
 _NEED_TORCH = ("NeuralClassifier", "NeuralRegressor", "TorchModel")
-# without PyTorch they are no part of ``import *`` and of ``help``; asked for by name, they say what installs it
+# without PyTorch they are left out of ``import *`` and ``help``; used by name, they say how to install it
 _THERE = [name for name in _PUBLIC if name not in _NEED_TORCH or find_spec("torch") is not None]
 
 __all__ = ["__version__", *_THERE]  # noqa: PLE0604

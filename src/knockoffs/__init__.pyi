@@ -3,7 +3,6 @@
 from knockoffs.conditional_tests.tests import randomization_tests as randomization_tests
 from knockoffs.diagnostics.verdict import verdict as verdict
 from knockoffs.diagnostics.verdict import Verdict as Verdict
-from knockoffs.errors import ColumnsError as ColumnsError
 from knockoffs.errors import InputError as InputError
 from knockoffs.errors import KnockoffWarning as KnockoffWarning
 from knockoffs.errors import MissingPackageError as MissingPackageError
@@ -14,21 +13,14 @@ from knockoffs.features.fastphase import read_fastphase as read_fastphase
 from knockoffs.features.gaussian import fit_gaussian as fit_gaussian
 from knockoffs.features.gaussian import gaussian_features as gaussian_features
 from knockoffs.features.gaussian_mixture import fit_gaussian_mixture as fit_gaussian_mixture
-from knockoffs.features.gaussian_mixture import gaussian_mixture_features as gaussian_mixture_features
 from knockoffs.features.genotypes import sample_knockoffs_bed as sample_knockoffs_bed
 from knockoffs.features.hmm import fit_hidden_markov as fit_hidden_markov
 from knockoffs.features.hmm import from_hmmlearn as from_hmmlearn
-from knockoffs.features.hmm import HiddenMarkov as HiddenMarkov
 from knockoffs.features.hmm.mosaic import GenotypeModel as GenotypeModel
-from knockoffs.features.hmm.mosaic import HaplotypeModel as HaplotypeModel
 from knockoffs.features.hmm.mosaic import Mosaic as Mosaic
 from knockoffs.features.latent.fit import fit_latent as fit_latent
-from knockoffs.features.latent.model import latent_features as latent_features
-from knockoffs.features.latent.model import LatentFeatures as LatentFeatures
 from knockoffs.features.lda import fit_latent_dirichlet as fit_latent_dirichlet
-from knockoffs.features.lda import LatentDirichlet as LatentDirichlet
 from knockoffs.features.naive_bayes import fit_naive_bayes as fit_naive_bayes
-from knockoffs.features.naive_bayes import NaiveBayes as NaiveBayes
 from knockoffs.features.network import DiscreteNetwork as DiscreteNetwork
 from knockoffs.features.network import fit_discrete_network as fit_discrete_network
 from knockoffs.features.network import read_network as read_network
@@ -40,30 +32,18 @@ from knockoffs.filter import knockoff_threshold as knockoff_threshold
 from knockoffs.filter import power as power
 from knockoffs.filter import q_values as q_values
 from knockoffs.filter.bounds import fdp_bounds as fdp_bounds
-from knockoffs.filter.bounds import k_fwer as k_fwer
-from knockoffs.filter.bounds import pfer as pfer
 from knockoffs.filter.e_values import combine_draws as combine_draws
-from knockoffs.filter.e_values import e_bh as e_bh
-from knockoffs.filter.e_values import knockoff_e_values as knockoff_e_values
 from knockoffs.importance import Score as Score
 from knockoffs.importance import SCORES as SCORES
 from knockoffs.importance.accuracy_drop import accuracy_drop as accuracy_drop
 from knockoffs.importance.losses import Loss as Loss
 from knockoffs.importance.losses import LOSSES as LOSSES
-from knockoffs.importance.model_choice import BestOf as BestOf
-from knockoffs.importance.paths.follow import loss_at as loss_at
-from knockoffs.importance.paths.follow import loss_integral as loss_integral
 from knockoffs.importance.paths.lambda_path import lambda_path as lambda_path
-from knockoffs.importance.paths.lambda_path import LambdaPath as LambdaPath
 from knockoffs.importance.scores import Scores as Scores
 from knockoffs.importance.statistic import ModelScore as ModelScore
-from knockoffs.procedure import follow_lambda as follow_lambda
 from knockoffs.procedure import select_features as select_features
 from knockoffs.response import ESTIMATORS as ESTIMATORS
 from knockoffs.response import Model as Model
-from knockoffs.response.linear import LassoPathCV as LassoPathCV
-from knockoffs.response.linear import LogisticPathCV as LogisticPathCV
-from knockoffs.response.linear import PoissonPathCV as PoissonPathCV
 from knockoffs.response.neural import NeuralClassifier as NeuralClassifier
 from knockoffs.response.neural import NeuralRegressor as NeuralRegressor
 from knockoffs.response.torch_model import TorchModel as TorchModel
@@ -71,7 +51,6 @@ from knockoffs.sampling.definition import check_definition as check_definition
 from knockoffs.sampling.network import BayesianNetwork as BayesianNetwork
 from knockoffs.sampling.network import Node as Node
 from knockoffs.sampling.pair import Pair as Pair
-from knockoffs.sampling.sampler import KnockoffSampler as KnockoffSampler
 from knockoffs.sampling.sampler import sample_knockoffs as sample_knockoffs
 from knockoffs.sampling.swap import swap as swap
 from knockoffs.selection import Selection as Selection
@@ -80,10 +59,7 @@ from knockoffs.streaming.ghost import select_ghost as select_ghost
 from knockoffs.streaming.stream import fit_streamed as fit_streamed
 from knockoffs.table.table import read_table as read_table
 from knockoffs.table.table import Table as Table
-from knockoffs.table.target import as_target as as_target
 from knockoffs.table.target import Target as Target
-from knockoffs.table.vcf import read_vcf as read_vcf
-from knockoffs.table.vcf import vcf_to_bed as vcf_to_bed
 
 __version__: str
 __all__: list[str]

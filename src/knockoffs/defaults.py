@@ -1,4 +1,4 @@
-"""The statistic that is used: names become models of y and scores, defaults fill what was not asked for, and say so."""
+"""A Plan from a user's options: names become things, defaults fill what was not asked for, and notes say so."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.diagnostics.repair import Ways
+from knockoffs.conditional_tests.choice import choose_method
 from knockoffs.errors import InputError, name_some, unknown_option
-from knockoffs.features.source import Fitted, KnockoffSource, knockoff_source
+from knockoffs.features.source import GivenKnockoffs, KnockoffSource, knockoff_source
+from knockoffs.filter import RULES, check_fdr, check_offset
 from knockoffs.importance import SCORES, Score
+from knockoffs.importance.contribution import contribution
 from knockoffs.importance.losses import LOSSES
 from knockoffs.importance.model_choice import MOST_CELLS, BestOf
 from knockoffs.importance.normal_scores import normal_scores
-from knockoffs.importance.statistic import ModelScore
+from knockoffs.importance.statistic import ModelScore, check_linear
+from knockoffs.options import importance_options
+from knockoffs.procedure import ErrorControl, Plan
 from knockoffs.registry import find, imported, key_of
 from knockoffs.response import ESTIMATORS, Model, make_estimator, model_of
 from knockoffs.response.task import kind_of
@@ -25,7 +29,6 @@ from knockoffs.table.target import Target
 from knockoffs.table.target_kinds import KINDS_OF_TASK
 
 DEFAULT_FDR = 0.1
-IF_EMPTY = ("raise", "best", "empty")  # what transform does where nothing is selected
 BEST = "best"  # the default model of y: of these, the one that predicts held-out rows best
 BEST_OF = ("lasso", "boosting")
 BEST_OF_GROUPS = (*BEST_OF, "ridge")  # for a number; columns of a group share what a lasso gives to one of them
@@ -34,6 +37,93 @@ WIDE = 2  # columns a row, beyond which boosting costs most of the time and hard
 FEW_ROWS = 100  # a boosted tree needs twenty in a leaf
 BEST_NAMES = (BEST,)
 TASKS = tuple(KINDS_OF_TASK)
+
+
+def plan_of(
+    options: Mapping[str, Any],
+    source: KnockoffSource,
+    table: Table,
+    target: Target,
+    notes: Mapping[str, str],
+    *,
+    n_rows: int | None,
+) -> Plan:
+    """Plan by the options of a selector; what cannot be done is refused before the work.
+
+    Parameters
+    ----------
+    options : mapping
+        All parameters of a selector, by name.
+    source : KnockoffSource
+        As ``source_of`` gives it.
+    table, target : Table, Target
+        All rows, or a sample of a table that is read in batches.
+    notes : mapping
+        On how the table was read, in words.
+    n_rows : int or None
+        Rows of y; None for a table that is read in batches.
+    """
+    scoring = importance_options(options["importance_options"])
+    control = ErrorControl(
+        check_fdr(DEFAULT_FDR if options["fdr"] is None else options["fdr"]),
+        check_offset(options["offset"]),
+        count_of(options, "n_draws"),
+        key_of(str(options["level"])),
+        count_of(options, "n_knockoffs"),
+    )
+    choice = choose(
+        target,
+        estimator=options["estimator"],
+        importance=options["importance"],
+        loss=scoring.loss,
+        rows=scoring.rows,
+        n_folds=scoring.n_folds,
+        n_fits=scoring.n_fits,
+        n_columns=len(table.columns),
+        grouped=table.grouped,
+        n_knockoffs=control.n_knockoffs,
+    )
+    method, why = choose_method(
+        {**options, **vars(scoring)},
+        table,
+        target,
+        fdr=control.fdr,
+        offset=control.offset,
+        n_draws=control.n_draws,
+        n_knockoffs=control.n_knockoffs,
+        n_rows=n_rows,
+    )
+    said = {"task": target.note, **why, **notes}
+    return Plan(
+        source,
+        choice.statistic,
+        method,
+        BEST if options["estimator"] is None else options["estimator"],
+        scoring.rule if callable(scoring.rule) else find(RULES, "rule", str(scoring.rule)),
+        control,
+        bool(options["verdict"]),
+        said if method == "conditional_test" else said | dict(choice.notes),
+    )
+
+
+def source_of(options: Mapping[str, Any]) -> KnockoffSource:
+    """Source of knockoffs by the options of a selector: given knockoffs, or P^X."""
+    if options["knockoffs"] is None:
+        return knockoff_source(options["feature_model"], options["feature_model_options"])
+    default = options["feature_model"] is None or str(options["feature_model"]) == "auto"
+    if not default or options["feature_model_options"]:
+        raise InputError("knockoffs are used as they are: leave out feature_model and its options, or knockoffs.")
+    if options["n_draws"] != 1:
+        raise InputError(f"n_draws={options['n_draws']!r}: given knockoffs are one draw. Leave it out.")
+    return GivenKnockoffs(options["knockoffs"])
+
+
+def count_of(options: Mapping[str, Any], name: str) -> int:
+    """Option that is a whole number, at least 1."""
+    value = options[name]
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise InputError(f"{name}={value!r}: expected a whole number of at least 1.")
+    return int(value)
 
 
 @dataclass(frozen=True)
@@ -93,7 +183,7 @@ def choose(
     options["large"] = 2 * len(target.values) * (n_columns or 0) > MOST_CELLS
     if estimator is None or name == BEST:
         if rows == "out_of_bag":
-            raise InputError("rows='out_of_bag' is for forests: use it with estimator='forest'.")
+            raise InputError("the importance option rows='out_of_bag' is for forests: use it with estimator='forest'.")
         y = target.values if target.weights is None else target.values[target.weights > 0]
         alone = _why_lasso_alone(y, task, score, asked, n_columns or 0)
         if alone is None:
@@ -114,15 +204,17 @@ def choose(
 
 
 def _of_several(statistic: ModelScore | BestOf, asked: str, n_knockoffs: int) -> ModelScore | BestOf:
-    """Statistic for several knockoffs of a feature: of linear models, by their contributions unless told otherwise."""
-    from knockoffs.importance.several import by_contribution, check_linear
+    """Statistic for several knockoffs of a feature: linear models, scored by contribution unless told otherwise."""
+    if isinstance(statistic, ModelScore):
+        return _by_contribution(statistic, asked, n_knockoffs)
+    candidates = tuple(_by_contribution(one, asked, n_knockoffs) for one in statistic.candidates)
+    return replace(statistic, candidates=candidates, by_scores=False)
 
+
+def _by_contribution(statistic: ModelScore, asked: str, n_knockoffs: int) -> ModelScore:
     check_linear(statistic, n_knockoffs)
-    if asked:
-        return statistic
-    if isinstance(statistic, BestOf):
-        return replace(statistic, candidates=tuple(map(by_contribution, statistic.candidates)))
-    return by_contribution(statistic)
+    said = "importance='contribution', the default for several knockoffs"
+    return statistic if asked else replace(statistic, score=contribution, notes={**statistic.notes, "importance": said})
 
 
 def _score_asked_for(importance: object) -> tuple[Score | None, str]:
@@ -232,26 +324,6 @@ def _check_loss(score: Score, asked: str, loss: object, task: str) -> None:
     if LOSSES[loss].task != general:
         fitting = [name for name, known in LOSSES.items() if known.task == general]
         raise InputError(f"loss={loss!r} is not for {task}: use {', '.join(map(repr, fitting))}.")
-
-
-def repair_ways(asked: KnockoffSource) -> Ways:
-    """Other models of the features that a repair may turn to, where what was asked for does not look good."""
-    any_table = knockoff_source("auto")
-    classes = {
-        "the family auto": any_table,
-        "more classes (4 to 20)": knockoff_source("auto", {"n_classes": range(4, 21), "criterion": "aic"}),
-        "many classes (12 to 40)": knockoff_source("auto", {"n_classes": range(12, 41, 4), "criterion": "aic"}),
-    }
-    if asked == any_table:
-        del classes["the family auto"]
-
-    def transform(source: KnockoffSource, table: Table, columns: tuple[str, ...]) -> KnockoffSource | None:
-        from knockoffs.features.transformed import Transformed, can_transform
-
-        able = can_transform(source, table, columns)
-        return Transformed(source, able) if able and isinstance(source, Fitted) else None
-
-    return Ways(any_table, classes, transform)
 
 
 def default_importance(model: Model, loss: object) -> str:

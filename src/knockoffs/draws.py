@@ -1,11 +1,11 @@
-"""A draw of knockoffs, scored: the random swap, and the only one, stands here."""
+"""A draw of knockoffs, scored: the one random swap is here."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 from joblib import delayed
@@ -13,17 +13,15 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
+from knockoffs.features.source import FittedSampler, KnockoffSource
 from knockoffs.importance.model_choice import BestOf
 from knockoffs.importance.scores import NamedScores, Scores
-from knockoffs.importance.several import score_copies
 from knockoffs.importance.statistic import ModelScore, Scored, Statistic
 from knockoffs.machine.malloc import trim_memory
 from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import stage, track
-from knockoffs.sampling.copies import Copies
 from knockoffs.sampling.pair import Pair
-from knockoffs.sampling.sampler import KnockoffSampler
-from knockoffs.sampling.several import draw_copies
+from knockoffs.sampling.sampler import KnockoffSampler, draw_pair
 from knockoffs.table.columns import design
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
@@ -33,17 +31,47 @@ Swappable = TypeVar("Swappable", Scored, Scores, NamedScores)
 
 @dataclass(frozen=True)
 class Draw:
-    """One draw of knockoffs, and what the statistic said of it.
-
-    Of several knockoffs a feature ``pair`` holds the first, ``scores`` the largest score of any as Z_tilde, and
-    ``several`` the scores of all, shape (m + 1, n_features).
-    """
+    """One draw of knockoffs (the first of several), its scores, notes, and the model score that was used."""
 
     pair: Pair
     scores: Scores
     notes: Mapping[str, str]
     used: ModelScore | None
-    several: NDArray = field(default_factory=lambda: np.empty((0, 0)))
+
+
+class Rest(Protocol):
+    """The rows of a table that are not in memory: they are read in batches, and scores are sums over these."""
+
+    @property
+    def fitted(self) -> FittedSampler:
+        """P^X, after ``fit``."""
+        ...
+
+    def fit(self, source: KnockoffSource, *, rng: Generator, n_jobs: int | None = None) -> Self:
+        """Return the same rows with P^X fitted."""
+        ...
+
+    def score(
+        self,
+        statistic: Statistic,
+        swapped: Pair,
+        target: Target,
+        place: NDArray[np.intp],
+        *,
+        rng: Generator,
+        batches: Generator,
+        n_jobs: int | None = None,
+    ) -> tuple[Scored, NDArray[np.bool_]]:
+        """Scores of all rows after the swap, and which features equal their knockoffs in every row.
+
+        ``swapped`` and ``target`` are those of the rows in memory; other rows are swapped by the same ``place``, and
+        batch number k has its knockoffs from stream number k of ``batches``.
+        """
+        ...
+
+    def keep_knockoffs(self, pair: Pair, *, batches: Generator, n_jobs: int | None = None) -> None:
+        """Write the knockoffs of all rows, if that is asked for; ``pair`` is that of the rows in memory."""
+        ...
 
 
 def draw_many(
@@ -53,27 +81,26 @@ def draw_many(
     statistic: Statistic,
     streams: Sequence[Generator],
     n_jobs: int | None,
-    n_knockoffs: int = 1,
+    *,
+    m: int = 1,
+    rest: Rest | None = None,
 ) -> list[Draw]:
-    """Several draws, at the same time where jobs allow; knockoffs are kept of the first alone."""
-    one = draw_and_score if n_knockoffs == 1 else partial(draw_several, m=n_knockoffs)
+    """Several draws; only the first keeps its knockoffs.
+
+    Draws of rows in memory run in parallel. With other rows each draw reads them once, and its batches run in parallel.
+    """
+    work = partial(draw_and_score, sampler, table, target, statistic, m=m, rest=rest)
     if len(streams) == 1:
-        return [one(sampler, table, target, statistic, rng=streams[0], n_jobs=n_jobs)]
-    tasks = (delayed(_draw)(one, sampler, table, target, statistic, stream, i == 0) for i, stream in enumerate(streams))
+        return [work(rng=streams[0], n_jobs=n_jobs, keep=True)]
+    if rest is not None:
+        return [_first_alone(work, stream, i, n_jobs) for i, stream in enumerate(streams)]
+    tasks = (delayed(_first_alone)(work, stream, i) for i, stream in enumerate(streams))
     return list(track(parallel_map(tasks, n_jobs), "draws of knockoffs", total=len(streams)))
 
 
-def _draw(
-    one: Callable[..., Draw],
-    sampler: KnockoffSampler,
-    table: Table,
-    target: Target,
-    statistic: Statistic,
-    stream: Generator,
-    keep: bool,
-) -> Draw:
-    draw = one(sampler, table, target, statistic, rng=stream)
-    return draw if keep else replace(draw, pair=draw.pair.rows(slice(0)))
+def _first_alone(work: Callable[..., Draw], stream: Generator, i: int, n_jobs: int | None = None) -> Draw:
+    draw = work(rng=stream, n_jobs=n_jobs, keep=i == 0)
+    return draw if i == 0 else replace(draw, pair=draw.pair.rows(slice(0)))
 
 
 def draw_and_score(
@@ -84,82 +111,90 @@ def draw_and_score(
     *,
     rng: Generator,
     n_jobs: int | None = None,
+    m: int = 1,
+    rest: Rest | None = None,
+    keep: bool = False,
 ) -> Draw:
-    """Draw knockoffs, and score features and knockoffs."""
-    draw_stream, swap_stream, score_stream = rng.spawn(3)
+    """Draw of m knockoffs of each feature, with the scores of features and knockoffs.
+
+    Parameters
+    ----------
+    sampler : KnockoffSampler
+    table, target : Table, Target
+        Of the rows in memory.
+    statistic : Statistic
+    rng : numpy.random.Generator
+    n_jobs : int, optional
+    m : int
+        Knockoffs of each feature.
+    rest : Rest, optional
+        Other rows, which are read in batches.
+    keep : bool
+        Whether the knockoffs of other rows may be written.
+    """
+    if m > 1 and not isinstance(statistic, ModelScore | BestOf):
+        raise InputError(f"n_knockoffs={m}: a user-defined statistic compares a feature with one knockoff.")
+    draw_stream, swap_stream, score_stream, batch_stream = rng.spawn(4)
     stage("drawing knockoffs")
     trim_memory()
-    drawn = sampler.sample(table.X, draw_stream)
-    refuse_gaps(drawn.X_tilde, table)
-    pair = Pair(drawn.X, drawn.X_tilde, check_swaps(drawn.feature_of, table.feature_of))
+    drawn = draw_pair(sampler, table.X, draw_stream, m)
+    for knockoffs in drawn.parts[1:]:
+        refuse_gaps(knockoffs, table)
+    pair = replace(drawn, feature_of=check_swaps(drawn.feature_of, table.feature_of))
     known = pair.rows(target.known_rows)  # P^X uses the rows without a target too
     seen = known.map(design(table.columns, table.feature_of))
     stage("scoring features and knockoffs")
     trim_memory()
-    score = partial(statistic, target=target, rng=score_stream, n_jobs=n_jobs)
-    scored = score_swapped([seen], lambda pairs: [score(pairs[0])], [swap_stream])[0]
-    return Draw(pair, scored.scores, scored.notes, scored.used)
+    swapped, place = swap_at_random(seen, swap_stream)
+    if rest is None:
+        scored, copied = statistic(swapped, target, rng=score_stream, n_jobs=n_jobs), seen.copied
+    else:
+        streams = {"rng": score_stream, "batches": batch_stream}
+        scored, copied = rest.score(statistic, swapped, target, place, **streams, n_jobs=n_jobs)
+        if keep:
+            rest.keep_knockoffs(pair, batches=batch_stream, n_jobs=n_jobs)
+    scored = scored.put_back(place).tie(copied)
+    return Draw(replace(pair, more=()), scored.scores, scored.notes, scored.used)
 
 
-def draw_several(
-    sampler: KnockoffSampler,
-    table: Table,
-    target: Target,
-    statistic: Statistic,
-    *,
-    m: int,
-    rng: Generator,
-    n_jobs: int | None = None,
-) -> Draw:
-    """Draw m knockoffs of every feature, let them change places with it at random, and score all of them."""
-    if not isinstance(statistic, ModelScore | BestOf):
-        raise InputError(f"n_knockoffs={m}: a statistic of one's own compares a feature with one knockoff.")
-    draw_stream, swap_stream, score_stream = rng.spawn(3)
-    stage("drawing knockoffs")
-    trim_memory()
-    drawn = draw_copies(sampler, table.X, m, draw_stream)
-    for copy in drawn.parts[1:]:
-        refuse_gaps(copy, table)
-    copies = Copies(drawn.parts, check_swaps(drawn.feature_of, table.feature_of))
-    seen = copies.rows(target.known_rows).map(design(table.columns, table.feature_of))
-    stage("scoring features and knockoffs")
-    trim_memory()
-    place = random_places(m, copies.n_features, swap_stream)
-    found, notes, used = score_copies(statistic, seen.permute(place), target, rng=score_stream, n_jobs=n_jobs)
-    Z = np.empty_like(found)
-    np.put_along_axis(Z, place, found, axis=0)  # every score back to the copy it is of
-    Z[:, seen.copied] = Z.mean(axis=0)[seen.copied]  # rounding may tell columns by where they stand
-    return Draw(copies.first, Scores(Z[0], Z[1:].max(axis=0)), notes, used, Z)
+def swap_at_random(pair: Pair, rng: Generator) -> tuple[Pair, NDArray[np.intp]]:
+    """Pair after a random swap of each feature with its knockoffs, and the place of each, for ``Scores.put_back``.
+
+    The only random swap there is. With it flip-sign holds in distribution for every statistic, even one that depends
+    on the order of its columns.
+    """
+    place = random_places(pair.m, pair.n_features, rng)
+    return pair.permute(place), place
 
 
 def random_places(m: int, n_features: int, rng: Generator) -> NDArray[np.intp]:
     """Random order of each feature and its m knockoffs, shape (m + 1, n_features)."""
+    if m == 1:
+        S = rng.random(n_features) < 0.5
+        return np.stack([S, ~S]).astype(np.intp)
     return rng.permuted(np.tile(np.arange(m + 1), (n_features, 1)), axis=1).T
 
 
 def score_swapped(
     pairs: Sequence[Pair], score: Callable[[list[Pair]], Sequence[Swappable]], rngs: Sequence[Generator]
 ) -> list[Swappable]:
-    """Score pairs, one or a batch, on randomly swapped columns, and swap the scores back.
-
-    The only place with a random swap of one knockoff: flip-sign then holds in distribution for every statistic, even
-    one that minds the order of its columns.
+    """Scores of many pairs at once, after a random swap of each, put back.
 
     Parameters
     ----------
     pairs : sequence of Pair
     score : callable
-        Pairs -> what knows how to swap its scores, for each: ``Scored``, or ``Scores``.
+        Pairs -> their scores, ``Scored``, ``Scores`` or ``NamedScores``.
     rngs : sequence of numpy.random.Generator
         One for each pair.
     """
-    swaps = [rng.random(pair.n_features) < 0.5 for pair, rng in zip(pairs, rngs, strict=True)]
-    scored = score([pair.swap(S) for pair, S in zip(pairs, swaps, strict=True)])
-    return [one.swap(S).tie(pair.copied) for one, pair, S in zip(scored, pairs, swaps, strict=True)]
+    swaps = [swap_at_random(pair, rng) for pair, rng in zip(pairs, rngs, strict=True)]
+    scored = score([swapped for swapped, _ in swaps])
+    return [one.put_back(place).tie(pair.copied) for one, pair, (_, place) in zip(scored, pairs, swaps, strict=True)]
 
 
 def check_swaps(exchangeable: NDArray[np.intp], feature_of: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Features of the table, where its knockoffs can be swapped so: a group of P^X must not be split."""
+    """Features of the table, if its knockoffs can be swapped so: a group of P^X must not be split."""
     first = np.unique(exchangeable, return_index=True)[1][exchangeable]
     bad = np.flatnonzero(feature_of != feature_of[first])
     if bad.size:
@@ -171,7 +206,7 @@ def check_swaps(exchangeable: NDArray[np.intp], feature_of: NDArray[np.intp]) ->
 
 
 def refuse_gaps(X_tilde: NDArray, table: Table) -> None:
-    """Refuse knockoffs that are no numbers, as a law of one's own may draw: some models of y would take them."""
+    """Refuse knockoffs that are not finite, as a user-defined P^X may draw: some models of y would accept them."""
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(X_tilde.sum()):  # a finite sum has finite terms
             return

@@ -1,4 +1,4 @@
-"""The one error for input that cannot be used, and the warning for input that was changed."""
+"""The error for input that cannot be used, the warning for input that was changed, and words for both."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ EXTRAS = {
     "pyarrow": ("pyarrow", "tables"),
     "bed_reader": ("bed-reader", "genetics"),
     "hmmlearn": ("hmmlearn", "hmm"),
-    "tomotopy": ("tomotopy", "topics"),
     "lightgbm": ("LightGBM", "boosting"),
     "xgboost": ("XGBoost", "boosting"),
     "dask": ("dask", "dask"),
     "distributed": ("dask.distributed", "dask"),
+    "streamlit": ("Streamlit", "app"),
 }
 MOST_KNOWN = 30  # names that are listed
 MOST_COMPARED = 20_000  # among which the nearest is looked for, which takes a second
@@ -71,13 +71,20 @@ def unknown_option(argument: str, got: object, allowed: Iterable[str]) -> InputE
 
 
 def did_you_mean(got: object, names: Sequence[str]) -> str:
-    """Question for the nearest of some names; empty where none is near, and looked for among the first of very many.
+    """Question for the nearest of some names, or nothing; case, blanks and punctuation do not count.
 
-    >>> did_you_mean("agee", ["age", "sex"])
-    " Did you mean 'age'?"
+    >>> did_you_mean("agee", ["age", "sex"]), did_you_mean("BLOODPRESSURE", ["age", "blood pressure"])
+    (" Did you mean 'age'?", " Did you mean 'blood pressure'?")
     """
-    near = get_close_matches(str(got)[:MOST_LETTERS], names[:MOST_COMPARED], n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    plain: dict[str, str] = {}
+    for name in names[:MOST_COMPARED]:
+        plain.setdefault(_letters(str(name)), name)
+    near = get_close_matches(_letters(str(got)[:MOST_LETTERS]), list(plain), n=1)
+    return f" Did you mean {plain[near[0]]!r}?" if near else ""
+
+
+def _letters(name: str) -> str:
+    return "".join(c for c in name.casefold() if c.isalnum()) or name
 
 
 def installs(package: str) -> str:
@@ -98,6 +105,24 @@ def name_some(names: Iterable[object], most: int = 5) -> str:
     listed = [repr(str(name)) for name in names]
     more = f" and {len(listed) - most} more" if len(listed) > most else ""
     return ", ".join(listed[:most]) + more
+
+
+def plural(n: int, one: str, many: str | None = None) -> str:
+    """Singular or plural of some words, by a number.
+
+    >>> plural(1, "feature"), plural(3, "feature"), plural(0, "is", "are")
+    ('feature', 'features', 'are')
+    """
+    return one if n == 1 else many or f"{one}s"
+
+
+def count(n: int, one: str, many: str | None = None) -> str:
+    """Count with its noun.
+
+    >>> count(1, "feature"), count(2500, "feature"), count(1, "row is", "rows are")
+    ('1 feature', '2,500 features', '1 row is')
+    """
+    return f"{n:,} {plural(n, one, many)}"
 
 
 def name_columns(names: Sequence[str]) -> str:

@@ -1,434 +1,397 @@
-"""Every choice a user has, once: the selector, the command line, selection.json and the docs are made from this list.
+"""Every option, once: the selector, the commands, selection.json and the table in the docs derive from this list.
 
-A new option is one entry here and its use; the tests compare the selector's parameters with this list.
+A new option is one field here, and its use. The selector repeats the names in its signature, which scikit-learn reads;
+a test compares the two.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from importlib import import_module
 from numbers import Integral
-from typing import Any, TypedDict
+from typing import Any
 
-from knockoffs.errors import InputError
+from knockoffs.errors import InputError, unknown_option
+from knockoffs.registry import key_of
 from knockoffs.table.types import Json, Kinds
 
+DATA = ("selector", "select", "test", "path", "sample", "check")  # whoever reads a table
+MODEL = ("selector", "select", "test", "path")  # whoever models the target
+ERROR = ("selector", "select", "test", "ghost")  # whoever controls an error rate
+KNOCKOFFS = ("selector", "select")
+SELECTION = ("select", "test")
+GHOST = ("ghost",)
+PATH = ("selector", "select", "path")
+# what an option holds, by the type of its field
+KINDS = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "tuple": list,
+    "dict": dict,
+    "Kinds": dict,
+    "object": str,
+}
 
-@dataclass(frozen=True)
+
+def _option(default: object, help: str, **about: object) -> Any:
+    """Field of ``Options``: its default, and what ``Option`` says about it."""
+    return field(default=default, metadata={"help": help, **about})
+
+
+def _names(*registries: str) -> Callable[[], list[str]]:
+    """Names of registries, "module:attribute", which are imported when the names are needed."""
+
+    def choices() -> list[str]:
+        places = (f"knockoffs.{place}".split(":") for place in registries)
+        return [name for module, attribute in places for name in getattr(import_module(module), attribute)]
+
+    return choices
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportanceOptions:
+    """Options of the importance scores and of W: the keys of ``importance_options``."""
+
+    loss: object = _option(
+        None,
+        "Loss of the score: accuracy, log-loss, brier or margin for classes; squared-error, absolute-error or "
+        "poisson-deviance for numbers.",
+        choices=_names("importance.losses:LOSSES"),
+        objects=True,
+        faces=PATH,
+    )
+    rows: str | None = _option(
+        None,
+        "Rows that are scored: in-sample, held-out, cross-fitted or out-of-bag.",
+        choices=_names("importance.resampling:ROWS"),
+        faces=PATH,
+    )
+    n_folds: int = _option(5, "Folds of a cross-fitted score and of the choice of a model.", least=2, faces=PATH)
+    n_fits: int = _option(1, "Number of fits whose scores are averaged.", least=1, faces=KNOCKOFFS)
+    rule: object = _option(
+        "difference",
+        "How W is computed from Z and Z_tilde: difference or signed-maximum.",
+        choices=_names("filter:RULES"),
+        objects=True,
+        faces=("selector", "select", "ghost"),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of a run. Each field says which faces have it: the selector, or a command by its name."""
+
+    # what is read
+    target: str = _option("", "Column to explain.", metavar="COLUMN", required=True, faces=("select", "test", "path"))
+    drop: tuple[str, ...] = _option(
+        (), "Column to leave out; repeat the option, or separate names by commas.", metavar="COLUMN", faces=DATA
+    )
+    dependent: str = _option(
+        "auto",
+        "Columns that others determine exactly: drop, refuse, or auto (drop for the feature model auto, refuse for "
+        "others).",
+        choices=_names("features.columns:DEPENDENT"),
+        faces=DATA,
+    )
+    kinds: Kinds = _option(
+        None,
+        "Kind of a column, for instance grade=ordinal: continuous, count, ordinal, binary or nominal; repeatable.",
+        flag="--kind",
+        metavar="COLUMN=KIND",
+        faces=DATA,
+    )
+    weights: str | None = _option(
+        None, "Column of sample weights for the model of the target.", metavar="COLUMN", faces=("select", "path")
+    )
+    task: str | None = _option(
+        None,
+        "Type of the target, if it cannot be inferred: regression, classification, count or ordinal.",
+        choices=_names("defaults:TASKS"),
+        faces=MODEL,
+    )
+    # which error is controlled, and how
+    fdr: float | None = _option(None, "Target false discovery rate.  [default: 0.1]", faces=ERROR)
+    method: str = _option(
+        "auto",
+        "knockoffs, conditional-test (a p-value for every feature), or auto, which tests when there are fewer than "
+        "4/fdr features (2/fdr with more than 10,000 rows or 60 features, or in batches).",
+        choices=_names("conditional_tests.choice:METHODS"),
+        faces=KNOCKOFFS,
+    )
+    n_draws: int = _option(
+        1, "Number of knockoff draws, combined by e-values.", flag="--draws", least=1, faces=(*KNOCKOFFS, "ghost")
+    )
+    n_knockoffs: int = _option(
+        1, "Knockoffs per feature in a draw; several need a linear model of the target.", least=1, faces=KNOCKOFFS
+    )
+    level: str = _option(
+        "fixed",
+        "fixed, or post-hoc: if nothing is found at fdr, report the smallest level at which something is.",
+        choices=_names("filter.e_values:WAYS"),
+        faces=(*KNOCKOFFS, "ghost"),
+    )
+    offset: int = _option(
+        1, "1 (knockoff+, controls the FDR) or 0 (controls a modified FDR only).", faces=(*KNOCKOFFS, "ghost")
+    )
+    verdict: bool = _option(
+        True, "Check the knockoffs against the features, without using the target.", faces=("selector", *SELECTION)
+    )
+    # P^X
+    feature_model: str = _option(
+        "auto",
+        "P^X, the model of the features: auto (any table), gaussian, mixture, naive-bayes, hmm, lda, network, "
+        "fastphase, or a network's .bif file.",
+        choices=_names("features:FAMILIES"),
+        endings=(".bif", ".bif.gz"),
+        objects=True,
+        faces=DATA,
+    )
+    feature_model_options: dict[str, Json] | None = _option(
+        None,
+        "Option of the feature model, for instance diagonal=mvr; repeatable.",
+        flag="--feature-model-option",
+        metavar="NAME=VALUE",
+        faces=DATA,
+    )
+    groups: str | None = _option(
+        None,
+        "Columns that form one feature: auto, or a csv file with the header column,group.",
+        metavar="FILE",
+        faces=(*DATA, "ghost"),
+    )
+    knockoffs: str | None = _option(
+        None,
+        "Knockoffs made elsewhere: a table with the same columns.",
+        metavar="FILE",
+        faces=("selector", "select", "check"),
+    )
+    # a study that is known by its z-scores
+    scores: str = _option("z", "Column of the z-scores, one row per feature.", metavar="COLUMN", faces=GHOST)
+    names: str | None = _option(
+        None, "Column of the feature names; by default the first text column.", metavar="COLUMN", faces=GHOST
+    )
+    correlation: str | None = _option(
+        None,
+        "Correlations of the features: .npy, or a table with their names in the header.",
+        metavar="FILE",
+        faces=GHOST,
+    )
+    n: float | None = _option(None, "Number of rows of the study behind the z-scores.", faces=GHOST)
+    shrink: float = _option(0.0, "Shrinkage of the correlations to the identity, for a small panel.", faces=GHOST)
+    penalty: float | None = _option(None, "Penalty of the lasso; by default 0.6 of what pure noise needs.", faces=GHOST)
+    # the importance scores
+    estimator: str | None = _option(
+        None,
+        "Model of the target: best (default: lasso or boosting, chosen by cross-validated loss), lasso, logistic, "
+        "linear, ridge, forest, boosting or neural; tests take best, lasso and boosting.",
+        choices=_names("defaults:BEST_NAMES", "response:ESTIMATORS"),
+        objects=True,
+        faces=MODEL,
+    )
+    importance: str | None = _option(
+        None,
+        "Importance score: coefficients, contribution, swap, permutation, swap-integral, permutation-integral, "
+        "gradient or integrated-gradients.",
+        choices=_names("importance:SCORES"),
+        objects=True,
+        faces=KNOCKOFFS,
+    )
+    importance_options: dict[str, Json] | None = _option(
+        None,
+        "Option of the importance score (loss, rows, n-folds, n-fits, rule), for instance loss=accuracy; repeatable.",
+        flag="--importance-option",
+        metavar="NAME=VALUE",
+        faces=(*KNOCKOFFS, "path", "ghost"),
+    )
+    # how it is run
+    stream: str = _option(
+        "auto",
+        "Read the table in batches of rows: auto (if it does not fit into memory), always or never.",
+        choices=_names("table.memory:STREAM"),
+        faces=SELECTION,
+    )
+    sample_rows: int | None = _option(
+        None,
+        "Number of random rows on which P^X is fitted in batches; by default at most 100,000.",
+        least=5,
+        faces=SELECTION,
+    )
+    keep_knockoffs: str | None = _option(
+        None,
+        "Folder for the knockoffs of all rows as parquet, in batches.",
+        metavar="FOLDER",
+        recorded=False,
+        faces=("select",),
+    )
+    seed: int = _option(
+        0,
+        "Random seed; the same seed gives the same answer.",
+        least=0,
+        parameter="random_state",
+        objects=True,
+        faces=(*DATA, "ghost"),
+    )
+    report: str | None = _option(
+        None,
+        "File for the report, one .html page that opens offline.",
+        metavar="FILE",
+        recorded=False,
+        faces=SELECTION,
+    )
+    report_paths: bool = _option(
+        False,
+        "Add lambda paths to the report, which fits the model of the target once more.",
+        recorded=False,
+        faces=("select",),
+    )
+    jobs: int | None = _option(
+        None,
+        "Number of parallel jobs (-1: all cores); the answer does not depend on it.",
+        parameter="n_jobs",
+        recorded=False,
+        faces=DATA,
+    )
+    verbose: bool = _option(False, "Show progress, as the commands always do.", recorded=False, faces=("selector",))
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, Any]) -> Options:
+        """Options from the parameters of a selection.json."""
+        return cls(**{**parameters, "drop": tuple(parameters.get("drop") or ())})
+
+    def recorded(self, face: str) -> dict[str, Json]:
+        """Options of a command on which the answer depends, as selection.json holds them."""
+        values = {name: getattr(self, name) for name, option in options_of(face).items() if option.recorded}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+    def selector_arguments(self) -> dict[str, Any]:
+        """Arguments of the selector, without those that come with the data: drop, knockoffs, verbose."""
+        listed = options_of("selector").values()
+        return {
+            option.called: getattr(self, option.name)
+            for option in listed
+            if option.name not in ("drop", "knockoffs", "verbose")
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
 class Option:
-    """One choice.
-
-    Parameters
-    ----------
-    name : str
-        In selection.json, and of the selector's parameter unless that is called otherwise.
-    default : object
-    help : str
-        One sentence, for the command line and the docs.
-    kind : type
-        What the command line reads: str, int, float, bool, or list for an option that may be given several times.
-    flag : str, optional
-        On the command line; the name with dashes if left out.
-    least : int, optional
-        Smallest value of a whole number.
-    metavar : str, optional
-        What the command line calls the value; by its type if left out.
-    known : callable, optional
-        Names that may be given; others are refused before any data are read.
-    where : tuple of str
-        Who has it: "selector", and the commands by name.
-    parameter : str, optional
-        Of the selector, where it is called otherwise.
-    """
+    """One option, as the faces see it; ``name`` is its field in ``Options`` and in selection.json."""
 
     name: str
-    default: bool | int | float | str | None
-    help: str
-    kind: type = str
-    flag: str | None = None
-    least: int | None = None
-    metavar: str | None = None
-    known: Callable[[], Iterable[str]] | None = None
-    where: tuple[str, ...] = ("selector", "select")
-    parameter: str | None = None
+    default: object
+    kind: type  # str, int, float, bool, list, or dict for NAME=VALUE pairs
+    help: str  # one sentence
+    faces: tuple[str, ...]  # who has it: "selector", and the commands by name
+    flag: str = ""  # on the command line, if it is not the name with dashes
+    metavar: str | None = None  # what the command line calls the value
+    choices: Callable[[], Iterable[str]] | None = None  # gives the names that are accepted
+    endings: tuple[str, ...] = ()  # of files that are accepted besides
+    least: int | None = None  # smallest whole number
+    objects: bool = False  # whether Python takes objects besides names
+    parameter: str = ""  # of the selector, if it is not the name
+    required: bool = False  # whether a command needs it
+    recorded: bool = True  # whether the answer depends on it, so that selection.json holds it
 
     @property
     def written(self) -> str:
         """Flag on the command line.
 
-        >>> Option("n_folds", 5, "").written
-        '--n-folds'
+        >>> options_of("select")["sample_rows"].written
+        '--sample-rows'
         """
         return self.flag or "--" + self.name.replace("_", "-")
 
+    @property
+    def called(self) -> str:
+        """Parameter of the selector.
 
-def _names(*registries: str) -> Callable[[], list[str]]:
-    """Names of registries, "module:attribute", which are imported when they are asked for."""
-
-    def known() -> list[str]:
-        places = (f"knockoffs.{place}".split(":") for place in registries)
-        return [name for module, attribute in places for name in getattr(import_module(module), attribute)]
-
-    return known
-
-
-ALL = ("selector", "select", "path", "sample", "check")
-MODELS = ("selector", "select", "path")
-PROMISED = ("selector", "select", "ghost")
-OPTIONS: tuple[Option, ...] = (
-    # what is read
-    Option("target", None, "Column to be explained.", metavar="COLUMN", where=("select", "path")),
-    Option(
-        "drop",
-        None,
-        "Column to leave out; may be given several times, or with commas between.",
-        list,
-        metavar="COLUMN",
-        where=ALL,
-    ),
-    Option(
-        "dependent",
-        "auto",
-        "Columns that others determine exactly: drop, refuse where the feature model cannot hold them, or auto, which "
-        "drops for the feature model auto and refuses for others.",
-        known=_names("features.columns:DEPENDENT"),
-        where=ALL,
-    ),
-    Option(
-        "kinds",
-        None,
-        "What a column holds, for instance grade=ordinal: continuous, count, ordinal, binary or nominal; repeatable.",
-        dict,
-        flag="--kind",
-        metavar="COLUMN=KIND",
-        where=ALL,
-    ),
-    Option(
-        "weights",
-        None,
-        "Column with the weights of the rows in the model of the target.",
-        metavar="COLUMN",
-        where=("select", "path"),
-    ),
-    Option(
-        "task",
-        None,
-        "What the target is, where it does not tell: regression, classification, count or ordinal.",
-        known=_names("defaults:TASKS"),
-        where=MODELS,
-    ),
-    # what is promised
-    Option("fdr", None, "False discovery rate to hold.  [default: 0.1]", float, where=PROMISED),
-    Option(
-        "method",
-        "auto",
-        "How features are selected: knockoffs; conditional-test (p-values, for few columns); or auto, which takes "
-        "tests of fewer than 4 / fdr columns (2 / fdr with more than 10,000 rows or 60 columns, or in batches).",
-        known=_names("conditional_tests.choice:METHODS"),
-    ),
-    Option("n_draws", 1, "Draws of knockoffs, joined by their e-values.", int, flag="--draws", least=1, where=PROMISED),
-    Option(
-        "n_knockoffs",
-        1,
-        "Knockoffs of every feature in a draw: with m of them 1 / (m fdr) discoveries are enough, and 5 is usual. For "
-        "linear models of the target.",
-        int,
-        least=1,
-    ),
-    Option(
-        "level",
-        "fixed",
-        "fixed; or post-hoc, which may state a larger level after looking, where nothing is found at that asked for.",
-        known=_names("filter.e_values:WAYS"),
-        where=PROMISED,
-    ),
-    Option("offset", 1, "1 (knockoff+) or 0, which does not hold the false discovery rate.", int, where=PROMISED),
-    Option("verdict", True, "Check the knockoffs against the features, without a look at the target.", bool),
-    Option(
-        "repair",
-        False,
-        "Do what the verdict advises, without a look at the target, until the knockoffs look good.",
-        bool,
-        where=("selector", "select", "check"),
-    ),
-    # P^X
-    Option(
-        "feature_model",
-        "auto",
-        "P^X, the model of the features: auto (any table), gaussian, mixture, naive-bayes, hmm, lda, network, "
-        "fastphase, or a network's .bif file.",
-        where=ALL,
-    ),
-    Option(
-        "feature_model_options",
-        None,
-        "Option of the feature model, for instance diagonal=mvr; repeatable.",
-        dict,
-        flag="--feature-model-option",
-        metavar="NAME=VALUE",
-        where=ALL,
-    ),
-    Option(
-        "groups",
-        None,
-        "Columns that are one feature: auto, or a csv file with the header column,group.",
-        metavar="FILE",
-        where=(*ALL, "ghost"),
-    ),
-    Option(
-        "representatives",
-        False,
-        "Make the knockoffs of groups through representatives of them, columns chosen without the target.",
-        bool,
-        where=ALL,
-    ),
-    Option(
-        "knockoffs",
-        None,
-        "Knockoffs drawn elsewhere: a table of the same columns.",
-        metavar="FILE",
-        where=("selector", "select", "check"),
-    ),
-    # a study of which only z-scores are known
-    Option("scores", "z", "Column of the z-scores, one row a feature.", metavar="COLUMN", where=("ghost",)),
-    Option(
-        "names",
-        None,
-        "Column of the features' names; by default the first column of text.",
-        metavar="COLUMN",
-        where=("ghost",),
-    ),
-    Option(
-        "correlation",
-        None,
-        "Correlations of the features: .npy, or a table with their names in the header.",
-        metavar="FILE",
-        where=("ghost",),
-    ),
-    Option("n", None, "Rows of the study behind the z-scores.", float, where=("ghost",)),
-    Option(
-        "shrink", 0.0, "Share of the identity in the correlations: of a small reference panel.", float, where=("ghost",)
-    ),
-    Option(
-        "penalty", None, "Penalty of the lasso; by default 0.6 of what pure noise would need.", float, where=("ghost",)
-    ),
-    # the statistic
-    Option(
-        "estimator",
-        None,
-        "Model of the target: best (the default: lasso or boosting, by its predictions), lasso, logistic, linear, "
-        "ridge, forest, boosting, neural. Tests take best, lasso and boosting.",
-        known=_names("defaults:BEST_NAMES", "response:ESTIMATORS"),
-        where=MODELS,
-    ),
-    Option(
-        "importance",
-        None,
-        "Importance score: coefficients, contribution, swap, permutation, swap-integral, permutation-integral, "
-        "gradient, integrated-gradients.",
-        known=_names("importance:SCORES"),
-    ),
-    Option(
-        "loss",
-        None,
-        "Loss of the score: accuracy, log-loss, brier or margin for classes, squared-error, absolute-error or "
-        "poisson-deviance for numbers.",
-        known=_names("importance.losses:LOSSES"),
-        where=MODELS,
-    ),
-    Option(
-        "rows",
-        None,
-        "Rows that are scored: in-sample, held-out, cross-fitted, out-of-bag.",
-        known=_names("importance.resampling:ROWS"),
-        where=MODELS,
-    ),
-    Option(
-        "n_folds",
-        5,
-        "Folds of a cross-fitted score, and of the choice of a model.",
-        int,
-        flag="--folds",
-        least=2,
-        where=MODELS,
-    ),
-    Option("n_fits", 1, "Fits whose scores are averaged.", int, flag="--fits", least=1),
-    Option(
-        "rule", "difference", "W from Z: difference or signed-maximum.", known=_names("filter:RULES"), where=PROMISED
-    ),
-    # how it is run
-    Option(
-        "stream",
-        "auto",
-        "Read the table in batches of rows: auto (where it would not fit into memory), always or never.",
-        known=_names("table.memory:STREAM"),
-        where=("select",),
-    ),
-    Option(
-        "sample_rows",
-        None,
-        "Of a table in batches: rows, drawn at random, on which P^X is fitted; by default at most 100,000.",
-        int,
-        least=5,
-        where=("select",),
-    ),
-    Option(
-        "scheduler",
-        None,
-        "Of a table in batches: address of a dask scheduler, whose workers do the work; the answer is the same.",
-        metavar="ADDRESS",
-        where=("select",),
-    ),
-    Option(
-        "keep_knockoffs",
-        None,
-        "Of a table in batches: folder for the knockoffs of all rows, as parquet.",
-        metavar="FOLDER",
-        where=("select",),
-    ),
-    Option(
-        "seed",
-        0,
-        "Seed of everything random; the same seed gives the same answer.",
-        int,
-        least=0,
-        where=(*ALL, "ghost"),
-        parameter="random_state",
-    ),
-    Option(
-        "report",
-        None,
-        "Page for the answer, one .html file that opens without a network.",
-        metavar="FILE",
-        where=("select",),
-    ),
-    Option(
-        "report_paths",
-        False,
-        "Follow lambda paths for the report, which fits the model of the target once more.",
-        bool,
-        where=("select",),
-    ),
-    Option("jobs", None, "Jobs at a time; the answer does not depend on it.", int, where=ALL, parameter="n_jobs"),
-    Option(
-        "if_empty",
-        "raise",
-        "What transform does where nothing is selected: raise an error, keep the best feature, or give no columns.",
-        known=_names("defaults:IF_EMPTY"),
-        where=("selector",),
-    ),
-    Option("verbose", False, "Show progress, as the commands always do.", bool, where=("selector",)),
-)
+        >>> options_of("selector")["seed"].called
+        'random_state'
+        """
+        return self.parameter or self.name
 
 
-class Parameters(TypedDict, total=False):
-    """Options of a command by name, as they are handed on and recorded: for type checkers; tested equal to the list."""
-
-    target: str
-    drop: list[str]
-    dependent: str
-    kinds: Kinds
-    weights: str | None
-    task: str | None
-    fdr: float | None
-    method: str
-    n_draws: int
-    n_knockoffs: int
-    level: str
-    offset: int
-    verdict: bool
-    repair: bool
-    feature_model: str | None
-    feature_model_options: dict[str, Json] | None
-    groups: str | None
-    representatives: bool
-    knockoffs: str | None
-    scores: str
-    names: str | None
-    correlation: str | None
-    n: float | None
-    shrink: float
-    penalty: float | None
-    estimator: str | None
-    importance: str | None
-    loss: str | None
-    rows: str | None
-    n_folds: int
-    n_fits: int
-    rule: str
-    stream: str
-    sample_rows: int | None
-    scheduler: str | None
-    keep_knockoffs: str | None
-    seed: int
-    report: str | None
-    report_paths: bool
-    jobs: int | None
+Listed = type[Options] | type[ImportanceOptions]
 
 
-# what `knockoffs test` has no use for: tests draw a column anew, and there is no W
-NOT_OF_TESTS = (
-    "weights",
-    "method",
-    "n_draws",
-    "n_knockoffs",
-    "level",
-    "offset",
-    "knockoffs",
-    "importance",
-    "loss",
-    "rows",
-    "n_folds",
-    "n_fits",
-    "rule",
-    "scheduler",
-    "keep_knockoffs",
-    "report_paths",
-)
-NAMES_ONLY = ("rows", "task", "method", "level")  # no object stands for these
-NOT_RECORDED = ("report", "report_paths", "jobs", "scheduler", "keep_knockoffs")  # the answer does not depend on them
+def listed(source: Listed = Options) -> tuple[Option, ...]:
+    """Options of ``Options`` or ``ImportanceOptions``, in their order."""
+    kinds = {f.name: KINDS[re.split(r"\W", str(f.type))[0]] for f in fields(source)}
+    return tuple(Option(name=f.name, default=f.default, kind=kinds[f.name], **f.metadata) for f in fields(source))
 
 
-def check_arguments(given: Mapping[str, object]) -> None:
-    """Refuse arguments of the selector that are of another type, before any work.
+def options_of(face: str, source: Listed = Options) -> dict[str, Option]:
+    """Options that the selector or a command has, by name."""
+    return {option.name: option for option in listed(source) if face in option.faces}
 
-    Objects may stand for names where the selector takes them (a model, a score, a rule), so those are not looked at.
+
+def check_arguments(given: Mapping[str, Any]) -> None:
+    """Refuse arguments of the selector that cannot be used, before any work.
 
     >>> check_arguments({"kinds": ["ordinal"]})
     Traceback (most recent call last):
     knockoffs.errors.InputError: kinds=['ordinal']: expected a mapping, for instance {'name': value}, or None.
     """
     for option in options_of("selector").values():
-        name = option.parameter or option.name
-        if name not in given or given[name] is None:
-            continue
-        value, wanted = given[name], ""
-        if option.kind is dict and not isinstance(value, Mapping):
-            wanted = "a mapping, for instance {'name': value}, or None"
-        elif option.kind is bool and type(value).__name__ not in ("bool", "bool_"):
-            wanted = "True or False"
-        elif option.kind is list and (isinstance(value, bytes) or not isinstance(value, Iterable)):
-            wanted = "names of columns, or None"
-        elif name in NAMES_ONLY and not isinstance(value, str):
-            wanted = f"one of {', '.join(map(repr, option.known()))}" if option.known else "a name"
-        elif name == "n_jobs" and (isinstance(value, bool) or not isinstance(value, Integral) or value == 0):
-            wanted = "a whole number that is not 0 (-1 stands for all cores), or None"
-        if wanted:
-            raise InputError(f"{name}={value!r}: expected {wanted}.")
+        refuse_value(option, given.get(option.called), option.called)
+    importance_options(given.get("importance_options"))
 
 
-def options_of(face: str) -> dict[str, Option]:
-    """Options that the selector or a command has, by name."""
-    if face == "test":
-        return {name: option for name, option in options_of("select").items() if name not in NOT_OF_TESTS}
-    return {option.name: option for option in OPTIONS if face in option.where}
+def importance_options(
+    given: Mapping[str, object] | None, face: str = "selector", argument: str = "importance_options"
+) -> ImportanceOptions:
+    """Options of the importance score with their defaults; unknown names and values are refused.
+
+    >>> importance_options({"n-folds": 3}).n_folds
+    3
+    >>> importance_options({"rows": "held_ot"})
+    Traceback (most recent call last):
+    knockoffs.errors.InputError: importance_options: rows='held_ot' is not known. Did you mean 'held_out'? Known:
+    'in_sample', 'held_out', 'cross_fitted', 'out_of_bag'.
+    """
+    known: dict[str, Option] = options_of(face, ImportanceOptions)
+    found: dict[str, Any] = {}
+    for name, value in (given or {}).items():
+        if key_of(name) not in known:
+            raise unknown_option(argument, name, known)
+        option = known[key_of(name)]
+        refuse_value(option, value, f"{argument}: {option.name}")
+        found[option.name] = option.default if value is None else value
+    return ImportanceOptions(**found)
 
 
-def selector_arguments(parameters: Mapping[str, object]) -> dict[str, Any]:
-    """Arguments of the selector from recorded parameters; those of the data are left out."""
-    return {
-        option.parameter or name: parameters[name]
-        for name, option in options_of("selector").items()
-        if name in parameters and name not in ("drop", "knockoffs")
-    }
+def refuse_value(option: Option, value: object, called: str) -> None:
+    """Refuse a value of another type, an unknown name or a number that is too small; None stands for the default."""
+    if value is None:
+        return
+    wanted = _wanted(option, value)
+    if wanted:
+        raise InputError(f"{called}={value!r}: expected {wanted}.")
+    if option.choices is not None and isinstance(value, str):
+        choices = list(option.choices())
+        if key_of(value) not in choices and not (option.endings and value.lower().endswith(option.endings)):
+            raise unknown_option(called, value, choices)
+
+
+def _wanted(option: Option, value: object) -> str:
+    """Words for what was expected, if the value is of another type."""
+    whole = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
+    if option.objects and not isinstance(value, str):
+        return ""
+    if option.kind is dict and not isinstance(value, Mapping):
+        return "a mapping, for instance {'name': value}, or None"
+    if option.kind is bool and type(value).__name__ not in ("bool", "bool_"):
+        return "True or False"
+    if option.kind is list and (isinstance(value, bytes) or not isinstance(value, Iterable)):
+        return "names of columns, or None"
+    if option.choices is not None and not isinstance(value, str):
+        return f"one of {', '.join(map(repr, option.choices()))}"
+    if option.name == "jobs" and not whole:
+        return "a whole number that is not 0 (-1 stands for all cores), or None"
+    if option.least is not None and (whole is None or whole < option.least):
+        return f"a whole number of at least {option.least}"
+    return ""

@@ -1,9 +1,9 @@
-"""The whole procedure: table -> P^X -> knockoffs -> Z -> W -> selection."""
+"""The whole procedure: a Plan says what is done, ``run`` does it: P^X -> knockoffs -> Z -> W -> selection, or tests."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -14,22 +14,20 @@ from numpy.typing import NDArray
 from knockoffs.conditional_tests import MOST_TESTED
 from knockoffs.diagnostics.verdict import Budget, Verdict, small_budget
 from knockoffs.diagnostics.verdict import verdict as give_verdict
-from knockoffs.draws import Draw, draw_and_score, draw_many
+from knockoffs.draws import Draw, Rest, draw_and_score, draw_many
 from knockoffs.errors import InputError
 from knockoffs.features.family import Conditional
-from knockoffs.features.gaussian import GaussianFeatures
+from knockoffs.features.gaussian import MixtureFeatures
 from knockoffs.features.source import FittedSampler, KnockoffSource
-from knockoffs.filter import check_fdr, check_offset, difference
+from knockoffs.filter import check_fdr, check_offset, difference, filter_statistics, several_statistics
 from knockoffs.filter.e_values import check_draws, join_draws
-from knockoffs.filter.several import filter_several, several_statistics
 from knockoffs.importance.model_choice import BestOf
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.importance.paths.moves import Fake
-from knockoffs.importance.scores import mean_of
-from knockoffs.importance.several import SEVERAL
-from knockoffs.importance.statistic import ModelScore, Statistic
+from knockoffs.importance.scores import Scores, mean_of
+from knockoffs.importance.statistic import ModelScore, Statistic, is_linear
 from knockoffs.machine.malloc import trim_memory
-from knockoffs.machine.threads import threads_by_table
+from knockoffs.machine.threads import worthwhile_threads
 from knockoffs.progress import stage
 from knockoffs.sampling.pair import Pair
 from knockoffs.selection import Selection
@@ -37,8 +35,276 @@ from knockoffs.table.columns import Column, design
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target, as_target
 
-FEWEST_JUDGED = 50  # rows, below which a verdict could see nothing
 Rule = Callable[[NDArray, NDArray], NDArray]
+
+
+@dataclass(frozen=True)
+class ErrorControl:
+    """The level to hold, and how.
+
+    Parameters
+    ----------
+    fdr : float
+        Target false discovery rate.
+    offset : {1, 0}
+        1 is knockoff+, which controls the FDR.
+    n_draws : int
+        Draws of knockoffs, joined by their e-values.
+    level : {"fixed", "post_hoc"}
+        "post_hoc" chooses the level after looking, and states it.
+    n_knockoffs : int
+        Knockoffs that a feature is compared with in a draw.
+    """
+
+    fdr: float = 0.1
+    offset: int = 1
+    n_draws: int = 1
+    level: str = "fixed"
+    n_knockoffs: int = 1
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that is decided before the work.
+
+    Parameters
+    ----------
+    source : KnockoffSource
+        P^X, and so the knockoffs: ``knockoff_source("gaussian")``, ``GivenModel(model)``, ...
+    statistic : Statistic, optional
+        How features and knockoffs are scored. Conditional tests need none.
+    method : {"knockoffs", "conditional_test"}
+    test_model : {"best", "lasso", "boosting"} or estimator
+        Model of y without the feature, for conditional tests.
+    rule : callable
+        W from Z and Z_tilde, antisymmetric.
+    control : ErrorControl
+    verdict : bool
+        Whether the knockoffs are compared with the features.
+    notes : mapping
+        What was chosen by default, in words, kept with the answer.
+    """
+
+    source: KnockoffSource
+    statistic: Statistic | None = None
+    method: str = "knockoffs"
+    test_model: object = "best"
+    rule: Rule = difference
+    control: ErrorControl = ErrorControl()
+    verdict: bool = False
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse what does not go together."""
+        m = self.control.n_knockoffs
+        if self.method != "knockoffs":
+            if m > 1:
+                raise InputError(f"n_knockoffs={m}: conditional tests draw none. Use method='knockoffs'.")
+            return
+        check_antisymmetric(self.rule)
+        if m > 1 and self.rule is not difference:
+            raise InputError(
+                f"n_knockoffs={m} and another rule: a feature that is compared with several knockoffs at once has "
+                "W = the largest score less the median of the others. Leave one out."
+            )
+
+
+@dataclass(frozen=True)
+class Data:
+    """The rows of a selection.
+
+    Parameters
+    ----------
+    table, target : Table, Target
+        The rows in memory: all, or a sample of a table that is larger than memory.
+    rest : Rest, optional
+        The other rows of such a table, which are read in batches.
+    """
+
+    table: Table
+    target: Target
+    rest: Rest | None = None
+
+
+@dataclass(frozen=True)
+class Streams:
+    """Random streams of one selection: what is drawn for one purpose never changes what is drawn for another."""
+
+    fit: Generator
+    draw: Generator
+    verdict: Generator
+    test: Generator
+
+    def draws(self, n: int) -> list[Generator]:
+        """One stream for each draw of knockoffs."""
+        return self.draw.spawn(n)
+
+
+def run(plan: Plan, data: Data, *, rng: Generator, n_jobs: int | None = None) -> Selection:
+    """Select by a plan, from rows in memory or from a sample in memory and batches.
+
+    Parameters
+    ----------
+    plan : Plan
+    data : Data
+    rng : numpy.random.Generator
+    n_jobs : int, optional
+        Jobs at a time; the answer does not depend on it.
+    """
+    with worthwhile_threads(data.table.X.size):
+        streams = Streams(*rng.spawn(4))
+        stage("fitting P^X")
+        rest = data.rest
+        if rest is None:
+            fitted = plan.source(data.table, rng=streams.fit, n_jobs=n_jobs)
+        else:
+            rest = rest.fit(plan.source, rng=streams.fit, n_jobs=n_jobs)
+            fitted = rest.fitted
+        if plan.method == "conditional_test":
+            return _run_tests(plan, data.table, data.target, fitted, streams, n_jobs)
+        return _run_knockoffs(plan, data.table, data.target, fitted, rest, streams, n_jobs)
+
+
+def _run_knockoffs(
+    plan: Plan,
+    table: Table,
+    target: Target,
+    fitted: FittedSampler,
+    rest: Rest | None,
+    streams: Streams,
+    n_jobs: int | None,
+) -> Selection:
+    """Draw knockoffs, score, and filter."""
+    control, statistic = plan.control, plan.statistic
+    if statistic is None:
+        raise InputError("a plan for knockoffs needs a statistic: ModelScore(estimator, score), for instance.")
+    draws = draw_many(
+        fitted.sampler,
+        table,
+        target,
+        statistic,
+        streams.draws(control.n_draws),
+        n_jobs,
+        m=control.n_knockoffs,
+        rest=rest,
+    )
+    W = np.stack([feature_statistics(draw.scores, plan.rule) for draw in draws])
+    pair, found = draws[0].pair, None
+    if plan.verdict:
+        budget = verdict_budget(fitted, statistic, table) if rest is None else Budget()
+        found = diagnose(pair, table, streams.verdict, budget)
+    return Selection(
+        feature_names=table.feature_names,
+        fdr=control.fdr,
+        method="knockoffs",
+        offset=control.offset,
+        pair=pair,
+        feature_model=fitted.model,
+        scores=mean_of([draw.scores.against_largest() for draw in draws]),
+        draws=W,
+        n_knockoffs=control.n_knockoffs,
+        verdict=found,
+        notes={**plan.notes, **fitted.notes, **draws[0].notes},
+        **decide(W, control),
+    )
+
+
+def feature_statistics(scores: Scores, rule: Rule) -> NDArray:
+    """W, shape (n_features,): by the rule from one knockoff, or from the scores of several."""
+    return several_statistics(scores.parts) if scores.more else rule(scores.Z, scores.Z_tilde)
+
+
+def decide(W: NDArray, control: ErrorControl) -> dict[str, Any]:
+    """Fields of a Selection that W, shape (n_draws, n_features), decides: by one draw, or by e-values of several."""
+    check_draws(W)
+    if len(W) == 1 and control.level == "fixed":
+        return {"W": W[0], **vars(filter_statistics(W[0], control.fdr, control.offset, control.n_knockoffs))}
+    joined = join_draws(W, control.fdr, control.level, control.offset, m=control.n_knockoffs)
+    return {"W": W.mean(axis=0), "evidence": joined, "q_values": joined.levels, "selected": joined.selected}
+
+
+def _run_tests(
+    plan: Plan, table: Table, target: Target, fitted: FittedSampler, streams: Streams, n_jobs: int | None
+) -> Selection:
+    """Test each feature by the conditional randomization test: no knockoffs, no smallest number of discoveries."""
+    from knockoffs.conditional_tests.tests import tested_features  # compiled code, which an import need not wait for
+
+    law, fdr = fitted.model, plan.control.fdr
+    if not isinstance(law, Conditional):
+        raise InputError("this P^X cannot draw a feature given all the others: use method='knockoffs'.")
+    pair = fitted.sampler.sample(table.X, streams.draws(1)[0])  # which also fills the missing cells
+    rows = np.arange(len(table)) if target.observed is None else np.flatnonzero(target.observed)
+    said: dict[str, str] = {}
+    if len(rows) > MOST_TESTED:  # drawn without a look at either side
+        some = np.sort(streams.test.choice(len(rows), MOST_TESTED, replace=False))
+        rows, target = rows[some], target.rows(some)
+        said["rows"] = f"{MOST_TESTED:,} of the rows, drawn at random, are tested: more would take too long"
+    tested = tested_features(
+        law,
+        pair.X[rows],
+        target.values,
+        kind=target.kind,
+        fdr=fdr,
+        rng=streams.test,
+        n_jobs=n_jobs,
+        names=table.feature_names,
+        feature_of=table.feature_of,
+        nominal=[j for j, kind in enumerate(table.kinds) if kind == "nominal"],
+        response_model=plan.test_model,
+        encode=partial(_encode_without, table.columns),
+    )
+    return Selection(
+        feature_names=table.feature_names,
+        selected=tested.selected,
+        q_values=tested.q_values,
+        fdr=fdr,
+        method="conditional_test",
+        pair=pair,
+        feature_model=law,
+        notes={**plan.notes, **fitted.notes, **said, **tested.notes},
+        W=np.full(len(tested.p_values), np.nan),
+        p_values=tested.p_values,
+        test_scores=tested.scores,
+        verdict=diagnose(pair, table, streams.verdict, Budget()) if plan.verdict else None,
+    )
+
+
+def _encode_without(columns: Sequence[Column], rest: NDArray, own: NDArray[np.intp]) -> NDArray:
+    """Columns other than its own for a model of y."""
+    return design([column for i, column in enumerate(columns) if i not in own])(rest)
+
+
+def verdict_budget(fitted: FittedSampler, statistic: Statistic, table: Table) -> Budget:
+    """Budget of a verdict: a small one if the selection itself costs little.
+
+    That is a Gaussian P^X, or given knockoffs, with one linear model of y.
+    """
+    simple = fitted.model is None or (isinstance(fitted.model, MixtureFeatures) and not fitted.model.hidden)
+    linear = isinstance(statistic, ModelScore) and is_linear(statistic)
+    return small_budget(len(table.columns)) if simple and linear else Budget()
+
+
+def diagnose(pair: Pair, table: Table, rng: Generator, budget: Budget, fewest_rows: int = 50) -> Verdict | None:
+    """Verdict on the knockoffs; None with fewer than ``fewest_rows`` rows, which could show nothing."""
+    if len(pair) < fewest_rows:
+        return None
+    stage("comparing knockoffs with features")
+    trim_memory()
+    return give_verdict(pair, names=table.names, kinds=table.kinds, rng=rng, budget=budget)
+
+
+def check_antisymmetric(rule: Rule) -> None:
+    """Refuse a rule whose W does not change its sign when Z and Z_tilde change places, tried on random numbers."""
+    Z, Z_tilde = np.random.default_rng(0).standard_normal((2, 64))
+    W, back = np.asarray(rule(Z, Z_tilde)), np.asarray(rule(Z_tilde, Z))
+    if W.shape != Z.shape or not np.allclose(W, -back, rtol=1e-9, atol=1e-12):
+        raise InputError(
+            "rule is not antisymmetric: rule(Z_tilde, Z) must be -rule(Z, Z_tilde), one number for each feature, or "
+            "null features are not fair coins and the false discovery rate is not held."
+        )
+
+
+# ---- doors -------------------------------------------------------------------------------------------------------
 
 
 def select_features(
@@ -78,13 +344,13 @@ def select_features(
     n_draws : int
         Draws of knockoffs, joined by their e-values.
     n_knockoffs : int
-        Knockoffs of every feature at once, of which it must beat all: one, or several where P^X has them.
+        Knockoffs that every feature is compared with at once: one, or several if P^X has them.
     level : {"fixed", "post_hoc"}
         "post_hoc" chooses the level after looking, and states it.
     verdict : bool
-        Whether the knockoffs are checked against the features.
+        Whether the knockoffs are compared with the features.
     notes : mapping, optional
-        What was chosen by default before, in words, to be kept with the answer.
+        What was chosen by default before, in words, kept with the answer.
     rng : numpy.random.Generator
     n_jobs : int, optional
         Jobs at a time; the answer does not depend on it.
@@ -93,250 +359,12 @@ def select_features(
     -------
     Selection
     """
-    promise = ErrorControl(check_fdr(fdr), check_offset(offset), n_draws, level, n_knockoffs)
-    check_antisymmetric(rule)
-    check_several(promise, rule)
+    control = ErrorControl(check_fdr(fdr), check_offset(offset), n_draws, level, n_knockoffs)
+    plan = Plan(knockoffs, statistic, rule=rule, control=control, verdict=verdict, notes=notes or {})
     table = knockoffs.read(X)
-    return select_from(
-        table,
-        as_target(y, table),
-        knockoffs=knockoffs,
-        statistic=statistic,
-        rule=rule,
-        promise=promise,
-        verdict=verdict,
-        notes=notes,
-        rng=rng,
-        n_jobs=n_jobs,
-    )
+    return run(plan, Data(table, as_target(y, table)), rng=rng, n_jobs=n_jobs)
 
 
-@dataclass(frozen=True)
-class ErrorControl:
-    """The level to hold and how: the offset of the threshold, the draws that are joined, fixed or chosen later.
-
-    ``n_knockoffs`` is how many of them a feature is compared with in a draw.
-    """
-
-    fdr: float = 0.1
-    offset: int = 1
-    n_draws: int = 1
-    level: str = "fixed"
-    n_knockoffs: int = 1
-
-
-@threads_by_table
-def select_from(
-    table: Table,
-    target: Target,
-    *,
-    knockoffs: KnockoffSource,
-    statistic: Statistic,
-    rule: Rule,
-    promise: ErrorControl,
-    verdict: bool,
-    notes: Mapping[str, str] | None,
-    rng: Generator,
-    n_jobs: int | None,
-) -> Selection:
-    """Select as ``select_features`` does, from what its source has read: nothing is checked again in here."""
-    fdr, offset = promise.fdr, promise.offset
-    settled, streams = fit_sampler(table, knockoffs, rng, n_jobs)
-    rngs, m = streams.draws(promise.n_draws), promise.n_knockoffs
-    draws = draw_many(settled.sampler, table, target, statistic, rngs, n_jobs, m)
-    if m > 1:
-        W = np.stack([several_statistics(draw.several) for draw in draws])
-    else:
-        W = np.stack([rule(draw.scores.Z, draw.scores.Z_tilde) for draw in draws])
-    common = dict(
-        feature_names=table.feature_names,
-        fdr=fdr,
-        method="knockoffs",
-        offset=offset,
-        pair=draws[0].pair,
-        feature_model=settled.model,
-        scores=mean_of([draw.scores for draw in draws]),
-        draws=W,
-        n_knockoffs=promise.n_knockoffs,
-        verdict=judge(draws[0].pair, table, streams.verdict, verdict_budget(settled, statistic, table))
-        if verdict
-        else None,
-        notes={**(notes or {}), **settled.notes, **draws[0].notes},
-    )
-    return Selection(**common, **decide(W, promise))  # type: ignore[arg-type]
-
-
-def decide(W: NDArray, promise: ErrorControl) -> dict[str, Any]:
-    """Fields of a Selection that W, shape (n_draws, n_features), decides: by one draw, or by e-values of several."""
-    check_draws(W)
-    if len(W) == 1 and promise.level == "fixed":
-        return {"W": W[0], **vars(filter_several(W[0], promise.n_knockoffs, promise.fdr, promise.offset))}
-    joined = join_draws(W, promise.fdr, promise.level, promise.offset, m=promise.n_knockoffs)
-    return {"W": W.mean(axis=0), "evidence": joined, "q_values": joined.levels, "selected": joined.selected}
-
-
-def select_by_tests(
-    X: object,
-    y: object,
-    *,
-    knockoffs: KnockoffSource,
-    estimator: object = "best",
-    fdr: float = 0.1,
-    verdict: bool = False,
-    notes: Mapping[str, str] | None = None,
-    rng: Generator,
-    n_jobs: int | None = None,
-) -> Selection:
-    """Test every feature by the conditional randomization test: no knockoffs, no smallest number of discoveries.
-
-    Parameters
-    ----------
-    X, y, fdr, verdict, notes, rng, n_jobs
-        As in ``select_features``.
-    knockoffs : KnockoffSource
-        P^X, which must be able to draw a column given all the others.
-    estimator : {"best", "lasso", "boosting"} or estimator
-        Model of y without the feature.
-    """
-    table = knockoffs.read(X)
-    return run_tests(
-        table,
-        as_target(y, table),
-        knockoffs=knockoffs,
-        estimator=estimator,
-        fdr=fdr,
-        verdict=verdict,
-        notes=notes,
-        rng=rng,
-        n_jobs=n_jobs,
-    )
-
-
-@threads_by_table
-def run_tests(
-    table: Table,
-    target: Target,
-    *,
-    knockoffs: KnockoffSource,
-    estimator: object,
-    fdr: float,
-    verdict: bool,
-    notes: Mapping[str, str] | None,
-    rng: Generator,
-    n_jobs: int | None,
-) -> Selection:
-    """Test as ``select_by_tests`` does, what its source has read."""
-    from knockoffs.conditional_tests.tests import tested_features  # compiled code, which an import need not wait for
-
-    settled, streams = fit_sampler(table, knockoffs, rng, n_jobs)
-    law = settled.model
-    if not isinstance(law, Conditional):
-        raise InputError("this P^X cannot draw a feature given all the others: use method='knockoffs'.")
-    pair = settled.sampler.sample(table.X, streams.draws(1)[0])  # which also fills the missing cells
-    rows = np.arange(len(table)) if target.observed is None else np.flatnonzero(target.observed)
-    said: dict[str, str] = {}
-    if len(rows) > MOST_TESTED:  # drawn without a look at either side
-        some = np.sort(streams.test.choice(len(rows), MOST_TESTED, replace=False))
-        rows, target = rows[some], target.rows(some)
-        said["rows"] = f"{MOST_TESTED:,} of the rows, drawn at random, are tested: more would take too long"
-    tested = tested_features(
-        law,
-        pair.X[rows],
-        target.values,
-        kind=target.kind,
-        fdr=fdr,
-        rng=streams.test,
-        n_jobs=n_jobs,
-        names=table.feature_names,
-        feature_of=table.feature_of,
-        nominal=[j for j, kind in enumerate(table.kinds) if kind == "nominal"],
-        response_model=estimator,
-        encode=partial(_encode_without, table.columns),
-    )
-    return Selection(
-        feature_names=table.feature_names,
-        selected=tested.selected,
-        q_values=tested.q_values,
-        fdr=fdr,
-        method="conditional_test",
-        pair=pair,
-        feature_model=settled.model,
-        notes={**(notes or {}), **settled.notes, **said, **tested.notes},
-        W=np.full(len(tested.p_values), np.nan),
-        p_values=tested.p_values,
-        test_scores=tested.scores,
-        verdict=judge(pair, table, streams.verdict, Budget()) if verdict else None,
-    )
-
-
-def _encode_without(columns: Sequence[Column], rest: NDArray, own: NDArray[np.intp]) -> NDArray:
-    """Columns other than its own for a model of y."""
-    return design([column for i, column in enumerate(columns) if i not in own])(rest)
-
-
-@dataclass(frozen=True)
-class Streams:
-    """Random streams of one selection: what is drawn for one purpose never moves what is drawn for another."""
-
-    fit: Generator
-    draw: Generator
-    verdict: Generator
-    test: Generator
-
-    def draws(self, n: int) -> list[Generator]:
-        """One stream for each draw of knockoffs."""
-        return self.draw.spawn(n)
-
-
-def fit_sampler(
-    table: Table, knockoffs: KnockoffSource, rng: Generator, n_jobs: int | None
-) -> tuple[FittedSampler, Streams]:
-    """P^X, which is settled without a look at y, and the streams for what follows."""
-    streams = Streams(*rng.spawn(4))
-    stage("fitting P^X")
-    return knockoffs(table, rng=streams.fit, n_jobs=n_jobs), streams
-
-
-def verdict_budget(settled: FittedSampler, statistic: Statistic, table: Table) -> Budget:
-    """Set what a verdict may cost: little where the selection itself does.
-
-    That is a Gaussian P^X, or knockoffs that were brought along, with one linear model of y.
-    """
-    simple = settled.model is None or isinstance(settled.model, GaussianFeatures)
-    linear = isinstance(statistic, ModelScore) and statistic.score in SEVERAL and statistic.rows == "in_sample"
-    return small_budget(len(table.columns)) if simple and linear else Budget()
-
-
-def judge(pair: Pair, table: Table, rng: Generator, budget: Budget) -> Verdict | None:
-    """Verdict on the knockoffs; none of a table too small to tell."""
-    if len(pair) < FEWEST_JUDGED:
-        return None
-    stage("comparing knockoffs with features")
-    trim_memory()
-    return give_verdict(pair, names=table.names, kinds=table.kinds, rng=rng, budget=budget)
-
-
-def check_antisymmetric(rule: Rule) -> None:
-    """Refuse a rule whose W does not change its sign where Z and Z_tilde change places, tried on random numbers."""
-    Z, Z_tilde = np.random.default_rng(0).standard_normal((2, 64))
-    W, back = np.asarray(rule(Z, Z_tilde)), np.asarray(rule(Z_tilde, Z))
-    if W.shape != Z.shape or not np.allclose(W, -back, rtol=1e-9, atol=1e-12):
-        raise InputError(
-            "rule is not antisymmetric: rule(Z_tilde, Z) must be -rule(Z, Z_tilde), one number for each feature, or "
-            "null features are not fair coins and the false discovery rate is not held."
-        )
-
-
-def check_several(promise: ErrorControl, rule: Rule) -> None:
-    """Refuse what several knockoffs of a feature do not go together with."""
-    if promise.n_knockoffs > 1 and rule is not difference:
-        raise InputError(
-            f"n_knockoffs={promise.n_knockoffs} and another rule: a feature that is compared with several knockoffs at "
-            "once has W = the largest score less the median of the others. Leave one out."
-        )
-
-
-@threads_by_table
 def follow_lambda(
     X: object,
     y: object,
@@ -355,8 +383,11 @@ def follow_lambda(
     """
     table = knockoffs.read(X)
     target = as_target(y, table)
-    settled, streams = fit_sampler(table, knockoffs, rng, n_jobs)
     along = statistic.along_lambda(lams=lams, fake=fake)
-    draw = draw_and_score(settled.sampler, table, target, along, rng=streams.draws(1)[0], n_jobs=n_jobs)
+    with worthwhile_threads(table.X.size):
+        streams = Streams(*rng.spawn(4))
+        stage("fitting P^X")
+        fitted = knockoffs(table, rng=streams.fit, n_jobs=n_jobs)
+        draw = draw_and_score(fitted.sampler, table, target, along, rng=streams.draws(1)[0], n_jobs=n_jobs)
     loss = "" if draw.used is None else str(draw.used.options["loss"])
     return LambdaPath(lams, draw.scores.Z - draw.scores.Z_tilde, None, table.feature_names, loss), draw

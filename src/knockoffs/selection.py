@@ -1,4 +1,4 @@
-"""Selection: what the knockoff filter found, with everything it rests on, and what it means in words."""
+"""Selection: what was found, with everything it depends on, and what it means in words."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.diagnostics.verdict import Verdict
-from knockoffs.errors import name_some
+from knockoffs.errors import count, name_some, plural
 from knockoffs.features import FeatureModel
-from knockoffs.filter import remedy_for_few_features
+from knockoffs.filter import FEW_FEATURES, fewest_selected
 from knockoffs.filter.e_values import Combined
 from knockoffs.importance.scores import Scores
 from knockoffs.sampling.pair import Pair
 
 NEAR = 0.99  # correlation of a feature with its knockoff, above which it takes some fifty times the rows to find it
 BY_GHOSTS = (
-    "provided that the correlations are those of the study's columns and the z-scores are nearly Gaussian, as those of "
-    "many rows are; nothing is assumed about the model of the target."
+    "provided that the correlations are those of the study's columns and the z-scores are nearly Gaussian, as with "
+    "many rows; nothing is assumed about the model of the target."
 )
 PROVIDED = "provided that P^X, the model of the features, is right; nothing is assumed about the model of the target."
+MAY_HELP = "More rows or a better model of the target may help."
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What was found, with everything it rests on.
+    """What was found, with everything it depends on.
 
     Attributes
     ----------
@@ -37,35 +38,35 @@ class Selection:
     fdr : float
         The level asked for.
     method : {"knockoffs", "conditional_test", "ghost"}
-        "ghost": knockoffs of the z-scores of a study, without its rows.
+        "ghost" uses knockoffs of z-scores, without rows.
     pair : Pair
-        X (with its missing cells filled) and the knockoffs that were drawn, in the first draw.
+        X, with missing cells filled, and the knockoffs of the first draw.
     feature_model : FeatureModel or None
-        P^X; None when the knockoffs were brought along.
+        P^X; None if knockoffs were given.
     notes : mapping
-        What was chosen where nothing was asked for, and what P^X is, in words.
+        What was chosen by default, and what P^X is, in words.
     scores : Scores or None
         Importance of the features, Z, and of their knockoffs, Z_tilde; the mean over several draws.
     W : array, shape (n_features,)
-        Feature statistics; the mean over several draws, and NaN where features were tested without knockoffs.
+        Feature statistics; the mean over several draws, and NaN for conditional tests.
     threshold : float
-        Of one draw: features with W >= threshold are selected; infinity if no threshold holds the level. NaN elsewhere.
+        Features with W >= threshold are selected; infinity if no threshold controls the level, NaN without one draw.
     offset : {1, 0}
         1 for knockoff+, 0 for knockoff.
     n_knockoffs : int
-        Knockoffs that every feature was compared with. With several, W is the largest score less the median of the
-        others, positive where it is the feature's; ``pair`` holds the first, and Z_tilde is the largest of theirs.
+        Knockoffs per feature. With several, W is the largest score minus the median of the others, positive if the
+        largest is the feature's; ``pair`` holds the first knockoff, and Z_tilde is the largest of theirs.
     evidence : Combined or None
-        Of several draws, or a level chosen after looking: e-values, frequencies, levels and the promise.
+        e-values, frequencies, levels and guarantee of several draws, or of a level chosen after looking.
     draws : array, shape (n_draws, n_features)
         W of every draw.
     p_values : array, shape (n_features,), or None
-        Of the conditional tests.
+        p-values of the conditional tests.
     test_scores : array, shape (n_features,), or None
-        Statistics of the conditional tests in standard deviations of their draws. They order features with the same
-        p-value, and have no part in the error rate.
+        Statistics of the conditional tests in standard deviations of their draws. They order features with equal
+        p-values and have no part in the error rate.
     verdict : Verdict or None
-        Whether the knockoffs could be told from the features.
+        Whether the knockoffs are distinguishable from the features.
     """
 
     feature_names: tuple[str, ...]
@@ -94,7 +95,7 @@ class Selection:
 
     @property
     def surest_first(self) -> NDArray[np.intp]:
-        """Places of all features, the surest first: by q-value, then by W, or by p-value and score of the test."""
+        """Indices of all features, ordered by q-value, then by W, or by p-value and score of the test."""
         if self.p_values is None:
             return np.lexsort((-np.nan_to_num(self.W), self.q_values))
         score = np.zeros(len(self.p_values)) if self.test_scores is None else -self.test_scores
@@ -102,21 +103,23 @@ class Selection:
 
     @property
     def X_tilde(self) -> NDArray:
-        """The knockoffs that were drawn, shape (n, n_columns)."""
+        """Knockoffs, shape (n, n_columns)."""
         return self.pair.X_tilde
 
     def explain(self) -> str:
-        """Say in one paragraph what was selected, what it means and on which P^X it rests, or why nothing was."""
-        told = explain_selection(self) if self.selected.any() else explain_nothing(self)
+        """Paragraph on what was selected, what it means and which P^X it rests on; or on why nothing was selected."""
+        said = explain_selection(self) if self.selected.any() else explain_nothing(self)
         if "feature_model" in self.notes:
-            told += f" {self.notes['feature_model']}"
+            said += f" {self.notes['feature_model']}"
         if self.verdict is not None and self.verdict.word != "good":
-            told += f" The knockoffs look {self.verdict.word}: the promise rests on a P^X that does not fit (verdict)."
-        return told
+            said += (
+                f" The knockoffs look {self.verdict.word}: P^X does not fit, so the guarantee may not hold (verdict)."
+            )
+        return said
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the answer, and the surest features."""
-        from knockoffs.report.notebook import answer_html
+        """HTML for a notebook: the answer, and the surest features."""
+        from knockoffs.report.page import answer_html
 
         return answer_html(self)
 
@@ -125,24 +128,24 @@ class Selection:
 
 
 def explain_selection(selection: Selection) -> str:
-    """Say how many features were selected and what is promised of them."""
-    n, d, q = int(selection.selected.sum()), len(selection.W), selection.fdr
+    """Words on how many features were selected, and on the guarantee."""
+    n, d, q, m = int(selection.selected.sum()), len(selection.W), selection.fdr, selection.n_knockoffs
     provided = BY_GHOSTS if selection.method == "ghost" else PROVIDED
-    found = f"{n} of {d} features {'is' if n == 1 else 'are'} selected"
+    found = f"{n} of {count(d, 'feature')} {plural(n, 'is', 'are')} selected"
     if selection.method == "conditional_test":
         return (
-            f"{found} by their p-values, each for the hypothesis that the feature does not matter given all the others "
-            f"(conditional randomization test). The false discovery rate is held at {q:g} by the rule of Benjamini and "
-            f"Hochberg, for p-values that are independent or positively dependent, {PROVIDED}"
+            f"{found} by {plural(n, 'its p-value', 'their p-values')}; a p-value tests that the feature does not "
+            "matter given all the others (conditional randomization test). The false discovery rate is controlled at "
+            f"{q:g} by the Benjamini-Hochberg rule, for independent or positively dependent p-values, {PROVIDED}"
         )
     if selection.evidence is not None:
         n_draws = 1 if selection.draws is None else len(selection.draws)
-        each = "" if selection.n_knockoffs == 1 else f", {selection.n_knockoffs} of each feature"
+        each = "" if m == 1 else f", {m} per feature"
         return (
-            f"{found} by the e-values of {n_draws} draw{'s' if n_draws > 1 else ''} of knockoffs{each}. "
+            f"{found} by the e-values of {count(n_draws, 'draw')} of knockoffs{each}. "
             f"{selection.evidence.promise} It holds {provided}"
         )
-    beaten = "" if selection.n_knockoffs == 1 else f", each against {selection.n_knockoffs} knockoffs of it"
+    beaten = "" if m == 1 else f", each against {m} knockoffs"
     if selection.offset == 1:
         promise = (
             f"On average over repeated data sets at most {percent(q)} of the selected features are false discoveries, "
@@ -150,7 +153,7 @@ def explain_selection(selection: Selection) -> str:
         )
     else:
         promise = (
-            f"With offset=0 the false discovery rate itself is not held (where no feature matters it can be one half), "
+            f"With offset=0 the false discovery rate is not controlled (if no feature matters it can be one half), "
             "only a modified one: the false discoveries, which do not matter given all the others, are on average at "
             f"most {percent(q)} of (the number of selected features + {1 / q:.3g})"
         )
@@ -158,66 +161,55 @@ def explain_selection(selection: Selection) -> str:
 
 
 def explain_nothing(selection: Selection) -> str:
-    """Say why nothing was selected and what would help."""
-    d, q = len(selection.W), selection.fdr
+    """Words on why nothing was selected, and on what may help."""
+    d, q, m = len(selection.W), selection.fdr, selection.n_knockoffs
     positive, negative = int((selection.W > 0).sum()), int((selection.W < 0).sum())
-    m = selection.n_knockoffs
-    needed = int(np.ceil(1 / (m * q) - 1e-9))
     if selection.p_values is not None:
         return (
-            f"Nothing is selected: the smallest p-value of {d} features is {selection.p_values.min():.3g}, and the "
-            f"rule of Benjamini and Hochberg selects a first feature at {q:g} from {q / d:.3g} on (smallest q-value "
-            f"{selection.q_values.min():.3g}). More rows, a model of the target that predicts better, or a larger fdr "
-            "may help."
+            f"Nothing is selected: the smallest p-value of {count(d, 'feature')} is {selection.p_values.min():.3g}, "
+            f"and the Benjamini-Hochberg rule at {q:g} needs at most {q / d:.3g} for a first feature (the smallest "
+            f"q-value is {selection.q_values.min():.3g}). {MAY_HELP}"
         )
-    parts = [f"Nothing is selected: no threshold holds the false discovery rate at {q:g}."]
+    needed, plus = fewest_selected(q, m), selection.offset == 1 and selection.evidence is None
+    parts = [f"Nothing is selected: no threshold controls the false discovery rate at {q:g}."]
     if selection.evidence is not None:
         parts = [f"Nothing is selected: the e-values of the draws are too small for a level of {q:g}."]
-    elif selection.offset == 1 and m > 1:
-        parts.append(
-            f"Knockoff+ with {m} knockoffs of each feature selects {needed} features or more at {q:g}, or none: "
-            f"{needed} if no knockoff beats them, and {int(np.ceil(1 / q - 1e-9))} more for every {m} that do."
-        )
-    elif selection.offset == 1:
-        parts.append(
-            f"Knockoff+ at {q:g} selects {needed} features or more, or none: {needed} if no knockoff beats them, "
-            f"{needed} more for every knockoff that does."
-        )
-    parts.append(f"Here W is positive for {positive} of {d} features and negative for {negative}.")
-    if needed > d and selection.offset == 1 and selection.evidence is None:
-        remedy = remedy_for_few_features(d) if m == 1 else "Use a larger fdr, or more knockoffs of each feature."
-        parts.append(f"With {d} features that can never happen. {remedy}")
+    elif plus:
+        each = "" if m == 1 else f" with {m} knockoffs per feature"
+        parts.append(f"Knockoff+{each} selects at least {count(needed, 'feature')} at {q:g}, or none.")
+    parts.append(f"Here W is positive for {positive} of {count(d, 'feature')} and negative for {negative}.")
     nearest = float(np.min(selection.q_values, initial=np.inf))
     if np.isfinite(nearest) and nearest < 1:
         n_then = int((selection.q_values <= nearest).sum())
-        parts.append(f"The smallest level that selects anything is {nearest:.3g}, with {n_then} features.")
+        parts.append(f"The smallest level that selects anything is {nearest:.3g}, with {count(n_then, 'feature')}.")
     elif positive == 0:
-        parts.append("No feature was more important than its knockoff: the model of the target learned nothing.")
+        parts.append("No feature is more important than its knockoff: the model of the target learned nothing.")
     else:
-        parts.append("No level below 1 selects anything: the features are not told apart from their knockoffs.")
+        parts.append("No level below 1 selects anything: features and knockoffs are equally important.")
     copies = near_copies(selection.pair)
     if copies.any():
         names = name_some(name for name, near in zip(selection.feature_names, copies, strict=True) if near)
         parts.append(
-            f"The knockoffs of {int(copies.sum())} features ({names}) are nearly their copies, because the other "
-            "columns determine them: no model tells them apart. Drop or join columns that say the same, or group them."
+            f"The knockoffs of {count(int(copies.sum()), 'feature')} ({names}) are nearly copies, because other "
+            "columns determine them. Drop columns that say the same, or group them."
         )
-    else:
-        parts.append("More rows, a model of the target that predicts better, or a larger fdr may help.")
     above = int((selection.W > -np.min(selection.W, initial=0.0)).sum())  # features whose W no knockoff reaches
-    few = 0 < above < needed <= d and m == selection.offset == 1 and selection.evidence is None
-    if few and hasattr(selection.feature_model, "conditional"):
+    if plus and needed > d:
+        parts.append(f"With {count(d, 'feature')} that can never happen. {FEW_FEATURES}")
+    elif plus and 0 < above < needed and hasattr(selection.feature_model, "conditional"):
         parts.append(
-            f"{above} {'stands' if above == 1 else 'stand'} above every knockoff: where so few matter, "
-            "method='conditional_test' needs no smallest number, and n_knockoffs=5 with a linear model needs "
-            f"{int(np.ceil(1 / (5 * q) - 1e-9))}. Settle it beforehand, or use new rows: two tries promise less."
+            f"{count(above, 'feature stands', 'features stand')} above every knockoff, which is too few. "
+            f"{FEW_FEATURES} Choosing it after seeing the answer weakens the guarantee: decide beforehand, or "
+            "use new rows."
         )
+    elif not copies.any():
+        parts.append(MAY_HELP)
     return " ".join(parts)
 
 
 def near_copies(pair: Pair) -> NDArray[np.bool_]:
     """Features all of whose columns have a correlation above NEAR with their knockoffs, shape (n_features,)."""
-    if len(pair) < 2:  # z-scores, of which there is one row
+    if len(pair) < 2:  # z-scores are one row
         return np.zeros(pair.n_features, dtype=bool)
     X, X_tilde = (np.asarray(part, dtype=float) - part.mean(axis=0) for part in (pair.X, pair.X_tilde))
     scale = np.sqrt((X**2).sum(axis=0) * (X_tilde**2).sum(axis=0))
@@ -228,7 +220,7 @@ def near_copies(pair: Pair) -> NDArray[np.bool_]:
 
 
 def percent(share: float) -> str:
-    """Share in percent, not rounded to a whole one.
+    """Share in percent, with its decimals.
 
     >>> percent(0.125), percent(0.004), percent(0.1)
     ('12.5%', '0.4%', '10%')

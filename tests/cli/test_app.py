@@ -15,8 +15,8 @@ import pytest
 
 import knockoffs
 from knockoffs.cli import app as cli
-from knockoffs.cli.calls import parse_pairs
-from knockoffs.cli.others import about_lipids
+from knockoffs.cli.checks import parse_pairs
+from knockoffs.cli.demo import about_lipids
 from knockoffs.record.reading import read_selection
 from knockoffs.table.files import read_table_file, take_column
 
@@ -82,7 +82,7 @@ def test_the_selector_is_imported_without_what_a_fit_alone_needs():
     )
     environment = os.environ | {"PYTHONPATH": str(SOURCE)}
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
-    ours = ["knockoffs", "knockoffs.errors", "knockoffs.selector", "knockoffs.report", "knockoffs.report.display"]
+    ours = ["knockoffs", "knockoffs.errors", "knockoffs.report", "knockoffs.report.display", "knockoffs.selector"]
     assert result.stdout.split() == ["[]", *ours]
 
 
@@ -100,7 +100,7 @@ def test_help_answers_at_once():
 def test_help_names_every_command_and_exits_with_0():
     result = run_apart("--help")
     assert result.returncode == 0
-    for command in ("select", "test", "check", "rerun", "sample", "path", "reproduce", "demo"):
+    for command in ("select", "test", "check", "rerun", "sample", "path", "demo"):
         assert f"  {command} " in result.stdout
 
 
@@ -305,7 +305,7 @@ def test_rerun_with_other_versions_says_so(selected, tmp_path, capsys):
     [
         (lambda content: "[]", "this is not a selection.json"),
         (lambda content: "{", "cannot be read as a selection"),
-        (lambda content: json.dumps(content | {"format": 9}), "format 9, and this version reads formats 1 and 2"),
+        (lambda content: json.dumps(content | {"format": 9}), "format 9, and this version reads formats 1 to 3"),
         (
             lambda content: json.dumps(content | {"parameters": {"target": "y"}}),
             "lacks the parameters 'drop', 'fdr', 'seed'",
@@ -354,7 +354,7 @@ def test_knockoffs_of_a_table_with_gaps_come_with_the_table_they_are_of(tmp_path
     table, out, completed = (tmp_path / f"{name}{ending}" for name in ("table", "k", "k.completed"))
     frame.write_csv(table) if ending == ".csv" else frame.write_parquet(table)
     run("sample", table, "--out", out)
-    assert "The knockoffs are of this one: use it with them" in capsys.readouterr().err
+    assert "Use the knockoffs with this table" in capsys.readouterr().err
     made, filled = read_table_file(out), read_table_file(completed)
     for name in whole:
         seen, drawn = take_column(filled, name), take_column(made, name)
@@ -428,18 +428,20 @@ BAD_CALLS = [
     (["--target", "y", "--feature-model", "gausian"], "Did you mean 'gaussian'?"),
     (["--target", "y", "--estimator", "laso"], "Did you mean 'lasso'?"),
     (["--target", "y", "--importance", "swop"], "Did you mean 'swap'?"),
-    (["--target", "y", "--loss", "logloss"], "Did you mean 'log_loss'?"),
+    (["--target", "y", "--importance-option", "loss=logloss"], "Did you mean 'log_loss'?"),
+    (["--target", "y", "--importance-option", "los=accuracy"], "--importance-option='los' is not known. Did you mean"),
+    (["--target", "y", "--importance-option", "loss"], "--importance-option 'loss': expected NAME=VALUE"),
     (["--target", "y", "--task", "regresion"], "Did you mean 'regression'?"),
-    (["--target", "y", "--rows", "cross"], "--rows='cross' is not known"),
+    (["--target", "y", "--importance-option", "rows=cross"], "--importance-option: rows='cross' is not known"),
     (["--target", "y", "--weights", "y"], "--weights 'y' is the target"),
     (["--target", "y", "--weights", "z"], "--weights 'z' is not a column"),
-    (["--target", "y", "--folds", "1"], "--folds"),
-    (["--target", "y", "--fits", "0"], "--fits"),
+    (["--target", "y", "--importance-option", "n_folds=1"], "n_folds=1: expected a whole number of at least 2"),
+    (["--target", "y", "--importance-option", "n-fits=x"], "n_fits='x': expected a whole number of at least 1"),
     (["--target", "y", "--knockoffs", "k.csv", "--feature-model", "gaussian"], "leave out --feature-model"),
-    (["--target", "y", "--rule", "max"], "--rule='max' is not known"),
+    (["--target", "y", "--importance-option", "rule=max"], "rule='max' is not known"),
     (["--target", "y", "--offset", "3"], "offset=3"),
     (["--target", "y", "--seed", "-1"], "--seed"),
-    (["--target", "y", "--jobs", "0"], "--jobs 0: at least one job is needed"),
+    (["--target", "y", "--jobs", "0"], "--jobs=0: expected a whole number that is not 0"),
     (["--target", "GENE-0"], "Did you mean 'gene 0'?"),
     (
         ["--target", "y", "--drop", "gene 1,gene_2"],
@@ -644,8 +646,10 @@ LOSSES = {"three": ["accuracy", "log-loss", "brier", "margin"], "number": ["squa
 
 @pytest.mark.parametrize(("target", "loss"), [(target, loss) for target in LOSSES for loss in LOSSES[target]])
 def test_select_by_every_loss(targets, tmp_path, target, loss):
-    record = select_target(targets, tmp_path, target, "--loss", loss, "--rows", "cross-fitted")
-    assert record.parameters["loss"] == loss
+    record = select_target(
+        targets, tmp_path, target, "--importance-option", f"loss={loss}", "--importance-option", "rows=cross-fitted"
+    )
+    assert record.parameters["importance_options"] == {"loss": loss, "rows": "cross-fitted"}
     assert "importance='swap'" in record.notes["importance"]  # a loss asks for a score that takes one
     assert record.W[:4].mean() > 2 * np.abs(record.W[4:]).mean()
 
@@ -673,7 +677,7 @@ def test_a_bad_weight_is_named_by_its_option_and_its_column(tmp_path, capsys, we
     rows = [f"{k % 5},{k % 7},{k % 3},{weight if k == 3 else 1}" for k in range(40)]
     (tmp_path / "t.csv").write_text("\n".join(["a,b,y,how often", *rows]))
     run("select", tmp_path / "t.csv", "--target", "y", "--weights", "how often", "--out", tmp_path / "o", status=1)
-    assert f"--weights 'how often': {said} (and so it is in 1 of 40 rows)." in capsys.readouterr().err
+    assert f"--weights 'how often': {said} (1 of 40 rows are bad)." in capsys.readouterr().err
 
 
 UNFIT = [
@@ -686,10 +690,22 @@ UNFIT = [
     ("three", ["--estimator", "neural", "--importance", "coefficients"], "which has no coefficients"),
     ("three", ["--estimator", "linear"], "estimator='linear' predicts a number, and y has classes"),
     ("number", ["--estimator", "logistic"], "estimator='logistic' predicts classes, and y is a number"),
-    ("number", ["--loss", "log-loss"], "loss='log_loss' is not for regression: use 'squared_error', 'absolute_error'"),
-    ("three", ["--loss", "squared-error"], "loss='squared_error' is not for classification: use 'accuracy'"),
-    ("three", ["--loss", "brier", "--importance", "coefficients"], "is not used by importance='coefficients'"),
-    ("number", ["--rows", "out-of-bag"], "rows='out_of_bag' is for forests"),
+    (
+        "number",
+        ["--importance-option", "loss=log-loss"],
+        "loss='log_loss' is not for regression: use 'squared_error', 'absolute_error'",
+    ),
+    (
+        "three",
+        ["--importance-option", "loss=squared-error"],
+        "loss='squared_error' is not for classification: use 'accuracy'",
+    ),
+    (
+        "three",
+        ["--importance-option", "loss=brier", "--importance", "coefficients"],
+        "is not used by importance='coefficients'",
+    ),
+    ("number", ["--importance-option", "rows=out-of-bag"], "rows='out_of_bag' is for forests"),
     ("number", ["--task", "classification"], "y holds numbers, for instance"),
     ("two", ["--task", "regression"], "task='regression', but y holds labels"),
     ("three", ["--feature-model", "fastphase"], "fastphase needs prefix="),
@@ -718,7 +734,7 @@ def test_knockoffs_of_a_file(targets, tmp_path, capsys):
     assert "the knockoffs were brought along" in capsys.readouterr().out
     record = read_selection(tmp_path / "selection.json")
     assert record.parameters["knockoffs"] == str(file)
-    assert record.parameters["feature_model"] is None
+    assert record.parameters["feature_model"] == "auto"
     assert list(record.data["files"]) == ["knockoffs.csv"] and len(record.data["files"]["knockoffs.csv"]) == 64
     run("rerun", tmp_path / "selection.json", targets)
     assert "The answer is identical" in capsys.readouterr().out
@@ -765,67 +781,6 @@ def test_a_network_of_a_file(tmp_path):
     run("rerun", tmp_path / "selection.json", table)
 
 
-# ---- reproduce -----------------------------------------------------------------------------------------------
-
-
-def test_reproduce_lists_what_there_is(capsys):
-    run("reproduce", "--list")
-    lines = capsys.readouterr().out.splitlines()
-    names = [line.split()[0] for line in lines]
-    paper = ["fig1", "fig2", "fig3", "fdr", "robustness", "discovery", "schematic"]
-    assert names[:7] == paper and names[-1] == "all" and "scores" in names[7:-1]
-    assert len(set(names)) == len(names)
-    assert all(len(line.split()) > 3 for line in lines)
-    assert "scores" not in lines[-1]  # all are the paper's own
-
-
-def test_reproduce_runs_one(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("torch")
-    from knockoffs.experiments import schematic
-
-    monkeypatch.setattr(schematic, "QUICK", schematic.Config(n=60, hidden=(8,), epochs=1, grid=5))
-    options = ("--quick", "--device", "cpu", "--out", tmp_path, "--jobs", 1, "--archive", tmp_path / "all.zip")
-    run("reproduce", "schematic", *options)
-    assert f"wrote {tmp_path / 'schematic.csv'}" in capsys.readouterr().err
-    found = {"schematic.csv", "schematic.png", "schematic.svg", "schematic.json", "all.zip"}
-    assert found <= set(os.listdir(tmp_path))
-    assert json.loads((tmp_path / "schematic.json").read_text())["seed"] == 2019
-
-
 def test_the_version_is_printed_by_the_module_as_well():
     done = subprocess.run([sys.executable, "-m", "knockoffs", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == f"knockoffs {knockoffs.__version__}\n"
-
-
-def test_the_study_of_scores_runs_by_its_name(tmp_path, monkeypatch):
-    pytest.importorskip("torch")  # experiments ask for it before the work
-    from knockoffs.experiments import score_study
-
-    few = ("lasso", "forest", "boosting")
-    setting = score_study.Setting("tiny", 120, 6, 1, 2, n_non_nulls=4, labels="products", models=few)
-    config = score_study.Config((setting,), repetitions=2, n_trees=5)
-    monkeypatch.setattr(score_study, "QUICK", config)
-    run("reproduce", "scores", "--quick", "--device", "cpu", "--out", tmp_path, "--jobs", 1)
-    table = pl.read_csv(tmp_path / "scores.csv", infer_schema_length=None)
-    assert {"setting", "model", "evaluation", "score", "loss", "target_fdr", "power", "power_se", "fdr"} <= set(
-        table.columns
-    )
-    assert set(table["model"]) == {*few, "best of two"}
-    assert set(table["evaluation"]) == {"in_sample", "out_of_bag", "cross_fitted", "-"}
-    combinations = table.filter(target_fdr=0.1).select("model", "evaluation", "score", "loss")
-    assert len(combinations.unique()) == len(combinations) == 7 * 16 + 1 + 1  # coefficients, and the best
-    assert table["power"].is_between(0, 1).all()
-    assert "| best of two |" in (tmp_path / "scores.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "name a figure or table, or all"),
-        (["fig22"], "Did you mean 'fig2'?"),
-        (["fig1", "--data", "nowhere"], "--data 'nowhere': there is no such folder"),
-    ],
-)
-def test_reproduce_refuses_what_it_does_not_know(capsys, arguments, message):
-    run("reproduce", *arguments, status=2)
-    assert message in capsys.readouterr().err

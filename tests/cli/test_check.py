@@ -44,24 +44,6 @@ def test_check_says_what_the_columns_hold_and_gives_a_verdict(table, capsys):
     assert "'y'" not in out
 
 
-def test_check_repairs_and_gives_the_verdict_that_is_left(tmp_path, capsys):
-    """0/1 columns modelled as Gaussian are broken; by their kinds they are good."""
-    rng, n = np.random.default_rng(2), 400
-    Z = rng.standard_normal((n, 6)) + rng.standard_normal((n, 1))
-    pl.DataFrame((Z > 0.3).astype(float), schema=[*"abcdef"]).write_csv(tmp_path / "t.csv")
-    shared = ("check", tmp_path / "t.csv", "--feature-model", "gaussian")
-    run(*shared)
-    assert "broken" in capsys.readouterr().out
-    run(*shared, "--repair")
-    out = capsys.readouterr().out
-    assert "as asked for: broken" in out and "Done: a family that heeds kinds" in out
-    assert "P^X is a latent Gaussian model of 6 binary columns" in out
-    assert out.split("P^X is")[1].count("broken") == 1  # what it was, and no more
-    (tmp_path / "k.csv").write_text((tmp_path / "t.csv").read_text())
-    run("check", tmp_path / "t.csv", "--knockoffs", tmp_path / "k.csv", "--repair", status=2)
-    assert "--repair changes the feature model" in capsys.readouterr().err
-
-
 def test_kinds_are_overruled_on_the_command_line(table, capsys):
     run("check", table, "--drop", "y", "--kind", "visits=ordinal")
     assert any("visits" in line and "ordinal" in line for line in capsys.readouterr().out.splitlines())
@@ -126,7 +108,9 @@ def test_test_gives_every_feature_a_p_value(table, tmp_path, capsys):
     assert "The answer is identical" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("flag", [("--method", "knockoffs"), ("--draws", "5"), ("--rule", "difference")])
+@pytest.mark.parametrize(
+    "flag", [("--method", "knockoffs"), ("--draws", "5"), ("--importance-option", "rule=difference")]
+)
 def test_what_is_of_knockoffs_alone_is_no_option_of_tests(flag, table, capsys):
     run("test", table, "--target", "y", *flag, status=2)
     assert f"No such option: {flag[0]}" in capsys.readouterr().err

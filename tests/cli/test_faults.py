@@ -95,16 +95,6 @@ def test_a_picture_is_not_written_over_a_table(table, capsys):
     assert "is what is read" in capsys.readouterr().err
 
 
-def test_an_archive_does_not_replace_a_file(tmp_path, capsys):
-    (tmp_path / "all.zip").write_text("theirs")
-    options = ("--quick", "--jobs", 1, "--out", tmp_path / "results")
-    run("reproduce", "schematic", *options, "--archive", tmp_path / "all.zip", status=1)
-    assert "all.zip is there already" in capsys.readouterr().err
-    run("reproduce", "schematic", *options, "--archive", tmp_path / "nowhere" / "all.zip", status=1)
-    assert "there is no such folder" in capsys.readouterr().err
-    assert os.listdir(tmp_path) == ["all.zip"] and (tmp_path / "all.zip").read_text() == "theirs"
-
-
 def test_a_report_and_the_folder_of_the_selection(table, tmp_path, capsys):
     both = tmp_path / "out.html"
     run("select", table, *SELECT, "--out", both, "--report", both, status=2)
@@ -263,7 +253,16 @@ def test_control_c_ends_in_a_sentence_without_child_or_litter(table, tmp_path, j
     )
     environment = os.environ | {"PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "knockoffs.cli.app", "select", "t.csv", "--target", "y", "--jobs", str(jobs)]
-    command += ["--estimator", "forest", "--fits", "50", "--out", "out", "--feature-model", "gaussian"]
+    command += [
+        "--estimator",
+        "forest",
+        "--importance-option",
+        "n_fits=50",
+        "--out",
+        "out",
+        "--feature-model",
+        "gaussian",
+    ]
     process = subprocess.Popen(
         command,
         env=environment,
@@ -279,12 +278,43 @@ def test_control_c_ends_in_a_sentence_without_child_or_litter(table, tmp_path, j
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert err.splitlines() == [
-        "knockoffs: stopped; files that were not finished are not there, older ones are as they were."
-    ]
+    assert err.splitlines() == ["knockoffs: stopped; unfinished files were removed, and older files are unchanged."]
     assert out == ""
     assert os.listdir(tmp_path) == ["t.csv"]
     with pytest.raises(ProcessLookupError):  # nobody of the group is left
         for _ in range(50):
             os.killpg(process.pid, 0)
             time.sleep(0.1)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are of POSIX")
+def test_a_run_that_is_suspended_and_continued_does_not_end():
+    """Ctrl-Z and fg: the run goes on, and Ctrl-C still ends it."""
+    code = """
+import sys
+from knockoffs.cli.interrupt import interrupt_once
+try:
+    with interrupt_once():
+        for line in sys.stdin:
+            print(line.strip(), flush=True)
+except KeyboardInterrupt:
+    print("stopped", flush=True)
+"""
+    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", code], env=environment, **pipes) as process:
+
+        def echoed(word):
+            process.stdin.write(f"{word}\n")
+            process.stdin.flush()
+            return process.stdout.readline().strip()
+
+        assert echoed("first") == "first"
+        process.send_signal(signal.SIGSTOP)
+        os.waitpid(process.pid, os.WUNTRACED)
+        time.sleep(0.5)  # a wait for signals that polls would run out meanwhile
+        process.send_signal(signal.SIGCONT)
+        time.sleep(0.5)
+        assert echoed("second") == "second"
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "stopped\n"

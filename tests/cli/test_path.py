@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 
 from knockoffs.cli import app as cli
-from knockoffs.cli import path as cli_path
 from knockoffs.record.reading import read_selection
 
 NAMES = ["_hidden", "cost in $ and $", "two\nlines", *(f"x{j}" for j in range(9))]
@@ -38,8 +37,8 @@ def run(*arguments, status=0):
     ("target", "options"),
     [
         ("y", ()),
-        ("y", ("--weights", "weight", "--rows", "cross-fitted", "--folds", 3)),
-        ("kind", ("--loss", "brier")),
+        ("y", ("--weights", "weight", "--importance-option", "rows=cross-fitted", "--importance-option", "n-folds=3")),
+        ("kind", ("--importance-option", "loss=brier")),
         ("squares", ()),  # boosting predicts it, and is chosen
     ],
 )
@@ -78,28 +77,30 @@ def test_pictures_open_and_name_the_columns(table, tmp_path, ending, capsys):
         assert len(np.unique(picture[..., :3].reshape(-1, 3), axis=0)) > 20  # lines of several colours
     elif ending == ".svg":
         text = content.decode()
-        for shown in ("_hidden", "cost in $ and $", "two\\nlines", "9 other features", "1: permuted", "squared error"):
+        for shown in (
+            "_hidden",
+            "cost in $ and $",
+            "two\\nlines",
+            "9 others",
+            "1: permuted",
+            "squared error",
+            "path for y",
+        ):
             assert shown in text
     else:
         assert content.startswith(b"%PDF")
 
 
-def test_the_axis_follows_the_named_columns():
-    W, others = np.array([[0.0, 1.0]]), np.array([[0.0, 2.0], [0.0, -3.0]])
-    assert cli_path.limits(W, others) == pytest.approx((-3.25, 2.25))  # all of them, and 5 percent
-    assert cli_path.limits(W, 100 * others) == pytest.approx((-4.4, 4.4))  # cut off at four times the named
-    assert cli_path.limits(np.zeros((1, 2)), np.zeros((0, 2))) == (-1.0, 1.0)
-
-
 BAD = [
     (["--column", "x99"], "--column 'x99' is not a column of the table"),
-    (["--column", "y"], "--column 'y' is not among the features"),
-    (["--column", "x0", "--out", "path.gif"], "the format is told by the ending"),
+    (["--column", "y"], "--column 'y' is not a feature"),
+    (["--column", "x0", "--out", "path.gif"], "the ending gives the format"),
     (["--column", "x0", "--lambda-range", "3", "3"], "lambda range (3, 3) is empty"),
     (["--column", "x0", "--lambda-range", "-1", "3"], "lambda range (-1, 3) must be finite and start at 0"),
     (["--column", "x0", "--points", "1"], "--points"),
     (["--column", "x0", "--fake", "swaped"], "Did you mean 'swapped'?"),
-    (["--column", "x0", "--loss", "squared"], "Did you mean 'squared_error'?"),
+    (["--column", "x0", "--importance-option", "loss=squared"], "Did you mean 'squared_error'?"),
+    (["--column", "x0", "--importance-option", "rule=difference"], "--importance-option='rule' is not known"),
     ([], "--column"),
 ]
 
@@ -111,7 +112,8 @@ def test_a_bad_call_exits_with_2_and_one_sentence(table, capsys, options, messag
 
 
 def test_a_loss_of_the_other_task_is_refused(table, tmp_path, capsys):
-    options = ("--target", "y", "--drop", "kind", "--column", "x0", "--loss", "log-loss", "--out", tmp_path / "p.csv")
+    options = ("--target", "y", "--drop", "kind", "--column", "x0", "--out", tmp_path / "p.csv")
+    options = (*options, "--importance-option", "loss=log-loss")
     run("path", table, *options, status=1)
     assert "loss='log_loss' is not for regression: use 'squared_error'" in capsys.readouterr().err
     assert not (tmp_path / "p.csv").exists()

@@ -1,4 +1,4 @@
-"""knockoffs select on a table in batches: chosen by itself, said, recorded, run again and gone on with."""
+"""knockoffs select on a table in batches: chosen by itself, said, recorded and run again."""
 
 import json
 
@@ -8,7 +8,7 @@ import pytest
 
 from knockoffs.cli import app as cli
 from knockoffs.cli import streamed
-from knockoffs.streaming import stream
+from knockoffs.options import Options
 from knockoffs.table import memory
 
 SELECT = ("--target", "y", "--fdr", 0.2, "--feature-model", "gaussian", "--estimator", "lasso", "--no-verdict")
@@ -74,31 +74,6 @@ def test_a_folder_and_a_report(table, tmp_path, capsys):
     run("select", folder, *SELECT, "--stream", "never", status=2)
 
 
-def test_a_stopped_run_goes_on(table, tmp_path, monkeypatch, capsys):
-    call = ("select", table, *SELECT, "--drop", "other", "--stream", "always", "--sample-rows", 300)
-    monkeypatch.setattr("knockoffs.table.rows.BATCH_CELLS", 12 * 100)
-    run(*call, "--out", tmp_path / "whole")
-    monkeypatch.setattr(stream, "BETWEEN", 0.0)
-    frames = stream._frames
-
-    def stopped(job, wanted):
-        for k, item in enumerate(frames(job, wanted)):
-            if k == 4:
-                raise KeyboardInterrupt
-            yield item
-
-    with monkeypatch.context() as patch:
-        patch.setattr(stream, "_frames", stopped)
-        run(*call, "--out", tmp_path / "out", status=130)
-    assert [path.suffix for path in (tmp_path / "out").iterdir()] == [".parts"]
-    capsys.readouterr()
-    run(*call, "--out", tmp_path / "out")
-    assert "going on with the work in" in capsys.readouterr().err
-    whole, out = (json.loads((tmp_path / name / "selection.json").read_text()) for name in ("whole", "out"))
-    assert whole["features"] == out["features"]
-    assert not list((tmp_path / "out").glob("*.parts"))
-
-
 def test_text_is_read_in_batches_by_itself_to_the_answer_of_parquet(table, tmp_path, monkeypatch, capsys):
     text = tmp_path / "big.csv"
     pl.read_parquet(table).write_csv(text)
@@ -109,7 +84,11 @@ def test_text_is_read_in_batches_by_itself_to_the_answer_of_parquet(table, tmp_p
         run("select", path, *SELECT, "--drop", "other", "--sample-rows", 300, "--stream", how)
         captured = capsys.readouterr()
         answers.append(captured.out)
-        reason = "it would take about 2.1 MiB in memory, and 1.0 MiB are free" if path == text else "--stream says so"
+        reason = (
+            "it would take about 2.1 MiB in memory, and 1.0 MiB are free"
+            if path == text
+            else "--stream always was given"
+        )
         assert f"in batches, because {reason}" in captured.err
     assert answers[0] == answers[1]
 
@@ -119,7 +98,7 @@ def test_knockoffs_of_all_rows_are_kept(table, tmp_path, monkeypatch, capsys):
     call = ("select", table, *SELECT, "--drop", "other", "--sample-rows", 300)
     run(*call, "--stream", "never", "--keep-knockoffs", tmp_path / "kept", status=2)
     run(*call, "--keep-knockoffs", tmp_path / "kept")
-    assert "because --keep-knockoffs says so" in capsys.readouterr().err
+    assert "because --keep-knockoffs was given" in capsys.readouterr().err
     files = sorted(path.name for path in (tmp_path / "kept").iterdir())
     assert len(files) == 8 and files[1] == "rows-000000000100.parquet"
     kept, X = pl.read_parquet(tmp_path / "kept"), pl.read_parquet(table).drop("y", "other")
@@ -140,7 +119,7 @@ def test_calls_that_cannot_be(table, capsys):
     run("select", table, *SELECT, "--stream", "always", "--report-paths", status=2)
     run("select", table, *SELECT, "--stream", "always", "--drop", "nothing", status=1)
     assert "drop='nothing'" in capsys.readouterr().err
-    assert streamed.why_streamed(table, {"stream": "auto"}) is None
+    assert streamed.why_streamed(table, Options(target="y")) is None
 
 
 @pytest.mark.parametrize("name", ["parts", "parts.parquet"])

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from knockoffs.diagnostics.boosting import BIN_ROWS, LEAST, N_BINS, SUM_OF_RATES, _bin, bin_edges, fit_trees
+from knockoffs.diagnostics.boosting import (
+    BIN_ROWS,
+    LEAST_CURVATURE,
+    N_VERDICT_BINS,
+    SUM_OF_RATES,
+    _bin,
+    bin_edges,
+    fit_trees,
+)
 
 
 def decided_slowly(trees, v):
@@ -37,10 +45,10 @@ def test_bins_and_cuts_agree(table):
     """v <= edge b if and only if the bin is b or lower: trees learn by bins and decide by values."""
     edges = bin_edges(table)
     codes = _bin(np.ascontiguousarray(table.T), edges)
-    assert edges.shape == (6, N_BINS - 1) and (np.diff(edges, axis=1) >= 0).all()
-    for b in range(N_BINS - 1):
+    assert edges.shape == (6, N_VERDICT_BINS - 1) and (np.diff(edges, axis=1) >= 0).all()
+    for b in range(N_VERDICT_BINS - 1):
         np.testing.assert_array_equal(codes <= b, table.T <= edges[:, [b]])
-    assert (codes[np.isnan(table.T)] == N_BINS - 1).all()  # missing cells go right, whatever the cut
+    assert (codes[np.isnan(table.T)] == N_VERDICT_BINS - 1).all()  # missing cells go right, whatever the cut
 
 
 def test_one_cut_is_the_best_one(rng):
@@ -52,13 +60,13 @@ def test_one_cut_is_the_best_one(rng):
 
     def gain(cut):
         left = V[:, 0] <= cut
-        if 0.25 * min(left.sum(), (~left).sum()) < LEAST:
+        if 0.25 * min(left.sum(), (~left).sum()) < LEAST_CURVATURE:
             return -1.0
         return g[left].sum() ** 2 / left.sum() + g[~left].sum() ** 2 / (~left).sum()
 
     seen = [gain(cut) for cut in np.unique(V)]
     assert gain(trees.cut[0, 0]) >= 0.8 * max(seen) and trees.cut[0, 0] in V
-    assert len(cuts) == N_BINS - 1
+    assert len(cuts) == N_VERDICT_BINS - 1
 
 
 def test_a_leaf_is_a_newton_step(rng):
@@ -101,7 +109,7 @@ def grown_slowly(V, y, n_trees):
         best = np.ones(len(V), dtype=bool)  # no cut: all go left
         most = explained(rows, g, h) if rows.any() else np.inf
         for left in (V[:, j] <= edge for j in range(V.shape[1]) for edge in edges[j]):
-            if min(h[rows & left].sum(), h[rows & ~left].sum()) >= LEAST:
+            if min(h[rows & left].sum(), h[rows & ~left].sum()) >= LEAST_CURVATURE:
                 here = explained(rows & left, g, h) + explained(rows & ~left, g, h)
                 if here > most:
                     best, most = left, here

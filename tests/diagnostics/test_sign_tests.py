@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from knockoffs.diagnostics import signs
+from knockoffs.diagnostics import sign_tests as signs
 from knockoffs.diagnostics.sign_tests import critical_value, either, sign_p_value, sign_sums, studentise, worst_columns
 
 WEIGHTS = {

@@ -147,7 +147,7 @@ def test_groups_of_snps_are_drawn_as_one(genotypes, tmp_path):
     with pytest.raises(InputError, match="has no column 'rs99'"):
         run(genotypes, tmp_path / "o.bed", groups={"rs99": "a"})
     law = gaussian_features(np.zeros(12), np.eye(12))
-    with pytest.raises(InputError, match="GaussianFeatures does not draw groups of neighbours"):
+    with pytest.raises(InputError, match="MixtureFeatures does not draw groups of neighbours"):
         drawing.sample_knockoffs_bed(bed, tmp_path / "o.bed", law, groups=groups, rng=np.random.default_rng())
 
 
@@ -236,7 +236,7 @@ def test_a_bed_on_the_command_line(genotypes, tmp_path, capsys):
     for wrong, message in [
         (("--out", tmp_path / "o.bed"), "--fastphase PREFIX is needed"),
         ((*options, "--out", tmp_path / "o.bed", "--feature-model", "hmm"), "--fastphase is for"),
-        (("--out", tmp_path / "o.bed", "--feature-model", "hmm"), "genotypes of a .bed file take fastphase"),
+        (("--out", tmp_path / "o.bed", "--feature-model", "hmm"), "genotypes of a .bed file need fastphase"),
         ((*options, "--out", tmp_path / "o.bed", "--drop", "rs1"), "--drop is for tables"),
         ((*options, "--out", tmp_path / "o.bed", "--groups", "auto"), "--groups auto is for tables"),
     ]:

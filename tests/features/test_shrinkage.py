@@ -11,9 +11,7 @@ from knockoffs.features.gaussian import fit_gaussian
 from knockoffs.features.shrinkage import (
     INTENSITIES,
     _moments,
-    deal_rows,
     estimate_covariance,
-    held_out_intensity,
     intensity_of_moments,
 )
 
@@ -23,7 +21,7 @@ def test_shrinkage_does_not_hide_collinear_columns(n, rng):
     """Ledoit and Wolf's intensity (0.015 for 500 rows) would turn a correlation of 0.9999995 into 0.985."""
     X = rng.normal(size=(n, 3))
     X[:, 2] = X[:, 0] + 1e-3 * X[:, 2]
-    S = fit_gaussian(X).law.covariance
+    S = fit_gaussian(X).laws[0].covariance
     assert S[0, 2] / np.sqrt(S[0, 0] * S[2, 2]) > 1 - 1e-4
 
 
@@ -48,7 +46,7 @@ def test_shrinkage_is_near_the_best_there_is(rng):
 
 def test_covariance_of_many_rows_is_kept(rng):
     X = rng.normal(size=(500, 3))
-    np.testing.assert_allclose(fit_gaussian(X).law.covariance, np.cov(X.T, bias=True), rtol=1e-9)
+    np.testing.assert_allclose(fit_gaussian(X).laws[0].covariance, np.cov(X.T, bias=True), rtol=1e-9)
 
 
 def test_covariance_with_weights_is_that_of_the_rows_they_leave(rng):
@@ -74,10 +72,10 @@ def test_a_correlation_that_loses_much_is_worth_a_warning(rng):
     with pytest.warns(KnockoffWarning, match="rests on 100 rows for 40 columns") as caught:
         model = fit_gaussian(X)
     off = ~np.eye(40, dtype=bool)
-    lost = np.abs(np.corrcoef(X.T)[off]).max() * model.intensity
+    lost = np.abs(np.corrcoef(X.T)[off]).max() * model.intensities[0]
     assert lost > 0.25
-    assert f"by {model.intensity:.2g}, which takes up to {lost:.2g} from a correlation" in str(caught[0].message)
-    assert f"shrunk towards the diagonal by {model.intensity:.2g}" in model.say()
+    assert f"by {model.intensities[0]:.2g}, which takes up to {lost:.2g} from a correlation" in str(caught[0].message)
+    assert f"shrunk towards the diagonal by {model.intensities[0]:.2g}" in model.say()
 
 
 def test_a_correlation_that_loses_little_is_said_without_a_warning(rng):
@@ -85,37 +83,9 @@ def test_a_correlation_that_loses_little_is_said_without_a_warning(rng):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = fit_gaussian(X)
-    assert 0 < model.intensity * np.abs(np.corrcoef(X.T) - np.eye(20)).max() <= 0.25
-    assert f"; its covariance was shrunk towards the diagonal by {model.intensity:.2g}." in model.say()
+    assert 0 < model.intensities[0] * np.abs(np.corrcoef(X.T) - np.eye(20)).max() <= 0.25
+    assert f"; its covariance was shrunk towards the diagonal by {model.intensities[0]:.2g}." in model.say()
     assert fit_gaussian(rng.normal(size=(1000, 20))).say() == "P^X is a Gaussian of 20 columns, fitted to 1,000 rows."
-
-
-def following(n, d, rng, lag=1, rho=0.9):
-    """Rows rho times the row so many before, plus noise; columns smooth."""
-    E = rng.normal(size=(n, d)) @ np.linalg.cholesky(0.8 ** np.abs(np.subtract.outer(np.arange(d), np.arange(d)))).T
-    X = E.copy()
-    for i in range(lag, n):
-        X[i] = rho * X[i - lag] + np.sqrt(1 - rho**2) * E[i]
-    return X
-
-
-@pytest.mark.parametrize(("lag", "rho"), [(1, 0.9), (10, 0.8)])
-def test_rows_that_follow_each_other_are_held_out_in_stretches(lag, rho, rng):
-    """Held out in turn, a row has its like among the others, and the covariance seems to be known."""
-    X = following(400, 100, rng, lag, rho)
-    assert (np.diff(deal_rows(X)) >= 0).all()
-    mixed = X[rng.permutation(400)]  # which hides what they are
-    assert (deal_rows(mixed) == np.arange(400) % 4).all()
-    assert held_out_intensity(X, np.ones(400)) > 2 * held_out_intensity(mixed, np.ones(400))
-
-
-def test_independent_and_sorted_rows_are_dealt_in_turn(rng):
-    X = rng.normal(size=(300, 20))
-    classes = np.repeat([[-2.0], [2.0]], 150, axis=0) + rng.normal(size=(300, 20))
-    in_turn = np.arange(300) % 4
-    for rows in (X, X[np.argsort(X[:, 0])], classes - classes.mean(axis=0), X[:, :1]):
-        np.testing.assert_array_equal(deal_rows(rows), in_turn)
-    assert deal_rows(X[:5]).tolist() == [0, 1, 2, 3, 0]
 
 
 def test_few_rows_by_their_singular_values_are_as_many_by_their_eigenvalues(rng, monkeypatch):

@@ -9,13 +9,11 @@ from knockoffs.errors import InputError
 from knockoffs.filter import false_discovery_proportion, knockoff_filter, path_counts
 from knockoffs.filter.e_values import (
     STOPS,
-    average_e_values,
     choose_level,
     combine_draws,
     e_bh,
     e_levels,
     knockoff_e_values,
-    selection_frequencies,
 )
 
 EXACT = 1 + 1e-9  # the expectations are sums of a few thousand floats
@@ -91,7 +89,7 @@ def draw_e_values(W):
 
 
 def test_the_mean_over_draws_is_compound_however_dependent_they_are():
-    assert max(two_draws(lambda W: average_e_values(draw_e_values(W)))) <= EXACT
+    assert max(two_draws(lambda W: draw_e_values(W).mean(axis=0))) <= EXACT
 
 
 @pytest.mark.parametrize("fault", [np.max, np.sum, np.prod], ids=["max", "counted_twice", "product"])
@@ -189,7 +187,7 @@ def test_level_is_the_smallest_at_which_e_bh_selects(rng):
 
 def test_frequencies_and_promises():
     W = np.array([[4.0, 3.0, 2.0, 1.0], [4.0, 3.0, 2.0, -1.0], [-4.0, 3.0, 2.0, 1.0]])
-    assert np.allclose(selection_frequencies(W, 0.4), [2 / 3, 2 / 3, 2 / 3, 1 / 3])
+    assert np.allclose(combine_draws(W, 0.4).frequencies, [2 / 3, 2 / 3, 2 / 3, 1 / 3])
     fixed, after = combine_draws(W, 0.1), combine_draws(W, 0.1, how="post_hoc")
     assert fixed.promise.startswith("FDR <= 0.1") and not fixed.selected.any() and fixed.stated == 0.1
     # e-values 4 4 4 4, 4 4 4 0, 0 0 0 0: means 8/3 8/3 8/3 4/3; the best three at 4 / (3 * 8/3) = 0.5
@@ -200,9 +198,9 @@ def test_frequencies_and_promises():
 
 
 def test_cap():
-    selected, stated = choose_level([0.3, 0.3, np.inf], 0.1, cap=0.2)
+    selected, stated = choose_level(np.array([0.3, 0.3, np.inf]), 0.1, cap=0.2)
     assert not selected.any() and np.isnan(stated)
-    assert choose_level([0.05, 0.08, 0.3], 0.1, cap=0.2)[1] == 0.08
+    assert choose_level(np.array([0.05, 0.08, 0.3]), 0.1, cap=0.2)[1] == 0.08
 
 
 @pytest.mark.parametrize(
@@ -213,7 +211,6 @@ def test_cap():
         (lambda: combine_draws([[1.0]], 0.1, how="post_hoc", cap=0.01), "cap=0.01.*between fdr=0.1 and 1"),
         (lambda: combine_draws([[np.nan]], 0.1), "W is NaN"),
         (lambda: e_bh([1.0, -2.0], 0.1), "e-value -2.0 of feature 1"),
-        (lambda: average_e_values([1.0]), r"e has shape \(1,\)"),
     ],
 )
 def test_errors(call, message):

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from knockoffs.errors import InputError
-from knockoffs.filter import false_discovery_proportion
+from knockoffs.filter import false_discovery_proportion, filter_statistics, several_statistics
 from knockoffs.filter.e_values import STOPS, combine_draws, knockoff_e_values
-from knockoffs.filter.several import filter_several, several_statistics
 
 EXACT = 1 + 1e-9
 SIZES = {"distinct": [5, 4, 3, 2, 1], "tied": [3, 3, 2, 2, 1], "a_zero": [4, 3, 2, 1, 0]}
@@ -105,7 +104,7 @@ def test_one_draw_at_its_own_level_is_the_filter(m, rng):
         W = several_statistics(rng.standard_normal((m + 1, 12)) + np.where(np.arange(12) < 6, 1.5, 0.0))
         for fdr in (0.1, 0.3):
             found = combine_draws([W], fdr, inner=fdr, stop="level", n_knockoffs=m)
-            np.testing.assert_array_equal(found.selected, filter_several(W, m, fdr, 1).selected)
+            np.testing.assert_array_equal(found.selected, filter_statistics(W, fdr, 1, m).selected)
             np.testing.assert_array_equal(found.frequencies, found.selected)
 
 

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from knockoffs.errors import InputError
-from knockoffs.filter import knockoff_filter, q_values
-from knockoffs.filter.several import several_filter, several_statistics
+from knockoffs.filter import filter_statistics, knockoff_filter, q_values, several_statistics
+
+
+def several_filter(Z, fdr, offset=1):
+    return filter_statistics(several_statistics(Z), fdr, offset, len(Z) - 1)
 
 
 def by_hand(Z, q, offset):

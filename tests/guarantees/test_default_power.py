@@ -9,9 +9,9 @@ lasso, and one that takes boosting is less than 0.05 behind about once in 200 ti
 
 import numpy as np
 import pytest
+from benchmarks.score_study import Setting, prepare
 
 from knockoffs import KnockoffSelector
-from knockoffs.experiments.score_settings import Setting, prepare
 from knockoffs.filter import power
 
 CUBIC = Setting("cubic", 2000, 30, 1, 2)

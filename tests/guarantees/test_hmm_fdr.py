@@ -35,9 +35,7 @@ def genotype_features(rng, hidden_knockoff):
     """120 SNPs of a mosaic of 5 ancestors."""
     p, K = 120, 5
     mosaic = Mosaic(np.full(p, 0.15), rng.dirichlet(np.full(K, 5.0), size=p), rng.beta(0.5, 0.5, size=(p, K)))
-    dense, sites = mosaic.chain.dense, np.arange(p)
-    H = [walk(dense.initial, dense.transitions, 400, rng) for _ in range(2)]
-    X = sum((rng.random(h.shape) < mosaic.theta[sites, h]).astype(float) for h in H)
+    X = GenotypeModel(mosaic).sample(400, rng).astype(float)
     return Prepared(GenotypeModel(mosaic), {"hidden_knockoff": hidden_knockoff}), X
 
 

@@ -7,7 +7,8 @@ import pytest
 from knockoffs.features.gaussian import gaussian_features
 from knockoffs.features.source import knockoff_source
 from knockoffs.filter import knockoff_filter
-from knockoffs.response.gram import FoldGrams, Gram, fit_lasso
+from knockoffs.response.gram import FoldGrams, Gram
+from knockoffs.response.gram_lasso import fit_lasso
 from knockoffs.selector import KnockoffSelector
 from knockoffs.streaming.stream import fit_streamed
 from knockoffs.table.table import read_table
@@ -102,7 +103,7 @@ def test_millions_of_rows(name, effect):
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         fitted = wishart(np.linalg.cholesky(Sigma), 20_000, rng) / 20_000
-        law = gaussian_features(np.zeros(d), fitted).law
+        law = gaussian_features(np.zeros(d), fitted).laws[0]
         A = np.eye(d) - np.linalg.solve(law.covariance, law.D).T  # X_tilde = A x + noise
         noise = 2 * law.D - law.D @ np.linalg.solve(law.covariance, law.D)
         beta = np.zeros(d)

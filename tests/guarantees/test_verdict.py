@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from benchmarks.verdict_cases import CROSSED, FAULTS, VALID
+from benchmarks.verdict_study import repeat
 
 from knockoffs.diagnostics.verdict import WORDS
-from knockoffs.experiments.verdict_cases import CROSSED, FAULTS, VALID
-from knockoffs.experiments.verdict_study import repeat
 
 RUNS = 20
 DEPENDENT = ("autocorrelated", "twice", "visits", "visits_shuffled")

@@ -16,7 +16,7 @@ from knockoffs.defaults import task_for
 from knockoffs.errors import InputError
 from knockoffs.features.source import GivenKnockoffs
 from knockoffs.importance import Score
-from knockoffs.importance import best as best_of
+from knockoffs.importance import model_choice as best_of
 from knockoffs.importance.accuracy_drop import swap_score
 from knockoffs.importance.model_choice import ROWS, BestOf, choose_best
 from knockoffs.importance.normal_scores import scores_of_target

@@ -14,8 +14,6 @@ from knockoffs.importance.saliency import (
     as_smooth,
     attributions,
     gradient_saliency,
-    gradient_scores,
-    integrated_gradient_scores,
     integrated_gradients,
 )
 from knockoffs.sampling.swap import swap
@@ -73,10 +71,10 @@ def test_flip_sign(score, output, of):
 
 @pytest.mark.parametrize("output", ["logit", "log_probability"])
 def test_gradient_saliency_is_that_of_finite_differences(output):
-    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch")
     X, X_tilde, y = tables()
     model = network(X, X_tilde, y)
-    model.network_ = model.network_.to(dtype=torch.float64)
+    model.network_.module.double()
     XX = np.hstack([X, X_tilde])
     scores = gradient_saliency(
         model, X, X_tilde, y, feature_of=FEATURES, rng=np.random.default_rng(0), output=output, of="true"
@@ -166,27 +164,6 @@ def test_features_of_several_columns():
     attribution = (X - X.mean(axis=0)) * model.coef_[:4]
     both = integrated_gradients(model, X, X_tilde, y, feature_of=pairs, **options)
     np.testing.assert_allclose(both.Z, np.abs(attribution.reshape(-1, 2, 2).sum(axis=2)).mean(axis=0))
-
-
-@pytest.mark.parametrize("output", ["logit", "log_probability"])
-@pytest.mark.parametrize("of", ["predicted", "true"])
-def test_batched_scores_are_those_of_each_network(output, of):
-    pytest.importorskip("torch")
-    from knockoffs.response import neural, training
-
-    sets = [tables(seed=seed) for seed in range(2)]
-    XX = np.stack([np.hstack(part[:2]) for part in sets])
-    y = np.stack([part[2] for part in sets])
-    networks = training.train_classifiers(XX, y, 3, hidden=(8, 8), epochs=5, lr=0.02, seeds=[0, 1], device="cpu")
-    gradient = gradient_scores(networks, XX, y, output=output, of=of)
-    integrated = integrated_gradient_scores(networks, XX, y, output=output, of=of)
-    for r in range(2):
-        model = neural.NeuralClassifier(device="cpu")
-        model.network_, model.classes_, model.n_features_in_ = networks.repetition(r), np.arange(3), 8
-        options = {"feature_of": FEATURES, "rng": np.random.default_rng(0), "output": output, "of": of}
-        for scores, score in ((gradient, gradient_saliency), (integrated, integrated_gradients)):
-            one = score(model, *sets[r], **options)
-            np.testing.assert_allclose(scores[r], np.append(one.Z, one.Z_tilde), rtol=1e-5)
 
 
 def test_errors_say_what_is_missing():

@@ -8,10 +8,9 @@ from knockoffs.importance.accuracy_drop import swap_score
 from knockoffs.importance.coefficients import coefficient_magnitude
 from knockoffs.importance.contribution import contribution
 from knockoffs.importance.model_choice import BestOf
-from knockoffs.importance.several import SEVERAL, score_copies
 from knockoffs.importance.statistic import ModelScore
 from knockoffs.response.plain import PlainLinear
-from knockoffs.sampling.copies import Copies
+from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
 
 GROUPS = np.array([0, 0, 1, 2, 2, 2])
@@ -21,28 +20,27 @@ def data(m=2, n=200):
     rng = np.random.default_rng(1)
     parts = tuple(rng.standard_normal((m + 1, n, 6)))
     y = parts[0][:, 0] + parts[m][:, 3] + 0.1 * rng.standard_normal(n)
-    return Copies(parts, GROUPS), Target(y)
+    return Pair.of(parts, GROUPS), Target(y)
 
 
-@pytest.mark.parametrize("score", list(SEVERAL))
+def scored(statistic, pair, target):
+    return statistic(pair, target, rng=np.random.default_rng(0))
+
+
+SEVERAL = [coefficient_magnitude, contribution]
+
+
+@pytest.mark.parametrize("score", SEVERAL)
 def test_scores_follow_the_copies(score):
     """Least squares does not mind the order of its columns: scores change places as copies do, exactly."""
     copies, target = data()
     statistic = ModelScore(PlainLinear(), score)
-    Z, _, used = score_copies(statistic, copies, target, rng=np.random.default_rng(0))
-    place = np.array([[2, 1, 0], [0, 0, 1], [1, 2, 2]])
-    moved, _, _ = score_copies(statistic, copies.permute(place), target, rng=np.random.default_rng(0))
-    np.testing.assert_allclose(moved, np.take_along_axis(Z, place, axis=0), atol=1e-9)
-    assert used is statistic and Z[0, 0] > 10 * Z[1:, 0].max() and Z[2, 2] > 10 * Z[:2, 2].max()
-
-
-@pytest.mark.parametrize("score", [coefficient_magnitude, contribution])
-def test_one_knockoff_has_the_scores_of_a_pair(score):
-    copies, target = data(m=1)
-    Z, _, _ = score_copies(ModelScore(PlainLinear(), score), copies, target, rng=np.random.default_rng(0))
-    model = PlainLinear().fit(copies.stacked, target.values)
-    pair = score(model, *copies.parts, target.values, feature_of=GROUPS)
-    np.testing.assert_allclose(Z, [pair.Z, pair.Z_tilde], rtol=1e-12)
+    found = scored(statistic, copies, target)
+    Z, place = found.scores.parts, np.array([[2, 1, 0], [0, 0, 1], [1, 2, 2]])
+    moved = scored(statistic, copies.permute(place), target).scores
+    np.testing.assert_allclose(moved.parts, np.take_along_axis(Z, place, axis=0), atol=1e-9)
+    np.testing.assert_allclose(moved.put_back(place).parts, Z, atol=1e-9)
+    assert found.used is statistic and Z[0, 0] > 10 * Z[1:, 0].max() and Z[2, 2] > 10 * Z[:2, 2].max()
 
 
 def test_rows_of_weight_zero_are_not_there():
@@ -50,18 +48,16 @@ def test_rows_of_weight_zero_are_not_there():
     weights = np.r_[np.ones(150), np.zeros(50)]
     weighted = Target(target.values, weights)
     statistic = ModelScore(PlainLinear(), contribution)
-    Z, _, _ = score_copies(statistic, copies, weighted, rng=np.random.default_rng(0))
-    fewer, _, _ = score_copies(
-        statistic, copies.rows(slice(150)), Target(target.values[:150]), rng=np.random.default_rng(0)
-    )
-    np.testing.assert_allclose(Z, fewer, rtol=1e-9)
+    found = scored(statistic, copies, weighted)
+    fewer = scored(statistic, copies.rows(slice(150)), Target(target.values[:150]))
+    np.testing.assert_allclose(found.scores.parts, fewer.scores.parts, rtol=1e-9)
 
 
 def test_the_best_of_several_models_is_chosen():
     copies, target = data()
     good, bad = ModelScore(PlainLinear(), contribution, name="good"), ModelScore(Mean(), contribution, name="bad")
-    _, notes, used = score_copies(BestOf((bad, good), "squared_error"), copies, target, rng=np.random.default_rng(0))
-    assert used is good and "estimator='good'" in notes["estimator"]
+    found = scored(BestOf((bad, good), "squared_error"), copies, target)
+    assert found.used is good and "estimator='good'" in found.notes["estimator"]
 
 
 class Mean:
@@ -85,18 +81,21 @@ def test_other_scores_and_rows_are_refused():
         ModelScore(PlainLinear(), contribution, rows="cross_fitted"),
     ):
         with pytest.raises(InputError, match="n_knockoffs=2: several knockoffs of a feature take a linear model"):
-            score_copies(statistic, copies, target, rng=np.random.default_rng(0))
+            scored(statistic, copies, target)
 
 
-@pytest.mark.parametrize("score", list(SEVERAL.values()), ids=lambda score: score.__name__)
+@pytest.mark.parametrize("score", SEVERAL, ids=lambda score: score.__name__)
 def test_a_weight_of_two_is_the_row_twice(score):
     """Copies of different spread, so that deviations without the weights, or of one copy alone, are seen."""
     copies, target = data()
     parts = [part * (1 + k + np.arange(200)[:, None] / 100) for k, part in enumerate(copies.parts)]
     model = PlainLinear().fit(np.hstack(parts), target.values)
     weight = np.random.default_rng(2).integers(0, 3, size=200)
-    weighted = score(model, parts, target.values, feature_of=GROUPS, sample_weight=weight.astype(float))
+
+    def of(parts, y, **weights):
+        return score(model, *parts[:2], y, feature_of=GROUPS, more=parts[2:], **weights).parts
+
+    weighted = of(parts, target.values, sample_weight=weight.astype(float))
     twice = [np.repeat(part, weight, axis=0) for part in parts]
-    again = score(model, twice, np.repeat(target.values, weight), feature_of=GROUPS)
-    np.testing.assert_allclose(weighted, again, rtol=1e-9)
-    assert not np.allclose(weighted, score(model, parts, target.values, feature_of=GROUPS), rtol=1e-3)
+    np.testing.assert_allclose(weighted, of(twice, np.repeat(target.values, weight)), rtol=1e-9)
+    assert not np.allclose(weighted, of(parts, target.values), rtol=1e-3)

@@ -1,6 +1,12 @@
 """Work at the same time goes to the backend that the user chose, and gives the same answer there."""
 
 import ast
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import joblib
@@ -55,7 +61,12 @@ def table(n=150, d=21):
 
 CALLS = {
     "draws": {"n_draws": 3, "feature_model": "gaussian", "estimator": "lasso", "level": "post_hoc"},
-    "folds": {"rows": "cross_fitted", "feature_model": "gaussian", "estimator": "ridge", "importance": "swap"},
+    "folds": {
+        "importance_options": {"rows": "cross_fitted"},
+        "feature_model": "gaussian",
+        "estimator": "ridge",
+        "importance": "swap",
+    },
     "candidates": {"estimator": "best", "feature_model": "gaussian"},
     "classes": {"feature_model": "mixture", "estimator": "lasso"},
     "chains": {"feature_model": "auto", "estimator": "lasso"},
@@ -92,12 +103,71 @@ def test_work_in_place_is_done_here(elsewhere):
     np.testing.assert_array_equal(values, [1, 2, 3, 4])
 
 
+def test_large_tasks_are_made_only_when_a_worker_is_near():
+    """At most two for each worker wait: the memory of batches is bounded, however quick they are."""
+    done, ahead = [], []
+
+    def tasks():
+        for k in range(200):
+            ahead.append(k - len(done))
+            yield joblib.delayed(done.append)(k)
+
+    list(parallel_map(tasks(), 2, threads=True, large=True))
+    assert len(done) == 200 and max(ahead) <= 2 * 2 + 2  # those at work, beside those that wait
+
+
+LONG = """
+import os, time
+from joblib import delayed
+from knockoffs.machine.parallel import parallel_map
+def work(k):
+    os.write(1, b"at work\\n")
+    time.sleep(60)
+list(parallel_map((delayed(work)(k) for k in range(4)), 2))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_workers_end_with_their_parent(how):
+    """Within ten seconds; a worker of joblib waits for other work for minutes."""
+    environment = os.environ | {"PYTHONPATH": str(SOURCE.parent)}
+    quiet = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen([sys.executable, "-c", LONG], env=environment, text=True, **quiet) as parent:
+        started = [parent.stdout.readline() for _ in range(2)]
+        workers = children(parent.pid)
+        parent.send_signal(how)
+    assert started == ["at work\n"] * 2
+    until = time.monotonic() + 10
+    while any(map(runs, workers)) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert len(workers) >= 2 and not any(map(runs, workers))
+
+
+def status(pid):
+    return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()
+
+
+def children(pid):
+    found = []
+    for place in Path("/proc").iterdir():
+        if place.name.isdigit():
+            with contextlib.suppress(OSError):
+                found += [int(place.name)] if int(status(place.name)[1]) == pid else []
+    return found
+
+
+def runs(pid):
+    with contextlib.suppress(OSError):
+        return status(pid)[0] != "Z"
+    return False
+
+
 def test_nobody_else_starts_parallel_work():
-    """So that nobody chooses a backend in the user's place; experiments have processes of their own."""
-    rooms = [path for path in SOURCE.rglob("*.py") if "experiments" not in path.parts and path.name != "jobs.py"]
-    users = []
-    for path in rooms:
+    """So that nobody chooses a backend in the user's place."""
+    users = set()
+    for path in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Parallel":
-                users.append(path.name)
-    assert not users
+                users.add(path.relative_to(SOURCE).as_posix())
+    assert users == {"machine/parallel.py"}

@@ -50,7 +50,7 @@ COMMON = {
     "method": "knockoffs",
     "feature_model": "gaussian",
     "estimator": "linear",
-    "rows": "cross_fitted",
+    "importance_options": {"rows": "cross_fitted"},
     "fdr": 0.2,
 }  # random folds
 

@@ -1,9 +1,7 @@
 """The page as text: one file, nothing from outside, data that stay data, and a size that does not run away."""
 
 import hashlib
-import json
 import re
-import time
 from base64 import b64encode
 from html.parser import HTMLParser
 
@@ -11,6 +9,7 @@ import numpy as np
 import pytest
 
 from knockoffs.importance.paths.lambda_path import LambdaPath
+from knockoffs.report import figures
 from knockoffs.report.facts import Facts, direction
 from knockoffs.report.page import page
 from knockoffs.sampling.pair import Pair
@@ -66,18 +65,16 @@ def hostile_page(make, hostile, rng):
     )
 
 
-def test_data_make_no_elements_and_no_attributes(hostile_page, make, hostile, rng):
+def test_data_make_no_elements_and_no_attributes(hostile_page):
     found = Elements(hostile_page)
     tags = {tag for tag, _ in found.tags}
-    assert not tags & {"img", "i", "iframe", "object", "embed", "form", "base", "foreignobject", "image", "use"}
-    assert [attributes.get("type") for tag, attributes in found.tags if tag == "script"] == ["application/json", None]
+    assert not tags & {"script", "img", "i", "iframe", "object", "embed", "form", "base", "foreignobject", "image"}
     assert len(found.inside["style"]) == 1
     for tag, attributes in found.tags:
-        assert not [
-            name for name in attributes if name.startswith("on") or name in ("style", "src", "srcset", "xlink:href")
-        ]
+        assert not [name for name in attributes if name.startswith("on") or name in ("style", "src", "srcset")]
         if "href" in attributes:
             assert attributes["href"].startswith(("#", "data:,")), tag
+    assert len(hostile_page.encode()) < 1e6
 
 
 def test_hostile_marks_are_written_as_escapes(hostile_page):
@@ -88,26 +85,40 @@ def test_hostile_marks_are_written_as_escapes(hostile_page):
         assert written in shown
 
 
-def test_the_policy_allows_this_script_and_this_style_alone(selection):
+def test_the_policy_allows_no_script_and_this_style_alone(selection):
     found = Elements(page(Facts(selection)))
     policy = next(a["content"] for tag, a in found.tags if a.get("http-equiv") == "Content-Security-Policy")
-    for directive, content in (("script-src", found.inside["script"][1]), ("style-src", found.inside["style"][0])):
-        digest = b64encode(hashlib.sha256(content.encode()).digest()).decode()
-        assert f"{directive} 'sha256-{digest}';" in policy
-    assert "unsafe" not in policy and policy.startswith("default-src 'none';")
+    digest = b64encode(hashlib.sha256(found.inside["style"][0].encode()).digest()).decode()
+    assert policy.startswith(f"default-src 'none'; style-src 'sha256-{digest}';")
+    assert "unsafe" not in policy and "script-src" not in policy
 
 
-def test_the_answer_comes_first_and_the_data_of_the_slider_are_those_of_the_selection(selection):
+def first_block(html):
+    return html.split("<main>")[0]
+
+
+def test_the_first_block_lists_the_selected_features_by_their_bars(selection):
     html = page(Facts(selection))
+    top = first_block(html)
     n = int(selection.selected.sum())
-    assert f"<strong>{n} of 40 features</strong>" in html.split("<main>")[0]
-    data = json.loads(Elements(html).inside["script"][0])
-    assert [row[0] for row in data["rows"][:n]] == list(selection.selected_names)
-    assert data["stops"][data["at"]]["n"] == data["selected"] == n
+    assert f"<strong>{n} of 40 features selected</strong>" in top
+    assert re.findall("<bdi>(.*?)</bdi>", top) == list(selection.selected_names)
+    bars = [float(bar) for bar in re.findall('value="([^"]+)"', top)]
+    chosen = np.sort(selection.W[selection.selected])[::-1]
+    assert np.allclose(bars, chosen / chosen[0], atol=1e-4)
+    assert top.count("Check of the knockoffs: good (p = ") == top.count("Next step:") == 1
     assert html == page(Facts(selection))  # the same selection, the same bytes
 
 
-def test_a_broken_verdict_stands_before_the_promise(make, rng):
+def test_bars_of_tests_are_logarithms_of_p_values(make):
+    selection = make(["a", "b", "c"], p_values=np.array([1e-2, 1e-4, 0.9]), judged=False)
+    top = first_block(page(Facts(selection)))
+    assert re.findall("<bdi>(.*?)</bdi>", top) == ["b", "a"]
+    assert re.findall('value="([^"]+)"', top) == ["1.0", "0.5"]
+    assert "The knockoffs were not checked." in top
+
+
+def test_a_broken_verdict_stands_in_the_first_block_with_its_remedy(make, rng):
     from dataclasses import replace
 
     from knockoffs.diagnostics.verdict import verdict
@@ -116,8 +127,28 @@ def test_a_broken_verdict_stands_before_the_promise(make, rng):
     X = rng.standard_normal((500, 3))
     broken = verdict(Pair(X, 3 * X, np.arange(3)), names="abc", rng=rng)
     assert broken.word == "broken"
-    top = page(Facts(replace(selection, verdict=broken))).split("<main>")[0]
-    assert top.index("look broken") < top.index("class='promise'")
+    top = first_block(page(Facts(replace(selection, verdict=broken))))
+    assert 'class="line broken"' in top and "FDR control is not guaranteed" in top
+    assert broken.remedies[0].sentence[1:9] in top.split("Next step:")[1]
+
+
+def test_the_notebook_shows_the_first_block(selection):
+    html = selection._repr_html_()
+    assert html.strip() in page(Facts(selection))
+    assert "<style" not in html and "class=" in html
+
+
+def test_without_matplotlib_the_report_says_what_to_install(selection, monkeypatch):
+    assert "<svg" in page(Facts(selection))
+    monkeypatch.setattr(figures, "can_draw", lambda: False)
+    html = page(Facts(selection))
+    assert "<svg" not in html and "Figures need matplotlib: pip install 'knockoffs[plots]'." in html
+
+
+def test_figures_follow_the_colours_of_the_page(selection):
+    html = page(Facts(selection))
+    assert {"blue", "orange", "soft", "ink"} <= set(re.findall(r'(?:fill|stroke)="var\(--(\w+)\)"', html))
+    assert "#0072b2" not in html.lower().split("</style>")[1]
 
 
 def test_columns_are_there_where_there_is_something_to_say(make, rng):
@@ -127,7 +158,7 @@ def test_columns_are_there_where_there_is_something_to_say(make, rng):
     tested = Facts(make([f"x{j}" for j in range(5)], p_values=rng.random(5)))
     assert list(tested.headings.values()) == ["feature", "selected", "p-value", "q-value"]
     assert all(len(tested.cells(j)) == 2 for j in range(5))
-    assert "Features beside" in page(tested) and "data-rank" in page(tested)
+    assert "Features beside" in page(tested)
 
 
 def test_directions_are_those_of_ranks_and_only_where_there_is_one(make, rng):
@@ -153,16 +184,13 @@ def test_five_thousand_columns_cost_little(make, rng, name):
     selection = make([name.format(j) for j in range(5000)], W, n=300, judged=False)
     table = read_table(PlainFrame({n: selection.pair.X[:, j] for j, n in enumerate(selection.feature_names)}))
     facts = Facts(selection, table=table, target=as_target(selection.pair.X[:, 0] ** 3 + selection.pair.X[:, 1], table))
-    start = time.process_time()
     html = page(facts)
-    assert time.process_time() - start < 5
-    assert len(html.encode()) < 3e6
+    assert len(html.encode()) < 1e6
     assert len(re.findall("<tr[ >]", html)) < 500
 
 
 def test_no_feature_and_one_feature(make):
-    assert "<strong>1 of 1 feature</strong> is selected" in page(
-        Facts(make(["only"], [1.0], fdr=0.9999, offset=0, judged=False))
-    )
-    assert "<strong>None</strong>" in page(Facts(make(["only"], [0.0], judged=False)))
+    one = make(["only"], [1.0], fdr=0.9999, offset=0, judged=False)
+    assert "<strong>1 of 1 feature selected</strong>, modified false discovery rate" in page(Facts(one))
+    assert "<strong>0 of 1 feature selected</strong>" in page(Facts(make(["only"], [0.0], judged=False)))
     assert "∞" in page(Facts(make(["a", "b"], [np.inf, -np.inf], judged=False)))

@@ -8,14 +8,14 @@ import sys
 
 import pytest
 
-from knockoffs.options import NOT_RECORDED, options_of
-from knockoffs.report.provenance import command_of, python_of, python_of_file
+from knockoffs.options import Options
+from knockoffs.report.provenance import command_of, python_of
 
 
 def test_the_command_gives_the_same_parameters(monkeypatch):
-    from knockoffs.cli import answers, app
+    from knockoffs.cli import app, select
 
-    parameters = {name: option.default for name, option in options_of("select").items() if name not in NOT_RECORDED}
+    parameters = Options().recorded("select")
     parameters |= {
         "target": "a b",
         "drop": ["it's", "--x"],
@@ -25,12 +25,13 @@ def test_the_command_gives_the_same_parameters(monkeypatch):
         "level": "post_hoc",
     }
     parameters |= {"kinds": {"grade": "ordinal"}, "feature_model_options": {"n_classes": [1, 2]}, "seed": 3}
-    seen = {}
-    monkeypatch.setattr(answers, "run_select", lambda table, given, out, force: seen.update(given, table=table))
+    parameters |= {"importance_options": {"loss": "accuracy", "n_folds": 3}}
+    seen = []
+    monkeypatch.setattr(select, "select_and_show", lambda table, given, out, force: seen.extend([table, given]))
     words = shlex.split(command_of(parameters, "my table.csv"))
     app.app(args=words[1:], standalone_mode=False)
-    assert str(seen.pop("table")) == "my table.csv"
-    assert {name: value for name, value in seen.items() if name not in NOT_RECORDED} == parameters
+    assert str(seen[0]) == "my table.csv"
+    assert seen[1].recorded("select") == parameters
 
 
 def test_python_lines_run():
@@ -39,11 +40,6 @@ def test_python_lines_run():
     selector = KnockoffSelector(fdr=0.05, feature_model="gaussian", drop=["a" * 900], random_state=4)
     made = eval(python_of(selector).split("\n")[-1].removesuffix(".fit(X, y)"), {"KnockoffSelector": KnockoffSelector})
     assert made.get_params() == selector.get_params()
-
-
-def test_python_lines_of_a_file_name_the_seed_also_where_it_is_the_default():
-    lines = python_of_file({"target": "y", "fdr": 0.1, "seed": 0, "drop": [], "n_draws": 1}, "t.csv")
-    assert "KnockoffSelector(fdr=0.1, random_state=0).fit(X, y)" in lines
 
 
 def test_a_command_shows_what_cannot_be_seen_and_runs_with_it():

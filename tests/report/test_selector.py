@@ -25,7 +25,7 @@ def test_the_selector_writes_its_report_with_paths(fitted, tmp_path):
     selector.report(tmp_path / "report.html", paths=True)
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Lambda paths" in html and "with the target" in html
-    assert "KnockoffSelector(estimator=&#x27;lasso&#x27;" in html
+    assert "KnockoffSelector(estimator=&#39;lasso&#39;" in html
     with pytest.raises(NotFittedError):
         KnockoffSelector().report(tmp_path / "other.html")
 
@@ -60,7 +60,7 @@ def test_the_command_writes_the_report_and_its_command_makes_it_again(fitted, tm
     assert "lambda paths" not in capsys.readouterr().err
     tested = [part for part in call if part not in ("--method", "knockoffs")]
     assert run([*tested, "--report", "tested.html", "--report-paths"]) == 0
-    assert "no lambda paths, because features were tested: --method knockoffs" in capsys.readouterr().err
+    assert "no lambda paths, because features were tested: use --method knockoffs" in capsys.readouterr().err
     assert "Lambda paths" not in (tmp_path / "tested.html").read_text(encoding="utf-8")
     (tmp_path / "mine.html").write_text("mine")
     for place, word in (("mine.html", "--force"), ("t.csv", ".html"), ("no/r.html", "no such folder")):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from knockoffs.errors import InputError
-from knockoffs.response.gram import FoldGrams, Gram, fit_lasso, total
+from knockoffs.response.gram import FoldGrams, Gram, total
+from knockoffs.response.gram_lasso import fit_lasso
 from knockoffs.response.linear import LassoPathCV
 
 

@@ -293,7 +293,7 @@ def test_numbers_whose_products_are_not_exact_are_left_to_the_rows(monkeypatch):
         assert not sums_are_cheaper(X * factor, y) and not sums_are_cheaper(X, y * factor)
         assert (LassoPathCV(random_state=0).fit(X * factor, y).coef_[:2] != 0).all()
     with monkeypatch.context() as patch:
-        patch.setattr("knockoffs.response.linear.PLAIN", (0, np.inf))
+        patch.setattr("knockoffs.response.linear.EXACT_SIZES", (0, np.inf))
         assert not LassoPathCV(random_state=0).fit(X * 1e-170, y).coef_.any()
 
 

@@ -1,4 +1,4 @@
-"""Neural networks: batched training, early stopping, gradients, no global state."""
+"""Neural networks: training, early stopping, gradients, no global state."""
 
 import warnings
 
@@ -10,10 +10,9 @@ from knockoffs.errors import InputError
 
 torch = pytest.importorskip("torch")
 
-from knockoffs.response import networks, training  # noqa: E402
+from knockoffs.response import training  # noqa: E402
 from knockoffs.response.neural import NeuralClassifier, NeuralRegressor  # noqa: E402
 from knockoffs.response.torch_model import TorchModel  # noqa: E402
-from knockoffs.response.training import train_batched  # noqa: E402
 
 
 def xor_rows(seed, n=2000, p=4):
@@ -23,21 +22,15 @@ def xor_rows(seed, n=2000, p=4):
     return XX, np.where(XX[:, 0] * XX[:, 1] > 0, "same", "other")
 
 
-def small(seed=0, R=3, n=120, p=5, n_classes=3):
+def small(seed=0, n=120, p=5, n_classes=3):
     rng = np.random.default_rng(seed)
-    XX = rng.normal(size=(R, n, p)) * np.arange(1, p + 1) + 3
-    return XX, rng.integers(n_classes, size=(R, n))
+    return rng.normal(size=(n, p)) * np.arange(1, p + 1) + 3, rng.integers(n_classes, size=n)
 
 
-def train(XX, y, n_outputs=3, **options):
-    settings = {"classify": True, "hidden": (8, 8), "epochs": 6, "batch_size": 32, "device": "cpu"} | options
-    return train_batched(XX, y, n_outputs, **settings)
-
-
-def same(left, right, tolerance):
-    for a, b in zip(left.weights + left.biases, right.weights + right.biases, strict=True):
-        assert a.shape == b.shape
-        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+def in_float64(model):
+    """The same fitted network in double precision, so that exact tests see no rounding."""
+    model.network_.module.double()
+    return model
 
 
 def test_learns_a_nonlinear_function():
@@ -60,90 +53,27 @@ def test_regressor_learns_in_the_units_of_y():
     assert model.score(XX[1500:], y[1500:]) > 0.97
 
 
-@pytest.mark.parametrize("patience", [2, None])
-def test_batched_training_is_separate_training(patience):
-    """R = 3 and three times R = 1 with the same seeds: the same weights, stops and losses."""
-    XX, y = small()
-    options = {"dtype": torch.float64, "epochs": 12, "patience": patience, "lr": 0.02}
-    together = train(XX, y, seeds=[4, 5, 6], **options)
-    if patience:
-        assert len(set(together.best_epoch)) > 1  # they do not stop together: the batch shrinks on the way
-    for r in range(3):
-        alone = train(XX[r : r + 1], y[r : r + 1], seeds=[4 + r], **options)
-        same(alone, together.repetition(r), 1e-9)
-        assert alone.best_epoch[0] == together.best_epoch[r]
-        np.testing.assert_allclose(alone.validation_loss[0], together.validation_loss[r], rtol=1e-9)
-
-
-def test_one_step_is_that_of_autograd_and_adamw():
-    """Backpropagation and Adam against torch's own, three steps on the whole table."""
-    XX, y = small(R=1, n=40)
-    weight = np.random.default_rng(1).uniform(0.5, 2, size=(1, 40))
-    options = {
-        "dtype": torch.float64, "patience": None, "seeds": [0], "batch_size": 40, "sample_weight": weight,
-        "lr": 0.01, "weight_decay": 0.1,
-    }  # fmt: skip
-    after = train(XX, y, epochs=3, **options)
-    start = train(XX, y, epochs=1, **(options | {"lr": 0.0}))
-    module = as_module(start)
-    optimiser = torch.optim.AdamW(module.parameters(), lr=0.01, weight_decay=0.1)
-    inputs = (torch.from_numpy(XX[0]) - start.center[0]) / start.scale[0]
-    for _ in range(3):
-        optimiser.zero_grad()
-        loss = torch.nn.functional.cross_entropy(module(inputs), torch.from_numpy(y[0]), reduction="none")
-        (loss * torch.from_numpy(weight[0] / weight.mean())).mean().backward()
-        optimiser.step()
-    linear = [layer for layer in module if isinstance(layer, torch.nn.Linear)]
-    for layer, W, b in zip(linear, after.weights, after.biases, strict=True):
-        np.testing.assert_allclose(layer.weight.detach().T, W[0], rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(layer.bias.detach(), b[0, 0], rtol=1e-9, atol=1e-12)
-
-
-def as_module(network):
-    """The network of repetition 0, for standardised inputs, as torch writes it."""
-    layers = []
-    for W, b in zip(network.weights, network.biases, strict=True):
-        linear = torch.nn.Linear(*W.shape[1:], dtype=network.dtype)
-        linear.weight.data, linear.bias.data = W[0].T.clone(), b[0, 0].clone()
-        layers += [linear, torch.nn.ReLU()]
-    return torch.nn.Sequential(*layers[:-1])
-
-
 def test_early_stopping_keeps_the_best_weights():
     """The loss of the network that is returned, on its held-out rows, is the smallest of its history."""
-    XX, y = small(R=2, n=200)
-    options = {"dtype": torch.float64, "patience": 3, "epochs": 40, "lr": 0.03, "validation_fraction": 0.25}
-    network = train(XX, y, seeds=[0, 1], **options)
-    for r in range(2):
-        history = network.validation_loss[r]
-        seen = ~np.isnan(history)
-        best = network.best_epoch[r]
-        assert best == np.nanargmin(history)
-        assert seen.sum() == best + 1 + 3 < 40  # it stopped three epochs after
-        _, held = training._hold_out(y[r], 0.25, np.random.default_rng(r))
-        logits = networks.outputs(network, XX)[r, held]
-        loss = torch.nn.functional.cross_entropy(logits, torch.from_numpy(y[r, held]))
-        np.testing.assert_allclose(loss, history[best], rtol=1e-9)
-        assert history[seen][-1] > history[best]  # the last weights are not the best ones
+    XX, y = small(n=200)
+    model = NeuralClassifier(
+        (8, 8), patience=3, epochs=40, lr=0.03, validation_fraction=0.25, random_state=1, device="cpu"
+    )
+    history = np.array(model.fit(XX, y).validation_loss_)
+    best = int(history.argmin())
+    assert len(history) == best + 1 + 3 < 40  # it stopped three epochs after
+    assert model.n_iter_ == best + 1
+    _, held = training.hold_out(y, 0.25, np.random.default_rng(1))
+    loss = -np.log(model.predict_proba(XX[held])[np.arange(len(held)), y[held]]).mean()
+    np.testing.assert_allclose(loss, history[best], rtol=1e-5)
+    assert history[-1] > history[best] * (1 + 1e-4)  # the last weights are not the best ones
 
 
 def test_hold_out_is_stratified():
     y = np.repeat([0, 1, 2], [700, 250, 50])
-    train_rows, held = training._hold_out(y, 0.1, np.random.default_rng(0))
+    train_rows, held = training.hold_out(y, 0.1, np.random.default_rng(0))
     assert np.all(np.abs(np.bincount(y[held]) - [70, 25, 5]) <= 1)
     np.testing.assert_array_equal(np.sort(np.concatenate([train_rows, held])), np.arange(1000))
-
-
-def test_shuffles_are_permutations_that_differ():
-    keys = [training._hash(torch.tensor([1, 2]), epoch, 1000) for epoch in range(3)]
-    orders = torch.cat([key.argsort(1) for key in keys]).numpy()
-    np.testing.assert_array_equal(np.sort(orders, axis=1), np.tile(np.arange(1000), (6, 1)))
-    # two random orders agree at Poisson(1) many places: 12 or more has probability 1e-9 for each of the 15 pairs
-    agree = [(orders[i] == orders[j]).sum() for i in range(6) for j in range(i)]
-    assert max(agree) < 12
-    # a place's mean over 200 epochs: 499.5 +- 20.4; five standard errors, false alarm 1e-6 a place
-    places = torch.cat([training._hash(torch.tensor([9]), epoch, 1000).argsort(1) for epoch in range(200)])
-    assert abs(places[:, [0, 1, 500, 999]].double().mean(0) - 499.5).max() < 5 * 20.4
 
 
 def test_a_seed_gives_the_same_network_and_global_states_stay():
@@ -160,28 +90,31 @@ def test_a_seed_gives_the_same_network_and_global_states_stay():
 
 
 def test_weights_count_as_copies_of_rows():
-    """Rows of weight zero do not matter to a fit on whole batches."""
-    XX, y = small(R=1, n=60)
-    weight = np.ones((1, 60))
-    weight[0, 40:] = 0
+    """Labels of rows of weight zero do not matter to a fit on whole batches."""
+    XX, y = small(n=60)
+    weight = np.ones(60)
+    weight[40:] = 0
     changed = y.copy()
-    changed[0, 40:] = (y[0, 40:] + 1) % 3
-    options = {"dtype": torch.float64, "patience": None, "seeds": [0], "batch_size": 60, "sample_weight": weight}
-    same(train(XX, y, **options), train(XX, changed, **options), 1e-12)
+    changed[40:] = (y[40:] + 1) % 3
+    logits = [
+        NeuralClassifier((8,), epochs=6, patience=None, batch_size=60, random_state=0, device="cpu")
+        .fit(XX, labels, sample_weight=weight)
+        .decision(XX)
+        for labels in (y, changed)
+    ]
+    np.testing.assert_allclose(*logits, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["classifier", "regressor", "module", "plain module"])
 def test_gradient_is_that_of_finite_differences(kind):
-    XX, y = small(R=1)
-    XX, y = XX[0], y[0]
+    XX, y = small()
     if kind == "classifier":
-        model = NeuralClassifier((8, 8), epochs=3, device="cpu", random_state=0).fit(XX, y)
-        model.network_ = model.network_.to(dtype=torch.float64)
+        model = in_float64(NeuralClassifier((8, 8), epochs=3, device="cpu", random_state=0).fit(XX, y))
     elif kind == "regressor":
-        model = NeuralRegressor((8,), epochs=3, device="cpu", random_state=0).fit(XX, y)
-        model.network_ = model.network_.to(dtype=torch.float64)
+        model = in_float64(NeuralRegressor((8,), epochs=3, device="cpu", random_state=0).fit(XX, y))
     else:
-        module = as_module(train(XX[None], y[None], seeds=[0], dtype=torch.float64))
+        like = torch.zeros(1, dtype=torch.float64)
+        module = training.new_network([5, 8, 3], like, np.random.default_rng(0))
         module = module if kind == "module" else torch.nn.Sequential(torch.nn.Identity(), module)
         model = TorchModel(module, classes=[0, 1, 2])
     slopes = model.gradient(XX)
@@ -226,8 +159,6 @@ def test_errors_say_what_to_do():
         NeuralClassifier(device="gpu").fit(XX, y)
     with pytest.raises(InputError, match=r"shape \(50, 3\).*4 columns"):
         NeuralClassifier((4,), epochs=1, device="cpu").fit(XX, y).predict(XX[:, :3])
-    with pytest.raises(InputError, match="2 seeds for 3 repetitions"):
-        train(*small(), seeds=[0, 1])
     with pytest.raises(InputError, match="trained already"):
         TorchModel(torch.nn.Linear(2, 1)).fit(XX, y)
 

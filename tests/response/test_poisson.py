@@ -237,3 +237,20 @@ def test_scikit_learn_checks():
                 failed.append(f"{getattr(check, 'func', check).__name__}: {type(error).__name__}: {error}"[:300])
     # weights equal rows only in the same folds, which rows removed or repeated cannot be in
     assert [f for f in failed if not f.startswith("check_sample_weight_equivalence")] == []
+
+
+@pytest.mark.parametrize("likelihood", [LogLoss(), PoissonLoss()])
+def test_a_penalty_of_zero_is_the_plain_fit(likelihood):
+    """The gradient of all columns vanishes: fitted means have the moments of the response."""
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((200, 3))
+    codes = (X[:, 0] + rng.logistic(size=200) > 0).astype(np.intp)
+    Y = indicator(codes, 2) if isinstance(likelihood, LogLoss) else 1.0 + codes[None]
+    weights = np.full(200, 1 / 200)
+    problem = LikelihoodSet(likelihood, X, Y, weights, slice(0, 0), weights)
+    problem.add(np.arange(3))
+    residuals, _, explained = problem.solve(np.array([0.1, 0.0]))
+    assert np.abs(residuals[0] @ X).max() > 0.01
+    assert np.abs(residuals[1] @ X).max() < 1e-8
+    assert np.abs(residuals[1].sum(axis=1)).max() < 1e-8
+    assert explained[1] > explained[0] > 0

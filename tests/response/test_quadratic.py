@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from knockoffs.response.gram import fit_lasso
+from knockoffs.response.gram_lasso import fit_lasso
 from knockoffs.response.linear import LassoPathCV, LogisticPathCV, PoissonPathCV
 from knockoffs.response.quadratic import Pilot, fold_grams
 

@@ -10,9 +10,7 @@ from knockoffs.sampling.conjugates import markov_chain_kernels as kernels
 from knockoffs.sampling.conjugates.markov_chain import (
     JumpChain,
     MarkovChain,
-    MarkovChainGiven,
     draw_key,
-    sample_pairs,
 )
 from knockoffs.sampling.network import BayesianNetwork, Node
 from knockoffs.sampling.sampler import sample_knockoffs
@@ -73,27 +71,6 @@ def test_definition_under_every_swap(make, T, K, zeros):
         assert largest_asymmetry(make(rng, T, K, zeros), T, K) < 1e-12
 
 
-def test_definition_with_a_chain_for_every_row():
-    """The law may depend on the blanket: here each row has one of three chains."""
-    rng = np.random.default_rng(0)
-    T, K = 3, 2
-    chains = [random_chain(rng, T, K, zeros) for zeros in (False, True, False)]
-
-    def law(blanket):
-        which = blanket["V"]
-        initial = np.array([chain.initial for chain in chains])[which]
-        return initial, np.array([chain.transitions for chain in chains])[which]
-
-    n = len(all_pairs(T, K)[0])
-    for v in range(3):
-        blanket = {"V": np.full(n, v)}
-        assert largest_asymmetry(MarkovChainGiven(law), T, K, blanket) < 1e-12
-        u, u_tilde = all_pairs(T, K)
-        given = MarkovChainGiven(law).log_kernel(u_tilde, u, blanket)
-        possible = np.isfinite(chains[v].log_conditional(u, {}))
-        np.testing.assert_allclose(given[possible], chains[v].log_kernel(u_tilde, u, {})[possible], atol=1e-12)
-
-
 class ForgottenHistory(MarkovChain):
     """A planted fault: the normalising constants of the steps before are not carried along."""
 
@@ -120,16 +97,38 @@ def test_compiled_draws_are_the_written_out_ones(make, T, K):
     """From the same uniform numbers the kernel and the plain formula draw the same states, zeros included."""
     rng = np.random.default_rng([T, K])
     chain = make(rng, T, K, K < 300)
-    dense = chain if isinstance(chain, MarkovChain) else chain.dense
+    dense = written_out(chain)
     u = draw_rows(dense, 300, rng)
     seed = rng.bit_generator.state
     u_tilde = chain.sample(u, {}, rng)
     rng.bit_generator.state = seed
-    uniforms = kernels.row_uniforms(draw_key(rng), *u.shape)
-    expected = sample_pairs(u, dense.initial, dense.transitions, uniforms)
+    uniforms = row_uniforms(draw_key(rng), *u.shape)
+    expected = chain.sample_pairs(u, np.arange(T), uniforms)
     assert (u_tilde == expected).mean() > 0.9999  # a uniform may fall within rounding of a bound
     assert np.isfinite(dense.log_conditional(u_tilde, {})).all()
     assert u_tilde.dtype == u.dtype
+
+
+def written_out(chain):
+    """The same chain with its transition matrices."""
+    if isinstance(chain, MarkovChain):
+        return chain
+    jump = chain.jump[:, None, None]
+    return MarkovChain(chain.alpha[0], (1 - jump) * np.eye(chain.alpha.shape[1]) + jump * chain.alpha[1:, None, :])
+
+
+def row_uniforms(key, n_rows, n_draws):
+    """First numbers of every row's stream, shape (n_rows, n_draws): what the kernels consume."""
+    state, uniform = np.empty((4, kernels.LANES), np.uint64), np.empty(kernels.LANES)
+    parts = []
+    for start in range(0, n_rows, kernels.LANES):
+        kernels.seed_streams(key, start, state)
+        draws = []
+        for _ in range(n_draws):
+            kernels.draw_uniforms(state, uniform)
+            draws.append(uniform.copy())
+        parts.append(np.array(draws).T)
+    return np.concatenate(parts)[:n_rows]
 
 
 def draw_rows(chain, n, rng):
@@ -159,7 +158,7 @@ def test_draws_follow_the_kernel():
 
 def test_streams_are_uniform_and_apart():
     """Mean, variance and neighbours' correlation of the streams, 5 standard errors each (false alarm 2e-6)."""
-    U = kernels.row_uniforms(draw_key(np.random.default_rng(3)), 1000, 500)
+    U = row_uniforms(draw_key(np.random.default_rng(3)), 1000, 500)
     assert U.min() >= 0 and U.max() < 1
     N = U.size
     assert abs(U.mean() - 0.5) < 5 * np.sqrt(1 / 12 / N)
@@ -171,7 +170,7 @@ def test_streams_are_uniform_and_apart():
 @pytest.mark.parametrize("make", [random_chain, random_jump_chain])
 def test_threads_and_blocks_do_not_change_the_draw(make):
     chain = make(np.random.default_rng(4), 6, 3, False)
-    u = draw_rows(getattr(chain, "dense", chain), 333, np.random.default_rng(5))
+    u = draw_rows(written_out(chain), 333, np.random.default_rng(5))
     draws = [
         type(chain)(*[getattr(chain, name) for name in chain.__dataclass_fields__][:2], n_jobs=n_jobs).sample(
             u, {}, np.random.default_rng(6)
@@ -197,7 +196,8 @@ def test_a_long_chain_survives():
         u[:, j] = (rng.random((64, 1)) > transitions[j - 1][u[:, j - 1]].cumsum(axis=1)[:, :-1]).sum(axis=1)
     u_tilde = chain.sample(u, {}, rng)
     assert u_tilde.dtype == np.int8
-    assert np.isfinite(chain.log_kernel(u_tilde[:2, :20_000], u[:2, :20_000], {})).all()
+    part = MarkovChain(chain.initial, transitions[:19_999])
+    assert np.isfinite(part.log_kernel(u_tilde[:2, :20_000], u[:2, :20_000], {})).all()
     assert (u_tilde != u)[:, -1000:].mean() > 0.05  # it still moves at the far end, as far as sticky steps allow
     jumps = JumpChain(np.full((T, K), 1 / K), np.full(T - 1, 0.01))
     assert set(np.unique(jumps.sample(u[:, :T], {}, rng))) <= {0, 1, 2}
@@ -240,18 +240,6 @@ def test_errors_name_the_place():
     jumps = JumpChain(np.array([[0.5, 0.5], [0.5, 0.5]]), np.array([0.0]))
     with pytest.raises(InputError, match="row 0 has probability zero under the chain, first at step 1"):
         jumps.sample(np.array([[0, 1]]), {}, rng)
-
-
-def test_a_chain_for_every_row_refuses_what_it_cannot_take():
-    """Before, an impossible row had the last state everywhere, and a chain that is too long was cut."""
-    law = np.array([[1.0, 0.0], [0.5, 0.5]]), np.tile(np.eye(2), (2, 2, 1, 1))
-    chain, rng = MarkovChainGiven(lambda blanket: law), np.random.default_rng(0)
-    assert chain.sample(np.array([[0, 0, 0], [1, 1, 1]]), {}, rng).shape == (2, 3)
-    with pytest.raises(InputError, match="row 0 has probability zero under the law of its chain"):
-        chain.sample(np.array([[1, 1, 1], [1, 1, 1]]), {}, rng)
-    for steps in (2, 4):
-        with pytest.raises(InputError, match="the chain has 3 steps, one for each column"):
-            chain.sample(np.zeros((2, steps), dtype=int), {}, rng)
 
 
 def test_states_of_text_are_refused():

@@ -14,23 +14,26 @@ from knockoffs.features.hmm import HiddenMarkov
 from knockoffs.features.latent.margins import Affine, Steps
 from knockoffs.features.latent.model import latent_features
 from knockoffs.features.source import FixedKnockoffs, settled
-from knockoffs.sampling.conjugates.gaussian import GaussianLaw
+from knockoffs.sampling.conjugates.gaussian import GaussianLaw, several_of
 from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.conjugates.independent import Independent
 from knockoffs.sampling.conjugates.markov_chain import MarkovChain
-from knockoffs.sampling.diagonal import DIAGONALS
+from knockoffs.sampling.diagonal import DIAGONALS, solve_diagonal
 from knockoffs.sampling.network import BayesianNetwork, Node
-from knockoffs.sampling.sampler import sample_knockoffs
-from knockoffs.sampling.several import draw_copies, sample_several, several_gaussian, several_of
+from knockoffs.sampling.sampler import draw_pair, sample_knockoffs, sample_several
 
 GROUPS = np.array([0, 0, 1, 2, 2, 2])
 S = toeplitz(0.8 ** np.arange(6)) * np.outer(np.arange(1, 7), np.arange(1, 7))
 
 
+def law_of_several(mean, m, feature_of=None):
+    return several_of(GaussianLaw(mean, S, solve_diagonal(S, feature_of=feature_of)), m)
+
+
 @pytest.mark.parametrize("feature_of", [None, GROUPS])
 @pytest.mark.parametrize("m", [1, 2, 5])
 def test_any_two_of_them_have_covariance_s_minus_d(m, feature_of):
-    law = several_gaussian(np.zeros(6), S, m, feature_of=feature_of)
+    law = law_of_several(np.zeros(6), m, feature_of)
     A = np.eye(6) - law.slope  # rows are draws: X A
     shared, own = law.shared_factor @ law.shared_factor.T, law.own_factor @ law.own_factor.T
     each, two = shared + (1 - 1 / m) * own, shared - own / m
@@ -43,7 +46,7 @@ def test_any_two_of_them_have_covariance_s_minus_d(m, feature_of):
 
 
 def test_one_copy_has_the_law_of_the_usual_knockoff():
-    law = several_gaussian(np.ones(6), S, 1)
+    law = law_of_several(np.ones(6), 1)
     usual = GaussianLaw(np.ones(6), S, law.D)
     np.testing.assert_allclose(law.slope, usual.slope, atol=1e-9)
     np.testing.assert_allclose(
@@ -54,7 +57,7 @@ def test_one_copy_has_the_law_of_the_usual_knockoff():
 def test_draws_have_these_moments():
     """5 standard errors: false alarm about 1e-6 for each of 324 entries."""
     rng, n, m = np.random.default_rng(0), 100_000, 2
-    law = several_gaussian(np.arange(6.0), S, m, feature_of=GROUPS)
+    law = law_of_several(np.arange(6.0), m, GROUPS)
     X = rng.multivariate_normal(np.arange(6.0), S, size=n)
     both = np.hstack([X, *law.sample(X, rng)])
     expected = np.kron(np.ones((3, 3)), S - law.D) + np.kron(np.eye(3), law.D)
@@ -67,11 +70,11 @@ def test_draws_have_these_moments():
 @pytest.mark.parametrize("feature_of", [None, GROUPS])
 def test_d_for_several_is_in_proportion_to_d_for_one(diagonal, feature_of):
     """What ``several_of`` rests on: D solved for (m + 1) / (2 m) S is that multiple of D solved for S."""
-    one = gaussian_features(np.zeros(6), S, diagonal=diagonal, feature_of=feature_of).law
+    one = gaussian_features(np.zeros(6), S, diagonal=diagonal, feature_of=feature_of).laws[0]
     for m in (2, 5):
-        solved = several_gaussian(np.zeros(6), S, m, diagonal=diagonal, feature_of=feature_of)
+        solved = solve_diagonal((m + 1) / (2 * m) * S, diagonal, feature_of)
         scale = np.sqrt(np.outer(np.diag(S), np.diag(S)))
-        np.testing.assert_allclose(several_of(one, m).D / scale, solved.D / scale, atol=2e-6)
+        np.testing.assert_allclose(several_of(one, m).D / scale, solved / scale, atol=2e-6)
 
 
 COINS = np.array([[0.2, 0.7], [0.9, 0.4]])  # P(X_j = 1 | K)
@@ -130,7 +133,7 @@ def test_what_moves_a_hidden_node_or_has_no_several_is_refused_by_name():
     kept = sample_several(model.as_network(hidden_knockoff="posterior"), X, 2, np.random.default_rng(0))
     assert kept.shape == (2, 4, 3)
     with pytest.raises(InputError, match="come one for each feature"):
-        draw_copies(FixedKnockoffs(X, np.arange(3)), X, 2, np.random.default_rng(0))
+        draw_pair(FixedKnockoffs(X, np.arange(3)), X, np.random.default_rng(0), 2)
 
 
 def latent():
@@ -151,7 +154,7 @@ def test_copies_of_a_family_can_change_places(model):
     """Moments of (X, X_1, X_2) to the fourth order against those with places changed, within 5 standard errors."""
     rng, n = np.random.default_rng(2), 60_000
     X = model.sample(n, rng)
-    copies = draw_copies(settled(model).sampler, X, 2, rng)
+    copies = draw_pair(settled(model).sampler, X, rng, 2)
     place = np.array([[2, 0], [0, 2], [1, 1]])  # the first feature in a ring, the second swaps
 
     def moments(some):
@@ -162,11 +165,6 @@ def test_copies_of_a_family_can_change_places(model):
     gap = moments(copies) - moments(copies.permute(place))
     error = gap.std(axis=0) / np.sqrt(n)
     assert (np.abs(gap.mean(axis=0)) <= 5 * error + 1e-12).all()
-
-
-def test_refusals():
-    with pytest.raises(InputError, match="m=0"):
-        several_gaussian(np.zeros(6), S, 0)
 
 
 def test_copies_of_a_hidden_markov_model_are_independent_and_alike_given_its_chain():

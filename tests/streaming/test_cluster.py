@@ -8,10 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from knockoffs.cli import app as cli
 from knockoffs.errors import InputError
 from knockoffs.selector import KnockoffSelector
-from knockoffs.streaming import cluster as on_dask
+from knockoffs.streaming.batch import Part
 from knockoffs.streaming.stream import fit_streamed
 
 dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
@@ -51,90 +50,52 @@ def client():
 def test_the_same_to_the_last_bit_with_one_worker_dying(folder, client, monkeypatch):
     """A worker with batches in its hands gets SIGKILL after the first sum has come."""
     expected = fit(folder, batch_rows=BATCH).W_
-    before, result, killed = client.run(os.getpid), on_dask._result, []
+    before, add, killed = client.run(os.getpid), Part.__add__, []
 
-    def kill_once(*run):
-        found = result(*run)
+    def kill_once(first, second):
         if not killed:
             worker = max(client.processing().items(), key=lambda one: len(one[1]))[0]
             killed.append(before[worker])
             os.kill(before[worker], signal.SIGKILL)
-        return found
+        return add(first, second)
 
-    monkeypatch.setattr(on_dask, "_result", kill_once)
-    np.testing.assert_array_equal(fit(folder, batch_rows=BATCH, client=client).W_, expected)
+    monkeypatch.setattr(Part, "__add__", kill_once)
+    with joblib.parallel_config("dask"):
+        found = fit(folder, batch_rows=BATCH).W_
+    np.testing.assert_array_equal(found, expected)
     client.wait_for_workers(2, timeout=60)
     assert killed and killed[0] not in client.run(os.getpid).values()
     assert (expected != 0).sum() > 5
 
 
-def test_a_batch_twice_and_another_not_at_all_is_seen(folder, client, monkeypatch):
-    """The planted fault."""
-    expected = fit(folder, batch_rows=150).W_
-    run = on_dask._run
-
-    def wrong(work, rows, features, starts, batches, first, n):
-        return run(work, rows, features, starts, [*batches[:-1], batches[0]], first, n)
-
-    monkeypatch.setattr(on_dask, "_run", wrong)
-    assert np.abs(fit(folder, batch_rows=150, client=client).W_ - expected).max() > 1e-4
-
-
-def test_partitions_of_a_dask_frame_are_the_batches(folder, client, tmp_path):
-    """Some without rows; computed here, or by the workers, and the knockoffs of all rows kept by both."""
-    dd = pytest.importorskip("dask.dataframe")
-    frame = dd.read_parquet(folder).repartition(npartitions=5)
-    frame = dd.concat([frame, frame[frame["y"] > 1e6]])
-    here = fit(frame, keep_knockoffs=tmp_path / "here", work=tmp_path / "work")
-    there = fit(frame, client=client, keep_knockoffs=tmp_path / "there")
-    np.testing.assert_array_equal(there.W_, here.W_)
+def test_knockoffs_of_all_rows_are_kept(folder, client, tmp_path):
+    """Drawn here, or by the workers: the same, and those of the sample are the selector's."""
+    here = fit(folder, batch_rows=150, keep_knockoffs=tmp_path / "here")
+    with joblib.parallel_config("dask"):
+        fit(folder, batch_rows=150, keep_knockoffs=tmp_path / "there")
     kept = [pd.read_parquet(tmp_path / name) for name in ("here", "there")]
     pd.testing.assert_frame_equal(*kept)
     assert kept[0].shape == (N, D) and (kept[0] != numbers().drop(columns="y")).all(axis=None)
     sampled = np.sort(np.random.default_rng(3).spawn(1)[0].choice(N, SAMPLED, replace=False))
     np.testing.assert_array_equal(kept[0].iloc[sampled], here.knockoffs_)
-    with pytest.raises(InputError, match="partitions are the batches"):
-        fit(frame, batch_rows=10)
-    with pytest.raises(InputError, match="use knockoffs.fit_streamed"):
-        KnockoffSelector().fit(frame, frame["y"])
     with pytest.raises(InputError, match="not empty"):
-        fit(frame, keep_knockoffs=tmp_path / "here")
+        fit(folder, keep_knockoffs=tmp_path / "here")
+
+
+def test_a_dask_frame_is_refused_with_the_line_that_writes_it(folder):
+    frame = pytest.importorskip("dask.dataframe").read_parquet(folder)
+    for call in (lambda: fit(frame), lambda: KnockoffSelector().fit(frame, frame["y"])):
+        with pytest.raises(InputError, match=r"frame\.to_parquet\(folder\)"):
+            call()
 
 
 def test_trees_are_scored_by_workers(folder, client):
     """Swap Integral of a model that was fitted here, on the rows outside of the sample."""
     options = {"estimator": "boosting"}
-    found = fit(folder, options=options, batch_rows=300, client=client)
+    with joblib.parallel_config("dask"):
+        found = fit(folder, options=options, batch_rows=300)
     np.testing.assert_array_equal(found.W_, fit(folder, options=options, batch_rows=300).W_)
     assert "scored on 600 rows" in found.selection_.notes["rows"] and (found.W_[:6] > 0).all()
-
-
-def test_what_a_cluster_cannot_do(folder, client, tmp_path):
-    with pytest.raises(InputError, match="no dask scheduler at this address"):
-        with dask.config.set({"distributed.comm.timeouts.connect": "0.1s"}):
-            fit(folder, client="tcp://127.0.0.1:9")
-    text = tmp_path / "table.csv"
-    numbers().to_csv(text, index=False)
-    with pytest.raises(InputError, match="workers read parquet files"):
-        fit(text, client=client)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("knockoffs.__version__", "0.0", raising=False)
-        with pytest.raises(InputError, match="and here is 0.0"):
-            fit(folder, client=client)
-
-
-def test_the_command_with_the_address_of_a_scheduler(folder, client, tmp_path, capsys):
-    call = ["select", folder, "--target", "y", "--fdr", 0.2, "--feature-model", "gaussian", "--estimator", "lasso"]
-    answers = []
-    for more in ([], ["--scheduler", client.scheduler.address, "--out", tmp_path / "out"]):
-        with pytest.raises(SystemExit) as ended:
-            cli.main([str(part) for part in (*call, "--no-verdict", "--sample-rows", SAMPLED, *more)])
-        assert ended.value.code == 0
-        answers.append(capsys.readouterr().out)
-    assert answers[0] == answers[1]
-    with pytest.raises(SystemExit):
-        cli.main(["rerun", str(tmp_path / "out" / "selection.json"), str(folder)])
-    assert "The answer is identical" in capsys.readouterr().out
 
 
 def test_draws_on_the_backend_of_joblib_that_is_this_cluster(client):

@@ -1,12 +1,6 @@
-"""A table in batches: the same answer as in memory, wherever its rows lie and wherever the work was stopped."""
+"""A table in batches: the same answer as in memory, wherever its rows lie and whoever works on them."""
 
-import json
-import os
-import signal
-import subprocess
-import sys
-from pathlib import Path
-
+import joblib
 import numpy as np
 import polars as pl
 import pytest
@@ -19,16 +13,15 @@ from knockoffs.features.shrinkage import PLENTY
 from knockoffs.features.source import knockoff_source
 from knockoffs.importance.accuracy_drop import swap_score
 from knockoffs.importance.coefficients import coefficient_magnitude
-from knockoffs.importance.scores import Scores
 from knockoffs.importance.statistic import ModelScore
 from knockoffs.procedure import Streams
 from knockoffs.response.linear import LassoPathCV
 from knockoffs.sampling.pair import Pair
 from knockoffs.seeds import stream_at
 from knockoffs.selector import KnockoffSelector
-from knockoffs.streaming import stream as streamed
-from knockoffs.streaming.batch import StreamedDraw
-from knockoffs.streaming.statistic import ModelSum, SampleScores
+from knockoffs.streaming.batch import Part
+from knockoffs.streaming.rest import RestOfTable
+from knockoffs.streaming.statistic import ModelSum
 from knockoffs.streaming.stream import fit_streamed
 from knockoffs.table.stream import open_rows
 from knockoffs.table.table import read_table
@@ -62,32 +55,52 @@ def table(tmp_path):
     return path
 
 
-def in_memory(frame, sampled_rows=SAMPLED, at=stream_at, swap=True):
+def in_memory(frame, sampled_rows=SAMPLED, at=stream_at):
     """W of all rows at once, the knockoffs of every batch drawn from its own stream."""
     X, y = frame.drop("y").to_numpy(), frame["y"].to_numpy()
     n = len(y)
     rng = np.random.default_rng(3)
-    sampled = np.sort(rng.spawn(1)[0].choice(n, sampled_rows, replace=False)) if sampled_rows < n else np.arange(n)
+    sampled = np.sort(rng.spawn(1)[0].choice(n, sampled_rows, replace=False))
     streams = Streams(*rng.spawn(4))
     fitted = X[sampled] if sampled_rows >= PLENTY * D else X  # a small sample leaves the covariance to all rows
     sampler = knockoff_source("gaussian")(read_table(fitted), rng=streams.fit).sampler
-    draw, _, _ = streams.draws(1)[0].spawn(3)
-    runs = [np.setdiff1d(np.arange(i, min(i + BATCH, n)), sampled) for i in range(0, n, BATCH)]
-    parts = []
-    for k, rows in enumerate([sampled, *runs]):
-        knockoffs, folds = at(draw, k).spawn(2)
-        parts.append((rows, sampler.sample(X[rows], knockoffs).X_tilde, folds.integers(5, size=len(rows))))
-    rows, X_tilde, fold_of = (np.concatenate(part) for part in zip(*parts, strict=True))
+    draw, _, score, batches = streams.draws(1)[0].spawn(4)
+    parts = [(sampled, draw, score.spawn(3)[2])]
+    for k, start in enumerate(range(0, n, BATCH)):
+        rows = np.setdiff1d(np.arange(start, min(start + BATCH, n)), sampled)
+        parts.append((rows, *at(batches, k).spawn(2)))
+    drawn = [(rows, sampler.sample(X[rows], a).X_tilde, b.integers(5, size=len(rows))) for rows, a, b in parts]
+    rows, X_tilde, fold_of = (np.concatenate(part) for part in zip(*drawn, strict=True))
     model = LassoPathCV(folds=fold_of).fit(np.hstack([X[rows], X_tilde]), y[rows])
     scores = coefficient_magnitude(model, X[rows], X_tilde, y[rows], feature_of=np.arange(X.shape[1]))
     return scores.Z - scores.Z_tilde
 
 
-@pytest.mark.parametrize("sampled", [SAMPLED, PLENTY * D + 5, N])
+@pytest.mark.parametrize("sampled", [SAMPLED, PLENTY * D + 5])
 def test_the_same_as_in_memory(table, sampled):
     found = fit(table, sample_rows=sampled).W_
     np.testing.assert_allclose(found, in_memory(pl.read_parquet(table), sampled), atol=1e-10)
     assert (found != 0).sum() > 5
+
+
+@pytest.mark.parametrize("options", [{}, {"estimator": "boosting"}, {"n_draws": 2, "level": "post_hoc"}])
+def test_a_sample_of_all_rows_has_the_answer_of_fit(table, options):
+    frame = pl.read_parquet(table)
+    expected = selector(method="knockoffs", **options).fit(frame.drop("y"), frame["y"]).selection_
+    found = fit(table, sample_rows=N, options=options).selection_
+    np.testing.assert_array_equal(found.draws, expected.draws)
+    np.testing.assert_array_equal(found.X_tilde, expected.X_tilde)
+
+
+@pytest.mark.parametrize("options", [{}, {"estimator": "boosting"}, {"n_draws": 2, "level": "post_hoc"}])
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_workers_do_not_change_the_answer(table, backend, options):
+    """To the last bit: batches are added in their order."""
+    expected = fit(table, options=options).selection_
+    with joblib.parallel_config(backend, n_jobs=2):
+        found = fit(table, options=options).selection_
+    np.testing.assert_array_equal(found.draws, expected.draws)
+    np.testing.assert_array_equal(fit(table, options=options | {"n_jobs": 2}).selection_.draws, expected.draws)
 
 
 def test_a_stream_used_twice_is_seen(table, monkeypatch):
@@ -99,9 +112,19 @@ def test_a_stream_used_twice_is_seen(table, monkeypatch):
 
 def test_a_batch_counted_twice_is_seen(table, monkeypatch):
     right = in_memory(pl.read_parquet(table))
-    wanted = streamed._wanted
-    monkeypatch.setattr(streamed, "_wanted", lambda *a: [0, *wanted(*a)])
+    results = RestOfTable._results
+    monkeypatch.setattr(RestOfTable, "_results", lambda rest, work, some, jobs: results(rest, work, [0, *some], jobs))
     assert np.abs(fit(table).W_ - right).max() > 1e-4
+
+
+def test_a_fit_that_fails_on_the_way_leaves_nothing(table, monkeypatch):
+    """Neither of this fit nor of an earlier one."""
+    found = fit(table)
+    before = set(vars(found)) - set(found.get_params())
+    monkeypatch.setattr(Part, "__add__", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        fit_streamed(found, table, "y", sample_rows=SAMPLED, batch_rows=BATCH)
+    assert before and not set(vars(found)) - set(found.get_params())
 
 
 def test_files_and_row_groups_do_not_matter(table, tmp_path):
@@ -117,7 +140,7 @@ def test_files_and_row_groups_do_not_matter(table, tmp_path):
 def test_a_small_sample_leaves_the_covariance_to_all_rows(table, family):
     """300 rows of 12 columns would be shrunk; 900 are enough not to be, and their covariance is P^X's."""
     found = fit(table, options={"feature_model": family}).selection_
-    law = found.feature_model.law if family == "gaussian" else found.feature_model.mixture.laws[0]
+    law = found.feature_model.laws[0] if family == "gaussian" else found.feature_model.mixture.laws[0]
     X = pl.read_parquet(table).drop("y").to_numpy()
     L = X if family == "gaussian" else found.feature_model.read(X).start
     np.testing.assert_allclose(law.covariance, np.cov(L.T, bias=True), rtol=1e-10, atol=1e-12)
@@ -145,9 +168,9 @@ def test_few_rows_in_all_are_shrunk_by_their_folds(tmp_path):
     found = fit(tmp_path / "few.parquet", sample_rows=100, batch_rows=400).selection_.feature_model
     X = pl.read_parquet(tmp_path / "few.parquet").drop("y").to_numpy()
     expected = fit_gaussian(X)  # which deals the rows in turn, too
-    assert found.intensity == expected.intensity > 0 and found.rows == 400
-    np.testing.assert_allclose(found.law.covariance, expected.law.covariance, rtol=1e-9)
-    np.testing.assert_allclose(found.law.D, expected.law.D, rtol=1e-7)
+    assert found.intensities == expected.intensities > (0,) and found.rows == 400
+    np.testing.assert_allclose(found.laws[0].covariance, expected.laws[0].covariance, rtol=1e-9)
+    np.testing.assert_allclose(found.laws[0].D, expected.laws[0].D, rtol=1e-7)
 
 
 def test_what_is_not_told_by_a_covariance_is_left_to_the_sample(tmp_path):
@@ -159,106 +182,6 @@ def test_what_is_not_told_by_a_covariance_is_left_to_the_sample(tmp_path):
         other.write_parquet(tmp_path / f"{k}.parquet")
         found = fit(tmp_path / f"{k}.parquet", options={"feature_model": "auto"}).selection_
         assert "900" not in found.notes["feature_model"]
-
-
-# ---- stopped and gone on with ------------------------------------------------------------------------------------
-
-
-class KilledError(BaseException):
-    """In the place of a kill: nothing after it is done."""
-
-
-@pytest.mark.parametrize("n_draws", [1, 3])
-def test_a_stop_at_every_write_of_the_journal(table, tmp_path, monkeypatch, n_draws):
-    options = {"n_draws": n_draws, "level": "post_hoc"} if n_draws > 1 else {}
-    expected = fit(table, options=options).selection_
-    monkeypatch.setattr(streamed, "BETWEEN", 0.0)
-    keep, stops = streamed.Blocks.keep, 2 * N // BATCH  # the moments of all rows, then the sums
-    for stop in range(1, stops + 1):
-        for after in (False, True):  # before the file is there, and after
-            count = [0]
-
-            def kept(blocks, key, write, count=count, stop=stop, after=after):
-                count[0] += 1
-                if count[0] == stop and not after:
-                    raise KilledError
-                keep(blocks, key, write)
-                if count[0] == stop:
-                    raise KilledError
-
-            monkeypatch.setattr(streamed.Blocks, "keep", kept)
-            with pytest.raises(KilledError):
-                fit(table, options=options, work=tmp_path / "work")
-            monkeypatch.setattr(streamed.Blocks, "keep", keep)
-            again = fit(table, options=options, work=tmp_path / "work").selection_
-            np.testing.assert_array_equal(again.draws, expected.draws)
-            np.testing.assert_array_equal(again.selected, expected.selected)
-            assert not (tmp_path / "work").exists()
-
-
-@pytest.mark.parametrize("stop, kept", [(5, "state-moments"), (N // BATCH + 5, "state")])
-def test_a_damaged_state_is_made_again(table, tmp_path, monkeypatch, stop, kept):
-    expected = fit(table).W_
-    monkeypatch.setattr(streamed, "BETWEEN", 0.0)
-    frames, count = streamed._frames, iter(range(100))
-
-    def stopped(job, wanted):
-        for item in frames(job, wanted):
-            if next(count) == stop:
-                raise KilledError
-            yield item
-
-    monkeypatch.setattr(streamed, "_frames", stopped)
-    with pytest.raises(KilledError):
-        fit(table, work=tmp_path / "work")
-    monkeypatch.setattr(streamed, "_frames", frames)
-    state = tmp_path / "work" / f"{kept}.npz"
-    content = bytearray(state.read_bytes())
-    content[len(content) // 2] ^= 1
-    state.write_bytes(bytes(content))
-    np.testing.assert_array_equal(fit(table, work=tmp_path / "work").W_, expected)
-
-
-def test_another_run_does_not_go_on_with_it(table, tmp_path, monkeypatch):
-    monkeypatch.setattr(streamed, "BETWEEN", 0.0)
-    monkeypatch.setattr(streamed.Blocks, "remove", lambda *a: None)
-    fit(table, work=tmp_path / "work")
-    for change in ({"options": {"random_state": 4}}, {"batch_rows": 50}, {"sample_rows": 200}):
-        with pytest.raises(InputError, match="from another run"):
-            fit(table, work=tmp_path / "work", **change)
-
-
-RUN = """
-import sys, time
-from knockoffs.selector import KnockoffSelector
-from knockoffs.streaming import stream
-stream.BETWEEN = 0.0
-keep, left = stream.Blocks.keep, [int(sys.argv[3])]
-def slow(blocks, key, write):
-    keep(blocks, key, write)
-    print("kept", flush=True)
-    left[0] -= 1
-    time.sleep(60 * (left[0] == 0))
-stream.Blocks.keep = slow
-s = KnockoffSelector(0.2, feature_model="gaussian", estimator="lasso", verdict=False, random_state=3)
-print(stream.fit_streamed(s, sys.argv[1], "y", sample_rows=300, batch_rows=100, work=sys.argv[2]).W_.tolist())
-"""
-
-
-@pytest.mark.parametrize("notes, kept", [(1, "state-moments"), (N // BATCH + 1, "state")])
-def test_kill_9(table, tmp_path, notes, kept):
-    """A process of its own, killed after so many notes, and run again."""
-    source = str(Path(knockoffs.__file__).parents[1])
-    command = [sys.executable, "-c", RUN, str(table), str(tmp_path / "work")]
-    environment = os.environ | {"PYTHONPATH": source, "OMP_NUM_THREADS": "1"}
-    with subprocess.Popen([*command, str(notes)], stdout=subprocess.PIPE, env=environment, text=True) as process:
-        assert [process.stdout.readline() for _ in range(notes)] == ["kept\n"] * notes
-        process.send_signal(signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL and (tmp_path / "work" / f"{kept}.npz").exists()
-    again = subprocess.run([*command, "0"], capture_output=True, text=True, env=environment, check=True, timeout=120)
-    lines = again.stdout.splitlines()
-    assert lines.count("kept") == 2 * N // BATCH - notes  # what had been noted was not done again
-    np.testing.assert_array_equal(json.loads(lines[-1]), fit(table).W_)
 
 
 # ---- kinds of tables and targets -----------------------------------------------------------------------------------
@@ -444,7 +367,7 @@ def test_a_fitted_selector_as_ever(table):
         ({"weights": "nothing"}, "weights='nothing'"),
         ({"weights": "y"}, "is the target"),
         ({"options": {"drop": ["u"]}}, "drop='u'"),
-        ({"options": {"knockoffs": np.zeros((2, 2))}}, "brought along"),
+        ({"options": {"knockoffs": np.zeros((2, 2))}}, "given knockoffs are not read in batches"),
         ({"sample_rows": 2}, "needs 5 rows"),
     ],
 )
@@ -580,9 +503,17 @@ def test_scores_of_batches_are_those_of_their_rows_together():
         statistic.scores(parts[2])
 
 
-def test_features_that_no_batch_has_moved_are_tied():
-    """Scores are swapped back, and of a feature that is its own knockoff in every batch they are equal."""
-    found = SampleScores(Scores(np.array([3.0, 2.0, 1.0]), np.array([0.5, 0.25, 1.5])))
-    draw = StreamedDraw(np.random.default_rng(0), np.array([True, False, False]), found)
-    scores = streamed._finish(draw, None, np.array([True, True, False]))
-    assert (scores.Z - scores.Z_tilde).tolist() == [-2.5, 1.75, 0.0]
+def test_features_that_no_batch_has_moved_are_tied(table):
+    """A column that is constant in the sample, and its own knockoff in every batch, has W = 0; others do not."""
+    frame = pl.read_parquet(table).with_columns(x3=pl.lit(1.0))
+    frame.write_parquet(table)
+    with pytest.warns(KnockoffWarning, match="constant"):
+        found = fit(table).W_
+    assert found[3] == 0 and (found[:3] != 0).all()
+
+
+def test_parts_without_a_sum_change_nothing():
+    some = Part(2.0, np.array([True, False]), np.array([1, 0]))
+    none = Part(None, np.array([False, False]), np.array([0, 2]))
+    for both in (some + none, none + some):
+        assert both.total == 2.0 and both.moved.tolist() == [True, False] and both.n_unknown.tolist() == [1, 2]

@@ -212,11 +212,11 @@ def test_numbers_in_boxes_are_numbers(y):
         (
             0.05,
             10,
-            "fdr=0.05 can never select with 10 features: .* 1/fdr = 20 selections. Use fdr >= 0.1; offset=0",
+            "fdr=0.05 can never select with 10 features: knockoff. needs at least 20 selections. Use method='condit",
         ),
-        (0.1, 7, "1/fdr = 10 selections. Use fdr >= 0.1429; offset=0"),
-        (0.03, 30, "1/fdr = 34 selections. Use fdr >= 0.0334; offset=0"),
-        (0.9, 1, "More features are needed; offset=0 selects"),
+        (0.1, 7, "with 7 features: knockoff. needs at least 10 selections"),
+        (0.03, 30, "with 30 features: knockoff. needs at least 34 selections"),
+        (0.9, 1, "with 1 feature .n_features=1.: knockoff. needs at least 2 selections"),
     ],
 )
 def test_a_level_that_can_never_select_is_refused(fdr, n_features, message):

@@ -8,11 +8,12 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from knockoffs import KnockoffSelector, as_target, read_table
+from knockoffs import KnockoffSelector, read_table
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.table.cells import PlainFrame
 from knockoffs.table.files import read_table_file
 from knockoffs.table.stream import code_like
+from knockoffs.table.target import as_target
 from knockoffs.table.written import DATES, formats_of, is_date, read_text, write_text
 
 N = 60

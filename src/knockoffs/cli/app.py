@@ -1,9 +1,8 @@
-"""The command line: one function a command, one command a job.
+"""The program ``knockoffs``: it runs a command and ends with a status.
 
-Only typer is imported at the top, so that ``knockoffs --help`` answers at once; each command imports what it needs.
-A new command is a function with ``@app.command()`` in ``answers`` or ``others``; a call is checked in ``calls``, the
-work is done in ``work`` and ``path``, and ``output`` shows it. Errors leave as one sentence on standard error: status 1
-for data that cannot be used (`InputError`), 2 for a call that cannot be understood (`bad_call`).
+Only typer is imported at the top, so that ``knockoffs --help`` answers at once; each command imports what it needs. An
+error ends in one sentence on standard error, with status 1 for data that cannot be used (``InputError``), 2 for a call
+that cannot be understood (``bad_call``) and 130 after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -12,17 +11,17 @@ import sys
 
 import typer
 
-from knockoffs.cli import answers, others  # noqa: F401  they add their commands to the program, in this order
+from knockoffs.cli import check, demo, ghost, others, page, path, rerun, sample, select, test  # noqa: F401  commands
 from knockoffs.cli.interrupt import interrupt_once
-from knockoffs.cli.output import UnprintedError, prepare_streams
-from knockoffs.cli.program import app, say_lines
+from knockoffs.cli.output import UnprintedError, prepare_streams, say_lines
+from knockoffs.cli.program import app
 from knockoffs.progress import showing
 
 STOPPED = 130  # status of a program that was ended by Ctrl-C
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the program and end it with status 0, 1 for bad data or 2 for a bad call."""
+    """Run the program and end it with a status."""
     prepare_streams()
     from knockoffs.errors import EXTRAS, InputError, installs
 
@@ -37,10 +36,10 @@ def main(arguments: list[str] | None = None) -> None:
     except click_exception as error:  # type: ignore[misc]
         fail(error.format_message(), 2)
     except (typer.Abort, KeyboardInterrupt):
-        fail("stopped; files that were not finished are not there, older ones are as they were.", STOPPED)
+        fail("stopped; unfinished files were removed, and older files are unchanged.", STOPPED)
     except UnprintedError as error:
-        if str(error):  # else the reader of our output has gone, and wants no more of it
-            fail(f"standard output: {error}. What was to be saved is saved.", 1)
+        if str(error):  # else the reader of our output has closed it
+            fail(f"standard output: {error}. The files were written.", 1)
         sys.exit(1)
     except BrokenPipeError:
         sys.exit(1)
@@ -51,12 +50,12 @@ def main(arguments: list[str] | None = None) -> None:
             raise
         fail(f"this needs {error.name}, which is not installed: {installs(error.name)}.", 1)
     except MemoryError:
-        fail("this does not fit into memory: use fewer rows or columns.", 1)
+        fail("not enough memory: use fewer rows or columns.", 1)
     sys.exit(status if isinstance(status, int) else 0)
 
 
 def fail(message: str, status: int) -> None:
-    """Write one sentence to standard error, or one for each of several columns, and end the program."""
+    """Write an error to standard error and end the program."""
     say_lines(f"knockoffs: {message}")
     sys.exit(status)
 

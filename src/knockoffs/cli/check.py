@@ -1,58 +1,69 @@
-"""The command check: what the columns of a table hold, and a verdict on knockoffs of it."""
+"""``knockoffs check``: what the columns of a table hold, and a verdict on knockoffs of it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from shlex import quote
+from typing import TYPE_CHECKING
 
-from knockoffs.cli.calls import bad_call, split_names
-from knockoffs.cli.output import say, spoken_warnings
-from knockoffs.cli.work import read, read_knockoffs, reading
-from knockoffs.defaults import repair_ways
-from knockoffs.diagnostics.repair import repair
-from knockoffs.diagnostics.verdict import verdict
-from knockoffs.errors import printable
-from knockoffs.features.source import GivenKnockoffs, KnockoffSource, knockoff_source, read_features
-from knockoffs.machine.threads import worthwhile_threads
-from knockoffs.options import Parameters
-from knockoffs.sampling.pair import Pair
-from knockoffs.seeds import as_generator
-from knockoffs.table.columns import Column, describe
-from knockoffs.table.files import drop_columns
+from knockoffs.cli.output import put, say, spoken_warnings
+from knockoffs.cli.program import OneFile, command
+from knockoffs.options import Options
+
+if TYPE_CHECKING:
+    from knockoffs.table.columns import Column
 
 
-def run_check(table: Path, parameters: Parameters) -> str:
-    """Lines about the columns of a file, about P^X, and the verdict on its knockoffs."""
-    frame = read(table, parameters)
-    dropped = split_names(frame, parameters["drop"], "--drop")
-    X = drop_columns(frame, dropped) if dropped else frame
-    if parameters["knockoffs"] is not None:
-        if parameters["repair"]:
-            raise bad_call("--repair changes the feature model, and --knockoffs were drawn elsewhere: leave one out.")
-        source: KnockoffSource = GivenKnockoffs(read_knockoffs(Path(parameters["knockoffs"]), X, frame))
+@command("check")
+def check(table: OneFile, options: Options) -> None:
+    """Describe the columns of a table and check knockoffs.
+
+    The knockoffs are drawn here, or given by --knockoffs; no target is needed.
+
+    \b
+    knockoffs check table.csv --drop y
+    knockoffs check table.csv --drop y --knockoffs mine.csv
+    """
+    put(run_check(table, options))
+
+
+def run_check(table: Path, options: Options) -> str:
+    """Lines about the columns of a file and about P^X, and the verdict on the knockoffs."""
+    from knockoffs.cli.files import read_features_of, read_knockoffs, reading
+    from knockoffs.diagnostics.verdict import verdict
+    from knockoffs.errors import printable
+    from knockoffs.features.source import GivenKnockoffs, KnockoffSource, knockoff_source, read_features
+    from knockoffs.machine.threads import worthwhile_threads
+    from knockoffs.sampling.pair import Pair
+    from knockoffs.seeds import as_generator
+
+    frame, X = read_features_of(table, options.drop)
+    if options.knockoffs is None:
+        source: KnockoffSource = knockoff_source(options.feature_model, options.feature_model_options)
     else:
-        source = knockoff_source(parameters["feature_model"], parameters["feature_model_options"])
+        source = GivenKnockoffs(read_knockoffs(Path(options.knockoffs), X, frame))
     with spoken_warnings():
-        checked, _ = read_features(source, X, argument=table.name, min_rows=6, **reading(parameters))
+        checked, _ = read_features(source, X, argument=table.name, min_rows=6, **reading(options))
     with spoken_warnings(), worthwhile_threads(checked.X.size):
-        fit_stream, draw_stream, verdict_stream, repair_stream = as_generator(parameters["seed"]).spawn(4)
+        fit_stream, draw_stream, verdict_stream = as_generator(options.seed).spawn(3)
         say(f"drawing knockoffs of {len(checked)} rows of {len(checked.columns)} columns")
-        if parameters["repair"]:
-            ways = repair_ways(source)
-            checked, source = repair(checked, source, ways, rng=repair_stream, n_jobs=parameters["jobs"])
-        settled = source(checked, rng=fit_stream, n_jobs=parameters["jobs"])
+        settled = source(checked, rng=fit_stream, n_jobs=options.jobs)
         drawn = settled.sampler.sample(checked.X, draw_stream)
         pair = Pair(drawn.X, drawn.X_tilde, checked.feature_of)
         found = verdict(pair, names=checked.names, kinds=checked.kinds, rng=verdict_stream)
-    columns = [printable(told(column)) for column in checked.columns]
+    columns = [printable(described(column)) for column in checked.columns]
     return "\n".join([*columns, "", *map(printable, settled.notes.values()), "", *found.say().splitlines()])
 
 
-def told(column: Column) -> str:
-    """Say what a column was taken for, with advice that can be typed.
+def described(column: Column) -> str:
+    """Kind of a column and why, with advice that can be typed on the command line.
 
-    >>> told(Column("a grade", "integer", None, "ordinal", "1 to 5; if they are codes, say kinds={{name}: 'nominal'}"))
+    >>> from knockoffs.table.columns import Column
+    >>> why = "1 to 5; if they are codes, say kinds={{name}: 'nominal'}"
+    >>> described(Column("a grade", "integer", None, "ordinal", why))
     "'a grade' is ordinal: 1 to 5; if they are codes, say --kind 'a grade=nominal'."
     """
+    from knockoffs.table.columns import describe
+
     asked = f"kinds={{{column.name!r}: 'nominal'}}"
     return describe(column).replace(asked, f"--kind {quote(column.name + '=nominal')}")

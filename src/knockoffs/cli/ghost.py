@@ -1,79 +1,108 @@
-"""The command ghost: a selection from a file of z-scores and a file of correlations."""
+"""``knockoffs ghost``: a selection from the z-scores of a study and the correlations of its columns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
-from numpy.typing import NDArray
+import typer
 
-from knockoffs.cli.calls import bad_call, check_columns
+from knockoffs.cli.checks import bad_call, check_columns
 from knockoffs.cli.output import say, spoken_warnings
-from knockoffs.cli.work import groups_of, other_files, read
-from knockoffs.defaults import DEFAULT_FDR
+from knockoffs.cli.program import Force, OutFolder, command
 from knockoffs.errors import InputError, name_some
-from knockoffs.filter import RULES
-from knockoffs.options import Parameters
-from knockoffs.record import DataFile, SelectionRecord, record_selection
-from knockoffs.registry import find, key_of
-from knockoffs.seeds import as_generator
-from knockoffs.streaming.ghost import select_ghost
-from knockoffs.table.auto_groups import auto_groups
-from knockoffs.table.files import column_names, file_hash, take_column
-from knockoffs.table.groups import as_groups
-from knockoffs.table.table import Table
-from knockoffs.table.types import Frame
+from knockoffs.options import Options, importance_options
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from knockoffs.record import DataFile, SelectionRecord
+    from knockoffs.table.types import Frame
 
 
-def run_ghost(z: Path, parameters: Parameters) -> SelectionRecord:
-    """Read z-scores and correlations, select, and record what was found."""
-    correlation, n = parameters.get("correlation"), parameters.get("n")
-    if correlation is None:
-        raise bad_call(
-            "--correlation is needed: the correlations of the features, of the study or of a reference panel."
-        )
-    if n is None:
+@command("ghost")
+def ghost(
+    z: Annotated[Path, typer.Option(metavar="FILE", help="Table of the z-scores, one row per feature.")],
+    options: Options,
+    out: OutFolder = None,
+    force: Force = False,
+) -> None:
+    """Select from z-scores and correlations, without rows.
+
+    \b
+    knockoffs ghost --z z.csv --correlation R.npy --n 50000
+    knockoffs ghost --z z.csv --scores Z --correlation R.npy --n 50000 --shrink 0.1 --out found
+    """
+    from knockoffs.cli.files import check_out, deliver
+
+    check_out(out, z, options, force)
+    deliver(run_ghost(z, options), out)
+
+
+def run_ghost(z: Path, options: Options) -> SelectionRecord:
+    """Record of a selection from z-scores and correlations."""
+    import numpy as np
+
+    from knockoffs.cli.files import groups_of, other_files, read
+    from knockoffs.defaults import DEFAULT_FDR
+    from knockoffs.filter import RULES
+    from knockoffs.record import record_selection
+    from knockoffs.registry import find, key_of
+    from knockoffs.seeds import as_generator
+    from knockoffs.streaming.ghost import select_ghost
+    from knockoffs.table.auto_groups import auto_groups
+    from knockoffs.table.files import column_names, file_hash
+    from knockoffs.table.groups import as_groups
+    from knockoffs.table.table import Table
+
+    if options.correlation is None:
+        raise bad_call("--correlation is needed: the correlations in the study or in a reference panel.")
+    if options.n is None:
         raise bad_call("--n is needed: the number of rows of the study behind the z-scores.")
-    place = Path(correlation)
-    frame = read(z, {**parameters, "drop": []}, "")  # a column without a name may hold those of the features
-    names, scores = _scores(frame, parameters)
-    R = read_correlation(place, names)
-    asked, groups = groups_of(parameters), None
+    frame = read(z, options.scores, "")  # a column without a name may hold those of the features
+    names, scores = _scores(frame, options)
+    R = read_correlation(Path(options.correlation), names)
+    asked, groups = groups_of(options), None
     if asked == "auto":
         groups = auto_groups(np.array(R, dtype=float), names)
     elif asked is not None:
         groups = as_groups(asked, names)
-    say(f"selecting from {len(names)} features by the z-scores of {n:g} rows")
+    say(f"selecting from {len(names)} features by the z-scores of {options.n:g} rows")
     with spoken_warnings() as said:
         selection = select_ghost(
             scores,
             R,
-            n,
+            options.n,
             names=names if groups is None else groups.names,
             feature_of=None if groups is None else groups.feature_of,
-            fdr=DEFAULT_FDR if parameters["fdr"] is None else parameters["fdr"],
-            offset=parameters["offset"],
-            n_draws=parameters["n_draws"],
-            level=key_of(parameters["level"]),
-            rule=find(RULES, "rule", parameters["rule"]),
-            shrink=parameters["shrink"],
-            penalty=parameters["penalty"],
-            rng=as_generator(parameters["seed"]),
+            fdr=DEFAULT_FDR if options.fdr is None else options.fdr,
+            offset=options.offset,
+            n_draws=options.n_draws,
+            level=key_of(options.level),
+            rule=find(RULES, "rule", str(importance_options(options.importance_options, "ghost").rule)),
+            shrink=options.shrink,
+            penalty=options.penalty,
+            rng=as_generator(options.seed),
         )
     data: DataFile = {
         "file": z.name,
         "sha256": file_hash(z),
         "n_rows": len(names),
         "n_columns": len(column_names(frame)),
-        "files": other_files(parameters),
+        "files": other_files(options),
     }
+    parameters = {"target": options.scores, "drop": [], **options.recorded("ghost")}
     return record_selection(selection, Table(np.empty((0, 0)), ()), parameters, data, said)
 
 
-def _scores(frame: Frame, parameters: Parameters) -> tuple[list[str], NDArray]:
+def _scores(frame: Frame, options: Options) -> tuple[list[str], NDArray]:
     """Names of the features, and their z-scores."""
-    column, named = parameters["scores"], parameters.get("names")
+    import numpy as np
+
+    from knockoffs.table.files import column_names, take_column
+
+    column, named = options.scores, options.names
     check_columns(frame, [column], "--scores")
     values = take_column(frame, column)
     try:
@@ -99,6 +128,11 @@ def _scores(frame: Frame, parameters: Parameters) -> tuple[list[str], NDArray]:
 
 def read_correlation(path: Path, names: Sequence[str]) -> NDArray:
     """Correlations in the order of the names: an .npy as it is, a table by the names in its header."""
+    import numpy as np
+
+    from knockoffs.cli.files import read
+    from knockoffs.table.files import column_names, take_column
+
     if not path.is_file():
         raise InputError(f"--correlation {str(path)!r}: there is no such file.")
     if path.suffix.lower() == ".npy":
@@ -106,7 +140,7 @@ def read_correlation(path: Path, names: Sequence[str]) -> NDArray:
             return np.load(path, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError, EOFError) as error:
             raise InputError(f"{path}: cannot be read as .npy: {error}.") from error
-    frame = read(path, {"drop": []})
+    frame = read(path)
     columns = [str(name) for name in column_names(frame)]
     numbers = [name for name in columns if take_column(frame, name).dtype.kind in "iuf"]
     missing = [name for name in names if name not in set(numbers)]

@@ -1,4 +1,4 @@
-"""Ctrl-C: it reaches this process alone, which ends its children; they would each print a traceback of their own."""
+"""Ctrl-C: only this process receives it and ends its children, so that none of them prints a traceback."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-PATIENCE = 0.2  # seconds between two looks whether the work has ended
-
 
 @contextmanager
 def interrupt_once() -> Iterator[None]:
-    """Within it, Ctrl-C raises KeyboardInterrupt in this process's main thread and nothing in the processes it starts.
+    """Within it, Ctrl-C raises KeyboardInterrupt in this process's main thread and does nothing in child processes.
 
-    The terminal sends the signal to all of them. Processes inherit which signals are blocked, so it is blocked, and a
-    thread waits for it and wakes the main one by another signal, which the others never get.
+    The terminal sends the signal to all of them. Child processes inherit blocked signals, so the signal is blocked, and
+    a thread waits for it and wakes the main thread by another signal, which the children never get. ``sigwait`` is
+    used because ``sigtimedwait`` returns a made-up signal after the process was suspended and continued.
     """
     main = threading.main_thread()
     if os.name == "nt" or threading.current_thread() is not main:
@@ -25,9 +24,8 @@ def interrupt_once() -> Iterator[None]:
     ended = threading.Event()
 
     def watch() -> None:
-        while not ended.is_set():
-            if signal.sigtimedwait([signal.SIGINT], PATIENCE) is not None and not ended.is_set():
-                signal.pthread_kill(main.ident, signal.SIGUSR1)  # type: ignore[arg-type]
+        while signal.sigwait([signal.SIGINT]) == signal.SIGINT and not ended.is_set():
+            signal.pthread_kill(main.ident, signal.SIGUSR1)  # type: ignore[arg-type]
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
@@ -40,16 +38,16 @@ def interrupt_once() -> Iterator[None]:
         yield
     finally:
         ended.set()
+        signal.pthread_kill(watcher.ident, signal.SIGINT)  # type: ignore[arg-type]
         watcher.join()
         signal.signal(signal.SIGUSR1, before)
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 def shield_children() -> None:
-    """Make sure that the workers that joblib will start do not get Ctrl-C; call it before the first of them.
+    """Make sure that the workers of joblib do not get Ctrl-C; call it before the first of them starts.
 
-    Its tracker of resources, and that of the semaphores it uses, allow the signal again when they start, so they are
-    started now.
+    Its resource tracker, and that of the semaphores it uses, unblock the signal when they start, so they start now.
     """
     if os.name != "nt":
         from multiprocessing import resource_tracker as of_semaphores

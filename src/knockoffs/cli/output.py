@@ -1,4 +1,4 @@
-"""What the command line shows: the selected features as a table, and lines about the progress."""
+"""What the command line prints: the selected features as a table, and lines about the progress."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class UnprintedError(Exception):
-    """Standard output takes nothing more; everything else has been done."""
+    """Standard output takes nothing more; everything else is done."""
 
 
 def prepare_streams() -> None:
-    """Make sure that printing fails neither for a letter that the terminal lacks nor for a stream that is closed."""
+    """Make sure that printing fails neither at a character the terminal lacks nor at a closed stream."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -31,7 +31,7 @@ def prepare_streams() -> None:
 
 
 def put(text: str) -> None:
-    """Print to standard output, at once, so that an error comes here and not when the program ends."""
+    """Print to standard output at once, so that an error is raised here and not when the program ends."""
     try:
         print(text, flush=True)
     except OSError as error:
@@ -39,16 +39,22 @@ def put(text: str) -> None:
         raise UnprintedError(error.strerror if not isinstance(error, BrokenPipeError) else "") from None
 
 
+def say_lines(text: str) -> None:
+    """Write lines to standard error."""
+    for line in text.split("\n"):
+        say(line)
+
+
 def say(message: str) -> None:
-    """Write a line about the progress to standard error; bars are drawn by the loops themselves, on a terminal."""
+    """Write a line about the progress to standard error."""
     try:
         print(printable(message), file=sys.stderr, flush=True)
-    except (OSError, ValueError):  # whoever listened has gone; the work goes on
+    except (OSError, ValueError):  # nobody reads it; the work goes on
         _abandon(sys.stderr)
 
 
 def _abandon(stream: object) -> None:
-    """Lead a stream that failed to nowhere, or Python would fail on it again at its end."""
+    """Redirect a stream that failed to the null device; else Python fails on it again when it ends."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())  # type: ignore[attr-defined]
@@ -57,7 +63,7 @@ def _abandon(stream: object) -> None:
 
 @contextmanager
 def spoken_warnings() -> Iterator[list[str]]:
-    """Say warnings about the data as lines of progress, also where the work ends in an error; and give them back."""
+    """Yield the list that collects warnings about the data; each is also printed, even if the work ends in an error."""
     from knockoffs.errors import KnockoffWarning
 
     caught: list[warnings.WarningMessage] = []
@@ -73,7 +79,7 @@ def spoken_warnings() -> Iterator[list[str]]:
 
 
 def show(record: SelectionRecord) -> None:
-    """Print the selected features as a table, and the sentence that says what it means."""
+    """Print the selected features as a table, and the explanation."""
     import io
     import shutil
 
@@ -89,7 +95,7 @@ def show(record: SelectionRecord) -> None:
     console = Console(file=text, force_terminal=terminal, width=width, highlight=False)
     ordered = surest_first(record.features)
     selected = [feature for feature in ordered if feature["selected"]]
-    # where nothing was selected, the nearest ones, and that they were not
+    # if nothing was selected, the nearest features
     shown = selected or [feature for feature in ordered[:10] if feature.get("W", 1.0) > 0]
     headings = {"W": "W", "p_value": "p-value", "e_value": "e-value", "frequency": "frequency", "q_value": "q-value"}
     if shown:
@@ -107,7 +113,7 @@ def show(record: SelectionRecord) -> None:
     console.print(f"{threshold}{len(selected)} of {len(record.features)} features selected")
     for note in record.notes.values():
         if note in record.explanation:
-            continue  # it is read there
+            continue
         console.print(Text(f"- {printable(note)}"))
     console.print()
     console.print(Text(record.explanation))

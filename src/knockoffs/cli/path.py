@@ -1,171 +1,156 @@
-"""The lambda path of some columns of a table, followed as a selection would follow it, and drawn to a file."""
+"""``knockoffs path``: the lambda path of some columns, as a picture or as numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
-from numpy.typing import NDArray
+import typer
 
-from knockoffs.cli.output import say
-from knockoffs.cli.work import reading, take_apart
-from knockoffs.defaults import choose, task_for
-from knockoffs.errors import printable, require
-from knockoffs.features.source import knockoff_source, read_features
-from knockoffs.importance.accuracy_drop import FAKES
-from knockoffs.importance.paths.lambda_path import LambdaPath
-from knockoffs.options import Parameters
-from knockoffs.procedure import follow_lambda
-from knockoffs.seeds import as_generator
-from knockoffs.table.files import write_table_file
-from knockoffs.table.table import MIN_ROWS
-from knockoffs.table.target import as_target
-from knockoffs.table.types import Frame
-from knockoffs.table.writer import atomic_file
+from knockoffs.cli.checks import bad_call, columns_named
+from knockoffs.cli.output import say, spoken_warnings
+from knockoffs.cli.program import Force, OneFile, command
+from knockoffs.errors import InputError, require, unknown_option
+from knockoffs.options import Options, importance_options
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
-MOST_LETTERS = 28  # of a name in the legend
-MOST_TIMES = 4.0  # the largest W of the named columns: how far the axis follows the others
-RISE_OF = {  # the y axis; a loss without a line here goes by its name
-    "accuracy": "drop in accuracy",
-    "log_loss": "rise of the log-loss (nats)",
-    "brier": "rise of the Brier score",
-    "squared_error": "rise of the squared error (units of {target}, squared)",
-    "absolute_error": "rise of the absolute error (units of {target})",
-}
-AT_ONE = {"swapped": "swapped with its knockoff", "permuted": "permuted"}
+    from knockoffs.importance.paths.lambda_path import LambdaPath
+    from knockoffs.table.types import Frame
+
+PICTURES = (".png", ".svg", ".pdf")
 
 
-def follow_path(
-    frame: Frame, parameters: Parameters, jobs: int | None, *, fake: str, lams: NDArray
-) -> tuple[LambdaPath, dict[str, str]]:
-    """Follow W along lambda for every feature of a frame; also notes on what was chosen by default.
+@command("path")
+def path(
+    table: OneFile,
+    column: Annotated[list[str], typer.Option(metavar="COLUMN", help="Feature to draw in colour; repeatable.")],
+    options: Options,
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="File for the picture (png, svg or pdf) or for the numbers (csv).")
+    ] = Path("lambda_path.png"),
+    fake: Annotated[str, typer.Option(metavar="NAME", help="What a column moves to: swapped or permuted.")] = "swapped",
+    lambda_range: Annotated[tuple[float, float], typer.Option(metavar="FROM TO", help="First and last lambda.")] = (
+        0.0,
+        10.0,
+    ),
+    points: Annotated[int, typer.Option(metavar="N", help="Number of lambdas.", min=2)] = 41,
+    force: Force = False,
+) -> None:
+    """Draw W along the lambda path of some columns.
 
-    With the same seed the knockoffs, the fits and so W at lambda = 1 are those of ``knockoffs select`` with the score
+    A column moves from its values (lambda = 0) through its fake (1) and beyond.
+
+    \b
+    knockoffs path table.csv --target y --column age --column weight --out path.png
+    knockoffs path table.csv --target y --column age --out path.csv
+    """
+    check_path(out, fake, lambda_range, points)
+    import numpy as np
+
+    from knockoffs.cli.files import other_paths, read
+    from knockoffs.table.writer import check_output
+
+    check_output(out, [table, *other_paths(options)], force=force)
+    frame = read(table, options.target, options.weights, *options.drop)
+    columns = list(dict.fromkeys(columns_named(frame, column, "--column")))
+    unused = (options.target, options.weights, *columns_named(frame, options.drop, "--drop"))
+    for name in columns:
+        if name in unused:
+            raise bad_call(f"--column {name!r} is not a feature: it is the target, the weights or dropped.")
+    with spoken_warnings():
+        found, title = follow_path(frame, options, fake=fake, lams=np.linspace(*lambda_range, points))
+    write_path(found, columns, out, title=title, fake=fake)
+    say(f"wrote {out}")
+
+
+def check_path(out: Path, fake: str, lambda_range: tuple[float, float], n_lams: int) -> None:
+    """Refuse a lambda path that cannot be followed or written."""
+    from knockoffs.importance.accuracy_drop import FAKES
+    from knockoffs.importance.paths.moves import check_range
+
+    if fake not in FAKES:
+        raise bad_call(f"--{unknown_option('fake', fake, FAKES)}")
+    try:
+        check_range(*lambda_range, n_lams)
+    except InputError as error:
+        raise bad_call(str(error)) from None
+    ending = out.suffix.lower()
+    if ending not in (*PICTURES, ".csv"):
+        raise bad_call(f"--out {str(out)!r}: the ending gives the format, one of {', '.join(PICTURES)}, .csv.")
+    if ending != ".csv":
+        require("matplotlib", "pictures", ", or write the numbers, --out FILE.csv")
+
+
+def follow_path(frame: Frame, options: Options, *, fake: str, lams: NDArray) -> tuple[LambdaPath, str]:
+    """W of every feature along lambda, and a title.
+
+    With the same seed the knockoffs, the fits and W at lambda = 1 are those of ``knockoffs select`` with the score
     ``swap``.
     """
-    X, y, weights = take_apart(frame, parameters)
-    source = knockoff_source(parameters["feature_model"], parameters["feature_model_options"])
-    table, _ = read_features(source, X, min_rows=MIN_ROWS, **reading(parameters))
-    task = task_for(parameters["task"], parameters["estimator"])
-    target = as_target(y, table, task=task, weights=weights)
+    from knockoffs.cli.files import reading, take_apart
+    from knockoffs.defaults import choose, task_for
+    from knockoffs.features.source import knockoff_source, read_features
+    from knockoffs.importance.accuracy_drop import FAKES
+    from knockoffs.plots.style import short
+    from knockoffs.procedure import follow_lambda
+    from knockoffs.seeds import as_generator
+    from knockoffs.table.table import MIN_ROWS
+    from knockoffs.table.target import as_target
+
+    X, y, weights = take_apart(frame, options)
+    source = knockoff_source(options.feature_model, options.feature_model_options)
+    table, _ = read_features(source, X, min_rows=MIN_ROWS, **reading(options))
+    target = as_target(y, table, task=task_for(options.task, options.estimator), weights=weights)
+    scoring = importance_options(options.importance_options, "path")
     choice = choose(
         target,
-        estimator=parameters["estimator"],
+        estimator=options.estimator,
         importance="swap",
-        loss=parameters["loss"],
-        rows=parameters["rows"],
-        n_folds=parameters["n_folds"],
+        loss=scoring.loss,
+        rows=scoring.rows,
+        n_folds=scoring.n_folds,
         grouped=table.grouped,
     )
-    say(f"following {len(table.names)} features of {len(target)} rows for {parameters['target']!r}")
-    path, draw = follow_lambda(
+    say(f"following {len(table.names)} features of {len(target)} rows for {options.target!r}")
+    found, draw = follow_lambda(
         table,
         target,
         knockoffs=source,
         statistic=choice.statistic,
         lams=lams,
         fake=FAKES[fake],
-        rng=as_generator(parameters["seed"]),
-        n_jobs=jobs,
+        rng=as_generator(options.seed),
+        n_jobs=options.jobs,
     )
-    notes = {**choice.notes, **draw.notes}
-    if draw.used is not None:
-        notes |= {"model": type(draw.used.estimator).__name__, "rows": draw.used.rows}
-    return path, notes
+    how = "" if draw.used is None else f" ({type(draw.used.estimator).__name__}, {draw.used.rows.replace('_', ' ')})"
+    return found, f"Lambda path for {short(options.target)}{how}"
 
 
-def check_plotting() -> None:
-    """Refuse to start the work for a picture that cannot be drawn."""
-    require("matplotlib", "pictures", ", or write the numbers, --out FILE.csv")
+def write_path(found: LambdaPath, columns: list[str], out: Path, *, title: str, fake: str) -> None:
+    """Write a picture, or the numbers if the file ends in .csv: one row for each feature and lambda."""
+    import numpy as np
 
+    from knockoffs.table.files import write_table_file
+    from knockoffs.table.writer import atomic_file
 
-def write_path(path: LambdaPath, columns: Sequence[str], out: Path, **words: str) -> None:
-    """Write a picture, or the numbers where the file ends in .csv: one row for each feature and lambda."""
-    if out.suffix.lower() == ".csv":
-        n_features, n_lams = path.W.shape
-        rows = {
-            "feature": np.repeat(np.array(path.feature_names, dtype=object), n_lams),
-            "lambda": np.tile(path.lams, n_features),
-            "W": path.W.ravel(),
-        }
-        return write_table_file(rows, out)
+    kind = out.suffix.lower()[1:]
+    if kind == "csv":
+        n_features, n_lams = found.W.shape
+        names = np.repeat(np.array(found.feature_names, dtype=object), n_lams)
+        write_table_file({"feature": names, "lambda": np.tile(found.lams, n_features), "W": found.W.ravel()}, out)
+        return
     import matplotlib
-
-    with matplotlib.rc_context({"svg.hashsalt": "knockoffs", "svg.fonttype": "none"}):
-        figure = draw_path(path, columns, **words)
-        kind = out.suffix.lower()[1:]
-        dates = {"svg": "Date", "pdf": "CreationDate"}  # left out: the same path is the same file
-        undated = {dates[kind]: None} if kind in dates else None
-        with atomic_file(out) as file:
-            figure.savefig(file, format=kind, dpi=160, metadata=undated)
-
-
-def draw_path(path: LambdaPath, columns: Sequence[str], *, target: str, model: str, rows: str, fake: str) -> Figure:
-    """Figure of W along lambda: the named columns in colour, the others thin and grey."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8.0, 4.6), layout="constrained")
-    axes = figure.subplots()
-    place = {name: j for j, name in enumerate(path.feature_names)}
-    others = [j for name, j in place.items() if name not in columns]
-    low, high = limits(path.W[[place[name] for name in columns]], path.W[others])
-    outside = sum(bool(((path.W[j] < low) | (path.W[j] > high)).any()) for j in others)
-    handles, words = [], []
-    for name, colour in zip(columns, _colours(len(columns)), strict=True):
-        handles += axes.plot(path.lams, path.W[place[name]], color=colour, linewidth=2.2, zorder=3)
-        words.append(_short(name))
-    for j in others:
-        (line,) = axes.plot(path.lams, path.W[j], color="#b0b0b0", linewidth=0.8, zorder=1)
-        if j == others[-1]:
-            handles.append(line)
-            leave = f"\n({outside} beyond the axis)" if outside else ""
-            words.append(f"{len(others)} other feature{'' if len(others) == 1 else 's'}{leave}")
-    axes.axhline(0.0, color="black", linewidth=0.8, zorder=2)
-    if path.lams[0] < 1.0 < path.lams[-1]:
-        axes.axvline(1.0, color="black", linewidth=0.8, linestyle=":", zorder=2)
-    rise = RISE_OF.get(path.loss, f"rise of {path.loss.replace('_', ' ')}").format(target=_short(target))
-    texts = [
-        axes.set_xlabel(f"lambda (0: the column as it is, 1: {AT_ONE.get(fake, fake)})"),
-        axes.set_ylabel(f"W: {rise},\nfeature minus knockoff"),
-        axes.set_title(
-            f"Lambda path for {_short(target)} ({model}, {rows.replace('_', ' ')})", loc="left", fontsize=11
-        ),
-    ]
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.margins(x=0)
-    axes.set_ylim(low, high)
-    legend = figure.legend(handles, ["-"] * len(words), loc="outside right upper", frameon=False)
-    # set afterwards: a label that starts with _ would be left out, and names are not formulas
-    for text, word in zip(legend.get_texts(), words, strict=True):
-        text.set_text(word)
-    for text in (*texts, *legend.get_texts()):
-        text.set_parse_math(False)
-    return figure
+    from knockoffs.plots.paths import plot_paths
+    from knockoffs.plots.style import plain
 
-
-def limits(W: NDArray, others: NDArray) -> tuple[float, float]:
-    """Range of the y axis: all paths, unless the others would press the named ones flat; then they are cut off."""
-    named, most = float(np.abs(W).max()), float(np.abs(others).max(initial=0.0))
-    cut = MOST_TIMES * named if 0 < MOST_TIMES * named < most else np.inf
-    low = max(min(float(W.min()), float(others.min(initial=0.0))), -cut)
-    high = min(max(float(W.max()), float(others.max(initial=0.0))), cut)
-    room = 0.05 * (high - low) or 1.0
-    return low - room, high + room
-
-
-def _colours(n: int) -> list[tuple[float, float, float, float]]:
-    from matplotlib import colormaps
-
-    ten = colormaps["tab10"]
-    nine = [ten(j) for j in range(10) if j != 7]  # without its grey
-    return [nine[j % len(nine)] for j in range(n)]
-
-
-def _short(name: str) -> str:
-    shown = printable(name)
-    return shown if len(shown) <= MOST_LETTERS else f"{shown[: MOST_LETTERS - 3]}..."
+    undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)  # the same path is the same file
+    with matplotlib.rc_context({"svg.hashsalt": "knockoffs", "svg.fonttype": "none"}):
+        figure = Figure(figsize=(8.0, 4.6), layout="constrained")
+        axes = plot_paths(found, features=columns, fake=fake, ax=figure.subplots())
+        plain([axes.set_title(title, loc="left", fontsize=11)])
+        with atomic_file(out) as file:
+            figure.savefig(file, format=kind, dpi=160, metadata=undated)

@@ -180,7 +180,7 @@ def _cross_fit(
         if not fitted[fold]:
             yield held, np.tile(Y[~held].mean(axis=0), (int(held.sum()), 1))
             continue
-        model = fitted_copy(estimator, rest[~held], y[~held], rng, to_predict=True)
+        model = fitted_copy(estimator, rest[~held], y[~held], rng)
         yield held, _predictions(model, rest[held], Y.shape[1], classes)
 
 

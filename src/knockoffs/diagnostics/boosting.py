@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from knockoffs.machine.compiled import njit
 
 SUM_OF_RATES = 9.0  # what all trees count for: fewer trees take larger steps
-N_BINS = 16
+N_VERDICT_BINS = 16
 BIN_ROWS = 160  # from which the edges of the bins are taken
-LEAST = 2.0  # sum of p (1 - p) in a leaf: eight rows that could be either
+LEAST_CURVATURE = 2.0  # sum of p (1 - p) in a leaf: eight rows that could be either
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Trees:
 
 
 def fit_trees(V: NDArray, y: NDArray[np.bool_], rng: Generator, n_trees: int = 60, n_tried: int = 100) -> Trees:
-    """Boost trees that tell the classes y, shape (n,), by the values V, shape (n, n_columns).
+    """Boosted trees that predict the classes y, shape (n,), from the values V, shape (n, n_columns).
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def fit_trees(V: NDArray, y: NDArray[np.bool_], rng: Generator, n_trees: int = 6
     rng : numpy.random.Generator
     n_trees : int
     n_tried : int
-        Columns that a tree may cut, drawn anew for each tree.
+        Columns that a tree may cut, drawn for each tree.
 
     Examples
     --------
@@ -68,15 +68,15 @@ def fit_trees(V: NDArray, y: NDArray[np.bool_], rng: Generator, n_trees: int = 6
     tried = rng.random((n_trees, n_columns)).argpartition(n_tried - 1, axis=1)[:, :n_tried]
     tried = np.ascontiguousarray(tried)
     codes = _bin(np.ascontiguousarray(V.T, dtype=float), edges)
-    return Trees(*_boost(codes, edges, np.asarray(y, dtype=float), tried, rate, LEAST))
+    return Trees(*_boost(codes, edges, np.asarray(y, dtype=float), tried, rate, LEAST_CURVATURE))
 
 
 def bin_edges(V: NDArray) -> NDArray:
-    """Edges of the bins of each column, shape (n_columns, N_BINS - 1), ascending; missing cells are left out."""
+    """Edges of the bins of each column, shape (n_columns, N_VERDICT_BINS - 1), ascending, without missing cells."""
     with np.errstate(invalid="ignore"):
         ordered = np.sort(V, axis=0)  # missing cells come last
     seen = np.maximum((~np.isnan(V)).sum(axis=0), 1)
-    place = (np.arange(1, N_BINS)[:, None] * seen // N_BINS).clip(max=seen - 1)
+    place = (np.arange(1, N_VERDICT_BINS)[:, None] * seen // N_VERDICT_BINS).clip(max=seen - 1)
     return np.ascontiguousarray(np.take_along_axis(ordered, place, axis=0).T)
 
 

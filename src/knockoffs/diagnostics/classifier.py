@@ -1,6 +1,6 @@
-"""A classifier is asked which of two is the row as it came, and which the row with features swapped.
+"""A classifier guesses which of two rows is the original, and which the row with features swapped.
 
-Trees are boosted on the rows of earlier blocks and asked about the rows of the next one, so that no row is judged by a
+Trees are boosted on the rows of earlier blocks and predict the rows of the next one, so that no row is predicted by a
 model that has seen it. Under exchangeability each answer is right with probability 1/2, whatever the answers before, so
 the number of right answers is binomial, exactly. A row and its swapped self always stay together.
 
@@ -22,14 +22,14 @@ from knockoffs.diagnostics.margins import margin_differences
 from knockoffs.diagnostics.sign_tests import Check, sign_sums
 from knockoffs.sampling.pair import Pair
 
-N_BLOCKS = 3  # the first is only learned from, the others are asked about one after the other
+N_BLOCKS = 3  # the first only trains, the others are predicted one after the other
 MAX_COLUMNS = 100  # that the trees look at
 
 
 def check_classifier(
     pair: Pair, kinds: tuple[str, ...], rng: Generator, *, n_trees: int = 60, n_tried: int = 100
 ) -> Check:
-    """Count how often boosted trees tell a row from its swapped self.
+    """Count how often boosted trees distinguish a row from its swapped copy.
 
     Parameters
     ----------
@@ -50,8 +50,9 @@ def check_classifier(
     # ties are broken by a coin, so the count is a whole number
     p = min(1.0, 2 * float(binom.sf(round(right[best] * n_asked) - 1, n_asked, 0.5)))
     effect = max(2 * right[best] - 1, 0.0)
-    said = f"Trees tell rows from rows with {best} {'of the features' if best == 'half' else 'features'} swapped"
-    sentence = f"{said} in {right[best]:.0%} of {n_asked} rows (50% is chance)."
+    which = "half of the features" if best == "half" else "all features"
+    accuracy = f"{100 * right[best]:.0f} % accuracy (50 % is chance, n = {n_asked})"
+    sentence = f"A tree classifier detects rows with {which} swapped with {accuracy}."
     return Check("classifier", p, right[best], effect, (), sentence)
 
 
@@ -67,7 +68,7 @@ def tell_apart(
 ) -> NDArray[np.bool_]:
     """Right and wrong answers about the rows of all blocks but the first, shape (rows asked about,).
 
-    ``columns`` are those that the trees may look at when they are asked about the second block, the third, ...
+    ``columns`` are those that the trees may use for the second block, the third, ...
     """
     from knockoffs.diagnostics.boosting import fit_trees  # numba takes a while to import
 

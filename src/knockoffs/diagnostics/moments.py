@@ -20,15 +20,15 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.diagnostics.scores import Scores
+from knockoffs.diagnostics.scores import RankScores
 from knockoffs.diagnostics.sign_tests import Check, critical_value, either, sign_sums, studentise, worst_columns
 from knockoffs.errors import name_some
 from knockoffs.sampling.pair import Pair
 
-CLEAR = 3.0  # standard errors from which a correlation of M is a clear link
+CLEAR_LINK = 3.0  # standard errors from which a correlation of M is a clear link
 
 
-def check_moments(pair: Pair, scores: Scores, names: Sequence[str], rng: Generator) -> Check:
+def check_moments(pair: Pair, scores: RankScores, names: Sequence[str], rng: Generator) -> Check:
     """Compare the links of x_i and of x_tilde_i with every other column, by the scores of the pair."""
     owner = pair.feature_of[scores.column_of]
     single, cross = pair_sums(scores, owner)
@@ -49,7 +49,7 @@ def check_moments(pair: Pair, scores: Scores, names: Sequence[str], rng: Generat
     return Check("pairs", p, float(t), float(effect), worst, sentence)
 
 
-def pair_sums(scores: Scores, owner: NDArray[np.intp]) -> tuple[NDArray, NDArray]:
+def pair_sums(scores: RankScores, owner: NDArray[np.intp]) -> tuple[NDArray, NDArray]:
     """|t| of D_i M_j and of D_i D_j, shape (k, k) each; D_i D_j is 0 within a feature."""
     D, M = scores.difference, scores.middle
     with_middle, with_own = D.T @ M, D.T @ D
@@ -59,7 +59,7 @@ def pair_sums(scores: Scores, owner: NDArray[np.intp]) -> tuple[NDArray, NDArray
     return single, np.where(owner[:, None] == owner, 0.0, cross)
 
 
-def joint_sums(scores: Scores, owner: NDArray[np.intp], rng: Generator) -> NDArray:
+def joint_sums(scores: RankScores, owner: NDArray[np.intp], rng: Generator) -> NDArray:
     """Bent links together, shape (4,): under the swap of every feature and of a random half S; all links, clear ones.
 
     sum_ij C_ij D_i M_j changes its sign with the swap of all features, and the sum of C_ij D_i D_j over i in S and j
@@ -71,7 +71,7 @@ def joint_sums(scores: Scores, owner: NDArray[np.intp], rng: Generator) -> NDArr
     C = studentise(M.T @ M, np.outer(size, size) ** 2) * bent
     in_S = (rng.permutation(owner.max() + 1) % 2 == 0)[owner]
     terms = []
-    for weights in (C, np.where(np.abs(C) > CLEAR / np.sqrt(len(M)), C, 0.0)):
+    for weights in (C, np.where(np.abs(C) > CLEAR_LINK / np.sqrt(len(M)), C, 0.0)):
         terms.append(np.einsum("ni,ni->n", D @ weights, M))
         terms.append(np.einsum("ni,ni->n", D[:, in_S] @ weights[np.ix_(in_S, ~in_S)], D[:, ~in_S]))
     return sign_sums(np.column_stack(terms))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.types import Json
 
-TWIN = 0.95  # correlation of a feature and its knockoff: 5 % of its variance are left to tell them apart by
+TWIN = 0.95  # correlation of a feature and its knockoff: 5 % of its variance distinguish them
 
 
 @dataclass(frozen=True)

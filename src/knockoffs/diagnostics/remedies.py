@@ -15,7 +15,7 @@ from knockoffs.sampling.pair import Pair
 from knockoffs.table.types import Json
 
 FEW_CODES = 20  # values of a column of whole numbers up to which they may be codes of labels
-ALIKE = 0.8  # |correlation| from which a column is put into a group with a twin
+TWIN_CORRELATION = 0.8  # |correlation| from which a column is put into a group with a twin
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,9 @@ def group_twins(twins: Sequence[Twin], pair: Pair, names: Sequence[str]) -> list
     groups: list[set[str]] = []
     for twin in twins:
         r = np.abs(X.T @ X[:, [place[name] for name in twin.columns]]).max(axis=1)
-        members = set(twin.columns) | {name for name, likeness in zip(names, r, strict=True) if likeness >= ALIKE}
+        members = set(twin.columns) | {
+            name for name, likeness in zip(names, r, strict=True) if likeness >= TWIN_CORRELATION
+        }
         touched = [group for group in groups if group & members]
         groups = [group for group in groups if not group & members] + [members.union(*touched)]
     found: list[Remedy] = []

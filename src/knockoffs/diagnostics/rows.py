@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.diagnostics.scores import FEW_LEVELS, Scores
+from knockoffs.diagnostics.scores import FEW_LEVELS, RankScores
 from knockoffs.diagnostics.sign_tests import Check, critical_value, sign_p_value, sign_sums, worst_columns
 from knockoffs.errors import name_some
 from knockoffs.sampling.pair import Pair
@@ -56,7 +56,7 @@ def repeated_by_rows(X: NDArray) -> NDArray[np.bool_]:
 
 
 def all_different(X: NDArray) -> bool:
-    """Whether some column alone tells all rows apart: then none is repeated.
+    """Whether some column has different values in all rows: then none is repeated.
 
     >>> all_different(np.array([[1.0, 1.0], [1.0, 2.0]])), all_different(np.ones((2, 2)))
     (True, False)
@@ -64,7 +64,7 @@ def all_different(X: NDArray) -> bool:
     return any((np.diff(np.sort(x)) > 0).all() for x in X.T)
 
 
-def check_order(pair: Pair, scores: Scores, names: Sequence[str]) -> Check:
+def check_order(pair: Pair, scores: RankScores, names: Sequence[str]) -> Check:
     """Rows that are like the row before them, column by column, or in all columns like one of the LAGS rows before.
 
     D_a M_(a-k), k = 1 for a single column. A table may hold its seasons, rooms or layers one after the other: then it
@@ -98,7 +98,7 @@ def check_order(pair: Pair, scores: Scores, names: Sequence[str]) -> Check:
     return Check("order of rows", p, float(t), float(t / np.sqrt(len(pair) - 1)), worst, sentence)
 
 
-def check_neighbours(pair: Pair, scores: Scores) -> Check:
+def check_neighbours(pair: Pair, scores: RankScores) -> Check:
     """Rows that are nearer to their nearest row than P^X lets them be, wherever it stands."""
     M = scores.middle
     scale = M.std(axis=0)

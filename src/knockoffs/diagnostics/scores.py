@@ -1,7 +1,7 @@
-"""Scores of the columns: bounded functions of the ranks of X and X_tilde taken together.
+"""RankScores of the columns: bounded functions of the ranks of X and X_tilde taken together.
 
 The ranks of a column are those among the 2n values of x_j and x_tilde_j: that set does not change when rows are
-swapped, so neither does the score of a value, and the coins of ``signs.py`` stay fair.
+swapped, so neither does the score of a value, and the coins of ``sign_tests.py`` stay fair.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ NOMINAL_LEVELS = 4  # most frequent labels of a nominal column that stand for it
 
 
 @dataclass(frozen=True)
-class Scores:
-    """Scores of X and X_tilde, k columns of which each belongs to a column of the table.
+class RankScores:
+    """Scores of X and X_tilde: k columns, each of one column of the table.
 
     Parameters
     ----------
     S, S_tilde : array, shape (n, k)
     column_of : array of int, shape (k,)
     far_out : array of bool, shape (k,)
-        Scores of how far out a value lies; the others are of where it lies, or of a label.
+        RankScores of how far out a value lies; the others are of where it lies, or of a label.
     """
 
     S: NDArray
@@ -88,7 +88,7 @@ def middle_ranks(x: NDArray) -> NDArray:
     return ranks
 
 
-def link_scores(pair: Pair, kinds: tuple[str, ...], ranked: tuple[NDArray, NDArray] | None = None) -> Scores:
+def link_scores(pair: Pair, kinds: tuple[str, ...], ranked: tuple[NDArray, NDArray] | None = None) -> RankScores:
     """Two scores a column, where it lies and how far out; labels of nominal columns one by one.
 
     The first is the normal score, the second cos(2 pi rank): largest at both ends, so that a link by a square is seen.
@@ -113,7 +113,7 @@ def link_scores(pair: Pair, kinds: tuple[str, ...], ranked: tuple[NDArray, NDArr
             owners.append(j)
             far_out.append(kind != "nominal" and place == 1)
     k = len(owners)
-    return Scores(S[:, :k], S_tilde[:, :k], np.array(owners, dtype=np.intp), np.array(far_out))
+    return RankScores(S[:, :k], S_tilde[:, :k], np.array(owners, dtype=np.intp), np.array(far_out))
 
 
 def more_levels(r: NDArray, most: int) -> bool:

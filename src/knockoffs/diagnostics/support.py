@@ -23,7 +23,7 @@ from knockoffs.errors import name_some
 from knockoffs.sampling.pair import Pair
 
 ATOM = 0.1  # share of the rows from which a value of a numeric column is an atom
-LABELS = ("binary", "ordinal", "nominal")  # kinds whose values are few and fixed
+LABEL_KINDS = ("binary", "ordinal", "nominal")  # kinds whose values are few and fixed
 
 
 def check_support(pair: Pair, names: Sequence[str], kinds: tuple[str, ...], by_rows: NDArray[np.bool_]) -> Check:
@@ -37,7 +37,7 @@ def check_support(pair: Pair, names: Sequence[str], kinds: tuple[str, ...], by_r
         Columns to leave out, see `repeated_by_rows`.
     """
     n = len(pair)
-    least = [2 if kind in LABELS else max(2.0, ATOM * n) for kind in kinds]
+    least = [2 if kind in LABEL_KINDS else max(2.0, ATOM * n) for kind in kinds]
     D = np.column_stack([atoms(pair.X[:, j], pair.X_tilde[:, j], least[j]) for j in range(pair.n_columns)])
     D[:, by_rows] = 0.0
     t, share = np.abs(sign_sums(D)), np.abs(D.mean(axis=0))
@@ -69,7 +69,9 @@ def atoms(x: NDArray, x_tilde: NDArray, least: float) -> NDArray:
 
 def round_alike(pair: Pair, kinds: tuple[str, ...]) -> Pair:
     """Move the values of rounded columns, and of their knockoffs, to the nearest value that stands more than once."""
-    grids = {j: grid for j, kind in enumerate(kinds) if kind not in LABELS and len(grid := grid_of(*_column(pair, j)))}
+    grids = {
+        j: grid for j, kind in enumerate(kinds) if kind not in LABEL_KINDS and len(grid := grid_of(*_column(pair, j)))
+    }
     if not grids:
         return pair  # as it is: a copy would be as large
     X, X_tilde = pair.X.copy(), pair.X_tilde.copy()

@@ -17,7 +17,7 @@ from knockoffs.diagnostics.remedies import Remedy, find_remedies
 from knockoffs.diagnostics.rows import check_neighbours, check_order, check_repeats, repeated_by_rows
 from knockoffs.diagnostics.scores import link_scores, pooled_ranks
 from knockoffs.diagnostics.sign_tests import Check
-from knockoffs.diagnostics.support import LABELS, check_support, round_alike
+from knockoffs.diagnostics.support import LABEL_KINDS, check_support, round_alike
 from knockoffs.errors import InputError, name_some
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler
@@ -25,7 +25,7 @@ from knockoffs.table.types import Json
 
 DOUBTFUL, BROKEN = 0.05, 0.01  # levels of the combined p-value: the rates of false alarms
 MATTERS = 0.1  # effect from which a difference that is no chance breaks the guarantee: 55 signs in 100 the same
-FEW_ROWS = 500  # rows from which the faults of docs/verdict.md are seen in 95 of 100 data sets or more
+ROWS_TO_SEE_FAULTS = 500  # rows from which the faults of docs/verdict.md are seen in 95 of 100 data sets or more
 WORDS = ("good", "doubtful", "broken")
 SMALL_CELLS = 70_000  # of X that a small verdict looks at; 1000 rows at least
 EXCHANGE = ("support", "margins", "pairs", "classifier")  # about P^X; the others are about rows
@@ -75,17 +75,17 @@ class Verdict:
     ----------
     word : {"good", "doubtful", "broken"}
     n_rows : int
-        Rows that were looked at.
+        Rows that were checked.
     p_value : float
         Smallest p-value of the checks times their number: below a level with at most that probability if rows are
         independent and knockoffs exchangeable, for any number of rows.
     checks : tuple of Check
     failed : tuple of Check
-        Those that spoke against the knockoffs, the surest first.
+        Those that failed, the smallest p-value first.
     twins : tuple of Twin
         Features that cannot be found, because their knockoffs are nearly copies. Not part of the word.
     rows : tuple of str
-        What is to be said about rows that depend on each other; empty where nothing was seen.
+        Sentences about rows that depend on each other; empty where no dependence was seen.
     remedies : tuple of Remedy
     """
 
@@ -104,25 +104,25 @@ class Verdict:
         return tuple(dict.fromkeys(name for check in self.failed for name in check.columns))[:5]
 
     def say(self) -> str:
-        """All of it in plain sentences."""
+        """Plain sentences: the word, what failed, and what to do."""
         meaning = {
-            "good": "nothing speaks against the knockoffs",
-            "doubtful": "something speaks against the knockoffs: read the selection with care",
-            "broken": "the knockoffs can be told from the features, so the level of false discoveries is not kept",
+            "good": "no check failed",
+            "doubtful": "a check failed: read the selection with care",
+            "broken": "knockoffs are distinguishable from the features: FDR control is not guaranteed",
         }
         what = meaning[self.word]
         if self.failed and not any(check.name in EXCHANGE for check in self.failed):
-            what = "rows seem to depend on each other, and then the level of false discoveries is not kept"
+            what = "rows seem to depend on each other: FDR control is not guaranteed"
         chance = f"p = {self.p_value:.2g}" if self.p_value > 1e-16 else "p < 1e-16"
         lines = [f"The knockoffs look {self.word}: {what} ({chance})."]
-        if self.word == "good" and self.n_rows < FEW_ROWS:
+        if self.word == "good" and self.n_rows < ROWS_TO_SEE_FAULTS:
             lines.append(f"In {self.n_rows} rows only gross faults can be seen.")
         lines += [check.sentence for check in self.failed]
         if self.twins:
             names = [name for twin in self.twins for name in twin.columns]
             lines.append(
-                f"Nearly copies of their knockoffs (correlation {self.twins[-1].correlation:.2f} or more), so hardly "
-                f"to be found, whatever they do: {name_some(names)}."
+                f"Nearly copies of their knockoffs (correlation {self.twins[-1].correlation:.2f} or more), so they are "
+                f"unlikely to be selected: {name_some(names)}."
             )
         lines += [f"What to do: {remedy.sentence}" for remedy in self.remedies]
         return "\n".join(lines)
@@ -177,25 +177,25 @@ def verdict(
     """
     budget = budget or Budget()
     named, sorts = check_columns(pair, names, kinds)
-    judged = pair if held_out_pair is None else held_out_pair
-    if judged.n_columns != pair.n_columns:
-        raise InputError(f"held_out_pair has {judged.n_columns} columns: pair has {pair.n_columns}.")
+    checked = pair if held_out_pair is None else held_out_pair
+    if checked.n_columns != pair.n_columns:
+        raise InputError(f"held_out_pair has {checked.n_columns} columns: pair has {pair.n_columns}.")
     row_rng, column_rng, half_rng, tree_rng = rng.spawn(4)
     stretch = following_rows(pair, budget.rows, row_rng)
-    all_rows = judged is pair and len(pair) <= budget.rows
-    some = stretch if all_rows else some_rows(judged, budget.rows, row_rng)
+    all_rows = checked is pair and len(pair) <= budget.rows
+    some = stretch if all_rows else some_rows(checked, budget.rows, row_rng)
     columns, feature_of = some_columns(pair, budget.columns, column_rng)
     few_names, few_kinds = tuple(named[j] for j in columns), tuple(sorts[j] for j in columns)
-    by_rows = repeated_by_rows(stretch.X) & [kind not in LABELS for kind in sorts]
+    by_rows = repeated_by_rows(stretch.X) & [kind not in LABEL_KINDS for kind in sorts]
     support = check_support(some, named, sorts, by_rows)
-    n_judged, rounded = len(some), round_alike(some, sorts)
+    n_checked, rounded = len(some), round_alike(some, sorts)
     ranked = pooled_ranks(rounded)
     margins = check_margins(rounded, named, sorts, ranked)
     following = _columns_of(rounded, columns, feature_of)
     scores = link_scores(following, few_kinds, _ranks_of(ranked, columns))
     del some, ranked  # as soon as they are not needed: each is as large as the table
     pairs = check_moments(following, scores, few_names, half_rng)
-    for_trees = rounded.rows(row_rng.permutation(n_judged)[: budget.classifier_rows])
+    for_trees = rounded.rows(row_rng.permutation(n_checked)[: budget.classifier_rows])
     trees = check_classifier(for_trees, sorts, tree_rng, n_trees=budget.trees, n_tried=budget.tried)
     del rounded, for_trees
     if not all_rows:
@@ -216,7 +216,7 @@ def verdict(
     failed = failing(checks, rows_repeat=bool(by_rows.any()))
     rows = tuple(check.sentence for check in failed if check.name not in EXCHANGE)
     remedies = find_remedies(failed, twins, stretch, named, sorts)
-    return Verdict(word, n_judged, p, checks, failed, twins, rows, remedies)
+    return Verdict(word, n_checked, p, checks, failed, twins, rows, remedies)
 
 
 def combine(checks: Sequence[Check]) -> tuple[str, float]:

@@ -52,8 +52,8 @@ _LATENT = "knockoffs.features.latent.fit:fit_latent"
 _ANY = ("numbers", "labels", "missing", "kinds", "names", "groups", "free")
 
 FAMILIES: dict[str, Family] = {
-    "auto": Family(_LATENT, _ANY, ("n_classes", "diagonal", "criterion"), ("n_sweeps", "n_jobs")),
-    "latent": Family(_LATENT, _ANY, ("n_classes", "diagonal", "criterion"), ("n_sweeps", "n_jobs")),
+    "auto": Family(_LATENT, _ANY, ("n_classes", "diagonal"), ("n_sweeps", "n_jobs")),
+    "latent": Family(_LATENT, _ANY, ("n_classes", "diagonal"), ("n_sweeps", "n_jobs")),
     "gaussian": Family("knockoffs.features.gaussian:fit_gaussian", ("numbers", "groups", "names"), ("diagonal",)),
     "mixture": Family(
         "knockoffs.features.gaussian_mixture:fit_gaussian_mixture",

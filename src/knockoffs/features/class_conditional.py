@@ -5,6 +5,7 @@ A discrete law is one of codes 0, 1, ..., and carries what values of X they stan
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Protocol
@@ -17,7 +18,6 @@ from scipy.special import gammaln
 
 from knockoffs.errors import InputError, name_some
 from knockoffs.features.support import Labels, Lattice, Support
-from knockoffs.sampling.inverse_cdf import sample_weights
 
 LOG_ZERO = -1e30  # stands for log 0 in matrix products, where 0 * inf would be NaN; no real log likelihood is as low
 SUM_TOLERANCE = 1e-8  # rows of a table may miss one by rounding, and no more
@@ -57,10 +57,6 @@ class Children(Protocol):
         """Draw from P(u | K) for the class of each row, shape (n, d)."""
         ...
 
-    def draw_column(self, i: int, K: NDArray, rng: Generator) -> NDArray:
-        """Draw the i-th of the columns alone, shape (n,)."""
-        ...
-
 
 def log_prob(children: Children, U: NDArray) -> NDArray:
     """Log P(u | K = k), shape (n, n_classes); -inf where a value is outside the support."""
@@ -71,8 +67,47 @@ def log_prob(children: Children, U: NDArray) -> NDArray:
     return out
 
 
+class CodedColumns(ABC):
+    """Discrete columns: a law of codes 0, 1, ..., and the values of X that they stand for."""
+
+    columns: tuple[int, ...]
+    supports: tuple[Support, ...] | None
+
+    @abstractmethod
+    def draw_codes(self, K: NDArray, rng: Generator) -> NDArray:
+        """Draw codes for the class of each row, shape (n, d)."""
+
+    def encode(self, U: NDArray) -> NDArray:
+        """Codes of U, shape (n, d), as floats: NaN for values that the columns cannot take."""
+        return np.stack([support.encode(U[:, i]) for i, support in enumerate(self.supports or ())], axis=1)
+
+    def draw(self, K: NDArray, rng: Generator) -> NDArray:
+        """Draw from P(u | K) for the class of each row, shape (n, d)."""
+        codes = self.draw_codes(K, rng)
+        return np.stack([support.decode(codes[:, i]) for i, support in enumerate(self.supports or ())], axis=1)
+
+    def check(self, U: NDArray) -> None:
+        """Refuse values that are none of a column's own, with an example."""
+        for i, support in enumerate(self.supports or ()):
+            bad = np.flatnonzero(np.isnan(support.encode(U[:, i])))
+            if bad.size:
+                if isinstance(support, Labels):
+                    some = ", ".join(f"{value:g}" for value in support.values[:10])
+                    known = f"its values are {some}{' ...' if len(support.values) > 10 else ''}"
+                else:
+                    known = f"it holds counts in units of {getattr(support, 'unit', 1.0):g}"
+                where = f"column {self.columns[i]} has the value {U[bad[0], i]:g} in row {bad[0]}"
+                raise InputError(f"{where}, and {known}.")
+
+    def _fill_supports(self, plain: Sequence[Support]) -> None:
+        supports = tuple(plain if self.supports is None else self.supports)
+        if len(supports) != len(self.columns):
+            raise InputError(f"{len(supports)} supports for {len(self.columns)} columns.")
+        object.__setattr__(self, "supports", supports)
+
+
 @dataclass(frozen=True)
-class BernoulliColumn:
+class BernoulliColumn(CodedColumns):
     """Columns of two values each; ``p``, shape (n_classes, d), is the probability of the second, the larger one."""
 
     columns: tuple[int, ...]
@@ -82,7 +117,7 @@ class BernoulliColumn:
     def __post_init__(self) -> None:
         _check_shape(self, "p", self.p)
         _refuse(self.columns, ~((self.p >= 0) & (self.p <= 1)).all(axis=0), "p outside [0, 1]")
-        _fill_supports(self, [Labels(np.array([0.0, 1.0]))] * len(self.columns))
+        self._fill_supports([Labels(np.array([0.0, 1.0]))] * len(self.columns))
 
     @property
     def n_classes(self) -> int:
@@ -94,25 +129,13 @@ class BernoulliColumn:
         """One for each class and column."""
         return self.p.size
 
-    def encode(self, U: NDArray) -> NDArray:
-        """Zeros and ones."""
-        return _encode(self.supports, U)
-
-    def check(self, U: NDArray) -> None:
-        """Refuse what is neither of the two values."""
-        _refuse_outside(self.columns, self.supports, U)
-
     def log_prob_of_codes(self, C: NDArray) -> NDArray:
         """Sum of c log p + (1 - c) log(1 - p)."""
         return _impossible(C @ _log(self.p).T + (1.0 - C) @ _log(1 - self.p).T)
 
-    def draw(self, K: NDArray, rng: Generator) -> NDArray:
-        """Draw the second value with probability p."""
-        return _decode(self.supports, (rng.random((len(K), len(self.columns))) < self.p[K]).astype(np.intp))
-
-    def draw_column(self, i: int, K: NDArray, rng: Generator) -> NDArray:
-        """Draw one column."""
-        return _one(self.supports, i, (rng.random(len(K)) < self.p[K, i]).astype(np.intp))
+    def draw_codes(self, K: NDArray, rng: Generator) -> NDArray:
+        """Draw ones with probability p."""
+        return (rng.random((len(K), len(self.columns))) < self.p[K]).astype(np.intp)
 
     @staticmethod
     def statistics(C: NDArray) -> NDArray:
@@ -126,7 +149,7 @@ class BernoulliColumn:
 
 
 @dataclass(frozen=True)
-class PoissonColumn:
+class PoissonColumn(CodedColumns):
     """Columns of counts, in units of their own; ``rate``, shape (n_classes, d), counts the units."""
 
     columns: tuple[int, ...]
@@ -136,7 +159,7 @@ class PoissonColumn:
     def __post_init__(self) -> None:
         _check_shape(self, "rate", self.rate)
         _refuse(self.columns, ~((self.rate >= 0) & np.isfinite(self.rate)).all(axis=0), "a rate that is not >= 0")
-        _fill_supports(self, [Lattice()] * len(self.columns))
+        self._fill_supports([Lattice()] * len(self.columns))
 
     @property
     def n_classes(self) -> int:
@@ -148,25 +171,13 @@ class PoissonColumn:
         """One for each class and column."""
         return self.rate.size
 
-    def encode(self, U: NDArray) -> NDArray:
-        """Numbers of units."""
-        return _encode(self.supports, U)
-
-    def check(self, U: NDArray) -> None:
-        """Refuse negative and fractional counts."""
-        _refuse_outside(self.columns, self.supports, U)
-
     def log_prob_of_codes(self, C: NDArray) -> NDArray:
         """Sum of c log rate - rate - log c!."""
         return _impossible(C @ _log(self.rate).T - self.rate.sum(axis=1) - gammaln(C + 1.0).sum(axis=1)[:, None])
 
-    def draw(self, K: NDArray, rng: Generator) -> NDArray:
+    def draw_codes(self, K: NDArray, rng: Generator) -> NDArray:
         """Draw counts."""
-        return _decode(self.supports, rng.poisson(self.rate[K]))
-
-    def draw_column(self, i: int, K: NDArray, rng: Generator) -> NDArray:
-        """Draw one column."""
-        return _one(self.supports, i, rng.poisson(self.rate[K, i]))
+        return rng.poisson(self.rate[K])
 
     @staticmethod
     def statistics(C: NDArray) -> NDArray:
@@ -225,10 +236,6 @@ class GaussianColumn:
         """Draw normal numbers."""
         return self.mean[K] + np.sqrt(self.variance)[K] * rng.standard_normal((len(K), len(self.columns)))
 
-    def draw_column(self, i: int, K: NDArray, rng: Generator) -> NDArray:
-        """Draw one column."""
-        return self.mean[K, i] + np.sqrt(self.variance[K, i]) * rng.standard_normal(len(K))
-
     @staticmethod
     def statistics(U: NDArray) -> NDArray:
         """Return z and z**2 of the standardised columns, so that units and offsets do not matter."""
@@ -246,7 +253,7 @@ class GaussianColumn:
 
 
 @dataclass(frozen=True)
-class CategoricalColumn:
+class CategoricalColumn(CodedColumns):
     """Columns of finitely many values; ``tables`` holds one (n_classes, n_states) array for each column."""
 
     columns: tuple[int, ...]
@@ -265,7 +272,7 @@ class CategoricalColumn:
                     f"row {off[0]} of the table of column {column} is no probability: it sums to "
                     f"{table[off[0]].sum():.6g}, smallest entry {table[off[0]].min():.3g}. Divide it by its sum."
                 )
-        _fill_supports(self, [Labels(np.arange(float(table.shape[1]))) for table in self.tables])
+        self._fill_supports([Labels(np.arange(float(table.shape[1]))) for table in self.tables])
 
     @property
     def n_classes(self) -> int:
@@ -277,20 +284,12 @@ class CategoricalColumn:
         """States less one for each class and column."""
         return sum(table.size - len(table) for table in self.tables)
 
-    def encode(self, U: NDArray) -> NDArray:
-        """Codes 0, ..., n_states - 1."""
-        return _encode(self.supports, U)
-
-    def check(self, U: NDArray) -> None:
-        """Refuse values without a state."""
-        _refuse_outside(self.columns, self.supports, U)
-
     def log_prob_of_codes(self, C: NDArray) -> NDArray:
         """Sum of log table[k, c_j]."""
         log_tables = _log(np.hstack(self.tables))
         return _impossible(_one_hot(C, [table.shape[1] for table in self.tables]) @ log_tables.T)
 
-    def draw(self, K: NDArray, rng: Generator) -> NDArray:
+    def draw_codes(self, K: NDArray, rng: Generator) -> NDArray:
         """Draw codes by inverse cdf."""
         n_states = max(table.shape[1] for table in self.tables)
         # A finished cdf is 1 exactly, so that no state beyond the last is drawn
@@ -303,11 +302,7 @@ class CategoricalColumn:
         codes = np.zeros(u.shape, dtype=np.int64)
         for below in cdf[:-1]:
             codes += u >= below[K]
-        return _decode(self.supports, codes)
-
-    def draw_column(self, i: int, K: NDArray, rng: Generator) -> NDArray:
-        """Draw one column."""
-        return _one(self.supports, i, sample_weights(self.tables[i][K], rng))
+        return codes
 
     @staticmethod
     def statistics(C: NDArray) -> csr_array:
@@ -340,46 +335,14 @@ def support_of(column: NDArray, law: object) -> Support | None:
     return Labels(values) if law is CategoricalColumn or len(values) == 2 else None
 
 
-def drop_column(children: Children, i: int) -> Children:
-    """Return the same law without the i-th of its columns."""
+def take_columns(children: Children, chosen: Sequence[int]) -> Children:
+    """Law of some of the columns, by their places."""
     assert is_dataclass(children)
 
-    def less(value: Any) -> Any:
-        return np.delete(value, i, axis=1) if isinstance(value, np.ndarray) else value[:i] + value[i + 1 :]
+    def some(value: Any) -> Any:
+        return value[:, chosen] if isinstance(value, np.ndarray) else tuple(value[i] for i in chosen)
 
-    return replace(children, **{field.name: less(getattr(children, field.name)) for field in fields(children)})
-
-
-def _fill_supports(children: BernoulliColumn | PoissonColumn | CategoricalColumn, plain: Sequence[Support]) -> None:
-    supports = tuple(plain if children.supports is None else children.supports)
-    if len(supports) != len(children.columns):
-        raise InputError(f"{len(supports)} supports for {len(children.columns)} columns.")
-    object.__setattr__(children, "supports", supports)
-
-
-def _encode(supports: Sequence[Support] | None, U: NDArray) -> NDArray:
-    return np.stack([support.encode(U[:, i]) for i, support in enumerate(supports or ())], axis=1)
-
-
-def _decode(supports: Sequence[Support] | None, codes: NDArray) -> NDArray:
-    return np.stack([support.decode(codes[:, i]) for i, support in enumerate(supports or ())], axis=1)
-
-
-def _one(supports: Sequence[Support] | None, i: int, codes: NDArray) -> NDArray:
-    return (supports or ())[i].decode(codes)
-
-
-def _refuse_outside(columns: tuple[int, ...], supports: Sequence[Support] | None, U: NDArray) -> None:
-    """Refuse values that are none of a column's own, with an example."""
-    for i, support in enumerate(supports or ()):
-        bad = np.flatnonzero(np.isnan(support.encode(U[:, i])))
-        if bad.size:
-            if isinstance(support, Labels):
-                some = ", ".join(f"{value:g}" for value in support.values[:10])
-                known = f"its values are {some}{' ...' if len(support.values) > 10 else ''}"
-            else:
-                known = f"it holds counts in units of {getattr(support, 'unit', 1.0):g}"
-            raise InputError(f"column {columns[i]} has the value {U[bad[0], i]:g} in row {bad[0]}, and {known}.")
+    return replace(children, **{field.name: some(getattr(children, field.name)) for field in fields(children)})
 
 
 def _count_states(U: NDArray) -> list[int]:

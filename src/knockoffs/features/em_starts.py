@@ -84,61 +84,6 @@ def _halves(rows: NDArray, whole: Mixture) -> list[NDArray]:
     return [mask for mask in masks if 0 < mask.sum() < len(mask)]
 
 
-def seem_normal(Z: NDArray, mixture: Mixture, owner: NDArray[np.intp]) -> bool:
-    """Whether the rows of every component have the skewness and kurtosis of a Gaussian along its principal axes.
-
-    On an axis, n (skewness^2 / 6 + excess kurtosis^2 / 24) is a chi-square with 2 degrees of freedom (Jarque and Bera).
-    False also where rows are too few to tell.
-
-    Parameters
-    ----------
-    Z : array, shape (n, d)
-    mixture : Mixture
-    owner : array of int, shape (n,)
-        Component of each row.
-    """
-    largest = 2 * np.log(mixture.means.size / CHANCE)
-    for k, (mean, covariance) in enumerate(zip(mixture.means, mixture.covariances, strict=True)):
-        rows = Z[owner == k]
-        if 6 * largest > LEAST_TWO * len(rows):
-            return False
-        variances, axes = np.linalg.eigh(covariance)
-        z = (rows - mean.astype(Z.dtype)) @ (axes / np.sqrt(variances)).astype(Z.dtype)
-        squares = z * z
-        skewness = np.einsum("ij,ij->j", squares, z) / len(rows)
-        excess = np.einsum("ij,ij->j", squares, squares) / len(rows) - 3
-        if len(rows) * float((skewness**2 / 6 + excess**2 / 24).max()) > largest:
-            return False
-    return True
-
-
-def merged_start(mixture: Mixture) -> Mixture:
-    """Merge two components: those whose merging would cost least likelihood, were every row sure of its component.
-
-    The cost of a pair is the weighted log determinant of the merged covariance less those of the two.
-    """
-    _, log_dets = np.linalg.slogdet(mixture.covariances)
-    best: tuple[float, list[int], Mixture] | None = None
-    for i in range(mixture.n_components):
-        for j in range(i):
-            one = _merge(mixture, i, j)
-            log_det = np.linalg.slogdet(one.covariances[0])[1]
-            both = mixture.weights[[i, j]]
-            cost = both.sum() * log_det - both @ log_dets[[i, j]]
-            if best is None or cost < best[0]:
-                best = (cost, [i, j], one)
-    assert best is not None, "a mixture of one component cannot be merged"
-    return _replace(mixture, best[1], best[2])
-
-
-def _merge(mixture: Mixture, i: int, j: int) -> Mixture:
-    shares = mixture.weights[[i, j]] / mixture.weights[[i, j]].sum()
-    gap = mixture.means[i] - mixture.means[j]
-    within = np.tensordot(shares, mixture.covariances[[i, j]], axes=1)
-    covariance = within + shares.prod() * np.outer(gap, gap)
-    return Mixture(np.ones(1), (shares @ mixture.means[[i, j]])[None], covariance[None])
-
-
 def _replace(mixture: Mixture, old: list[int], new: Mixture) -> Mixture:
     """Put new components, with the weight of the old ones, in their place."""
     kept = np.delete(np.arange(mixture.n_components), old)

@@ -33,7 +33,7 @@ from knockoffs.table.plink import ENDINGS, Genotypes, load_bed_reader, open_geno
 from knockoffs.table.writer import check_output, rename_together
 
 ASSEMBLED = ("assembled.bed", "assembled.bim", "assembled.fam")  # in the folder of the blocks, until all are whole
-OURS = ("block_*.npy", *ASSEMBLED)
+OUR_FILES = ("block_*.npy", *ASSEMBLED)
 PEOPLE_COMPARED = 1000  # frequencies are then known to 0.01; the toy genotypes and their model have r = 0.998
 FEWEST_COMPARED, LEAST_CORRELATION = 20, 0.5  # SNPs, and r: 20 unrelated frequencies stay below 0.5 in 98 of 100 cases
 FINISHED = "finished"  # in the journal: SHA-256 of the .bed, from when it is whole until the work folder is gone
@@ -97,9 +97,9 @@ def sample_knockoffs_bed(
     parts = _parts(pieces, genotypes.n, rows_at_once)
     streams = rng.spawn(len(parts))
     fingerprint = _fingerprint(bed, pieces, streams, rows_at_once)
-    blocks = open_blocks(work_folder(out), fingerprint, suffix=".npy", resume=resume, ours=OURS)
+    blocks = open_blocks(work_folder(out), fingerprint, suffix=".npy", resume=resume, ours=OUR_FILES)
     if is_finished(out):  # and was stopped while it cleared up
-        blocks.remove(*OURS)
+        blocks.remove(*OUR_FILES)
         return out
     stage("drawing knockoffs of genotypes")
     jobs = effective_n_jobs(n_jobs)
@@ -111,7 +111,7 @@ def sample_knockoffs_bed(
     ):
         pass
     _assemble(genotypes, out, blocks, parts)
-    blocks.remove(*OURS)
+    blocks.remove(*OUR_FILES)
     return out
 
 
@@ -325,7 +325,7 @@ def _assemble(genotypes: Genotypes, out: Path, blocks: Blocks, parts: Sequence[_
             for j in range(0, columns.stop - columns.start, SNPS_AT_ONCE):
                 for column in np.concatenate([block[:, j : j + SNPS_AT_ONCE] for block in rows if block is not None]).T:
                     target.write(np.ascontiguousarray(column))
-    for ending in (".bim", ".fam"):  # bed-reader would write numbers anew; names and positions stay as they were
+    for ending in (".bim", ".fam"):  # bed-reader would write new numbers; names and positions stay as they were
         shutil.copyfile(genotypes.path.with_suffix(ending), new[ending])
     add_mark(blocks.folder, FINISHED, file_hash(new[".bed"]))
     rename_together([(new[e], Path(os.path.realpath(out.with_suffix(e)))) for e in (".bim", ".fam", ".bed")])

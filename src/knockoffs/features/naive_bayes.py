@@ -21,9 +21,9 @@ from knockoffs.features.class_conditional import (
     CategoricalColumn,
     Children,
     Law,
-    drop_column,
     log_prob,
     support_of,
+    take_columns,
 )
 from knockoffs.features.family import kept_per_how
 from knockoffs.features.order import choose_order
@@ -82,7 +82,7 @@ class NaiveBayes:
                 )
 
     def say(self, names: Sequence[str] | None = None) -> str:
-        """Tell in one sentence what P^X is."""
+        """Sentence that says what P^X is."""
         counted: Counter[str] = Counter()
         for group in self.children:
             counted[CALLED.get(type(group).__name__, type(group).__name__)] += len(group.columns)
@@ -153,10 +153,11 @@ class NaiveBayes:
         """Draws of X_j given the other columns of each row, shape (n_draws, n), exactly."""
         group, i = next((g, g.columns.index(j)) for g in self.children if j in g.columns)
         others = [other for other in self.children if other is not group]
-        others += [drop_column(group, i)] if len(group.columns) > 1 else []
+        rest = [place for place in range(len(group.columns)) if place != i]
+        others += [take_columns(group, rest)] if rest else []
         log_weights = replace(self, children=tuple(others)).log_weights(X)
         K = sample_categorical(np.tile(log_weights, (n_draws, 1)), rng)
-        return group.draw_column(i, K, rng).reshape(n_draws, len(X))
+        return take_columns(group, [i]).draw(K, rng).reshape(n_draws, len(X))
 
 
 def _draw(group: Children, blanket: Blanket, n: int, rng: Generator) -> NDArray:

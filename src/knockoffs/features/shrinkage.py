@@ -11,14 +11,11 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import KnockoffWarning
 from knockoffs.features.em_steps import NEGLIGIBLE, ROWS_AT_ONCE
+from knockoffs.features.held_out import N_FOLDS, fold_of
 
 FEW = 2  # rows a column, under which the user is told that the covariance rests on little
 PLENTY = 50  # rows a column, from which on a covariance is kept as it is
 MOVED = 0.25  # a correlation that shrinkage takes more than this from is worth a warning
-N_FOLDS = 4
-LAGS = 20  # rows apart, up to which rows that follow each other are looked for
-FEWEST_FOLLOWING = 200  # rows, so that an eighth of them is further apart than LAGS
-LOCAL = 0.3  # correlation of such rows, beyond that of rows far apart, from which folds are stretches of rows
 INTENSITIES = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 61)])
 
 
@@ -96,9 +93,9 @@ def held_out_intensity(Z: NDArray, weights: NDArray) -> float:
     float
         Between 0 and 1; it vanishes as rows grow.
     """
-    fold_of, held_out = deal_rows(Z, weights), []
+    folds, held_out = fold_of(len(Z)), []
     for fold in range(N_FOLDS):
-        held = fold_of == fold
+        held = folds == fold
         total = weights[held].sum()
         if total == 0 or weights[~held].sum() == 0:
             continue
@@ -179,32 +176,6 @@ def _axes(Z: NDArray, weights: NDArray) -> tuple[NDArray, NDArray, NDArray]:
     mean = weights @ Z / weights.sum()
     _, s, vectors = np.linalg.svd((Z - mean) * np.sqrt(weights / weights.sum())[:, None], full_matrices=False)
     return mean, s**2, vectors.T
-
-
-def deal_rows(Z: NDArray, weights: NDArray | None = None) -> NDArray[np.intp]:
-    """Fold of each row: in turn, so that a table that was sorted does no harm; in stretches where neighbours are alike.
-
-    Where rows follow each other (times, places), a row that is held out has its like among the others, and any
-    covariance would seem to predict it. Rows of a sorted table are alike over long distances too: these are dealt in
-    turn.
-
-    >>> deal_rows(np.arange(8.0)[:, None])
-    array([0, 1, 2, 3, 0, 1, 2, 3])
-    """
-    n = len(Z)
-    seen = Z if weights is None else Z[weights > 0.5]  # of a class, the rows that are its own
-    rows = len(seen)
-    if rows >= FEWEST_FOLLOWING:
-        near, far = likeness(seen, np.arange(1, LAGS + 1)), likeness(seen, np.array([rows // 8, rows // 4]))
-        if near.max() - np.abs(far).max() > LOCAL:
-            return np.arange(n) * N_FOLDS // n
-    return np.arange(n) % N_FOLDS
-
-
-def likeness(Z: NDArray, lags: NDArray[np.intp]) -> NDArray:
-    """Mean product of cells so many rows apart, in units of their mean square, shape (n_lags,)."""
-    size = float((Z**2).mean()) or 1.0
-    return np.array([np.einsum("ij,ij->", Z[lag:], Z[:-lag]) / Z[lag:].size for lag in lags]) / size
 
 
 def _moments(X: NDArray, weights: NDArray) -> tuple[NDArray, NDArray]:

@@ -23,13 +23,15 @@ from knockoffs.features.requirements import check_takes, has_labels, refuse_numb
 from knockoffs.features.told import warn_of_told
 from knockoffs.registry import check_options, find, imported
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
-from knockoffs.sampling.diagonal.representatives import SHARE, ViaRepresentatives
+from knockoffs.sampling.diagonal.representatives import EXPLAINED_SHARE, ViaRepresentatives
 from knockoffs.sampling.network import BayesianNetwork
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler
 from knockoffs.table.coding import check_knockoffs, code_by, code_whole_numbers
 from knockoffs.table.neighbours import runs
 from knockoffs.table.table import Kinds, Table, read_table
+
+REPRESENTATIVES = "representatives"  # option of every family made of Gaussians, and of a covariance
 
 
 @dataclass(frozen=True)
@@ -62,10 +64,13 @@ class Fitted:
     family : Family
     options : mapping
         Of its fit.
+    representatives : bool
+        Whether groups are linked through representatives.
     """
 
     family: Family
     options: Mapping[str, object] = field(default_factory=dict)
+    representatives: bool = False
 
     def read(self, X: object, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
         """Labels as codes for families that take them; whole numbers too, where all columns are labels."""
@@ -156,10 +161,13 @@ class Covariance:
     covariance : array or data frame, shape (n_columns, n_columns)
     options : mapping
         Of ``gaussian_features``.
+    representatives : bool
+        Whether groups are linked through representatives.
     """
 
     covariance: ArrayLike
     options: Mapping[str, Any] = field(default_factory=dict)
+    representatives: bool = False
 
     def read(self, X: object, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
         """Numbers only."""
@@ -277,7 +285,6 @@ def read_features(
     *,
     kinds: Kinds = None,
     groups: object = None,
-    representatives: bool = False,
     dependent: str = "refuse",
     argument: str = "X",
     min_rows: int = 1,
@@ -293,12 +300,14 @@ def read_features(
     find(dict.fromkeys(DEPENDENT), "dependent", dependent)
     table = source.read(X, kinds=kinds, argument=argument, min_rows=min_rows).with_groups(groups)
     notes = {"groups": table.groups.note} if table.groups is not None and table.groups.note else {}
-    if representatives:
-        table = by_representatives(source, table)
+    if getattr(source, "representatives", False):
+        if table.groups is None:
+            raise InputError("representatives=True needs groups of columns: use groups='auto', or name them.")
+        table = replace(table, groups=replace(table.groups, by_representatives=True))
         notes["representatives"] = (
             "groups are linked to each other only through representatives, columns that hold at least "
-            f"{SHARE:.0%} of what the other columns of their group share with the rest of the table; given these, the "
-            "other columns are taken to be independent of the other groups"
+            f"{EXPLAINED_SHARE:.0%} of what the other columns of their group share with the rest of the table; given "
+            "these, the other columns are taken to be independent of the other groups"
         )
     free = isinstance(source, Fitted) and "free" in source.family.takes
     if dependent == "refuse" or (dependent == "auto" and not free):
@@ -315,20 +324,6 @@ def read_features(
     return table, notes | dropped | (warn_of_told(table) if free else {})
 
 
-def by_representatives(source: KnockoffSource, table: Table) -> Table:
-    """Note that knockoffs of groups go through representatives; refused without groups, or a P^X that knows them."""
-    if table.groups is None:
-        raise InputError("representatives=True is for groups of columns: use groups='auto', or name them.")
-    family = getattr(source, "family", None)
-    able = family is not None and "groups" in family.takes and "diagonal" in (family.options or ())
-    if not (able or isinstance(source, Covariance)):
-        raise InputError(
-            "representatives=True is for a Gaussian P^X or one made of Gaussians: use feature_model 'auto', "
-            "'gaussian', 'mixture' or a covariance, or leave it out."
-        )
-    return replace(table, groups=replace(table.groups, by_representatives=True))
-
-
 def knockoff_source(feature_model: Any, options: Mapping[str, object] | None = None) -> KnockoffSource:
     """Source of knockoffs from whatever stands for P^X.
 
@@ -341,11 +336,11 @@ def knockoff_source(feature_model: Any, options: Mapping[str, object] | None = N
         Options of the fit, for instance ``{"diagonal": "mvr"}``.
     """
     if isinstance(feature_model, np.ndarray | list) or hasattr(feature_model, "iloc"):
-        return Covariance(feature_model, check_options(options, ("diagonal",), "feature_model_options"))
+        given = check_options(options, ("diagonal", REPRESENTATIVES), "feature_model_options")
+        return Covariance(feature_model, *_take_representatives(given))
     if isinstance(feature_model, str):
         if not is_network_file(feature_model):
-            family = find(FAMILIES, "feature_model", feature_model)
-            return Fitted(family, check_options(options, _options(family), "feature_model_options"))
+            return _fitted(find(FAMILIES, "feature_model", feature_model), options)
         feature_model = _read_network(feature_model)
     if isinstance(feature_model, BayesianNetwork):
         feature_model = GivenNetwork(feature_model)
@@ -360,12 +355,25 @@ def knockoff_source(feature_model: Any, options: Mapping[str, object] | None = N
             f"feature_model={reprlib.repr(feature_model)} ({type(feature_model).__name__}): pass a name, a fitted P^X "
             "with as_network, a function that fits one, a covariance matrix, or gaussian_features(mean, covariance)."
         )
-    family = family_of(feature_model)
-    return Fitted(family, check_options(options, _options(family), "feature_model_options"))
+    return _fitted(family_of(feature_model), options)
 
 
-def _options(family: Family) -> tuple[str, ...] | None:
-    return None if family.options is None else (*family.options, *family.how)
+def _fitted(family: Family, options: Mapping[str, object] | None) -> Fitted:
+    """Source of a family that is fitted, its options checked by name."""
+    if family.options is None:  # a function of the user, which checks them itself
+        return Fitted(family, check_options(options, None, "feature_model_options"))
+    known = (*family.options, *family.how)
+    if "groups" in family.takes and "diagonal" in family.options:
+        known = (*known, REPRESENTATIVES)
+    return Fitted(family, *_take_representatives(check_options(options, known, "feature_model_options")))
+
+
+def _take_representatives(options: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """Options of the fit, and whether groups are linked through representatives."""
+    asked = options.pop(REPRESENTATIVES, False)
+    if not isinstance(asked, bool):
+        raise InputError(f"feature_model_options: {REPRESENTATIVES}={asked!r}: expected True or False.")
+    return options, asked
 
 
 def is_network_file(feature_model: str) -> bool:

@@ -83,45 +83,42 @@ def check_offset(offset: int) -> int:
     return int(offset)
 
 
+# what to do if knockoffs would have to select more features than there are, or than matter
+FEW_FEATURES = (
+    "Use method='conditional_test', which gives every feature a p-value and needs no minimum (method='auto' takes it), "
+    "or level='post_hoc', which reports the smallest level that selects something."
+)
+
+
 def check_level(fdr: float, n_features: int, offset: int, n_draws: int = 1, n_knockoffs: int = 1) -> None:
-    """Refuse a level at which knockoff+, or the e-values of several draws, can never select; name the smallest.
+    """Refuse a level at which knockoff+, or the e-values of several draws, can never select.
 
     >>> check_level(0.05, 10, 1)
     Traceback (most recent call last):
-    knockoffs.errors.InputError: fdr=0.05 can never select with 10 features: knockoff+ needs at least 1/fdr = 20
-    selections. Use fdr >= 0.1; offset=0 selects, but does not hold the false discovery rate where few features matter.
+    knockoffs.errors.InputError: fdr=0.05 can never select with 10 features: knockoff+ needs at least 20 selections. Use
+    method='conditional_test', which gives every feature a p-value and needs no minimum (method='auto' takes it), or
+    level='post_hoc', which reports the smallest level that selects something.
     """
     if (offset == 0 and n_draws == 1) or 1 / n_features <= fdr * n_knockoffs:
         return
+    needed = fewest_selected(fdr, n_knockoffs) if fdr > 1e-9 else f"{1 / fdr:.0e}"
     if n_knockoffs > 1:
-        raise InputError(
-            f"fdr={fdr:g} can never select with {n_features} features and {n_knockoffs} knockoffs of each: at least "
-            f"1 / ({n_knockoffs} fdr) = {math.ceil(1 / (n_knockoffs * fdr) - 1e-9)} selections are needed. Use "
-            f"fdr >= {_rounded_up(1 / (n_features * n_knockoffs)):g}, or more knockoffs."
-        )
-    needed = math.ceil(1 / fdr - 1e-9) if fdr > 1e-9 else f"{1 / fdr:.0e}"
-    if n_draws > 1:  # no e-value exceeds n_features, so e-BH selects 1 / fdr at least, whatever the offset
-        larger = f"fdr >= {_rounded_up(1 / n_features):g}, or " if n_features > 1 else ""
-        raise InputError(
-            f"fdr={fdr:g} can never select with {n_features} features: the e-values of {n_draws} draws need at least "
-            f"1/fdr = {needed} selections. Use {larger}level='post_hoc', which may state a larger level."
-        )
-    remedy = remedy_for_few_features(n_features)
-    raise InputError(
-        f"fdr={fdr:g} can never select with {n_features} features: knockoff+ needs at least 1/fdr = {needed} "
-        f"selections. {remedy}" + (" (n_features=1)" if n_features == 1 else "")
-    )
+        who = f"knockoff+ with {n_knockoffs} knockoffs per feature needs"
+    elif n_draws > 1:  # no e-value exceeds n_features, so e-BH selects 1 / fdr at least, whatever the offset
+        who = f"the e-values of {n_draws} draws need"
+    else:
+        who = "knockoff+ needs"
+    there = "1 feature (n_features=1)" if n_features == 1 else f"{n_features} features"
+    raise InputError(f"fdr={fdr:g} can never select with {there}: {who} at least {needed} selections. {FEW_FEATURES}")
 
 
-def remedy_for_few_features(n_features: int) -> str:
-    """Say what to do where knockoff+ can never select, and what offset=0 costs."""
-    smallest = _rounded_up(1 / n_features)
-    caution = "offset=0 selects, but does not hold the false discovery rate where few features matter."
-    return f"Use fdr >= {smallest:g}; {caution}" if n_features > 1 else f"More features are needed; {caution}"
+def fewest_selected(fdr: float, n_knockoffs: int = 1) -> int:
+    """Smallest number of features that knockoff+ selects, if it selects any.
 
-
-def _rounded_up(level: float) -> float:
-    return math.ceil(1e4 * level - 1e-9) / 1e4  # so that it can be used as it is written
+    >>> fewest_selected(0.1), fewest_selected(0.1, 5)
+    (10, 2)
+    """
+    return math.ceil(1 / (n_knockoffs * fdr) - 1e-9)
 
 
 @dataclass(frozen=True)
@@ -133,11 +130,35 @@ class Filtered:
     selected: NDArray[np.bool_]
 
 
-def filter_statistics(W: NDArray, fdr: float, offset: int) -> Filtered:
-    """Threshold, q-values and selection at once; W, the level and the offset were checked before."""
-    t, fdp = _fdp_estimates(W, offset)
+def filter_statistics(W: NDArray, fdr: float, offset: int, m: int = 1) -> Filtered:
+    """Threshold, q-values and selection at once; W, the level and the offset were checked before.
+
+    Under the null a feature beats its m knockoffs once in m + 1 times, so m features that are beaten count for one that
+    is not: the threshold is the smallest t with (offset + #{W <= -t}) / m / #{W >= t} <= fdr (Gimenez and Zou 2019).
+    Thus 1 / (m fdr) discoveries are enough.
+    """
+    t, fdp = _fdp_estimates(W, offset, m)
     q = _q_values(W, t, fdp)
     return Filtered(_threshold(t, fdp, fdr), q, q <= fdr)
+
+
+def several_statistics(Z: ArrayLike) -> NDArray:
+    """W, shape (d,), from the scores of each feature and of its m knockoffs, shape (m + 1, d).
+
+    |W| is the largest score less the median of the others (He et al. 2021); W is positive if the feature has the
+    largest. Under the null the m + 1 scores are exchangeable, which leaves |W| as it is, and W > 0 once in m + 1 times.
+
+    >>> several_statistics([[5.0, 1.0], [1.0, 4.0], [2.0, 3.0], [0.0, 2.0]])
+    array([ 4., -2.])
+    """
+    Z = np.asarray(Z, dtype=float)
+    if Z.ndim != 2 or len(Z) < 2:
+        raise InputError(f"Z has shape {Z.shape}: expected (m + 1, d), a feature and its knockoffs.")
+    if np.isnan(Z).any():
+        raise InputError("Z holds NaN: the score failed there.")
+    ordered = np.sort(Z, axis=0)[::-1]
+    size = ordered[0] - np.median(ordered[1:], axis=0)
+    return np.where(Z[0] > Z[1:].max(axis=0), size, -size)
 
 
 def knockoff_threshold(W: ArrayLike, fdr: float, *, offset: int = 1) -> float:
@@ -211,10 +232,10 @@ def path_counts(W: NDArray) -> tuple[NDArray, NDArray, NDArray]:
     return t, n_above, n_below
 
 
-def _fdp_estimates(W: NDArray, offset: int) -> tuple[NDArray, NDArray]:
-    """Candidate thresholds t, ascending, and (offset + #{W <= -t}) / #{W >= t} at each of them."""
+def _fdp_estimates(W: NDArray, offset: int, m: int = 1) -> tuple[NDArray, NDArray]:
+    """Candidate thresholds t, ascending, and (offset + #{W <= -t}) / m / #{W >= t} at each of them."""
     t, n_above, n_below = path_counts(W)
-    return t, np.where(n_above > 0, (offset + n_below) / np.maximum(n_above, 1), np.inf)
+    return t, np.where(n_above > 0, (offset + n_below) / m / np.maximum(n_above, 1), np.inf)
 
 
 def false_discovery_proportion(selected: ArrayLike, non_nulls: ArrayLike) -> float:

@@ -33,11 +33,10 @@ from knockoffs.filter import (
     check_floats,
     check_offset,
     check_W,
-    knockoff_filter,
+    filter_statistics,
     path_counts,
     refuse_nan,
 )
-from knockoffs.filter.several import filter_several
 
 WAYS = ("fixed", "post_hoc")
 STOPS = ("level", "unreachable", "no_negative")
@@ -94,18 +93,6 @@ def _e_values(W: NDArray, level: float, offset: int, stop: str, m: int) -> NDArr
     return np.where(t[first] <= W, m * len(W) / (1.0 + n_below[first]), 0.0)
 
 
-def average_e_values(e: ArrayLike) -> NDArray:
-    """Mean over the draws, (M, d) to (d,): expectations add, so compound e-values stay compound, however dependent.
-
-    >>> average_e_values([[4.0, 0.0], [2.0, 0.0]])
-    array([3., 0.])
-    """
-    e = np.asarray(e, dtype=float)
-    if e.ndim != 2 or len(e) == 0:
-        raise InputError(f"e has shape {e.shape}: expected one row of e-values for each draw, (n_draws, d).")
-    return check_e(e.mean(axis=0))
-
-
 def e_bh(e: ArrayLike, fdr: float) -> NDArray[np.bool_]:
     """Which features e-BH selects: the k largest e-values, for the largest k with e_(k) >= d / (k fdr).
 
@@ -138,44 +125,20 @@ def _levels(e: NDArray) -> NDArray:
     return levels
 
 
-def choose_level(levels: ArrayLike, fdr: float, *, cap: float = 0.5) -> tuple[NDArray[np.bool_], float]:
-    """Choose a selection and the level stated for it, after looking.
+def choose_level(levels: NDArray, fdr: float, cap: float) -> tuple[NDArray[np.bool_], float]:
+    """Find the selection and the level stated for it from the levels, shape (d,).
 
-    All features with a level <= fdr, where there are any; else those of the smallest level there is, if it is <= cap.
-    Stated is the largest level among the selected, the smallest at which e-BH selects just them; it is <= fdr in the
-    first case. Any other rule that reads the levels only would keep E[FDP / stated level] <= 1 too.
+    Selected are all features with a level <= fdr, where there are any; else those of the smallest level, if it is
+    <= cap. Stated is the largest level among the selected, NaN if there are none. Any other rule that reads the levels
+    only would keep E[FDP / stated level] <= 1 too.
 
-    Returns
-    -------
-    selected : array of bool, shape (d,)
-    stated : float
-        NaN if nothing is selected.
-
-    >>> choose_level([0.07, 0.07, 0.67, np.inf], 0.1)
-    (array([ True,  True, False, False]), 0.07)
-    >>> choose_level([0.07, 0.07, 0.67, np.inf], 0.05)
+    >>> choose_level(np.array([0.07, 0.07, 0.67, np.inf]), 0.05, cap=0.5)
     (array([ True,  True, False, False]), 0.07)
     """
-    levels, fdr = np.asarray(levels, dtype=float), check_fdr(fdr)
-    if not fdr <= cap <= 1:
-        raise cap_error(cap, fdr)
-    return _choose(levels, fdr, cap)
-
-
-def _choose(levels: NDArray, fdr: float, cap: float) -> tuple[NDArray[np.bool_], float]:
     best = levels.min(initial=np.inf)
     reached = fdr if best <= fdr * ROUNDING else min(best, cap)
     selected = levels <= reached * ROUNDING
     return selected, float(levels[selected].max()) if selected.any() else float("nan")
-
-
-def selection_frequencies(W: ArrayLike, fdr: float, *, offset: int = 1) -> NDArray:
-    """Share of the draws in which the knockoff filter at level fdr selects each feature, (M, d) to (d,).
-
-    >>> selection_frequencies([[3.0, 2.0, 1.0], [3.0, 2.0, -1.0]], 0.5)
-    array([1. , 1. , 0.5])
-    """
-    return np.mean([knockoff_filter(w, fdr, offset=offset) for w in check_draws(W)], axis=0)
 
 
 @dataclass(frozen=True)
@@ -266,10 +229,10 @@ def join_draws(
     e = np.mean([_e_values(w, inner, offset, stop, m) for w in W], axis=0)
     levels = _levels(e)
     if how == "post_hoc":
-        selected, stated = _choose(levels, fdr, max(0.5, fdr) if cap is None else cap)
+        selected, stated = choose_level(levels, fdr, max(0.5, fdr) if cap is None else cap)
     else:
         selected, stated = levels <= fdr * ROUNDING, fdr
-    frequencies = np.mean([filter_several(w, m, fdr, offset).selected for w in W], axis=0)
+    frequencies = np.mean([filter_statistics(w, fdr, offset, m).selected for w in W], axis=0)
     return Combined(selected, e, frequencies, levels, stated, _promise(how, stated))
 
 

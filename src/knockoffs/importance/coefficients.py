@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -26,6 +27,7 @@ def coefficient_magnitude(
     feature_of: NDArray[np.intp],
     rng: Generator | None = None,
     sample_weight: NDArray | None = None,
+    more: Sequence[NDArray] = (),
 ) -> Scores:
     """Absolute coefficients in standard deviations: |coef_j| times the pooled deviation of X_j and X_tilde_j.
 
@@ -45,19 +47,22 @@ def coefficient_magnitude(
     rng : Generator
         Not used.
     sample_weight : array, shape (n,), optional
+    more : sequence of arrays, shape (n, n_columns)
+        Further knockoffs, which the model was fitted on too, after X_tilde.
     """
-    d = X.shape[1]
+    parts = (X, X_tilde, *more)
     w = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    pooled = np.hypot(deviation(X, w), deviation(X_tilde, w)) / np.sqrt(2)
-    coef = coefficients_of(model, 2 * d)
+    pooled = np.hypot.reduce([deviation(part, w) for part in parts]) / np.sqrt(len(parts))
+    coef = coefficients_of(model, len(parts) * X.shape[1])
     size = in_units_of_y(np.abs(coef).sum(axis=0), model, y, w)
     return scores_of_sizes(coef, size, pooled, feature_of)
 
 
 def scores_of_sizes(coef: NDArray, size: NDArray, pooled: NDArray, feature_of: NDArray[np.intp]) -> Scores:
-    """Scores of coefficients, shape (n_outputs, 2 n_columns), from their sizes in units of y and pooled deviations."""
-    Z, Z_tilde = (sum_by_feature(half * pooled, feature_of) for half in np.split(size, 2))
-    return Scores(Z, Z_tilde, _slopes(coef, size, pooled, feature_of))
+    """Scores of coefficients, shape (n_outputs, (m + 1) n_columns), from sizes in units of y and pooled deviations."""
+    parts = np.split(size, len(size) // len(pooled))
+    Z, Z_tilde, *more = (sum_by_feature(part * pooled, feature_of) for part in parts)
+    return Scores(Z, Z_tilde, None if more else _slopes(coef, size, pooled, feature_of), tuple(more))
 
 
 def _slopes(coef: NDArray, size: NDArray, pooled: NDArray, feature_of: NDArray[np.intp]) -> NDArray | None:

@@ -21,6 +21,7 @@ def contribution(
     feature_of: NDArray[np.intp],
     rng: Generator | None = None,
     sample_weight: NDArray | None = None,
+    more: Sequence[NDArray] = (),
 ) -> Scores:
     """Deviation of X_g b_g, the part of a feature in a linear prediction: sqrt(b_g' S_g b_g).
 
@@ -31,23 +32,11 @@ def contribution(
 
     Parameters
     ----------
-    model, X, X_tilde, y, feature_of, rng, sample_weight
+    model, X, X_tilde, y, feature_of, rng, sample_weight, more
         As in ``coefficient_magnitude``; parts of several classes are added up.
     """
-    return Scores(*contributions(model, (X, X_tilde), y, feature_of=feature_of, sample_weight=sample_weight))
-
-
-def contributions(
-    model: object,
-    parts: Sequence[NDArray],
-    y: NDArray,
-    *,
-    feature_of: NDArray[np.intp],
-    sample_weight: NDArray | None = None,
-) -> NDArray:
-    """Contributions of the features in each of several parts, X and its knockoffs, shape (n_parts, n_features)."""
-    d = parts[0].shape[1]
-    coef = in_units_of_y(coefficients_of(model, len(parts) * d), model, y, sample_weight)
+    parts = (X, X_tilde, *more)
+    coef = in_units_of_y(coefficients_of(model, len(parts) * X.shape[1]), model, y, sample_weight)
     w = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     Z = np.empty((len(parts), int(feature_of.max()) + 1))
     for g in range(Z.shape[1]):
@@ -56,7 +45,7 @@ def contributions(
         for scores, own in zip(Z, np.split(coef, len(parts), axis=1), strict=True):
             half = own[:, columns]
             scores[g] = np.sqrt(np.maximum(np.einsum("ka,ab,kb->k", half, S, half), 0.0)).sum()
-    return Z
+    return Scores(Z[0], Z[1], more=tuple(Z[2:]))
 
 
 def _covariance(X: NDArray, weights: NDArray) -> NDArray:

@@ -61,7 +61,7 @@ def ghost_scores(
     -------
     Scores
     """
-    from knockoffs.response.gram import Quadratic, solve_quadratics
+    from knockoffs.response.gram_lasso import Quadratic, solve_quadratics
 
     scores, ghosts = check_z(z), check_z(z_tilde)
     S, D = np.asarray(correlation, dtype=float), np.asarray(D, dtype=float)

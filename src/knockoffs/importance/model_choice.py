@@ -19,9 +19,8 @@ from knockoffs.importance.scores import Scores
 from knockoffs.importance.statistic import ModelScore, Scored, fit_on, weighted_rows
 from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import track
-from knockoffs.response.clone import Estimator, Fitted, check_takes_weights, predicts_classes
+from knockoffs.response.clone import Estimator, FittedModel, check_takes_weights, predicts_classes
 from knockoffs.response.linear import PenaltyPath, with_penalties
-from knockoffs.sampling.copies import Beside, Copies
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
 
@@ -144,7 +143,7 @@ class BestOf:
 
 
 def choose_best(
-    best: BestOf, pair: Beside, target: Target, *, rng: Generator, n_jobs: int | None = None
+    best: BestOf, pair: Pair, target: Target, *, rng: Generator, n_jobs: int | None = None
 ) -> tuple[ModelScore, dict[str, float]]:
     """Candidate with the smallest mean loss on held-out rows, the first of equal ones; and the losses of all.
 
@@ -156,7 +155,7 @@ def choose_best(
         cost the most, is left out after the first fold that leaves it ``SURE`` standard errors behind, and its loss
         is told from the rows before. Of more than ``MOST_CELLS`` cells as many rows take part as have that many, and
         all rows where none predicts by those.
-    pair : Pair or Copies
+    pair : Pair
         After the random swap of columns.
     target : Target
         Numbers are put in units of their standard deviation.
@@ -174,7 +173,7 @@ class Race(NamedTuple):
     chosen: ModelScore
     losses: dict[str, float]
     predicts: bool
-    fitted: Mapping[int, Fitted]  # of the one that won, by the place of the fit among those that score it
+    fitted: Mapping[int, FittedModel]  # of the one that won, by the place of the fit among those that score it
     able: Sequence[ModelScore] = ()  # candidates that took part
     constant: float = np.nan  # loss of a constant, where one is asked about
 
@@ -206,7 +205,7 @@ def of_both(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, st
 
 def _choose(
     best: BestOf,
-    pair: Beside,
+    pair: Pair,
     target: Target,
     rng: Generator,
     n_jobs: int | None,
@@ -231,7 +230,7 @@ def _choose(
 
 def _compare(
     best: BestOf,
-    pair: Beside,
+    pair: Pair,
     target: Target,
     rng: Generator,
     n_jobs: int | None,
@@ -247,14 +246,14 @@ def _compare(
     score_streams = [] if scored_by is None else fold_stream.spawn(n_folds)
     n_held = min(n_folds, -(-ROWS * n_folds // len(pair)))
     views = [(c, pair if c.transform is None else c.transform(pair)) for c in best.candidates]
-    able: list[tuple[ModelScore, Beside]] = [
+    able: list[tuple[ModelScore, Pair]] = [
         (c, seen)
         for c, seen in views
         if c.transform is None or seen is not pair  # else another sees the same
     ]
     walks = (delayed(_for_folds)(candidate.estimator, seen, target, fold_of) for candidate, seen in able)
     models = list(track(parallel_map(walks, n_jobs), "paths of penalties", total=len(able)))
-    fitted: list[dict[int, Fitted]] = [{} for _ in able]
+    fitted: list[dict[int, FittedModel]] = [{} for _ in able]
 
     def held_out(which: Sequence[int], folds: Sequence[int]) -> NDArray:
         """Losses of the rows of some folds, shape (n_candidates, n_rows)."""
@@ -366,7 +365,7 @@ def _in_deviations(y: NDArray, loss: str) -> NDArray:
     return (y - y.mean()) / (y.std() or 1.0)
 
 
-def _for_folds(estimator: Estimator, pair: Beside, target: Target, fold_of: NDArray[np.intp]) -> Sequence[Estimator]:
+def _for_folds(estimator: Estimator, pair: Pair, target: Target, fold_of: NDArray[np.intp]) -> Sequence[Estimator]:
     """Unfitted model for each fold; one whose penalty is cross-validated, with the best for the other folds."""
     if not isinstance(estimator, PenaltyPath) or estimator.alpha is not None:
         return [estimator] * (int(fold_of.max()) + 1)
@@ -376,18 +375,17 @@ def _for_folds(estimator: Estimator, pair: Beside, target: Target, fold_of: NDAr
 def _held_out_losses(
     estimator: Estimator,
     loss: str,
-    pair: Pair | Copies,
+    pair: Pair,
     target: Target,
     held: NDArray[np.bool_],
     rng: Generator,
     scored_by: ModelScore | None = None,
-) -> tuple[NDArray, Fitted | None]:
+) -> tuple[NDArray, FittedModel | None]:
     """Losses of the held-out rows, shape (n_held,), of a model fitted on the others; infinite where it has none.
 
     And the model, if it is to be kept, for a score.
     """
-    to_predict = scored_by is None or scored_by.predicts
-    model = fit_on(estimator, pair, target, np.flatnonzero(~held), rng, to_predict=to_predict)
+    model = fit_on(estimator, pair, target, np.flatnonzero(~held), rng)
     measure, rest = resolve_loss(loss, model), target.rows(held)
     losses = measure(
         rest.values, predict_for(measure, model, pair.rows(held).stacked), getattr(model, "classes_", None)

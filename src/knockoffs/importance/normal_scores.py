@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.sampling.copies import Beside
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
 
@@ -19,7 +18,7 @@ SURELY = 0.005  # by so much more than NEARLY_NORMAL; nearer to it all rows are 
 FEWEST_VALUES = 3  # of a column; scores of two values are the values in other units
 
 
-def normal_scores(pair: Beside) -> Beside:
+def normal_scores(pair: Pair) -> Pair:
     """Columns by their normal scores, but those that are nearly normal; the pair itself where all are.
 
     A feature and its knockoff are ranked together, so the scores do not know which is which, and a swap of the columns
@@ -27,7 +26,8 @@ def normal_scores(pair: Beside) -> Beside:
 
     Parameters
     ----------
-    pair : Pair, or Copies, all of which are ranked together
+    pair : Pair
+        With m knockoffs of each feature all m + 1 are ranked together.
 
     >>> pair = Pair(np.array([[0.0], [1e6]]), np.array([[1.0], [2.0]]), np.array([0]))
     >>> normal_scores(pair).stacked.round(2)
@@ -45,7 +45,7 @@ def normal_scores(pair: Beside) -> Beside:
     for j, scores in changed.items():
         for part, some in zip(parts, scores.reshape(-1, n), strict=True):
             part[:, j] = some
-    return pair.of(parts)
+    return Pair.of(parts, pair.feature_of)
 
 
 def scores_of_target(target: Target) -> Target | None:

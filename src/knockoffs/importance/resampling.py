@@ -64,7 +64,7 @@ def draw_folds(n: int, n_folds: int, rng: Generator, *, labels: NDArray | None =
         if counts.min() < 2:
             raise InputError(
                 f"class {name_some(classes[counts < 2].tolist())} of y has a single row, so a fold would leave a model "
-                "without it. Leave such classes out or join them, or use rows='in_sample'."
+                "without it. Leave such classes out or join them, or use the importance option rows='in_sample'."
             )
         # rows of a class one after the other, dealt out in turn: two rows of a class never share all folds
         order = order[np.argsort(codes[order], kind="stable")]

@@ -15,7 +15,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
@@ -25,11 +24,6 @@ from knockoffs.errors import InputError, KnockoffWarning, unknown_option
 from knockoffs.importance.losses import class_codes
 from knockoffs.importance.scores import Scores, sum_by_feature
 from knockoffs.progress import track
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from knockoffs.response.networks import Network
 
 OUTPUTS = ("logit", "log_probability")
 CLASSES = ("predicted", "true")
@@ -286,113 +280,3 @@ def _warn_incomplete(gap: float, change: float, n_steps: int) -> None:
             KnockoffWarning,
             stacklevel=3,
         )
-
-
-# Many networks at once, on their device
-
-
-def gradient_scores(
-    network: Network,
-    XX: NDArray | Tensor,
-    y: NDArray | Tensor | None = None,
-    *,
-    output: str = "logit",
-    of: str = "predicted",
-) -> NDArray:
-    """Gradient saliency of R networks, columns of [X, X_tilde] one by one, shape (R, 2p).
-
-    Parameters
-    ----------
-    network : Network
-        R classifiers (a network with one output is a regressor).
-    XX : array or tensor, shape (R, n, 2p)
-    y : array or tensor of class numbers, shape (R, n), optional
-        For ``of="true"``.
-    output, of : str
-        As in `gradient_saliency`.
-    """
-    import torch
-
-    from knockoffs.response.networks import as_tensor, input_gradient, outputs
-
-    XX = as_tensor(XX, network.device)
-    total = torch.zeros(XX.shape[0], XX.shape[2], dtype=torch.float64, device=network.device)
-    for rows in _device_rows(XX):
-        logits = outputs(network, XX[:, rows])
-        slope = input_gradient(network, XX[:, rows], _direction(logits, _explained(logits, y, rows, of), output))
-        total += slope.abs().sum(1, dtype=torch.float64)
-    variance = XX.double().var(1, correction=0)
-    pair = variance.view(len(XX), 2, -1).mean(1, keepdim=True).expand(-1, 2, -1).reshape(variance.shape)
-    return (total / XX.shape[1] * pair.sqrt()).cpu().numpy()
-
-
-def integrated_gradient_scores(
-    network: Network,
-    XX: NDArray | Tensor,
-    y: NDArray | Tensor | None = None,
-    *,
-    output: str = "logit",
-    of: str = "predicted",
-    n_steps: int = 50,
-) -> NDArray:
-    """Integrated gradients of R networks, columns of [X, X_tilde] one by one, shape (R, 2p).
-
-    Parameters are those of `gradient_scores` and `integrated_gradients`; completeness is checked over all networks.
-    """
-    import torch
-
-    from knockoffs.response.networks import as_tensor, input_gradient, outputs
-
-    XX = as_tensor(XX, network.device)
-    baseline = XX.double().mean(1, keepdim=True)
-    at_baseline = outputs(network, baseline)
-    total = torch.zeros(XX.shape[0], XX.shape[2], dtype=torch.float64, device=network.device)
-    gap = change = 0.0
-    for rows in _device_rows(XX):
-        away = XX[:, rows].double() - baseline
-        logits = outputs(network, XX[:, rows])
-        explained = _explained(logits, y, rows, of)
-        slope = torch.zeros_like(away)
-        for t in (np.arange(n_steps) + 0.5) / n_steps:
-            point = baseline + float(t) * away
-            here = outputs(network, point) if output == "log_probability" else logits
-            slope += input_gradient(network, point, _direction(here, explained, output))
-        attribution = away * slope / n_steps
-        total += attribution.abs().sum(1)
-        difference = _value(logits, explained, output) - _value(at_baseline.expand_as(logits), explained, output)
-        gap += float((attribution.sum(2) - difference).abs().sum())
-        change += float(difference.abs().sum())
-    _warn_incomplete(gap, change, n_steps)
-    return (total / XX.shape[1]).cpu().numpy()
-
-
-def _device_rows(XX: Tensor) -> list[slice]:
-    """Blocks of rows, BYTES_AT_ONCE of float64 each."""
-    R, n, n_columns = XX.shape
-    size = max(1, BYTES_AT_ONCE // (8 * R * n_columns))
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
-
-
-def _explained(logits: Tensor, y: NDArray | Tensor | None, rows: slice, of: str) -> Tensor:
-    from knockoffs.response.networks import as_tensor
-
-    if of == "predicted":
-        return logits.argmax(2, keepdim=True)
-    if y is None:
-        raise InputError("of='true' needs y, the class numbers of the rows.")
-    return as_tensor(y[:, rows], logits.device)[:, :, None].long()
-
-
-def _direction(logits: Tensor, explained: Tensor, output: str) -> Tensor:
-    n_outputs = logits.shape[2]
-    if n_outputs == 1:
-        return logits.new_ones(logits.shape)
-    others = logits.softmax(2) if output == "log_probability" else logits.new_full(logits.shape, 1 / n_outputs)
-    return (-others).scatter_add_(2, explained, others.new_ones(explained.shape))
-
-
-def _value(logits: Tensor, explained: Tensor, output: str) -> Tensor:
-    logits = logits.double()
-    if logits.shape[2] > 1:
-        logits = logits.log_softmax(2) if output == "log_probability" else logits - logits.mean(2, keepdim=True)
-    return logits.gather(2, explained)[:, :, 0]

@@ -16,45 +16,67 @@ class Scores:
 
     Along a lambda path they have one more axis, shape (n_features, n_lams). Where the model of y has a direction for
     every feature, ``slopes`` (2, n_features) holds it for features and knockoffs, NaN for those of several columns; W
-    does not look at it.
+    does not look at it. With m knockoffs of each feature ``more`` holds the scores of the others, m - 1 arrays.
     """
 
     Z: NDArray
     Z_tilde: NDArray
     slopes: NDArray | None = None
+    more: tuple[NDArray, ...] = ()
 
     @classmethod
     def of(cls, stacked: NDArray) -> Scores:
         """Scores of the columns of [X, X_tilde], shape (2 n_features, ...)."""
-        return cls(*np.split(stacked, 2))
+        Z, Z_tilde = np.split(stacked, 2)
+        return cls(Z, Z_tilde)
 
     @property
     def stacked(self) -> NDArray:
         """Z and then Z_tilde, shape (2 n_features, ...)."""
         return np.concatenate([self.Z, self.Z_tilde])
 
+    @property
+    def parts(self) -> NDArray:
+        """Z and then the scores of the m knockoffs, shape (m + 1, n_features, ...)."""
+        return np.stack([self.Z, self.Z_tilde, *self.more])
+
     def swap(self, S: NDArray[np.bool_]) -> Scores:
         """Exchange Z and Z_tilde of the features where S is true."""
         S = np.asarray(S, dtype=bool)
-        slopes = None if self.slopes is None else np.where(S, self.slopes[::-1], self.slopes)
-        S = S.reshape(-1, *[1] * (self.Z.ndim - 1))
-        return Scores(np.where(S, self.Z_tilde, self.Z), np.where(S, self.Z, self.Z_tilde), slopes)
+        return self.put_back(np.stack([S, ~S]).astype(np.intp))
+
+    def put_back(self, place: NDArray[np.intp]) -> Scores:
+        """Scores of a pair, given those of ``pair.permute(place)``; place has shape (m + 1, n_features)."""
+        back = _put(self.parts, place)
+        slopes = None if self.slopes is None else _put(self.slopes, place)
+        return Scores(back[0], back[1], slopes, tuple(back[2:]))
 
     def tie(self, copied: NDArray[np.bool_]) -> Scores:
-        """Equal scores for features that are their own knockoffs: rounding may tell columns by where they stand."""
+        """Equal scores for features that are their own knockoffs: rounding may depend on the place of a column."""
         if not copied.any():
             return self
         same = np.asarray(copied).reshape(-1, *[1] * (self.Z.ndim - 1))
-        both = (self.Z + self.Z_tilde) / 2
-        return Scores(np.where(same, both, self.Z), np.where(same, both, self.Z_tilde), self.slopes)
+        mean = self.parts.mean(axis=0)
+        Z, Z_tilde, *more = (np.where(same, mean, part) for part in self.parts)
+        return Scores(Z, Z_tilde, self.slopes, tuple(more))
+
+    def against_largest(self) -> Scores:
+        """Scores in which Z_tilde is the largest of any knockoff of the feature."""
+        return Scores(self.Z, self.parts[1:].max(axis=0)) if self.more else self
+
+
+def _put(values: NDArray, place: NDArray[np.intp]) -> NDArray:
+    back = np.empty_like(values)
+    np.put_along_axis(back, place.reshape(*place.shape, *[1] * (values.ndim - 2)), values, axis=0)
+    return back
 
 
 class NamedScores(dict[str, Scores]):
     """Several scores of the same features, by name; where one model is scored in many ways."""
 
-    def swap(self, S: NDArray[np.bool_]) -> NamedScores:
-        """Exchange Z and Z_tilde of the features where S is true."""
-        return NamedScores({name: scores.swap(S) for name, scores in self.items()})
+    def put_back(self, place: NDArray[np.intp]) -> NamedScores:
+        """Scores of a pair, given those of ``pair.permute(place)``."""
+        return NamedScores({name: scores.put_back(place) for name, scores in self.items()})
 
     def tie(self, copied: NDArray[np.bool_]) -> NamedScores:
         """Equal scores for features that are their own knockoffs."""
@@ -79,16 +101,21 @@ class Importance(Protocol):
         rng: Generator,
         sample_weight: NDArray | None = None,
     ) -> Scores:
-        """Score a model that was fitted on ``np.hstack([X, X_tilde])`` (perhaps on other rows)."""
+        """Score a model that was fitted on ``np.hstack([X, X_tilde])`` (perhaps on other rows).
+
+        A score for m knockoffs of each feature also takes ``more``, the other m - 1 arrays, and gives as many scores.
+        """
         ...
 
 
 def mean_of(scores: list[Scores], weights: NDArray | None = None) -> Scores:
     """Average scores over folds or fits."""
-    Z = np.average([score.Z for score in scores], axis=0, weights=weights)
-    Z_tilde = np.average([score.Z_tilde for score in scores], axis=0, weights=weights)
+    Z, Z_tilde, *more = (
+        np.average(part, axis=0, weights=weights) for part in zip(*(one.parts for one in scores), strict=True)
+    )
     slopes = [score.slopes for score in scores if score.slopes is not None]
-    return Scores(Z, Z_tilde, np.average(slopes, axis=0, weights=weights) if len(slopes) == len(scores) else None)
+    mean = np.average(slopes, axis=0, weights=weights) if len(slopes) == len(scores) else None
+    return Scores(Z, Z_tilde, mean, tuple(more))
 
 
 def sum_by_feature(values: NDArray, feature_of: NDArray[np.intp]) -> NDArray:

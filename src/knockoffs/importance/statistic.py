@@ -17,12 +17,9 @@ from knockoffs.importance.resampling import Job, check_rows, plan
 from knockoffs.importance.scores import Importance, Scores, mean_of
 from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import track
-from knockoffs.response.clone import Estimator, Fitted, check_takes_weights, fitted_copy, fresh, predicts_classes
-from knockoffs.sampling.copies import Beside, Copies
+from knockoffs.response.clone import Estimator, FittedModel, check_takes_weights, fitted_copy, fresh, predicts_classes
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
-
-PREDICTING = ("knockoffs.importance.accuracy_drop", "knockoffs.importance.paths.")
 
 
 @dataclass(frozen=True)
@@ -33,9 +30,9 @@ class Scored:
     notes: Mapping[str, str] = field(default_factory=dict)
     used: ModelScore | None = None
 
-    def swap(self, S: NDArray[np.bool_]) -> Scored:
-        """Exchange Z and Z_tilde of the features where S is true."""
-        return replace(self, scores=self.scores.swap(S))
+    def put_back(self, place: NDArray[np.intp]) -> Scored:
+        """Scores of a pair, given those of ``pair.permute(place)``."""
+        return replace(self, scores=self.scores.put_back(place))
 
     def tie(self, copied: NDArray[np.bool_]) -> Scored:
         """Equal scores for features that are their own knockoffs."""
@@ -87,7 +84,7 @@ class ModelScore:
     rows: str = "in_sample"
     n_folds: int = 5
     n_fits: int = 1
-    transform: Callable[[Beside], Beside] | None = None
+    transform: Callable[[Pair], Pair] | None = None
     name: str = ""
     saturates: bool = False
     notes: Mapping[str, str] = field(default_factory=dict)
@@ -97,12 +94,6 @@ class ModelScore:
         check_rows(self.rows)
         if int(self.n_fits) != self.n_fits or self.n_fits < 1:
             raise InputError(f"n_fits={self.n_fits!r}: use 1 or more.")
-
-    @property
-    def predicts(self) -> bool:
-        """Whether the score is one of ours that asks a model for predictions, and for nothing else."""
-        function = getattr(self.score, "func", self.score)  # of a partial
-        return getattr(function, "__module__", "").startswith(PREDICTING)
 
     def __call__(self, pair: Pair, target: Target, *, rng: Generator, n_jobs: int | None = None) -> Scored:
         """Scores of the fitted model, averaged over folds and fits."""
@@ -116,12 +107,13 @@ class ModelScore:
         *,
         rng: Generator,
         n_jobs: int | None = None,
-        fitted: Mapping[int, Fitted] | None = None,
+        fitted: Mapping[int, FittedModel] | None = None,
     ) -> Scored:
         """Fit, score and average; the stream is used as it is, and some of the fits may be there already."""
+        if pair.m > 1:
+            check_linear(self, pair.m)
         seen = pair if self.transform is None else self.transform(pair)
         scores = fit_and_score(self, seen, target, rng=rng, n_jobs=n_jobs, fitted=fitted)
-        refuse_others(scores, pair.n_features)
         if self.saturates:
             warn_if_saturated(scores)
         return Scored(scores, self.notes, self)
@@ -147,7 +139,7 @@ def fit_and_score(
     *,
     rng: Generator,
     n_jobs: int | None = None,
-    fitted: Mapping[int, Fitted] | None = None,
+    fitted: Mapping[int, FittedModel] | None = None,
 ) -> Scores:
     """Scores of a model of y fitted on [X, X_tilde], averaged over folds (by their rows) and fits.
 
@@ -181,7 +173,7 @@ def fit_and_score(
     return mean_of(scores, weights=np.array([len(job.score_rows) for job in jobs], dtype=float))
 
 
-def weighted_rows(pair: Beside, target: Target) -> tuple[Beside, Target]:
+def weighted_rows(pair: Pair, target: Target) -> tuple[Pair, Target]:
     """Without the rows of weight 0, which are not there."""
     if target.weights is None or (target.weights > 0).all():
         return pair, target
@@ -190,10 +182,10 @@ def weighted_rows(pair: Beside, target: Target) -> tuple[Beside, Target]:
 
 
 def _fit_and_score_once(
-    statistic: ModelScore, pair: Pair, target: Target, job: Job, model: Fitted | None = None
+    statistic: ModelScore, pair: Pair, target: Target, job: Job, model: FittedModel | None = None
 ) -> Scores:
     if model is None:
-        model = fit_on(statistic.estimator, pair, target, job.fit_rows, job.rng, to_predict=statistic.predicts)
+        model = fit_on(statistic.estimator, pair, target, job.fit_rows, job.rng)
     else:
         fresh(statistic.estimator, job.rng)  # the score finds its stream as the fit would have left it
     if statistic.rows == "out_of_bag":
@@ -209,44 +201,56 @@ def _fit_and_score_once(
         feature_of=pair.feature_of,
         rng=job.rng,
         sample_weight=scored.weights,
+        **({"more": seen.more} if seen.more else {}),
         **statistic.options,
     )
-    return as_scores(scores)
+    return as_scores(scores, pair.n_features)
 
 
 def fit_on(
     estimator: Estimator,
-    pair: Pair | Copies,
+    pair: Pair,
     target: Target,
     rows: NDArray,
     rng: Generator,
-    *,
-    to_predict: bool = False,
-) -> Fitted:
-    """Fresh copy of a model, fitted on some rows of [X, X_tilde]; it may be there to predict and for nothing else."""
+) -> FittedModel:
+    """Fresh copy of a model, fitted on some rows of [X, X_tilde]."""
     part, y = (pair, target) if len(rows) == len(pair) else (pair.rows(rows), target.rows(rows))
     weights = {} if y.weights is None else {"sample_weight": y.weights}
-    return fitted_copy(estimator, part.stacked, y.values, rng, to_predict=to_predict, **weights)
+    return fitted_copy(estimator, part.stacked, y.values, rng, **weights)
 
 
-def as_scores(scores: object) -> Scores:
-    """Scores as they came; a score of one's own may return something else."""
+def as_scores(scores: object, n_features: int) -> Scores:
+    """Scores as they came; a user-defined score that returns something else is refused."""
     if not isinstance(scores, Scores):
         raise InputError(
             f"the importance score returned {type(scores).__name__}: expected Scores(Z, Z_tilde), the importance of "
             "every feature and of every knockoff."
         )
-    return scores
-
-
-def refuse_others(scores: Scores, n_features: int) -> None:
-    """Refuse scores that are not one for each feature and one for each knockoff."""
     for name, values in (("Z", scores.Z), ("Z_tilde", scores.Z_tilde)):
         if np.shape(values)[:1] != (n_features,):
             raise InputError(
                 f"the importance score returned {name} of shape {np.shape(values)}: expected one number for each of "
                 f"{n_features} features."
             )
+    return scores
+
+
+def is_linear(statistic: ModelScore) -> bool:
+    """Whether a statistic reads the coefficients of a linear model on the rows that it was fitted on."""
+    from knockoffs.importance.coefficients import coefficient_magnitude
+    from knockoffs.importance.contribution import contribution
+
+    return statistic.score in (coefficient_magnitude, contribution) and statistic.rows == "in_sample"
+
+
+def check_linear(statistic: ModelScore, m: int) -> None:
+    """Refuse a statistic that cannot compare a feature with several knockoffs at once."""
+    if not is_linear(statistic):
+        raise InputError(
+            f"n_knockoffs={m}: several knockoffs of a feature take a linear model of y ('lasso', 'logistic', 'linear' "
+            "or 'ridge') scored by 'coefficients' or 'contribution', on the rows it was fitted on."
+        )
 
 
 def warn_if_saturated(scores: Scores) -> None:
@@ -259,8 +263,8 @@ def warn_if_saturated(scores: Scores) -> None:
         return
     warnings.warn(
         f"W is exactly 0 for {zeros} of {d} features: faking them changed no prediction, as happens when a model "
-        "is scored by accuracy on the rows it was fitted on. Use rows='cross_fitted' (or 'out_of_bag' for a "
-        "forest), or loss='log_loss' (loss='squared_error' for numbers).",
+        "is scored by accuracy on the rows it was fitted on. Use the importance option rows='cross_fitted' "
+        "(or 'out_of_bag' for a forest), or loss='log_loss' (loss='squared_error' for numbers).",
         KnockoffWarning,
         stacklevel=2,
     )

@@ -14,11 +14,12 @@ from knockoffs.selection import Selection
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 MOST = 40  # features with a bar; the others are counted
 
 
-def plot_features(selection: Selection, *, ax: Axes | None = None) -> Axes:
+def plot_features(selection: Selection, *, ax: Axes | Figure | None = None) -> Axes:
     """Draw W of the features with the largest |W|: full bars are selected, hatched ones are not.
 
     Where features were tested without knockoffs, their p-values are drawn instead.
@@ -26,7 +27,7 @@ def plot_features(selection: Selection, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     selection : Selection
-    ax : matplotlib axes, optional
+    ax : matplotlib axes, or an empty figure, optional
 
     Returns
     -------
@@ -48,9 +49,9 @@ def plot_features(selection: Selection, *, ax: Axes | None = None) -> Axes:
     name_rows(ax, [selection.feature_names[j] for j in shown], chosen)
     others = int((W != 0).sum()) - len(shown)
     _count_others(ax, f"{others} of a smaller |W| not shown" if others else "")
-    draws = "" if selection.draws is None or len(selection.draws) == 1 else f", mean of {len(selection.draws)} draws"
-    ax.set_xlabel(f"W, the feature's importance minus its knockoff's{draws}")
-    ax.legend(loc="lower right", frameon=False, fontsize="small")
+    draws = "" if selection.draws is None or len(selection.draws) == 1 else f" (mean of {len(selection.draws)} draws)"
+    ax.set_xlabel(f"W, feature minus knockoff{draws}")
+    ax.legend(loc="best", frameon=False, fontsize="small")
     tidy(ax)
     return ax
 
@@ -70,7 +71,7 @@ def _count_others(ax: Axes, words: str) -> None:
         ax.plot([], [], linestyle="none", label=words)
 
 
-def _plot_p_values(selection: Selection, ax: Axes | None) -> Axes:
+def _plot_p_values(selection: Selection, ax: Axes | Figure | None) -> Axes:
     p = np.maximum(np.asarray(selection.p_values), 1e-300)
     shown = selection.surest_first[:MOST]
     ax = new_axes(ax, 6.4, 1.3 + 0.2 * len(shown))
@@ -85,6 +86,6 @@ def _plot_p_values(selection: Selection, ax: Axes | None) -> Axes:
     others = len(p) - len(shown)
     _count_others(ax, f"{others} of a larger p-value not shown" if others else "")
     ax.set_xlabel("−log10 of the p-value")
-    ax.legend(loc="lower right", frameon=False, fontsize="small")
+    ax.legend(loc="best", frameon=False, fontsize="small")
     tidy(ax)
     return ax

@@ -17,6 +17,7 @@ from knockoffs.features.source import FittedSampler
 from knockoffs.importance.accuracy_drop import FAKES
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.importance.paths.moves import check_lams
+from knockoffs.options import importance_options
 from knockoffs.plots.layout import apart, linear_width
 from knockoffs.plots.style import LINES, QUIET, new_axes, plain, short, tidy
 from knockoffs.registry import find
@@ -26,11 +27,13 @@ from knockoffs.table.table import Kinds, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from knockoffs.report.display import Shown
 
 MOST_NAMED = len(LINES)
 MOST_OTHERS = 200
+AT_ONE = {"swapped": "swapped with its knockoff", "permuted": "permuted"}
 DEFAULT_LAMS = np.linspace(0.0, 10.0, 21)  # steps of 0.5 on [0, 10]; the paper integrates to 10
 
 
@@ -71,14 +74,15 @@ def follow_selector(selector: Shown, lams: ArrayLike | None = None, fake: str = 
     if selection.p_values is not None:
         raise InputError("features were tested without knockoffs: there is no lambda path; use method='knockoffs'.")
     along = DEFAULT_LAMS if lams is None else check_lams(lams)
+    scoring = importance_options(selector.importance_options)
     choice = choose(
         selector.target_,
         estimator=selector.estimator,
         importance="swap",
-        loss=selector.loss,
-        rows=selector.rows,
-        n_folds=selector.n_folds,
-        n_fits=selector.n_fits,
+        loss=scoring.loss,
+        rows=scoring.rows,
+        n_folds=scoring.n_folds,
+        n_fits=scoring.n_fits,
         grouped=selector.table_.grouped,
     )
     path, _ = follow_lambda(
@@ -88,7 +92,7 @@ def follow_selector(selector: Shown, lams: ArrayLike | None = None, fake: str = 
         statistic=choice.statistic,
         lams=along,
         fake=find(FAKES, "fake", fake),
-        rng=deepcopy(selector._generator),
+        rng=deepcopy(selector.generator_),
         n_jobs=selector.n_jobs,
     )
     return path
@@ -99,7 +103,8 @@ def plot_paths(
     selection: Selection | None = None,
     *,
     features: Sequence[str] | None = None,
-    ax: Axes | None = None,
+    fake: str = "swapped",
+    ax: Axes | Figure | None = None,
 ) -> Axes:
     """Draw W along lambda: some features by name, the others thin and grey.
 
@@ -110,7 +115,9 @@ def plot_paths(
         Whose surest features get a name, where none are asked for.
     features : sequence of str, optional
         At most eight.
-    ax : matplotlib axes, optional
+    fake : {"swapped", "permuted"}
+        What the columns move to.
+    ax : matplotlib axes, or an empty figure, optional
 
     Returns
     -------
@@ -132,8 +139,8 @@ def plot_paths(
     if path.lams[0] < 1.0 < path.lams[-1]:
         ax.axvline(1.0, color=QUIET, linewidth=1.0, linestyle=":", zorder=2)
     ax.set_xlim(path.lams[0], path.lams[-1])
-    more = f"; grey: {len(others)} others" if others else ""
-    ax.set_xlabel(f"lambda (0: the column as it is, 1: swapped with its knockoff){more}")
+    more = f"\ngrey: {len(others)} others" if others else ""
+    ax.set_xlabel(f"lambda (0: the column, 1: {AT_ONE.get(fake, fake)}){more}")
     beyond = "" if width is None else f"\nlogarithmic beyond {width:.2g}"
     ax.set_ylabel(f"W ({path.loss.replace('_', ' ')}), feature minus knockoff{beyond}")
     tidy(ax)

@@ -12,18 +12,19 @@ from knockoffs.selection import Selection
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 MOST = 30
 
 
-def plot_stability(selection: Selection, *, ax: Axes | None = None) -> Axes:
+def plot_stability(selection: Selection, *, ax: Axes | Figure | None = None) -> Axes:
     """Draw the share of the draws that select each feature by themselves, with the e-value of all draws beside it.
 
     Parameters
     ----------
     selection : Selection
         Of several draws.
-    ax : matplotlib axes, optional
+    ax : matplotlib axes, or an empty figure, optional
 
     Returns
     -------
@@ -51,9 +52,7 @@ def plot_stability(selection: Selection, *, ax: Axes | None = None) -> Axes:
     )
     name_rows(ax, [selection.feature_names[j] for j in shown], chosen)
     ax.set_xlim(0, 1)
-    ax.set_xlabel(
-        f"share of {len(selection.draws)} draws that select the feature by themselves (level {selection.fdr:g})"
-    )
+    ax.set_xlabel(f"share of {len(selection.draws)} draws that select it (level {selection.fdr:g})")
     ax.legend(loc="lower right", frameon=False, fontsize="small")
     tidy(ax)
     return ax

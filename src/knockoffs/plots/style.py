@@ -9,6 +9,7 @@ from knockoffs.errors import printable, require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from matplotlib.text import Text
     from matplotlib.ticker import FixedFormatter
 
@@ -25,6 +26,7 @@ LINES = (  # colour and dash of the named paths: told apart in print too
     ("#a65628", (0, (1, 1))),
 )
 MOST_LETTERS = 28
+NARROW = 5.0  # inches: what is drawn into a page can be read on a phone
 
 
 class Look(TypedDict, total=False):
@@ -45,9 +47,14 @@ def check_matplotlib() -> None:
     require("matplotlib", "plots")
 
 
-def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
-    """Axes to draw on: those given, or new ones of pyplot, of a size in inches."""
+def new_axes(ax: Axes | Figure | None, width: float, height: float) -> Axes:
+    """Axes to draw on: those given, those of an empty figure, or new ones of pyplot, of a size in inches."""
     check_matplotlib()
+    from matplotlib.figure import Figure
+
+    if isinstance(ax, Figure):
+        ax.set_size_inches(min(width, NARROW), height)
+        return ax.subplots()
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt

@@ -13,17 +13,18 @@ from knockoffs.selection import Selection
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 SMALLEST = 1e-12  # p-values below are drawn here
 
 
-def plot_verdict(selection: Selection, *, ax: Axes | None = None) -> Axes:
+def plot_verdict(selection: Selection, *, ax: Axes | Figure | None = None) -> Axes:
     """Draw the p-value of each check, where it would speak against the knockoffs, and the worst columns.
 
     Parameters
     ----------
     selection : Selection
-    ax : matplotlib axes, optional
+    ax : matplotlib axes, or an empty figure, optional
 
     Returns
     -------
@@ -33,7 +34,7 @@ def plot_verdict(selection: Selection, *, ax: Axes | None = None) -> Axes:
     if verdict is None:
         raise InputError("the knockoffs were not checked: ask for it with verdict=True, on 50 rows or more.")
     checks = verdict.checks
-    ax = new_axes(ax, 6.8, 1.2 + 0.3 * len(checks))
+    ax = new_axes(ax, 6.4, 1.5 + 0.3 * len(checks))
     p = np.maximum([check.p_value for check in checks], SMALLEST)
     failed = np.array([check in verdict.failed for check in checks])
     limit = DOUBTFUL / len(checks)
@@ -69,6 +70,6 @@ def plot_verdict(selection: Selection, *, ax: Axes | None = None) -> Axes:
     ax.set_xlim(min(float(p.min()) / 3, 1e-4), 1.6)
     ax.set_xlabel(f"p-value (drawn at {SMALLEST:g} if smaller)" if (p <= SMALLEST).any() else "p-value")
     ax.set_title(f"The knockoffs look {verdict.word}", fontsize="medium", loc="left")
-    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize="small")
+    ax.legend(loc="upper left", bbox_to_anchor=(0.0, -0.2), ncols=2, frameon=False, fontsize="small")
     tidy(ax)
     return ax

@@ -1,4 +1,4 @@
-"""A selection on disk: selection.json, from which it can be run again, and selection.csv, to be read."""
+"""A selection on disk: selection.json, from which it can be run again, and selection.csv, for people."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
-from knockoffs.options import Parameters
 from knockoffs.selection import Selection
 from knockoffs.table.columns import describe
 from knockoffs.table.delimited import print_delimited
@@ -24,17 +23,17 @@ from knockoffs.table.table import Table
 from knockoffs.table.types import Json
 from knockoffs.table.writer import atomic_files, check_output, check_place
 
-FORMAT = 2
+FORMAT = 3
 FILES = ("selection.json", "selection.csv")
-NUMBERS = ("W", "q_value", "Z", "Z_tilde")  # of a feature, where it was compared with its knockoff
-EVIDENCE = ("p_value", "score", "e_value", "frequency")  # of a feature, where it was tested, or knockoffs drawn several times
+NUMBERS = ("W", "q_value", "Z", "Z_tilde")  # of a feature that was compared with its knockoff
+EVIDENCE = ("p_value", "score", "e_value", "frequency")  # of a feature that was tested, or of several draws
 NUMBERS_HELD = {*NUMBERS, *EVIDENCE}
 ALWAYS = ("knockoffs", "numpy", "scipy", "scikit-learn", "numba", "joblib", "narwhals")
 WHERE_USED = {"torch": "torch", "xgboost": "xgboost", "lightgbm": "lightgbm", "pandas": "pandas", "polars": "polars"}
 
 
 class DataFile(TypedDict, total=False):
-    """What is recorded of the data: name, SHA-256, rows and columns of the file, and SHA-256 of other files."""
+    """Record of the data: name, SHA-256, rows and columns of the file, and SHA-256 of other files."""
 
     file: str
     sha256: str
@@ -45,35 +44,35 @@ class DataFile(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class SelectionRecord:
-    """Everything that a selection rests on, and what it found.
+    """Everything that a selection depends on, and what it found.
 
     Parameters
     ----------
     parameters : dict
-        Every option of the call, also those left at their defaults.
+        Every option on which the answer depends, also those left at their defaults.
     data : dict
         Name, SHA-256, rows and columns of the data file; SHA-256 of other files, of a network or of knockoffs.
     versions : dict
-        Of Python, of this package and of what it computes with.
+        Versions of Python, of this package and of its dependencies.
     notes : dict
-        What was chosen where nothing was asked for.
+        What was chosen by default.
     explanation : str
     threshold : float or None
-        Infinity if nothing was selected; None where there is none, with several draws or without knockoffs.
+        Infinity if nothing was selected; None with several draws or without knockoffs.
     features : list of dict
         Name, whether it was selected, q-value; Z, Z_tilde and W of knockoffs; p-value, e-value, frequency over draws.
     method : str
         "knockoffs", "conditional_test" or "ghost".
     verdict : dict, optional
-        Whether the knockoffs could be told from the features.
+        Whether the knockoffs are distinguishable from the features.
     columns : list of dict
-        Name and kind of every column, and why it was taken for that.
+        Name and kind of every column, and why it has that kind.
     warnings : list of str
     edited : bool
-        Whether the file was changed after it had been written; not written itself.
+        Whether the file was changed after it was written; not written itself.
     """
 
-    parameters: Parameters
+    parameters: dict[str, Json]
     data: DataFile
     versions: dict[str, str]
     notes: dict[str, str]
@@ -110,11 +109,11 @@ class SelectionRecord:
 def record_selection(
     selection: Selection,
     table: Table,
-    parameters: Parameters,
+    parameters: Mapping[str, Json],
     data: DataFile,
     warnings: Sequence[str] = (),
 ) -> SelectionRecord:
-    """Record of a selection with the versions it was made with."""
+    """Record of a selection, with the versions that made it."""
     columns: dict[str, Sequence[object]] = {
         "name": selection.feature_names,
         "selected": selection.selected.tolist(),
@@ -146,7 +145,7 @@ def record_selection(
 
 
 def current_versions() -> dict[str, str]:
-    """Versions of Python, of this package, and of the libraries that it computes with."""
+    """Versions of Python, of this package and of its dependencies."""
     used = [package for module, package in WHERE_USED.items() if module in sys.modules]
     versions = {"python": ".".join(map(str, sys.version_info[:3]))}
     for package in (*ALWAYS, *used):
@@ -161,9 +160,9 @@ def current_versions() -> dict[str, str]:
 
 
 def check_selection_place(folder: Path, inputs: tuple[Path, ...] = (), *, force: bool = False) -> None:
-    """Refuse, before the work, a folder where the selection cannot be written, or where it would cost a file.
+    """Refuse, before the work, a folder where the selection cannot be written or would replace another file.
 
-    The files of an earlier selection are replaced; others of these names only with ``force``.
+    The files of an earlier selection are replaced; other files of these names only with ``force``.
     """
     check_place(folder, make=True)
     if folder.is_dir():
@@ -181,7 +180,7 @@ def is_selection(path: Path) -> bool:
 
 
 def is_selection_csv(path: Path) -> bool:
-    """Whether a file begins as a selection.csv does."""
+    """Whether a file has the header of a selection.csv."""
     try:
         with path.open("rb") as file:
             header = file.readline(200).decode("ascii", "replace")
@@ -192,7 +191,7 @@ def is_selection_csv(path: Path) -> bool:
 
 
 def write_selection(record: SelectionRecord, folder: Path) -> tuple[Path, Path]:
-    """Write selection.json and selection.csv into a folder, both whole or not at all, and never one of two runs."""
+    """Write selection.json and selection.csv into a folder, both or neither, and return their paths."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -211,20 +210,20 @@ def write_selection(record: SelectionRecord, folder: Path) -> tuple[Path, Path]:
 
 
 def surest_first(features: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Features in the order of their q-values; among equals by W, or by p-value and score of the test."""
+    """Features by q-value, and those of the same q-value by p-value or W."""
     return sorted(
         features, key=lambda f: (f["q_value"], f.get("p_value", 0.0), -f.get("W", 0.0), -f.get("score", 0.0))
     )
 
 
 def seal(content: Mapping[str, object]) -> str:
-    """SHA-256 of a record's content, which tells whether the file was edited afterwards."""
+    """SHA-256 of a record's content, which reveals whether the file was edited afterwards."""
     rest = {name: value for name, value in content.items() if name != "seal"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def _writable(value: object) -> Json:
-    """JSON has no infinity and no numpy: "inf" reads back by float(), and numbers are written to the last bit."""
+    """Value as JSON can hold it: infinity is "inf", which float() reads, and numbers keep every bit."""
     if isinstance(value, dict):
         return {str(key): _writable(item) for key, item in value.items()}
     if isinstance(value, list | tuple | range):
@@ -239,6 +238,6 @@ def _writable(value: object) -> Json:
 
 
 def brief(value: object) -> str:
-    """Sixty characters of a value, for a sentence."""
+    """Value in at most sixty characters."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,4 +1,4 @@
-"""Two records of a selection: what differs in the answer, and in what it rests on."""
+"""Two records of a selection: what differs in the answer, and in what it depends on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from knockoffs.record import SelectionRecord, brief
 
 
 def differences(old: SelectionRecord, new: SelectionRecord) -> tuple[list[str], list[str]]:
-    """Tell what differs between two records: in the answer, and in what it rests on."""
+    """Differences between two records: in the answer, and in what it depends on or how it is worded."""
     return _answer_differs(old, new), _grounds_differ(old, new)
 
 
@@ -38,9 +38,6 @@ def _answer_differs(old: SelectionRecord, new: SelectionRecord) -> list[str]:
         found.append(f"no longer selected: {', '.join(map(repr, gone))}")
     if come:
         found.append(f"newly selected: {', '.join(map(repr, come))}")
-    found += [f"the note on {key}: {change}" for key, change in _changes(old.notes, new.notes)]
-    if old.explanation != new.explanation:
-        found.append(f"the explanation: {brief(old.explanation)} then, {brief(new.explanation)} now")
     if json.dumps(old.verdict, sort_keys=True) != json.dumps(new.verdict, sort_keys=True):  # where 1.0 is not true
         found.append(f"the verdict: {brief(old.verdict)} then, {brief(new.verdict)} now")
     return found
@@ -64,6 +61,9 @@ def _grounds_differ(old: SelectionRecord, new: SelectionRecord) -> list[str]:
         found += [f"the column {name!r}: {change}" for name, change in changes]
     if old.warnings != new.warnings:
         found.append(f"the warnings: {len(old.warnings)} then, {len(new.warnings)} now")
+    found += [f"the note on {key}: {change}" for key, change in _changes(old.notes, new.notes)]
+    if old.explanation != new.explanation:
+        found.append(f"the explanation: {brief(old.explanation)} then, {brief(new.explanation)} now")
     found += [f"the version of {package}: {change}" for package, change in _changes(old.versions, new.versions)]
     return sorted(found)
 

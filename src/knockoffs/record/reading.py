@@ -1,4 +1,4 @@
-"""A selection.json comes in: every field is checked for its type, and an edit is told."""
+"""Reading of a selection.json: every field is checked for its type, earlier formats are upgraded, edits are noticed."""
 
 from __future__ import annotations
 
@@ -6,74 +6,66 @@ import json
 import math
 from collections.abc import Callable, Collection
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from knockoffs.errors import InputError, name_some
-from knockoffs.options import NOT_RECORDED, Option, options_of
+from knockoffs.options import ImportanceOptions, Option, listed
 from knockoffs.record import EVIDENCE, FORMAT, NUMBERS, SelectionRecord, brief, seal
 from knockoffs.table.types import Json
 
-RENAMED = {"evaluation": "rows"}  # parameters of format 1
+Content = dict[str, Any]  # of a JSON object
 
 
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+def _is(kind: type, value: object) -> bool:
+    """Whether a JSON value is of a kind: a list holds texts, and whole numbers are not negative."""
+    if kind is list:
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    if isinstance(value, bool) or kind is bool:
+        return isinstance(value, bool) and kind is bool
+    if kind is int:
+        return isinstance(value, int) and value >= 0
+    return isinstance(value, int | float if kind is float else kind)
 
 
-def _is_seed(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+def _holds(option: Option, value: object) -> bool:
+    """Whether a parameter may hold a value; whether a name or level is known is checked when it is used."""
+    return _is(option.kind, value) or (value is None and option.default is None)
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
+def _are_texts(value: object) -> bool:
+    """Whether a JSON object holds texts."""
+    return isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
 
 
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(map(_is_text, value))
+def _are_columns(value: object) -> bool:
+    return isinstance(value, list) and all(_are_texts(item) and set(item) == {"name", "kind", "why"} for item in value)
 
 
-def _is_text_of_text(value: object) -> bool:
-    return isinstance(value, dict) and all(map(_is_text, value.values()))
-
-
-def _is_column(value: object) -> bool:
-    return isinstance(value, dict) and _is_text_of_text(value) and set(value) == {"name", "kind", "why"}
-
-
-def _is_level(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _or_null(check: Callable[[object], bool]) -> Callable[[object], bool]:
-    return lambda value: value is None or check(value)
-
-
-def _holds(option: Option) -> Callable[[object], bool]:
-    """Say what a parameter may hold; whether the name or level is known is asked where it is used."""
-    checks: dict[type, Callable[[object], bool]] = {
-        str: _is_text,
-        int: _is_count,
-        float: _is_level,
-        bool: lambda value: isinstance(value, bool),
-        list: _is_texts,
-        dict: lambda value: isinstance(value, dict),
-    }
-    check = _is_seed if option.name == "seed" else checks[option.kind]
-    return check if option.default is not None and option.name != "feature_model" else _or_null(check)
-
-
-PARAMETERS = {
-    name: _holds(option)
-    for name, option in (options_of("select") | options_of("ghost")).items()
-    if name not in NOT_RECORDED
+PARAMETERS: dict[str, Callable[[object], bool]] = {
+    option.name: partial(_holds, option)
+    for option in listed()
+    if option.recorded and {"select", "ghost"} & set(option.faces)
 }
 DATA: dict[str, Callable[[object], bool]] = {
-    "file": _is_text,
-    "sha256": _is_text,
-    "n_rows": _is_count,
-    "n_columns": _is_count,
-    "files": _is_text_of_text,
+    "file": partial(_is, str),
+    "sha256": partial(_is, str),
+    "n_rows": partial(_is, int),
+    "n_columns": partial(_is, int),
+    "files": _are_texts,
+}
+FIELDS: dict[str, tuple[Callable[[object], bool], str]] = {
+    "data": (partial(_is, dict), "an object"),
+    "parameters": (partial(_is, dict), "an object"),
+    "versions": (_are_texts, "texts by name"),
+    "notes": (_are_texts, "texts by name"),
+    "explanation": (partial(_is, str), "a text"),
+    "features": (lambda value: isinstance(value, list) and len(value) > 0, "a list of features"),
+    "method": (partial(_is, str), "a text"),
+    "verdict": (lambda value: value is None or isinstance(value, dict), "an object"),
+    "columns": (_are_columns, "a list of columns"),
+    "warnings": (partial(_is, list), "a list of texts"),
 }
 
 
@@ -89,13 +81,12 @@ def read_selection(path: Path) -> SelectionRecord:
         ) from error
     if not isinstance(content, dict) or not {"parameters", "data", "features"} <= content.keys():
         raise InputError(f"{path}: this is not a selection.json written by knockoffs select.")
-    if content.get("format") not in (1, FORMAT) or isinstance(content.get("format"), bool | float):
-        raise InputError(f"{path}: format {content.get('format')!r}, and this version reads formats 1 and {FORMAT}.")
+    if type(content.get("format")) is not int or not 1 <= content["format"] <= FORMAT:
+        raise InputError(f"{path}: format {content.get('format')!r}, and this version reads formats 1 to {FORMAT}.")
     content["edited"] = content.get("seal") not in (None, seal(content))
     content.pop("seal", None)
-    if content["format"] == 1 and isinstance(content["parameters"], dict):
-        content = _from_format_1(content)
     try:
+        content = _upgrade(content)
         _check_content(content)
         if content["threshold"] is not None:
             content["threshold"] = _as_number(content["threshold"], "threshold")
@@ -105,58 +96,72 @@ def read_selection(path: Path) -> SelectionRecord:
     return SelectionRecord(**content)
 
 
-def _from_format_1(content: dict[str, Any]) -> dict[str, Any]:
-    """Read a selection of earlier versions: one draw, a mixture where nothing was asked for, no verdict."""
-    renamed = {RENAMED.get(name, name): value for name, value in content["parameters"].items()}
-    before = {"feature_model": "mixture", "method": "knockoffs", "verdict": False}
-    lacking: dict[str, Any] = {"method": "knockoffs", "verdict": None, "columns": [], "warnings": []}
-    return {**lacking, **content, "format": FORMAT, "parameters": {**before, **renamed}}
+def _upgrade(content: Content) -> Content:
+    """Content of an earlier format as this one has it.
+
+    Format 1 has one draw, a mixture by default, and no verdict. Format 2 has options of the importance score and of the
+    feature model as parameters of their own.
+    """
+    parameters = content["parameters"]
+    if content["format"] == FORMAT or not isinstance(parameters, dict):
+        return content
+    if content["format"] == 1:
+        parameters = {"feature_model": "mixture", "method": "knockoffs", "verdict": False, **parameters}
+        parameters |= {"rows": parameters.pop("evaluation")} if "evaluation" in parameters else {}
+        content = {"method": "knockoffs", "verdict": None, "columns": [], "warnings": [], **content}
+    parameters = {"stream": "never", **parameters}
+    if parameters.pop("repair", False):
+        raise InputError(f"it was made with repair, which this version does not have.{_remedy(content)}")
+    defaults = {option.name: option.default for option in listed(ImportanceOptions)}
+    scoring = {name: parameters.pop(name, default) for name, default in defaults.items()}
+    scoring = {name: value for name, value in scoring.items() if value != defaults[name]}
+    if scoring:
+        parameters["importance_options"] = scoring
+    if parameters.pop("representatives", False):
+        options = parameters.get("feature_model_options") or {}
+        parameters["feature_model_options"] = {**options, "representatives": True} if isinstance(options, dict) else 0
+    if parameters.get("feature_model", "auto") is None:  # knockoffs were given
+        parameters["feature_model"] = "auto"
+    return {**content, "format": FORMAT, "parameters": parameters}
 
 
-def _check_content(content: dict[str, Any]) -> None:
+def _remedy(content: Content) -> str:
+    """Advice on a record that this version cannot use."""
+    versions = content.get("versions")
+    wrote = versions.get("knockoffs") if isinstance(versions, dict) else None
+    return f" Use the version that wrote it, {wrote}." if wrote else ""
+
+
+def _check_content(content: Content) -> None:
     known = {field.name for field in fields(SelectionRecord)}
-    _demand_known(content.keys(), known, known, "field", "fields", None)
-    for name, check, what in (
-        ("data", lambda v: isinstance(v, dict), "an object"),
-        ("parameters", lambda v: isinstance(v, dict), "an object"),
-        ("versions", _is_text_of_text, "texts by name"),
-        ("notes", _is_text_of_text, "texts by name"),
-        ("explanation", _is_text, "a text"),
-        ("features", lambda v: isinstance(v, list) and len(v) > 0, "a list of features"),
-        ("method", _is_text, "a text"),
-        ("verdict", _or_null(lambda v: isinstance(v, dict)), "an object"),
-        ("columns", lambda v: isinstance(v, list) and all(map(_is_column, v)), "a list of columns"),
-        ("warnings", _is_texts, "a list of texts"),
-    ):
+    _demand_known(content.keys(), known, known, "field", "fields", "")
+    for name, (check, what) in FIELDS.items():
         _demand(check(content.get(name)), name, f"{brief(content.get(name))}, not {what}")
-    wrote = content["versions"].get("knockoffs")
-    _demand_known(
-        content["parameters"].keys(), PARAMETERS, {"target", "drop", "fdr", "seed"}, "parameter", "parameters", wrote
-    )
-    _demand_known(content["data"].keys(), DATA, {"file", "sha256"}, "field of data", "fields of data", wrote)
+    remedy, needed = _remedy(content), {"target", "drop", "fdr", "seed"}
+    _demand_known(content["parameters"].keys(), PARAMETERS, needed, "parameter", "parameters", remedy)
+    _demand_known(content["data"].keys(), DATA, {"file", "sha256"}, "field of data", "fields of data", remedy)
     for table, where in ((PARAMETERS, "parameters"), (DATA, "data")):
         for name, value in content[where].items():
             _demand(table[name](value), f"{where}.{name}", f"{brief(value)}, which it cannot be")
 
 
 def _demand_known(
-    names: Collection[str], known: Collection[str], needed: set[str], one: str, many: str, wrote: str | None
+    names: Collection[str], known: Collection[str], needed: set[str], one: str, many: str, remedy: str
 ) -> None:
     unknown, lacking = sorted(set(names) - set(known)), sorted(needed - set(names))
-    remedy = f" Use the version that wrote it, {wrote}." if wrote else ""
     if unknown:
         raise InputError(f"has {many} that this version does not know: {name_some(unknown)}.{remedy}")
     if lacking:
         raise InputError(f"lacks the {one if len(lacking) == 1 else many} {name_some(lacking)}.{remedy}")
 
 
-def _read_feature(feature: object, j: int) -> dict[str, Any]:
+def _read_feature(feature: object, j: int) -> Content:
     keys, more = {"name", "selected", "q_value"}, {*NUMBERS, *EVIDENCE}
     where = f"features[{j}]"
     good = isinstance(feature, dict) and keys <= set(feature) <= keys | more
     _demand(good, where, f"not the fields {', '.join(sorted(keys | more))}")
     assert isinstance(feature, dict)
-    _demand(_is_text(feature["name"]), f"{where}.name", f"{brief(feature['name'])}, not a text")
+    _demand(isinstance(feature["name"], str), f"{where}.name", f"{brief(feature['name'])}, not a text")
     _demand(isinstance(feature["selected"], bool), f"{where}.selected", f"{brief(feature['selected'])}, not a boolean")
     return {**feature, **{key: _as_number(feature[key], f"{where}.{key}") for key in feature if key in more}}
 

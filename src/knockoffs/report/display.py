@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -31,14 +31,11 @@ class Shown:
     table_: Table
     target_: Target
     estimator: object
-    loss: object
-    rows: str | None
-    n_folds: int
-    n_fits: int
+    importance_options: Mapping[str, object] | None
     n_jobs: int | None
     random_state: object
     verbose: bool
-    _generator: Generator
+    generator_: Generator
 
     def explain(self) -> str:
         """Say in one paragraph what was selected and what it means, or why nothing was and what would help."""
@@ -64,7 +61,7 @@ class Shown:
         from knockoffs.plots.paths import plot_paths
 
         check_is_fitted(self)
-        return plot_paths(self.lambda_path(lams, fake=fake), self.selection_, features=features, ax=ax)
+        return plot_paths(self.lambda_path(lams, fake=fake), self.selection_, features=features, fake=fake, ax=ax)
 
     def plot_knockoffs(self, column: str, ax: Axes | None = None) -> Axes | NDArray[np.object_]:
         """Draw a column beside its knockoff: their margins, and their links to the columns nearest to it."""
@@ -123,6 +120,6 @@ class Shown:
         """Return what a notebook shows: the answer of a fitted selector, else its parameters, as scikit-learn does."""
         from sklearn.utils import estimator_html_repr
 
-        from knockoffs.report.notebook import answer_html
+        from knockoffs.report.page import answer_html
 
         return answer_html(self.selection_) if hasattr(self, "selection_") else estimator_html_repr(self)

@@ -10,16 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.importance.paths.lambda_path import LambdaPath
-from knockoffs.options import Parameters
 from knockoffs.record import DataFile
 from knockoffs.report.formatting import LONGEST, number, shorten_names
-from knockoffs.report.levels import Stop, ranked, start, stops
 from knockoffs.selection import Selection
 from knockoffs.table.columns import Column
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
 
-MOST_ROWS = 200  # features in the table as it comes; a search finds the others, and a button shows more
+MOST_ROWS = 200  # features in the table; selection.csv has all
 
 
 @dataclass(frozen=True)
@@ -51,34 +49,17 @@ class Facts:
     table: Table | None = None
     target: Target | None = None
     called: str | None = None
-    parameters: Parameters | None = None
+    parameters: Mapping[str, object] | None = None
     data: DataFile | None = None
     python: str | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     warnings: Sequence[str] = ()
     path: LambdaPath | None = None
 
-    @cached_property
+    @property
     def order(self) -> NDArray[np.intp]:
         """Features, the surest first."""
-        return ranked(self.selection)
-
-    @cached_property
-    def rank_of(self) -> NDArray[np.intp]:
-        """Place of each feature in the order, from 0."""
-        places = np.empty(len(self.order), dtype=np.intp)
-        places[self.order] = np.arange(len(self.order))
-        return places
-
-    @cached_property
-    def stops(self) -> tuple[Stop, ...]:
-        """Levels of the slider."""
-        return stops(self.selection)
-
-    @cached_property
-    def at(self) -> int:
-        """Which of the stops is that of the answer."""
-        return next(i for i, stop in enumerate(self.stops) if stop.level == start(self.selection))
+        return self.selection.surest_first
 
     @cached_property
     def long_names(self) -> tuple[str, ...]:
@@ -115,7 +96,7 @@ class Facts:
         words["q"] = "q-value" if selection.evidence is None else "level"
         if self.effects is not None:
             words["effect"] = "in the model"
-        if self.target is not None:
+        if self.directions:
             words["direction"] = "with the target"
         return words
 

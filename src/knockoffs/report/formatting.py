@@ -1,31 +1,14 @@
-r"""Words and numbers for a page: whatever comes from data is hostile, and leaves here as text and nothing else.
-
-Control characters, marks that turn the direction of writing, and halves of characters are written as escapes, as the
-command line writes them; then `html.escape`. JSON goes into the page with ``<``, ``>`` and ``&`` as ``\u003c`` ..., so
-that no text can end the element it stands in.
-"""
+"""Words and numbers to be read: names of a length that fits, counts, few digits."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Mapping
-from html import escape
+from collections.abc import Iterable
 
+from knockoffs.errors import count as count
 from knockoffs.errors import printable
-from knockoffs.table.types import Json
 
 LONGEST = 60  # characters of a name that are shown at all
-FULL = 10_000  # characters of a name that stand in a title
-
-
-def text(words: object) -> str:
-    """Text of a page.
-
-    >>> text('<b> & "x"')
-    '&lt;b&gt; &amp; &quot;x&quot;'
-    """
-    return escape(printable(str(words)), quote=True)
 
 
 def short(name: str, most: int = LONGEST) -> str:
@@ -42,13 +25,6 @@ def short(name: str, most: int = LONGEST) -> str:
         return shown
     tail = (most - 1) * 3 // 7
     return f"{shown[: most - 1 - tail]}…{printable(name[-tail:])[-tail:]}"
-
-
-def named(name: str, most: int = LONGEST) -> str:
-    """Name as an element of its own: shortened, whole in its title, and apart from the direction of the text around."""
-    shown = short(name, most)
-    title = "" if shown == name else f' title="{escape(printable(name[:FULL]), quote=True)}"'
-    return f"<bdi{title}>{escape(shown)}</bdi>"
 
 
 def shorten_names(words: str, names: Iterable[str], most: int = LONGEST) -> str:
@@ -71,20 +47,3 @@ def number(value: float | None, digits: int = 3) -> str:
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     return f"{value:.{digits}g}".replace("-", "−")
-
-
-def count(n: int, one: str, many: str | None = None) -> str:
-    """Count something.
-
-    >>> count(1, "feature"), count(2500, "feature")
-    ('1 feature', '2,500 features')
-    """
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
-
-
-def json_block(name: str, content: Mapping[str, Json]) -> str:
-    """Content as data of the page, which nothing in it can leave."""
-    written = json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    for sign in "<>&":
-        written = written.replace(sign, f"\\u{ord(sign):04x}")
-    return f'<script type="application/json" id="{name}">{written}</script>'

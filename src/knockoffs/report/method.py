@@ -6,7 +6,8 @@ import re
 
 from knockoffs.report.facts import Facts
 from knockoffs.report.formatting import count
-from knockoffs.report.levels import CONFIDENCE
+
+CONFIDENCE = 0.95  # of the bound on the false discovery proportion
 
 REFERENCES = {
     "model_x": (
@@ -46,10 +47,6 @@ REFERENCES = {
         "He, Z., Liu, L., Wang, C. et al. (2021). Identification of putative causal loci in whole-genome sequencing "
         "data via knockoff statistics. Nature Communications 12, 3152."
     ),
-    "holm": (
-        "Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics "
-        "6(2), 65–70."
-    ),
 }
 
 
@@ -65,18 +62,18 @@ def method_paragraph(facts: Facts) -> tuple[str, list[str]]:
     law = notes.get("feature_model", "").rstrip(".") or "The knockoffs were drawn elsewhere"
     if selection.p_values is not None:
         parts.append(
-            "Each feature was tested by the conditional randomization test (Candès et al., 2018): it was drawn anew "
-            "given the others, without a look at the target."
+            "Each feature was tested by the conditional randomization test (Candès et al., 2018): it was resampled "
+            "given the others, without using the target."
         )
         parts.append(f"{law}.")
         parts.append(
-            f"The false discovery rate was held at {selection.fdr:g} by the rule of Benjamini and Hochberg (1995) "
-            f"applied to the p-values; simultaneous statements at {100 * CONFIDENCE:g} % confidence use Holm (1979)."
+            f"The false discovery rate was controlled at {selection.fdr:g} by the rule of Benjamini and Hochberg "
+            "(1995) applied to the p-values."
         )
-        cited += ["bh", "holm"]
+        cited += ["bh"]
     else:
         parts.append(
-            "Model-X knockoffs of the features were drawn without a look at the target (Candès et al., 2018; Gimenez "
+            "Model-X knockoffs of the features were drawn without using the target (Candès et al., 2018; Gimenez "
             "et al., 2019)."
         )
         parts.append(f"{law}.")
@@ -85,7 +82,7 @@ def method_paragraph(facts: Facts) -> tuple[str, list[str]]:
         if selection.evidence is not None:
             n_draws = 1 if selection.draws is None else len(selection.draws)
             parts.append(
-                f"{count(n_draws, 'draw')} of knockoffs were joined by their e-values (Ren and Barber, 2024), and "
+                f"{count(n_draws, 'draw')} of knockoffs were combined by their e-values (Ren and Barber, 2024), and "
                 f"features selected by e-BH (Wang and Ramdas, 2022). {selection.evidence.promise.rstrip('.')}."
             )
             cited += ["derandomised", "e_bh"]
@@ -112,7 +109,7 @@ def method_paragraph(facts: Facts) -> tuple[str, list[str]]:
             cited += ["several", "median"]
     if selection.verdict is not None:
         parts.append(
-            f"Checks of whether the knockoffs can be told from the features judged them {selection.verdict.word} "
+            f"Checks of whether the knockoffs are distinguishable from the features: {selection.verdict.word} "
             f"(p = {selection.verdict.p_value:.2g})."
         )
     version = facts.versions.get("knockoffs")

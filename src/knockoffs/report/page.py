@@ -1,73 +1,56 @@
-"""The page: one file, no network, and a policy under which no script runs but its own.
+"""The report and the answer in a notebook: html from the templates.
 
-The script and the style are allowed by their SHA-256; there is no style attribute and no handler in the page. Data
-stand in it as escaped text, and as JSON in an element that is not run.
+Every text that comes from data is made printable and escaped as it is written into a template. The report has no
+script, and its policy allows the one style that it holds, by its SHA-256.
 """
 
 from __future__ import annotations
 
 import hashlib
 from base64 import b64encode
+from functools import cache
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
-from knockoffs.report import sections
+from knockoffs.errors import printable
+from knockoffs.report.context import answer_context, report_context
 from knockoffs.report.facts import Facts
-from knockoffs.report.formatting import json_block, short, text
-from knockoffs.report.sections import section
+from knockoffs.report.formatting import count, number, short
+from knockoffs.selection import Selection
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 MARK = "<!-- report of knockoffs -->"  # by which a file is known as ours
 
 
 def page(facts: Facts) -> str:
     """Html of a report."""
-    style, script = _file("page.css"), _file("page.js")
-    policy = (
-        f"default-src 'none'; script-src 'sha256-{_hash(script)}'; style-src 'sha256-{_hash(style)}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
+    from markupsafe import Markup
+
+    style = files("knockoffs.report").joinpath("templates/report.css").read_text(encoding="utf-8")
+    digest = b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    template = environment().get_template("report.html")
+    return template.render(**report_context(facts), mark=Markup(MARK), style=Markup(style), digest=digest)
+
+
+def answer_html(selection: Selection) -> str:
+    """Html of a selection for a notebook: the first block of the report."""
+    return environment().get_template("answer.html").render(answer=answer_context(Facts(selection)))
+
+
+@cache
+def environment() -> Environment:
+    """Environment of the templates, in which everything is escaped."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=PackageLoader("knockoffs.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=lambda value: value if not isinstance(value, str) or hasattr(value, "__html__") else printable(value),
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    called = f" for {short(facts.called, 40)}" if facts.called else ""
-    title = f"Features that matter{called}"
-    parts = [
-        section("warnings", "Warnings", sections.warned(facts)),
-        section("levels", "What holds at which level", sections.levels(facts)),
-        section("features-ranked", "Features", sections.features(facts)),
-        section("pictures", "W, feature by feature", sections.pictures(facts)),
-        section("paths", "Lambda paths", sections.paths(facts)),
-        section("knockoffs", "Features beside their knockoffs", sections.beside_knockoffs(facts)),
-        section("verdict", "Can the knockoffs be told from the features?", sections.verdict(facts)),
-        section("model", "The model of the features, P^X", sections.model(facts)),
-        section("method", "Method, for a paper", sections.method(facts)),
-        section("provenance", "Provenance", sections.provenance(facts)),
-    ]
-    return f"""<!DOCTYPE html>
-{MARK}
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="referrer" content="no-referrer">
-<link rel="icon" href="data:,">
-<title>{text(title)}</title>
-<style>{style}</style>
-</head>
-<body>
-<header><h1>{text(title)}</h1>
-{sections.answer(facts)}</header>
-<main>
-{"".join(parts)}</main>
-<footer><p>Made by knockoffs {text(facts.versions.get("knockoffs", ""))}. This file needs no network.</p></footer>
-{json_block("data", sections.slider_data(facts))}
-<script>{script}</script>
-</body>
-</html>
-"""
-
-
-def _file(name: str) -> str:
-    return files("knockoffs.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _hash(content: str) -> str:
-    return b64encode(hashlib.sha256(content.encode()).digest()).decode()
+    made.filters |= {"count": count, "number": number, "short": short}
+    return made

@@ -37,7 +37,7 @@ class Model:
 
 
 def linear_model(make: str | Callable[..., object]) -> Model:
-    """Linear model: its coefficients speak for it."""
+    """Linear model, scored by its coefficients."""
     return Model(make, ("coefficients", "gradient"), "coefficients", "in_sample")
 
 
@@ -73,7 +73,7 @@ def make_estimator(
 
 
 def model_of(estimator: object) -> Model:
-    """Tell what can be told of a model of y that has no name, before it is fitted.
+    """Model that describes an unfitted estimator without a name.
 
     Linear models of scikit-learn and of this package, tree ensembles whose integrals are exact, networks of this
     package; of any other only that it predicts.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Smooth(Protocol):
+class FullLoss(Protocol):
     """The loss of the full data as a function of all coefficients, minimised over the intercepts."""
 
     def gradient(self, beta: NDArray) -> NDArray:
@@ -20,7 +20,7 @@ class Smooth(Protocol):
         ...
 
 
-def polish(smooth: Smooth, beta: NDArray, alpha: float, max_steps: int = 200) -> NDArray:
+def polish(smooth: FullLoss, beta: NDArray, alpha: float, max_steps: int = 200) -> NDArray:
     """Sharpen an L1 solution to rounding error: Newton's method on the active coefficients, their signs held.
 
     A coefficient that would change its sign stops at zero and leaves; a column that violates its optimality

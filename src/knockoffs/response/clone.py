@@ -1,4 +1,4 @@
-"""Unfitted models of y: copies with random states of their own, and what can be told of them before the fit."""
+"""Unfitted models of y: copies with their own random states, and what is known before the fit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from knockoffs.errors import InputError
 
 
-class Fitted(Protocol):
+class FittedModel(Protocol):
     """A model of y that has been fitted."""
 
     def predict(self, XX: NDArray, /) -> NDArray:
@@ -20,7 +20,7 @@ class Fitted(Protocol):
         ...
 
 
-class Classifier(Fitted, Protocol):
+class Classifier(FittedModel, Protocol):
     """A fitted model of y that gives each class a probability."""
 
     def predict_proba(self, XX: NDArray, /) -> NDArray:
@@ -32,7 +32,7 @@ class Estimator(Protocol):
     """A model of y, unfitted, as scikit-learn has them."""
 
     @property
-    def fit(self) -> Callable[..., Fitted]:
+    def fit(self) -> Callable[..., FittedModel]:
         """``fit(XX, y)``, and ``sample_weight=`` where it takes weights; gives the fitted model."""
         ...
 
@@ -55,22 +55,11 @@ def fresh(estimator: Model, rng: Generator) -> Model:
     return model.set_params(**states) if states else model
 
 
-def fitted_copy(
-    estimator: Estimator, XX: NDArray, y: NDArray, rng: Generator, *, to_predict: bool = False, **weights: NDArray
-) -> Fitted:
-    """Fresh copy of a model, fitted; a fit of one's own may return nothing.
-
-    Where it is there ``to_predict`` and for nothing else, boosting of scikit-learn's is grown by ``response.grown``.
-    """
+def fitted_copy(estimator: Estimator, XX: NDArray, y: NDArray, rng: Generator, **weights: NDArray) -> FittedModel:
+    """Fresh copy of a model, fitted; the ``fit`` of a user-defined model may return nothing."""
     model = fresh(estimator, rng)
-    if to_predict and not weights and hasattr(model, "max_leaf_nodes"):
-        from knockoffs.response.grown import grow
-
-        grown = grow(model, XX, y)
-        if grown is not None:
-            return grown
     fitted = model.fit(XX, y, **weights)
-    return cast(Fitted, model) if fitted is None else fitted
+    return cast(FittedModel, model) if fitted is None else fitted
 
 
 def predicts_classes(estimator: object) -> bool:

@@ -53,7 +53,7 @@ class Standardised:
 
 
 @dataclass(frozen=True)
-class Design(Standardised):
+class PathDesign(Standardised):
     """Standardised columns, rows sorted by fold.
 
     Attributes
@@ -83,7 +83,7 @@ class Design(Standardised):
         return (residuals.reshape(-1, residuals.shape[-1]) @ self.X).reshape(*residuals.shape[:-1], -1)
 
 
-def make_design(X: NDArray, weights: NDArray | None, fold_of: NDArray[np.intp]) -> Design:
+def make_design(X: NDArray, weights: NDArray | None, fold_of: NDArray[np.intp]) -> PathDesign:
     """Standardise the columns of X and sort its rows by fold (fold -1: always in training)."""
     n = X.shape[0]
     n_folds = int(fold_of.max()) + 1
@@ -107,7 +107,7 @@ def make_design(X: NDArray, weights: NDArray | None, fold_of: NDArray[np.intp]) 
     kept, column_of = kept_columns(first)
     if kept.size < first.size:
         Xs = np.asfortranarray(Xs[:, kept])
-    return Design(column_of, sign, mean * unit, np.where(varies, sd, 1.0) * unit, Xs, w, folds, order)
+    return PathDesign(column_of, sign, mean * unit, np.where(varies, sd, 1.0) * unit, Xs, w, folds, order)
 
 
 def kept_columns(first: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -201,7 +201,7 @@ class TrainingSet(Protocol[State]):
         ...
 
 
-def train_weights(design: Design) -> list[NDArray]:
+def train_weights(design: PathDesign) -> list[NDArray]:
     """Row weights of every fold's training set: they add up to one and are zero on the fold itself."""
     result = []
     for rows in design.folds:
@@ -294,7 +294,7 @@ def _solve_stretch(
     return gradients, np.stack([found[f][1] for f in folds]), np.stack([found[f][2] for f in folds])
 
 
-def solve_at(design: Design, problem: TrainingSet, alpha: float, columns: NDArray[np.intp]) -> None:
+def solve_at(design: PathDesign, problem: TrainingSet, alpha: float, columns: NDArray[np.intp]) -> None:
     """Bring one problem to its solution at penalty ``alpha``; ``columns`` is a first guess of its working set."""
     problem.add(columns)
     while True:

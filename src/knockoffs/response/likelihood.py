@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from knockoffs.response.active_set import polish
-from knockoffs.response.l1_path import Design, solve_at
+from knockoffs.response.l1_path import PathDesign, solve_at
 
-CV_TOL = 1e-4  # largest violation of an optimality condition, relative to the penalty, on the cross-validated path
+NEWTON_TOL = 1e-4  # largest violation of an optimality condition, relative to the penalty, on the cross-validated path
 MAX_NEWTON = 100
 
 
@@ -67,7 +67,7 @@ class LikelihoodSet:
         weights: NDArray,
         rows: slice,
         row_weights: NDArray,
-        tol: float = CV_TOL,
+        tol: float = NEWTON_TOL,
     ) -> None:
         self.likelihood = likelihood
         self.all_columns, self.Y, self.weights, self.rows, self.tol = X, Y, weights, rows, tol
@@ -175,7 +175,8 @@ class LikelihoodSet:
         free = np.hstack([np.ones((len(g), 1), dtype=bool), chosen])
         start = np.hstack([self.intercept[:, None], self.beta])[free]
         down = np.hstack([g0[:, None], g])[free]
-        penalty = np.where(np.hstack([np.ones((len(g), 1), dtype=bool), np.zeros_like(chosen)])[free], 0.0, alpha)
+        intercepts = np.hstack([np.ones((len(g), 1), dtype=bool), np.zeros_like(chosen)])[free]
+        penalty = np.where(intercepts, 0.0, alpha)
         target, q = start.copy(), np.empty_like(start)
         m = start.size
         minimise_quadratic(self._H, down + self._H @ start, penalty, target, q, m, 0.0, (0.03 * error) ** 2, 10_000)
@@ -188,7 +189,7 @@ class LikelihoodSet:
         for _ in range(30):
             beta = self.beta + length * d
             if length == 1.0:  # exact zeros
-                beta[chosen] = target[penalty > 0]
+                beta[chosen] = target[~intercepts]
             value = self.weights @ self.likelihood.row_loss(self.Y, eta + length * d_eta) + alpha * np.abs(beta).sum()
             if value < objective:
                 break
@@ -199,7 +200,7 @@ class LikelihoodSet:
 class FullData:
     """Loss of the full data for ``polish``, minimised over the intercepts."""
 
-    def __init__(self, likelihood: Likelihood, design: Design, Y: NDArray, intercept: NDArray) -> None:
+    def __init__(self, likelihood: Likelihood, design: PathDesign, Y: NDArray, intercept: NDArray) -> None:
         self.likelihood, self.X, self.Y = likelihood, design.X, Y
         self.weights = design.weights / design.weights.sum()
         self.intercept = intercept.copy()
@@ -246,7 +247,7 @@ class FullData:
 
 
 def solve_exactly(
-    likelihood: Likelihood, design: Design, Y: NDArray, alpha: float, columns: NDArray[np.intp]
+    likelihood: Likelihood, design: PathDesign, Y: NDArray, alpha: float, columns: NDArray[np.intp]
 ) -> tuple[NDArray, NDArray]:
     """Exact coefficients of the standardised columns, (n_outputs, d), and intercepts, (n_outputs,), at a penalty.
 

@@ -12,7 +12,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from knockoffs.errors import InputError
-from knockoffs.response.gram import FoldGrams, fit_lasso
+from knockoffs.response.gram import FoldGrams
+from knockoffs.response.gram_lasso import fit_lasso
 from knockoffs.response.l1_path import (
     CrossValidation,
     assign_folds,
@@ -30,8 +31,8 @@ from knockoffs.response.poisson_loss import PoissonLoss
 from knockoffs.response.squared_error import SquaredErrorSet, lasso_at
 from knockoffs.response.task import kind_of
 
-MANY_CELLS, ROWS_A_COLUMN = 1_000_000, 10  # from which on sums of products cost less than a walk over the rows
-PLAIN = (1e-60, 1e60)  # sizes of numbers whose products are exact
+MANY_CELLS, ROWS_FOR_GRAMS = 1_000_000, 10  # from which on sums of products cost less than a walk over the rows
+EXACT_SIZES = (1e-60, 1e60)  # sizes of numbers whose products are exact
 
 
 def sums_are_cheaper(X: NDArray, y: NDArray) -> bool:
@@ -39,10 +40,10 @@ def sums_are_cheaper(X: NDArray, y: NDArray) -> bool:
 
     The answer is the same to 1e-9; the cost is one product of the table with itself, in place of one a few penalties.
     """
-    if X.size < MANY_CELLS or len(X) < ROWS_A_COLUMN * X.shape[1]:
+    if X.size < MANY_CELLS or len(X) < ROWS_FOR_GRAMS * X.shape[1]:
         return False
     sizes = np.append(np.maximum(X.max(axis=0), -X.min(axis=0)), np.abs(y).max())
-    return bool(((sizes == 0) | (sizes > PLAIN[0]) & (sizes < PLAIN[1])).all())
+    return bool(((sizes == 0) | (sizes > EXACT_SIZES[0]) & (sizes < EXACT_SIZES[1])).all())
 
 
 class PenaltyPath:
@@ -283,7 +284,7 @@ class PoissonPathCV(PenaltyPath, RegressorMixin, BaseEstimator):
         return np.exp(validate_data(self, X, reset=False, dtype=np.float64) @ self.coef_ + self.intercept_)
 
 
-LINEAR_MODELS = (LassoPathCV, PoissonPathCV, PlainLinear, LinearClassifier)  # their coefficients speak for them
+LINEAR_MODELS = (LassoPathCV, PoissonPathCV, PlainLinear, LinearClassifier)  # scored by their coefficients
 
 
 def make_lasso(

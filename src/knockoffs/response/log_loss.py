@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from knockoffs.response.l1_path import Design
+from knockoffs.response.l1_path import PathDesign
 from knockoffs.response.likelihood import solve_exactly
 
 
@@ -84,7 +84,7 @@ class LogLoss:
         return np.log(share) - np.log1p(-share) if len(Y) == 1 else np.log(share)
 
 
-def l1_logistic_at(design: Design, Y: NDArray, alpha: float, columns: NDArray[np.intp]) -> tuple[NDArray, NDArray]:
+def l1_logistic_at(design: PathDesign, Y: NDArray, alpha: float, columns: NDArray[np.intp]) -> tuple[NDArray, NDArray]:
     """Exact L1-logistic coefficients of the standardised columns, (n_outputs, d), and intercepts, (n_outputs,).
 
     ``columns`` is a first guess of the working set; more join until the optimality conditions hold.

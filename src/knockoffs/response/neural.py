@@ -1,8 +1,8 @@
-"""Neural networks of y with scikit-learn's face: one repetition of the batched networks of `networks.py`."""
+"""Neural networks of y with scikit-learn's interface: standardised columns, fully connected layers, ReLU."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,19 +11,23 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from knockoffs.errors import InputError
-from knockoffs.response.networks import Network, Split, as_tensor, input_gradient, outputs, split_network
-from knockoffs.response.neural_model import NeuralModel, check_width, gradients_along, softmax
+from knockoffs.response.devices import as_tensor, choose_device
+from knockoffs.response.neural_model import NeuralModel, Split, check_width, softmax
 from knockoffs.response.task import kind_of
-from knockoffs.response.training import HIDDEN, Seed, train_batched
+from knockoffs.response.torch_model import TorchModel
+from knockoffs.response.training import Training, train
 
-if TYPE_CHECKING:  # networks.py says what installs it, before it is imported
+if TYPE_CHECKING:  # devices.py says what installs it, before it is imported
     import torch
+
+Seed = int | np.random.SeedSequence | np.random.Generator | None  # what numpy.random.default_rng takes
+HIDDEN = (100, 100, 100, 100)  # the paper's classifier of the real data; its simulations also use three layers
 
 
 class _Neural(NeuralModel):
-    """What classifier and regressor share: options, checks, forward passes."""
+    """What classifier and regressor share: options, checks, training, outputs and their gradients."""
 
-    network_: Network
+    network_: TorchModel
 
     def __init__(
         self,
@@ -48,26 +52,39 @@ class _Neural(NeuralModel):
         self.device = device
         self.random_state = random_state
 
-    def _train(self, XX: NDArray, y: NDArray, n_outputs: int, classify: bool, sample_weight: ArrayLike | None) -> None:
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)[None]
-        self.network_ = train_batched(
-            XX[None],
-            y[None],
-            n_outputs,
-            classify=classify,
-            hidden=tuple(self.hidden),
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            lr=self.lr,
-            weight_decay=self.weight_decay,
-            patience=self.patience,
-            validation_fraction=self.validation_fraction,
-            sample_weight=weight,
-            seeds=[_seed(self.random_state)],
-            device=self.device,
-        )
+    def _train(self, XX: NDArray, y: NDArray, classes: NDArray | None, sample_weight: ArrayLike | None) -> None:
+        """Train on class numbers, or on values of y where ``classes`` is None."""
+        import torch
+
+        device = choose_device(self.device)
+        self.center_, self.scale_ = _moments(XX)
         self.n_features_in_ = XX.shape[1]
-        self.n_iter_ = int(self.network_.best_epoch[0]) + 1
+        center, scale = (0, 1) if classes is not None else _moments(y)
+        weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        network, self.validation_loss_ = train(
+            as_tensor((XX - self.center_) / self.scale_, device, torch.float32),
+            as_tensor(
+                (y - center) / scale if classes is None else y, device, torch.float32 if classes is None else None
+            ),
+            as_tensor(weight / weight.mean(), device, torch.float32),
+            1 if classes is None else len(classes),
+            Training(
+                tuple(self.hidden),
+                self.epochs,
+                self.batch_size,
+                self.lr,
+                self.weight_decay,
+                self.patience,
+                self.validation_fraction,
+            ),
+            np.random.default_rng(_seed(self.random_state)),
+        )
+        if classes is None:  # the outputs in the units of y
+            last = network[-1]
+            last.weight.mul_(float(scale))
+            last.bias.mul_(float(scale)).add_(float(center))
+        self.network_ = TorchModel(network, classes)
+        self.n_iter_ = int(np.argmin(self.validation_loss_)) + 1 if self.validation_loss_ else self.epochs
 
     def _check_options(self, XX: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[NDArray, NDArray]:
         """Check options, inputs and y once; inputs as floats."""
@@ -91,13 +108,13 @@ class _Neural(NeuralModel):
             raise InputError(f"validation_fraction={self.validation_fraction!r}: expected a share between 0 and 1.")
         return XX, y
 
-    def _outputs(self, XX: ArrayLike) -> NDArray:
-        """Compute the outputs (n, n_outputs), as float64."""
-        return outputs(self.network_, self._inputs(XX)[None])[0].double().cpu().numpy()
-
-    def _inputs(self, XX: ArrayLike) -> NDArray:
+    def _standardised(self, XX: ArrayLike) -> NDArray:
         check_is_fitted(self, "network_")
-        return check_width(XX, self.n_features_in_)
+        return (check_width(XX, self.n_features_in_) - self.center_) / self.scale_
+
+    def decision(self, XX: ArrayLike) -> NDArray:
+        """Logits of all classes, shape (n, n_classes), or values of y, shape (n, 1)."""
+        return self.network_.decision(self._standardised(XX))
 
     def gradient(self, XX: ArrayLike, direction: ArrayLike | None = None) -> NDArray:
         """Gradient of the outputs with respect to the inputs, row by row.
@@ -113,13 +130,19 @@ class _Neural(NeuralModel):
         array, shape (n, n_outputs, n_columns), or (n, n_columns) with a direction
             d output_c / d x_j, or the gradient of sum_c direction_c output_c. Outputs are logits or values of y.
         """
-        XX = self._inputs(XX)
-        return gradients_along(partial_gradient(self.network_), XX, direction, self.network_.n_outputs)
+        return self.network_.gradient(self._standardised(XX), direction) / self.scale_
 
     def split(self) -> Split:
         """First layer and the rest, for scores along lambda paths."""
         check_is_fitted(self, "network_")
-        return split_network(self.network_)
+        inner = self.network_.split()
+        center, scale = (as_tensor(moment, inner.weight.device) for moment in (self.center_, self.scale_))
+        return Split(
+            lambda XX: inner.first((XX - center) / scale),
+            (inner.weight / scale[:, None]).to(inner.weight.dtype),
+            inner.rest,
+            inner.width,
+        )
 
 
 class NeuralClassifier(ClassifierMixin, _Neural):
@@ -130,7 +153,8 @@ class NeuralClassifier(ClassifierMixin, _Neural):
     hidden : sequence of int
         Widths of the hidden layers; the paper uses three or four of 100.
     epochs, batch_size, lr, weight_decay, patience, validation_fraction
-        As in `train_batched`; ``patience=None`` trains on all rows for all epochs.
+        Most passes over the rows, rows per step, learning rate and weight decay of AdamW, epochs without a gain on
+        held-out rows after which training stops, and their share. ``patience=None`` trains on all rows for all epochs.
     device : str
         "auto" (CUDA where there is one), "cpu", "cuda".
     random_state : int, Generator, RandomState or None
@@ -138,8 +162,10 @@ class NeuralClassifier(ClassifierMixin, _Neural):
 
     Attributes
     ----------
-    network_ : Network
-        With ``network_.validation_loss`` (1, n_epochs) and ``network_.best_epoch`` (1,).
+    network_ : TorchModel
+        The trained ``network_.module``, a function of standardised columns ``(XX - center_) / scale_``.
+    validation_loss_ : list of float
+        Loss on the held-out rows after each epoch; empty with ``patience=None``.
     classes_ : array
     n_iter_ : int
         Epochs up to the one whose weights were kept.
@@ -157,25 +183,21 @@ class NeuralClassifier(ClassifierMixin, _Neural):
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise InputError(f"y has one class only, {self.classes_[0]!r}: a classifier needs at least two.")
-        self._train(XX, codes, len(self.classes_), True, sample_weight)
+        self._train(XX, codes, self.classes_, sample_weight)
         return self
-
-    def decision(self, XX: ArrayLike) -> NDArray:
-        """Logits of all classes, shape (n, n_classes)."""
-        return self._outputs(XX)
 
     def decision_function(self, XX: ArrayLike) -> NDArray:
         """Logits as scikit-learn has them: (n,) for two classes, (n, n_classes) for more."""
-        logits = self._outputs(XX)
+        logits = self.decision(XX)
         return logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
 
     def predict_proba(self, XX: ArrayLike) -> NDArray:
         """Probabilities of the classes, shape (n, n_classes)."""
-        return softmax(self._outputs(XX))
+        return softmax(self.decision(XX))
 
     def predict(self, XX: ArrayLike) -> NDArray:
         """Most probable class of each row."""
-        return self.classes_[self._outputs(XX).argmax(axis=1)]
+        return self.classes_[self.decision(XX).argmax(axis=1)]
 
 
 class NeuralRegressor(RegressorMixin, _Neural):
@@ -190,16 +212,12 @@ class NeuralRegressor(RegressorMixin, _Neural):
             raise InputError("y is not numeric: use NeuralClassifier for labels.") from None
         if not np.isfinite(y).all():
             raise InputError(f"y is missing or infinite in row {np.flatnonzero(~np.isfinite(y))[0]}.")
-        self._train(XX, y, 1, False, sample_weight)
+        self._train(XX, y, None, sample_weight)
         return self
-
-    def decision(self, XX: ArrayLike) -> NDArray:
-        """Predicted values as one output, shape (n, 1)."""
-        return self._outputs(XX)
 
     def predict(self, XX: ArrayLike) -> NDArray:
         """Predicted values, shape (n,)."""
-        return self._outputs(XX)[:, 0]
+        return self.decision(XX)[:, 0]
 
 
 def make_neural(
@@ -210,14 +228,10 @@ def make_neural(
     return model(random_state=random_state, **options)
 
 
-def partial_gradient(network: Network) -> Callable[[NDArray, NDArray], NDArray]:
-    """Gradient along a direction for one network, as a function of arrays (n, n_inputs) and (n, n_outputs)."""
-
-    def along(XX: NDArray, direction: NDArray) -> NDArray:
-        weights = as_tensor(direction[None], network.device, network.dtype)
-        return input_gradient(network, XX[None], weights)[0].double().cpu().numpy()
-
-    return along
+def _moments(values: NDArray) -> tuple[NDArray, NDArray]:
+    """Mean and standard deviation of each column; 1 where nothing varies."""
+    mean, deviation = values.mean(axis=0), values.std(axis=0)
+    return mean, np.where(deviation > 1e-12 * (1 + np.abs(mean)), deviation, 1.0)
 
 
 def _seed(random_state: Seed | np.random.RandomState) -> Seed:

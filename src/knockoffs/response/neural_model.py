@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,9 +17,32 @@ from sklearn.base import BaseEstimator
 from knockoffs.errors import InputError
 
 if TYPE_CHECKING:
-    from knockoffs.response.networks import Split
+    from torch import Tensor
 
 ROWS_AT_ONCE = 65_536  # rows of one forward pass outside of training
+
+
+@dataclass(frozen=True)
+class Split:
+    """A model as its first affine layer and the rest: moving one input is a rank-one change of the first layer.
+
+    Parameters
+    ----------
+    first : callable
+        (n, n_inputs) float64 inputs -> (n, width) pre-activations of the first layer, or the inputs themselves. Sums
+        are taken in float64 and then rounded: a sum in another column order gives the same float32.
+    weight : tensor, shape (n_inputs, width)
+        Change of the pre-activations per unit of each input; shape (0, 0) where there is no first layer to share.
+    rest : callable
+        (n, width) pre-activations -> (n, n_outputs); may overwrite its argument.
+    width : int
+        Widest layer, which determines the memory needed.
+    """
+
+    first: Callable[[Tensor], Tensor]
+    weight: Tensor
+    rest: Callable[[Tensor], Tensor]
+    width: int
 
 
 class NeuralModel(BaseEstimator):

@@ -19,7 +19,9 @@ from knockoffs.response.gram import FoldGrams, Gram
 from knockoffs.response.linear import LassoPathCV, LogisticPathCV, PoissonPathCV
 from knockoffs.response.log_loss import indicator, probabilities
 
-LEAST = 1e-5  # of a variance: a row that the pilot is certain of would have a working response without bounds
+SMALLEST_CURVATURE = (
+    1e-5  # of a variance: a row that the pilot is certain of would have a working response without bounds
+)
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ class Pilot:
         else:
             mean = probabilities(eta)
             variance = mean * (1 - mean)
-        variance = np.maximum(variance, LEAST)
+        variance = np.maximum(variance, SMALLEST_CURVATURE)
         return eta + (Y - mean) / variance, variance
 
 

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from knockoffs.response.active_set import polish
-from knockoffs.response.l1_path import Design, solve_at
+from knockoffs.response.l1_path import PathDesign, solve_at
 
-CV_TOL = 1e-7  # duality gap relative to |y|^2 on the cross-validated path; the final fit is exact
+GAP_TOL = 1e-7  # duality gap relative to |y|^2 on the cross-validated path; the final fit is exact
 MAX_SWEEPS = 10_000
 COLUMNS_AT_ONCE = 32  # gathered for a block of the Gram matrix: half of a table of 60 columns
 
@@ -30,7 +30,7 @@ class SquaredErrorSet:
     """
 
     def __init__(
-        self, X: NDArray, y: NDArray, weights: NDArray, rows: slice, row_weights: NDArray, tol: float = CV_TOL
+        self, X: NDArray, y: NDArray, weights: NDArray, rows: slice, row_weights: NDArray, tol: float = GAP_TOL
     ) -> None:
         self.all_columns, self.weights, self.rows, self.tol = X, weights, rows, tol
         self.row_weights = row_weights[rows]
@@ -51,7 +51,7 @@ class SquaredErrorSet:
         old, m = self.columns.size, self.columns.size + columns.size
         self.columns = np.concatenate([self.columns, columns])
         self._reserve(m)
-        # gathered anew, a few at a time: copies of the working columns in every fold would be most of a fit's memory
+        # gathered again, a few at a time: copies of the working columns in every fold would be most of a fit's memory
         rows = self.all_columns.T
         for start in range(old, m, COLUMNS_AT_ONCE):
             new = slice(start, min(start + COLUMNS_AT_ONCE, m))
@@ -110,7 +110,7 @@ class SquaredErrorSet:
 class SquaredError:
     """Squared error of the full data for ``polish``; columns and y are centred, so there is no intercept."""
 
-    def __init__(self, design: Design, y: NDArray) -> None:
+    def __init__(self, design: PathDesign, y: NDArray) -> None:
         self.X, self.y, self.weights = design.X, y, design.weights
         self._factor: tuple[NDArray, object] | None = None
 
@@ -137,7 +137,7 @@ class SquaredError:
         return cho_solve(self._factor[1], right, check_finite=False)
 
 
-def lasso_at(design: Design, y: NDArray, alpha: float, columns: NDArray[np.intp]) -> NDArray:
+def lasso_at(design: PathDesign, y: NDArray, alpha: float, columns: NDArray[np.intp]) -> NDArray:
     """Exact lasso coefficients of the standardised columns at penalty ``alpha``, shape (d,).
 
     ``columns`` is a first guess of the working set; more join until the optimality conditions hold.

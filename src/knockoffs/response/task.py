@@ -15,13 +15,13 @@ Task = Literal["binary", "multiclass", "regression"]
 
 
 def infer_task(y: ArrayLike, task: str | None = None) -> Task:
-    """Tell from y what is to be predicted: classes, or a number (``infer_kind`` tells counts and scales apart).
+    """Infer from y what is to be predicted: classes, or a number (``infer_kind`` separates counts and scales).
 
     Parameters
     ----------
     y : array-like, shape (n,)
     task : {"classification", "regression", "binary", "multiclass", "numeric", "count", "ordinal"}, optional
-        Says what y is, where it looks like something else.
+        What y is, where it looks like something else.
 
     >>> infer_task(["yes", "no", "no"])
     'binary'

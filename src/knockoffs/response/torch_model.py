@@ -9,14 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import ClassifierTags, RegressorTags, Tags
 
 from knockoffs.errors import InputError
-from knockoffs.response.networks import (
-    Split,
-    Tensor,
-    as_tensor,
-    choose_device,
-    torch,  # imported there, with a word for those who lack it
-)
-from knockoffs.response.neural_model import ROWS_AT_ONCE, NeuralModel, check_width, gradients_along, softmax
+from knockoffs.response.devices import Tensor, as_tensor, choose_device, torch  # imported there, with an install hint
+from knockoffs.response.neural_model import ROWS_AT_ONCE, NeuralModel, Split, check_width, gradients_along, softmax
 
 
 class Like(TypedDict):
@@ -154,17 +148,17 @@ class TorchModel(NeuralModel):
         if first is None:
             return Split(
                 first=lambda XX: XX.to(like["dtype"]),
-                weight=torch.empty(1, 0, 0, **like),
-                rest=lambda pre, _: self._finish(self.module(pre[0]))[None],
+                weight=torch.empty(0, 0, **like),
+                rest=lambda pre: self._finish(self.module(pre)),
                 width=width,
             )
         rest = torch.nn.Sequential(*list(self.module.children())[1:])
-        weight = first.weight.detach().mT[None]
+        weight = first.weight.detach().mT
         shift = 0.0 if first.bias is None else first.bias.detach().double()
         return Split(
             first=lambda XX: (torch.matmul(XX, weight.double()) + shift).to(like["dtype"]),
             weight=weight,
-            rest=lambda pre, _: self._finish(rest(pre[0]))[None],
+            rest=lambda pre: self._finish(rest(pre)),
             width=width,
         )
 

@@ -47,7 +47,7 @@ class TreeArrays:
     margin_of_probability : bool
         Whether the margin is taken between probabilities, for models without ``decision_function``.
     in_use : array of bool, shape (n, n_trees), optional
-        Trees that may speak on each row: those that were not fitted on it.
+        Trees used for each row: those that were not fitted on it.
     """
 
     column: NDArray[np.int32]
@@ -88,7 +88,7 @@ def tree_arrays(model: object, XX: NDArray) -> TreeArrays | None:
         A fitted forest, extra trees, gradient boosting or histogram gradient boosting of scikit-learn, a single tree,
         or a scikit-learn style model of XGBoost or LightGBM.
     XX : array, shape (n, n_columns)
-        A row of it tells the constant that gradient boosting starts from.
+        Its first row gives the constant that gradient boosting starts from.
     """
     read = _reader(model)
     return None if read is None else read(model, XX)
@@ -341,7 +341,6 @@ def _lightgbm_tree(root: dict[str, Any]) -> Tree | None:
 
 # name of a class, with the package it is defined in, and who reads its trees; subclasses are found through their bases
 READERS = {
-    "knockoffs:Grown": lambda model, XX: model.trees,
     "knockoffs:OutOfBagForest": _read_forest,
     "sklearn:RandomForestClassifier": _read_forest,
     "sklearn:RandomForestRegressor": _read_forest,

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     )
     from sklearn.ensemble._forest import BaseForest
 
-N_TREES = 200  # on each of five folds
-N_LEAVES = 15  # of a boosted tree: half of scikit-learn's, which predict worse where rows are few
-N_BINS = 63  # of a column: a quarter of scikit-learn's predict as well, in half the time
-RIDGE = 1.0  # on the leaves: without it a class of a few rows among thousands drives the scores to infinity
+FOREST_TREES = 200  # on each of five folds
+BOOSTING_LEAVES = 15  # of a boosted tree: half of scikit-learn's, which predict worse where rows are few
+BOOSTING_BINS = 63  # of a column: a quarter of scikit-learn's predict as well, in half the time
+LEAF_RIDGE = 1.0  # on the leaves: without it a class of a few rows among thousands drives the scores to infinity
 
 
 def make_forest(
@@ -47,7 +47,7 @@ def make_forest(
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
     kind = RandomForestRegressor if kind_of(task) == "regression" else RandomForestClassifier
-    return kind(**{"n_estimators": N_TREES, "random_state": _whole(random_state), "n_jobs": n_jobs, **options})
+    return kind(**{"n_estimators": FOREST_TREES, "random_state": _whole(random_state), "n_jobs": n_jobs, **options})
 
 
 def make_boosting(
@@ -72,7 +72,11 @@ def make_boosting(
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
     kind = HistGradientBoostingRegressor if kind_of(task) == "regression" else HistGradientBoostingClassifier
-    own: dict[str, object] = {"max_bins": N_BINS, "max_leaf_nodes": N_LEAVES, "l2_regularization": RIDGE}
+    own: dict[str, object] = {
+        "max_bins": BOOSTING_BINS,
+        "max_leaf_nodes": BOOSTING_LEAVES,
+        "l2_regularization": LEAF_RIDGE,
+    }
     if task == "count":
         own["loss"] = "poisson"
     # early stopping would set rows aside by class, which a class of one row does not survive
@@ -86,7 +90,7 @@ def _whole(random_state: int | Generator | None) -> int | None:
 
 @dataclass(frozen=True)
 class OutOfBagForest:
-    """A fitted forest of which, on each training row, only the trees speak that were not fitted on it.
+    """Fitted forest that uses, on each training row, only the trees that were not fitted on it.
 
     It can be scored on its training rows by Swap, Permutation and their integrals with the built-in losses; it cannot
     predict other tables.
@@ -109,10 +113,10 @@ class OutOfBagForest:
         raise AttributeError(name)
 
     def predict(self, XX: NDArray) -> NoReturn:
-        """Refuse: which trees may speak is known for the training rows only."""
+        """Refuse: which trees may be used is known for the training rows only."""
         raise InputError(
             "an out-of-bag forest is scored by the built-in losses on its training rows and cannot predict a table. "
-            "Use rows='cross_fitted' with a loss of your own or with missing values."
+            "Use the importance option rows='cross_fitted' with a loss of your own or with missing values."
         )
 
     predict_proba = predict
@@ -131,11 +135,14 @@ def out_of_bag(fitted: BaseForest, n: int) -> OutOfBagForest:
     if not getattr(fitted, "bootstrap", False) or not hasattr(fitted, "estimators_samples_"):
         raise InputError(
             f"rows='out_of_bag' needs a forest of scikit-learn with bootstrap=True, not {type(fitted).__name__}. "
-            "Use rows='cross_fitted'."
+            "Use the importance option rows='cross_fitted'."
         )
     in_use = np.ones((n, len(fitted.estimators_)), dtype=bool)
     for tree, rows in enumerate(fitted.estimators_samples_):
         in_use[rows, tree] = False
     if not in_use.any():
-        raise InputError("every row is in the sample of every tree: fit more trees, or use rows='cross_fitted'.")
+        raise InputError(
+            "every row is in the sample of every tree: fit more trees, or use the importance option "
+            "rows='cross_fitted'."
+        )
     return OutOfBagForest(fitted, in_use)

@@ -1,14 +1,15 @@
-"""Pair: the features X beside their knockoffs X_tilde, and which columns belong to which feature."""
+"""Pair: the features X beside their knockoffs, one of each or several, and which columns belong to which feature."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from knockoffs.sampling.swap import swap
+from knockoffs.sampling.swap import permute, split_columns, swap
 
 
 class Columnwise(Protocol):
@@ -26,31 +27,40 @@ class Columnwise(Protocol):
 
 @dataclass(frozen=True)
 class Pair:
-    """[X, X_tilde] of n rows.
+    """[X, X_tilde] of n rows; with m knockoffs of each feature, [X, X_tilde, *more].
 
     Parameters
     ----------
     X, X_tilde : array, shape (n, n_columns)
     feature_of : array of int, shape (n_columns,)
         The feature that owns each column: a swap exchanges whole features.
+    more : tuple of arrays, shape (n, n_columns)
+        Further knockoffs, m - 1 of them. X and its m knockoffs can change places feature by feature.
     """
 
     X: NDArray
     X_tilde: NDArray
     feature_of: NDArray[np.intp]
+    more: tuple[NDArray, ...] = ()
+
+    @classmethod
+    def of(cls, parts: Sequence[NDArray], feature_of: NDArray[np.intp]) -> Pair:
+        """Pair of X and its knockoffs, given as one sequence."""
+        X, X_tilde, *more = parts
+        return cls(X, X_tilde, feature_of, tuple(more))
 
     def __len__(self) -> int:
         return len(self.X)
 
     @property
     def parts(self) -> tuple[NDArray, ...]:
-        """X, and then X_tilde."""
-        return self.X, self.X_tilde
+        """X, and then its knockoffs."""
+        return self.X, self.X_tilde, *self.more
 
-    def of(self, parts: tuple[NDArray, ...]) -> Pair:
-        """Give other values in place of these."""
-        X, X_tilde = parts
-        return Pair(X, X_tilde, self.feature_of)
+    @property
+    def m(self) -> int:
+        """Number of knockoffs of each feature."""
+        return 1 + len(self.more)
 
     @property
     def n_columns(self) -> int:
@@ -64,25 +74,29 @@ class Pair:
 
     @property
     def stacked(self) -> NDArray:
-        """[X, X_tilde] as one array, shape (n, 2 n_columns): what a model of y is fitted on.
+        """[X, X_tilde, *more] as one array, shape (n, (m + 1) n_columns): what a model of y is fitted on.
 
-        Nothing is copied where the two are the halves of one array already, as a swap leaves them.
+        Nothing is copied if the parts are views of such an array already, as a swap leaves them.
         """
         whole = self._whole
-        return np.hstack([self.X, self.X_tilde]) if whole is None else whole
+        return np.hstack(self.parts) if whole is None else whole
 
     @property
     def _whole(self) -> NDArray | None:
-        """The array of which X and X_tilde are the halves, if there is one."""
-        whole, shape = self.X.base, (len(self), 2 * self.n_columns)
-        if whole is None or whole is not self.X_tilde.base or whole.shape != shape or not whole.flags.c_contiguous:
+        """The array of which the parts are views, side by side, if there is one."""
+        whole, shape = self.X.base, (len(self), (self.m + 1) * self.n_columns)
+        if whole is None or any(whole is not part.base for part in self.parts[1:]):
+            return None
+        if whole.shape != shape or not whole.flags.c_contiguous:
             return None
         return whole if self.X.ctypes.data == whole.ctypes.data else None
 
     @property
     def copied(self) -> NDArray[np.bool_]:
-        """Which features are their own knockoffs in every row, shape (n_features,)."""
-        moved = (self.X != self.X_tilde).any(axis=0)
+        """Which features equal their knockoffs in every row, all m of them, shape (n_features,)."""
+        moved = np.zeros(self.n_columns, dtype=bool)
+        for knockoff in self.parts[1:]:
+            moved |= (self.X != knockoff).any(axis=0)
         return np.bincount(self.feature_of, weights=moved, minlength=self.n_features) == 0
 
     def swap(self, S: ArrayLike) -> Pair:
@@ -94,15 +108,23 @@ class Pair:
         """
         return Pair(*swap(self.X, self.X_tilde, S, self.feature_of), self.feature_of)
 
+    def permute(self, place: NDArray[np.intp]) -> Pair:
+        """Pair in which place[l, g] says which of the m + 1 parts of feature g stands l-th, shape (m + 1, n_features).
+
+        >>> pair = Pair.of(np.array([[[1, 2]], [[10, 20]], [[100, 200]]]), np.array([0, 1]))
+        >>> pair.permute(np.array([[0, 2], [1, 0], [2, 1]])).stacked
+        array([[  1, 200,  10,   2, 100,  20]])
+        """
+        return Pair.of(permute(self.parts, place, self.feature_of), self.feature_of)
+
     def map(self, columns: Columnwise) -> Pair:
-        """Do the same to X and to X_tilde, column by column, so that swaps commute with it."""
+        """Do the same to X and to its knockoffs, column by column, so that swaps commute with it."""
         X = columns(self.X)
-        return self if X is self.X else Pair(X, columns(self.X_tilde), columns.feature_of)
+        return self if X is self.X else Pair.of([X, *map(columns, self.parts[1:])], columns.feature_of)
 
     def rows(self, which: NDArray | slice) -> Pair:
-        """Take some of the rows; halves of one array stay halves of one."""
+        """Take some of the rows; views of one array stay views of one."""
         whole = self._whole
         if whole is None or isinstance(which, slice):
-            return Pair(self.X[which], self.X_tilde[which], self.feature_of)
-        taken, d = whole[which], self.n_columns
-        return Pair(taken[:, :d], taken[:, d:], self.feature_of)
+            return Pair.of([part[which] for part in self.parts], self.feature_of)
+        return Pair.of(split_columns(whole[which], self.m + 1), self.feature_of)

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.sampling.copies import Copies
+from knockoffs.errors import InputError
+from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.network import BayesianNetwork
 from knockoffs.sampling.pair import Pair
 
@@ -38,6 +39,34 @@ def sample_knockoffs(network: BayesianNetwork, X: NDArray, rng: Generator) -> ND
         blanket = network.blanket(node, values)  # visited nodes hold X_tilde, the others X
         values[node.name] = node.conjugate.sample(values[node.name], blanket, rng)
     return network.write(values, X.dtype, len(X))
+
+
+def sample_several(network: BayesianNetwork, X: NDArray, m: int, rng: Generator) -> NDArray:
+    """Draw m knockoffs of the rows of X under a network, shape (m, n, n_columns).
+
+    The hidden nodes are drawn from P(H | O) and stay. Given them the leaves are independent, and each moves m times by
+    its conjugate's ``several``: X and the m copies can change places feature by feature given H, and so without it.
+
+    Raises
+    ------
+    InputError
+        If a hidden node moves, or a leaf's conjugate has no ``several``: then one knockoff is all there is.
+    """
+    for node in network.nodes:
+        able = isinstance(node.conjugate, Identity) if not node.observed else hasattr(node.conjugate, "several")
+        if not able:
+            raise InputError(
+                f"n_knockoffs={m}: several knockoffs of a feature are not known for this P^X, whose node {node.name!r} "
+                f"moves by {type(node.conjugate).__name__}. Use n_knockoffs=1, or another feature model; a chain "
+                "can be kept where it is by feature_model_options={'hidden_knockoff': 'posterior'}."
+            )
+    values = network.read(X) | network.draw_hidden(X, rng)
+    moved: list[dict[str, NDArray]] = [{} for _ in range(m)]
+    for node in network.observed:
+        copies = node.conjugate.several(values[node.name], network.blanket(node, values), m, rng)  # type: ignore[attr-defined]
+        for one, copy in zip(moved, copies, strict=True):
+            one[node.name] = copy
+    return np.stack([network.write(one, X.dtype) for one in moved])
 
 
 class KnockoffSampler(Protocol):
@@ -77,9 +106,18 @@ class NetworkSampler:
         X = X if self.fill is None else self.fill(X, rng)
         return Pair(X, sample_knockoffs(self.network, X, rng), self.network.feature_of)
 
-    def sample_several(self, X: NDArray, m: int, rng: Generator) -> Copies:
-        """X beside m knockoffs of each feature, where the network has them."""
-        from knockoffs.sampling.several import sample_several
-
+    def sample_several(self, X: NDArray, m: int, rng: Generator) -> Pair:
+        """X, completed where it can be, beside m knockoffs of each feature."""
         X = X if self.fill is None else self.fill(X, rng)
-        return Copies((X, *sample_several(self.network, X, m, rng)), self.network.feature_of)
+        return Pair.of([X, *sample_several(self.network, X, m, rng)], self.network.feature_of)
+
+
+def draw_pair(sampler: KnockoffSampler, X: NDArray, rng: Generator, m: int = 1) -> Pair:
+    """X beside m knockoffs of each feature; several only if the sampler has ``sample_several(X, m, rng)``."""
+    if m == 1:
+        return sampler.sample(X, rng)
+    if not hasattr(sampler, "sample_several"):
+        raise InputError(
+            f"n_knockoffs={m}: these knockoffs come one for each feature, and no more can be drawn. Use n_knockoffs=1."
+        )
+    return sampler.sample_several(X, m, rng)

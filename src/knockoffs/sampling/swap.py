@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -66,9 +68,37 @@ def swap(
         raise InputError(f"{got}: expected True or False for each of {m} features.")
     if X_tilde.shape != X.shape:
         raise InputError(f"X has shape {X.shape} and X_tilde {X_tilde.shape}: they must be the same.")
-    columns = mask if feature_of is None else mask[feature_of]
-    both = np.empty((n, 2 * d), dtype=np.result_type(X, X_tilde))  # one array, so that [X, X_tilde] is not copied again
-    for half, kept, other in ((both[:, :d], X, X_tilde), (both[:, d:], X_tilde, X)):
-        half[:] = kept
-        np.copyto(half, other, where=columns)
-    return both[:, :d], both[:, d:]
+    owners = np.arange(d) if feature_of is None else feature_of
+    first, second = permute((X, X_tilde), np.stack([mask, ~mask]).astype(np.intp), owners)
+    return first, second
+
+
+def permute(parts: Sequence[NDArray], place: NDArray[np.intp], feature_of: NDArray[np.intp]) -> list[NDArray]:
+    """X and its m knockoffs with the parts of each feature in another order; a swap is that with m = 1.
+
+    Parameters
+    ----------
+    parts : sequence of m + 1 arrays, shape (n, n_columns)
+    place : array of int, shape (m + 1, n_features)
+        ``place[l, g]`` is the part of feature g that stands l-th.
+    feature_of : array of int, shape (n_columns,)
+
+    Returns
+    -------
+    list of m + 1 arrays, shape (n, n_columns)
+        Views of one array, side by side, so that a model can be fitted on it without another copy.
+    """
+    n, d = parts[0].shape
+    views = split_columns(np.empty((n, len(parts) * d), dtype=np.result_type(*parts)), len(parts))
+    for i, (view, order) in enumerate(zip(views, place[:, feature_of], strict=True)):
+        view[:] = parts[i]
+        for k, part in enumerate(parts):
+            if k != i:
+                np.copyto(view, part, where=order == k)
+    return views
+
+
+def split_columns(whole: NDArray, n_parts: int) -> list[NDArray]:
+    """Split the columns of an array into parts of equal width, as views."""
+    d = whole.shape[1] // n_parts
+    return [whole[:, part * d : (part + 1) * d] for part in range(n_parts)]

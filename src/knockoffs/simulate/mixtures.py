@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +9,6 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
-from knockoffs.simulate.labels import polynomial_labels, simulate_labels
-from knockoffs.simulate.simulation import Simulation
 
 SPREAD = 1.0  # standard deviation of the means of the components; their variances are between 1 and 2
 CONCENTRATION = 10.0  # of the Dirichlet law of the proportions: the smallest of 20 is then about a third of the mean
@@ -105,45 +102,6 @@ def mixture_moments(mixture: MixtureParameters) -> tuple[NDArray, NDArray]:
     between = (mixture.means - mean).T @ ((mixture.means - mean) * mixture.weights[:, None])
     within = np.einsum("k,kij->ij", mixture.weights, mixture.covariances) * inflation
     return mean, within + between
-
-
-def simulate_mixture(
-    n: int,
-    d: int,
-    *,
-    n_components: int,
-    n_classes: int,
-    n_non_nulls: int,
-    rng: Generator,
-    spread: float = SPREAD,
-    degrees_of_freedom: float = np.inf,
-    n_monomials: int | None = None,
-    labels: Callable[..., NDArray[np.intp]] = polynomial_labels,
-) -> Simulation:
-    """Features from a random mixture and labels by random cubic polynomials: the synthetic data of the paper.
-
-    Parameters
-    ----------
-    n, d, n_components, n_classes, n_non_nulls : int
-    spread : float
-        Standard deviation of the means of the components.
-    degrees_of_freedom : float
-        Infinity for Gaussian components.
-    n_monomials : int, optional
-        See `polynomial_labels`.
-    labels : callable
-        `polynomial_labels` or `level_set_labels`.
-
-    >>> data = simulate_mixture(100, 5, n_components=2, n_classes=3, n_non_nulls=2, rng=np.random.default_rng(0))
-    >>> data.X.shape, data.y.shape, int(data.non_nulls.sum())
-    ((100, 5), (100,), 2)
-    """
-    mixture = draw_mixture(n_components, d, rng=rng, spread=spread, degrees_of_freedom=degrees_of_freedom)
-    X, _ = sample_mixture(mixture, n, rng=rng)
-    data = simulate_labels(
-        X, n_classes=n_classes, n_non_nulls=n_non_nulls, n_monomials=n_monomials, labels=labels, rng=rng
-    )
-    return Simulation(X, data.y, data.non_nulls, mixture)
 
 
 def _check_positive(**values: float) -> None:

@@ -1,14 +1,9 @@
-"""One batch of rows: its knockoffs, from a stream of its own, and what it adds to the sums.
-
-What all batches share is a value that can be sent to another process; a batch is its number, its rows of the sample,
-which are left out, and its target.
-"""
+"""One batch of rows, and what is computed from it: values that can be sent to another process."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -16,34 +11,16 @@ from numpy.typing import NDArray
 
 from knockoffs.draws import check_swaps
 from knockoffs.errors import InputError
-from knockoffs.machine.threads import worthwhile_threads
+from knockoffs.features.moments import ByMoments
+from knockoffs.response.gram import FoldGrams
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler
 from knockoffs.seeds import stream_at
-from knockoffs.streaming.state import Reader
-from knockoffs.streaming.statistic import LassoSum, ModelSum, SampleScores
-from knockoffs.streaming.tower import Part, RowSum
+from knockoffs.streaming.statistic import LassoSum, ModelSum
 from knockoffs.table.columns import Column, design
-from knockoffs.table.files import column_names, write_table_file
-from knockoffs.table.moments import MOMENTS, UNITS, broken
-from knockoffs.table.stream import code_like
-from knockoffs.table.table import Table
+from knockoffs.table.stream import Coded, code_like
 from knockoffs.table.target import Target
 from knockoffs.table.types import Frame
-
-
-@dataclass(frozen=True)
-class StreamedDraw:
-    """One draw of knockoffs: its streams, the swapped features and the statistic."""
-
-    batches: Generator
-    S: NDArray[np.bool_]
-    statistic: LassoSum | ModelSum | SampleScores
-
-    def knockoffs_and_rest(self, batch: int) -> tuple[Generator, Generator]:
-        """Streams of a batch, for its knockoffs and for its summand; stream 0 is the sample's."""
-        knockoffs, rest = stream_at(self.batches, batch + 1).spawn(2)
-        return knockoffs, rest
 
 
 @dataclass(frozen=True)
@@ -55,137 +32,151 @@ class Batch:
     number : int
     start : int
         Its first row, in the whole table.
+    frame : data frame
     sampled : array of int
         Rows of the sample, counted in the batch.
     target : Target
         Of its other rows.
-    kept : array, shape (n_sampled, n_columns), optional
-        Knockoffs of its rows of the sample, where knockoffs are kept.
     """
 
     number: int
     start: int
+    frame: Frame
     sampled: NDArray[np.intp]
     target: Target
-    kept: NDArray | None = None
+
+    @property
+    def others(self) -> NDArray[np.bool_]:
+        """Which rows are not of the sample."""
+        others = np.ones(len(self.frame), dtype=bool)
+        others[self.sampled] = False
+        return others
 
 
 @dataclass(frozen=True)
-class Work:
-    """What all batches share.
+class Reader:
+    """How a batch is read, and its knockoffs are drawn: as those of the sample.
 
     Attributes
     ----------
-    where : str
-        What to call the table in errors.
+    label : str
+        Name of the table in errors.
     columns : tuple of Column
     feature_of : array of int, shape (n_columns,)
     sampler : KnockoffSampler
     fills : bool
         Whether P^X draws missing cells.
-    draws : tuple of StreamedDraw
-    keep : Keep, optional
-        Where knockoffs are kept.
     """
 
-    where: str
+    label: str
     columns: tuple[Column, ...]
     feature_of: NDArray[np.intp]
     sampler: KnockoffSampler
     fills: bool
-    draws: tuple[StreamedDraw, ...] = ()
-    keep: Keep | None = None
 
-    @property
-    def readers(self) -> tuple[Reader | None, ...]:
-        """How the sum of each draw is read from a file."""
-        statistics = (draw.statistic for draw in self.draws)
-        return tuple(None if isinstance(one, SampleScores) else one.read for one in statistics)
+    def read(self, batch: Batch) -> Coded:
+        """Cells of a batch in the codes of the sample."""
+        coded = code_like(batch.frame, self.columns, f"{self.label}, rows from {batch.start} on,")
+        if not self.fills and np.isnan(coded.X).any():
+            i, j = np.argwhere(np.isnan(coded.X))[0]
+            raise InputError(
+                f"{self.label}: column {self.columns[j].name!r} has no value, or a label that the sample does not "
+                f"have, in row {batch.start + i}, and this feature model takes no missing cells: use 'auto'."
+            )
+        return coded
 
-    def draw(self, X: NDArray, rng: Generator) -> Pair:
-        """Knockoffs of some rows."""
-        drawn = self.sampler.sample(X, rng)
-        return Pair(drawn.X, drawn.X_tilde, check_swaps(drawn.feature_of, self.feature_of))
+    def draw(self, X: NDArray, batch: Batch, stream: Generator) -> tuple[Pair, Generator]:
+        """Knockoffs of the rows that are not of the sample, from the batch's own stream; and another such stream."""
+        knockoffs, rest = stream_at(stream, batch.number).spawn(2)
+        others = batch.others
+        drawn = self.sampler.sample(X if others.all() else X[others], knockoffs)
+        return Pair(drawn.X, drawn.X_tilde, check_swaps(drawn.feature_of, self.feature_of)), rest
 
     def seen(self, pair: Pair, target: Target) -> Pair:
         """Rows whose target is known, as the model of y sees them."""
         return pair.rows(target.known_rows).map(design(self.columns, self.feature_of))
 
-    def part(self, frame: Frame, batch: Batch, *, scored: bool = True) -> Part:
-        """Read a batch, draw its knockoffs, and say what it adds; those of the first draw are kept if asked for."""
-        coded = code_like(frame, self.columns, f"{self.where}, rows from {batch.start} on,")
-        if not self.fills and np.isnan(coded.X).any():
-            i, j = np.argwhere(np.isnan(coded.X))[0]
-            raise InputError(
-                f"{self.where}: column {self.columns[j].name!r} has no value, or a label that the sample does not "
-                f"have, in row {batch.start + i}, and this feature model takes no missing cells: use 'auto'."
-            )
-        rest = np.ones(len(coded.X), dtype=bool)
-        rest[batch.sampled] = False
-        X = coded.X if rest.all() else coded.X[rest]
-        totals: list[RowSum | None] = []
-        moved = []
-        for k, draw in enumerate(self.draws):
-            summed = scored and len(batch.target) and not isinstance(draw.statistic, SampleScores)
-            pair = None
-            if len(X) and (summed or (k == 0 and self.keep is not None)):
-                knockoffs, stream = draw.knockoffs_and_rest(batch.number)
-                pair = self.draw(X, knockoffs)
-            if k == 0 and self.keep is not None:
-                self.keep.write(batch, rest, None if pair is None else pair.X_tilde)
-            if not summed or pair is None or isinstance(draw.statistic, SampleScores):
-                totals.append(None)
-                moved.append(np.zeros(len(draw.S), dtype=bool))
-                continue
-            known = self.seen(pair, batch.target)
-            totals.append(draw.statistic.of(known.swap(draw.S), batch.target, stream))
-            moved.append(~known.copied)
-        return Part(tuple(totals), tuple(moved), coded.n_unknown)
-
 
 @dataclass(frozen=True)
-class Keep:
-    """Folder of parquet files with knockoffs of all rows, one file a batch, in the order of their names.
+class Part:
+    """What some batches add.
 
     Attributes
     ----------
-    folder : Path
-    like : Table
-        A few rows, whose format the knockoffs have.
+    total : object
+        Sum of the statistic; None if these batches have none.
+    moved : array of bool, shape (n_features,)
+        Features that differ from their knockoffs in some row.
+    n_unknown : array of int, shape (n_columns,)
+        Cells with labels that the sample does not have.
     """
 
-    folder: Path
-    like: Table
+    total: Any
+    moved: NDArray[np.bool_]
+    n_unknown: NDArray[np.intp]
 
-    @classmethod
-    def of(cls, folder: Path, table: Table) -> Keep:
-        """Take few rows of a table: its first, and such as say in which units dates and durations came."""
-        some = set(range(min(len(table), 5)))
-        for j, column in enumerate(table.columns):
-            if column.dtype in MOMENTS and column.levels is None:
-                some |= {int(np.argmax(broken(table.X[:, j], unit))) for unit in UNITS}  # row 0 where none is
-        rows = np.array(sorted(some))
-        return cls(folder, replace(table, X=table.X[rows], native=table.native[: len(rows)]))
-
-    def write(self, batch: Batch, rest: NDArray[np.bool_], X_tilde: NDArray | None) -> None:
-        """Write those of a batch, the rows of the sample in their places."""
-        whole = np.empty((len(rest), len(self.like.columns)))
-        if X_tilde is not None:
-            whole[rest] = X_tilde
-        if batch.kept is not None:
-            whole[~rest] = batch.kept
-        write_table_file(self.like.decode(whole), self.folder / f"rows-{batch.start:012d}.parquet")
+    def __add__(self, other: Part) -> Part:
+        """Both together."""
+        a, b = self.total, other.total
+        total = b if a is None else a if b is None else a + b
+        return Part(total, self.moved | other.moved, self.n_unknown + other.n_unknown)
 
 
-class BatchWork(Protocol):
-    """What all batches share, and what it makes of one."""
+@dataclass(frozen=True)
+class Scoring:
+    """What a batch adds to the scores of one draw.
 
-    def part(self, frame: Frame, batch: Batch, *, scored: bool = True) -> Part:
-        """Return what a batch adds to the sums."""
-        ...
+    Attributes
+    ----------
+    reader : Reader
+    statistic : LassoSum or ModelSum
+        As it was decided on the sample.
+    place : array of int, shape (2, n_features)
+        The random swap of the draw.
+    stream : Generator
+        Parent of the streams of the batches.
+    """
+
+    reader: Reader
+    statistic: LassoSum | ModelSum
+    place: NDArray[np.intp]
+    stream: Generator
+
+    def __call__(self, batch: Batch) -> Part:
+        """Sum over the rows that are not of the sample."""
+        coded = self.reader.read(batch)
+        if not len(batch.target):
+            return Part(None, np.zeros(self.place.shape[1], dtype=bool), coded.n_unknown)
+        pair, rest = self.reader.draw(coded.X, batch, self.stream)
+        known = self.reader.seen(pair, batch.target)
+        total = self.statistic.of(known.permute(self.place), batch.target, rest)
+        return Part(total, ~known.copied, coded.n_unknown)
 
 
-def part_of(work: BatchWork, frame: Frame, batch: Batch, scored: bool = True) -> Part:
-    """Summand of a batch whose rows are there, as a worker computes it: with one thread for linear algebra."""
-    with worthwhile_threads(len(frame) * len(column_names(frame))):
-        return work.part(frame, batch, scored=scored)
+@dataclass(frozen=True)
+class Drawing:
+    """The knockoffs of a batch."""
+
+    reader: Reader
+    stream: Generator
+
+    def __call__(self, batch: Batch) -> NDArray | None:
+        """X_tilde of the rows that are not of the sample; None if there are none."""
+        if len(batch.sampled) == len(batch.frame):
+            return None
+        return self.reader.draw(self.reader.read(batch).X, batch, self.stream)[0].X_tilde
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Moments of the coordinates of P^X over the rows of a batch, those of the sample too, dealt to folds."""
+
+    reader: Reader
+    model: ByMoments
+    n_folds: int
+
+    def __call__(self, batch: Batch) -> FoldGrams:
+        """Grams of the rows whose coordinates are known."""
+        L = self.model.coordinates(self.reader.read(batch).X)
+        # a Gram has a response, which is its last column: here the last coordinate stands in its place
+        return FoldGrams.of_numbers(L[:, :-1], L[:, -1], np.arange(len(L)) % self.n_folds, self.n_folds, None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypedDict, TypeVar
+from typing import ClassVar, TypedDict
 
 import numpy as np
 from numpy.random import Generator
@@ -20,14 +20,14 @@ from knockoffs.importance.coefficients import coefficient_magnitude, scores_of_s
 from knockoffs.importance.model_choice import BestOf, choose_best
 from knockoffs.importance.normal_scores import ScoreMap, learn_scores, normal_scores
 from knockoffs.importance.scores import Scores
-from knockoffs.importance.statistic import ModelScore, fit_on, weighted_rows
+from knockoffs.importance.statistic import ModelScore, Statistic, fit_on, weighted_rows
 from knockoffs.registry import imported
-from knockoffs.response.clone import Fitted
-from knockoffs.response.gram import FoldGrams, fit_lasso
+from knockoffs.response.clone import FittedModel
+from knockoffs.response.gram import FoldGrams
+from knockoffs.response.gram_lasso import fit_lasso
 from knockoffs.response.linear import LassoPathCV, LogisticPathCV, PoissonPathCV
 from knockoffs.response.quadratic import Pilot, fold_grams
 from knockoffs.sampling.pair import Pair
-from knockoffs.streaming.tower import RowSum
 from knockoffs.table.memory import available_memory, say_bytes
 from knockoffs.table.target import Target
 
@@ -47,32 +47,6 @@ class ScoreSum:
         """Sum over the rows of both."""
         return ScoreSum(self.Z + other.Z, self.Z_tilde + other.Z_tilde, self.weight + other.weight)
 
-    def arrays(self) -> dict[str, NDArray]:
-        """Everything as arrays by name, for a file."""
-        return {"Z": self.Z, "Z_tilde": self.Z_tilde, "weight": np.array(self.weight)}
-
-
-Total = TypeVar("Total", bound=RowSum)
-
-
-class StreamedStatistic(Protocol[Total]):
-    """A statistic that has been decided on the sample."""
-
-    notes: Mapping[str, str]
-    every_row: bool
-
-    def of(self, pair: Pair, target: Target, rng: Generator) -> Total:
-        """Return the summand of some rows, a pair after the random swap."""
-        ...
-
-    def read(self, arrays: Mapping[str, NDArray]) -> Total:
-        """Undo ``arrays`` of a sum."""
-        ...
-
-    def scores(self, total: Total) -> Scores:
-        """Scores of the swapped pair, from the sum."""
-        ...
-
 
 class PathOptions(TypedDict):
     """Penalties that a lasso tries."""
@@ -91,16 +65,12 @@ class LassoSum:
     path: PathOptions
     transform: Callable[[Pair], Pair]
     notes: Mapping[str, str] = field(default_factory=dict)
-    every_row: bool = True
+    every_row: ClassVar[bool] = True
 
     def of(self, pair: Pair, target: Target, rng: Generator) -> FoldGrams:
         """Grams of the folds; each row's fold is drawn."""
         fold_of = rng.integers(FOLDS, size=len(pair))
         return fold_grams(self.pilot, self.transform(pair).stacked, target.values, fold_of, FOLDS, target.weights)
-
-    def read(self, arrays: Mapping[str, NDArray]) -> FoldGrams:
-        """Grams from a file."""
-        return FoldGrams.from_arrays(arrays)
 
     def scores(self, total: FoldGrams) -> Scores:
         """Absolute coefficients, as ``coefficient_magnitude`` gives them."""
@@ -116,9 +86,9 @@ class ModelSum:
     """A model fitted on the sample, scored on rows that it has not seen."""
 
     statistic: ModelScore
-    model: Fitted
+    model: FittedModel
     notes: Mapping[str, str] = field(default_factory=dict)
-    every_row: bool = False
+    every_row: ClassVar[bool] = False
 
     def of(self, pair: Pair, target: Target, rng: Generator) -> ScoreSum:
         """Scores of the rows, times their weight; rows of weight 0 are not there, and a batch may hold no others."""
@@ -139,10 +109,6 @@ class ModelSum:
         weight = float(len(pair)) if target.weights is None else float(target.weights.sum())
         return ScoreSum(found.Z * weight, found.Z_tilde * weight, weight)
 
-    def read(self, arrays: Mapping[str, NDArray]) -> ScoreSum:
-        """Scores from a file."""
-        return ScoreSum(arrays["Z"], arrays["Z_tilde"], float(arrays["weight"]))
-
     def scores(self, total: ScoreSum) -> Scores:
         """Mean over the rows."""
         if not total.weight > 0:
@@ -155,17 +121,16 @@ class ModelSum:
 
 @dataclass(frozen=True)
 class SampleScores:
-    """Scores of the sample alone: of a score that is read off the model, or where there are no other rows."""
+    """Scores of the sample alone, of a score that is read off the model."""
 
     found: Scores
     notes: Mapping[str, str] = field(default_factory=dict)
-    every_row: bool = False
 
 
 def settle_statistic(
-    statistic: ModelScore | BestOf, pair: Pair, target: Target, *, rng: Generator, n_jobs: int | None, whole: bool
+    statistic: Statistic, pair: Pair, target: Target, *, rng: Generator, n_jobs: int | None
 ) -> LassoSum | ModelSum | SampleScores:
-    """Choose among models on the sample, and fit there what is not a sum over rows.
+    """Statistic of all rows: models are compared on the sample, and what is not a sum over rows is fitted there.
 
     Parameters
     ----------
@@ -175,48 +140,50 @@ def settle_statistic(
     target : Target
     rng : numpy.random.Generator
     n_jobs : int, optional
-    whole : bool
-        Whether the sample is the whole table.
     """
+    if not isinstance(statistic, ModelScore | BestOf):
+        raise InputError("a user-defined statistic is not a sum over rows: use a table in memory.")
     stream, choice_stream = rng.spawn(2)
     notes: dict[str, str] = {}
-    if isinstance(statistic, BestOf):
-        if not whole:  # what the sample is too small to show, the lasso may find in all rows, and boosting cannot
-            statistic = replace(statistic, flexible="")
-        chosen, losses = choose_best(statistic, pair, target, rng=choice_stream, n_jobs=n_jobs)
-        notes["estimator"] = statistic.say(chosen.name, losses)
-    else:
-        chosen = statistic
+    chosen = statistic
+    if isinstance(chosen, BestOf):
+        # what the sample is too small to show, the lasso may find in all rows, and boosting cannot
+        best = replace(chosen, flexible="")
+        chosen, losses = choose_best(best, pair, target, rng=choice_stream, n_jobs=n_jobs)
+        notes["estimator"] = best.say(chosen.name, losses)
     notes |= dict(chosen.notes)
     if by_gram(chosen):
-        numbers = isinstance(chosen.estimator, LassoPathCV)
-        assert isinstance(chosen.estimator, PATHS)
-        options: PathOptions = {
-            "alpha": chosen.estimator.alpha,
-            "n_alphas": chosen.estimator.n_alphas,
-            "alpha_ratio": chosen.estimator.alpha_ratio,
-        }
-        transform = ScoreMap({}) if chosen.transform is None else learn_scores(pair)
-        n_columns = 2 * pair.n_columns
-        n_outputs = 1 if numbers or target.kind in ("binary", "count") else len(np.unique(target.values))
-        check_room(n_columns, n_outputs if numbers else n_outputs + 1)
-        if numbers:
-            pilot = Pilot(np.zeros((1, n_columns)), np.zeros(1))
-            said = "the lasso is fitted to the sums of products of all rows"
-        else:
-            fitted = fit_on(chosen.estimator, transform(pair), target, np.arange(len(pair)), stream)
-            assert isinstance(fitted, PATHS)
-            pilot = Pilot.of(fitted)
-            said = "the lasso takes one Newton step over all rows from its fit to the sample"
-        return LassoSum(pilot, pair.feature_of, options, transform, notes | {"statistic": said})
-    seen = pair if chosen.transform is None else chosen.transform(pair)
+        return _lasso_sum(chosen, pair, target, notes, stream)
     read_off = [imported(score.function) for score in SCORES.values() if not score.rows]
-    if whole or chosen.score in read_off or chosen.transform is not None:
-        said = "the model of the target is fitted and scored on the sample alone"
+    if chosen.score in read_off or chosen.transform is not None:
         scored = chosen.scored(pair, target, rng=stream, n_jobs=n_jobs)
-        return SampleScores(scored.scores, notes if whole else notes | {"statistic": said})
-    model = fit_on(chosen.estimator, seen, target, np.arange(len(seen)), stream)
-    return ModelSum(chosen, model, notes)
+        notes["statistic"] = "the model of the target is fitted and scored on the sample alone"
+        return SampleScores(scored.scores, notes)
+    return ModelSum(chosen, fit_on(chosen.estimator, pair, target, np.arange(len(pair)), stream), notes)
+
+
+def _lasso_sum(chosen: ModelScore, pair: Pair, target: Target, notes: Mapping[str, str], stream: Generator) -> LassoSum:
+    """Lasso of all rows, with the normal scores and the pilot fit of the sample."""
+    assert isinstance(chosen.estimator, PATHS)
+    numbers = isinstance(chosen.estimator, LassoPathCV)
+    options: PathOptions = {
+        "alpha": chosen.estimator.alpha,
+        "n_alphas": chosen.estimator.n_alphas,
+        "alpha_ratio": chosen.estimator.alpha_ratio,
+    }
+    transform = ScoreMap({}) if chosen.transform is None else learn_scores(pair)
+    n_columns = 2 * pair.n_columns
+    n_outputs = 1 if numbers or target.kind in ("binary", "count") else len(np.unique(target.values))
+    check_room(n_columns, n_outputs if numbers else n_outputs + 1)
+    if numbers:
+        pilot = Pilot(np.zeros((1, n_columns)), np.zeros(1))
+        said = "the lasso is fitted to the sums of products of all rows"
+    else:
+        fitted = fit_on(chosen.estimator, transform(pair), target, np.arange(len(pair)), stream)
+        assert isinstance(fitted, PATHS)
+        pilot = Pilot.of(fitted)
+        said = "the lasso takes one Newton step over all rows from its fit to the sample"
+    return LassoSum(pilot, pair.feature_of, options, transform, {**notes, "statistic": said})
 
 
 def check_room(n_columns: int, n_grams: int) -> None:

@@ -129,22 +129,6 @@ def number_groups(labels: Sequence[object], names: Sequence[str], note: str = ""
     return Groups(feature_of, tuple(called), note)
 
 
-def join_groups(groups: Groups | None, names: Sequence[str], columns: Sequence[str]) -> Groups:
-    """Make one group of some columns and of every group that holds one of them.
-
-    >>> join_groups(None, ["a", "b", "c"], ["a", "c"]).names
-    ('a and c', 'b')
-    """
-    found = as_groups(groups, names)
-    touched = {int(found.feature_of[list(names).index(column)]) for column in columns}
-    members = [name for name, g in zip(names, found.feature_of, strict=True) if g in touched]
-    sizes = np.bincount(found.feature_of)
-    labels = [
-        name_group(members) if g in touched else found.names[g] if sizes[g] > 1 else None for g in found.feature_of
-    ]
-    return replace(number_groups(labels, names, found.note), by_representatives=found.by_representatives)
-
-
 def name_group(columns: Sequence[str], most: int = 2) -> str:
     """Name of a group that was given none.
 

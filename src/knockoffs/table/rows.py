@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
-from knockoffs.table.types import Frame, Json
+from knockoffs.table.types import Frame
 
 BATCH_CELLS = 2**22  # of a batch: 32 MiB as floats
 
@@ -45,10 +45,6 @@ class Rows(Protocol):
         """Return the values of a column in all rows."""
         ...
 
-    def fingerprint(self) -> list[list[Json]]:
-        """Return what must be the same for a stopped run to go on."""
-        ...
-
 
 def runs_of_rows(n_rows: int, n_columns: int, batch_rows: int | None) -> NDArray[np.intp]:
     """First rows of batches of one size; by default it depends on the columns alone, the same on every machine.
@@ -60,3 +56,12 @@ def runs_of_rows(n_rows: int, n_columns: int, batch_rows: int | None) -> NDArray
     if size < 1:
         raise InputError(f"batch_rows={batch_rows}: a batch has one row or more.")
     return np.append(np.arange(0, n_rows, size), n_rows)
+
+
+def refuse_dask(table: object) -> None:
+    """Refuse a dask DataFrame, and say how its rows can be read; dask is not imported for it."""
+    if type(table).__module__.partition(".")[0] == "dask":
+        raise InputError(
+            "a dask DataFrame is not read here: write it, frame.to_parquet(folder), and use "
+            "knockoffs.fit_streamed(selector, folder, target)."
+        )

@@ -25,7 +25,7 @@ from knockoffs.table.rows import runs_of_rows
 from knockoffs.table.table import refuse
 from knockoffs.table.text import TextRows, open_text
 from knockoffs.table.text_columns import values_from_text
-from knockoffs.table.types import Frame, Json
+from knockoffs.table.types import Frame
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -118,11 +118,6 @@ class RowStream:
             labels = np.array([*whole.dictionary.to_pylist(), None], dtype=object)
             return labels[np.asarray(whole.indices.fill_null(-1), dtype=np.intp)]
         return take_column(_frame(table), name)
-
-    def fingerprint(self) -> list[list[Json]]:
-        """Names, sizes and times of change of the files: what must be the same for a stopped run to go on."""
-        places = [(path, path.stat()) for path in self.files]
-        return [[path.name, place.st_size, place.st_mtime_ns] for path, place in places]
 
     def sha256(self) -> str:
         """Return that of the file; of a folder that of its files' names and hashes."""

@@ -134,10 +134,6 @@ class Table:
         """
         return self.keep(np.array([name not in names for name in self.names]))
 
-    def with_kinds(self, kinds: Kinds) -> Table:
-        """Table whose columns are of other kinds, by name; numbers that become labels get codes."""
-        return _with_kinds(self, kinds, "X")
-
     def rows(self, which: NDArray | slice) -> Table:
         """Take some of the rows; ``decode`` then gives back no index."""
         return replace(self, X=self.X[which])

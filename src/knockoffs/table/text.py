@@ -21,7 +21,7 @@ from knockoffs.table.cells import PlainFrame
 from knockoffs.table.delimited import Layout, lay_out, parse_cells, read_runs, tell
 from knockoffs.table.files import file_format, file_hash
 from knockoffs.table.rows import runs_of_rows
-from knockoffs.table.types import Frame, Json
+from knockoffs.table.types import Frame
 
 
 @dataclass(frozen=True)
@@ -92,11 +92,6 @@ class TextRows:
                 values[:] = [same.setdefault(value, value) for value in values.tolist()]
             parts.append(values)
         return np.concatenate(parts)
-
-    def fingerprint(self) -> list[list[Json]]:
-        """Name, size and time of change of the file."""
-        place = self.layout.path.stat()
-        return [[self.layout.path.name, place.st_size, place.st_mtime_ns]]
 
     def sha256(self) -> str:
         """Return that of the file."""

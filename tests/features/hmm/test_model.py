@@ -8,10 +8,10 @@ import pytest
 from knockoffs.errors import InputError
 from knockoffs.features.hmm.emissions import DiscreteEmissions, GaussianEmissions
 from knockoffs.features.hmm.fit import fit_hidden_markov
-from knockoffs.features.hmm.inference import log_likelihood, posterior_chain, sample_states
+from knockoffs.features.hmm.inference import log_likelihood, sample_states
 from knockoffs.features.hmm.model import HiddenMarkov, from_hmmlearn
 from knockoffs.features.posterior import forward_backward
-from knockoffs.sampling.conjugates.markov_chain import MarkovChain, MarkovChainGiven
+from knockoffs.sampling.conjugates.markov_chain import MarkovChain
 from knockoffs.sampling.sampler import sample_knockoffs
 
 
@@ -90,27 +90,6 @@ def test_a_wrong_chain_is_seen():
     h, x, P_h, E = enumerate_parts(model, 2)
     Q = kernel_matrix(MarkovChain(other.initial, other.transitions), h)
     assert largest_asymmetry(x, E.T @ (P_h[:, None] * Q) @ E) > 1e-3
-
-
-@pytest.mark.parametrize("zeros", [False, True])
-def test_every_kernel_reversible_given_X_has_the_law_of_keeping_H(zeros):
-    """Sequential pairs on the chain of H given X, as the paper has it, and H_tilde = H: the same (X, X_tilde)."""
-    rng = np.random.default_rng(1)
-    for _ in range(10):
-        model = random_model(rng, 3, 2, 2, zeros)
-        h, x, P_h, E = enumerate_parts(model, 2)
-        S = len(h)
-        joint = np.zeros((len(x), len(x)))
-        for i, one in enumerate(x):
-            if P_h @ E[:, i] == 0:
-                continue
-            conjugate = MarkovChainGiven(lambda blanket, model=model: posterior_chain(model, blanket["X"]))
-            Q = kernel_matrix(conjugate, h, {"X": np.repeat(one[None], S * S, axis=0)})
-            given = np.exp(conjugate.log_conditional(h, {"X": np.repeat(one[None], S, axis=0)}))
-            np.testing.assert_allclose(given, P_h * E[:, i] / (P_h @ E[:, i]), atol=1e-12)
-            start = P_h * E[:, i]
-            joint[i] = (start @ np.where(start[:, None] > 0, Q, 0.0)) @ E
-        np.testing.assert_allclose(joint, joint_law(model, 2, "posterior")[1], atol=1e-12)
 
 
 @pytest.mark.parametrize("row", [[0, 2, 1], [1, np.nan, 2], [np.nan, np.nan, np.nan]])
@@ -393,9 +372,6 @@ def test_cells_far_from_every_state_that_can_be_reached(row, states):
     H = sample_states(model, X, np.random.default_rng(0))
     assert H.tolist() == [[0, 0, 0], states, [0, 0, 0]]
     assert log_likelihood(model, X)[1] == pytest.approx(np.logaddexp.reduce(log_joint), rel=1e-12)
-    start, steps = posterior_chain(model, X[1:2])
-    assert start[0, states[0]] == pytest.approx(1.0)
-    assert steps[0, 0, states[0], states[1]] == pytest.approx(1.0)
     assert np.isfinite(sample_knockoffs(model.as_network(), X[1:2], np.random.default_rng(0))).all()
 
 

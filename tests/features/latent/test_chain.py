@@ -8,7 +8,7 @@ from knockoffs.features.latent.cells import INTERVAL
 from knockoffs.features.latent.chain import classes, coordinate_law, draw_coordinate, draw_latent, sweep
 from knockoffs.features.latent.margins import Affine, Steps
 from knockoffs.features.latent.model import latent_features
-from knockoffs.features.latent.nominal import Nominal, solve_offsets
+from knockoffs.features.latent.nominal import fit_nominal
 from knockoffs.features.latent.normals import draw_truncated, log_interval, seed_row
 
 N, DRAWS, SWEEPS = 3000, 7, 40
@@ -22,7 +22,7 @@ def steps(*inner):
 
 def mixed_model():
     """Continuous, binary, ordinal, nominal with three levels; two classes."""
-    nominal = Nominal(np.arange(3.0), solve_offsets(np.array([0.5, 0.3, 0.2])))
+    nominal = fit_nominal(np.repeat([0.0, 1.0, 2.0], [5, 3, 2]), np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]))
     margins = [Affine(2.0, 3.0), steps(0.3), steps(-0.8, 0.1, 0.9), nominal]
     root = np.random.default_rng(5).standard_normal((2, 5, 5))
     covariances = root @ root.swapaxes(1, 2) / 5 + 0.3 * np.eye(5)
@@ -46,7 +46,7 @@ def calibration(model, rng, cells_of=lambda cells: cells, law=None, missing=0.2)
     X = model.write(L)
     X[rng.random(X.shape) < missing] = np.nan
     cells = cells_of(model.read(X))
-    drawn = [draw_latent(cells, model.layout, law or model.law, rng=rng, n_sweeps=SWEEPS) for _ in range(DRAWS)]
+    drawn = [draw_latent(cells, law or model.law, rng=rng, n_sweeps=SWEEPS) for _ in range(DRAWS)]
     rank = sum((draw < L).astype(int) for _, draw in drawn)
     p_values = []
     for j in range(L.shape[1]):
@@ -164,7 +164,7 @@ def test_sweeps_move_open_cells_only(rng):
     X = model.sample(50, rng)
     cells = model.read(X)
     L, K = cells.start.copy(), np.zeros(50, np.intp)
-    sweep(L, K, cells, model.layout, model.law, rng=rng, n_sweeps=2)
+    sweep(L, K, cells, model.law, rng=rng, n_sweeps=2)
     assert (L[:, 0] == cells.start[:, 0]).all()
     assert (L[:, 1:] != cells.start[:, 1:]).all()
 

@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal
 
 from knockoffs.features.latent.margins import Steps
 from knockoffs.features.latent.model import latent_features
-from knockoffs.features.latent.nominal import Nominal, solve_offsets
+from knockoffs.features.latent.nominal import fit_nominal
 from knockoffs.sampling.conjugates.gaussian import GaussianLaw
 
 FAR = 6.0  # the standard normal beyond it has probability 2e-9
@@ -130,43 +130,31 @@ def test_the_variance_of_the_margin_instead_of_the_conditional_is_seen():
 
 
 def nominal_law(model):
-    """P(N, B, N_tilde, B_tilde) of a nominal column with three levels and a binary one, by orthant probabilities.
+    """P(N, B, N_tilde, B_tilde) of a label with three levels and a binary column, by probabilities of boxes.
 
-    Level a is where two linear functions of the two coordinates are positive; with the sampler's own affine map the
-    joint event is an orthant of a six-dimensional Gaussian.
+    [L, L_tilde] is a six-dimensional Gaussian by the sampler's own affine map, and every event a box of it.
     """
     (law,), (nominal, binary) = model.mixture.laws, model.margins
     # [L, L_tilde] = [mean, mean] + [I 0; I - slope^T, C] [L - mean; z]
     top = np.hstack([law.factor, np.zeros((3, 3))])
     bottom = np.hstack([(np.eye(3) - law.slope.T) @ law.factor, law.noise_factor])
-    joint = np.vstack([top, bottom])
-    o = nominal.offset
-    levels = [  # rows of A and c with A l + c > 0
-        (np.array([[-1.0, 0], [0, -1]]), np.array([-o[0], -o[1]])),
-        (np.array([[1.0, 0], [1, -1]]), np.array([o[0], o[0] - o[1]])),
-        (np.array([[0, 1.0], [-1, 1]]), np.array([o[1], o[1] - o[0]])),
-    ]
-    cut = binary.cuts[1]
+    root = np.vstack([top, bottom])
     out = np.empty((3, 2, 3, 2))
     for a, b, a_tilde, b_tilde in product(range(3), range(2), range(3), range(2)):
-        A, c = np.zeros((6, 6)), np.zeros(6)
-        for half, (level, side) in enumerate(((a, b), (a_tilde, b_tilde))):
-            place = 3 * half
-            A[place : place + 2, place : place + 2], c[place : place + 2] = levels[level]
-            sign = 1.0 if side else -1.0
-            A[place + 2, place + 2], c[place + 2] = sign, -sign * cut
-        root = A @ joint
-        centre = A @ np.tile(law.mean, 2) + c
+        low, high = (
+            np.concatenate([ends[a], [steps_at[b]], ends[a_tilde], [steps_at[b_tilde]]])
+            for ends, steps_at in ((nominal.low, binary.cuts[:-1]), (nominal.high, binary.cuts[1:]))
+        )
         out[a, b, a_tilde, b_tilde] = multivariate_normal.cdf(
-            centre, np.zeros(6), root @ root.T, maxpts=100_000, abseps=1e-6, releps=1e-6
+            high, np.tile(law.mean, 2), root @ root.T, maxpts=100_000, abseps=1e-6, releps=1e-6, lower_limit=low
         )
     return out
 
 
-def nominal_model(feature_of=None, diagonal=None):
-    nominal = Nominal(np.arange(3.0), solve_offsets(np.array([0.5, 0.3, 0.2])))
+def nominal_model():
+    """A label whose three boxes cut two coordinates, beside a binary column."""
+    nominal = fit_nominal(np.repeat([0.0, 1.0, 2.0], [5, 3, 2]), np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]))
     S = np.eye(3)
-    S[:2, :2] = nominal.block
     S[2, :2] = S[:2, 2] = [0.5, -0.1]
     return latent_features([nominal, steps(0.2)], [1.0], [[0, 0, 0]], [S])
 

@@ -8,7 +8,7 @@ import pytest
 from knockoffs.errors import ColumnsError, InputError, KnockoffWarning
 from knockoffs.features.gaussian import fit_gaussian
 from knockoffs.features.latent.fit import fit_latent
-from knockoffs.features.latent.kinds import fit_both, infer_kinds
+from knockoffs.features.latent.kinds import infer_kinds
 from knockoffs.features.latent.margins import Affine, Constant, Curve, Steps
 from knockoffs.features.latent.nominal import Nominal
 
@@ -27,31 +27,13 @@ def test_gaussian_columns_give_the_gaussian_family(rng):
     assert model.n_classes == 1 and all(isinstance(margin, Affine) for margin in model.margins)
     scale = np.array([margin.scale for margin in model.margins])
     (law,) = model.mixture.laws
-    np.testing.assert_allclose(law.covariance * np.outer(scale, scale), plain.law.covariance, rtol=1e-8, atol=1e-10)
-    np.testing.assert_allclose(law.D * np.outer(scale, scale), plain.law.D, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(law.covariance * np.outer(scale, scale), plain.laws[0].covariance, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(law.D * np.outer(scale, scale), plain.laws[0].D, rtol=1e-6, atol=1e-8)
 
 
 def test_log_normal_columns_take_normal_scores(rng):
     model = fit_latent(np.exp(gaussian(rng, 800, 6)), rng=rng)
     assert model.n_classes == 1 and all(isinstance(margin, Curve) for margin in model.margins)
-
-
-def test_classes_of_normal_scores_are_not_looked_for_where_one_gaussian_is_the_best(rng, monkeypatch):
-    from knockoffs.features.latent import transform
-
-    searched, search = [], transform.search_mixture
-
-    def counted(L, *arguments, **options):
-        searched.append(L)
-        return search(L, *arguments, **options)
-
-    monkeypatch.setattr(transform, "search_mixture", counted)
-    X = rng.standard_normal((600, 5))
-    for Z, n_searched in ((X, 1), (np.exp(X), 2)):
-        searched.clear()
-        affine, values = transform.choose_transform(Z, fit_both(Z, ["continuous"] * 5)[1], rng=rng)
-        assert affine == (Z is X) == (values["affine"] >= values["normal scores"])
-        assert len(searched) == n_searched
 
 
 def test_far_components_are_found_in_their_own_units(rng):

@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from knockoffs.features.latent.cells import interval_cells, point_cells
-from knockoffs.features.latent.chain import classes, draw_latent, jump, lay_out, sweep
-from knockoffs.features.latent.margins import Affine, Steps
+from knockoffs.features.latent.chain import classes, draw_latent, jump, sweep
+from knockoffs.features.latent.margins import Steps
 from knockoffs.features.latent.model import latent_features
 
 BINARY = Steps(np.array([0.0, 1.0]), np.array([-np.inf, 0.0, np.inf]))
@@ -24,7 +24,7 @@ def two_classes(d, r):
 @pytest.mark.parametrize("start", [0, 1])
 def test_classes_given_two_intervals_have_their_exact_probabilities(n_draws, start):
     weights, means, S = two_classes(2, 0.9)
-    law, layout = classes(weights, means, S), lay_out([BINARY, BINARY])
+    law = classes(weights, means, S)
     n = 6000
     both_above = interval_cells(np.zeros((n, 2)), np.full((n, 2), np.inf), np.full((n, 2), 0.7))
     exact = np.array(
@@ -33,7 +33,7 @@ def test_classes_given_two_intervals_have_their_exact_probabilities(n_draws, sta
     L, K = both_above.start.copy(), np.full(n, start)
     rng = np.random.default_rng(n_draws)
     for _ in range(25):
-        jump(L, K, both_above, layout, law, rng=rng, n_draws=n_draws)
+        jump(L, K, both_above, law, rng=rng, n_draws=n_draws)
     p = exact[0] / exact.sum()
     assert abs((K == 0).mean() - p) < FAR * np.sqrt(p * (1 - p) / n)
     assert (L > 0).all()
@@ -42,7 +42,7 @@ def test_classes_given_two_intervals_have_their_exact_probabilities(n_draws, sta
 def test_a_jump_knows_what_the_points_say_of_the_class():
     """With a point and an interval the weights hold a density too."""
     weights, means, S = two_classes(2, 0.8)
-    law, layout = classes(weights, means, S), lay_out([Affine(), BINARY])
+    law = classes(weights, means, S)
     n, x = 6000, 0.9
     point, above = (
         point_cells(np.full((n, 1), x)),
@@ -56,7 +56,7 @@ def test_a_jump_knows_what_the_points_say_of_the_class():
     L, K = cells.start.copy(), np.zeros(n, np.intp)
     rng = np.random.default_rng(0)
     for _ in range(10):
-        jump(L, K, cells, layout, law, rng=rng)
+        jump(L, K, cells, law, rng=rng)
     p = exact[0] / sum(exact)
     assert abs((K == 0).mean() - p) < FAR * np.sqrt(p * (1 - p) / n)
     assert (L[:, 0] == x).all()
@@ -73,7 +73,7 @@ def test_rows_of_their_own_law_stay_in_it():
     L = means[K] + np.einsum("nij,nj->ni", factors[K], rng.standard_normal((n, 4)))
     X = model.write(L)
     K2, L2 = K.copy(), L.copy()
-    jump(L2, K2, model.read(X), model.layout, model.law, rng=rng)
+    jump(L2, K2, model.read(X), model.law, rng=rng)
     assert (model.write(L2) == X).all()
     assert (K2 != K).mean() > 0.05
     changed = K2.astype(float) - K
@@ -96,8 +96,8 @@ def test_a_draw_leaves_the_class_it_begins_in():
     for begin in (0, 1):
         L, K = cells.start.copy(), np.full(len(X), begin)
         for _ in range(8):
-            jump(L, K, cells, model.layout, model.law, rng=rng)
-            sweep(L, K, cells, model.layout, model.law, rng=rng, n_sweeps=5)
+            jump(L, K, cells, model.law, rng=rng)
+            sweep(L, K, cells, model.law, rng=rng, n_sweeps=5)
         shares.append((K == 0).mean())
-    K, _ = draw_latent(cells, model.layout, model.law, rng=np.random.default_rng(4), n_sweeps=20)
+    K, _ = draw_latent(cells, model.law, rng=np.random.default_rng(4), n_sweeps=20)
     assert np.allclose([*shares, (K == 0).mean()], 0.5, atol=0.06)  # 4.5 standard errors

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from knockoffs.features.latent.cells import FREE, INTERVAL, LOSER, POINT, WINNER
+from knockoffs.features.latent.cells import FREE, INTERVAL, POINT
 from knockoffs.features.latent.margins import Affine, Constant, Curve, Steps, fit_affine, fit_curve, fit_steps
-from knockoffs.features.latent.nominal import fit_nominal, solve_offsets
 
 N = 500
 
@@ -120,30 +119,6 @@ def test_atoms_are_steps(rng):
     assert (drawn == 0).mean() == pytest.approx((x == 0).mean(), abs=5 * np.sqrt(0.25 / 20_000))
     assert drawn.min() == 0  # nothing between zero and the smallest value seen
     assert drawn[drawn > 0].min() >= x[x > 0].min()
-
-
-def test_offsets_give_the_shares(rng):
-    shares = np.array([0.45, 0.3, 0.15, 0.09, 0.01])
-    offset = np.append(0.0, solve_offsets(shares))
-    n = 400_000
-    utility = offset + np.sqrt(0.5) * rng.standard_normal((n, 5))
-    seen = np.bincount(utility.argmax(axis=1), minlength=5) / n
-    assert (np.abs(seen - shares) < 5 * np.sqrt(shares * (1 - shares) / n)).all()
-
-
-def test_nominal_cells(rng):
-    x = rng.choice([2.0, 5.0, 9.0], p=[0.2, 0.5, 0.3], size=4000)
-    margin = fit_nominal(x)
-    assert margin.codes[0] == 5 and margin.n_coordinates == 2
-    cells = margin.read(np.array([5.0, 9.0, 2.0, np.nan]))
-    assert cells.status.tolist() == [[INTERVAL, INTERVAL], [WINNER, LOSER], [LOSER, WINNER], [FREE, FREE]]
-    np.testing.assert_array_equal(margin.write(cells.start[:3]), [5.0, 9.0, 2.0])
-    # means given the level, by simulation: 5 standard errors
-    L = rng.multivariate_normal(np.zeros(2), margin.block, size=200_000)
-    level = margin.write(L)
-    for a, code in enumerate(margin.codes):
-        rows = L[level == code]
-        assert (np.abs(rows.mean(axis=0) - margin.level_means[a]) < 5 * rows.std(axis=0) / np.sqrt(len(rows))).all()
 
 
 def test_every_value_of_a_step_column_was_seen(rng):

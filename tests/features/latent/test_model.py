@@ -8,8 +8,13 @@ from knockoffs.errors import InputError
 from knockoffs.features.gaussian_mixture import gaussian_mixture_features
 from knockoffs.features.latent.margins import Affine, Steps, fit_curve
 from knockoffs.features.latent.model import latent_features
-from knockoffs.features.latent.nominal import Nominal, solve_offsets
+from knockoffs.features.latent.nominal import fit_nominal
 from knockoffs.sampling.sampler import NetworkSampler, sample_knockoffs
+
+
+def label(codes=(0.0, 1.0, 2.0)):
+    """A label with shares .5, .3, .2, whose boxes cut two coordinates."""
+    return fit_nominal(np.repeat(codes, [5, 3, 2]), np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]))
 
 
 def binary(cut):
@@ -60,9 +65,8 @@ def test_density_with_one_step_is_exact():
 
 
 def test_density_of_labels_adds_up_to_one():
-    nominal = Nominal(np.arange(3.0), solve_offsets(np.array([0.5, 0.3, 0.2])))
+    nominal = label()
     S = np.eye(3)
-    S[1:, 1:] = nominal.block
     S[0, 1:] = S[1:, 0] = [0.4, -0.1]
     model = latent_features([binary(0.0), nominal], [1.0], [[0, 0, 0]], [S])
     X = np.array([(b, a) for b in (0.0, 1.0) for a in (0.0, 1.0, 2.0)])
@@ -111,10 +115,9 @@ def test_knockoffs_keep_support_and_moments(rng):
 
 
 def test_scores_look_at_one_cell_only(rng):
-    nominal = Nominal(np.arange(3.0), solve_offsets(np.array([0.5, 0.3, 0.2])))
+    nominal = label()
     margins = [fit_curve(np.exp(rng.standard_normal(200))), binary(0.2), nominal]
     S = np.eye(4)
-    S[2:, 2:] = nominal.block
     model = latent_features(margins, [1.0], [np.zeros(4)], [S])
     X = model.sample(30, rng)
     X[0, 0] = np.nan
@@ -129,8 +132,8 @@ def test_scores_look_at_one_cell_only(rng):
 
 
 def test_a_code_that_was_not_seen_is_refused():
-    nominal = Nominal(np.array([0.0, 1.0, 3.0]), solve_offsets(np.array([0.5, 0.3, 0.2])))
-    model = latent_features([nominal], [1.0], [np.zeros(2)], [nominal.block])
+    nominal = label((0.0, 1.0, 3.0))
+    model = latent_features([nominal], [1.0], [np.zeros(2)], [np.eye(2)])
     with pytest.raises(InputError, match="code 2 of a nominal column was not seen"):
         model.as_sampler().sample(np.array([[2.0]]), np.random.default_rng(0))
 

@@ -5,7 +5,7 @@ import pytest
 
 from knockoffs.errors import KnockoffWarning
 from knockoffs.features.em_steps import Mixture
-from knockoffs.features.latent.pooling import chance_intensity, choose_shrinkage, pool, shrink_mixture
+from knockoffs.features.latent.pooling import choose_shrinkage, pool, shrink_mixture
 from knockoffs.features.shrinkage import estimate_covariance
 
 
@@ -98,35 +98,3 @@ def test_held_out_rows_judge_one_class_as_it_is_used(rng):
 
 def test_what_is_said():
     assert str(choose_shrinkage(np.zeros((5, 1)), np.ones((5, 1)))) == ""
-
-
-def test_chance_asks_for_all_of_it_where_columns_are_independent_and_for_little_where_they_are_not():
-    rng = np.random.default_rng(0)
-    Z = rng.normal(size=(400, 30))
-    common = 0.9 * rng.normal(size=(400, 1)) + np.sqrt(0.19) * Z
-    assert chance_intensity(Z / Z.std(axis=0)) > 0.8
-    assert chance_intensity((common - common.mean(axis=0)) / common.std(axis=0)) < 0.01
-
-
-def test_chance_by_the_definition():
-    Z = np.random.default_rng(1).normal(size=(50, 4))
-    Z = (Z - Z.mean(axis=0)) / Z.std(axis=0)
-    variance = square = 0.0
-    for i in range(4):
-        for j in range(4):
-            if i != j:
-                products = Z[:, i] * Z[:, j]
-                variance, square = variance + products.var() / 50, square + products.mean() ** 2
-    assert np.isclose(chance_intensity(Z), min(1.0, variance / square))
-
-
-def test_a_table_in_the_order_of_time_is_shrunk_no_further_than_chance_asks():
-    """Held-out stretches of rows, each with a level of its own, would ask for a shrinkage of .1 and more."""
-    rng = np.random.default_rng(2)
-    level = np.repeat(rng.normal(size=(8, 1)), 100, axis=0)
-    Z = 2 * level * np.where(rng.random(6) < 0.5, 1, -1) + rng.normal(size=(800, 6))
-    Z = (Z - Z.mean(axis=0)) / Z.std(axis=0)
-    every = np.ones((800, 1))
-    free = choose_shrinkage(Z, every, plenty=np.inf).common
-    capped = choose_shrinkage(Z, every, plenty=np.inf, by_chance=True).common
-    assert capped == min(free, chance_intensity(Z)) < 0.01

@@ -7,15 +7,23 @@ from knockoffs.features.latent import fit as fitting
 from knockoffs.features.latent import stochastic_em
 from knockoffs.features.latent.fit import fit_latent
 from knockoffs.features.latent.kinds import fit_both
-from knockoffs.features.latent.margins import read_cells
-from knockoffs.features.latent.pooling import chance_intensity, choose_shrinkage
-from knockoffs.features.latent.stochastic_em import first_covariance, fit_one_class, frame_of, lift
+from knockoffs.features.latent.margins import Affine, read_cells
+from knockoffs.features.latent.nominal import fit_nominal
+from knockoffs.features.latent.stochastic_em import (
+    FLOOR,
+    decouple,
+    first_covariance,
+    fit_one_class,
+    frame_of,
+    lift,
+    separate,
+)
 
 
-def _frame(kinds, n=200):
-    rng = np.random.default_rng(0)
-    columns = [rng.integers(0, 3, n).astype(float) if kind == "nominal" else rng.normal(size=n) for kind in kinds]
-    return frame_of(fit_both(np.column_stack(columns), kinds)[0])
+def _frame(kinds):
+    """Numbers, and labels whose boxes cut two coordinates."""
+    label = fit_nominal(np.repeat([0.0, 1.0, 2.0], [5, 3, 2]), np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]))
+    return frame_of([label if kind == "nominal" else Affine() for kind in kinds])
 
 
 def test_lifted_correlations_have_no_smaller_eigenvalue_than_shrinking_leaves():
@@ -65,26 +73,42 @@ def test_em_starts_from_correlations_that_are_shrunk_in_full(monkeypatch):
     assert np.linalg.eigvalsh(begun[0])[0] > 0.05
 
 
-def test_coarse_columns_in_the_order_of_time_are_shrunk_no_further_than_chance_asks():
-    rng = np.random.default_rng(2)
-    level = np.repeat(rng.normal(size=(6, 1)), 100, axis=0)
-    X = np.digitize(2 * level * np.array([1, -1, 1, 1]) + rng.normal(size=(600, 4)), [-1.5, 0.0, 1.5]).astype(float)
-    cells, every = read_cells(fit_both(X, ["ordinal"] * 4)[0], X), np.ones((600, 1))
-    Z = (cells.start - cells.start.mean(axis=0)) / cells.start.std(axis=0)
-    held_out = choose_shrinkage(cells.start, every, plenty=np.inf).common
-    assert np.isclose(fitting._shrinkage(cells, every).common, chance_intensity(Z))
-    assert held_out > 2 * chance_intensity(Z)
-
-
-def test_what_a_nominal_column_fixes_is_kept():
+def test_the_coordinates_of_a_label_stay_independent():
     frame = _frame(["continuous", "nominal", "continuous"])
-    D = len(frame.unit)
-    block = slice(1, D - 1)
-    S = frame.target.copy()
+    S = np.eye(4)
     S[0, -1] = S[-1, 0] = 0.95
     lifted = lift(S, 0.3, frame)
-    assert np.allclose(lifted[block, block], frame.target[block, block])
+    assert np.allclose(lifted[1:3, 1:3], np.eye(2))
     assert np.linalg.eigvalsh(lifted)[0] > np.linalg.eigvalsh(S)[0]
+
+
+def test_coordinates_that_are_mixed_until_they_are_independent_leave_the_other_columns_as_they_are():
+    root = np.random.default_rng(0).standard_normal((4, 6))
+    S = root @ root.T
+    layout = _frame(["continuous", "nominal", "continuous"]).layout
+    found = decouple(S, layout)
+    assert found[1, 2] == 0
+    np.testing.assert_allclose(np.diagonal(found), np.diagonal(S))
+    np.testing.assert_allclose(found[np.ix_([0, 3], [0, 3])], S[np.ix_([0, 3], [0, 3])])
+    # what the label says of the other columns is the same: only its coordinates have other names
+    np.testing.assert_allclose(
+        found[[0, 3], 1:3] @ np.linalg.inv(found[1:3, 1:3]) @ found[1:3, [0, 3]],
+        S[[0, 3], 1:3] @ np.linalg.inv(S[1:3, 1:3]) @ S[1:3, [0, 3]],
+        rtol=1e-6,
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_any_covariance_is_separated_into_a_positive_definite_one(seed):
+    """Pairs that are shrunk by different factors may leave eigenvalues far below zero."""
+    rng = np.random.default_rng(seed)
+    S = rng.uniform(-1, 1, (12, 12))
+    S = (S + S.T) / 2
+    np.fill_diagonal(S, rng.uniform(0.1, 4, 12))
+    found = separate(S, np.eye(12, dtype=bool))
+    sd = np.sqrt(np.diagonal(found))
+    np.testing.assert_allclose(sd, np.sqrt(np.diagonal(S)))
+    assert np.linalg.eigvalsh(found / np.outer(sd, sd))[0] > FLOOR
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

@@ -1,5 +1,4 @@
 from itertools import product
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ from scipy.special import gammaln
 
 from knockoffs.errors import InputError
 from knockoffs.features.lda.documents import draw_counts
-from knockoffs.features.lda.fit import fit_latent_dirichlet, fit_length, fit_topics_tomotopy
+from knockoffs.features.lda.fit import fit_latent_dirichlet, fit_length
 from knockoffs.features.lda.model import LatentDirichlet
 from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.conjugates.independent import Independent
@@ -201,27 +200,6 @@ def test_token_view_can_be_fitted():
 def test_lengths_without_more_spread_than_poisson():
     shape, scale = fit_length(np.random.default_rng(5).poisson(50, size=2000))
     assert shape > 500 and shape * scale == pytest.approx(50, rel=0.02)
-
-
-def test_tomotopy_adapter(monkeypatch):
-    class LDAModel:  # the few calls of tomotopy that are used
-        def __init__(self, k, seed, rm_top, min_cf):
-            self.k, self.docs, self.alpha = k, [], np.full(k, 0.1, dtype=np.float32)
-
-        def add_doc(self, words):
-            self.docs.append(words)
-
-        def train(self, n, workers):
-            self.used_vocabs = sorted({word for doc in self.docs for word in doc}, key=lambda w: -int(w))
-
-        def get_topic_word_dist(self, topic):
-            return np.arange(1.0, 1 + len(self.used_vocabs))
-
-    monkeypatch.setitem(__import__("sys").modules, "tomotopy", SimpleNamespace(LDAModel=LDAModel))
-    X = np.array([[2, 0, 1], [0, 0, 3]])
-    model = fit_latent_dirichlet(X, rng=np.random.default_rng(0), n_topics=2, fit=fit_topics_tomotopy)
-    assert model.beta == pytest.approx(np.array([[2 / 3, 0, 1 / 3]] * 2))
-    assert model.alpha == pytest.approx([0.1, 0.1])
 
 
 def test_bad_input():

@@ -1,6 +1,6 @@
 """Losses of networks along lambda paths are those of plain predictions on moved tables."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,10 @@ from knockoffs.errors import InputError
 
 torch = pytest.importorskip("torch")
 
-from knockoffs.importance.paths.batched import network_losses  # noqa: E402
 from knockoffs.importance.paths.follow import loss_integral  # noqa: E402
 from knockoffs.importance.paths.neural import CLASSIFIER_LOSSES, loss_at  # noqa: E402
-from knockoffs.response.networks import outputs  # noqa: E402
 from knockoffs.response.neural import NeuralClassifier, NeuralRegressor  # noqa: E402
 from knockoffs.response.torch_model import TorchModel  # noqa: E402
-from knockoffs.response.training import train_classifiers  # noqa: E402
 
 LAMS = np.array([0.0, 0.5, 1.0, 3.0, 10.0])
 OWNERS = np.array([0, 0, 1, 2, 3, 3, 4, 5])  # four columns a half, three features, the first of two columns
@@ -31,18 +28,17 @@ class Loss:
     function: Any
 
 
-def data(R=2, n=90, seed=0):
+def data(n=90, seed=0):
     rng = np.random.default_rng(seed)
-    XX = rng.normal(size=(R, n, 8)) * np.arange(1, 9) + 2
-    XX_fake = rng.normal(size=(R, n, 8)) * np.arange(1, 9) + 2
-    return XX, XX_fake, rng.integers(3, size=(R, n))
+    XX = rng.normal(size=(n, 8)) * np.arange(1, 9) + 2
+    XX_fake = rng.normal(size=(n, 8)) * np.arange(1, 9) + 2
+    return XX, XX_fake, rng.integers(3, size=n)
 
 
-def trained(XX, y, dtype=None):
-    network = train_classifiers(
-        XX, y, 3, hidden=(12, 10), epochs=8, lr=0.02, batch_size=32, seeds=range(len(XX)), device="cpu"
-    )
-    return network.to(dtype=dtype)
+def trained(XX, y, dtype=torch.float32):
+    model = NeuralClassifier((12, 10), epochs=8, lr=0.02, batch_size=32, random_state=0, device="cpu").fit(XX, y)
+    model.network_.module.to(dtype)
+    return model
 
 
 def probabilities(logits):
@@ -65,43 +61,41 @@ def row_losses(name, logits, y):
 
 def moved(XX, XX_fake, columns, lam):
     table = XX.copy()
-    table[..., columns] += lam * (XX_fake - XX)[..., columns]
+    table[:, columns] += lam * (XX_fake - XX)[:, columns]
     return table
 
 
 @pytest.mark.parametrize("owners", [np.arange(8), OWNERS])
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.float64, 1e-10)])
 @pytest.mark.parametrize("memory", [None, 6000])
-def test_path_losses_are_those_of_plain_predictions(owners, dtype, tolerance, memory):
+@pytest.mark.parametrize("name", CLASSIFIER_LOSSES)
+def test_path_losses_are_those_of_plain_predictions(owners, dtype, tolerance, memory, name):
     XX, XX_fake, y = data()
-    network = trained(XX, y, dtype)
+    model = trained(XX, y, dtype)
     weight = np.random.default_rng(1).uniform(size=y.shape)
-    losses = network_losses(
-        network, XX, XX_fake, y, LAMS, CLASSIFIER_LOSSES,
-        feature_of2=owners, sample_weight=weight, memory_bytes=memory,
+    losses = loss_at(
+        model, XX, XX_fake, y, LAMS, name, feature_of2=owners, sample_weight=weight, memory_bytes=memory
     )  # fmt: skip
     for feature in range(owners.max() + 1):
         for number, lam in enumerate(LAMS):
-            logits = outputs(network, moved(XX, XX_fake, owners == feature, lam)).double().numpy()
-            for name in CLASSIFIER_LOSSES:
-                expected = [np.average(row_losses(name, logits[r], y[r]), weights=weight[r]) for r in range(2)]
-                np.testing.assert_allclose(losses[name][:, feature, number], expected, rtol=tolerance, atol=tolerance)
+            logits = model.decision(moved(XX, XX_fake, owners == feature, lam))
+            expected = np.average(row_losses(name, logits, y), weights=weight)
+            np.testing.assert_allclose(losses[feature, number], expected, rtol=tolerance, atol=tolerance)
 
 
 def test_the_test_above_sees_a_move_of_the_wrong_column():
     XX, XX_fake, y = data()
-    network = trained(XX, y)
-    right = network_losses(network, XX, XX_fake, y, LAMS, ["log_loss"])["log_loss"]
-    wrong = network_losses(network, XX, XX_fake[:, :, ::-1].copy(), y, LAMS, ["log_loss"])["log_loss"]
-    assert np.abs(right - wrong)[:, :, 1:].min(axis=0).max() > 0.1
-    np.testing.assert_array_equal(right[:, :, 0], wrong[:, :, 0])
+    model = trained(XX, y)
+    right = loss_at(model, XX, XX_fake, y, LAMS, "log_loss", feature_of2=np.arange(8))
+    wrong = loss_at(model, XX, XX_fake[:, ::-1].copy(), y, LAMS, "log_loss", feature_of2=np.arange(8))
+    assert np.abs(right - wrong)[:, 1:].max() > 0.1
+    np.testing.assert_array_equal(right[:, 0], wrong[:, 0])
 
 
 @pytest.mark.parametrize("kind", ["ours", "sequential", "black box"])
 def test_models_agree_with_their_own_predictions(kind):
-    XX, XX_fake, y = data(R=1)
-    XX, XX_fake = XX[0], XX_fake[0]
-    labels = np.array(["a", "b", "c"])[y[0]]
+    XX, XX_fake, y = data()
+    labels = np.array(["a", "b", "c"])[y]
     model = NeuralClassifier((12, 10), epochs=8, lr=0.02, device="cpu", random_state=0).fit(XX, labels)
     if kind != "ours":
         torch_layers = [torch.nn.Linear(8, 6), torch.nn.Tanh(), torch.nn.Dropout(0.5), torch.nn.Linear(6, 3)]
@@ -123,15 +117,14 @@ def test_models_agree_with_their_own_predictions(kind):
     for feature in range(6):
         for number, lam in enumerate(LAMS):
             probability = model.predict_proba(moved(XX, XX_fake, OWNERS == feature, lam))
-            expected = -np.log(probability[np.arange(90), y[0]]).mean()
+            expected = -np.log(probability[np.arange(90), y]).mean()
             np.testing.assert_allclose(mine[feature, number], expected, rtol=1e-5)
-            clipped = -np.log(probability[np.arange(90), y[0]].clip(1e-15)).mean()
+            clipped = -np.log(probability[np.arange(90), y].clip(1e-15)).mean()
             np.testing.assert_allclose(losses[feature, number], clipped, rtol=1e-5)
 
 
 def test_regression_and_integral():
-    XX, XX_fake, _ = data(R=1)
-    XX, XX_fake = XX[0], XX_fake[0]
+    XX, XX_fake, _ = data()
     y = 100 + XX[:, 0] * XX[:, 1]
     model = NeuralRegressor((10,), epochs=20, device="cpu", random_state=0).fit(XX, y)
     for loss, power in (("squared_error", 2), ("absolute_error", 1)):
@@ -150,41 +143,30 @@ def test_regression_and_integral():
         np.testing.assert_allclose(integral, np.trapezoid(losses, grid, axis=1), rtol=1e-4)
 
 
-def swap_network(network, S):
-    """The network with the weights of swapped columns exchanged: the same function of swapped data."""
-    order = np.arange(network.n_inputs)
-    half = network.n_inputs // 2
-    order[:half][S], order[half:][S] = order[half:][S].copy(), order[:half][S].copy()
-    index = torch.from_numpy(order)
-    first = network.weights[0][:, index]
-    return replace(
-        network,
-        weights=(first, *network.weights[1:]),
-        center=network.center[:, :, index],
-        scale=network.scale[:, :, index],
-    ), order
-
-
 def test_flip_sign_in_float32():
-    """Swapped data and a swapped network: the losses of the features and of their knockoffs change places."""
-    XX, XX_fake, y = data(R=2, n=200)
-    network = trained(XX, y)
-    other, order = swap_network(network, np.array([True, False, True, True]))
-    before = network_losses(network, XX, XX_fake, y, LAMS)
-    after = network_losses(other, XX[:, :, order], XX_fake[:, :, order], y, LAMS)
+    """Swapped data and a network with swapped weights: losses of the features and of their knockoffs change places."""
+    XX, XX_fake, y = data(n=200)
+    model, other = trained(XX, y), trained(XX, y)
+    order = np.arange(8)
+    S = np.array([0, 2, 3])
+    order[S], order[S + 4] = S + 4, S
+    other.network_.module[0].weight.data = model.network_.module[0].weight.data[:, order].clone()
+    other.center_, other.scale_ = model.center_[order], model.scale_[order]
     for name in ("accuracy", "log_loss"):
-        np.testing.assert_allclose(after[name], before[name][:, order], rtol=1e-8)
+        before = loss_at(model, XX, XX_fake, y, LAMS, name, feature_of2=np.arange(8))
+        after = loss_at(other, XX[:, order], XX_fake[:, order], y, LAMS, name, feature_of2=np.arange(8))
+        np.testing.assert_allclose(after, before[order], rtol=1e-8)
 
 
 def test_errors_say_what_to_do():
-    XX, XX_fake, y = data(R=1)
-    model = NeuralClassifier((4,), epochs=1, device="cpu").fit(XX[0], y[0])
-    arguments = (XX[0], XX_fake[0], y[0], LAMS)
+    XX, XX_fake, y = data()
+    model = NeuralClassifier((4,), epochs=1, device="cpu").fit(XX, y)
+    arguments = (XX, XX_fake, y, LAMS)
     with pytest.raises(InputError, match="'log_los' is not known. Did you mean 'log_loss'"):
         loss_at(model, *arguments, "log_los", feature_of2=np.arange(8))
     with pytest.raises(InputError, match="'squared_error' does not fit a classifier: use one of 'accuracy'"):
         loss_at(model, *arguments, "squared_error", feature_of2=np.arange(8))
     with pytest.raises(InputError, match="8"):
-        loss_at(model, XX[0, :, :6], XX_fake[0, :, :6], y[0], LAMS, "accuracy", feature_of2=np.arange(6))
+        loss_at(model, XX[:, :6], XX_fake[:, :6], y, LAMS, "accuracy", feature_of2=np.arange(6))
     with pytest.raises(InputError, match="not fitted on: '9'"):
-        loss_at(model, XX[0], XX_fake[0], y[0] * 0 + 9, LAMS, "accuracy", feature_of2=np.arange(8))
+        loss_at(model, XX, XX_fake, y * 0 + 9, LAMS, "accuracy", feature_of2=np.arange(8))

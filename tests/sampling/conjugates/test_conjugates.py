@@ -85,16 +85,6 @@ def grouped_chain(rng, kind):
     return dict(conjugate=kind(chain, groups), u=every(2, 2, 2, 2), feature_of=groups, sums_to_one=True)
 
 
-@example
-def markov_chain_given(rng, kind):
-    chains = [random_steps(rng, 3, 2) for _ in range(2)]
-
-    def law(blanket):
-        return tuple(np.stack([chains[v][part] for v in blanket["V"]]) for part in (0, 1))
-
-    return dict(conjugate=kind(law), u=every(2, 2, 2), blanket={"V": np.array([1])}, sums_to_one=True)
-
-
 def test_every_conjugate_has_an_example():
     assert set(EXAMPLES) == set(CONJUGATES)
 

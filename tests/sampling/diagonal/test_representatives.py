@@ -170,13 +170,12 @@ def smooth(rng):
 def test_a_selection_through_representatives(smooth, law):
     X, y, groups = smooth
     model = np.cov(X.T) if law == "covariance" else law
-    options = {"n_components": 1} if law == "mixture" else {"n_classes": 1} if law == "auto" else None
+    options = {"n_components": 1} if law == "mixture" else {"n_classes": 1} if law == "auto" else {}
     selector = KnockoffSelector(
         0.2,
         feature_model=model,
-        feature_model_options=options,
+        feature_model_options={**options, "representatives": True},
         groups=groups,
-        representatives=True,
         estimator="lasso",
         method="knockoffs",
         random_state=0,
@@ -184,7 +183,7 @@ def test_a_selection_through_representatives(smooth, law):
     assert "only through representatives" in selector.selection_.notes["representatives"]
     assert len(selector.W_) == 12 and selector.W_[::2].min() > np.abs(selector.W_[1::2]).max()
     law = getattr(selector.feature_model_, "mixture", selector.feature_model_)
-    law = law.laws[0] if hasattr(law, "laws") else law.law
+    law = law.laws[0]
     precision = np.linalg.inv(law.covariance)
     size = np.sqrt(np.diagonal(precision))
     linked = np.abs(precision / size / size[:, None])[groups[:, None] != groups] > 1e-6
@@ -193,9 +192,10 @@ def test_a_selection_through_representatives(smooth, law):
 
 def test_representatives_are_refused_where_they_mean_nothing(smooth):
     X, y, groups = smooth
-    with pytest.raises(InputError, match="is for groups of columns"):
-        KnockoffSelector(0.2, feature_model="gaussian", representatives=True).fit(X, y)
-    with pytest.raises(InputError, match="'gaussian', 'mixture' or a covariance"):
-        KnockoffSelector(0.2, feature_model="naive_bayes", groups=groups, representatives=True).fit(X, y)
+    options = {"feature_model_options": {"representatives": True}}
+    with pytest.raises(InputError, match="needs groups of columns"):
+        KnockoffSelector(0.2, feature_model="gaussian", **options).fit(X, y)
+    with pytest.raises(InputError, match="feature_model_options='representatives' is not known"):
+        KnockoffSelector(0.2, feature_model="naive_bayes", groups=groups, **options).fit(X, y)
     with pytest.raises(InputError, match="expected True or False"):
-        KnockoffSelector(0.2, groups=groups, representatives=0.5).fit(X, y)
+        KnockoffSelector(0.2, groups=groups, feature_model_options={"representatives": 0.5}).fit(X, y)

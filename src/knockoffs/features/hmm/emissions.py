@@ -226,8 +226,8 @@ class EmissionConjugate:
 
     A missing cell stays missing in the knockoff. The mask is then the same for X_j and X_tilde_j, so masking and
     swapping commute and the masked pair is exchangeable if the full one is, as long as the mask does not depend on X at
-    all, neither on values that are missing nor on those that are seen: it would tell these from their knockoffs.
-    (A filled knockoff beside a missing original would tell the two apart as well.)
+    all, neither on values that are missing nor on those that are seen: it would distinguish these from their knockoffs.
+    (A filled knockoff beside a missing original would distinguish the two as well.)
     """
 
     emissions: Emissions
@@ -260,7 +260,7 @@ class EmissionConjugate:
 
 
 class Emitted(Protocol):
-    """The leaf of a chain: its cells are drawn anew given the chain."""
+    """The leaf of a chain: its cells are drawn again given the chain."""
 
     def missing(self, u: NDArray) -> NDArray[np.bool_]:
         """Where u is missing."""

@@ -110,28 +110,6 @@ def log_likelihood(model: HiddenMarkov, X: NDArray) -> NDArray:
     return total
 
 
-def posterior_chain(model: HiddenMarkov, X: NDArray) -> tuple[NDArray, NDArray]:
-    """Return the law of H given X, a Markov chain for every row: shapes (n, K) and (n, p - 1, K, K).
-
-    What a MarkovChainGiven conjugate asks for; it takes n p K^2 numbers, so it is meant for small tables.
-    """
-    n, p = X.shape
-    K = len(model.initial)
-    initial, transitions = np.empty((n, K)), np.empty((n, p - 1, K, K))
-    for rows, E in log_likelihoods(model.emissions, X):
-        beta = np.zeros(E.shape[1:])  # log likelihood of the later sites
-        for j in range(p - 1, 0, -1):
-            step = _log(model.transitions[j - 1]) + (E[j] + beta)[:, None, :]
-            beta = logsumexp(step, axis=2)
-            # from a state that the later sites exclude no step is ever taken: any law will do
-            reached = beta[..., None] > -np.inf
-            law = np.exp(step - np.where(reached, beta[..., None], 0.0))
-            transitions[rows, j - 1] = np.where(reached, law, 1 / K)
-        start = _log(model.initial) + E[0] + beta
-        initial[rows] = np.exp(start - logsumexp(start, axis=1, keepdims=True))
-    return initial, transitions
-
-
 def log_likelihoods(emissions: Emissions, X: NDArray) -> Iterator[tuple[slice, NDArray]]:
     """Log P(X_j | H_j = k), shape (p, rows, K), a block of rows at a time."""
     p, K = emissions.shape

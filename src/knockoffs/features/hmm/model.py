@@ -10,7 +10,7 @@ Two knockoffs of the hidden chain are valid:
 
 The first is the default: its knockoffs are less like X, because H_tilde moves away from H, where the second emits
 X_tilde from states that X itself has chosen. Measured: mean correlation with X 0.942 against 0.949 on strongly linked
-genotypes (``benchmarks/hmm.py --quality``), where the powers cannot be told apart; on simulated genotypes and numbers
+genotypes (``benchmarks/hmm.py --quality``), where the powers do not differ clearly; on simulated genotypes and numbers
 power 0.70 against 0.63 and 0.88 against 0.86 at an FDR of 0.2 (``tests/guarantees/test_hmm_fdr.py``).
 """
 
@@ -37,7 +37,7 @@ from knockoffs.features.hmm.emissions import (
 from knockoffs.features.hmm.inference import log_likelihood, sample_states, state_given_others
 from knockoffs.sampling.conjugates.grouped_chain import GroupedChain
 from knockoffs.sampling.conjugates.identity import Identity
-from knockoffs.sampling.conjugates.markov_chain import JumpChain, MarkovChain
+from knockoffs.sampling.conjugates.markov_chain import Chain, MarkovChain
 from knockoffs.sampling.inverse_cdf import sample_weights
 from knockoffs.sampling.network import BayesianNetwork, Conjugate, Node
 
@@ -97,7 +97,7 @@ class HiddenMarkov:
         object.__setattr__(self, "transitions", chain.transitions)
 
     def say(self, names: Sequence[str] | None = None) -> str:
-        """Tell in one sentence what P^X is."""
+        """Sentence that says what P^X is."""
         p, K = self.emissions.shape
         kind = "symbols" if isinstance(self.emissions, DiscreteEmissions) else "numbers (Gaussian given the state)"
         return f"P^X is a hidden Markov model of {kind} along {p} columns, in their order, with {say_states(K)}."
@@ -153,7 +153,7 @@ class HiddenMarkov:
         return self.emissions.draw_site(j, H, rng).reshape(n_draws, len(X))
 
 
-def move_chain(chain: MarkovChain | JumpChain, hidden_knockoff: str, groups: NDArray | None) -> Conjugate:
+def move_chain(chain: Chain, hidden_knockoff: str, groups: NDArray | None) -> Conjugate:
     """Conjugate of a hidden chain: its copy, site by site or in groups, or the chain itself."""
     if hidden_knockoff not in HIDDEN_KNOCKOFFS:
         raise unknown_option("hidden_knockoff", hidden_knockoff, HIDDEN_KNOCKOFFS)

@@ -8,8 +8,9 @@ chains, A -> X <- B, drawn together given X in O(K^2) a site and knocked off one
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import ClassVar
 
@@ -27,7 +28,7 @@ from knockoffs.sampling.conjugates.markov_chain import JumpChain, draw_key, enco
 from knockoffs.sampling.inverse_cdf import sample_weights
 from knockoffs.sampling.network import BayesianNetwork, Blanket, Conjugate, Node
 
-ROUNDING = 1e-4  # fastPHASE writes six digits, so the K numbers of a row of alpha add up to one only about
+ALPHA_ROUNDING = 1e-4  # fastPHASE writes six digits, so the K numbers of a row of alpha add up to one only about
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Mosaic:
         if (alpha < 0).any():
             j, k = np.argwhere(alpha < 0)[0]
             raise InputError(f"alpha[{j}, {k}] = {alpha[j, k]:g} is not a probability.")
-        off = np.flatnonzero(~(np.abs(alpha.sum(axis=1) - 1) <= ROUNDING))
+        off = np.flatnonzero(~(np.abs(alpha.sum(axis=1) - 1) <= ALPHA_ROUNDING))
         if off.size:
             raise InputError(f"alpha[{off[0]}] adds up to {alpha[off[0]].sum():g}, not to 1.")
         chain = JumpChain(alpha / alpha.sum(axis=1, keepdims=True), -np.expm1(-r[1:]))
@@ -92,28 +93,44 @@ class Mosaic:
 
 
 @dataclass(frozen=True)
-class HaplotypeModel:
-    """P^X of haplotypes, X_j = 0 or 1: H -> X with a chain that stays or jumps.
+class MosaicFeatures(ABC):
+    """P^X of haplotypes or genotypes: one or two hidden chains that stay or jump, and X below them.
 
     Parameters
     ----------
     mosaic : Mosaic
+        Of one haplotype.
     """
 
     mosaic: Mosaic
     groups_of_neighbours: ClassVar[bool] = True  # as_network(feature_of=)
     fills_missing: ClassVar[bool] = True
+    chains: ClassVar[tuple[str, ...]]  # names of the hidden nodes
+    value: ClassVar[str]  # what a cell holds
+
+    @abstractmethod
+    def emission(self, j: int) -> NDArray:
+        """P(X_j = x | hidden states), shape (number of values, K) or (number of values, K, K)."""
+
+    @abstractmethod
+    def conjugate(self, n_jobs: int) -> Conjugate:
+        """Conjugate of X given the hidden chains."""
+
+    @abstractmethod
+    def draw_states(self, codes: NDArray, key: NDArray, first: int, states: tuple[NDArray, ...]) -> int:
+        """Draw the hidden chains given X; -1, or the place of an impossible observation."""
 
     def say(self, names: Sequence[str] | None = None) -> str:
-        """Tell in one sentence what P^X is."""
+        """Sentence that says what P^X is."""
         p, K = self.mosaic.theta.shape
-        return f"P^X is fastPHASE's hidden Markov model of haplotypes at {p} sites, in their order, with {K} ancestors."
+        what = f"hidden Markov model of {'haplotypes' if len(self.chains) == 1 else 'genotypes'}"
+        return f"P^X is fastPHASE's {what} at {p} sites, in their order, with {K} ancestors."
 
     @kept_per_how
     def as_network(
         self, *, hidden_knockoff: str = "copy", feature_of: ArrayLike | None = None, n_jobs: int | None = None
     ) -> BayesianNetwork:
-        """Return H -> X.
+        """H -> X of haplotypes, or A -> X <- B of genotypes.
 
         Parameters
         ----------
@@ -122,13 +139,12 @@ class HaplotypeModel:
         n_jobs : int, optional
             Threads that share the rows; the draws do not depend on it.
         """
-        theta, jobs = self.mosaic.theta, n_jobs or 1
+        jobs = n_jobs or 1
         groups = None if feature_of is None else np.asarray(feature_of)
-        emissions = DiscreteEmissions(np.stack([1 - theta, theta], axis=2), genotypes=True)
-        H = Node("H", (), _moves(self.mosaic, hidden_knockoff, groups, jobs))
-        X = Node("X", ("H",), EmissionConjugate(emissions, jobs), columns=range(len(theta)))
-        sample_hidden = partial(self._sample_hidden, n_jobs=jobs)
-        return BayesianNetwork((H, X), sample_hidden, groups)  # type: ignore[arg-type]
+        chain = move_chain(replace(self.mosaic.chain, n_jobs=jobs), hidden_knockoff, groups)
+        X = Node("X", self.chains, self.conjugate(jobs), columns=range(len(self.mosaic.theta)))
+        nodes = (*(Node(name, (), chain) for name in self.chains), X)
+        return BayesianNetwork(nodes, partial(self._sample_hidden, n_jobs=jobs), groups)  # type: ignore[arg-type]
 
     def fill(self, X: NDArray, rng: Generator) -> NDArray:
         """X with its missing cells (NaN, negative numbers, 9) drawn given those that are seen."""
@@ -136,7 +152,69 @@ class HaplotypeModel:
 
     def log_density(self, X: NDArray) -> NDArray:
         """Log P(X) of every row, shape (n,), exactly; missing cells are summed out."""
-        return log_evidence(self.mosaic.chain, self._likelihood(X))
+        return log_evidence(self.mosaic.chain, self._likelihood(X), n_chains=len(self.chains))
+
+    def state_given_others(self, j: int, X: NDArray) -> NDArray:
+        """P(hidden states at site j | X at all other sites), shape (n, K) or (n, K, K)."""
+        return state_given_others(self.mosaic.chain, self._likelihood(X), j, n_chains=len(self.chains))
+
+    def _codes(self, X: NDArray) -> NDArray:
+        sites = check_sites(X, len(self.mosaic.theta))
+        return encode_states(sites, len(self.emission(0)), missing=True, flagged=True, name=self.value)
+
+    def _likelihood(self, X: NDArray) -> Likelihood:
+        """P(X_j | hidden states) of every row, site by site; 1 where X_j is missing."""
+        codes = self._codes(X)
+
+        def likelihood(j: int) -> NDArray:
+            table = self.emission(j)
+            return np.concatenate([table, np.ones_like(table[:1])])[codes[:, j]]
+
+        return likelihood
+
+    def _sample_hidden(self, X: NDArray, rng: Generator, *, n_jobs: int = 1) -> dict[str, NDArray]:
+        codes, key = self._codes(X), draw_key(rng)
+        dtype = np.uint8 if self.mosaic.theta.shape[1] <= 256 else np.int32
+        states = {name: np.empty(codes.shape, dtype) for name in self.chains}
+
+        def work(rows: slice) -> None:
+            place = self.draw_states(codes[rows], key, rows.start, tuple(H[rows] for H in states.values()))
+            refuse_impossible(place, rows.start, np.asarray(X))
+
+        over_rows(work, len(codes), n_jobs)
+        return states
+
+
+@dataclass(frozen=True)
+class HaplotypeModel(MosaicFeatures):
+    """P^X of haplotypes, X_j = 0 or 1: H -> X with a chain that stays or jumps.
+
+    Parameters
+    ----------
+    mosaic : Mosaic
+    """
+
+    chains: ClassVar[tuple[str, ...]] = ("H",)
+    value: ClassVar[str] = "allele"
+
+    def emission(self, j: int) -> NDArray:
+        """P(allele | ancestor), shape (2, K)."""
+        return np.stack([1 - self.mosaic.theta[j], self.mosaic.theta[j]])
+
+    def conjugate(self, n_jobs: int) -> Conjugate:
+        """Alleles given the ancestors."""
+        theta = self.mosaic.theta
+        return EmissionConjugate(DiscreteEmissions(np.stack([1 - theta, theta], axis=2), genotypes=True), n_jobs)
+
+    def draw_states(self, codes: NDArray, key: NDArray, first: int, states: tuple[NDArray, ...]) -> int:
+        """Draw the chain given the alleles."""
+        from knockoffs.features.posterior import forward_backward, jump_chain
+
+        chain, theta = self.mosaic.chain, self.mosaic.theta
+        likelihood = np.stack([1 - theta, theta, np.ones_like(theta)], axis=1)
+        segment = forward_backward.segment_length(len(theta), theta.shape[1], forward_backward.FEW_BYTES)
+        law = (chain.alpha, chain.jump, likelihood)
+        return jump_chain.sample_jump_states(codes, *law, key, first, segment, *states)
 
     def sample(self, n: int, rng: Generator) -> NDArray:
         """Draw n haplotypes, shape (n, p)."""
@@ -146,37 +224,12 @@ class HaplotypeModel:
 
     def conditional(self, j: int, X: NDArray, rng: Generator, n_draws: int) -> NDArray:
         """Draws of X_j given the other sites of each row, shape (n_draws, n), exactly."""
-        law = state_given_others(self.mosaic.chain, self._likelihood(X), j)
-        one = law @ self.mosaic.theta[j]
+        one = self.state_given_others(j, X) @ self.mosaic.theta[j]
         return (rng.random((n_draws, len(X))) < one).astype(np.int8)
-
-    def _likelihood(self, X: NDArray) -> Likelihood:
-        """P(X_j | H_j) of every row, shape (n, K), site by site."""
-        theta = self.mosaic.theta
-        codes = encode_states(check_sites(X, len(theta)), 2, missing=True, flagged=True, name="allele")
-        return lambda j: np.stack([1 - theta[j], theta[j], np.ones_like(theta[j])])[codes[:, j]]
-
-    def _sample_hidden(self, X: NDArray, rng: Generator, *, n_jobs: int = 1) -> dict[str, NDArray]:
-        from knockoffs.features.posterior import forward_backward, jump_chain
-
-        chain, theta = self.mosaic.chain, self.mosaic.theta
-        X = check_sites(X, len(theta))
-        codes = encode_states(X, 2, missing=True, flagged=True, name="allele")
-        likelihood = np.stack([1 - theta, theta, np.ones_like(theta)], axis=1)
-        H, key = np.empty(X.shape, np.uint8 if theta.shape[1] <= 256 else np.int32), draw_key(rng)
-        segment = forward_backward.segment_length(len(theta), theta.shape[1], forward_backward.FEW_BYTES)
-
-        def work(rows: slice) -> None:
-            law = (chain.alpha, chain.jump, likelihood)
-            place = jump_chain.sample_jump_states(codes[rows], *law, key, rows.start, segment, H[rows])
-            refuse_impossible(place, rows.start, X)
-
-        over_rows(work, len(X), n_jobs)
-        return {"H": H}
 
 
 @dataclass(frozen=True)
-class GenotypeModel:
+class GenotypeModel(MosaicFeatures):
     """P^X of unphased genotypes, X_j = 0, 1 or 2: the sum of two haplotypes, A -> X <- B.
 
     A pair of ancestors without an order has K (K + 1) / 2 values. Here the two chains keep an order: they are
@@ -189,43 +242,26 @@ class GenotypeModel:
         Of one haplotype.
     """
 
-    mosaic: Mosaic
-    groups_of_neighbours: ClassVar[bool] = True  # as_network(feature_of=)
-    fills_missing: ClassVar[bool] = True
+    chains: ClassVar[tuple[str, ...]] = ("A", "B")
+    value: ClassVar[str] = "genotype"
 
-    def say(self, names: Sequence[str] | None = None) -> str:
-        """Tell in one sentence what P^X is."""
-        p, K = self.mosaic.theta.shape
-        return f"P^X is fastPHASE's hidden Markov model of genotypes at {p} sites, in their order, with {K} ancestors."
+    def emission(self, j: int) -> NDArray:
+        """P(genotype | two ancestors), shape (3, K, K)."""
+        return genotype_law(self.mosaic.theta[j])
 
-    @kept_per_how
-    def as_network(
-        self, *, hidden_knockoff: str = "copy", feature_of: ArrayLike | None = None, n_jobs: int | None = None
-    ) -> BayesianNetwork:
-        """Return A -> X <- B.
+    def conjugate(self, n_jobs: int) -> Conjugate:
+        """Genotypes given the ancestors."""
+        return GenotypeConjugate(self.mosaic.theta, n_jobs)
 
-        Parameters
-        ----------
-        hidden_knockoff, feature_of
-            As in HiddenMarkov.
-        n_jobs : int, optional
-            Threads that share the rows; the draws do not depend on it.
-        """
-        theta, jobs = self.mosaic.theta, n_jobs or 1
-        groups = None if feature_of is None else np.asarray(feature_of)
-        chain = _moves(self.mosaic, hidden_knockoff, groups, jobs)
-        X = Node("X", ("A", "B"), GenotypeConjugate(theta, jobs), columns=range(len(theta)))
-        sample_hidden = partial(self._sample_hidden, n_jobs=jobs)
-        nodes = Node("A", (), chain), Node("B", (), chain), X
-        return BayesianNetwork(nodes, sample_hidden, groups)  # type: ignore[arg-type]
+    def draw_states(self, codes: NDArray, key: NDArray, first: int, states: tuple[NDArray, ...]) -> int:
+        """Draw both chains given the genotypes."""
+        from knockoffs.features.posterior import forward_backward, pair_of_chains
 
-    def fill(self, X: NDArray, rng: Generator) -> NDArray:
-        """X with its missing cells (NaN, negative numbers, 9) drawn given those that are seen."""
-        return fill_missing(self.as_network(), X, rng)
-
-    def log_density(self, X: NDArray) -> NDArray:
-        """Log P(X) of every row, shape (n,), exactly; missing cells are summed out."""
-        return log_evidence(self.mosaic.chain, self._likelihood(X), n_chains=2)
+        chain, theta = self.mosaic.chain, self.mosaic.theta
+        K = theta.shape[1]
+        segment = forward_backward.segment_length(len(theta), K * (K + 3) // 2, forward_backward.FEW_BYTES)
+        law = (chain.alpha, chain.jump, theta)
+        return pair_of_chains.sample_pair_states(codes, *law, key, first, segment, *states)
 
     def sample(self, n: int, rng: Generator) -> NDArray:
         """Draw n people's genotypes, shape (n, p)."""
@@ -234,34 +270,8 @@ class GenotypeModel:
 
     def conditional(self, j: int, X: NDArray, rng: Generator, n_draws: int) -> NDArray:
         """Draws of X_j given the other sites of each row, shape (n_draws, n), exactly."""
-        law = state_given_others(self.mosaic.chain, self._likelihood(X), j, n_chains=2)
-        weights = np.einsum("nab,gab->ng", law, genotype_law(self.mosaic.theta[j]))
+        weights = np.einsum("nab,gab->ng", self.state_given_others(j, X), self.emission(j))
         return sample_weights(np.tile(weights, (n_draws, 1)), rng).reshape(n_draws, len(X)).astype(np.int8)
-
-    def _likelihood(self, X: NDArray) -> Likelihood:
-        """P(X_j | A_j, B_j) of every row, shape (n, K, K), site by site."""
-        theta = self.mosaic.theta
-        codes = encode_states(check_sites(X, len(theta)), 3, missing=True, flagged=True, name="genotype")
-        return lambda j: np.concatenate([genotype_law(theta[j]), np.ones((1, *[theta.shape[1]] * 2))])[codes[:, j]]
-
-    def _sample_hidden(self, X: NDArray, rng: Generator, *, n_jobs: int = 1) -> dict[str, NDArray]:
-        from knockoffs.features.posterior import forward_backward, pair_of_chains
-
-        chain, theta = self.mosaic.chain, self.mosaic.theta
-        X = check_sites(X, len(theta))
-        codes = encode_states(X, 3, missing=True, flagged=True, name="genotype")
-        K = theta.shape[1]
-        A, key = np.empty(X.shape, np.uint8 if K <= 256 else np.int32), draw_key(rng)
-        B = np.empty_like(A)
-        segment = forward_backward.segment_length(len(theta), K * (K + 3) // 2, forward_backward.FEW_BYTES)
-
-        def work(rows: slice) -> None:
-            law = (chain.alpha, chain.jump, theta)
-            place = pair_of_chains.sample_pair_states(codes[rows], *law, key, rows.start, segment, A[rows], B[rows])
-            refuse_impossible(place, rows.start, X)
-
-        over_rows(work, len(X), n_jobs)
-        return {"A": A, "B": B}
 
 
 @dataclass(frozen=True)
@@ -319,7 +329,3 @@ def genotype_law(theta: NDArray) -> NDArray:
     """P(g | a, b) of the sum of two alleles, shape (3, K, K), from P(allele 1 | a)."""
     a, b = theta[:, None], theta[None, :]
     return np.stack([(1 - a) * (1 - b), a * (1 - b) + (1 - a) * b, a * b])
-
-
-def _moves(mosaic: Mosaic, hidden_knockoff: str, groups: NDArray | None, n_jobs: int) -> Conjugate:
-    return move_chain(JumpChain(mosaic.chain.alpha, mosaic.chain.jump, n_jobs), hidden_knockoff, groups)

@@ -1,4 +1,4 @@
-"""What the cells of a table say about the latent coordinates: a point, an interval, the largest of several, nothing."""
+"""What the cells of a table say about the latent coordinates: a point, an interval, nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
 
-POINT, FREE, INTERVAL, WINNER, LOSER = 0, 1, 2, 3, 4
+POINT, FREE, INTERVAL = 0, 1, 2
 
 
 class Cells(NamedTuple):
@@ -18,8 +18,7 @@ class Cells(NamedTuple):
     Parameters
     ----------
     status : array of int8
-        POINT: L is known. FREE: the cell is missing. INTERVAL: low < L <= high. WINNER: the coordinate of the level
-        seen, larger than zero and than the others of its column. LOSER: smaller than its column's winner.
+        POINT: L is known. FREE: the cell is missing. INTERVAL: low < L <= high.
     low, high : array
         Bounds where the status is INTERVAL, infinite elsewhere.
     start : array

@@ -10,12 +10,12 @@ from joblib import delayed, effective_n_jobs
 from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtri
+from scipy.special import ndtr
 
 from knockoffs.features.latent.cells import FREE, POINT, Cells
-from knockoffs.features.latent.density import draw_starts, jump_rows
+from knockoffs.features.latent.density import draw_starts, jump_rows, log_densities
 from knockoffs.features.latent.gibbs import sweep_rows
 from knockoffs.features.latent.margins import Margin
-from knockoffs.features.latent.nominal import Nominal
 from knockoffs.machine.parallel import in_place
 
 JUMP_DRAWS = 2  # of each class, among which a jump chooses
@@ -31,14 +31,11 @@ class Layout(NamedTuple):
         Column of each coordinate.
     first, last : array of int, shape (D,)
         Range of the coordinates of the same column.
-    offset : array, shape (D,)
-        Offsets of nominal coordinates, zero for the others.
     """
 
     column_of: NDArray[np.intp]
     first: NDArray[np.intp]
     last: NDArray[np.intp]
-    offset: NDArray
 
     @property
     def blocks(self) -> list[tuple[int, int]]:
@@ -52,8 +49,7 @@ def lay_out(margins: Sequence[Margin]) -> Layout:
     sizes = np.array([margin.n_coordinates for margin in margins])
     ends = np.cumsum(sizes)
     column_of = np.repeat(np.arange(len(margins)), sizes)
-    offsets = [m.offset if isinstance(m, Nominal) else np.zeros(m.n_coordinates) for m in margins]
-    return Layout(column_of, (ends - sizes)[column_of], ends[column_of], np.concatenate([np.empty(0), *offsets]))
+    return Layout(column_of, (ends - sizes)[column_of], ends[column_of])
 
 
 class Classes(NamedTuple):
@@ -81,7 +77,6 @@ def sweep(
     L: NDArray,
     K: NDArray[np.intp],
     cells: Cells,
-    layout: Layout,
     law: Classes,
     *,
     rng: Generator,
@@ -97,8 +92,8 @@ def sweep(
     def work(rows: slice) -> None:
         some = cells.rows(rows)
         sweep_rows(
-            L[rows], K[rows], some.status, some.low, some.high, layout.offset, layout.first, layout.last,
-            law.log_weights, law.means, law.precisions, law.whiteners, law.half_log_det, key, rows.start, n_sweeps,
+            L[rows], K[rows], some.status, some.low, some.high, law.log_weights, law.means,
+            law.precisions, law.whiteners, law.half_log_det, key, rows.start, n_sweeps,
         )  # fmt: skip
 
     _in_blocks(work, len(L), n_jobs)
@@ -108,7 +103,6 @@ def jump(
     L: NDArray,
     K: NDArray[np.intp],
     cells: Cells,
-    layout: Layout,
     law: Classes,
     *,
     rng: Generator,
@@ -116,17 +110,15 @@ def jump(
     n_jobs: int | None = None,
 ) -> None:
     """Move L and K among n_draws draws of every class, in place; see ``jump_rows``."""
-    order, first = points_first(cells, layout)
-    factors = np.linalg.inv(law.whiteners)
-    covariances = factors @ factors.transpose(0, 2, 1)
-    F = np.linalg.cholesky(covariances[:, order][:, :, order])
-    means, offset = np.ascontiguousarray(law.means[:, order]), layout.offset[order]
+    order = points_first(cells)
+    F = factors_of(law, order)
+    means = np.ascontiguousarray(law.means[:, order])
     key = rng.integers(2**64, size=2, dtype=np.uint64)
 
     def work(rows: slice) -> None:
         some = Cells(*(np.ascontiguousarray(part[:, order]) for part in cells.rows(rows)))
         moved, classes_of = np.ascontiguousarray(L[rows][:, order]), K[rows]
-        jump_rows(moved, classes_of, *some, offset, first, law.log_weights, means, F, key, rows.start, n_draws)
+        jump_rows(moved, classes_of, *some, law.log_weights, means, F, key, rows.start, n_draws)
         L[rows, order] = moved
 
     _in_blocks(work, len(L), n_jobs)
@@ -139,16 +131,48 @@ def _in_blocks(work: Callable[[slice], None], n: int, n_jobs: int | None) -> Non
     in_place((delayed(work)(slice(start, start + step)) for start in range(0, n, step)), n_jobs)
 
 
-def points_first(cells: Cells, layout: Layout) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Order of the coordinates with those that are mostly points first, and where their columns then begin."""
-    order = np.argsort(-(cells.status == POINT).mean(axis=0), kind="stable")
-    place = np.argsort(order)
-    return order, place[layout.first[order]]
+def points_first(cells: Cells) -> NDArray[np.intp]:
+    """Order of the coordinates with those that are mostly points first."""
+    return np.argsort(-(cells.status == POINT).mean(axis=0), kind="stable")
 
 
-def start_latent(cells: Cells, layout: Layout, law: Classes, *, rng: Generator) -> NDArray:
+def cell_densities(cells: Cells, law: Classes, *, n_draws: int = 16, elsewhere: float = 0.01) -> NDArray:
+    """Log density of the cells of each row, by importance sampling with fixed random numbers, and with a floor.
+
+    Parameters
+    ----------
+    cells, law
+        Cells, and the law of (K, L).
+    n_draws : int
+        Of each class.
+    elsewhere : float
+        Share of rows that may be anywhere: Cauchy variables at points, and independent normals in intervals.
+    """
+    order = points_first(cells)
+    some = Cells(*(np.ascontiguousarray(part[:, order]) for part in cells))
+    value = log_densities(
+        *some,
+        law.log_weights,
+        np.ascontiguousarray(law.means[:, order]),
+        factors_of(law, order),
+        np.array([1, 2], np.uint64),
+        n_draws,
+    )
+    in_cell = np.log(np.maximum(ndtr(some.high) - ndtr(some.low), np.finfo(float).tiny))
+    anywhere = np.where(some.status == POINT, -np.log(np.pi * (1 + some.start**2)), in_cell).sum(axis=1)
+    return np.logaddexp(np.log(1 - elsewhere) + value, np.log(elsewhere) + anywhere)
+
+
+def factors_of(law: Classes, order: NDArray[np.intp]) -> NDArray:
+    """Cholesky factors of the covariances of the classes, the coordinates in another order, shape (l, D, D)."""
+    factors = np.linalg.inv(law.whiteners)
+    covariances = factors @ factors.transpose(0, 2, 1)
+    return np.linalg.cholesky(covariances[:, order][:, :, order])
+
+
+def start_latent(cells: Cells, law: Classes, *, rng: Generator) -> NDArray:
     """L inside the cells, drawn coordinate by coordinate from the Gaussian with the mixture's moments."""
-    order, first = points_first(cells, layout)
+    order = points_first(cells)
     weights = np.exp(law.log_weights)
     mean = weights @ law.means
     spread = np.einsum("k,ki,kj->ij", weights, law.means - mean, law.means - mean)
@@ -158,18 +182,18 @@ def start_latent(cells: Cells, layout: Layout, law: Classes, *, rng: Generator) 
     some = Cells(*(np.ascontiguousarray(part[:, order]) for part in cells))
     F = np.linalg.cholesky(S[np.ix_(order, order)])
     L = np.empty(cells.start.shape)
-    L[:, order] = draw_starts(*some, layout.offset[order], first, mean[order], F, key)
+    L[:, order] = draw_starts(*some, mean[order], F, key)
     return L
 
 
 def draw_latent(
-    cells: Cells, layout: Layout, law: Classes, *, rng: Generator, n_sweeps: int, n_jobs: int | None = None
+    cells: Cells, law: Classes, *, rng: Generator, n_sweeps: int, n_jobs: int | None = None
 ) -> tuple[NDArray[np.intp], NDArray]:
     """(K, L) given the cells, after n_sweeps sweeps."""
     started = (cells.status > FREE).any()  # without an interval the first sweep is exact from anywhere
-    L = start_latent(cells, layout, law, rng=rng) if started else np.array(cells.start, order="C")
+    L = start_latent(cells, law, rng=rng) if started else np.array(cells.start, order="C")
     K = np.zeros(len(L), np.intp)
-    run_chain(L, K, cells, layout, law, rng=rng, n_sweeps=n_sweeps, n_jobs=n_jobs)
+    run_chain(L, K, cells, law, rng=rng, n_sweeps=n_sweeps, n_jobs=n_jobs)
     return K, L
 
 
@@ -177,7 +201,6 @@ def run_chain(
     L: NDArray,
     K: NDArray[np.intp],
     cells: Cells,
-    layout: Layout,
     law: Classes,
     *,
     rng: Generator,
@@ -186,11 +209,11 @@ def run_chain(
 ) -> None:
     """Move L and K by some sweeps, in place; with a jump before every ``JUMP_EVERY`` of them, where it is of use."""
     if not has_jumps(cells, law):
-        return sweep(L, K, cells, layout, law, rng=rng, n_sweeps=n_sweeps, n_jobs=n_jobs)
+        return sweep(L, K, cells, law, rng=rng, n_sweeps=n_sweeps, n_jobs=n_jobs)
     for done in range(0, n_sweeps, JUMP_EVERY):
-        jump(L, K, cells, layout, law, rng=rng, n_jobs=n_jobs)
+        jump(L, K, cells, law, rng=rng, n_jobs=n_jobs)
         some = min(JUMP_EVERY, n_sweeps - done)
-        sweep(L, K, cells, layout, law, rng=rng, n_sweeps=some, n_jobs=n_jobs)
+        sweep(L, K, cells, law, rng=rng, n_sweeps=some, n_jobs=n_jobs)
 
 
 def has_jumps(cells: Cells, law: Classes) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from math import exp, inf, log, pi
+from math import exp, log, pi
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.features.latent.cells import FREE, INTERVAL, LOSER, POINT, WINNER
+from knockoffs.features.latent.cells import FREE, POINT
 from knockoffs.features.latent.normals import draw_normal, draw_truncated, draw_uniform, log_interval, seed_row
 from knockoffs.machine.compiled import njit
 
@@ -18,8 +18,6 @@ def _draw_in_order(
     low: NDArray,
     high: NDArray,
     start: NDArray,
-    offset: NDArray,
-    first: NDArray,
     mean: NDArray,
     F: NDArray,
     z: NDArray,
@@ -33,10 +31,8 @@ def _draw_in_order(
     the density of l, given the cells, over that with which l is drawn here, times that of the cells. Of an l that is
     given, it is the same.
     """
-    total, winner = 0.0, -1
+    total = 0.0
     for j in range(len(mean)):
-        if j == first[j]:
-            winner = -1
         centre = mean[j]
         for b in range(j):
             centre += F[j, b] * z[b]
@@ -46,17 +42,7 @@ def _draw_in_order(
             total -= 0.5 * z[j] * z[j] + 0.5 * log(2 * pi) + log(sd)
             l[j] = start[j]
             continue
-        least, most = -inf, inf
-        if s == INTERVAL:
-            least, most = low[j], high[j]
-        elif s == WINNER:
-            best = 0.0
-            for b in range(first[j], j):
-                best = max(best, l[b] + offset[b])
-            least, winner = best - offset[j], j
-        elif s == LOSER and winner >= 0:
-            most = l[winner] + offset[winner] - offset[j]
-        free = s == FREE or (least == -inf and most == inf)
+        free, least, most = s == FREE, low[j], high[j]
         a, b_ = (least - centre) / sd, (most - centre) / sd
         if not free:
             total += log_interval(a, b_)
@@ -77,8 +63,6 @@ def log_densities(
     low: NDArray,
     high: NDArray,
     start: NDArray,
-    offset: NDArray,
-    first: NDArray,
     log_weights: NDArray,
     means: NDArray,
     factors: NDArray,
@@ -101,9 +85,7 @@ def log_densities(
                 terms[t] = (
                     log_weights[k]
                     - log(n_draws)
-                    + _draw_in_order(
-                        status[i], low[i], high[i], start[i], offset, first, means[k], factors[k], z, l, state
-                    )
+                    + _draw_in_order(status[i], low[i], high[i], start[i], means[k], factors[k], z, l, state)
                 )
                 t += 1
         top = terms.max()
@@ -117,8 +99,6 @@ def draw_starts(
     low: NDArray,
     high: NDArray,
     start: NDArray,
-    offset: NDArray,
-    first: NDArray,
     mean: NDArray,
     F: NDArray,
     key: NDArray,
@@ -128,7 +108,7 @@ def draw_starts(
     z, state = np.empty(start.shape[1]), np.empty(4, np.uint64)
     for i in range(len(L)):
         seed_row(key, i, state)
-        _draw_in_order(status[i], low[i], high[i], start[i], offset, first, mean, F, z, L[i], state)
+        _draw_in_order(status[i], low[i], high[i], start[i], mean, F, z, L[i], state)
     return L
 
 
@@ -140,8 +120,6 @@ def jump_rows(
     low: NDArray,
     high: NDArray,
     start: NDArray,
-    offset: NDArray,
-    first: NDArray,
     log_weights: NDArray,
     means: NDArray,
     factors: NDArray,
@@ -162,13 +140,13 @@ def jump_rows(
         kept[:] = L[i]
         own = chosen = K[i]
         top = log_weights[own] + _draw_in_order(
-            status[i], low[i], high[i], start[i], offset, first, means[own], factors[own], z, kept, state, True
+            status[i], low[i], high[i], start[i], means[own], factors[own], z, kept, state, True
         )
         total = 1.0  # of the weights so far, in units of the exponential of top
         for k in range(len(log_weights)):
             for _ in range(n_draws - 1 if k == own else n_draws):
                 weight = log_weights[k] + _draw_in_order(
-                    status[i], low[i], high[i], start[i], offset, first, means[k], factors[k], z, l, state
+                    status[i], low[i], high[i], start[i], means[k], factors[k], z, l, state
                 )
                 if weight > top:
                     total = total * exp(top - weight)

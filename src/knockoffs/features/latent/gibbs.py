@@ -11,7 +11,7 @@ from math import exp, inf, log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.features.latent.cells import FREE, LOSER, POINT, WINNER
+from knockoffs.features.latent.cells import FREE, POINT
 from knockoffs.features.latent.normals import draw_normal, draw_truncated, draw_uniform, seed_row
 from knockoffs.machine.compiled import njit
 
@@ -102,31 +102,6 @@ def _draw_free(
         _move(P, free[a], w[a], q)
 
 
-@njit(cache=True, nogil=True)
-def _bounds(
-    j: int,
-    status: NDArray,
-    low: NDArray,
-    high: NDArray,
-    l: NDArray,  # noqa: E741
-    offset: NDArray,
-    first: NDArray,
-    last: NDArray,
-) -> tuple[float, float]:
-    """Interval of coordinate j given its cell and, in a nominal column, the column's other coordinates."""
-    if status[j] == WINNER:
-        best = 0.0
-        for b in range(first[j], last[j]):
-            if b != j:
-                best = max(best, l[b] + offset[b])
-        return best - offset[j], inf
-    if status[j] == LOSER:
-        for b in range(first[j], last[j]):
-            if status[b] == WINNER:
-                return -inf, l[b] + offset[b] - offset[j]
-    return low[j], high[j]
-
-
 @njit(cache=True, nogil=True, fastmath=reals)
 def sweep_rows(
     L: NDArray,
@@ -134,9 +109,6 @@ def sweep_rows(
     status: NDArray,
     low: NDArray,
     high: NDArray,
-    offset: NDArray,
-    first: NDArray,
-    last: NDArray,
     log_weights: NDArray,
     means: NDArray,
     P: NDArray,
@@ -152,8 +124,6 @@ def sweep_rows(
     ----------
     status, low, high : array, shape (n, D)
         The cells.
-    offset, first, last : array, shape (D,)
-        Offset of a nominal coordinate, and the range of its column's coordinates.
     log_weights, half_log_det : array, shape (l,)
         Log proportions of the classes, half the log determinant of their precisions.
     means, P, W : array, shape (l, D), (l, D, D), (l, D, D)
@@ -220,7 +190,7 @@ def sweep_rows(
                 _draw_free(Pk, C[k], free, m, l, q, w, state)
             for o in range(n_open):
                 j = open_cells[o]
-                a, b = _bounds(j, s, low[i], high[i], l, offset, first, last)
+                a, b = low[i, j], high[i, j]
                 sd = 1.0 / sqrt(Pk[j, j])
                 centre = l[j] - q[j] * sd * sd
                 drawn = centre + sd * draw_truncated((a - centre) / sd, (b - centre) / sd, state)

@@ -13,9 +13,10 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
-from knockoffs.features.latent.cells import Cells, free_cells, interval_cells, place_codes, point_cells
+from knockoffs.features.latent.cells import Cells, free_cells, interval_cells, point_cells
+from knockoffs.features.latent.normals import interval_mean
 
 ATOM_SHARE = 0.01  # a value of a continuous column that holds this share of its rows is a step
 ATOM_ROWS = 5  # and at least so many rows
@@ -104,15 +105,6 @@ class Steps:
     def log_slope(self, x: NDArray) -> NDArray:
         """Zero: a step has a probability, not a density."""
         return np.zeros(len(x))
-
-
-@dataclass(frozen=True)
-class Ordered(Steps):
-    """X = values_m where cuts_m < L <= cuts_{m+1}, of labels whose codes have another order."""
-
-    def place(self, x: NDArray) -> NDArray[np.intp]:
-        """Step of each code; one that was never seen is refused, NaN is step 0."""
-        return place_codes(self.values, x)
 
 
 @dataclass(frozen=True)
@@ -298,18 +290,6 @@ def _tail_inverse(gap: NDArray, slope: float, rate: float) -> NDArray:
         return np.zeros(len(gap))
     ratio = np.maximum(gap, 0.0) / slope
     return ratio if rate == 0 else np.log1p(np.maximum(rate * ratio, -1 + 1e-9)) / rate
-
-
-def interval_mean(low: NDArray, high: NDArray) -> NDArray:
-    """Mean of a standard normal in (low, high)."""
-    flip = low > 0  # probabilities of the far side lose no digits
-    a, b = np.where(flip, -high, low), np.where(flip, -low, high)
-    mass = ndtr(b) - ndtr(a)
-    density = (np.exp(-0.5 * a**2) - np.exp(-0.5 * b**2)) / np.sqrt(2 * np.pi)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean = np.where(mass > 0, density / mass, 0.5 * (a + b))
-    mean = np.clip(mean, a, b)
-    return np.where(flip, -mean, mean)
 
 
 def _with_missing(x: NDArray, cells: Cells) -> Cells:

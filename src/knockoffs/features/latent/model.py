@@ -29,19 +29,17 @@ from knockoffs.features.latent.chain import (
 )
 from knockoffs.features.latent.density import log_densities
 from knockoffs.features.latent.kinds import KINDS
-from knockoffs.features.latent.margins import Margin, Ordered, Steps, read_cells, write_values
+from knockoffs.features.latent.margins import Margin, Steps, read_cells, write_values
 from knockoffs.features.latent.nominal import Nominal
 from knockoffs.features.latent.pooling import Shrinkage
 from knockoffs.features.latent.resampling import LatentResampler
 from knockoffs.features.latent.stochastic_em import separate
 from knockoffs.features.shrinkage import Estimate
 from knockoffs.sampling.conjugates.gaussian import Gaussian
-from knockoffs.sampling.copies import Copies
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
 from knockoffs.sampling.diagonal.representatives import ViaRepresentatives
 from knockoffs.sampling.pair import Pair
-from knockoffs.sampling.sampler import sample_knockoffs
-from knockoffs.sampling.several import sample_several
+from knockoffs.sampling.sampler import sample_knockoffs, sample_several
 from knockoffs.sampling.swap import check_features
 
 N_SWEEPS = (20, 60)  # fewest and most sweeps of a draw, where a cell is an interval; without one, the first is exact
@@ -130,7 +128,7 @@ class LatentFeatures:
         """(K, L) given the observed cells; exact where no cell is an interval, else the end of n_sweeps sweeps."""
         cells = self.read(X)
         sweeps = n_sweeps or (self.n_sweeps if (cells.status > FREE).any() else 1)
-        return draw_latent(cells, self.layout, self.law, rng=rng, n_sweeps=sweeps, n_jobs=n_jobs)
+        return draw_latent(cells, self.law, rng=rng, n_sweeps=sweeps, n_jobs=n_jobs)
 
     def as_sampler(self, *, n_sweeps: int | None = None, n_jobs: int | None = None) -> LatentSampler:
         """Knockoffs by Algorithm 1 with the hidden node (K, L)."""
@@ -155,11 +153,9 @@ class LatentFeatures:
         jacobian = sum((margin.log_slope(X[:, j]) for j, margin in enumerate(self.margins)), np.zeros(len(X)))
         if cells.all_points:
             return np.logaddexp.reduce(self.mixture.log_joint(cells.start), axis=1) + jacobian
-        place, first = points_first(cells, self.layout)
+        place = points_first(cells)
         value = log_densities(
             *Cells(*(np.ascontiguousarray(part[:, place]) for part in cells)),
-            self.layout.offset[place],
-            first,
             self.law.log_weights,
             np.ascontiguousarray(self.law.means[:, place]),
             np.stack([np.linalg.cholesky(law.covariance[np.ix_(place, place)]) for law in self.mixture.laws]),
@@ -176,9 +172,7 @@ class LatentFeatures:
         """
         X = np.asarray(X, dtype=float)
         columns = [
-            X[:, j]
-            if margin.n_coordinates != 1 or isinstance(margin, Nominal | Ordered)
-            else margin.read(X[:, j]).start[:, 0]
+            X[:, j] if margin.n_coordinates != 1 or isinstance(margin, Nominal) else margin.read(X[:, j]).start[:, 0]
             for j, margin in enumerate(self.margins)
         ]
         return np.where(np.isnan(X), np.nan, np.column_stack(columns))
@@ -203,10 +197,10 @@ class LatentFeatures:
             return self.margins[j].write(drawn.reshape(-1, 1)).reshape(drawn.shape)
         exact = not (cells.status > FREE).any()
         sweeps = 1 if exact else n_sweeps or self.n_sweeps
-        K, L = draw_latent(cells, self.layout, self.law, rng=rng, n_sweeps=sweeps, n_jobs=n_jobs)
+        K, L = draw_latent(cells, self.law, rng=rng, n_sweeps=sweeps, n_jobs=n_jobs)
         out = np.empty((n_draws, len(L)))
         for draw in range(n_draws):
-            run_chain(L, K, cells, self.layout, self.law, rng=rng, n_sweeps=1 if exact else THIN, n_jobs=n_jobs)
+            run_chain(L, K, cells, self.law, rng=rng, n_sweeps=1 if exact else THIN, n_jobs=n_jobs)
             out[draw] = self.margins[j].write(L[:, own])
         return out
 
@@ -227,7 +221,7 @@ class LatentFeatures:
     def with_moments(self, found: Estimate, rows: float, diagonal: str | ViaRepresentatives) -> LatentFeatures:
         """P^X of one class with other moments of L, and D anew."""
         inner = self.mixture.feature_of
-        S, _ = separate(found.covariance, np.eye(len(found.mean), dtype=bool))
+        S = separate(found.covariance, np.eye(len(found.mean), dtype=bool))
         law = gaussian_law(found.mean, S, diagonal, inner)
         mixture = replace(self.mixture, laws=(law,), rows=rows)
         shrunk = str(Shrinkage(found.intensity, (0.0,)))
@@ -236,17 +230,21 @@ class LatentFeatures:
         return replace(self, mixture=mixture, notes=(*notes, told))
 
     def say(self, names: Sequence[str] | None = None) -> str:
-        """Tell in one sentence what P^X is and how it was fitted."""
+        """One sentence: what P^X is, and how it was chosen."""
         counted = Counter(self.kinds)
         kinds = ", ".join(f"{counted[kind]} {kind}" for kind in KINDS if counted[kind])
         classes = "one class" if self.n_classes == 1 else f"{self.n_classes} classes"
         D = len(self.layout.column_of)
+        chosen = ", the fewest whose held-out log density is within one standard error of the best"
         notes = "".join(f"; {note}" for note in self.notes)
-        return f"P^X is a latent Gaussian model of {kinds} columns in {D} coordinates, {classes}{notes}."
+        said = classes + (chosen if self.criterion else "") + notes
+        return f"P^X is a latent Gaussian model of {kinds} columns in {D} coordinates, {said}."
 
 
 def _is_coarse(margin: Margin) -> bool:
-    return isinstance(margin, Nominal) or (isinstance(margin, Steps) and np.diff(ndtr(margin.cuts)).max() > COARSE)
+    if isinstance(margin, Nominal):
+        return bool((ndtr(margin.high) - ndtr(margin.low)).max() > COARSE)
+    return isinstance(margin, Steps) and bool(np.diff(ndtr(margin.cuts)).max() > COARSE)
 
 
 @dataclass(frozen=True)
@@ -280,7 +278,7 @@ class LatentSampler:
             L_tilde = Gaussian(model.mixture.laws, component="K").sample(L, {"K": K}, rng)
         return Pair(self._complete(X, L), model.write(L_tilde), model.feature_of)
 
-    def sample_several(self, X: NDArray, m: int, rng: Generator) -> Copies:
+    def sample_several(self, X: NDArray, m: int, rng: Generator) -> Pair:
         """X, its missing cells drawn, beside m knockoffs of it."""
         model, X = self.model, np.asarray(X, dtype=float)
         cells = model.read(X)
@@ -290,7 +288,7 @@ class LatentSampler:
         else:
             K, L = model.draw_hidden(X, rng, n_sweeps=self.n_sweeps, n_jobs=self.n_jobs)
             copies = Gaussian(model.mixture.laws, component="K").several(L, {"K": K}, m, rng)
-        return Copies((self._complete(X, L), *map(model.write, copies)), model.feature_of)
+        return Pair.of([self._complete(X, L), *map(model.write, copies)], model.feature_of)
 
     def _complete(self, X: NDArray, L: NDArray) -> NDArray:
         """X with its missing cells filled from L."""
@@ -318,7 +316,7 @@ def latent_features(
         One for each column.
     weights, means, covariances : array-like, shape (l,), (l, D), (l, D, D)
         Of the classes, over the coordinates of all columns in order.
-    diagonal : str or Through
+    diagonal : str or ViaRepresentatives
         Which matrix D: see ``DIAGONALS``; or through representatives of groups.
     feature_of : array-like of int, shape (d,), optional
         Feature of each column; the coordinates of a column, and of a feature, are swapped as one.
@@ -341,6 +339,6 @@ def latent_features(
 
 
 def _kind(margin: Margin) -> str:
-    if isinstance(margin, Nominal | Ordered):
+    if isinstance(margin, Nominal):
         return "nominal"
     return "ordinal" if isinstance(margin, Steps) else "continuous"

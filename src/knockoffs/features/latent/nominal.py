@@ -1,7 +1,13 @@
-"""An unordered label column is the argmax of latent utilities: one feature with one coordinate fewer than levels."""
+"""An unordered label column: boxes of one or a few latent coordinates, one box for each level.
+
+Levels that are alike in the other columns lie side by side. A label then says nearly all there is to know about its
+coordinates, whatever the number of levels. A coordinate for each level, of which the label shows only the largest,
+would leave most of them unseen: to explain a fifth of a number, 20 labels would have to determine it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,140 +15,172 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from knockoffs.features.latent.cells import INTERVAL, LOSER, WINNER, Cells, free_cells, place_codes
+from knockoffs.features.latent.cells import Cells, free_cells, interval_cells, place_codes
+from knockoffs.features.latent.normals import interval_mean
 
-N_NODES = 80  # of the Gauss-Hermite rule; the margin's probabilities are then right to 1e-8
+Tree = int | tuple[int, "Tree", "Tree"]  # a level, or a coordinate with the levels on its lower and on its upper side
+Cut = Callable[[NDArray, NDArray, int, float], float]  # box (low, high), coordinate, lower share of its mass -> where
 
 
 @dataclass(frozen=True)
 class Nominal:
-    """X = codes[argmax(0, L_1 + offset_1, ..., L_m + offset_m)].
+    """X = codes[a] where low[a] < L <= high[a] in every coordinate.
 
-    The coordinates are differences of utilities to that of the most frequent level. Utilities are pooled independent
-    with variance 1/2, so that L has variances 1 and covariances 1/2: the scale and the covariance within the column
-    cannot be seen in the data, and are fixed so. What is learned is the covariance with the other columns.
+    The coordinates are pooled independent standard normals; what is learned is their covariance with the other columns.
 
     Parameters
     ----------
-    codes : array, shape (m + 1,)
-        Codes of the levels seen, the most frequent one first.
-    offset : array, shape (m,)
-        Means of the differences, by which the levels have their shares.
+    codes : array, shape (m,)
+        Codes of the levels seen.
+    shares : array, shape (m,)
+    tree : tuple
+        How the boxes cut the space in two, again and again.
+    low, high : array, shape (m, n_coordinates)
+        The boxes. By them the levels have their shares.
     """
 
     codes: NDArray
-    offset: NDArray
+    shares: NDArray
+    tree: Tree
+    low: NDArray
+    high: NDArray
 
     @property
     def n_coordinates(self) -> int:
-        """One fewer than levels."""
-        return len(self.offset)
-
-    @property
-    def block(self) -> NDArray:
-        """Pooled covariance of the coordinates, fixed."""
-        return 0.5 * (np.eye(len(self.offset)) + 1.0)
+        """Dimension of the boxes."""
+        return self.low.shape[1]
 
     @cached_property
-    def level_means(self) -> NDArray:
-        """Mean of L given each level, shape (m + 1, m)."""
-        return level_means(self.offset)
+    def scores(self) -> NDArray:
+        """Mean of independent standard normals in each box, shape (m, n_coordinates)."""
+        return interval_mean(self.low, self.high)
 
     def place(self, x: NDArray) -> NDArray[np.intp]:
         """Level of each code; a code that was never seen is refused, NaN is level 0."""
         return place_codes(self.codes, x)
 
     def read(self, x: NDArray) -> Cells:
-        """Mark the level seen as the one with the largest utility."""
-        m, n, c = self.place(x), len(x), self.n_coordinates
-        cells = free_cells(n, c)
-        won = m[:, None] == np.arange(1, c + 1)
-        cells.status[:] = np.where(won, WINNER, LOSER)
-        first = m == 0
-        cells.status[first] = INTERVAL
-        cells.high[first] = -self.offset
-        cells.start[:] = self.level_means[m]
+        """Return the intervals of the box of each label."""
+        m = self.place(x)
+        cells = interval_cells(self.low[m], self.high[m], self.scores[m])
         missing = np.isnan(x)
-        for part, value in zip(cells, free_cells(1, c), strict=True):
+        for part, value in zip(cells, free_cells(1, self.n_coordinates), strict=True):
             part[missing] = value
         return cells
 
     def write(self, l: NDArray) -> NDArray:  # noqa: E741
-        """Code of the largest utility."""
-        utility = np.column_stack([np.zeros(len(l)), l + self.offset])
-        return self.codes[utility.argmax(axis=1)]
+        """Code of the box that l lies in."""
+        x = np.full(len(l), self.codes[0])
+        for code, low, high in zip(self.codes, self.low, self.high, strict=True):
+            x[((l > low) & (l <= high)).all(axis=1)] = code
+        return x
 
     def log_slope(self, x: NDArray) -> NDArray:
         """Zero: a level has a probability, not a density."""
         return np.zeros(len(x))
 
+    def under(self, weights: NDArray, means: NDArray, deviations: NDArray) -> Nominal:
+        """Boxes by which a mixture has the shares; its coordinates are independent in each class.
 
-def fit_nominal(x: NDArray) -> Nominal:
-    """Offsets by which the levels of x, shape (n,), have the shares seen."""
-    codes, counts = np.unique(x, return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    shares = counts[order] / len(x)
-    return Nominal(codes[order], solve_offsets(shares))
+        Parameters
+        ----------
+        weights : array, shape (l,)
+        means, deviations : array, shape (l, n_coordinates)
+        """
+
+        def cut(low: NDArray, high: NDArray, i: int, share: float) -> float:
+            inside = ndtr((high - means) / deviations) - ndtr((low - means) / deviations)
+            inside[:, i] = 1.0
+            return interval_quantile(
+                share, weights * inside.prod(axis=1), means[:, i], deviations[:, i], low[i], high[i]
+            )
+
+        return self._cut_by(cut)
+
+    def _cut_by(self, cut: Cut) -> Nominal:
+        low, high = boxes(self.tree, self.shares, self.n_coordinates, cut)
+        return Nominal(self.codes, self.shares, self.tree, low, high)
 
 
-def solve_offsets(shares: NDArray) -> NDArray:
-    """Means of the utilities beyond the first (whose mean is 0) for which argmax has the shares given.
+def fit_nominal(x: NDArray, positions: NDArray | None = None) -> Nominal:
+    """Boxes by which the levels of x have the shares seen.
 
-    Fixed-point steps on the probit scale, each of which moves a level's own mean by the error of its quantile.
+    Parameters
+    ----------
+    x : array, shape (n,)
+        Codes.
+    positions : array, shape (m, r), optional
+        Where each level lies, in the order of the codes. Without them the levels are steps of one coordinate, in the
+        order of their codes.
     """
-    mean = ndtri(shares) - ndtri(shares[0])
-    for _ in range(500):
-        error = ndtri(shares) - ndtri(_shares(mean).clip(1e-300, 1 - 1e-16))
-        step = error - error[0]
-        mean = mean + 0.7 * step
-        if np.abs(step).max() < 1e-9:
-            break
-    return mean[1:]
+    codes, counts = np.unique(x, return_counts=True)
+    shares = counts / len(x)
+    where = np.zeros((len(codes), 1)) if positions is None else positions
+    tree = plant(where, shares, np.arange(len(codes)))
+    empty = np.empty((0, where.shape[1]))
+    return Nominal(codes, shares, tree, empty, empty)._cut_by(normal_cut)
 
 
-def level_means(offset: NDArray) -> NDArray:
-    """Mean of L given each level, shape (m + 1, m), of independent utilities."""
-    return _level_means(np.append(0.0, offset))
+def plant(positions: NDArray, shares: NDArray, levels: NDArray[np.intp]) -> Tree:
+    """Cut levels in two halves of their mass, where they differ most, until each is alone.
+
+    >>> plant(np.array([[0.0], [2.0], [1.0]]), np.array([0.4, 0.3, 0.3]), np.arange(3))
+    (0, 0, (0, 2, 1))
+    """
+    if len(levels) == 1:
+        return int(levels[0])
+    mass = shares[levels] / shares[levels].sum()
+    centred = positions[levels] - mass @ positions[levels]
+    i = int(np.argmax(mass @ centred**2))
+    order = np.argsort(positions[levels, i], kind="stable")
+    below = np.cumsum(mass[order])[:-1]
+    half = int(np.argmin(np.abs(below - 0.5))) + 1
+    lower, upper = levels[order[:half]], levels[order[half:]]
+    return i, plant(positions, shares, lower), plant(positions, shares, upper)
 
 
-def shares_of(offset: NDArray) -> NDArray:
-    """Shares of the levels by which offsets were solved, shape (m + 1,)."""
-    return _shares(np.append(0.0, offset))
+def boxes(tree: Tree, shares: NDArray, n_coordinates: int, cut: Cut) -> tuple[NDArray, NDArray]:
+    """Lower and upper ends of the boxes of all levels, shape (m, n_coordinates)."""
+    low, high = np.full((2, len(shares), n_coordinates), [[[-np.inf]], [[np.inf]]])
+
+    def descend(node: Tree, box: tuple[NDArray, NDArray]) -> None:
+        if isinstance(node, int):
+            low[node], high[node] = box
+            return
+        i, lower, upper = node
+        share = shares[leaves(lower)].sum() / shares[leaves(node)].sum()
+        first, second = (box[0], box[1].copy()), (box[0].copy(), box[1])
+        first[1][i] = second[0][i] = cut(*box, i, share)
+        descend(lower, first)
+        descend(upper, second)
+
+    descend(tree, (np.full(n_coordinates, -np.inf), np.full(n_coordinates, np.inf)))
+    return low, high
 
 
-def _nodes() -> tuple[NDArray, NDArray]:
-    """Nodes and weights of a standard normal expectation."""
-    t, w = np.polynomial.hermite_e.hermegauss(N_NODES)
-    return t, w / w.sum()
+def leaves(tree: Tree) -> list[int]:
+    """Levels of a tree."""
+    return [tree] if isinstance(tree, int) else [*leaves(tree[1]), *leaves(tree[2])]
 
 
-def _log_losing(mean: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-    """Utilities u of each level on nodes, weights, and P(level a below u) for all pairs, shape (m, nodes, m)."""
-    t, w = _nodes()
-    u = mean[:, None] + np.sqrt(0.5) * t  # utilities have variance 1/2
-    below = ndtr((u[:, :, None] - mean) / np.sqrt(0.5))
-    below[np.arange(len(mean)), :, np.arange(len(mean))] = 1.0
-    return u, w, below
+def normal_cut(low: NDArray, high: NDArray, i: int, share: float) -> float:
+    """Where the standard normal between low[i] and high[i] has the share given below it."""
+    return float(ndtri((1 - share) * ndtr(low[i]) + share * ndtr(high[i])))
 
 
-def _shares(mean: NDArray) -> NDArray:
-    """P(argmax = a) of independent N(mean_a, 1/2)."""
-    _, w, below = _log_losing(mean)
-    return below.prod(axis=2) @ w
+def interval_quantile(
+    share: float, weights: NDArray, means: NDArray, deviations: NDArray, low: float, high: float
+) -> float:
+    """Where a mixture of normals, held between two ends, has the share given below it, by halving.
 
-
-def _level_means(mean: NDArray) -> NDArray:
-    """E[U_b - U_0 - (mean_b - mean_0) | argmax = a], shape (m + 1, m), by one-dimensional integrals."""
-    u, w, below = _log_losing(mean)
-    wins = below.prod(axis=2)
-    share = wins @ w
-    m = len(mean)
-    expected = np.empty((m, m))  # E[U_b | a wins]
-    for a in range(m):
-        z = (u[a][:, None] - mean) / np.sqrt(0.5)
-        density = np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
-        cdf = np.maximum(ndtr(z), 1e-300)
-        lost = mean - np.sqrt(0.5) * density / cdf  # E[U_b | U_b < u]
-        lost[:, a] = u[a]
-        expected[a] = (wins[a] * w) @ lost / share[a]
-    return (expected[:, 1:] - expected[:, :1]) - (mean[1:] - mean[0])
+    >>> round(interval_quantile(0.5, np.ones(1), np.zeros(1), np.ones(1), -np.inf, np.inf), 6) + 0.0
+    0.0
+    """
+    ends = np.array([low, high])[:, None]
+    first, last = ndtr((ends - means) / deviations) @ weights
+    wanted = first + share * (last - first)
+    reach = np.array([(means - 40 * deviations).min(), (means + 40 * deviations).max()]).clip(low, high)
+    for _ in range(100):  # until the ends are neighbours in float64
+        middle = reach.mean()
+        reach[int(weights @ ndtr((middle - means) / deviations) >= wanted)] = middle
+    return float(reach.mean())

@@ -37,7 +37,7 @@ class Shrinkage(NamedTuple):
         return ", ".join(said)
 
 
-def choose_shrinkage(Z: NDArray, shares: NDArray, *, plenty: float = PLENTY, by_chance: bool = False) -> Shrinkage:
+def choose_shrinkage(Z: NDArray, shares: NDArray, *, plenty: float = PLENTY) -> Shrinkage:
     """Shrinkage for which rows of each class have the largest likelihood given the other rows.
 
     A class of few rows cannot tell its correlations, but they are rarely far from those within the other classes: what
@@ -50,8 +50,6 @@ def choose_shrinkage(Z: NDArray, shares: NDArray, *, plenty: float = PLENTY, by_
         Share of each class in each row.
     plenty : float
         Rows a coordinate, from which on correlations are kept as they are.
-    by_chance : bool
-        Shrink the common correlations no further than chance accounts for, as ``chance_intensity`` has it.
     """
     (n, D), l = Z.shape, shares.shape[1]  # noqa: E741
     if D == 1 or (l == 1 and n >= plenty * D):
@@ -66,8 +64,6 @@ def choose_shrinkage(Z: NDArray, shares: NDArray, *, plenty: float = PLENTY, by_
             whole += z
     if whole.size:
         common = held_out_intensity(whole, np.ones(n))
-        if by_chance:
-            common = min(common, chance_intensity(whole))
     del whole, z
     if l == 1:
         return Shrinkage(common, (0.0,))
@@ -79,26 +75,6 @@ def choose_shrinkage(Z: NDArray, shares: NDArray, *, plenty: float = PLENTY, by_
         for share, total in zip(shares.T, rows, strict=True)
     ]
     return Shrinkage(common, tuple(own))
-
-
-def chance_intensity(Z: NDArray) -> float:
-    """Intensity that the errors of the correlations ask for: the sum of their variances over that of their squares.
-
-    It is the one of Schaefer and Strimmer (2005), of least squared error. Held-out rows ask for more where the model
-    does not fit, as in a table in the order of time, whose stretches differ. Knockoffs with the weaker correlations
-    would then be told from their columns by any row.
-
-    Parameters
-    ----------
-    Z : array, shape (n, D)
-        Rows in units of their standard deviations.
-    """
-    n, squares = len(Z), Z**2
-    R = Z.T @ Z / n
-    variances = (squares.T @ squares / n - R**2) / n
-    np.fill_diagonal(R, 0.0)
-    np.fill_diagonal(variances, 0.0)
-    return float(min(1.0, variances.sum() / max((R**2).sum(), 1e-300)))
 
 
 def _in_units(Z: NDArray, share: NDArray) -> NDArray:

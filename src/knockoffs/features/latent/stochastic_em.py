@@ -22,7 +22,6 @@ from knockoffs.progress import track
 N_FORGOTTEN = 8  # steps before moments are averaged
 N_AVERAGED = 16  # steps over which they are
 FLOOR = 1e-6  # smallest eigenvalue of a latent correlation matrix; columns nearer to dependence are moved apart
-NEAR, ALIKE = 5e-6, 0.9995  # eigenvalue below which, and correlation of scores above which, the user is told of it
 N_SETTLING = 40  # sweeps before the first step: coarse columns that are strongly correlated forget slowly
 COARSE = 0.9  # variance of the scores below which a column of steps is coarse: at most about four even levels
 CLOSEST, LEAST = 0.999, 1e-3  # largest correlation and smallest eigenvalue of the covariance EM starts from
@@ -38,14 +37,12 @@ class Frame(NamedTuple):
     ----------
     layout : Layout
     unit : array of bool, shape (D,)
-        Coordinates known by intervals only, whose pooled mean and variance the margin fixes at 0 and 1.
-    target : array, shape (D, D)
-        Identity, with the fixed pooled covariances within nominal columns.
+        Coordinates known by intervals only, whose pooled mean and variance the margin fixes at 0 and 1. Those of one
+        label are independent, in every class.
     """
 
     layout: Layout
     unit: NDArray[np.bool_]
-    target: NDArray
 
     @property
     def within(self) -> NDArray[np.bool_]:
@@ -56,13 +53,8 @@ class Frame(NamedTuple):
 def frame_of(margins: Sequence[Margin]) -> Frame:
     """Coordinates, and what is fixed about them."""
     layout = lay_out(margins)
-    target = np.eye(len(layout.column_of))
-    for first, last in layout.blocks:
-        margin = margins[layout.column_of[first]]
-        assert isinstance(margin, Nominal)
-        target[first:last, first:last] = margin.block
     unit = np.array([isinstance(margins[j], Steps | Nominal) for j in layout.column_of], dtype=bool)
-    return Frame(layout, unit, target)
+    return Frame(layout, unit)
 
 
 class Fit(NamedTuple):
@@ -97,21 +89,16 @@ def first_covariance(cells: Cells, frame: Frame) -> NDArray:
     seen = (cells.status != FREE).astype(float)
     pairs = np.maximum(seen.T @ seen, 1.0)
     S = cells.start.T @ cells.start / pairs  # scores have mean zero where observed
-    T = np.eye(len(S))
     layout = frame.layout
-    for j in np.flatnonzero(frame.unit & (layout.last == layout.first + 1)):
-        T[j, j] = 1 / max(S[j, j], 1e-2)
-    for first, last in layout.blocks:
-        b = slice(first, last)
-        T[b, b] = frame.target[b, b] @ np.linalg.pinv(S[b, b], rcond=1e-2, hermitian=True)
-    corrected = T @ S @ T.T
+    scale = np.where(frame.unit, 1 / np.maximum(np.diagonal(S), 1e-2), 1.0)
+    corrected = S * np.outer(scale, scale)
     sd = np.where(frame.unit, 1.0, np.sqrt(np.maximum(np.diagonal(S), 1e-12)))
     c = corrected / np.outer(sd, sd)
     coarse = np.flatnonzero(frame.unit & (layout.last == layout.first + 1) & (np.diagonal(S) < COARSE))
     if coarse.size:
         c[np.ix_(coarse, coarse)] = _coarse_correlations(cells, coarse)
-    corrected = np.where(frame.within, frame.target, np.clip(c, -CLOSEST, CLOSEST)) * np.outer(sd, sd)
-    return _positive((corrected + corrected.T) / 2)
+    corrected = np.where(frame.within, np.eye(len(S)), np.clip(c, -CLOSEST, CLOSEST)) * np.outer(sd, sd)
+    return decouple(_positive((corrected + corrected.T) / 2), layout)
 
 
 def _coarse_correlations(cells: Cells, coarse: NDArray[np.intp]) -> NDArray:
@@ -157,28 +144,41 @@ def lift(S: NDArray, a: float, frame: Frame) -> NDArray:
 
 
 def normalise(mean: NDArray, S: NDArray, frame: Frame) -> tuple[NDArray, NDArray]:
-    """Pooled moments with what the margins fix put back: mean 0, variance 1, the blocks of nominal columns."""
+    """Pooled moments with what the margins fix put back: mean 0, variance 1, the coordinates of a label independent."""
     scale = np.where(frame.unit, 1 / np.sqrt(np.maximum(np.diagonal(S), 1e-12)), 1.0)
-    S = S * np.outer(scale, scale)
-    for first, last in frame.layout.blocks:
-        b = slice(first, last)
-        T = np.linalg.cholesky(frame.target[b, b]) @ np.linalg.inv(
-            np.linalg.cholesky(S[b, b] + 1e-9 * np.eye(last - first))
-        )
+    return np.where(frame.unit, 0.0, mean), decouple(S * np.outer(scale, scale), frame.layout)
+
+
+def decouple(S: NDArray, layout: Layout) -> NDArray:
+    """Covariance in which the coordinates of a label are independent, variances kept: they are mixed until they are."""
+    S = S.copy()
+    for first, last in layout.blocks:
+        b, sd = slice(first, last), np.sqrt(np.diagonal(S)[first:last])
+        own = S[b, b] + 1e-9 * np.diag(sd**2)
+        T = sd[:, None] * np.linalg.inv(np.linalg.cholesky(own))
         S[b], S[:, b] = T @ S[b], S[:, b] @ T.T
-        S[b, b] = frame.target[b, b]
-    return np.where(frame.unit, 0.0, mean), (S + S.T) / 2
+        S[b, b] = np.diag(sd**2)
+    return (S + S.T) / 2
 
 
-def separate(S: NDArray, within: NDArray[np.bool_]) -> tuple[NDArray, float]:
-    """Covariance whose correlations have eigenvalues above FLOOR, and how much its correlations had to give way."""
-    variances, r = np.diagonal(S), 0.0
-    while dpotrf(S - FLOOR * np.diag(variances), lower=1)[1] != 0:
-        factor, r = (1 + r), 2 * r or 2 * FLOOR
-        S = np.where(within, S, S * factor / (1 + r))
-        if r > 1:  # within a block alone: cannot be, the targets are well conditioned
-            break
-    return S, r
+def separate(S: NDArray, within: NDArray[np.bool_]) -> NDArray:
+    """Covariance whose correlations have eigenvalues of at least FLOOR.
+
+    Where they have not, all covariances between columns give way by the same factor. Without any of them the matrix is
+    diagonal, as the coordinates of one column are independent, so that there is always such a factor.
+
+    Parameters
+    ----------
+    S : array, shape (D, D)
+    within : array of bool, shape (D, D)
+        Pairs of coordinates of one column, which are independent.
+    """
+    variances = np.diagonal(S)
+    if dpotrf(S - FLOOR * np.diag(variances), lower=1)[1] == 0:
+        return S
+    smallest = np.linalg.eigvalsh(S / np.sqrt(np.outer(variances, variances)))[0]
+    left = (1 - 2 * FLOOR) / (1 - min(smallest, FLOOR))
+    return np.where(within, S, left * S)
 
 
 def pool_classes(counts: NDArray, raw: NDArray, cells: Cells, frame: Frame, shrunk: Shrinkage) -> NDArray:
@@ -186,7 +186,7 @@ def pool_classes(counts: NDArray, raw: NDArray, cells: Cells, frame: Frame, shru
     own = [softening(cells.start, frame, a) for a in shrunk.own]
     pooled = pool(counts, raw, softening(cells.start, frame, shrunk.common), own)
     lifted = [lift(S, shrunk.common * a, frame) for S, a in zip(pooled, shrunk.own, strict=True)]
-    return np.stack([separate(S, frame.within)[0] for S in lifted])
+    return np.stack([separate(decouple(S, frame.layout), frame.within) for S in lifted])
 
 
 def scatter(L: NDArray, mean: NDArray) -> NDArray:
@@ -204,29 +204,24 @@ def fit_one_class(
     *,
     a: float,
     rng: Generator,
-    factors: NDArray | None = None,
     n_jobs: int | None = None,
 ) -> Fit:
-    """One Gaussian for L, its covariance shrunk by a, or by factors where all cells are points."""
+    """One Gaussian for L, its covariance shrunk by a."""
     n, D = cells.start.shape
     K, one = np.zeros(n, np.intp), np.ones(1)
-    soft = softening(cells.start, frame, a) if factors is None else factors
-    if cells.all_points:
-        L, mean = cells.start, cells.start.mean(axis=0)
-        S, _ = separate(scatter(L, mean) / n * soft, frame.within)
-        return Fit(one, mean[None], S[None], K, L)
+    soft = softening(cells.start, frame, a)
     start = np.where(frame.within, 1.0, 1 - a) * first_covariance(cells, frame)
-    mean, S = np.zeros(D), separate(start, frame.within)[0]
-    L = start_latent(cells, frame.layout, classes(one, mean[None], S[None]), rng=rng)
+    mean, S = np.zeros(D), separate(start, frame.within)
+    L = start_latent(cells, classes(one, mean[None], S[None]), rng=rng)
     first, second = np.zeros(D), np.zeros((D, D))
     for step in track(range(N_FORGOTTEN + N_AVERAGED), "stochastic EM of P^X"):
         law = classes(one, mean[None], S[None])
-        sweep(L, K, cells, frame.layout, law, rng=rng, n_sweeps=1 if step else N_SETTLING, n_jobs=n_jobs)
+        sweep(L, K, cells, law, rng=rng, n_sweeps=1 if step else N_SETTLING, n_jobs=n_jobs)
         gain = 1 / max(step - N_FORGOTTEN + 1, 1)
         first += gain * (L.mean(axis=0) - first)
         second += gain * (L.T @ L / n - second)
         mean, S = normalise(first, second - np.outer(first, first), frame)
-        S = separate(lift(S * soft, a, frame), frame.within)[0]
+        S = separate(lift(S * soft, a, frame), frame.within)
     return Fit(one, mean[None], S[None], K, L)
 
 
@@ -248,8 +243,8 @@ def fit_classes(
     for step in track(range(N_FORGOTTEN + N_AVERAGED), "stochastic EM of P^X"):
         law = classes(weights, means, covariances)
         if step % STEPS_A_JUMP == 0 and has_jumps(cells, law):
-            jump(L, K, cells, frame.layout, law, rng=rng, n_jobs=n_jobs)
-        sweep(L, K, cells, frame.layout, law, rng=rng, n_sweeps=1, n_jobs=n_jobs)
+            jump(L, K, cells, law, rng=rng, n_jobs=n_jobs)
+        sweep(L, K, cells, law, rng=rng, n_sweeps=1, n_jobs=n_jobs)
         gain = 1 / max(step - N_FORGOTTEN + 1, 1)
         for k in range(l):
             rows = L[K == k]

@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array
 from scipy.special import gammaln, psi
 
-from knockoffs.errors import InputError, require, unknown_option
+from knockoffs.errors import InputError, unknown_option
 from knockoffs.features.lda.documents import check_counts, check_tokens, count_tokens
 from knockoffs.features.lda.model import VIEWS, LatentDirichlet
 from knockoffs.progress import track
@@ -43,8 +43,7 @@ def fit_latent_dirichlet(
     view : {"counts", "tokens"}
         See ``LatentDirichlet``.
     fit : callable, optional
-        ``(counts, n_topics, max_iter, rng, n_jobs) -> (alpha, beta)`` in place of scikit-learn's, such as
-        ``fit_topics_tomotopy``.
+        ``(counts, n_topics, max_iter, rng, n_jobs) -> (alpha, beta)`` in place of scikit-learn's.
 
     Returns
     -------
@@ -82,25 +81,6 @@ def fit_topics_sklearn(
     lda = LatentDirichletAllocation(n_topics, max_iter=max_iter, random_state=seed, n_jobs=n_jobs).fit(counts)
     beta = lda.components_ / lda.components_.sum(axis=1, keepdims=True)
     return refine_topics(counts, np.full(n_topics, 1.0 / n_topics), beta, rng)
-
-
-def fit_topics_tomotopy(
-    counts: csr_array, n_topics: int, max_iter: int, rng: Generator, n_jobs: int | None = None
-) -> tuple[NDArray, NDArray]:
-    """Topics alpha and beta by tomotopy's Gibbs sampling (the extra ``topics``): ten sweeps for each pass."""
-    require("tomotopy", "topics by tomotopy")
-    import tomotopy
-
-    lda = tomotopy.LDAModel(k=n_topics, seed=int(rng.integers(2**31)), rm_top=0, min_cf=0)
-    for start, stop in zip(counts.indptr[:-1], counts.indptr[1:], strict=True):
-        words = np.repeat(counts.indices[start:stop], counts.data[start:stop].astype(np.int64))
-        lda.add_doc([str(word) for word in words])
-    lda.train(10 * max_iter, workers=n_jobs or 1)
-    beta = np.zeros((n_topics, counts.shape[1]))
-    columns = [int(word) for word in lda.used_vocabs]
-    for topic in range(n_topics):
-        beta[topic, columns] = lda.get_topic_word_dist(topic)
-    return np.asarray(lda.alpha, dtype=float), beta / beta.sum(axis=1, keepdims=True)
 
 
 def refine_topics(

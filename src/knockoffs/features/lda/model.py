@@ -99,7 +99,7 @@ class LatentDirichlet:
         object.__setattr__(self, "beta", beta)
 
     def say(self, names: Sequence[str] | None = None) -> str:
-        """Tell in one sentence what P^X is."""
+        """Sentence that says what P^X is."""
         T, n_words = self.beta.shape
         topics = "one topic" if T == 1 else f"{T} topics"
         of = f"{n_words} words" if self.view == "counts" else f"{n_words} words at {self.n_positions} positions"

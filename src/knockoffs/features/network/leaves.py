@@ -33,7 +33,7 @@ from knockoffs.sampling.conjugates.joint_table import JointTable
 from knockoffs.sampling.factors import Factor, elimination_order, restrict, sum_out
 from knockoffs.sampling.network import BayesianNetwork, Blanket, Node
 
-KEPT, MOVED = "(hidden, kept)", "(hidden, moved)"  # names of the hidden nodes of the network
+KEPT_NODE, MOVED_NODE = "(hidden, kept)", "(hidden, moved)"  # names of the hidden nodes of the network
 POSTERIORS = ("exact", "gibbs")
 HIDDEN_KNOCKOFFS = ("auto", "copy", "posterior")
 
@@ -57,7 +57,7 @@ class Leaves:
         if n_sweeps < 1:
             raise InputError(f"n_sweeps={n_sweeps}: without a sweep the draw does not look at X. Use 1 or more.")
         self._check(posterior)
-        home = {v: (MOVED if v in self._moved else KEPT) for v in self._hidden}
+        home = {v: (MOVED_NODE if v in self._moved else KEPT_NODE) for v in self._hidden}
         nodes = [
             Node(
                 "+".join(self.law.observed[column] for column in block.columns),
@@ -69,13 +69,13 @@ class Leaves:
             )
             for block in self._blocks
         ]
-        if KEPT in home.values():
-            nodes.append(Node(KEPT, parents=(), conjugate=Identity()))
+        if KEPT_NODE in home.values():
+            nodes.append(Node(KEPT_NODE, parents=(), conjugate=Identity()))
         if self._moved:
             place = {variable: i for i, variable in enumerate(self._moved)}
             factors = partial(_factors_given, self._hidden_laws, place, self._at)
             copy = JointTable(self._shape(place), factors, self.max_table)
-            nodes.append(Node(MOVED, parents=(KEPT,) if KEPT in home.values() else (), conjugate=copy))
+            nodes.append(Node(MOVED_NODE, parents=(KEPT_NODE,) if KEPT_NODE in home.values() else (), conjugate=copy))
         sample_hidden = partial(self.sample_hidden, posterior=posterior, n_sweeps=n_sweeps)
         return BayesianNetwork(tuple(nodes), sample_hidden=sample_hidden if home else None)
 
@@ -89,11 +89,11 @@ class Leaves:
         else:
             values = sample_by_elimination(factors, self.law.hidden_states, len(X), rng)
         kept = [v for v in self._hidden if v not in self._moved]
-        parts = {KEPT: kept, MOVED: self._moved}
+        parts = {KEPT_NODE: kept, MOVED_NODE: self._moved}
         return {name: np.stack([values[v] for v in part], axis=1) for name, part in parts.items() if part}
 
     @cached_property
-    def _blocks(self) -> list[_Block]:
+    def _blocks(self) -> list[_ObservedBlock]:
         column_of = {self.law.index[name]: column for column, name in enumerate(self.law.observed)}
         block_of = {variable: {variable} for variable in column_of}
         for scope, _ in self.law.laws:  # the moral graph, restricted to the observed nodes
@@ -109,7 +109,7 @@ class Leaves:
             laws = [law for law in self.law.laws if members & set(law[0])]
             above = tuple(sorted({v for scope, _ in laws for v in scope} - members))
             place = {self.law.index[self.law.observed[column]]: i for i, column in enumerate(columns)}
-            blocks.append(_Block(columns, above, tuple(laws), place))
+            blocks.append(_ObservedBlock(columns, above, tuple(laws), place))
         return blocks
 
     @cached_property
@@ -165,7 +165,7 @@ class Leaves:
     def _at(self) -> dict[int, tuple[str, int]]:
         """Node and coordinate that hold each hidden variable."""
         kept = [v for v in self._hidden if v not in self._moved]
-        return {v: (KEPT, i) for i, v in enumerate(kept)} | {v: (MOVED, i) for i, v in enumerate(self._moved)}
+        return {v: (KEPT_NODE, i) for i, v in enumerate(kept)} | {v: (MOVED_NODE, i) for i, v in enumerate(self._moved)}
 
     def _shape(self, variables: Iterable[int]) -> tuple[int, ...]:
         return tuple(self.law.n_states[variable] for variable in variables)
@@ -195,7 +195,7 @@ class Leaves:
 
 
 @dataclass(frozen=True)
-class _Block:
+class _ObservedBlock:
     """Observed nodes that depend on each other given H."""
 
     columns: tuple[int, ...]

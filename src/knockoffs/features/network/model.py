@@ -98,7 +98,7 @@ class DiscreteNetwork:
         return replace(self, observe=tuple(observe))
 
     def say(self, names: Sequence[str] | None = None) -> str:
-        """Tell in one sentence what P^X is."""
+        """Sentence that says what P^X is."""
         links = sum(len(self.parents[name]) for name in self.order)
         hidden = len(self.order) - len(self.observed)
         nodes = f"{len(self.order)} discrete nodes, {hidden} of them hidden"

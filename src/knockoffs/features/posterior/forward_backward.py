@@ -19,8 +19,10 @@ from knockoffs.sampling.conjugates.markov_chain_kernels import (
     LANES,
     choose,
     contract,
+    cumulate,
     draw_uniforms,
     load_block,
+    normalise,
     propagate,
     seed_streams,
     store_block,
@@ -56,12 +58,7 @@ def _observe(law: NDArray, likelihood: NDArray, codes: NDArray, total: NDArray) 
         for r in range(LANES):
             f[r] *= likelihood[codes[r], k]
             total[r] += f[r]
-    for r in range(LANES):
-        total[r] = 1.0 / total[r] if total[r] > 0.0 else 0.0
-    for k in range(K):
-        f = law[k]
-        for r in range(LANES):
-            f[r] *= total[r]
+    normalise(law, total)
 
 
 @njit(cache=True, nogil=True)
@@ -119,11 +116,7 @@ def sample_states(
                 draw_uniforms(state, uniform)
                 running[:] = 0.0
                 if j == T - 1:
-                    for k in range(K):
-                        f, level = law[k], cumulated[k]
-                        for r in range(LANES):
-                            running[r] += f[r]
-                            level[r] = running[r]
+                    cumulate(law, cumulated)
                 else:
                     transition, ahead = transitions[j], drawn[j + 1]
                     for k in range(K):

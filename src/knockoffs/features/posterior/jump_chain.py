@@ -12,6 +12,7 @@ from knockoffs.sampling.conjugates.markov_chain_kernels import (
     contract,
     draw_uniforms,
     load_block,
+    normalise,
     seed_streams,
     store_block,
 )
@@ -36,12 +37,7 @@ def _filter_jump(
         for r in range(LANES):
             f[r] = likelihood[codes[r], k] * (stay * g[r] + leap)
             total[r] += f[r]
-    for r in range(LANES):
-        total[r] = 1.0 / total[r] if total[r] > 0.0 else 0.0
-    for k in range(K):
-        f = law[k]
-        for r in range(LANES):
-            f[r] *= total[r]
+    normalise(law, total)
 
 
 @njit(cache=True, nogil=True)

@@ -16,7 +16,7 @@ from scipy.special import gammaln, logsumexp
 from knockoffs.features.posterior.variational import sample_dirichlet, variational_topics
 
 MOST_TERMS = 2**16  # of the polynomial of one document
-N_DRAWS = 2000  # of theta, for one document
+DENSITY_DRAWS = 2000  # of theta, for one document
 WIDENED = 0.5  # of the variational concentrations: their law is too narrow, and a proposal must not be
 
 
@@ -69,7 +69,7 @@ def _polynomial(words: NDArray, x: NDArray, alpha: NDArray, beta: NDArray) -> fl
 def _importance(words: NDArray, x: NDArray, alpha: NDArray, beta: NDArray, concentration: NDArray) -> float:
     """Estimate log E[...] with half of the draws from each part of the proposal."""
     rng = np.random.default_rng(0)  # a density is a function: the same document has the same value
-    half = N_DRAWS // 2
+    half = DENSITY_DRAWS // 2
     theta = np.vstack([sample_dirichlet(np.tile(a, (half, 1)), rng) for a in (alpha, concentration)])
     theta = np.maximum(theta, 1e-300)
     with np.errstate(divide="ignore"):

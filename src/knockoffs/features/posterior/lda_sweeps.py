@@ -1,4 +1,4 @@
-"""How many sweeps of Gibbs sampling the topics of a document need: two chains tell.
+"""How many sweeps of Gibbs sampling the topics of a document need, from two chains.
 
 Two chains of a document start with all words in two different topics, and run side by side. With D_s the difference
 of their topic counts after s sweeps, memory(s) = sum <D_s, D_0> / sum <D_0, D_0> over a sample of documents is 1 at the
@@ -21,8 +21,8 @@ from knockoffs.features.posterior.gibbs_lda import run_sweeps, sample_topics_gib
 from knockoffs.features.posterior.variational import sample_dirichlet
 
 FORGOTTEN = 0.1  # of the start, when s sweeps are enough for the sweeps to be 2 s
-FEWEST, MOST = 10, 6400  # s
-PAIRS = 128  # of chains: the standard error of memory is some 0.03
+FEWEST_SWEEPS, MOST_SWEEPS = 10, 6400  # s
+PAIRS_OF_CHAINS = 128  # of chains: the standard error of memory is some 0.03
 
 
 def sample_topics_converged(counts: csr_array, alpha: NDArray, beta: NDArray, rng: Generator) -> NDArray:
@@ -31,7 +31,7 @@ def sample_topics_converged(counts: csr_array, alpha: NDArray, beta: NDArray, rn
     Warns
     -----
     KnockoffWarning
-        If chains still remember their start after ``MOST`` sweeps.
+        If chains still remember their start after ``MOST_SWEEPS`` sweeps.
     """
     theta = np.empty((counts.shape[0], len(alpha)))
     length = np.asarray(counts.sum(axis=1)).ravel()
@@ -40,7 +40,7 @@ def sample_topics_converged(counts: csr_array, alpha: NDArray, beta: NDArray, rn
     octave = np.floor(np.log2(np.maximum(length, 1))).astype(int)
     for size in np.unique(octave[~empty]):
         rows = np.flatnonzero((octave == size) & ~empty)
-        longest = rows[np.argsort(-length[rows], kind="stable")[:PAIRS]]
+        longest = rows[np.argsort(-length[rows], kind="stable")[:PAIRS_OF_CHAINS]]
         n_sweeps, memory = sweeps_needed(counts[longest], alpha, beta, rng)
         if memory >= FORGOTTEN:
             warnings.warn(
@@ -59,25 +59,25 @@ def sweeps_needed(counts: csr_array, alpha: NDArray, beta: NDArray, rng: Generat
     n, T = counts.shape[0], len(alpha)
     if T == 1:
         return 1, 0.0
-    counts = vstack([counts] * -(-PAIRS // n), format="csr")[:PAIRS]
-    first = rng.integers(0, T, size=PAIRS)
-    second = (first + rng.integers(1, T, size=PAIRS)) % T
+    counts = vstack([counts] * -(-PAIRS_OF_CHAINS // n), format="csr")[:PAIRS_OF_CHAINS]
+    first = rng.integers(0, T, size=PAIRS_OF_CHAINS)
+    second = (first + rng.integers(1, T, size=PAIRS_OF_CHAINS)) % T
     words, starts = tokens_of(counts)
     beta_of_word = np.ascontiguousarray(beta.T)
     corner = np.full((T, T), 1e-6) + np.eye(T)  # a word that a topic never produces goes elsewhere
     chains = [start_topics(words, starts, beta_of_word, corner[topic], rng) for topic in (first, second)]
     D_0 = _topic_counts(chains[0], starts, T) - _topic_counts(chains[1], starts, T)
     scale = float((D_0**2).sum())
-    if scale == 0:  # every word tells its topic
-        return 2 * FEWEST, 0.0
-    s, done, memory = FEWEST, 0, 1.0
+    if scale == 0:  # every word determines its topic
+        return 2 * FEWEST_SWEEPS, 0.0
+    s, done, memory = FEWEST_SWEEPS, 0, 1.0
     while True:
         for z in chains:
             run_sweeps(words, starts, alpha, beta_of_word, z, s - done, rng)
         done = s
         D_s = _topic_counts(chains[0], starts, T) - _topic_counts(chains[1], starts, T)
         memory = float((D_s * D_0).sum()) / scale
-        if memory < FORGOTTEN or s >= MOST:
+        if memory < FORGOTTEN or s >= MOST_SWEEPS:
             return 2 * s, memory
         s *= 2
 

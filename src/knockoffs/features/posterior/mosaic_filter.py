@@ -21,7 +21,7 @@ def log_evidence(chain: JumpChain, likelihood: Likelihood, *, n_chains: int = 1)
     """Log P(X) of every row, shape (n,)."""
     law, total = _observe(_start(chain, n_chains), likelihood(0))
     for j in range(1, len(chain.alpha)):
-        law, log_scale = _observe(_forward(chain, j, law), likelihood(j))
+        law, log_scale = _observe(_step(chain, j - 1, law), likelihood(j))
         total = total + log_scale
     return total
 
@@ -30,7 +30,7 @@ def state_given_others(chain: JumpChain, likelihood: Likelihood, j: int, *, n_ch
     """P(hidden states at site j | X at all other sites), shape (n, K) or (n, K, K)."""
     before = _start(chain, n_chains)
     for i in range(j):
-        before = _forward(chain, i + 1, _observe(before, likelihood(i))[0])
+        before = _step(chain, i, _observe(before, likelihood(i))[0])
     after: NDArray = np.ones_like(before)
     for i in range(len(chain.alpha) - 1, j, -1):
         after = _backward(chain, i, _observe(after, likelihood(i))[0])
@@ -46,12 +46,10 @@ def _start(chain: JumpChain, n_chains: int) -> NDArray:
     return alpha[None] if n_chains == 1 else (alpha[:, None] * alpha)[None]
 
 
-def _forward(chain: JumpChain, j: int, law: NDArray) -> NDArray:
-    """Law at site j from that at the site before."""
-    jump, alpha = chain.jump[j - 1], chain.alpha[j]
+def _step(chain: JumpChain, j: int, law: NDArray) -> NDArray:
+    """Law at site j + 1 from that at site j."""
     for axis in range(1, law.ndim):
-        landed = alpha.reshape([-1 if i == axis else 1 for i in range(law.ndim)])
-        law = (1 - jump) * law + jump * landed * law.sum(axis=axis, keepdims=True)
+        law = chain.forward(j, law, axis)
     return law
 
 

@@ -48,20 +48,6 @@ def sample_by_elimination(
     return values
 
 
-def log_prob_by_elimination(
-    factors: Sequence[Factor], n_states: Mapping[int, int], values: Mapping[int, NDArray], n: int
-) -> tuple[NDArray, NDArray]:
-    """Log probability with which ``sample_by_elimination`` draws the values, and log evidence, shape (n,) each."""
-    order, _ = elimination_order((factor.scope for factor in factors), n_states)
-    steps, log_evidence = eliminate(factors, order, n)
-    log_prob, every = np.zeros(n), np.arange(n)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for variable, step in zip(order, steps, strict=True):
-            weights = step.at(values, n_free=1)
-            log_prob += np.log(weights[every, values[variable]] / weights.sum(axis=1))
-    return np.where(np.isnan(log_prob), -np.inf, log_prob), log_evidence
-
-
 def log_evidence_by_elimination(factors: Sequence[Factor], n_states: Mapping[int, int], n: int) -> NDArray:
     """Log of the sum of a product of factors over its variables, shape (n,)."""
     order, largest = elimination_order((factor.scope for factor in factors), n_states)

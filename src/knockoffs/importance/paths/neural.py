@@ -1,69 +1,79 @@
-"""The loss along the lambda paths of one neural network of this package."""
+"""The loss of a neural network along lambda paths: one column moves, so the first layer moves by a rank-one term.
+
+With column j at x_j + lam (fake_j - x_j), the first layer's pre-activation is a + lam (fake_j - x_j) w_j, where w_j is
+the j-th row of its weights: a is computed once for all columns and all lam, and only the later layers are run again.
+Features of several columns add up their terms.
+
+Everything runs in the network's own precision (float32) except the first layer and the sums over rows, which are
+float64. TF32 is not switched on here: matrix products are full float32 unless the program has set
+``torch.backends.cuda.matmul.allow_tf32`` itself.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from knockoffs.errors import InputError, unknown_option
-from knockoffs.importance.losses import LOSSES, Loss, class_codes
-from knockoffs.importance.paths.batched import DEVICE_LOSSES, REGRESSION_LOSSES, RowLoss, name_of, network_losses
+from knockoffs.importance.losses import LOSSES, SMALLEST_PROBABILITY, Loss, class_codes
 from knockoffs.importance.paths.moves import Moves, trapezoid
-from knockoffs.response.networks import as_tensor
-from knockoffs.response.neural_model import NeuralModel
+from knockoffs.progress import track
+from knockoffs.response.devices import as_tensor
+from knockoffs.response.neural_model import NeuralModel, Split
 
-CLASSIFIER_LOSSES = tuple(name for name in DEVICE_LOSSES if name not in REGRESSION_LOSSES)
+CPU_BYTES = 2**22  # about 3,500 rows of 100 units in flight: they stay in the cache, and 2^26 takes a third longer
+CUDA_BYTES = 2**30
+LARGEST_LOG_LOSS = -math.log(SMALLEST_PROBABILITY)
+
+RowLoss = Callable[[Tensor, Tensor], Tensor]  # outputs (..., n_outputs), y (...) -> (...)
 
 
-def loss_at(
-    model: NeuralModel,
-    XX: NDArray,
-    XX_fake: NDArray,
-    y: NDArray,
-    lams: NDArray,
-    loss: str | Loss,
-    *,
-    feature_of2: NDArray[np.intp],
-    sample_weight: NDArray | None = None,
-) -> NDArray:
-    """Mean loss of a neural network with feature i moved to each lam, shape (2m, L).
+# Losses on the device, each the loss of the same name in importance/losses.py
 
-    Parameters
-    ----------
-    model : NeuralClassifier, NeuralRegressor or TorchModel
-    XX, XX_fake : array, shape (n, 2 n_columns)
-    y : array, shape (n,)
-        Labels, or values.
-    lams : array, shape (L,)
-    loss : str or Loss
-        A name of `DEVICE_LOSSES` runs on the device; any other `Loss` is called on the predictions of each block.
-    feature_of2 : array of int, shape (2 n_columns,)
-    sample_weight : array, shape (n,), optional
-    """
-    width = getattr(model, "n_features_in_", XX.shape[1])
-    if XX.shape[1] != width:
-        raise InputError(f"XX has {XX.shape[1]} columns: the model takes {width}.")
-    classes = getattr(model, "classes_", None)
-    name = name_of(loss)
-    row_loss: str | RowLoss = name
-    codes = y.astype(float) if classes is None else class_codes(y, classes)
-    if isinstance(loss, str) and name not in LOSSES:
-        raise unknown_option("loss", name, LOSSES)
-    known = LOSSES[name] if isinstance(loss, str) else loss
-    if name not in DEVICE_LOSSES or LOSSES[name] is not known:  # a user's may have the same name as one of ours
-        row_loss = _on_host(known, classes)
-    elif (name in REGRESSION_LOSSES) != (classes is None):
-        kind, fitting = ("regressor", REGRESSION_LOSSES) if classes is None else ("classifier", CLASSIFIER_LOSSES)
-        raise InputError(f"loss={name!r} does not fit a {kind}: use one of {', '.join(map(repr, fitting))}.")
-    weight = None if sample_weight is None else sample_weight[None]
-    losses = network_losses(
-        model.split(), XX[None], XX_fake[None], codes[None], lams, [row_loss],
-        feature_of2=feature_of2, sample_weight=weight,
-    )  # fmt: skip
-    return next(iter(losses.values()))[0]
+
+def _of_true(output: Tensor, y: Tensor) -> Tensor:
+    return output.gather(-1, y[..., None])[..., 0]
+
+
+def _accuracy(output: Tensor, y: Tensor) -> Tensor:
+    return output.argmax(-1) != y  # the 0-1 loss: a drop in accuracy is its rise
+
+
+def _log_loss(output: Tensor, y: Tensor) -> Tensor:
+    return (output.logsumexp(-1) - _of_true(output, y)).clamp_max(LARGEST_LOG_LOSS)
+
+
+def _brier(output: Tensor, y: Tensor) -> Tensor:
+    probability = output.softmax(-1)
+    return probability.square().sum(-1) - 2 * _of_true(probability, y) + 1
+
+
+def _margin(output: Tensor, y: Tensor) -> Tensor:
+    others = output.scatter(-1, y[..., None], -torch.inf)
+    return others.amax(-1) - _of_true(output, y)
+
+
+def _squared_error(output: Tensor, y: Tensor) -> Tensor:
+    return (output[..., 0].double() - y).square()
+
+
+def _absolute_error(output: Tensor, y: Tensor) -> Tensor:
+    return (output[..., 0].double() - y).abs()
+
+
+CLASSIFIER_LOSSES: dict[str, RowLoss] = {
+    "accuracy": _accuracy,
+    "log_loss": _log_loss,
+    "brier": _brier,
+    "margin": _margin,
+}
+REGRESSION_LOSSES: dict[str, RowLoss] = {"squared_error": _squared_error, "absolute_error": _absolute_error}
 
 
 @dataclass(frozen=True)
@@ -95,6 +105,106 @@ class NeuralPath:
     def integral(self, low: float, high: float, n_lams: int) -> NDArray:
         """Trapezoid rule on n_lams equidistant points."""
         return trapezoid(self, low, high, n_lams)
+
+
+def loss_at(
+    model: NeuralModel,
+    XX: NDArray,
+    XX_fake: NDArray,
+    y: NDArray,
+    lams: NDArray,
+    loss: str | Loss,
+    *,
+    feature_of2: NDArray[np.intp],
+    sample_weight: NDArray | None = None,
+    memory_bytes: int | None = None,
+) -> NDArray:
+    """Mean loss of a neural network with feature i moved to each lam, shape (2m, L).
+
+    Parameters
+    ----------
+    model : NeuralClassifier, NeuralRegressor or TorchModel
+    XX, XX_fake : array, shape (n, 2 n_columns)
+        [X, X_tilde], and the values of its columns at lam = 1.
+    y : array, shape (n,)
+        Labels, or values.
+    lams : array, shape (L,)
+    loss : str or Loss
+        A name of `CLASSIFIER_LOSSES` or `REGRESSION_LOSSES` runs on the device; any other `Loss` is called on the
+        predictions of each block.
+    feature_of2 : array of int, shape (2 n_columns,)
+        Which of the 2m features and knockoffs owns each column.
+    sample_weight : array, shape (n,), optional
+    memory_bytes : int, optional
+        Memory for the activations in flight: 4 MiB on a CPU (its cache) and 1 GiB on a GPU by default.
+    """
+    width = getattr(model, "n_features_in_", XX.shape[1])
+    if XX.shape[1] != width:
+        raise InputError(f"XX has {XX.shape[1]} columns: the model takes {width}.")
+    classes = getattr(model, "classes_", None)
+    row_loss = _row_loss(loss, classes)
+    split = model.split()
+    device, dtype = split.weight.device, split.weight.dtype
+    grid = np.asarray(lams, dtype=float)
+    moved = np.flatnonzero(grid != 0)
+    with torch.inference_mode():
+        inputs = as_tensor(XX, device, torch.float64)
+        delta = (as_tensor(XX_fake, device, torch.float64) - inputs).to(dtype)
+        base = split.first(inputs)
+        targets = as_tensor(y.astype(float) if classes is None else class_codes(y, classes), device)
+        weight = (
+            torch.ones(len(y)) if sample_weight is None else torch.from_numpy(np.asarray(sample_weight, dtype=float))
+        )
+        weight = (weight.double() / weight.double().sum()).to(device)
+        steps = as_tensor(grid[moved], device, dtype)[:, None, None]
+        total = torch.zeros(int(feature_of2.max()) + 1, len(grid), dtype=torch.float64, device=device)
+        if memory_bytes is None:
+            memory_bytes = CUDA_BYTES if base.is_cuda else CPU_BYTES
+        # two layers and the rank-one term live at once
+        in_flight = memory_bytes // (3 * max(split.width, base.shape[1]) * base.element_size())
+        if len(moved) < len(grid):  # nothing has moved: one pass for all features
+            for rows in _blocks(len(y), in_flight):
+                losses = row_loss(split.rest(base[rows].clone()), targets[rows])
+                total[:, grid == 0] += losses.double() @ weight[rows]
+        for feature in track(range(len(total)) if moved.size else [], "lambda paths"):
+            columns = as_tensor(np.flatnonzero(feature_of2 == feature), device)
+            for rows in _blocks(len(y), in_flight // len(moved)):
+                pre = torch.addcmul(base[rows], steps, _change(split, delta[rows], columns))  # (L, rows, width)
+                output = split.rest(pre.flatten(0, 1)).unflatten(0, pre.shape[:2])
+                losses = row_loss(output, targets[rows].expand(output.shape[:-1]))
+                total[feature, moved] += losses.double() @ weight[rows]
+        return total.cpu().numpy()
+
+
+def _change(split: Split, delta: Tensor, columns: Tensor) -> Tensor:
+    """Change of the first layer at lam = 1, shape (n, width): the rank-one terms of a feature's columns, added."""
+    if split.weight.numel():
+        return delta[:, columns] @ split.weight[columns]
+    change = torch.zeros_like(delta)  # no first layer to share: the inputs themselves move
+    change[:, columns] = delta[:, columns]
+    return change
+
+
+def _blocks(total: int, most: int) -> list[slice]:
+    """Equal parts of at most ``most`` rows."""
+    size = -(-total // -(-total // max(1, min(total, most))))
+    return [slice(start, start + size) for start in range(0, total, size)]
+
+
+def _row_loss(loss: str | Loss, classes: NDArray | None) -> RowLoss:
+    """Return the loss as a function of tensors: one on the device by its name, or any `Loss` on the host."""
+    name = loss if isinstance(loss, str) else getattr(loss, "name", str(loss))
+    if isinstance(loss, str) and name not in LOSSES:
+        raise unknown_option("loss", name, LOSSES)
+    known = LOSSES[name] if isinstance(loss, str) else loss
+    on_device = CLASSIFIER_LOSSES | REGRESSION_LOSSES
+    if name not in on_device or LOSSES[name] is not known:  # a user's loss may have the same name as one of ours
+        return _on_host(known, classes)
+    fitting = REGRESSION_LOSSES if classes is None else CLASSIFIER_LOSSES
+    if name not in fitting:
+        kind = "regressor" if classes is None else "classifier"
+        raise InputError(f"loss={name!r} does not fit a {kind}: use one of {', '.join(map(repr, fitting))}.")
+    return on_device[name]
 
 
 def _on_host(loss: Loss, classes: NDArray | None) -> RowLoss:

@@ -10,5 +10,4 @@ CONJUGATES: dict[str, str] = {
     "markov_chain": "knockoffs.sampling.conjugates.markov_chain:MarkovChain",
     "jump_chain": "knockoffs.sampling.conjugates.markov_chain:JumpChain",
     "grouped_chain": "knockoffs.sampling.conjugates.grouped_chain:GroupedChain",
-    "markov_chain_given": "knockoffs.sampling.conjugates.markov_chain:MarkovChainGiven",
 }

@@ -1,4 +1,4 @@
-"""The conjugate of a Gaussian node: X_tilde is affine in X, plus Gaussian noise."""
+"""The conjugate of a Gaussian node: X_tilde is affine in X, plus Gaussian noise; one knockoff or several."""
 
 from __future__ import annotations
 
@@ -109,6 +109,67 @@ def _log_normal(X: NDArray, mean: NDArray, factor: NDArray) -> NDArray:
 
 
 @dataclass(frozen=True)
+class SeveralGaussian:
+    """N(mean, S) with the matrix D of m knockoffs, (m + 1) / m S - D positive definite.
+
+    Any two of X, X_1, ..., X_m have covariance S - D. Given X, copy l is X - (X - mean) S^-1 D + e_l. The noises have
+    covariance C + D each and C between two, with C = D - D S^-1 D, which need not be positive: e_l = e + u_l - mean(u),
+    with u_l ~ N(0, D) and e ~ N(0, C + D / m).
+
+    Parameters
+    ----------
+    mean : array, shape (d,)
+    covariance : array, shape (d, d)
+    D : array, shape (d, d)
+        Block-diagonal over the features.
+    m : int
+    """
+
+    mean: NDArray
+    covariance: NDArray
+    D: NDArray
+    m: int
+
+    @cached_property
+    def slope(self) -> NDArray:
+        """S^-1 D."""
+        return np.linalg.solve(self.covariance, self.D)
+
+    @cached_property
+    def shared_factor(self) -> NDArray:
+        """F with F F^T = C + D / m = F_D ((1 + 1 / m) I - F_D^T S^-1 F_D) F_D^T."""
+        G = np.linalg.solve(cholesky(self.covariance, lower=True), self.own_factor)
+        return self.own_factor @ cholesky((1 + 1 / self.m) * np.eye(len(G)) - G.T @ G, lower=True)
+
+    @cached_property
+    def own_factor(self) -> NDArray:
+        """F with F F^T = D."""
+        return cholesky(self.D, lower=True)
+
+    def sample(self, X: NDArray, rng: Generator) -> NDArray:
+        """Draw m knockoffs of every row, shape (m, n, d)."""
+        centre = X - (X - self.mean) @ self.slope + rng.standard_normal(X.shape) @ self.shared_factor.T
+        own = rng.standard_normal((self.m, *X.shape)) @ self.own_factor.T
+        own -= own.mean(axis=0)
+        own += centre
+        return own
+
+
+def several_of(law: GaussianLaw, m: int) -> SeveralGaussian:
+    """Law of m knockoffs of a Gaussian whose D for one knockoff is known: (m + 1) / (2 m) of it.
+
+    Feasible is D <= (m + 1) / m S, the condition for one knockoff with (m + 1) / (2 m) S in place of S; and every
+    choice of D is in proportion to S.
+
+    >>> law = GaussianLaw(np.zeros(2), np.eye(2), np.eye(2))
+    >>> several_of(law, 5).D
+    array([[0.6, 0. ],
+           [0. , 0.6]])
+    """
+    return SeveralGaussian(law.mean, law.covariance, (m + 1) / (2 * m) * law.D, m)
+
+
+@dataclass(frozen=True)
 class Gaussian:
     """Gaussian knockoffs of a node, given the component that its parent names.
 
@@ -137,8 +198,6 @@ class Gaussian:
 
     def several(self, u: NDArray, blanket: Blanket, m: int, rng: Generator) -> NDArray:
         """Draw m knockoffs of each row by the Gaussian of its component, shape (m, n, d)."""
-        from knockoffs.sampling.several import several_of
-
         _refuse_infinite(u)
         if self.component is None:
             return several_of(self.laws[0], m).sample(u, rng)

@@ -14,7 +14,7 @@ from knockoffs.sampling.factors import Factor, eliminate, elimination_order, mul
 from knockoffs.sampling.inverse_cdf import sample_weights
 from knockoffs.sampling.network import Blanket
 
-MAX_TABLE = 2**22  # entries for one row, 32 MiB; three such tables are held at once
+MAX_JOINT_TABLE = 2**22  # entries for one row, 32 MiB; three such tables are held at once
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class JointTable:
 
     n_states: tuple[int, ...]
     factors: Callable[[Blanket, int], list[Factor]]
-    max_table: int = MAX_TABLE
+    max_table: int = MAX_JOINT_TABLE
 
     def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:
         """Draw u_tilde, a coordinate at a time."""

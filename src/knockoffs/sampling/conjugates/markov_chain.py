@@ -6,14 +6,18 @@ For a chain u_1, ..., u_T with P_j(k | l) the law of step j, put w_1 = P_1 and, 
 
 Then u_tilde_j is drawn with weights w_j(l) P_{j+1}(u_{j+1} | l), whose sum is N_j(u_{j+1}). In the product
 P(u) Q(u_tilde | u) the N cancel against the next w, and what is left is symmetric in (u_j, u_tilde_j) for every j.
+
+Steps may be swapped in groups, runs of neighbouring steps. Then w belongs to the first step of a group, and the law of
+the group given what was drawn before is w times its own transitions, times the step into the group after it: one draw
+of a chain, filtered forward and drawn backward.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.random import Generator
@@ -22,18 +26,140 @@ from numpy.typing import NDArray
 from knockoffs.errors import InputError
 from knockoffs.sampling.network import Blanket
 
-Law = Callable[[Blanket], tuple[NDArray, NDArray]]
 SUM_TOLERANCE = 1e-6  # a row of probabilities may miss one by this much (float32); it is then divided by its sum
 
 
-@dataclass(frozen=True)
-class MarkovChain:
-    """Conjugate of a chain of T steps on K states, in O(T K^2) a row: the law is fixed and the blanket not looked at.
+class Chain(ABC):
+    """Conjugate of a chain of T steps on K states: the law is fixed and the blanket is not used.
 
     As the conjugate of an observed node, u is X itself. As the conjugate of a hidden chain it is the choice of Sesia
     et al.: (H, X) and (H_tilde, X_tilde) can then be exchanged in every step, whatever the emissions. What lies below
-    one step changes places as a whole: two leaves of a step are one feature. Where they are to be two, keep the chain
-    (``Identity``) or move it given its leaves (``MarkovChainGiven``).
+    one step changes places as a whole: two leaves of a step are one feature. To swap them one by one, keep the
+    chain (``Identity``).
+    """
+
+    n_jobs: int
+
+    @property
+    @abstractmethod
+    def start(self) -> NDArray:
+        """P(u_1 = k), shape (K,)."""
+
+    @property
+    @abstractmethod
+    def n_steps(self) -> int:
+        """T."""
+
+    @abstractmethod
+    def forward(self, j: int, law: NDArray, axis: int = 1) -> NDArray:
+        """Law of the state after step j (from 0) from that before it, shape (n, K); other axes stay as they are."""
+
+    @abstractmethod
+    def leave(self, j: int, state: NDArray) -> NDArray:
+        """P(. | state before step j), shape (n, K)."""
+
+    @abstractmethod
+    def arrive(self, j: int, state: NDArray) -> NDArray:
+        """P(state after step j | .), shape (n, K)."""
+
+    @abstractmethod
+    def compiled(self) -> tuple[Callable[..., int], Callable[..., None], tuple[NDArray, NDArray]]:
+        """Loop that finds an impossible row, loop that draws, and the arrays of the law that both take."""
+
+    def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:
+        """Draw u_tilde for every row of u, shape (n, T), states written 0, ..., K - 1."""
+        _, draw, law = self.compiled()
+        states = self.states(u)
+        u_tilde, key = np.empty_like(states), draw_key(rng)
+
+        def work(rows: slice) -> None:
+            draw(states[rows], *law, key, u_tilde[rows], rows.start)
+
+        over_rows(work, len(states), self.n_jobs)
+        return u_tilde.astype(u.dtype, copy=False)
+
+    def log_conditional(self, u: NDArray, blanket: Blanket) -> NDArray:
+        """Log P(u), shape (n,)."""
+        u, rows = self._encode(u), np.arange(len(u))
+        steps = [self.leave(j, u[:, j])[rows, u[:, j + 1]] for j in range(self.n_steps - 1)]
+        with np.errstate(divide="ignore"):
+            return np.log([self.start[u[:, 0]], *steps]).sum(axis=0)
+
+    def log_kernel(self, u_tilde: NDArray, u: NDArray, blanket: Blanket) -> NDArray:
+        """Log Q(u_tilde | u), shape (n,)."""
+        return self.log_pairs(u_tilde, u, np.arange(self.n_steps))
+
+    def states(self, u: NDArray) -> NDArray:
+        """States of the rows of u as small integers; a row that the chain cannot take is refused."""
+        states = self._encode(u)
+        find, _, law = self.compiled()
+        place = find(states, *law)
+        if place >= 0:
+            row, step = divmod(place, u.shape[1])
+            raise InputError(
+                f"row {row} has probability zero under the chain, first at step {step}: its law does not fit."
+            )
+        return states
+
+    def _encode(self, u: NDArray) -> NDArray:
+        if np.ndim(u) != 2 or np.shape(u)[1] != self.n_steps:
+            raise InputError(f"u has shape {np.shape(u)}: the chain has {self.n_steps} steps, one for each column.")
+        return encode_states(u, len(self.start))
+
+    def log_pairs(self, u_tilde: NDArray, u: NDArray, begins: NDArray[np.intp]) -> NDArray:
+        """Log probability that pairs of groups, which begin at these steps, turn u into u_tilde, shape (n,)."""
+        new, rows, log_q = self._encode(u_tilde), np.arange(len(u)), np.zeros(len(u))
+
+        def follow(j: int, weights: NDArray) -> NDArray:
+            total = weights.sum(axis=1)
+            with np.errstate(divide="ignore"):
+                log_q[:] += np.log(weights[rows, new[:, j]] / np.where(total > 0, total, 1.0))
+            return new[:, j]
+
+        self._walk(self._encode(u).astype(np.intp), begins, follow)
+        return log_q
+
+    def sample_pairs(self, u: NDArray, begins: NDArray[np.intp], uniforms: NDArray) -> NDArray:
+        """Pairs of groups from given uniform numbers, shape (n, T): the definition of the draw, written out."""
+
+        def draw(j: int, weights: NDArray) -> NDArray:
+            cumulated = weights.cumsum(axis=1)
+            bad = np.flatnonzero(~(cumulated[:, -1] > 0))
+            if bad.size:
+                raise InputError(f"row {bad[0]} has probability zero under the chain, at step {j} or before.")
+            return (cumulated[:, :-1] <= (uniforms[:, j] * cumulated[:, -1])[:, None]).sum(axis=1)
+
+        return self._walk(u.astype(np.intp), begins, draw)
+
+    def _walk(self, u: NDArray, begins: NDArray[np.intp], visit: Callable[[int, NDArray], NDArray]) -> NDArray:
+        """Go along the groups; ``visit(j, weights)`` gets the weights of u_tilde_j, (n, K), and returns u_tilde_j."""
+        new = np.empty_like(u)
+        w = np.broadcast_to(self.start, (len(u), len(self.start)))
+        for begin, end in zip(begins, [*begins[1:], self.n_steps], strict=True):
+            laws = [w]
+            for j in range(begin, end - 1):
+                laws.append(_rescale(self.forward(j, laws[-1])))
+            for j in range(end - 1, begin - 1, -1):
+                ahead = u[:, end] if j == end - 1 and end < self.n_steps else new[:, j + 1] if j < end - 1 else None
+                weights = laws[j - begin] if ahead is None else laws[j - begin] * self.arrive(j, ahead)
+                new[:, j] = visit(j, weights)
+            if end < self.n_steps:
+                j = end - 1
+                N = self.forward(j, laws[-1])  # of the pair's first member, summed over the group
+                both = self.leave(j, u[:, j]) * self.leave(j, new[:, j])
+                w = _rescale(np.divide(both, N, out=np.zeros_like(N), where=N > 0))
+        return new
+
+
+def _rescale(weights: NDArray) -> NDArray:
+    """Divide by the largest of each row, which cancels in every draw."""
+    top = weights.max(axis=1, keepdims=True)
+    return weights / np.where(top > 0, top, 1.0)
+
+
+@dataclass(frozen=True)
+class MarkovChain(Chain):
+    """Conjugate of a chain with any transition matrices, O(T K^2) a row.
 
     Parameters
     ----------
@@ -66,42 +192,37 @@ class MarkovChain:
         object.__setattr__(self, "initial", check_probabilities("initial", initial))
         object.__setattr__(self, "transitions", check_probabilities("transitions", transitions))
 
-    def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:
-        """Draw u_tilde for every row of u, shape (n, T), states written 0, ..., K - 1."""
+    @property
+    def start(self) -> NDArray:
+        """P(u_1 = k), shape (K,)."""
+        return self.initial
+
+    @property
+    def n_steps(self) -> int:
+        """T."""
+        return len(self.transitions) + 1
+
+    def forward(self, j: int, law: NDArray, axis: int = 1) -> NDArray:
+        """Law @ P_j, along one axis."""
+        return np.moveaxis(np.moveaxis(law, axis, -1) @ self.transitions[j], -1, axis)
+
+    def leave(self, j: int, state: NDArray) -> NDArray:
+        """Rows of P_j."""
+        return self.transitions[j][state]
+
+    def arrive(self, j: int, state: NDArray) -> NDArray:
+        """Columns of P_j."""
+        return self.transitions[j][:, state].T
+
+    def compiled(self) -> tuple[Callable[..., int], Callable[..., None], tuple[NDArray, NDArray]]:
+        """Loops over any transition matrices."""
         from knockoffs.sampling.conjugates import markov_chain_kernels as kernels
 
-        states = self.states(u)
-        u_tilde, key = np.empty_like(states), draw_key(rng)
-
-        def work(rows: slice) -> None:
-            kernels.sample_chain(states[rows], self.initial, self.transitions, key, u_tilde[rows], rows.start)
-
-        over_rows(work, len(states), self.n_jobs)
-        return u_tilde.astype(u.dtype, copy=False)
-
-    def log_conditional(self, u: NDArray, blanket: Blanket) -> NDArray:
-        """Log P(u), shape (n,)."""
-        return log_chain(encode_states(u, len(self.initial)), self.initial, self.transitions)
-
-    def log_kernel(self, u_tilde: NDArray, u: NDArray, blanket: Blanket) -> NDArray:
-        """Log Q(u_tilde | u), shape (n,)."""
-        K = len(self.initial)
-        return log_pairs(encode_states(u_tilde, K), encode_states(u, K), self.initial, self.transitions)
-
-    def states(self, u: NDArray) -> NDArray:
-        """States of the rows of u as small integers; a row that the chain cannot take is refused."""
-        from knockoffs.sampling.conjugates import markov_chain_kernels as kernels
-
-        _check_length(u, len(self.transitions) + 1)
-        states = encode_states(u, len(self.initial))
-        place = kernels.find_impossible(states, self.initial, self.transitions)
-        if place >= 0:
-            raise _impossible(*divmod(place, u.shape[1]))
-        return states
+        return kernels.find_impossible, kernels.sample_chain, (self.initial, self.transitions)
 
 
 @dataclass(frozen=True)
-class JumpChain:
+class JumpChain(Chain):
     """Conjugate of a chain that stays, or jumps and forgets where it was: O(T K) a row.
 
     P_j(k | l) = (1 - jump_j) [k = l] + jump_j alpha_j(k): the identity plus a matrix of rank one, which every sum
@@ -131,145 +252,36 @@ class JumpChain:
         object.__setattr__(self, "alpha", check_probabilities("alpha", alpha))
         object.__setattr__(self, "jump", jump)
 
-    @cached_property
-    def dense(self) -> MarkovChain:
-        """The same chain with its transition matrices written out."""
-        K = self.alpha.shape[1]
-        jump = self.jump[:, None, None]
-        return MarkovChain(self.alpha[0], (1 - jump) * np.eye(K) + jump * self.alpha[1:, None, :])
+    @property
+    def start(self) -> NDArray:
+        """P(u_1 = k), shape (K,)."""
+        return self.alpha[0]
 
-    def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:
-        """Draw u_tilde for every row of u, shape (n, T)."""
+    @property
+    def n_steps(self) -> int:
+        """T."""
+        return len(self.alpha)
+
+    def forward(self, j: int, law: NDArray, axis: int = 1) -> NDArray:
+        """Law @ P_j, along one axis, in O(K)."""
+        landed = self.alpha[j + 1].reshape([-1 if i == axis else 1 for i in range(law.ndim)])
+        return (1 - self.jump[j]) * law + self.jump[j] * landed * law.sum(axis=axis, keepdims=True)
+
+    def leave(self, j: int, state: NDArray) -> NDArray:
+        """Rows of P_j."""
+        jump, alpha = self.jump[j], self.alpha[j + 1]
+        return jump * alpha + (1 - jump) * (np.arange(len(alpha)) == state[:, None])
+
+    def arrive(self, j: int, state: NDArray) -> NDArray:
+        """Columns of P_j."""
+        jump, alpha = self.jump[j], self.alpha[j + 1]
+        return jump * alpha[state][:, None] + (1 - jump) * (np.arange(len(alpha)) == state[:, None])
+
+    def compiled(self) -> tuple[Callable[..., int], Callable[..., None], tuple[NDArray, NDArray]]:
+        """Loops in O(K) a step."""
         from knockoffs.sampling.conjugates import markov_chain_kernels as kernels
 
-        states = self.states(u)
-        u_tilde, key = np.empty_like(states), draw_key(rng)
-
-        def work(rows: slice) -> None:
-            kernels.sample_jump_chain(states[rows], self.alpha, self.jump, key, u_tilde[rows], rows.start)
-
-        over_rows(work, len(states), self.n_jobs)
-        return u_tilde.astype(u.dtype, copy=False)
-
-    def log_conditional(self, u: NDArray, blanket: Blanket) -> NDArray:
-        """Log P(u), shape (n,)."""
-        return self.dense.log_conditional(u, blanket)
-
-    def log_kernel(self, u_tilde: NDArray, u: NDArray, blanket: Blanket) -> NDArray:
-        """Log Q(u_tilde | u), shape (n,)."""
-        return self.dense.log_kernel(u_tilde, u, blanket)
-
-    def states(self, u: NDArray) -> NDArray:
-        """States of the rows of u as small integers; a row that the chain cannot take is refused."""
-        from knockoffs.sampling.conjugates import markov_chain_kernels as kernels
-
-        _check_length(u, len(self.alpha))
-        states = encode_states(u, self.alpha.shape[1])
-        place = kernels.find_impossible_jump(states, self.alpha, self.jump)
-        if place >= 0:
-            raise _impossible(*divmod(place, u.shape[1]))
-        return states
-
-
-@dataclass(frozen=True)
-class MarkovChainGiven:
-    """Conjugate of a chain whose law depends on the blanket, row by row: the law of H given X, for instance.
-
-    Parameters
-    ----------
-    law : callable
-        ``blanket -> (initial, transitions)``, of shapes (n, K) and (n, T - 1, K, K): a chain for every row.
-    """
-
-    law: Law
-
-    def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:
-        """Draw u_tilde for every row of u, shape (n, T)."""
-        initial, transitions = self.law(blanket)
-        _check_length(u, transitions.shape[1] + 1)
-        states = encode_states(u, initial.shape[1])
-        bad = np.flatnonzero(log_chain(states, initial, transitions) == -np.inf)
-        if bad.size:
-            raise InputError(f"row {bad[0]} has probability zero under the law of its chain, which does not fit.")
-        return sample_pairs(states, initial, transitions, rng.random(u.shape)).astype(u.dtype, copy=False)
-
-    def log_conditional(self, u: NDArray, blanket: Blanket) -> NDArray:
-        """Log P(u | v), shape (n,)."""
-        initial, transitions = self.law(blanket)
-        return log_chain(encode_states(u, initial.shape[1]), initial, transitions)
-
-    def log_kernel(self, u_tilde: NDArray, u: NDArray, blanket: Blanket) -> NDArray:
-        """Log Q(u_tilde | u, v), shape (n,)."""
-        initial, transitions = self.law(blanket)
-        K = initial.shape[1]
-        return log_pairs(encode_states(u_tilde, K), encode_states(u, K), initial, transitions)
-
-
-def log_chain(u: NDArray, initial: NDArray, transitions: NDArray) -> NDArray:
-    """Log probability of every row of u, shape (n, T), under one chain or under a chain for every row."""
-    rows = np.arange(len(u))
-    probabilities = np.empty(u.shape)
-    probabilities[:, 0] = np.broadcast_to(initial, (len(u), initial.shape[-1]))[rows, u[:, 0]]
-    for j in range(1, u.shape[1]):
-        probabilities[:, j] = _leave(transitions[..., j - 1, :, :], u[:, j - 1])[rows, u[:, j]]
-    with np.errstate(divide="ignore"):
-        return np.log(probabilities).sum(axis=1)
-
-
-def log_pairs(u_tilde: NDArray, u: NDArray, initial: NDArray, transitions: NDArray) -> NDArray:
-    """Log probability that sequential conditional independent pairs turn u into u_tilde, shape (n,) each."""
-    log_kernel, rows = np.zeros(len(u)), np.arange(len(u))
-
-    def follow(j: int, weights: NDArray) -> NDArray:
-        total = weights.sum(axis=1)
-        chosen = weights[rows, u_tilde[:, j]] / np.where(total > 0, total, 1.0)
-        with np.errstate(divide="ignore"):
-            log_kernel[:] += np.log(chosen)
-        return u_tilde[:, j]
-
-    _walk(u, initial, transitions, follow)
-    return log_kernel
-
-
-def sample_pairs(u: NDArray, initial: NDArray, transitions: NDArray, uniforms: NDArray) -> NDArray:
-    """Sequential conditional independent pairs from given uniform numbers, shape (n, T), one chain or one a row."""
-    u_tilde = np.empty_like(u)
-
-    def draw(j: int, weights: NDArray) -> NDArray:
-        cumulated = weights.cumsum(axis=1)
-        bound = uniforms[:, j] * cumulated[:, -1]
-        u_tilde[:, j] = (cumulated[:, :-1] <= bound[:, None]).sum(axis=1)
-        return u_tilde[:, j]
-
-    _walk(u, initial, transitions, draw)
-    return u_tilde
-
-
-def _walk(u: NDArray, initial: NDArray, transitions: NDArray, visit: Callable[[int, NDArray], NDArray]) -> None:
-    """Go along the chain; ``visit(j, weights)`` is shown the weights of u_tilde_j, (n, K), and says what it became."""
-    n, T = u.shape
-    w = np.broadcast_to(initial, (n, initial.shape[-1]))
-    for j in range(T):
-        last = j + 1 == T
-        P = None if last else transitions[..., j, :, :]
-        state = visit(j, w if P is None else w * _arrive(P, u[:, j + 1]))
-        if P is None:
-            return
-        N = w @ P if P.ndim == 2 else np.einsum("nl,nlk->nk", w, P)
-        p = _leave(P, state)
-        w = _leave(P, u[:, j]) * np.divide(p, N, out=np.zeros((n, N.shape[1])), where=N > 0)
-        largest = w.max(axis=1, keepdims=True)  # a common factor cancels in every draw
-        w = w / np.where(largest > 0, largest, 1.0)
-
-
-def _leave(P: NDArray, state: NDArray) -> NDArray:
-    """P(. | state), shape (n, K), for one matrix (K, K) or one for every row (n, K, K)."""
-    return P[state] if P.ndim == 2 else P[np.arange(len(state)), state]
-
-
-def _arrive(P: NDArray, state: NDArray) -> NDArray:
-    """P(state | .), shape (n, K)."""
-    return P[:, state].T if P.ndim == 2 else P[np.arange(len(state)), :, state]
+        return kernels.find_impossible_jump, kernels.sample_jump_chain, (self.alpha, self.jump)
 
 
 def check_probabilities(name: str, table: NDArray) -> NDArray:
@@ -325,12 +337,3 @@ def over_rows(work: Callable[[slice], None], n: int, n_jobs: int) -> None:
     size = -(-n // (n_jobs * LANES)) * LANES
     with ThreadPoolExecutor(n_jobs) as pool:
         list(pool.map(work, [slice(start, min(start + size, n)) for start in range(0, n, size)]))
-
-
-def _check_length(u: NDArray, T: int) -> None:
-    if u.ndim != 2 or u.shape[1] != T:
-        raise InputError(f"u has shape {u.shape}: the chain has {T} steps, one for each column.")
-
-
-def _impossible(row: int, site: int) -> InputError:
-    return InputError(f"row {row} has probability zero under the chain, first at step {site}: its law does not fit.")

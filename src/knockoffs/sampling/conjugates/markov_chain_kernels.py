@@ -49,20 +49,6 @@ def draw_uniforms(state: NDArray, uniform: NDArray) -> None:
 
 
 @njit(cache=True, nogil=True)
-def row_uniforms(key: NDArray, n_rows: int, n_draws: int) -> NDArray:
-    """Return the first n_draws numbers of every row's stream, (n_rows, n_draws): what the kernels below consume."""
-    out = np.empty((n_rows, n_draws))
-    state, uniform = np.empty((4, LANES), np.uint64), np.empty(LANES)
-    for start in range(0, n_rows, LANES):
-        seed_streams(key, start, state)
-        for j in range(n_draws):
-            draw_uniforms(state, uniform)
-            for r in range(min(LANES, n_rows - start)):
-                out[start + r, j] = uniform[r]
-    return out
-
-
-@njit(cache=True, nogil=True)
 def encode(values: NDArray, n_codes: int, missing: int, flagged: bool, codes: NDArray) -> int:
     """Write 0, ..., n_codes - 1 as small integers; returns the first value that is none, as row * T + site, or -1.
 
@@ -156,6 +142,28 @@ def propagate(weight: NDArray, transition: NDArray, out: NDArray) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=contract, error_model="numpy")
+def cumulate(weight: NDArray, cumulated: NDArray) -> None:
+    """Write the running sums of weights (K, LANES) into ``cumulated``."""
+    running = np.zeros(LANES)
+    for k in range(len(weight)):
+        w, level = weight[k], cumulated[k]
+        for r in range(LANES):
+            running[r] += w[r]
+            level[r] = running[r]
+
+
+@njit(cache=True, nogil=True, fastmath=contract, error_model="numpy")
+def normalise(law: NDArray, total: NDArray) -> None:
+    """Divide a law (K, LANES) by its sum, ``total``, which becomes its reciprocal; 0 where the sum is 0."""
+    for r in range(LANES):
+        total[r] = 1.0 / total[r] if total[r] > 0.0 else 0.0
+    for k in range(len(law)):
+        f = law[k]
+        for r in range(LANES):
+            f[r] *= total[r]
+
+
+@njit(cache=True, nogil=True, fastmath=contract, error_model="numpy")
 def choose(cumulated: NDArray, uniform: NDArray, chosen: NDArray) -> None:
     """First k with cumulated[k] > uniform * cumulated[-1]: never a state of probability zero, for uniform < 1."""
     K = len(cumulated)
@@ -215,11 +223,7 @@ def sample_chain(
                         level[r] = running[r]
                 propagate(weight, transition, normaliser)
             else:
-                for k in range(K):
-                    w, level = weight[k], cumulated[k]
-                    for r in range(LANES):
-                        running[r] += w[r]
-                        level[r] = running[r]
+                cumulate(weight, cumulated)
             choose(cumulated, uniform, there[j])
         store_block(there, start, rows, u_tilde)
 
@@ -270,10 +274,6 @@ def sample_jump_chain(u: NDArray, alpha: NDArray, jump: NDArray, key: NDArray, u
                         running[r] += w[r] * (reach[r] + (stay if a[r] == k else 0.0))
                         level[r] = running[r]
             else:
-                for k in range(K):
-                    w, level = weight[k], cumulated[k]
-                    for r in range(LANES):
-                        running[r] += w[r]
-                        level[r] = running[r]
+                cumulate(weight, cumulated)
             choose(cumulated, uniform, there[j])
         store_block(there, start, rows, u_tilde)

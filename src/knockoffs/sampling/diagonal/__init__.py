@@ -1,9 +1,8 @@
 """The matrix D of Gaussian knockoffs: Cov(X, X_tilde) = Sigma - D, with D and 2 Sigma - D positive definite.
 
-Each choice is a function ``(R, feature_of) -> s``. R is Sigma whitened within each feature (the correlation matrix,
-where a feature is one column), so no choice depends on the units of X; s has one number for each feature. Where
-features own several columns, the optimised choices have a second function ``(R, shape) -> D`` that searches all of D:
-any positive definite block for each feature (``blocks.py``).
+Each choice is a function ``(R, shape) -> D``. R is Sigma whitened within each feature (the correlation matrix, where a
+feature is one column), so no choice depends on the units of X. D has a number for every column, or a positive definite
+block for every feature that owns several; its entries are one vector, whose places ``shape`` knows.
 """
 
 from __future__ import annotations
@@ -20,11 +19,6 @@ DIAGONALS: dict[str, str] = {
     "mvr": "knockoffs.sampling.diagonal.mvr:mvr",
     "maximum_entropy": "knockoffs.sampling.diagonal.maximum_entropy:maximum_entropy",
 }
-BLOCKS: dict[str, str] = {
-    "sdp": "knockoffs.sampling.diagonal.sdp:sdp_blocks",
-    "mvr": "knockoffs.sampling.diagonal.mvr:mvr_blocks",
-    "maximum_entropy": "knockoffs.sampling.diagonal.maximum_entropy:maximum_entropy_blocks",
-}
 # Power of the lasso difference at FDR 0.1 (0.2), n = 500, 150 columns, 30 signals, 40 to 80 draws of four designs:
 # AR(1) 0.5, equal correlations 0.5, factors, blocks of correlation 0.7. The standard error of a difference to MVR is
 # 0.009 (0.004) or less.  maximum entropy .751 .534 .280 .325 (.873 .758 .493 .549)
@@ -34,11 +28,7 @@ DEFAULT_DIAGONAL = "maximum_entropy"
 
 
 def solve_diagonal(
-    Sigma: ArrayLike,
-    method: str = DEFAULT_DIAGONAL,
-    feature_of: ArrayLike | None = None,
-    *,
-    full_blocks: bool = True,
+    Sigma: ArrayLike, method: str = DEFAULT_DIAGONAL, feature_of: ArrayLike | None = None
 ) -> NDArray[np.float64]:
     """D for which [[Sigma, Sigma - D], [Sigma - D, Sigma]] is positive definite, by one of ``DIAGONALS``.
 
@@ -56,8 +46,6 @@ def solve_diagonal(
     method : {"maximum_entropy", "mvr", "sdp", "equicorrelated"}
     feature_of : array-like of int, shape (d,), optional
         Feature that owns each column; one column a feature by default.
-    full_blocks : bool
-        False: the block of every feature is a multiple of its block of Sigma, with one number for each feature.
 
     Returns
     -------
@@ -72,37 +60,24 @@ def solve_diagonal(
     from knockoffs.sampling.swap import check_features
 
     Sigma = check_covariance(Sigma)
-    return solve_checked(Sigma, method, check_features(feature_of, len(Sigma)), full_blocks=full_blocks)
+    return solve_checked(Sigma, method, check_features(feature_of, len(Sigma)))
 
 
-def solve_checked(Sigma: NDArray, method: str, owners: NDArray[np.intp], *, full_blocks: bool = True) -> NDArray:
-    """Solve for D as ``solve_diagonal`` does, of a covariance and features that were checked."""
+def solve_checked(Sigma: NDArray, method: str, owners: NDArray[np.intp]) -> NDArray:
+    """D as ``solve_diagonal`` finds it, for a covariance and features that have been checked."""
     from knockoffs.sampling.diagonal.newton import MARGIN, factor
+    from knockoffs.sampling.diagonal.shape import shape_of
 
-    solver = load(DIAGONALS, "diagonal", method)
+    solver, shape = load(DIAGONALS, "diagonal", method), shape_of(owners)
     R, blocks = whiten(Sigma, owners)
-    if full_blocks and owners.max() + 1 < len(owners) and method.replace("-", "_") in BLOCKS:
-        return unwhiten(solve_blocks(R, owners, method), blocks)
-    s = solver(R, owners)
-    # checked with half of the margin that is promised, the other half being left to rounding
-    if not (s > 0).all() or factor((1 - MARGIN / 4) * R, owners, s) is None:
-        raise not_inside(method, R)
-    return unwhiten(np.diag(s[owners]), blocks)
-
-
-def solve_blocks(R: NDArray, feature_of: NDArray, method: str) -> NDArray:
-    """Best block-diagonal D of a whitened R by one of ``BLOCKS``, checked as above."""
-    from knockoffs.sampling.diagonal.blocks import block_factor, layout
-    from knockoffs.sampling.diagonal.newton import MARGIN
-
-    shape = layout(feature_of)
     order = np.ix_(shape.order, shape.order)
-    D = load(BLOCKS, "diagonal", method)(R[order], shape)
-    if block_factor((1 - MARGIN / 4) * R[order], shape, D) is None:
+    D = solver(R[order], shape)
+    # checked with half of the margin that is promised, the other half being left to rounding
+    if not (shape.eigh(D)[0] > 0).all() or factor((1 - MARGIN / 4) * R[order], shape, D) is None:
         raise not_inside(method, R)
-    result = np.empty_like(R)
-    result[order] = shape.scatter(D)
-    return result
+    S = np.empty_like(R)
+    S[order] = shape.scatter(D)
+    return unwhiten(S, blocks)
 
 
 def not_inside(method: str, R: NDArray) -> InputError:

@@ -1,32 +1,39 @@
-"""Newton's method in s, one number for each feature, while A = 2R - diag(s[feature_of]) stays positive definite.
+"""Newton's method in D: one positive definite block for each feature, while A = 2R - D stays positive definite.
 
-The three optimised choices of D differ in their objective only. What they share is here: the factor of A, the Newton
-step, and the line search whose test of feasibility is the Cholesky factorisation that the next step needs anyway.
+The optimised choices of D differ in their objective only: the sum of phi over the eigenvalues of D plus psi(A). In the
+eigenvectors of the blocks the Hessian of the first part is elementwise (the divided differences of Daleckii and Krein).
+The part of A couples the blocks. Where every feature owns one column the Newton equation is solved by a Cholesky
+factorisation; otherwise by conjugate gradients, preconditioned by all that is elementwise.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dlauum, dposv, dpotrf, dtrtri
 
 from knockoffs.errors import InputError, KnockoffWarning
+from knockoffs.sampling.diagonal.shape import BlockShape
 
 MARGIN = 1e-6  # solutions on the boundary are moved inside until 2R - D >= MARGIN R; the others are further inside
 LAST = 1e-5  # first-order residual below which the next Newton step, which squares it, is the last
-NEAR = 1e-3  # residual at which a full Newton step must succeed; one that does not has met rounding
-MAX_STEPS = 100  # a handful is usual; each costs a few Choleskys of R
+NEARLY_DONE = 1e-3  # residual at which a full Newton step must succeed; one that does not has met rounding
+MAX_NEWTON_STEPS = 100  # a handful is usual; each costs a few Choleskys of R
 SUFFICIENT = 0.1  # of the decrease that the slope promises
-ROOM = 1.05  # a step could have been this much longer and still be feasible
-ROUNDING = 1e-12  # relative error of an objective, below which no decrease can be seen
+HEADROOM = 1.05  # a step could have been this much longer and still be feasible
+OBJECTIVE_ROUNDING = 1e-12  # relative error of an objective, below which no decrease can be seen
+FORCING = 0.1  # largest residual of the Newton equation, relative to its right-hand side; it falls with the gradient
+MAX_PRODUCTS = 1000  # of the Hessian with a direction, for one Newton step; tens are usual
 
 
-class Factor:
-    """Cholesky factor L of A = 2R - diag(s[feature_of]), and what follows from it; only lower triangles are filled."""
+class CholeskyFactor:
+    """Cholesky factor L of A = 2R - D, and what follows from it; only lower triangles are filled."""
 
     def __init__(self, L: NDArray) -> None:
         self.L = L
@@ -47,152 +54,224 @@ class Factor:
         return dlauum(self.inverse_L, lower=1)[0]
 
 
-class Derivatives(NamedTuple):
-    """Gradient of an objective as rise - pull, both positive, and the lower triangle of its Hessian."""
-
-    rise: NDArray  # (m,) what raises the objective as s grows: A comes nearer to singular
-    pull: NDArray  # (m,) what lowers it
-    hessian: NDArray  # (m, m)
-
-
-class Objective(Protocol):
-    """A convex function of s, infinite where A is not positive definite."""
-
-    upper: float  # s stays below this
-
-    def value(self, s: NDArray, sizes: NDArray, A: Factor) -> float:
-        """Objective at s; ``sizes`` (m,) are the numbers of columns of the features."""
-        ...
-
-    def derivatives(self, s: NDArray, sizes: NDArray, A: Factor, feature_of: NDArray) -> Derivatives:
-        """Gradient and Hessian at s."""
-        ...
-
-
-def factor(R: NDArray, feature_of: NDArray, s: NDArray) -> Factor | None:
-    """Cholesky factor of A at s, or None where A is not positive definite."""
-    A = np.multiply(R, 2.0, order="F")
-    A.T.flat[:: len(R) + 1] -= s[feature_of]  # A.T is in C order, so this is a view of the diagonal
-    L, info = dpotrf(A, lower=1, overwrite_a=1)
-    return Factor(L) if info == 0 else None
-
-
-def feature_sums(lower: NDArray, feature_of: NDArray) -> NDArray:
-    """Block sums over pairs of features of a symmetric matrix; both given and returned by the lower triangle.
-
-    >>> M = np.array([[1.0, 0.0, 0.0], [2.0, 1.0, 0.0], [3.0, 4.0, 1.0]])  # the upper triangle is not read
-    >>> feature_sums(M, np.array([0, 0, 1]))
-    array([[6., 7.],
-           [7., 1.]])
-    """
-    d = len(feature_of)
-    m = int(feature_of.max()) + 1
-    if m == d and np.array_equal(feature_of, np.arange(d)):
-        return lower
-    members = np.zeros((m, d))
-    members[feature_of, np.arange(d)] = 1.0
-    return members @ symmetric(lower) @ members.T
-
-
 def symmetric(lower: NDArray) -> NDArray:
     """Full matrix of a lower triangle."""
     full = np.tril(lower)
     return full + np.tril(full, -1).T
 
 
-def inner_start(R: NDArray, feature_of: NDArray) -> NDArray:
-    """Closed-form s with diag(s) <= R, so that A >= R: s_g = min over its columns j of 1 / sum_k |R^-1|_jk.
+@dataclass(frozen=True)
+class Objective:
+    """sum_i phi(eigenvalue i of D) + psi(A), convex in D; infinite where A is not positive definite.
 
-    The largest eigenvalue of diag(s) R^-1 is at most its largest row sum of absolute values, which is then at most 1.
+    Parameters
+    ----------
+    value : callable
+        (eigenvalues of D, factor of A) -> float.
+    pull : callable
+        Eigenvalues -> the part of -phi' that is positive: it lowers the objective as D grows.
+    bend : callable
+        (a, b) -> the divided difference (phi'(a) - phi'(b)) / (a - b), phi'' where a = b.
+    push : callable
+        Eigenvalues -> phi' + pull, not negative.
+    power : {1, 2}
+        psi(A) = -log det A, with the gradient A^-1 in D; or trace(A^-1), with A^-2.
+    upper : float
+        The eigenvalues of D stay below this.
+    """
 
-    >>> inner_start(np.array([[1.0, 0.5], [0.5, 1.0]]), np.arange(2)).round(12)
+    value: Callable[[NDArray, CholeskyFactor], float]
+    pull: Callable[[NDArray], NDArray]
+    bend: Callable[[NDArray, NDArray], NDArray]
+    push: Callable[[NDArray], NDArray] = np.zeros_like
+    power: int = 1
+    upper: float = np.inf
+
+    def rise(self, inverse: NDArray) -> NDArray:
+        """Lower triangle of A^-1 or A^-2, from that of A^-1: its blocks are the gradient of psi with respect to D."""
+        return inverse if self.power == 1 else dsyrk(1.0, symmetric(inverse), lower=1)
+
+
+@dataclass(frozen=True)
+class Point:
+    """Feasible D: its blocks, their eigenvalues and eigenvectors, and the factor of A."""
+
+    D: NDArray
+    values: NDArray
+    vectors: NDArray
+    A: CholeskyFactor
+
+
+def factor(R: NDArray, shape: BlockShape, D: NDArray) -> CholeskyFactor | None:
+    """Cholesky factor of A = 2R - D, or None where A is not positive definite."""
+    A = np.multiply(R, 2.0, order="F")
+    shape.subtract(A, D)
+    L, info = dpotrf(A, lower=1, overwrite_a=1)
+    return CholeskyFactor(L) if info == 0 else None
+
+
+def feasible_point(objective: Objective, R: NDArray, shape: BlockShape, D: NDArray) -> Point | None:
+    """D with what follows from it, or None where it is not feasible."""
+    D = shape.symmetric(D)
+    values, vectors = shape.eigh(D)
+    if values.min() <= 0 or values.max() >= objective.upper:
+        return None
+    A = factor(R, shape, D)
+    return None if A is None else Point(D, values, vectors, A)
+
+
+def inner_start(R: NDArray, shape: BlockShape) -> NDArray:
+    """Closed-form diagonal D <= R, so that A >= R: D_jj = 1 / sum_k |R^-1|_jk.
+
+    The largest eigenvalue of D R^-1 is at most its largest row sum of absolute values, which is then at most 1.
+
+    >>> from knockoffs.sampling.diagonal.shape import shape_of
+    >>> inner_start(np.array([[1.0, 0.5], [0.5, 1.0]]), shape_of(np.arange(2))).round(12)
     array([0.5, 0.5])
     """
     L, info = dpotrf(R, lower=1)
     if info != 0:
         raise InputError("the covariance is not positive definite in floating point. Shrink it, or drop columns.")
-    bounds = 1.0 / np.abs(symmetric(Factor(L).inverse)).sum(axis=1)
-    s = np.full(int(feature_of.max()) + 1, np.inf)
-    np.minimum.at(s, feature_of, bounds)
-    return s
+    return shape.from_diagonal(1.0 / np.abs(symmetric(CholeskyFactor(L).inverse)).sum(axis=1))
 
 
-def minimise(objective: Objective, R: NDArray, feature_of: NDArray, s: NDArray, *, last: float = LAST) -> NDArray:
-    """Minimiser of a convex objective over {s > 0 : A positive definite}, from a feasible s.
+def minimise(objective: Objective, R: NDArray, shape: BlockShape, D: NDArray, *, last: float = LAST) -> NDArray:
+    """Minimiser of a convex objective over {D block-diagonal, D > 0, A > 0}, from a feasible D.
 
     Parameters
     ----------
+    objective : Objective
     R : ndarray, shape (d, d)
-        Covariance, the identity within each feature.
-    feature_of : ndarray, shape (d,)
-    s : ndarray, shape (m,)
-        Start, strictly feasible.
+        Covariance in the order of ``shape``, the identity within each feature.
+    shape : BlockShape
+    D : ndarray, shape (n_entries,)
+        Start, strictly feasible: its blocks as one vector.
     last : float
-        The step taken where the first-order residual, the root mean square of rise / pull - 1, is below this is the
-        last one.
+        The step taken where the first-order residual is below this is the last one. The residual is the root mean
+        square of C^T (gradient) C, with C C^T = pull^-1.
 
     Returns
     -------
-    ndarray, shape (m,)
+    ndarray, shape (n_entries,)
         Strictly feasible: every step has been tested by a Cholesky factorisation.
     """
-    sizes = np.bincount(feature_of).astype(float)
-    A = factor(R, feature_of, s)
-    if A is None:
+    point = feasible_point(objective, R, shape, D)
+    if point is None:
         raise InputError("the covariance is not positive definite in floating point. Shrink it, or drop columns.")
-    value = objective.value(s, sizes, A)
-    for _ in range(MAX_STEPS):
-        rise, pull, hessian = objective.derivatives(s, sizes, A, feature_of)
-        gradient = rise - pull
-        residual = np.sqrt(np.mean((gradient / pull) ** 2))
-        step, info = dposv(hessian, -gradient, lower=1, overwrite_a=1)[1:]
-        slope = float(gradient @ step)
-        if info != 0 or slope >= 0:
+    solve = dense_step if shape.is_diagonal else step_by_conjugate_gradients
+    for _ in range(MAX_NEWTON_STEPS):
+        step, slope, residual = solve(objective, shape, point)
+        if slope >= 0:
             break  # rounding has eaten the gradient
-        found = line_search(objective, R, feature_of, s, value, step, slope, sizes)
+        found = _line_search(objective, R, shape, point, step, slope)
         if found is None:
             break
-        cut_short = not np.array_equal(found[0], s + step)
-        s, value, A = found
-        if residual < last or (cut_short and residual < NEAR):
+        point, t = found
+        if residual < last or (t < 1 and residual < NEARLY_DONE):
             break
     else:
         warnings.warn(
-            f"the search for D stopped after {MAX_STEPS} Newton steps: D is valid, but may not be the best.",
+            f"the search for D stopped after {MAX_NEWTON_STEPS} Newton steps: D is valid, but may not be the best.",
             KnockoffWarning,
             stacklevel=2,
         )
-    return s
+    return point.D
 
 
-def line_search(
-    objective: Objective,
-    R: NDArray,
-    feature_of: NDArray,
-    s: NDArray,
-    value: float,
-    step: NDArray,
-    slope: float,
-    sizes: NDArray,
-) -> tuple[NDArray, float, Factor] | None:
-    """First of t = 1, 0.7, 0.49, ... where s + t step is feasible and the objective falls as the slope promises."""
-    # s moves at most nine tenths of the way to 0 and to its upper bound
-    with np.errstate(divide="ignore", invalid="ignore"):
-        room = np.where(step < 0, s / -step, np.where(step > 0, (objective.upper - s) / step, np.inf))
-    t = min(1.0, 0.9 * float(room.min()))
+def dense_step(objective: Objective, shape: BlockShape, point: Point) -> tuple[NDArray, float, float]:
+    """Newton step where every feature owns one column, the slope along it and the first-order residual."""
+    s, inverse = point.D, point.A.inverse
+    rise, pull = objective.rise(inverse), objective.pull(s)
+    gradient = np.diagonal(rise) + objective.push(s) - pull
+    residual = float(np.sqrt(np.mean((gradient / pull) ** 2)))
+    hessian = objective.power * rise * inverse
+    np.einsum("jj->j", hessian)[:] += objective.bend(s, s)
+    step, info = dposv(hessian, -gradient, lower=1, overwrite_a=1)[1:]
+    return step, float(gradient @ step) if info == 0 else 0.0, residual
+
+
+def step_by_conjugate_gradients(objective: Objective, shape: BlockShape, point: Point) -> tuple[NDArray, float, float]:
+    """Newton step of blocks, the slope along it and the first-order residual."""
+    # in the eigenvectors of the blocks: D is diagonal there
+    inverse = shape.rotate(point.vectors, symmetric(point.A.inverse))
+    rise = inverse if objective.power == 1 else symmetric(objective.rise(inverse))
+    pull = objective.pull(point.values)
+    gradient = shape.gather(rise) + shape.from_diagonal(objective.push(point.values) - pull)
+    scaled = gradient / shape.outer(lambda a, b: np.sqrt(a * b), pull)
+    residual = float(np.sqrt(scaled @ scaled / len(pull)))
+    bend = shape.outer(objective.bend, point.values)
+
+    def hessian(V: NDArray) -> NDArray:
+        """Second derivative along V: blocks of A^-1 V A^-1, or of A^-1 V A^-2 + A^-2 V A^-1."""
+        half = shape.sandwich(inverse, V, rise)
+        return bend * V + (half if objective.power == 1 else half + shape.transpose(half))
+
+    m, n = np.diagonal(inverse), np.diagonal(rise)
+    places = np.arange(len(m), dtype=np.intp)
+    curve = shape.outer(lambda i, j: objective.power / 2 * (m[i] * n[j] + n[i] * m[j]), places)
+    step = conjugate_gradients(hessian, -gradient, bend + curve, min(FORCING, residual))
+    slope = float(gradient @ step)
+    back = shape.transpose(point.vectors)
+    return shape.product(shape.product(point.vectors, step), back), slope, residual
+
+
+def conjugate_gradients(
+    hessian: Callable[[NDArray], NDArray], b: NDArray, preconditioner: NDArray, tolerance: float
+) -> NDArray:
+    """Solution of hessian(x) = b up to a relative residual, in the norm of the inverse of the preconditioner."""
+    x, r = np.zeros_like(b), b
+    z = r / preconditioner
+    p, rz = z, float(r @ z)
+    goal = tolerance**2 * rz
+    for _ in range(MAX_PRODUCTS):
+        Hp = hessian(p)
+        bent = float(p @ Hp)
+        if bent <= 0:
+            break  # rounding
+        alpha = rz / bent
+        x = x + alpha * p
+        r = r - alpha * Hp
+        z = r / preconditioner
+        new = float(r @ z)
+        if new <= goal:
+            break
+        p = z + (new / rz) * p
+        rz = new
+    return x
+
+
+def _line_search(
+    objective: Objective, R: NDArray, shape: BlockShape, point: Point, step: NDArray, slope: float
+) -> tuple[Point, float] | None:
+    """First of t = 1, 0.7, 0.49, ... where D + t step is feasible and the objective falls as the slope promises."""
+    # the eigenvalues of D move at most nine tenths of the way to 0 and to their upper bound
+    t = min(1.0, 0.9 * _room(shape, point, -step, point.values))
+    if np.isfinite(objective.upper):
+        t = min(t, 0.9 * _room(shape, point, step, objective.upper - point.values))
+    value = objective.value(point.values, point.A)
     # a self-concordant barrier always accepts 1 / (1 + decrement): where much less is refused, it is by rounding
     shortest = min(1e-3, 0.1 / (1 + np.sqrt(-slope)))
     reach = 0.8 / np.sqrt(-slope)  # largest t known to be feasible, at first by self-concordance
     while t > shortest:
-        moved = s + t * step
-        A = factor(R, feature_of, moved)
-        if A is not None:
+        moved = feasible_point(objective, R, shape, point.D + t * step)
+        if moved is not None:
             # a step that ends just inside the boundary is hard to recover from: there must be room to go on
-            roomy = ROOM * t <= reach or factor(R, feature_of, s + ROOM * t * step) is not None
+            roomy = HEADROOM * t <= reach or factor(R, shape, point.D + HEADROOM * t * step) is not None
             reach = max(reach, t)
-            if roomy:
-                new = objective.value(moved, sizes, A)
-                if new <= value + SUFFICIENT * t * slope + ROUNDING * abs(value):  # Armijo, up to rounding
-                    return moved, new, A
+            promised = value + SUFFICIENT * t * slope + OBJECTIVE_ROUNDING * abs(value)  # Armijo, up to rounding
+            if roomy and objective.value(moved.values, moved.A) <= promised:
+                return moved, t
         t *= 0.7
     return None
+
+
+def _room(shape: BlockShape, point: Point, step: NDArray, distance: NDArray) -> float:
+    """Largest t for which diag(distance) - t step, in the eigenvectors of D, is positive semi-definite."""
+    if shape.is_diagonal:
+        shrinking = step > 0
+        return float((distance[shrinking] / step[shrinking]).min(initial=np.inf))
+    back = shape.transpose(point.vectors)
+    turned = shape.product(shape.product(back, step), point.vectors)
+    scaled = turned / shape.outer(lambda a, b: np.sqrt(a * b), distance)
+    largest = max(float(np.linalg.eigvalsh(piece)[:, -1].max()) for piece in shape.cut(scaled))
+    return 1 / largest if largest > 0 else np.inf

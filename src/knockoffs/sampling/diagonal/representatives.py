@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError
 
-SHARE = 0.5  # of what a group shares with the others that its representatives must hold, as in Knockoffs.jl
+EXPLAINED_SHARE = 0.5  # of what a group shares with the others that its representatives must hold, as in Knockoffs.jl
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class ViaRepresentatives:
     """
 
     method: str
-    share: float = SHARE
+    share: float = EXPLAINED_SHARE
 
     def solve(self, S: NDArray, feature_of: NDArray[np.intp]) -> tuple[NDArray, NDArray]:
         """S' and D', shape (d, d) each."""

@@ -1,0 +1,151 @@
+"""Files that the commands read and write: tables, weights, knockoffs, groups, answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knockoffs.cli.checks import bad_call, check_columns, columns_named
+from knockoffs.cli.output import say, show, spoken_warnings
+from knockoffs.errors import InputError
+from knockoffs.features.source import is_network_file
+from knockoffs.options import Options
+from knockoffs.progress import stage
+from knockoffs.record import SelectionRecord, check_selection_place, write_selection
+from knockoffs.table.files import column_names, drop_columns, file_hash, read_table_file, take_column
+from knockoffs.table.table import Kinds
+from knockoffs.table.types import Frame
+from knockoffs.table.writer import is_same_file
+
+
+class Reading(TypedDict):
+    """Options by which the features of a table are read."""
+
+    kinds: Kinds
+    groups: object
+    dependent: str
+
+
+def reading(options: Options) -> Reading:
+    """Options by which the features of a table are read."""
+    return {"kinds": options.kinds, "groups": groups_of(options), "dependent": options.dependent}
+
+
+def read(table: Path, *named: str | None) -> Frame:
+    """Frame of a file; columns that are ``named`` are read even if they look unusable."""
+    say(f"reading {table}")
+    stage("reading the table")
+    with spoken_warnings():
+        parts = [part for name in named if name is not None for part in (name, *name.split(","))]
+        return read_table_file(table, asked=parts)
+
+
+def read_features_of(table: Path, drop: tuple[str, ...]) -> tuple[Frame, Frame]:
+    """Frame of a file, and the same without the dropped columns."""
+    frame = read(table, *drop)
+    dropped = columns_named(frame, drop, "--drop")
+    return frame, drop_columns(frame, dropped) if dropped else frame
+
+
+def take_apart(frame: Frame, options: Options) -> tuple[Frame, NDArray, NDArray[np.float64] | None]:
+    """Features, target and weights (or None) of a frame."""
+    target, weights = options.target, options.weights
+    check_columns(frame, [target], "--target")
+    dropped = columns_named(frame, options.drop, "--drop")
+    if weights is None:
+        return drop_columns(frame, list({target, *dropped})), take_column(frame, target), None
+    check_columns(frame, [weights], "--weights")
+    if weights == target:
+        raise bad_call(f"--weights {weights!r} is the target: name another column, or leave out the weights.")
+    X = drop_columns(frame, list({target, weights, *dropped}))
+    return X, take_column(frame, target), weights_of(frame, weights)
+
+
+def weights_of(frame: Frame, name: str) -> NDArray[np.float64]:
+    """Column of weights as numbers that are not negative."""
+    try:
+        weights = np.asarray(take_column(frame, name), dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"--weights {name!r} holds labels, not numbers: weights are numbers, not negative.") from None
+    bad = np.flatnonzero(~(weights >= 0))
+    if bad.size:
+        what = "has no weight" if np.isnan(weights[bad[0]]) else f"has a weight of {weights[bad[0]]:g}"
+        raise InputError(
+            f"--weights {name!r}: row {bad[0]} {what} ({bad.size} of {len(weights)} rows are bad). Weights are "
+            "numbers, not negative, and 0 for a row that does not count."
+        )
+    return weights
+
+
+def read_knockoffs(path: Path, X: Frame, frame: Frame) -> Frame:
+    """Knockoffs of a file, without the table's other columns (the target, for instance)."""
+    knockoffs = read(path)
+    others = (set(column_names(frame)) - set(column_names(X))) & set(column_names(knockoffs))
+    return drop_columns(knockoffs, others) if others else knockoffs
+
+
+def groups_of(options: Options) -> str | list[tuple[str, str]] | None:
+    """Columns that form one feature: "auto", or the pairs of a csv file."""
+    groups = options.groups
+    if groups is None or groups == "auto":
+        return groups
+    from knockoffs.table.groups import read_groups
+
+    if not Path(groups).is_file():
+        raise InputError(f"--groups {groups!r}: there is no such file. Use a file, or auto.")
+    return read_groups(Path(groups))
+
+
+def other_files(options: Options) -> dict[str, str]:
+    """SHA-256 of every file besides the table on which the answer depends."""
+    paths = other_paths(options)
+    for path in paths:
+        if not path.is_file():
+            raise InputError(f"{path}: there is no such file.")
+    return {path.name: file_hash(path) for path in paths}
+
+
+def other_paths(options: Options) -> list[Path]:
+    """Files besides the table on which the answer depends: a network, fastPHASE's files, knockoffs, groups."""
+    groups = None if options.groups == "auto" else options.groups
+    network = options.feature_model if is_network_file(options.feature_model) else None
+    paths = [Path(name) for name in (options.correlation, options.knockoffs, groups, network) if name is not None]
+    prefix = (options.feature_model_options or {}).get("prefix")
+    if options.feature_model == "fastphase" and isinstance(prefix, str):
+        from knockoffs.features.fastphase import fastphase_files
+
+        paths += fastphase_files(prefix)
+    return paths
+
+
+def check_out(out: Path | None, table: Path, options: Options, force: bool, *others: Path) -> None:
+    """Refuse, before the work, a folder where the selection cannot be saved or would replace another file."""
+    if out is not None:
+        check_selection_place(out, (table, *other_paths(options), *others), force=force)
+
+
+def check_report(table: Path, options: Options, force: bool, out: Path | None) -> None:
+    """Refuse, before the work, a place where the report cannot be written or would replace another file."""
+    if options.report is None:
+        return
+    from knockoffs.report.write import check_report_place
+
+    report = Path(options.report)
+    if out is not None and is_same_file(report, out):
+        raise bad_call(f"--report {options.report!r} is --out too: one is a file, the other a folder. Name another.")
+    if out is not None and is_same_file(report.parent, out):
+        out.mkdir(parents=True, exist_ok=True)
+    check_report_place(report, (table, *other_paths(options)), force=force)
+
+
+def deliver(record: SelectionRecord, out: Path | None) -> None:
+    """Save the answer if a folder was named, and show it even if it cannot be saved."""
+    try:
+        if out is not None:
+            json_path, csv_path = write_selection(record, out)
+            say(f"wrote {json_path} and {csv_path}")
+    finally:
+        show(record)

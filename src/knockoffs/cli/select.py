@@ -1,0 +1,118 @@
+"""``knockoffs select``: which features of a table matter for its target."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from knockoffs.cli.checks import bad_call
+from knockoffs.cli.output import say, spoken_warnings
+from knockoffs.cli.program import Force, OutFolder, TableFile, command
+from knockoffs.options import Options
+from knockoffs.progress import stage
+
+if TYPE_CHECKING:
+    from knockoffs.record import DataFile, SelectionRecord
+    from knockoffs.selector import KnockoffSelector
+    from knockoffs.table.types import Frame
+
+
+@command("select")
+def select(table: TableFile, options: Options, out: OutFolder = None, force: Force = False) -> None:
+    """Select the features of a table that matter for its target.
+
+    \b
+    knockoffs select table.csv --target y
+    knockoffs select table.csv --target y --fdr 0.05 --out results --report report.html
+    knockoffs select table.parquet --target y --drop id,date --kind grade=ordinal --groups auto
+    knockoffs select table.csv --target y --draws 5 --level post-hoc --jobs -1
+    """
+    if options.knockoffs is not None and (options.feature_model != "auto" or options.feature_model_options):
+        raise bad_call("--knockoffs are used as they are: leave out --feature-model and its options.")
+    select_and_show(table, options, out, force)
+
+
+def select_and_show(table: Path, options: Options, out: Path | None, force: bool) -> None:
+    """Select, save and show."""
+    from knockoffs.cli.files import check_out, check_report, deliver
+
+    check_out(out, table, options, force)
+    check_report(table, options, force, out)
+    deliver(run_selection(table, options, out), out)
+
+
+def run_selection(table: Path, options: Options, out: Path | None = None) -> SelectionRecord:
+    """Record of a selection from a file; the report is written if it was asked for."""
+    from knockoffs.cli.files import read
+    from knockoffs.cli.streamed import run_streamed, why_streamed
+    from knockoffs.table.files import file_hash
+
+    why = why_streamed(table, options)
+    if why is not None:
+        say(f"reading {table} in batches, because {why}")
+        return run_streamed(table, options, out)
+    frame = read(table, options.target, options.weights, *options.drop)
+    return run_on_frame(frame, options, {"file": table.name, "sha256": file_hash(table)}, out)
+
+
+def run_on_frame(frame: Frame, options: Options, data: DataFile, out: Path | None = None) -> SelectionRecord:
+    """Record of a selection from a frame; the report is written if it was asked for."""
+    from knockoffs.cli.files import groups_of, other_files, read_knockoffs, take_apart
+    from knockoffs.selector import KnockoffSelector
+    from knockoffs.table.files import column_names
+
+    options = replace(options, stream="never")  # as decided here, so that another machine gives the same answer
+    X, y, weights = take_apart(frame, options)
+    files = other_files(options)
+    arguments = options.selector_arguments() | {"groups": groups_of(options)}
+    if options.knockoffs is not None:
+        arguments["knockoffs"] = read_knockoffs(Path(options.knockoffs), X, frame)
+    selector = KnockoffSelector(**arguments)
+    say(f"selecting from {len(column_names(X))} features of {len(y)} rows for {options.target!r}")
+    with spoken_warnings() as said:
+        selector.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
+    about: DataFile = {**data, "n_rows": len(y), "n_columns": len(column_names(frame))}
+    if files:
+        about["files"] = files
+    return record_fitted(selector, options, about, said, out)
+
+
+def record_fitted(
+    selector: KnockoffSelector, options: Options, data: DataFile, said: list[str], out: Path | None
+) -> SelectionRecord:
+    """Record of a fitted selector; the report is written if it was asked for.
+
+    If the report fails or is stopped, the answer is still saved in ``out`` and shown.
+    """
+    from knockoffs.cli.files import deliver
+    from knockoffs.record import record_selection
+
+    record = record_selection(selector.selection_, selector.table_, options.recorded("select"), data, said)
+    if options.report is not None:
+        try:
+            _write_report(selector, record, options)
+        except BaseException:
+            deliver(record, out)
+            raise
+    return record
+
+
+def _write_report(selector: KnockoffSelector, record: SelectionRecord, options: Options) -> None:
+    from knockoffs.report.write import facts_of, write_report
+
+    stage("writing the report")
+    tested = selector.p_values_ is not None
+    if options.report_paths and tested:
+        say("the report has no lambda paths, because features were tested: use --method knockoffs")
+    facts = replace(
+        facts_of(selector),
+        called=options.target,
+        parameters=record.parameters,
+        data=record.data,
+        versions=record.versions,
+        warnings=record.warnings,
+        path=selector.lambda_path() if options.report_paths and not tested else None,
+    )
+    write_report(facts, Path(str(options.report)), force=True)  # its place was checked before the work
+    say(f"wrote {options.report}")

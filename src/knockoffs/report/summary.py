@@ -1,0 +1,69 @@
+"""What the report and the page say first besides the selected features: the verdict in one line, and one next step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from knockoffs.report.formatting import number
+
+MEANING = {
+    "good": "no sign that they differ from the features",
+    "doubtful": "read the selection with care",
+    "broken": "they are distinguishable from the features, so FDR control is not guaranteed",
+}
+
+
+def verdict_line(word: str | None, p_value: float | None) -> str:
+    """Verdict in one line, with its number.
+
+    >>> verdict_line("good", 0.31)
+    'Check of the knockoffs: good (p = 0.31), no sign that they differ from the features.'
+    """
+    if word is None:
+        return "The knockoffs were not checked."
+    return f"Check of the knockoffs: {word} (p = {number(p_value, 2)}), {MEANING[word]}."
+
+
+def next_step(
+    *,
+    n_selected: int,
+    method: str,
+    one_draw: bool,
+    smallest_q: float,
+    verdict: str | None,
+    remedies: Sequence[str],
+) -> str:
+    """One thing to do next.
+
+    Parameters
+    ----------
+    n_selected : int
+    method : {"knockoffs", "conditional_test", "ghost"}
+    one_draw : bool
+    smallest_q : float
+        Smallest level that selects a feature.
+    verdict : {"good", "doubtful", "broken"} or None
+    remedies : sequence of str
+        Advice of the verdict, the most useful first.
+
+    >>> next_step(n_selected=0, method="knockoffs", one_draw=True, smallest_q=0.2, verdict="good", remedies=())
+    'Nothing is selected at this level; the smallest level that selects a feature is 0.2. Set that level for new rows.'
+    """
+    if verdict in ("doubtful", "broken"):
+        return _sentence(remedies[0]) if remedies else "Try another feature model, and compare the verdicts."
+    if n_selected == 0 and smallest_q < 1:
+        return (
+            "Nothing is selected at this level; the smallest level that selects a feature is "
+            f"{number(smallest_q)}. Set that level for new rows."
+        )
+    if n_selected == 0:
+        return "Nothing is selected at any level. Use more rows, or group columns that measure the same thing."
+    if method == "knockoffs" and one_draw:
+        return (
+            "Another draw of knockoffs may select slightly different features: combine five by n_draws=5 (--draws 5)."
+        )
+    return "Confirm the selected features on new rows, with the level fixed beforehand."
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}"

@@ -1,0 +1,219 @@
+"""The rows of a table that are not in memory: P^X, scores and knockoffs are completed from batches of them.
+
+P^X is fitted on a random sample of the rows, which is in memory. Batches are runs of rows of the file, without those of
+the sample, so that every row has one knockoff. The knockoffs of a batch are drawn from a stream of its own, by its
+number, and batches are added in their order: the answer does not depend on the number of workers.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from joblib import delayed
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from knockoffs.errors import InputError, name_some
+from knockoffs.features.moments import ByMoments, folds_for, settle_by_moments, wants_more_rows, warn_again
+from knockoffs.features.source import Fitted, FittedSampler, KnockoffSource, fills_cells
+from knockoffs.importance.statistic import Scored, Statistic
+from knockoffs.machine.parallel import parallel_map
+from knockoffs.progress import stage, track
+from knockoffs.sampling.pair import Pair
+from knockoffs.streaming.batch import Batch, Drawing, Moments, Part, Reader, Scoring
+from knockoffs.streaming.statistic import SampleScores, ScoreSum, settle_statistic
+from knockoffs.table.files import write_table_file
+from knockoffs.table.moments import MOMENTS, UNITS, broken
+from knockoffs.table.rows import Rows
+from knockoffs.table.table import Table
+from knockoffs.table.target import Target
+from knockoffs.table.types import Frame
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class RestOfTable:
+    """The rows of a table that are not in memory.
+
+    Attributes
+    ----------
+    rows : Rows
+        All rows, which are read in batches.
+    table : Table
+        The sample.
+    target : Target
+        Of all rows.
+    sampled : array of int
+        Rows of the sample, ascending.
+    starts : array of int
+        First row of every batch, and the number of rows.
+    folder : Path, optional
+        Where the knockoffs of all rows are written.
+    most_scored : int
+        Rows outside of the sample on which a model that is no lasso is scored: a minute of trees, with 50 columns.
+    model : FittedSampler, optional
+        P^X, once it is fitted.
+    """
+
+    rows: Rows
+    table: Table
+    target: Target
+    sampled: NDArray[np.intp]
+    starts: NDArray[np.intp]
+    folder: Path | None = None
+    most_scored: int = 1_000_000
+    model: FittedSampler | None = None
+
+    @property
+    def fitted(self) -> FittedSampler:
+        """P^X, after ``fit``."""
+        assert self.model is not None
+        return self.model
+
+    @property
+    def n_batches(self) -> int:
+        """Number of batches."""
+        return len(self.starts) - 1
+
+    # ---- P^X
+
+    def fit(self, source: KnockoffSource, *, rng: Generator, n_jobs: int | None = None) -> RestOfTable:
+        """Fit P^X on the sample, with the covariance of all rows if the sample is small for its columns."""
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            fitted = source(self.table, rng=rng, n_jobs=n_jobs)
+        more = wants_more_rows(source, fitted, self.table)
+        warn_again(said, more_rows=more)
+        found = replace(self, model=fitted)
+        return found._with_covariance_of_all_rows(source, n_jobs) if more else found
+
+    def _with_covariance_of_all_rows(self, source: KnockoffSource, n_jobs: int | None) -> RestOfTable:
+        model = self.fitted.model
+        assert isinstance(source, Fitted) and isinstance(model, ByMoments)
+        stage("moments of all rows")
+        folds = folds_for(len(self.rows), model.coordinates(self.table.X[:1]).shape[1])
+        grams = reduce(add, self._results(Moments(self._reader, model, folds), range(self.n_batches), n_jobs))
+        rows, means, scatters = (np.array([getattr(g, name) for g in grams.plain]) for name in MEASURED)
+        fitted = settle_by_moments(source, self.fitted, self.table, rows, means, scatters, n_jobs=n_jobs)
+        return replace(self, model=fitted)
+
+    # ---- scores
+
+    def score(
+        self,
+        statistic: Statistic,
+        swapped: Pair,
+        target: Target,
+        place: NDArray[np.intp],
+        *,
+        rng: Generator,
+        batches: Generator,
+        n_jobs: int | None = None,
+    ) -> tuple[Scored, NDArray[np.bool_]]:
+        """Scores of all rows after the swap, and which features equal their knockoffs in every row.
+
+        The model of y is chosen on the sample, ``swapped``. The lasso is a sum over all rows; other models are fitted
+        on the sample, and scored on other rows if their score looks at rows.
+        """
+        decided = settle_statistic(statistic, swapped, target, rng=rng, n_jobs=n_jobs)
+        if isinstance(decided, SampleScores):
+            return Scored(decided.found, decided.notes), swapped.copied
+        own, which = rng.spawn(2)
+        rows = slice(None) if decided.every_row else slice(0)  # a model is not scored on the rows it was fitted on
+        start = decided.of(swapped.rows(rows), target.rows(rows), own)
+        first = Part(start, ~swapped.copied, np.zeros(len(self.table.columns), dtype=np.intp))
+        numbers: Sequence[int] = range(self.n_batches)
+        needed = -(-self.most_scored * self.n_batches // len(self.rows))
+        if not decided.every_row and needed < self.n_batches:
+            numbers = sorted(which.choice(self.n_batches, needed, replace=False).tolist())
+        work = Scoring(self._reader, decided, place, batches)
+        whole = reduce(add, self._results(work, numbers, n_jobs), first)
+        notes = {**decided.notes, **self._unknown_labels(whole.n_unknown)}
+        if isinstance(whole.total, ScoreSum):
+            scored = f"{whole.total.weight:,.0f} rows outside of the sample"
+            notes["rows"] = f"the model of the target is scored on {scored}"
+        return Scored(decided.scores(whole.total), notes), ~whole.moved
+
+    def _unknown_labels(self, unknown: NDArray[np.intp]) -> dict[str, str]:
+        if not unknown.any():
+            return {}
+        names = [f"{self.table.names[j]!r} ({int(unknown[j]):,})" for j in np.flatnonzero(unknown)]
+        said = f"labels that the sample does not have are taken as missing cells, in columns {name_some(names)}"
+        return {"labels": said}
+
+    # ---- knockoffs
+
+    def keep_knockoffs(self, pair: Pair, *, batches: Generator, n_jobs: int | None = None) -> None:
+        """Write the knockoffs of all rows, one parquet file a batch, in the order of their names."""
+        if self.folder is None:
+            return
+        like = a_few_rows(self.table)
+        work = Drawing(self._reader, batches)
+        for number, X_tilde in enumerate(self._results(work, range(self.n_batches), n_jobs)):
+            start, stop = self.starts[number : number + 2]
+            first, last = np.searchsorted(self.sampled, [start, stop])
+            whole, own = np.empty((stop - start, pair.n_columns)), self.sampled[first:last] - start
+            whole[own] = pair.X_tilde[first:last]
+            if X_tilde is not None:
+                whole[np.setdiff1d(np.arange(len(whole)), own, assume_unique=True)] = X_tilde
+            write_table_file(like.decode(whole), knockoff_file(self.folder, int(start)))
+
+    # ---- batches
+
+    @property
+    def _reader(self) -> Reader:
+        fills = fills_cells(self.fitted.model)
+        return Reader(self.rows.label, self.table.columns, self.table.feature_of, self.fitted.sampler, fills)
+
+    def _results(self, work: Callable[[Batch], Result], numbers: Sequence[int], n_jobs: int | None) -> Iterator[Result]:
+        """Results of some batches in their order; rows are read here, one batch after another."""
+        frames = self.rows.frames(self.table.names, self.starts, numbers)
+        tasks = (delayed(work)(self._batch(number, frame)) for number, frame in zip(numbers, frames, strict=True))
+        results = parallel_map(tasks, n_jobs, threads=True, large=True)
+        return iter(track(results, "batches of rows", total=len(numbers)))
+
+    def _batch(self, number: int, frame: Frame) -> Batch:
+        start, stop = self.starts[number : number + 2]
+        first, last = np.searchsorted(self.sampled, [start, stop])
+        sampled = self.sampled[first:last]
+        others = np.setdiff1d(np.arange(start, stop), sampled, assume_unique=True)
+        return Batch(number, int(start), frame, sampled - start, self.target.at(others))
+
+
+MEASURED = ("rows", "mean", "scatter")  # of the Gram of a fold
+
+
+def a_few_rows(table: Table) -> Table:
+    """Few rows of a table, which have its format: its first, and those that show the units of dates and durations."""
+    some = set(range(min(len(table), 5)))
+    for j, column in enumerate(table.columns):
+        if column.dtype in MOMENTS and column.levels is None:
+            some |= {int(np.argmax(broken(table.X[:, j], unit))) for unit in UNITS}  # row 0 where none is
+    rows = np.array(sorted(some))
+    return replace(table, X=table.X[rows], native=table.native[: len(rows)])
+
+
+def folder_for_knockoffs(folder: str | Path | None) -> Path | None:
+    """Folder for the knockoffs, made here; one with files in it is refused."""
+    if folder is None:
+        return None
+    place = Path(folder)
+    if place.is_file():
+        raise InputError(f"keep_knockoffs={str(folder)!r} is a file: name a folder.")
+    place.mkdir(parents=True, exist_ok=True)
+    if any(place.iterdir()):
+        raise InputError(f"keep_knockoffs={str(folder)!r} is not empty: name another folder.")
+    return place
+
+
+def knockoff_file(folder: Path, start: int) -> Path:
+    """File of the knockoffs of a batch, by its first row."""
+    return folder / f"rows-{start:012d}.parquet"

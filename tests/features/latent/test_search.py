@@ -1,0 +1,135 @@
+"""The fit is a function of the table: no seed, one search, held-out rows."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, load_wine
+
+from knockoffs.features.latent import fit as fitting
+from knockoffs.features.latent.fit import fit_latent
+from knockoffs.features.latent.margins import fit_curve
+from knockoffs.features.latent.search import choose_classes, choose_units
+
+
+def mixed(n=400):
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal((n, 4)) + rng.standard_normal((n, 1))
+    X = np.column_stack([z[:, 0], np.exp(z[:, 1]), z[:, 2] > 0.3, np.digitize(z[:, 3], [-1, 0, 1])]).astype(float)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    return X, ["continuous", "continuous", "binary", "nominal"]
+
+
+TABLES = {
+    "iris": lambda: (load_iris().data, None),
+    "wine": lambda: (load_wine().data, None),
+    "mixed": mixed,
+}
+
+
+def parameters(model):
+    laws = [(law.mean, law.covariance, law.D) for law in model.mixture.laws]
+    margins = [vars(margin) for margin in model.margins]
+    return model.mixture.weights, laws, margins
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_seed_never_decides(name):
+    X, kinds = TABLES[name]()
+    fits = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        before = rng.bit_generator.state
+        fits.append(parameters(fit_latent(X, rng=rng, kinds=kinds)))
+        assert rng.bit_generator.state == before  # the draws of knockoffs begin where the user's seed says
+    for other in fits[1:]:
+        np.testing.assert_equal(other, fits[0])
+
+
+def test_a_seed_in_the_fit_is_seen(monkeypatch):
+    """The fault: stochastic EM with numbers of its own in every call."""
+    X, kinds = mixed()
+    real, seeds = fitting.fit_one_class, iter(range(10))
+
+    def seeded(*arguments, rng, **options):
+        return real(*arguments, rng=np.random.default_rng(next(seeds)), **options)
+
+    monkeypatch.setattr(fitting, "fit_one_class", seeded)
+    one, two = (parameters(fit_latent(X, kinds=kinds, n_classes=1)) for _ in range(2))
+    with pytest.raises(AssertionError):
+        np.testing.assert_equal(one, two)
+
+
+def test_classes_are_searched_once(monkeypatch):
+    calls, real = [], fitting.choose_classes
+
+    def counted(*arguments, **options):
+        calls.append(arguments)
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(fitting, "choose_classes", counted)
+    for table in TABLES.values():
+        X, kinds = table()
+        fit_latent(X, kinds=kinds)
+    assert len(calls) == len(TABLES)
+
+
+def test_units_are_those_in_which_rows_are_likelier(rng):
+    Z = rng.standard_normal((600, 4))
+    own, gain = choose_units(Z)
+    assert own and gain > 0
+    own, gain = choose_units(np.exp(Z))
+    assert not own and gain > 0
+
+
+@pytest.mark.parametrize("units", [1.0, 1e6])
+def test_a_mixture_is_found_in_its_own_units_whatever_they_are(units, rng):
+    centres = np.array([[-5.0, 0, 5], [0, 5, -5], [5, -5, 0]])
+    X = units * (rng.standard_normal((900, 3)) + centres[np.arange(900) % 3])
+    scores = np.column_stack([fit_curve(x).read(x).start for x in X.T])
+    choice = choose_classes(X, scores, np.arange(3), range(1, 8))
+    assert choice.affine and choice.mixture.n_components == 3
+    assert choice.gain > 0.2
+
+
+def test_classes_drawn_again_from_the_cells_have_the_fitted_weights():
+    """Three far clusters, one column of them rounded: a chain with a new beginning finds the classes."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1500, 8)) + 6 * rng.standard_normal((3, 8))[rng.integers(3, size=1500)]
+    X[:, 0] = np.round(X[:, 0])
+    model = fit_latent(X)
+    assert model.n_classes >= 3
+    K, _ = model.draw_hidden(X, np.random.default_rng(2))
+    shares = np.bincount(K, minlength=model.n_classes) / len(K)
+    assert np.abs(shares - model.mixture.weights).sum() / 2 < 0.1
+
+
+def test_knockoffs_of_pixels_keep_their_correlations():
+    """Coarse columns and several classes. The slope of corr(X_i, X_tilde_j) on corr(X_i, X_j): 1 where exchangeable."""
+    from sklearn.datasets import load_digits
+
+    X = load_digits().data
+    X = X[:, (X != np.median(X, axis=0)).sum(axis=0) > 100]
+    model = fit_latent(X)
+    pair = model.as_sampler().sample(X, np.random.default_rng(2))
+    C, d = np.corrcoef(pair.stacked.T), X.shape[1]
+    off = ~np.eye(d, dtype=bool)
+    own, crossed = C[:d, :d][off], C[:d, d:][off]
+    assert (own @ crossed) / (own @ own) > 0.97
+
+
+def codes(n=1500):
+    """Small integer codes as in a survey: shares of a whole in tenths, and amounts beside counts of the same things."""
+    rng = np.random.default_rng(0)
+    shares = np.floor(10 * rng.dirichlet(np.ones(4), size=(n, 4))).reshape(n, 16)
+    rare = rng.random((n, 8)) < rng.uniform(0.004, 0.1, 8)
+    amounts = rare * rng.integers(1, 6, (n, 8))
+    counts = rare * (1 + (rng.random((n, 8)) < 0.1))
+    return np.hstack([shares, amounts, counts]).astype(float)
+
+
+@pytest.mark.filterwarnings("ignore:columns")
+def test_codes_that_nearly_determine_one_another_have_knockoffs():
+    X = codes()
+    model = fit_latent(X)
+    assert np.isfinite(model.as_sampler().sample(X, np.random.default_rng(1)).X_tilde).all()
+    for law in model.mixture.laws:
+        assert np.linalg.eigvalsh(law.covariance)[0] > 0
