@@ -264,6 +264,7 @@ def run_tests(
         notes={**(notes or {}), **settled.notes, **said, **tested.notes},
         W=np.full(len(tested.p_values), np.nan),
         p_values=tested.p_values,
+        test_scores=tested.scores,
         verdict=judge(pair, table, streams.verdict, Budget()) if verdict else None,
     )
 

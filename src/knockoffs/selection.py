@@ -61,6 +61,9 @@ class Selection:
         W of every draw.
     p_values : array, shape (n_features,), or None
         Of the conditional tests.
+    test_scores : array, shape (n_features,), or None
+        Statistics of the conditional tests in standard deviations of their draws. They order features with the same
+        p-value, and have no part in the error rate.
     verdict : Verdict or None
         Whether the knockoffs could be told from the features.
     """
@@ -81,6 +84,7 @@ class Selection:
     evidence: Combined | None = None
     draws: NDArray | None = None
     p_values: NDArray | None = None
+    test_scores: NDArray | None = None
     verdict: Verdict | None = None
 
     @property
@@ -90,9 +94,11 @@ class Selection:
 
     @property
     def surest_first(self) -> NDArray[np.intp]:
-        """Places of all features: by q-value, then by W (or p-value), so that the first is the best there is."""
-        among_equals = -np.nan_to_num(self.W) if self.p_values is None else self.p_values
-        return np.lexsort((among_equals, self.q_values))
+        """Places of all features, the surest first: by q-value, then by W, or by p-value and score of the test."""
+        if self.p_values is None:
+            return np.lexsort((-np.nan_to_num(self.W), self.q_values))
+        score = np.zeros(len(self.p_values)) if self.test_scores is None else -self.test_scores
+        return np.lexsort((score, self.p_values, self.q_values))
 
     @property
     def X_tilde(self) -> NDArray:

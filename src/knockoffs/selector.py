@@ -358,7 +358,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         if method == "knockoffs":
             check_antisymmetric(rule)
             check_several(promise, rule)
-        elif n_knockoffs > 1:
+        elif n_knockoffs > 1 and key_of(self.method) == "conditional_test":
             raise InputError(f"n_knockoffs={n_knockoffs}: conditional tests draw none. Use method='knockoffs'.")
         return Plan(choice, method, rule, promise, {"task": target.note, **why, **notes})
 

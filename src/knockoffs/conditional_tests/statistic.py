@@ -1,9 +1,9 @@
 """How much the columns of a group, or draws of them, have to do with the residuals of y.
 
-The statistic looks at a few functions of each column (itself, its rank, its distance from the middle, an indicator for each
-level) times the residuals and their products with other columns, and at the plain functions of all columns together, as
-an F-test does. Every constant in it, medians, quantiles, means and variances, comes from pilot draws of the columns given
-the others, never from the columns: observed and drawn values are treated alike.
+The statistic looks at a few functions of each column times the residuals and their products with other columns, and at
+the plain functions of all columns together, as an F-test does. Every constant in it, medians, quantiles, means and
+variances, comes from pilot draws of the columns given the others, never from the columns: observed and drawn values are
+treated alike.
 """
 
 from __future__ import annotations
@@ -15,108 +15,68 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
+from knockoffs.conditional_tests.column_functions import ColumnFunctions, column_functions, function_values
 
-@dataclass(frozen=True)
-class ColumnFunctions:
-    """Functions of one column, with constants from pilot draws.
-
-    Attributes
-    ----------
-    quantiles : array
-        Of the pooled pilot draws, ascending and distinct.
-    levels : array
-        Values that get an indicator each; none for numbers.
-    numeric : bool
-        Whether size and order of the values mean something.
-    """
-
-    quantiles: NDArray
-    levels: NDArray
-    numeric: bool
-
-    @property
-    def n_plain(self) -> int:
-        """How many of the functions, the first ones, a linear model would use."""
-        return 1 if self.numeric else len(self.levels)
-
-    def __call__(self, x: NDArray) -> NDArray:
-        """Return the functions of x, (m, n) to (n_functions, m, n)."""
-        found = []
-        if self.numeric:
-            found.append(x - self.quantiles[len(self.quantiles) // 2])
-            if len(self.quantiles) > 2:
-                rank = np.interp(x, self.quantiles, np.linspace(-1, 1, len(self.quantiles)))
-                found += [rank, np.abs(rank)]
-        found += [(x == level).astype(float) for level in self.levels]
-        return np.array(found)
-
-
-def column_functions(
-    pilot: NDArray, *, nominal: bool = False, n_quantiles: int = 65, most_levels: int = 12
-) -> ColumnFunctions:
-    """Functions for a column, from pilot draws, shape (m, n).
-
-    Numbers with more than ``most_levels`` distinct values among the draws get no indicators; of more labels the most
-    frequent ones get one. Ranks are read off ``n_quantiles`` quantiles.
-
-    >>> column_functions(np.array([[0.0, 1.0], [1.0, 1.0]])).levels  # two values: one number says it all
-    array([], dtype=float64)
-    >>> column_functions(np.array([[0.0, 1.0], [2.0, 1.0]]), nominal=True).levels
-    array([0., 1., 2.])
-    """
-    values, counts = np.unique(pilot, return_counts=True)
-    few = 2 < len(values) <= most_levels or nominal
-    values = np.sort(values[np.argsort(-counts, kind="stable")[:most_levels]])  # the most frequent levels
-    quantiles = np.unique(np.quantile(pilot, np.linspace(0, 1, n_quantiles)))
-    return ColumnFunctions(quantiles, values if few else values[:0], not nominal)
+ALONE = (0.85, 0.1, 0.05)  # level spent on plain covariances, on other functions, on products with other columns
+JOINT = (0.8, 0.1, 0.05, 0.05)  # on all plain covariances together, and on the same
 
 
 @dataclass(frozen=True)
 class ResidualStatistic:
-    """The most striking of many covariances, and of all plain ones together, as -log p: the larger, the more striking.
+    """The most striking of several tests, as -log p: the larger, the more striking.
 
-    z_fw = |sum_i w_i (f(x_i) - m_i)| / sqrt(sum_i w_i^2 v_i) for a function f of one column and a weight w; it counts as
-    -log P(|N(0, 1)| > z_fw) less the log of how many covariances share its kind (a column itself, other functions of it,
-    products with other columns), so that the few that see a plain effect are not drowned by the many that see an
-    interaction. The plain covariances U together count by U^T V^-1 U, V their covariance, as chi-squared. Only the
-    order of the values counts: that they are nearly normal has no part in the p-value of the test.
+    z = |sum_i w_i (f(x_i) - m_i)| / sqrt(sum_i w_i^2 v_i) for a function f of one column and a weight w, m_i and v_i the
+    mean and variance of f(x_i) given the other columns. The covariances are of three kinds: plain ones (a column itself
+    or an indicator of a label, times a residual), other functions times a residual, and products with other columns.
+    Each kind is one test, by its largest z and Bonferroni's correction within it; all plain covariances U together are a
+    fourth one, by U^T V^-1 U, V their covariance, as chi-squared. Each has a share of the level: most is spent on what a
+    linear model would see, so little of its power is lost. Only the order of the values counts: that they are nearly
+    normal has no part in the p-value of the test.
 
     Attributes
     ----------
-    functions : tuple of ColumnFunctions
-        One for each column of the group.
+    functions : ColumnFunctions
+        Of the columns of the group.
     weights : array, shape (n, m)
         Residuals of y and their products with other columns.
-    centre, scale, penalty : array, shape (n_functions, m)
-        sum_i w_i m_i with m_i the mean of f over the pilot draws of row i; the deviation; the log of the kind's size.
-    plain : array of int
-        Which of the flattened covariances are plain.
+    centre, scale : array, shape (n_functions, m)
+        sum_i w_i m_i, and the root of sum_i w_i^2 v_i.
+    kinds : list of arrays of int
+        Places of the covariances of each kind, in the flattened array.
+    penalties : array, shape (4,)
+        Logarithm of how many covariances share a kind, over its share of the level; last for all plain ones together.
     root : array, shape (n_plain, n_plain)
         |root U|^2 = U^T V^-1 U, V slightly enlarged on its diagonal.
     freedom : float
         Degrees of freedom of that.
     """
 
-    functions: tuple[ColumnFunctions, ...]
+    functions: ColumnFunctions
     weights: NDArray
     centre: NDArray
     scale: NDArray
-    penalty: NDArray
-    plain: NDArray[np.intp]
+    kinds: list[NDArray[np.intp]]
+    penalties: NDArray
     root: NDArray
     freedom: float
 
     def __call__(self, x: NDArray) -> NDArray:
         """Return the statistic of each draw of the columns, (m, n, c) to (m,)."""
-        U = np.concatenate([f(x[..., i]) @ self.weights for i, f in enumerate(self.functions)])
-        U = np.moveaxis(U - self.centre[:, None], 1, 0)  # (m, n_functions, n_weights)
-        found = (-log_ndtr(-np.abs(U) / self.scale) - self.penalty).max(axis=(1, 2))
-        if len(self.plain) == 1:
-            return found
-        square = ((U.reshape(len(U), -1)[:, self.plain] @ self.root.T) ** 2).sum(axis=1)
-        # Wilson and Hilferty: the cube root of chi-squared over its degrees of freedom is nearly normal
-        part = 2 / (9 * self.freedom)
-        return np.maximum(found, -log_ndtr(-(np.cbrt(square / self.freedom) - 1 + part) / np.sqrt(part)))
+        sums = function_values(self.functions, x) @ self.weights  # (n_functions, m, n_weights)
+        U = np.moveaxis(sums, 1, 0).reshape(len(x), -1) - self.centre.ravel()
+        z = np.abs(U) / self.scale.ravel()
+        tests = [
+            -log_ndtr(-z[:, places].max(axis=1)) - penalty
+            for places, penalty in zip(self.kinds, self.penalties, strict=False)
+            if places.size
+        ]
+        if len(self.kinds[0]) > 1:
+            square = ((U[:, self.kinds[0]] @ self.root.T) ** 2).sum(axis=1)
+            # Wilson and Hilferty: the cube root of chi-squared over its degrees of freedom is nearly normal
+            part = 2 / (9 * self.freedom)
+            joint = (np.cbrt(square / self.freedom) - 1 + part) / np.sqrt(part)
+            tests.append(-log_ndtr(-joint) - self.penalties[3])
+        return np.max(tests, axis=0)
 
 
 def residual_statistic(
@@ -136,37 +96,22 @@ def residual_statistic(
     ridge : float
         By which share the diagonal of V is enlarged: columns of the group may be near copies.
     """
-    labels = nominal or [False] * pilot.shape[2]
-    functions = tuple(column_functions(pilot[..., i], nominal=bool(one)) for i, one in enumerate(labels))
-    centre, scale, kind, plain, deviations = [], [], [], [], []
-    place = 0
-    for i, f in enumerate(functions):
-        values = f(pilot[..., i])  # (n_functions, n_pilot, n)
-        mean, variance = values.mean(axis=1), values.var(axis=1, ddof=1)
-        spread = np.sqrt(variance @ weights**2)
-        # a function that never varies has no say: 0 over infinity
-        scale.append(np.where(spread > 1e-9 * np.sqrt((weights**2).sum(axis=0)), spread, np.inf))
-        centre.append(mean @ weights)
-        own = np.full(spread.shape, 1)
-        own[: f.n_plain] = 0
-        own[:, n_residuals:] = 2
-        kind.append(own)
-        deviations.append((values - mean[:, None])[: f.n_plain])
-        plain += [place + a * weights.shape[1] + b for a in range(f.n_plain) for b in range(n_residuals)]
-        place += own.size
-    kinds = np.concatenate(kind)
-    V = _covariance(np.concatenate(deviations), weights[:, :n_residuals])
+    functions = column_functions(pilot, nominal)
+    values = function_values(functions, pilot)  # (n_functions, n_pilot, n)
+    mean = values.mean(axis=1)
+    spread = np.sqrt(values.var(axis=1, ddof=1) @ weights**2)
+    # a function that never varies has no say: 0 over infinity
+    scale = np.where(spread > 1e-9 * np.sqrt((weights**2).sum(axis=0)), spread, np.inf)
+    kind = np.full(spread.shape, 1)
+    kind[functions.plain] = 0
+    kind[:, n_residuals:] = 2
+    places = [np.flatnonzero(kind == k) for k in range(3)]
+    joint, *shares = JOINT if len(places[0]) > 1 else (1.0, *ALONE)
+    sizes = np.array([2 * max(len(some), 1) for some in places])  # two-sided tests
+    V = _covariance(values[functions.plain] - mean[functions.plain, None], weights[:, :n_residuals])
     root, freedom = _inverse_root(V, ridge)
-    return ResidualStatistic(
-        functions,
-        weights,
-        np.concatenate(centre),
-        np.concatenate(scale),
-        np.log(np.bincount(kinds.ravel(), minlength=3)[kinds]),
-        np.array(plain, dtype=np.intp),
-        root,
-        freedom,
-    )
+    penalties = np.append(np.log(sizes / shares), -np.log(joint))
+    return ResidualStatistic(functions, weights, mean @ weights, scale, places, penalties, root, freedom)
 
 
 def _covariance(deviations: NDArray, r: NDArray) -> NDArray:

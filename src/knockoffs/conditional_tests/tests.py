@@ -1,10 +1,10 @@
 """The conditional randomization test of every feature (Candes et al., 2018), distilled (Liu et al., 2022).
 
-H_j: y is independent of X_j given the other features. If P^X is right, X_j and fresh draws of it given the others are
-exchangeable under H_j given y and the others, so that a statistic that treats them alike gives an exact p-value,
-whatever model of y it uses. The costly part, a model of y, sees y and the other features only and is fitted once a
-feature; a draw costs a few inner products. Unlike knockoffs there is no smallest number of discoveries. A group of
-columns is tested as one column is.
+H_j: y is independent of X_j given the other features. If P^X is right, X_j and draws of it given the others are
+exchangeable under H_j given y and the others. A statistic that treats them alike then gives an exact p-value, whatever
+model of y it uses. The model of y sees y and the other features only, and is fitted once for each feature; a draw costs
+a few inner products. Unlike knockoffs, tests need no smallest number of discoveries. A group of columns is tested in
+the same way.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def randomization_tests(
     encode: Callable[[NDArray, Columns], NDArray] | None = None,
     feature_of: NDArray[np.intp] | None = None,
 ) -> Tested:
-    """Test every feature by the conditional randomization test, and select at an FDR.
+    """p-values of all features by the conditional randomization test, and those selected at an FDR.
 
     Parameters
     ----------
@@ -104,12 +104,14 @@ def randomization_tests(
     nominal : sequence of int
         Columns whose values are labels without an order.
     response_model : {"best", "lasso", "boosting"} or estimator
-        Model of y without the feature; "best" is the one whose held-out residuals are smaller.
+        Model of y without the feature; "best" is the lasso or boosting, whichever predicts held-out rows better.
     adjustment : {"bh", "by"}
     max_draws : int, optional
-        Most draws for a p-value; by default twenty times what the smallest level of BH, fdr / d, asks for.
+        Most draws for a p-value. By default 25 d / fdr: a p-value at the smallest level of BH, fdr / d, then has a
+        standard error of a fifth of it, and one at 4 fdr / d or more has a tenth.
     enough : int
-        Draws as large as the observed statistic after which no more are made.
+        Draws as large as the observed statistic after which no more are made; the standard error of the p-value is
+        then p / sqrt(enough).
     encode : callable, optional
         ``(rest, columns) -> array``: the columns other than those of the feature as the model of y takes them, labels
         as indicators.
@@ -166,10 +168,10 @@ def tested_features(
     max_draws: int | None = None,
     enough: int = 100,
 ) -> Tested:
-    """Test as ``randomization_tests`` does, what was checked before."""
+    """p-values as ``randomization_tests`` gives them, of input that was checked before."""
     d = len(names)
     owned = [np.flatnonzero(feature_of == feature) for feature in range(d)]
-    draws = int(np.ceil(20 * d / fdr)) if max_draws is None else max_draws
+    draws = int(np.ceil(25 * d / fdr)) if max_draws is None else max_draws
     tests = group_tests(
         model,
         X,
@@ -186,7 +188,7 @@ def tested_features(
     p_values = np.array([one.p_value for one in found])
     q_values = adjust_p_values(p_values, adjustment)
     notes = {
-        "response_model": f"residuals of y by {tests.models_used(owned)}, fitted without the feature and held out",
+        "response_model": f"residuals of y given the other features by {tests.models_used(owned)}",
         "adjustment": {
             "bh": "Benjamini and Hochberg: the FDR is proven for independent and positively dependent p-values",
             "by": "Benjamini and Yekutieli: the FDR is proven for all p-values",
@@ -242,7 +244,7 @@ class GroupTests:
     seed: np.random.SeedSequence
     n_blocks: int = 5
     n_pilot: tuple[int, int] = (20, 100)
-    cells: int = 500_000
+    cells: int = 100_000
 
     def test_all(
         self, groups: Sequence[Columns], n_jobs: int | None = None, max_draws: Sequence[int | None] | None = None
@@ -260,18 +262,17 @@ class GroupTests:
         distilled = self.response_without(columns).distil(self.without(columns))
         sample = self.given_others(columns)
         size = len(self.X) * len(columns)
-        pilot = sample(pilot_stream, int(np.clip(4 * self.cells // size, *self.n_pilot)))
+        pilot = sample(pilot_stream, int(np.clip(20 * self.cells // size, *self.n_pilot)))
         statistic = residual_statistic(
             distilled.weights, pilot, n_residuals=distilled.n_residuals, nominal=self.nominal[columns].tolist()
         )
         del pilot
         return sequential_p_value(
-            float(statistic(self.X[None][..., columns])[0])
-            - 1e-9,  # a draw equal to X_G is a tie, in spite of rounding
+            float(statistic(self.X[None][..., columns])[0]) - 1e-9,  # draws that equal X_G but for rounding are ties
             lambda m: statistic(sample(draw_stream, m)),
             max_draws=self.max_draws if max_draws is None else max_draws,
             enough=self.enough,
-            batch=max(1, min(200, self.cells // size)),
+            batch=max(1, self.cells // size),
         )
 
     def without(self, columns: Columns) -> NDArray:
@@ -327,7 +328,7 @@ def group_tests(
 
 
 def sampling_given_others(model: Conditional, X: NDArray, rng: Generator) -> Callable[[Columns], Sampler]:
-    """How columns are drawn: given the others, or given the others and what is hidden, where that is cheaper."""
+    """Samplers of groups of columns given the others, or given latent values of the others, where P^X has them."""
     if hasattr(model, "resampler"):
         return model.resampler(X, rng).given_others
     return partial(_given_others, model, X)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import ColumnsError, InputError, name_some
 from knockoffs.features.columns import Fixed, check_numbers, split_columns
-from knockoffs.features.conditionals import Conditionals
+from knockoffs.features.conditionals import Conditionals, Resampler
 from knockoffs.features.shrinkage import Estimate, shrink_covariance
 from knockoffs.sampling.conjugates.gaussian import Gaussian, GaussianLaw
 from knockoffs.sampling.conjugates.identity import Identity
@@ -82,11 +82,15 @@ class GaussianFeatures:
 
     def conditional(self, j: int, X: NDArray, rng: Generator, n_draws: int) -> NDArray:
         """Draws of X_j given the other columns that vary freely, shape (n_draws, n); a fixed column is itself."""
-        return draw_conditional(self.given_others, self.varying, j, X, rng, n_draws)
+        return draw_conditional(self.resampler(X, rng), j, rng, n_draws)
 
     def conditional_together(self, columns: NDArray[np.intp], X: NDArray, rng: Generator, n_draws: int) -> NDArray:
         """Draws of several columns given the others that vary freely, shape (n_draws, n, n_columns)."""
-        return draw_together(self.given_others, self.varying, columns, X, rng, n_draws)
+        return self.resampler(X, rng).given_others(columns)(rng, n_draws)
+
+    def resampler(self, X: NDArray, rng: Generator) -> Resampler:
+        """Draws of columns given the others for conditional tests, each law computed once."""
+        return Resampler(self.given_others(X), self.varying, X)
 
     def as_network(self) -> BayesianNetwork:
         """One observed node, X, and no hidden one."""
@@ -170,37 +174,11 @@ def add_fixed(drawn: NDArray, fixed: Fixed, varying: NDArray[np.intp]) -> NDArra
     return X
 
 
-def draw_conditional(
-    given_others: Callable[[NDArray], Conditionals],
-    varying: NDArray[np.intp],
-    j: int,
-    X: NDArray,
-    rng: Generator,
-    n_draws: int,
-) -> NDArray:
-    """Draw column j of X given the others; a column that does not vary is drawn as it is."""
-    if not 0 <= j < X.shape[1]:
-        raise InputError(f"j={j}: X has columns 0 to {X.shape[1] - 1}.")
-    place = np.flatnonzero(varying == j)
-    if not place.size:
-        return np.tile(np.asarray(X[:, j], dtype=float), (n_draws, 1))
-    return given_others(X).sample(int(place[0]), rng, n_draws)
-
-
-def draw_together(
-    given_others: Callable[[NDArray], Conditionals],
-    varying: NDArray[np.intp],
-    columns: NDArray[np.intp],
-    X: NDArray,
-    rng: Generator,
-    n_draws: int,
-) -> NDArray:
-    """Draw several columns of X given the others; those that do not vary are drawn as they are."""
-    draws = np.tile(np.asarray(X[:, columns], dtype=float), (n_draws, 1, 1))
-    free = np.flatnonzero(np.isin(columns, varying))
-    if free.size:
-        draws[..., free] = given_others(X).sample_together(np.searchsorted(varying, columns[free]), rng, n_draws)
-    return draws
+def draw_conditional(resampler: Resampler, j: int, rng: Generator, n_draws: int) -> NDArray:
+    """Draws of column j given the others, shape (n_draws, n)."""
+    if not 0 <= j < resampler.X.shape[1]:
+        raise InputError(f"j={j}: X has columns 0 to {resampler.X.shape[1] - 1}.")
+    return resampler.given_others(np.array([j]))(rng, n_draws)[..., 0]
 
 
 def say_fixed(fixed: Fixed, names: Sequence[str] | None) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import ColumnsError, InputError, KnockoffWarning
 from knockoffs.features.columns import Fixed, check_numbers, split_columns
-from knockoffs.features.conditionals import Conditionals
+from knockoffs.features.conditionals import Conditionals, Resampler
 from knockoffs.features.em import N_STARTS, collapsed, search_mixture
 from knockoffs.features.em_steps import MAX_STEPS, Mixture
 from knockoffs.features.gaussian import (
@@ -21,7 +21,6 @@ from knockoffs.features.gaussian import (
     add_fixed,
     compact,
     draw_conditional,
-    draw_together,
     fixed_node,
     free_columns,
     gaussian_law,
@@ -124,11 +123,15 @@ class MixtureFeatures:
 
     def conditional(self, j: int, X: NDArray, rng: Generator, n_draws: int) -> NDArray:
         """Draws of X_j given the other columns that vary freely, shape (n_draws, n); a fixed column is itself."""
-        return draw_conditional(self.given_others, self.varying, j, X, rng, n_draws)
+        return draw_conditional(self.resampler(X, rng), j, rng, n_draws)
 
     def conditional_together(self, columns: NDArray[np.intp], X: NDArray, rng: Generator, n_draws: int) -> NDArray:
         """Draws of several columns given the others that vary freely, shape (n_draws, n, n_columns)."""
-        return draw_together(self.given_others, self.varying, columns, X, rng, n_draws)
+        return self.resampler(X, rng).given_others(columns)(rng, n_draws)
+
+    def resampler(self, X: NDArray, rng: Generator) -> Resampler:
+        """Draws of columns given the others for conditional tests, each law computed once."""
+        return Resampler(self.given_others(X), self.varying, X)
 
     def as_network(self) -> BayesianNetwork:
         """K -> X: K keeps its value, X moves by the Gaussian conjugate of its component."""

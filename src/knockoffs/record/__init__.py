@@ -27,7 +27,7 @@ from knockoffs.table.writer import atomic_files, check_output, check_place
 FORMAT = 2
 FILES = ("selection.json", "selection.csv")
 NUMBERS = ("W", "q_value", "Z", "Z_tilde")  # of a feature, where it was compared with its knockoff
-EVIDENCE = ("p_value", "e_value", "frequency")  # of a feature, where it was tested, or knockoffs drawn several times
+EVIDENCE = ("p_value", "score", "e_value", "frequency")  # of a feature, where it was tested, or knockoffs drawn several times
 NUMBERS_HELD = {*NUMBERS, *EVIDENCE}
 ALWAYS = ("knockoffs", "numpy", "scipy", "scikit-learn", "numba", "joblib", "narwhals")
 WHERE_USED = {"torch": "torch", "xgboost": "xgboost", "lightgbm": "lightgbm", "pandas": "pandas", "polars": "polars"}
@@ -125,6 +125,8 @@ def record_selection(
         columns |= {"Z": selection.scores.Z.tolist(), "Z_tilde": selection.scores.Z_tilde.tolist()}
     if selection.p_values is not None:
         columns["p_value"] = selection.p_values.tolist()
+    if selection.test_scores is not None:
+        columns["score"] = selection.test_scores.tolist()
     if selection.evidence is not None:
         columns |= {"e_value": selection.evidence.e_values.tolist()}
         columns |= {"frequency": selection.evidence.frequencies.tolist()}
@@ -209,8 +211,10 @@ def write_selection(record: SelectionRecord, folder: Path) -> tuple[Path, Path]:
 
 
 def surest_first(features: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Order features by q-value, and those of the same by p-value or W."""
-    return sorted(features, key=lambda f: (f["q_value"], f.get("p_value", 0.0), -f.get("W", 0.0)))
+    """Features in the order of their q-values; among equals by W, or by p-value and score of the test."""
+    return sorted(
+        features, key=lambda f: (f["q_value"], f.get("p_value", 0.0), -f.get("W", 0.0), -f.get("score", 0.0))
+    )
 
 
 def seal(content: Mapping[str, object]) -> str:

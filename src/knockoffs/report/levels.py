@@ -51,9 +51,8 @@ class Stop:
 
 
 def ranked(selection: Selection) -> NDArray[np.intp]:
-    """Features, the surest first: by the level that selects them, then by p-value or W."""
-    second = -np.nan_to_num(selection.W) if selection.p_values is None else selection.p_values
-    return np.lexsort((second, selection.q_values))
+    """Features, the surest first."""
+    return selection.surest_first
 
 
 def stops(selection: Selection, grid: Sequence[float] = GRID) -> tuple[Stop, ...]:

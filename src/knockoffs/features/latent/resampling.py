@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,15 +37,19 @@ class LatentResampler:
     model: LatentFeatures
     L: NDArray
 
+    @cached_property
+    def conditionals(self) -> Conditionals:
+        """Laws of coordinates given the others."""
+        return Conditionals(self.model.mixture.laws, self.L, self.model.mixture.log_joint(self.L))
+
     def given_others(self, columns: NDArray[np.intp]) -> Callable[[Generator, int], NDArray]:
         """Sampler of the columns, ``(rng, n_draws) -> array``, shape (n_draws, n, n_columns)."""
         column_of, n = self.model.layout.column_of, len(self.L)
         own = np.flatnonzero(np.isin(column_of, columns))
-        mixture = self.model.mixture
-        draw = Conditionals(mixture.laws, self.L, mixture.log_joint(self.L)).given_others(own) if own.size else None
+        draw = self.conditionals.given_others(own)
 
         def sample(rng: Generator, n_draws: int) -> NDArray:
-            L = np.empty((n_draws, n, 0)) if draw is None else draw(rng, n_draws)
+            L = draw(rng, n_draws)
             values = np.empty((n_draws, n, len(columns)))
             for place, j in enumerate(columns):
                 of_column = L[..., column_of[own] == j]
