@@ -1,8 +1,9 @@
 """The tree of tests keeps its family-wise error rate: the two conditions of its theorem, by enumeration.
 
-A sequentially rejective procedure (Goeman and Solari, 2010) keeps the level for any dependence of the p-values if (1) the
-levels of the null hypotheses add up to at most the level once exactly the false ones are rejected, and (2) a hypothesis's
-level never falls as more are rejected. Both are checked for all trees of up to five leaves and all sets of null leaves.
+A sequentially rejective procedure (Goeman and Solari, 2010) keeps the level for any dependence of the p-values if
+(1) the levels of the null hypotheses add up to at most the level once exactly the false ones are rejected, and (2) the
+level of a hypothesis never falls as more are rejected. Both are checked for all trees of up to five leaves and all sets
+of null leaves.
 """
 
 from itertools import combinations, product
@@ -30,13 +31,17 @@ SMALL = [tree for n in range(1, 6) for tree in trees(tuple(range(n)))]
 
 
 def false_nodes(root, false):
-    return {node for node in root.walk() if set(node.columns) & set(false)}
+    return {node for node in root.walk() if set(node.features) & set(false)}
 
 
 def active(root, rejected):
     """Nodes that may be tested: not rejected, their parent rejected."""
     found = [root] if root not in rejected else []
     return found + [child for node in rejected for child in node.children if child not in rejected]
+
+
+def given(p):
+    return lambda nodes, levels: [p[node] for node in nodes]
 
 
 def subsets(n):
@@ -92,13 +97,13 @@ def test_most_null_is_the_largest_number_over_all_sets_of_null_leaves():
                 possible = [
                     root.n_leaves - len(false)
                     for false in subsets(root.n_leaves)
-                    if not set(false) & set(null.columns) and rejected <= false_nodes(root, false)
+                    if not set(false) & set(null.features) and rejected <= false_nodes(root, false)
                 ]
                 assert most_null(root, rejected, null) == max(possible)
 
 
 def test_error_rate_over_all_p_values_of_a_small_tree():
-    """Independent p-values on a grid of tenths, all combinations; level .3. Without the root's gate the rate is above."""
+    """Independent p-values on a grid of tenths, all combinations, at a level of .3."""
     root = TreeNode((0, 1, 2), (TreeNode((0, 1), (TreeNode((0,)), TreeNode((1,)))), TreeNode((2,))))
     nodes, grid = list(root.walk()), np.arange(1, 11) / 10
     for false in subsets(3):
@@ -107,7 +112,7 @@ def test_error_rate_over_all_p_values_of_a_small_tree():
         wrong = ungated = 0
         for values in product(grid, repeat=len(null)):
             p = dict.fromkeys(not_null, 0.0) | dict(zip(null, values, strict=True))
-            wrong += any(found.node in null for found in reject_nodes(root, p.__getitem__, 0.3))
+            wrong += any(found.node in null for found in reject_nodes(root, given(p), 0.3))
             ungated += any(p[node] <= 0.3 * node.n_leaves / most_null(root, not_null, node) for node in null)
         assert wrong <= 0.3 * len(grid) ** len(null) + 1e-9
         if not false:
@@ -119,7 +124,7 @@ def test_it_rejects_what_meinshausen_rejects_and_adjusted_values_are_the_levels(
     for _ in range(300):
         root = SMALL[rng.integers(len(SMALL))]
         p = {node: rng.uniform() ** 4 for node in root.walk()}
-        found = reject_nodes(root, p.__getitem__, 0.2)
+        found = reject_nodes(root, given(p), 0.2)
         rejected = {one.node for one in found}
         plain = set()
         for node in root.walk():
@@ -128,8 +133,8 @@ def test_it_rejects_what_meinshausen_rejects_and_adjusted_values_are_the_levels(
                 plain.add(node)
         assert plain <= rejected
         for one in found:
-            assert one.node in {again.node for again in reject_nodes(root, p.__getitem__, one.adjusted)}
-            below = reject_nodes(root, p.__getitem__, one.adjusted * (1 - 1e-9))
+            assert one.node in {again.node for again in reject_nodes(root, given(p), one.adjusted)}
+            below = reject_nodes(root, given(p), one.adjusted * (1 - 1e-9))
             assert one.node not in {again.node for again in below}
             assert one.finest == (not any(child in rejected for child in one.node.children))
 
@@ -137,8 +142,8 @@ def test_it_rejects_what_meinshausen_rejects_and_adjusted_values_are_the_levels(
 def test_p_values_are_asked_for_below_rejected_nodes_alone():
     asked = []
     root = trees((0, 1, 2, 3))[0]
-    reject_nodes(root, lambda node: asked.append(node) or 1.0, 0.1)
-    assert asked == [root]
+    reject_nodes(root, lambda nodes, levels: asked.append((*nodes, *levels)) or [1.0], 0.1)
+    assert asked == [(root, 0.1)]
 
 
 def test_a_tree_that_is_none():

@@ -247,11 +247,14 @@ class GroupTests:
     n_pilot: tuple[int, int] = (20, 100)
     cells: int = 100_000
 
-    def test_all(self, groups: Sequence[Columns], n_jobs: int | None = None) -> list[Randomization]:
-        """Test each of several groups."""
+    def test_all(
+        self, groups: Sequence[Columns], n_jobs: int | None = None, max_draws: Sequence[int | None] | None = None
+    ) -> list[Randomization]:
+        """Test each of several groups, each with its own largest number of draws if they are given."""
         for columns in groups:
             self.response_without(columns)
-        tasks = (delayed(self.test)(columns) for columns in groups)
+        most = max_draws or [None] * len(groups)
+        tasks = (delayed(self.test)(columns, draws) for columns, draws in zip(groups, most, strict=True))
         return list(track(parallel_map(tasks, n_jobs), "tests of features", total=len(groups)))
 
     def test(self, columns: Columns, max_draws: int | None = None) -> Randomization:

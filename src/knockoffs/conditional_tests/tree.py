@@ -12,7 +12,7 @@ rejection is then at most the level, for any dependence between the p-values: th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,18 +25,18 @@ class TreeNode:
 
     Parameters
     ----------
-    columns : tuple of int
+    features : tuple of int
     children : tuple of TreeNode
         Disjoint groups that together are this one; empty for a leaf, which is not divided further.
     """
 
-    columns: tuple[int, ...]
+    features: tuple[int, ...]
     children: tuple[TreeNode, ...] = ()
 
     def __post_init__(self) -> None:
-        together = sorted(column for child in self.children for column in child.columns)
-        if self.children and (len(self.children) < 2 or together != sorted(self.columns)):
-            raise InputError(f"columns {self.columns}: the children of a group must be two or more that make it up.")
+        together = sorted(feature for child in self.children for feature in child.features)
+        if self.children and (len(self.children) < 2 or together != sorted(self.features)):
+            raise InputError(f"features {self.features}: the children of a group must be two or more that make it up.")
 
     @cached_property
     def n_leaves(self) -> int:
@@ -48,6 +48,9 @@ class TreeNode:
         yield self
         for child in self.children:
             yield from child.walk()
+
+
+PValues = Callable[[Sequence[TreeNode], Sequence[float]], Sequence[float]]
 
 
 @dataclass(frozen=True)
@@ -70,31 +73,39 @@ class Rejection:
     finest: bool
 
 
-def reject_nodes(root: TreeNode, p_value: Callable[[TreeNode], float], level: float) -> list[Rejection]:
+def reject_nodes(root: TreeNode, p_values: PValues, level: float) -> list[Rejection]:
     """Rejected nodes, in the order of rejection; the probability that any of them is null is at most ``level``.
 
     Parameters
     ----------
     root : TreeNode
-    p_value : callable
-        p-value of a node. It is asked for only where the parent of the node is rejected, and once.
+    p_values : callable
+        p-values of some nodes, given them and the levels at which they are tested at first. It is asked for the
+        children of a node that is rejected, and once.
     level : float
         Bound on the family-wise error rate.
     """
     rejected: dict[TreeNode, tuple[float, float]] = {}
-    active = {root: p_value(root)}
+    active: dict[TreeNode, float] = {}
+
+    def open_nodes(nodes: Sequence[TreeNode]) -> None:
+        levels = [level * node.n_leaves / most_null(root, rejected, node) for node in nodes]
+        active.update(zip(nodes, p_values(nodes, levels), strict=True))
+
+    open_nodes([root])
     adjusted = 0.0
     while active:
         smallest = {node: p * most_null(root, rejected, node) / node.n_leaves for node, p in active.items()}
         node = min(smallest, key=smallest.__getitem__)
-        if max(adjusted, smallest[node]) > level:
+        if smallest[node] > level:
             break
         adjusted = max(adjusted, smallest[node])
         rejected[node] = (active.pop(node), adjusted)
-        active |= {child: p_value(child) for child in node.children}
+        if node.children:
+            open_nodes(node.children)
     return [
-        Rejection(node, p, level_of_node, not any(child in rejected for child in node.children))
-        for node, (p, level_of_node) in rejected.items()
+        Rejection(node, p, smallest_level, not any(child in rejected for child in node.children))
+        for node, (p, smallest_level) in rejected.items()
     ]
 
 
