@@ -32,7 +32,7 @@ def choose_method(
     n_knockoffs: int = 1,
     n_rows: int | None,
 ) -> tuple[str, dict[str, str]]:
-    """Method of selection: tests where features are few for knockoffs at this level, and P^X allows them.
+    """Choose the method of selection: tests where features are few for knockoffs at this level, and P^X allows them.
 
     Parameters
     ----------

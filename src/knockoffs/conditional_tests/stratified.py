@@ -29,7 +29,7 @@ class StratifiedGenerator(Generator):
         return ((strata + super().random(strata.shape)) / m).reshape(size).clip(1e-16)
 
     def standard_normal(self, size=None, dtype=np.float64, out=None):  # type: ignore[no-untyped-def,override]  # noqa: ANN001, ANN201
-        """Standard normal numbers."""
+        """Draw standard normal numbers."""
         if not isinstance(size, tuple) or len(size) < 2 or out is not None:
             return super().standard_normal(size, dtype, out)
         return ndtri(self.random(size))

@@ -319,7 +319,7 @@ def group_tests(
     max_draws: int,
     enough: int,
 ) -> GroupTests:
-    """Tests of groups of columns under a P^X with conditionals."""
+    """Make tests of groups of columns under a P^X with conditionals."""
     if y.dtype.kind not in "biuf" or kind in ("binary", "classes"):
         y = np.unique(y, return_inverse=True)[1]
     hidden, draws = rng.spawn(2)

@@ -212,9 +212,7 @@ def write_selection(record: SelectionRecord, folder: Path) -> tuple[Path, Path]:
 
 def surest_first(features: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Features by q-value, and those of the same q-value by p-value or W."""
-    return sorted(
-        features, key=lambda f: (f["q_value"], f.get("p_value", 0.0), -f.get("W", 0.0), -f.get("score", 0.0))
-    )
+    return sorted(features, key=lambda f: (f["q_value"], f.get("p_value", 0.0), -f.get("W", 0.0), -f.get("score", 0.0)))
 
 
 def seal(content: Mapping[str, object]) -> str:
