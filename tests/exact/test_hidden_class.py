@@ -1,4 +1,4 @@
-"""Tests under a hidden class: p-values of null columns and groups are uniform, and a class that a group reveals is drawn.
+"""Tests under a hidden class: null p-values are uniform, and a class that a group reveals is drawn with it.
 
 P^X is exactly known: two classes far apart in the first three columns, none of it seen in the others. The class is
 integrated out in closed form. The planted fault "hidden class kept" draws K given X once and keeps it. Its p-values
@@ -68,7 +68,6 @@ def test_draws_without_the_class_are_seen():
     assert kstest(found, "uniform").pvalue < 1e-5
 
 
-
 def p_with_class_kept(X, y, group, rng):
     K = np.array([rng.choice(2, p=row) for row in MIXTURE.posterior(X)])
     laws = [gaussian_mixture_features([1.0], [mean], [R]).given_others(X) for mean in (SHIFT, -SHIFT)]
@@ -85,8 +84,8 @@ def p_with_class_kept(X, y, group, rng):
 def test_a_class_that_only_the_group_reveals_is_drawn_with_it_and_power_is_that_of_the_closed_form():
     """The target is the class, three of eight times the other one; the group is all that reveals the class.
 
-    Tests under the latent model have the p-values of those under the mixture in closed form, to the last digit, so their
-    power is the same. 60 tables: with the class kept the rejections at 0.05 are a binomial number of mean 3 or less,
+    Tests under the latent model have the p-values of those under the mixture in closed form, to the last digit, so
+    their     power is the same. 60 tables: with the class kept the rejections at 0.05 are a binomial number of mean 3 or less,
     above 12 with probability 2e-5; with it drawn 40 or more are seen.
     """
     group, latent, closed, kept = np.array([0, 1, 2]), [], [], []

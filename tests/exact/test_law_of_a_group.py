@@ -1,7 +1,8 @@
 """The law that a group of columns is drawn from is its law given the others, by Schur complements, to 1e-10.
 
-A mixture of two Gaussians in the coordinates L of the latent model. Given L of the other columns, L of the group is a mixture
-with weights w_k N(l_R; mean_R, S_RR), means mean_G + S_GR S_RR^-1 (l_R - mean_R) and covariances S_GG - S_GR S_RR^-1 S_RG.
+A mixture of two Gaussians in the coordinates L of the latent model. Given L of the other columns, L of the group is a
+mixture with weights w_k N(l_R; mean_R, S_RR), means mean_G + S_GR S_RR^-1 (l_R - mean_R) and covariances
+S_GG - S_GR S_RR^-1 S_RG.
 """
 
 import numpy as np

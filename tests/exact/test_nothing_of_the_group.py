@@ -1,4 +1,4 @@
-"""Nothing about the tested columns enters what the statistic is made of: other values of them leave it the same, bit by bit.
+"""Nothing about the tested columns enters what the statistic is made of: other values leave it the same, bit by bit.
 
 Residuals, partners, choice of the model of y, pilot draws and the law of the draws are functions of y and the other
 columns alone. That makes X_G and its draws exchangeable. Each is broken once, and seen.

@@ -2,8 +2,8 @@
 
 Given the other columns, a column is a coin that depends on them; the probabilities are quarters, so all tables are
 equally probable if each is listed as often as its probability says. The observed table runs through all of them, and
-is compared with all of them. P(p <= a) <= a is then checked for every a, without chance. Planted faults: draws that forget
-the other columns, and a statistic that sees the observed table.
+is compared with all of them. P(p <= a) <= a is then checked for every a, without chance. Planted faults: draws that
+forget the other columns, and a statistic that sees the observed table.
 """
 
 from itertools import product

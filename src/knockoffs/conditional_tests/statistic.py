@@ -23,8 +23,8 @@ class ResidualStatistic:
     """The most striking of several tests, as -log p: the larger, the more striking.
 
     z = |sum_i w_i e_i| / sqrt(s sum_i w_i^2 v_i) for a function f of one column and a weight w. Here e_i = f(x_i) - m_i
-    m_i and v_i are the mean and variance of f(x_i) given the other columns; s = sum_i e_i^2 / sum_i v_i. The factor s is
-    near 1 where P^X is right. Where it takes a column for more or less variable given the others than it is, s makes
+    m_i and v_i are the mean and variance of f(x_i) given the other columns; s = sum_i e_i^2 / sum_i v_i. The factor s
+    is near 1 where P^X is right. Where it takes a column for more or less variable given the others than it is, s makes
     up for that. The covariances are of three kinds: plain ones (a column itself or an indicator of a label, times a
     residual), other functions times a residual, and products with other columns. Each kind is one test, by its largest
     z with Bonferroni's correction. All plain covariances together are a fourth test, as chi-squared. Each test has a

@@ -2,8 +2,8 @@
 
 L is drawn once given X; cells that are points determine it. Columns G are then drawn given L of the other columns: the
 class K is integrated out, so a class that only G reveals is drawn again with it. If y does not depend on X_G given
-the other columns, it does not depend on X_G given L_-G either, because X_-G is a function of L_-G, and L beyond X is made of
-random numbers. X_G and the draws are then exchangeable: the test is exact, and no draw needs a Markov chain.
+the other columns, it does not depend on X_G given L_-G either, because X_-G is a function of L_-G, and L beyond X is
+made of random numbers. X_G and the draws are then exchangeable: the test is exact, and no draw needs a Markov chain.
 """
 
 from __future__ import annotations
