@@ -244,7 +244,7 @@ def test_one_feature_needs_no_model(rng):
         ({"kind": "numbers"}, "Did you mean 'number'"),
         ({"names": ["a"]}, "1 names for 2 features"),
         ({"response_model": "boost"}, "Did you mean 'boosting'"),
-        ({"X": np.array([[1.0, np.nan]] * 10)}, "'1' have cells that are missing"),
+        ({"X": np.array([[1.0, np.nan]] * 10)}, "'1' has cells that are missing"),
         ({"y": np.zeros(3)}, r"y \(3,\)"),
         ({"model": object()}, r"object has no conditional\(j"),
     ],

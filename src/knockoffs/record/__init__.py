@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from knockoffs.errors import InputError
 from knockoffs.selection import Selection
 from knockoffs.table.columns import describe
-from knockoffs.table.delimited import print_delimited
 from knockoffs.table.table import Table
 from knockoffs.table.types import Json
 from knockoffs.table.writer import atomic_files, check_output, check_place
@@ -203,7 +202,9 @@ def write_selection(record: SelectionRecord, folder: Path) -> tuple[Path, Path]:
     columns = {key: [feature[key] for feature in ordered] for key in keys}
     with atomic_files(json_path, csv_path) as (json_file, csv_file):
         json_file.write(text.encode(errors="surrogatepass") + b"\n")
-        print_delimited(columns, csv_file, ",")
+        from knockoffs.table.files import write_delimited
+
+        write_delimited(columns, csv_file, ",")
     return json_path, csv_path
 
 
