@@ -3,6 +3,7 @@
 import hashlib
 import re
 from base64 import b64encode
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -47,7 +48,8 @@ def hostile_page(make, hostile, rng):
     W = rng.random(len(hostile)) + 0.1
     selection = make(list(hostile), W)
     X = selection.pair.X
-    table = read_table(pd.DataFrame({name: X[:, j] for j, name in enumerate(hostile)}))
+    table = read_table(X)
+    table = replace(table, columns=tuple(replace(c, name=n) for c, n in zip(table.columns, hostile, strict=True)))
     path = LambdaPath(np.linspace(0, 2, 5), np.outer(W, np.arange(5.0)), None, tuple(hostile), "squared_error")
     labels = np.array(["<i>no</i>", "</script>"], dtype=object)[(X[:, 0] > 0).astype(int)]
     return page(
@@ -120,8 +122,6 @@ def test_bars_of_tests_are_logarithms_of_p_values(make):
 
 
 def test_a_broken_verdict_stands_in_the_first_block_with_its_remedy(make, rng):
-    from dataclasses import replace
-
     from knockoffs.diagnostics.verdict import verdict
 
     selection = make([f"x{j}" for j in range(12)], rng.random(12) + 1)
