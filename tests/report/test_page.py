@@ -3,6 +3,7 @@
 import hashlib
 import re
 from base64 import b64encode
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -47,7 +48,9 @@ def hostile_page(make, hostile, rng):
     W = rng.random(len(hostile)) + 0.1
     selection = make(list(hostile), W)
     X = selection.pair.X
-    table = read_table(pd.DataFrame({name: X[:, j] for j, name in enumerate(hostile)}))
+    table = read_table(X)
+    columns = tuple(replace(column, name=name) for column, name in zip(table.columns, hostile, strict=True))
+    table = replace(table, columns=columns, named=True)
     path = LambdaPath(np.linspace(0, 2, 5), np.outer(W, np.arange(5.0)), None, tuple(hostile), "squared_error")
     labels = np.array(["<i>no</i>", "</script>"], dtype=object)[(X[:, 0] > 0).astype(int)]
     return page(

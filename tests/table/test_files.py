@@ -305,3 +305,8 @@ def test_the_index_that_pandas_keeps_is_left_out(tmp_path):
     frame.to_parquet(tmp_path / "t.parquet")
     with pytest.warns(KnockoffWarning, match="__index_level_0__"):
         assert plain(read_table_file(tmp_path / "t.parquet")) == {"a": [1, 2]}
+
+
+def test_half_of_a_letter_does_not_lose_a_table(tmp_path):
+    write_table_file({"name": ["a\ud800b", "c"], "W": [1.0, None]}, tmp_path / "t.csv")
+    assert (tmp_path / "t.csv").read_text() == "name,W\na?b,1.0\nc,\n"

@@ -6,6 +6,7 @@ caller can name all of them at once.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -127,6 +128,9 @@ def column_names(names: Sequence[object], argument: str) -> list[str]:
     if "str" in kinds and len(kinds) > 1:
         raise InputError(f"the column names of {argument} mix {' and '.join(kinds)}: make all of them strings.")
     listed = [".".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in names]
+    broken = [name for name in listed if not name.isascii() and re.search("[\ud800-\udfff]", name)]
+    if broken:
+        raise InputError(f"the column name {broken[0]!r} of {argument} is not valid Unicode: rename the column.")
     twice = [name for name, count in Counter(listed).items() if count > 1]
     if twice:
         raise InputError(
