@@ -181,7 +181,7 @@ REFUSED = {
     "amounts": (with_column([f"${i},000.50" for i in range(N)]), r"make numbers of them: X\['m'\].str.replace"),
     "commas and points": (
         with_column([f"{i},5" if i % 2 else f"{i}.5" for i in range(N)]),
-        "for instance '0.5' and '1,5'",
+        "for instance '1,5' and '0.5'",
     ),
 }
 TAKEN = {

@@ -252,19 +252,13 @@ def text_cells(name: str, cells: pl.Series, kind: str | None, *, polars: bool) -
     """
     import polars as pl
 
-    from knockoffs.table.text import mend, read_text, text_of
+    from knockoffs.table.text import describe_doubt, read_text, text_of
 
     text = text_of(cells)
     if text.in_doubt and cells.n_unique() > 2 and kind is None:
-        some = [repr(cell) for cell in cells.drop_nulls().unique(maintain_order=True).head(2)]
-        what = f"holds amounts as text, for instance {' and '.join(some)}, and no numbers"
-        return Cells(
-            np.empty(0),
-            "string",
-            problem=Problem(
-                name, what, f"make numbers of them: {mend(name, cells.drop_nulls().to_list(), polars=polars)}"
-            ),
-        )
+        distinct = read_text(cells, "label").drop_nulls().unique(maintain_order=True).to_list()
+        doubt = Problem(name, *describe_doubt(name, distinct, polars=polars))
+        return Cells(np.empty(0), "string", problem=doubt)
     own = text.kind if kind is None else kind
     if kind not in (None, "label") and not text.blank and kind not in text.fits:
         own = text.kind
