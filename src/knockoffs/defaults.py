@@ -97,12 +97,12 @@ def plan_of(
     return Plan(
         source,
         choice.statistic,
-        method,
-        BEST if options["estimator"] is None else options["estimator"],
-        scoring.rule if callable(scoring.rule) else find(RULES, "rule", str(scoring.rule)),
-        control,
-        bool(options["verdict"]),
-        said if method == "conditional_test" else said | dict(choice.notes),
+        method=method,
+        test_model=BEST if options["estimator"] is None else options["estimator"],
+        rule=scoring.rule if callable(scoring.rule) else find(RULES, "rule", str(scoring.rule)),
+        control=control,
+        verdict=bool(options["verdict"]),
+        notes=said if method == "conditional_test" else said | dict(choice.notes),
     )
 
 
