@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.conditional_tests.choice import choose_method
+from knockoffs.conditional_tests.resolution import RESOLUTIONS
 from knockoffs.errors import InputError, name_some, unknown_option
 from knockoffs.features.source import GivenKnockoffs, KnockoffSource, knockoff_source
 from knockoffs.filter import RULES, check_fdr, check_offset
@@ -94,11 +95,16 @@ def plan_of(
         n_rows=n_rows,
     )
     said = {"task": target.note, **why, **notes}
+    resolution = str(options["resolution"])
+    find(dict.fromkeys(RESOLUTIONS), "resolution", resolution)
+    if resolution == "auto" and method == "knockoffs":
+        said["resolution"] = "resolution='auto' has no effect: it is for method='conditional_test'"
     return Plan(
         source,
         choice.statistic,
         method=method,
         test_model=BEST if options["estimator"] is None else options["estimator"],
+        resolution=resolution,
         rule=scoring.rule if callable(scoring.rule) else find(RULES, "rule", str(scoring.rule)),
         control=control,
         verdict=bool(options["verdict"]),

@@ -122,6 +122,12 @@ class Options:
         choices=_names("conditional_tests.choice:METHODS"),
         faces=KNOCKOFFS,
     )
+    resolution: str = _option(
+        "columns",
+        "For tests: columns (each feature alone), or auto (groups where the data cannot say which feature matters).",
+        choices=_names("conditional_tests.resolution:RESOLUTIONS"),
+        faces=("selector", *SELECTION),
+    )
     n_draws: int = _option(
         1, "Number of knockoff draws, combined by e-values.", flag="--draws", least=1, faces=(*KNOCKOFFS, "ghost")
     )

@@ -76,6 +76,8 @@ class Plan:
     method : {"knockoffs", "conditional_test"}
     test_model : {"best", "lasso", "boosting"} or estimator
         Model of y without the feature, for conditional tests.
+    resolution : {"columns", "auto"}
+        "auto": tests of a tree of groups, whose finest rejections are the discoveries.
     rule : callable
         W from Z and Z_tilde, antisymmetric.
     control : ErrorControl
@@ -89,6 +91,7 @@ class Plan:
     statistic: Statistic | None = None
     method: str = "knockoffs"
     test_model: object = "best"
+    resolution: str = "columns"
     rule: Rule = difference
     control: ErrorControl = ErrorControl()
     verdict: bool = False
@@ -227,6 +230,7 @@ def _run_tests(
     plan: Plan, table: Table, target: Target, fitted: FittedSampler, streams: Streams, n_jobs: int | None
 ) -> Selection:
     """Test each feature by the conditional randomization test: no knockoffs, no smallest number of discoveries."""
+    from knockoffs.conditional_tests.resolution import discover
     from knockoffs.conditional_tests.tests import tested_features  # compiled code, which an import need not wait for
 
     law, fdr = fitted.model, plan.control.fdr
@@ -253,10 +257,17 @@ def _run_tests(
         response_model=plan.test_model,
         encode=partial(_encode_without, table.columns),
     )
+    selected, q_values, discoveries = tested.selected, tested.q_values, None
+    if plan.resolution == "auto":
+        discoveries = tuple(discover(tested, table.feature_of, fdr, n_jobs))
+        level_of = {name: found.level for found in discoveries for name in found.features}
+        q_values = np.array([level_of.get(name, 1.0) for name in table.feature_names])
+        selected = q_values <= fdr
     return Selection(
         feature_names=table.feature_names,
-        selected=tested.selected,
-        q_values=tested.q_values,
+        selected=selected,
+        q_values=q_values,
+        discoveries=discoveries,
         fdr=fdr,
         method="conditional_test",
         pair=pair,

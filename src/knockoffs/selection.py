@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from knockoffs.conditional_tests.resolution import Discovery
 from knockoffs.diagnostics.verdict import Verdict
 from knockoffs.errors import count, name_some, plural
 from knockoffs.features import FeatureModel
@@ -65,6 +66,9 @@ class Selection:
     test_scores : array, shape (n_features,), or None
         Statistics of the conditional tests in standard deviations of their draws. They order features with equal
         p-values and have no part in the error rate.
+    discoveries : tuple of Discovery, or None
+        With resolution="auto": single features, or groups of features of which one matters, surest first. ``selected``
+        marks the features of all of them, and ``q_values`` holds their levels.
     verdict : Verdict or None
         Whether the knockoffs are distinguishable from the features.
     """
@@ -86,6 +90,7 @@ class Selection:
     draws: NDArray | None = None
     p_values: NDArray | None = None
     test_scores: NDArray | None = None
+    discoveries: tuple[Discovery, ...] | None = None
     verdict: Verdict | None = None
 
     @property
@@ -132,6 +137,12 @@ def explain_selection(selection: Selection) -> str:
     n, d, q, m = int(selection.selected.sum()), len(selection.W), selection.fdr, selection.n_knockoffs
     provided = BY_GHOSTS if selection.method == "ghost" else PROVIDED
     found = f"{n} of {count(d, 'feature')} {plural(n, 'is', 'are')} selected"
+    if selection.discoveries is not None:
+        said = " ".join(discovery.sentence for discovery in selection.discoveries)
+        return (
+            f"{count(len(selection.discoveries), 'discovery', 'discoveries')}. {said} The probability of any false "
+            f"discovery is at most {percent(q)} (tests of a tree of groups from the top down), {PROVIDED}"
+        )
     if selection.method == "conditional_test":
         return (
             f"{found} by {plural(n, 'its p-value', 'their p-values')}; a p-value tests that the feature does not "
@@ -164,6 +175,8 @@ def explain_nothing(selection: Selection) -> str:
     """Words on why nothing was selected, and on what may help."""
     d, q, m = len(selection.W), selection.fdr, selection.n_knockoffs
     positive, negative = int((selection.W > 0).sum()), int((selection.W < 0).sum())
+    if selection.discoveries is not None:
+        return f"Nothing is selected: all features together are not significant at {q:g}. {MAY_HELP}"
     if selection.p_values is not None:
         return (
             f"Nothing is selected: the smallest p-value of {count(d, 'feature')} is {selection.p_values.min():.3g}, "

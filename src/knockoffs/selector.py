@@ -74,6 +74,9 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
     method : {"auto", "knockoffs", "conditional_test"}
         "conditional_test" gives every feature a p-value by resampling it from P^X given the others. "auto" tests when
         there are fewer than 4/fdr features (2/fdr with more than 10,000 rows or 60 features, or in batches).
+    resolution : {"columns", "auto"}
+        For tests. "auto" finds single features where the data can tell, and groups of features where they cannot:
+        ``discoveries_``. The probability of any false discovery is then at most ``fdr``.
     n_draws : int
         Number of knockoff draws, combined by e-values; with several, the answer depends less on the seed.
     n_knockoffs : int
@@ -107,6 +110,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         The knockoffs, in the format of X.
     p_values_ : array, shape (n_features,), or None
         p-values of the conditional tests.
+    discoveries_ : tuple of Discovery, or None
+        With resolution="auto": features, or groups of features of which one matters, surest first.
     feature_model_ : FeatureModel or None
         P^X; None if knockoffs were given.
     verdict_ : Verdict or None
@@ -151,6 +156,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         drop: Sequence[str] = (),
         dependent: str = "auto",
         method: str = "auto",
+        resolution: str = "columns",
         n_draws: int = 1,
         n_knockoffs: int = 1,
         level: str = "fixed",
@@ -173,6 +179,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         self.drop = drop
         self.dependent = dependent
         self.method = method
+        self.resolution = resolution
         self.n_draws = n_draws
         self.n_knockoffs = n_knockoffs
         self.level = level
@@ -259,6 +266,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         self.threshold_ = selection.threshold
         self.q_values_ = selection.q_values
         self.p_values_ = selection.p_values
+        self.discoveries_ = selection.discoveries
         self.scores_ = selection.scores
         self.feature_model_ = selection.feature_model
         self.verdict_ = selection.verdict

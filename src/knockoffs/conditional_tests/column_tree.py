@@ -30,6 +30,8 @@ def column_tree(X: NDArray, nominal: NDArray[np.bool_], feature_of: NDArray[np.i
     [(1,), (0, 2)]
     """
     d = int(feature_of.max()) + 1
+    if d == 1:
+        return TreeNode((0,))
     owners = np.eye(d)[feature_of] / np.bincount(feature_of)[feature_of][:, None]
     distance = 1 - owners.T @ association(X, nominal) @ owners
     distance = (distance + distance.T) / 2

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.conditional_tests.sequential import Randomization
-from knockoffs.conditional_tests.tests import GroupTests
+from knockoffs.conditional_tests.column_tree import column_tree
+from knockoffs.conditional_tests.tests import Tested
 from knockoffs.conditional_tests.tree import TreeNode, reject_nodes
+from knockoffs.errors import InputError
+
+RESOLUTIONS = ("columns", "auto")
 
 
 @dataclass(frozen=True)
@@ -48,51 +51,39 @@ class Discovery:
 
 
 def discover(
-    tests: GroupTests,
-    tree: TreeNode,
-    alone: Sequence[Randomization],
-    names: Sequence[str],
-    feature_of: NDArray[np.intp],
-    level: float,
-    n_jobs: int | None = None,
-    *,
-    draws_at_level: int = 20,
+    tested: Tested, feature_of: NDArray[np.intp], level: float, n_jobs: int | None = None, *, draws_at_level: int = 20
 ) -> list[Discovery]:
-    """Finest rejections of the tree of tests, surest first: the chance of any false one is at most ``level``.
+    """Finest rejections of a tree of tests, surest first: the probability of any false one is at most ``level``.
 
     Parameters
     ----------
-    tests : GroupTests
-    tree : TreeNode
-        Of the features.
-    alone : sequence of Randomization
+    tested : Tested
         Tests of the single features.
-    names : sequence of str
     feature_of : array of int, shape (n_columns,)
         Feature of each column.
     level : float
     n_jobs : int, optional
     draws_at_level : int
-        Draws as large as the observed statistic that a group has at the level at which it is tested.
+        Number of draws as large as the observed statistic at which a group is just rejected.
     """
-    outcome: dict[TreeNode, Randomization] = {}
+    tests = tested.tests
+    if tests is None:
+        raise InputError("resolution='auto' needs the tests behind the p-values.")
+    score: dict[TreeNode, float] = {}
 
     def p_values(nodes: Sequence[TreeNode], levels: Sequence[float]) -> list[float]:
         groups = [(node, at) for node, at in zip(nodes, levels, strict=True) if node.children]
         columns = [np.flatnonzero(np.isin(feature_of, node.features)) for node, _ in groups]
-        found = tests.test_all(columns, n_jobs, [int(np.ceil(draws_at_level / at)) for _, at in groups])
-        outcome.update({node: one for (node, _), one in zip(groups, found, strict=True)})
-        outcome.update({node: alone[node.features[0]] for node in nodes if not node.children})
-        return [outcome[node].p_value for node in nodes]
+        most = [int(np.ceil(draws_at_level / at)) for _, at in groups]
+        found = dict(zip((node for node, _ in groups), tests.test_all(columns, n_jobs, most), strict=True))
+        score.update({node: one.score for node, one in found.items()})
+        score.update({node: float(tested.scores[node.features[0]]) for node in nodes if not node.children})
+        return [found[node].p_value if node.children else float(tested.p_values[node.features[0]]) for node in nodes]
 
+    rejected = reject_nodes(column_tree(tests.X, tests.nominal, feature_of), p_values, level)
     found = [
-        Discovery(
-            tuple(names[feature] for feature in rejection.node.features),
-            rejection.p_value,
-            rejection.adjusted,
-            outcome[rejection.node].score,
-        )
-        for rejection in reject_nodes(tree, p_values, level)
-        if rejection.finest
+        Discovery(tuple(tested.names[j] for j in one.node.features), one.p_value, one.adjusted, score[one.node])
+        for one in rejected
+        if one.finest
     ]
     return sorted(found, key=lambda discovery: (discovery.level, -discovery.score))

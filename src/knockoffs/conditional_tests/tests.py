@@ -56,6 +56,8 @@ class Tested:
         Draws that each p-value rests on.
     scores : array, shape (d,)
         Statistic in standard deviations of its draws: it orders features that share the smallest p-value.
+    tests : GroupTests or None
+        For further tests, of groups of features.
     notes : dict
     """
 
@@ -66,6 +68,7 @@ class Tested:
     n_draws: NDArray[np.intp]
     scores: NDArray
     notes: dict[str, str] = field(default_factory=dict)
+    tests: GroupTests | None = None
 
 
 def randomization_tests(
@@ -198,7 +201,7 @@ def tested_features(
     }
     n_draws = np.array([one.n_draws for one in found], dtype=np.intp)
     scores = np.array([one.score for one in found])
-    return Tested(tuple(names), p_values, q_values, q_values <= fdr, n_draws, scores, notes)
+    return Tested(tuple(names), p_values, q_values, q_values <= fdr, n_draws, scores, notes, tests)
 
 
 @dataclass(frozen=True)

@@ -136,7 +136,9 @@ class _MakeFold:
     @cached_property
     def margins(self) -> list[tuple[float, Affine | Curve]]:
         """Scale of each smooth column, and its margin in that scale: slopes then have a size of their own."""
-        scales = [float(x.std()) for x in self.X.T]
+        # in units of a power of two, which is exact: squares of extreme numbers would leave the range of floats
+        units = np.exp2(np.frexp(np.abs(self.X).max(axis=0))[1] - 1)
+        scales = [float((x / unit).std() * unit) for x, unit in zip(self.X.T, units, strict=True)]
         fit = fit_affine if self.affine else fit_curve
         return [(scale, fit(x[~self.held] / scale)) for scale, x in zip(scales, self.X.T, strict=True)]
 
