@@ -50,6 +50,14 @@ def test_boxes_have_the_shares_under_several_classes(r, rng):
     np.testing.assert_allclose(found, np.bincount(x.astype(int)) / len(x), atol=1e-9)
 
 
+def test_a_coordinate_that_no_box_cuts_is_left_out():
+    """Free in every row, it would be drawn into whatever the other columns have in common."""
+    where = np.array([[-3.0, 0.1, 0.0], [-1, 0, 0.1], [1, 0, 0], [3, 0.1, 0.1]])
+    margin = fit_nominal(np.repeat([0.0, 1.0, 2.0, 3.0], 5), where)
+    assert margin.n_coordinates == 1
+    np.testing.assert_array_equal(margin.codes[np.argsort(margin.low[:, 0])], [0, 1, 2, 3])
+
+
 def test_quantiles_between_two_ends():
     at = interval_quantile(0.3, np.ones(1), np.zeros(1), np.ones(1), -1.0, 0.5)
     assert (ndtr(at) - ndtr(-1)) / (ndtr(0.5) - ndtr(-1)) == pytest.approx(0.3, abs=1e-12)
@@ -118,6 +126,8 @@ def test_as_many_directions_as_the_levels_have(rng):
     assert positions(Z, level, 9).shape == (9, 2)
     assert positions(Z[:, 2:], level % 3, 3).tolist() == [[0.0], [1.0], [2.0]]
     assert positions(Z[:, :0], level % 3, 3).shape == (3, 1)
+    # a label that another one determines lies in one direction
+    assert positions(np.eye(9)[level], level, 9).shape == (9, 1)
 
 
 def test_directions_are_those_of_canonical_correlations(rng):
