@@ -2,8 +2,8 @@
 
     PYTHONPATH=src python -m benchmarks.ratios
 
-A ratio is the median of nine pairs of CPU times of one thread, work and reference in turn. The usual ratios are those of
-a quiet machine; on busy cores the largest of 90 was 1.2 times the usual one.
+A ratio is the median of nine pairs of CPU times of one thread, work and reference in turn. The usual ratios are those
+of a quiet machine; on busy cores the largest of 90 was 1.2 times the usual one.
 """
 
 import time

@@ -12,7 +12,7 @@ import pytest
 import knockoffs
 
 SOURCE = Path(knockoffs.__file__).resolve().parents[1]
-EXTRAS = "torch matplotlib pandas polars pyarrow bed_reader hmmlearn xgboost lightgbm streamlit "
+EXTRAS = "torch matplotlib pandas pyarrow bed_reader hmmlearn xgboost lightgbm streamlit "
 EXTRAS += "dask distributed"
 HIDE = f"""
 import sys
@@ -75,6 +75,8 @@ def working(table, out):
         ("rerun", out / "s" / "selection.json", table),
         ("check", table, "--feature-model", "gaussian", "--drop", "y"),
         ("sample", table, "--feature-model", "gaussian", "--drop", "y", "--out", out / "k.csv"),
+        ("sample", table, "--feature-model", "gaussian", "--drop", "y", "--out", out / "k.parquet"),
+        ("check", out / "k.parquet", "--feature-model", "gaussian"),
         ("path", table, "--target", "y", "--column", "a", *GAUSSIAN, "--points", 3, "--out", out / "p.csv"),
     )
 
@@ -94,7 +96,6 @@ REFUSED = {
         "--estimator neural: such models need PyTorch",
     ),
     "picture": (("path", "{}", "--target", "y", "--column", "a", "--out", "{}.png"), "pictures need matplotlib"),
-    "parquet": (("sample", "{}", "--out", "{}.parquet"), "parquet files need polars or pyarrow"),
     "plink": (("sample", "{}.bed", "--fastphase", "fp", "--out", "{}.k.bed"), "PLINK files need bed-reader"),
 }
 

@@ -32,7 +32,7 @@ from knockoffs.report.provenance import command_words, shell_word
 from knockoffs.report.summary import next_step, verdict_line
 from knockoffs.simulate.examples import EXAMPLES
 from knockoffs.table.columns import KINDS, Column
-from knockoffs.table.files import column_names, drop_columns, read_table_file, take_column, write_table_file
+from knockoffs.table.files import column_names, drop_columns, read_table_file, write_table_file
 from knockoffs.table.table import read_table
 from knockoffs.table.types import Frame, Label
 
@@ -235,10 +235,9 @@ def read_upload(path: Path, source: str, target: str | None) -> Upload:
         warnings.simplefilter("always", KnockoffWarning)
         frame = read_table_file(path)
         found = recognise(frame)
-    rows = [editor_row(name, take_column(frame, name), column) for name, column in found.items()]
+    rows = [editor_row(name, frame[name].head(200).to_list(), column) for name, column in found.items()]
     said = [str(w.message) for w in caught if issubclass(w.category, KnockoffWarning)]
-    n_rows = len(take_column(frame, next(iter(found))))
-    return Upload(source, path, list(found), n_rows, pd.DataFrame(rows), list(dict.fromkeys(said)), target)
+    return Upload(source, path, list(found), len(frame), pd.DataFrame(rows), list(dict.fromkeys(said)), target)
 
 
 def recognise(frame: Frame) -> dict[str, Column | str]:
@@ -259,9 +258,9 @@ def recognise(frame: Frame) -> dict[str, Column | str]:
     return found
 
 
-def editor_row(name: str, values: np.ndarray, column: Column | str) -> dict[str, object]:
+def editor_row(name: str, values: list[object], column: Column | str) -> dict[str, object]:
     """Row of the editable table: whether a column is used, its kind, its labels in order, some values, and why."""
-    first = [value for value in values[:200].tolist() if value is not None and value == value]
+    first = [value for value in values if value is not None and value == value]
     some = ", ".join(short(f"{v:g}" if isinstance(v, float) else str(v), 20) for v in list(dict.fromkeys(first))[:4])
     row = {"use": True, "column": short(name, 80), "kind": None, "order": "", "missing": None, "values": some}
     if isinstance(column, str):

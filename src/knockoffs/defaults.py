@@ -26,7 +26,7 @@ from knockoffs.response import ESTIMATORS, Model, make_estimator, model_of
 from knockoffs.response.task import kind_of
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
-from knockoffs.table.target_kinds import KINDS_OF_TASK
+from knockoffs.table.target_kind import KINDS_OF_TASK
 
 DEFAULT_FDR = 0.1
 BEST = "best"  # the default model of y: of these, the one that predicts held-out rows best
@@ -97,12 +97,12 @@ def plan_of(
     return Plan(
         source,
         choice.statistic,
-        method,
-        BEST if options["estimator"] is None else options["estimator"],
-        scoring.rule if callable(scoring.rule) else find(RULES, "rule", str(scoring.rule)),
-        control,
-        bool(options["verdict"]),
-        said if method == "conditional_test" else said | dict(choice.notes),
+        method=method,
+        test_model=BEST if options["estimator"] is None else options["estimator"],
+        rule=scoring.rule if callable(scoring.rule) else find(RULES, "rule", str(scoring.rule)),
+        control=control,
+        verdict=bool(options["verdict"]),
+        notes=said if method == "conditional_test" else said | dict(choice.notes),
     )
 
 

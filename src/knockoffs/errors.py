@@ -11,7 +11,6 @@ EXTRAS = {
     "torch": ("PyTorch", "neural"),
     "matplotlib": ("matplotlib", "plots"),
     "pandas": ("pandas", "tables"),
-    "polars": ("polars", "tables"),
     "pyarrow": ("pyarrow", "tables"),
     "bed_reader": ("bed-reader", "genetics"),
     "hmmlearn": ("hmmlearn", "hmm"),
@@ -135,11 +134,20 @@ def name_columns(names: Sequence[str]) -> str:
 
 
 class ColumnsError(InputError):
-    """An error about some columns, known by number until ``named`` gives them their names."""
+    """An error about some columns, known by number until ``named`` gives them their names.
+
+    >>> print(ColumnsError([3], "columns", "are constant: drop them."))
+    column '3' is constant: drop it.
+    """
 
     def __init__(self, columns: Iterable[int], before: str, after: str) -> None:
-        self.columns, self.before, self.after = tuple(int(column) for column in columns), before, after
-        super().__init__(f"{before} {name_some(self.columns)} {after}")
+        self.columns = tuple(int(column) for column in columns)
+        self.before, self.after = before, after
+        if before == "columns" and len(self.columns) == 1:
+            verb, _, rest = after.partition(" ")
+            self.before = "column"
+            self.after = f"{ {'are': 'is', 'have': 'has'}.get(verb, verb) } {rest.replace(' drop them', ' drop it')}"
+        super().__init__(f"{self.before} {name_some(self.columns)} {self.after}")
 
     def named(self, names: Sequence[str]) -> InputError:
         """Return the same error with the columns' names."""

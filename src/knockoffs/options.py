@@ -94,7 +94,7 @@ class Options:
         "auto",
         "Columns that others determine exactly: drop, refuse, or auto (drop for the feature model auto, refuse for "
         "others).",
-        choices=_names("features.columns:DEPENDENT"),
+        choices=_names("table.redundancy:DEPENDENT"),
         faces=DATA,
     )
     kinds: Kinds = _option(

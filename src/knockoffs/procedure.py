@@ -264,6 +264,7 @@ def _run_tests(
         notes={**plan.notes, **fitted.notes, **said, **tested.notes},
         W=np.full(len(tested.p_values), np.nan),
         p_values=tested.p_values,
+        test_scores=tested.scores,
         verdict=diagnose(pair, table, streams.verdict, Budget()) if plan.verdict else None,
     )
 

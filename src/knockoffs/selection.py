@@ -62,6 +62,9 @@ class Selection:
         W of every draw.
     p_values : array, shape (n_features,), or None
         p-values of the conditional tests.
+    test_scores : array, shape (n_features,), or None
+        Statistics of the conditional tests in standard deviations of their draws. They order features with equal
+        p-values and have no part in the error rate.
     verdict : Verdict or None
         Whether the knockoffs are distinguishable from the features.
     """
@@ -82,6 +85,7 @@ class Selection:
     evidence: Combined | None = None
     draws: NDArray | None = None
     p_values: NDArray | None = None
+    test_scores: NDArray | None = None
     verdict: Verdict | None = None
 
     @property
@@ -91,9 +95,11 @@ class Selection:
 
     @property
     def surest_first(self) -> NDArray[np.intp]:
-        """Indices of all features, ordered by q-value, then by W or p-value."""
-        among_equals = -np.nan_to_num(self.W) if self.p_values is None else self.p_values
-        return np.lexsort((among_equals, self.q_values))
+        """Indices of all features, ordered by q-value, then by W, or by p-value and score of the test."""
+        if self.p_values is None:
+            return np.lexsort((-np.nan_to_num(self.W), self.q_values))
+        score = np.zeros(len(self.p_values)) if self.test_scores is None else -self.test_scores
+        return np.lexsort((score, self.p_values, self.q_values))
 
     @property
     def X_tilde(self) -> NDArray:

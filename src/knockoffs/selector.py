@@ -118,6 +118,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         The target as it was read, with its type and the rows in which it is known.
     selection_ : Selection
         All of the above, with notes on what was chosen by default.
+    generator_ : numpy.random.Generator
+        The random generator as it was before the draw.
     n_features_in_ : int
     feature_names_in_ : array of str
         Where X has names.
@@ -205,11 +207,11 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         from knockoffs.table.table import MIN_ROWS
         from knockoffs.table.target import as_target
 
-        for name in fit_params:
-            if name != "sample_weight":
-                raise unknown_option("fit parameter", name, ["sample_weight"])
         options = self.get_params(deep=False)
         with self.fitting():
+            for name in fit_params:
+                if name != "sample_weight":
+                    raise unknown_option("fit parameter", name, ["sample_weight"])
             check_arguments(options)
             refuse_dask(X)
             source = source_of(options)
@@ -228,7 +230,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
             generator = as_generator(self.random_state)
             plan = plan_of(options, source, table, target, notes, n_rows=len(target))
             validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
-            self.generator_ = deepcopy(generator)
+            self.generator_ = deepcopy(generator)  # as it was: lambda paths follow the same draw
             with showing(bool(self.verbose)):
                 selection = run(plan, Data(table, target), rng=generator, n_jobs=self.n_jobs)
             return self.set_answer(selection, table, target, names_of(X))

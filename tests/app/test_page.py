@@ -170,7 +170,7 @@ def test_what_was_edited_becomes_the_question(hostile):
 
 
 def test_labels_are_ordered_by_their_line():
-    editor = pd.DataFrame([app.editor_row("g", np.array(["b", "a", "c"], dtype=object), column()) for _ in "1"])
+    editor = pd.DataFrame([app.editor_row("g", ["b", "a", "c"], column()) for _ in "1"])
     upload = app.Upload("1", Path("t.csv"), ["g"], 3, editor, [])
     assert editor.loc[0, "order"] == "a < b < c"
     edited = editor.assign(kind="ordinal", order="c < a<b")

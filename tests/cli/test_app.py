@@ -466,7 +466,7 @@ def test_a_bad_call_exits_with_2_and_one_sentence(selected, capsys, options, mes
     [
         ("nowhere.csv", None, "nowhere.csv: there is no such file"),
         ("empty.csv", "", "empty.csv: the file is empty"),
-        ("table.xls", "a,y\n1,2\n", "the format is told by the ending"),
+        ("table.xls", "a,y\n1,2\n", "the ending says the format"),
         ("hole.csv", "a,y\n1,2\n,3\n" + "4,5\n" * 5, "X contains NaN in column 'a', the first in row 1"),
         ("text.csv", "a,y\n1,2\nu,3\n" + "4,5\n" * 5, "labels, not numbers, in column 'a', for instance '1'"),
         ("twice.csv", "a,a,y\n1,2,3\n", "two columns of the same name: 'a'"),

@@ -131,4 +131,4 @@ def test_commands_that_read_one_file_say_so_of_a_folder(table, tmp_path, monkeyp
     (tmp_path / name).mkdir()
     (tmp_path / name / "a.parquet").write_bytes(table.read_bytes())
     run(call[0], name, *call[1:], status=1)
-    assert f"{name}: this is a folder, of which select and test alone read the files" in capsys.readouterr().err
+    assert f"{name}: this is a folder, which only select and test read" in capsys.readouterr().err

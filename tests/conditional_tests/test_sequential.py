@@ -30,7 +30,7 @@ def test_batches_do_not_change_the_answer(batch, rng):
     for _ in range(300):
         draws, observed, enough = rng.integers(0, 5, size=12), rng.integers(0, 6), int(rng.integers(1, 6))
         answer = sequential_p_value(observed, feed(draws), max_draws=12, enough=enough, batch=batch)
-        assert answer == by_definition(observed, draws, enough)
+        assert answer[:2] == by_definition(observed, draws, enough)
 
 
 def exceeds_uniform(p):
@@ -56,3 +56,11 @@ def test_faults_are_seen():
 
     for fault in (without_itself, stopped_when_small):
         assert exceeds_uniform([fault(v) for v in permutations(range(7))])
+
+
+def test_the_score_is_in_standard_deviations_of_the_draws_and_has_no_part_in_the_p_value():
+    draws = [0.0, 2.0, 0.0, 2.0]
+    for observed, score in ((3.0, 2.0), (11.0, 10.0)):
+        answer = sequential_p_value(observed, feed(draws), max_draws=4)
+        assert answer.p_value == 0.2 and answer.score == pytest.approx(score)
+    assert sequential_p_value(3.0, np.zeros, max_draws=4).score == 0

@@ -1,176 +1,37 @@
-"""The test is exact if draws are right and the distillation does not see X_j; each is broken once, and seen."""
+"""Tests of features and groups: effects they find, what they refuse, and what the answer does not depend on."""
 
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 import pytest
 from scipy.linalg import toeplitz
 from sklearn.dummy import DummyRegressor
-from sklearn.ensemble import RandomForestRegressor
-from sklearn.linear_model import LinearRegression, RidgeClassifier
 
-from knockoffs.conditional_tests.distil import distil
-from knockoffs.conditional_tests.sequential import sequential_p_value
-from knockoffs.conditional_tests.statistic import residual_statistic
-from knockoffs.conditional_tests.tests import N_PILOT, p_value_of, randomization_tests, resampling
+from knockoffs.conditional_tests.tests import group_tests, randomization_tests
 from knockoffs.errors import InputError
 from knockoffs.features.gaussian import gaussian_features
 
 
 @dataclass(frozen=True)
 class GaussianConditional:
-    """N(0, covariance); ``marginal`` is the fault of forgetting the other features."""
+    """N(0, covariance), without a law of several columns."""
 
     covariance: np.ndarray
-    marginal: bool = False
 
     def conditional(self, j, X, rng, n_draws):
-        if self.marginal:
-            return np.sqrt(self.covariance[j, j]) * rng.standard_normal((n_draws, len(X)))
         rest = np.delete(np.arange(len(self.covariance)), j)
         slope = np.linalg.solve(self.covariance[np.ix_(rest, rest)], self.covariance[rest, j])
         scale = np.sqrt(self.covariance[j, j] - self.covariance[j, rest] @ slope)
         return X[:, rest] @ slope + scale * rng.standard_normal((n_draws, len(X)))
 
 
-@dataclass
-class EveryTable:
-    """X_0 given X_1 is a coin with P(1) = 3/4 where X_1 is 1 and 1/4 where it is 0: all tables, by their multiplicity.
-
-    A call for all 4^n gives each 0/1 vector as often as its probability says; ``fair`` is the fault of a fair coin.
-    """
-
-    fair: bool = False
-
-    def table(self, rest):
-        ones = np.full(len(rest), 2) if self.fair else np.where(rest == 1, 3, 1)
-        every = product(*[[1.0] * k + [0.0] * (4 - k) for k in ones])
-        return np.array(list(every))
-
-    def conditional(self, j, X, rng, n_draws):
-        table = self.table(X[:, 1 - j])
-        return table if n_draws == len(table) else table[rng.integers(len(table), size=n_draws)]
+def test_of(model, columns, X, y, *, kind="number", max_draws, rng, **options):
+    given = {"nominal": (), "response_model": "lasso", "encode": None, "enough": 20} | options
+    tests = group_tests(model, X, y, kind=kind, rng=rng, max_draws=max_draws, **given)
+    return tests.test(np.array(columns))
 
 
-def exceeds_uniform(p):
-    p = np.sort(p)
-    return bool((np.arange(1, len(p) + 1) / len(p) > p + 1e-12).any())
-
-
-def p_values_of_every_table(model, response_model):
-    """The p-value of each table that X_0 can be, as often as it can be it, against all of them."""
-    rest, y = np.array([1.0, 0.0, 1.0, 0.0]), np.array([2.0, 0.5, 1.4, -0.3])
-    truth, found = EveryTable().table(rest), {}
-    for x in np.unique(truth, axis=0):
-        tested = conditional_tests_of_first(model, np.column_stack([x, rest]), y, response_model)
-        found[tuple(x)] = tested
-    return np.array([found[tuple(x)] for x in truth])
-
-
-def conditional_tests_of_first(model, X, y, response_model):
-    rng = np.random.default_rng(3)
-    weights = distil(X[:, 1:], y, kind="number", model=response_model, rng=rng).weights
-    statistic = residual_statistic(weights, model.conditional(0, X, rng, N_PILOT))
-    n = 4 ** len(X)
-    observed = statistic(X[None, :, 0])[0] - 1e-9
-    return sequential_p_value(
-        observed, lambda m: statistic(model.conditional(0, X, rng, m)), max_draws=n, enough=2 * n, batch=n
-    )[0]
-
-
-@pytest.mark.parametrize("response_model", [DummyRegressor(), LinearRegression()])
-def test_p_values_are_super_uniform_exactly(response_model):
-    assert not exceeds_uniform(p_values_of_every_table(EveryTable(), response_model))
-
-
-def test_draws_that_forget_the_other_features_are_seen_exactly():
-    assert exceeds_uniform(p_values_of_every_table(EveryTable(fair=True), DummyRegressor()))
-
-
-def p_of(model, j, X, y, *, kind="number", max_draws, rng):
-    options = {"kind": kind, "nominal": np.array([False]), "response_model": "lasso", "enough": 20, "encode": None}
-    return p_value_of(resampling(model, X, rng), np.array([j]), X, y, max_draws=max_draws, rng=rng, **options)[0]
-
-
-SIGMA = toeplitz(0.7 ** np.arange(4))
-
-
-def null_p_values(model, rng, n_tables):
-    """p-values of two null features, each of a table of its own."""
-    found = []
-    for _ in range(n_tables):
-        X = rng.normal(size=(80, 4)) @ np.linalg.cholesky(SIGMA).T
-        y = X[:, 1] + X[:, 2] ** 2 + rng.normal(size=80)
-        found.append(p_of(model, rng.choice([0, 3]), X, y, rng=rng, max_draws=199))
-    return np.array(found)
-
-
-def largest_excess(p):
-    """Sup of the empirical distribution over the uniform one: above e with probability <= exp(-2 m e^2) for m."""
-    p = np.sort(p)
-    return (np.arange(1, len(p) + 1) / len(p) - p).max()
-
-
-def test_null_p_values_are_super_uniform(rng):
-    assert largest_excess(null_p_values(GaussianConditional(SIGMA), rng, 150)) < 0.215  # false alarm 1e-6
-
-
-def test_marginal_draws_are_seen(rng):
-    assert largest_excess(null_p_values(GaussianConditional(SIGMA, marginal=True), rng, 40)) > 0.42  # 1e-6 if valid
-
-
-def test_a_distillation_that_sees_the_feature_is_seen(rng):
-    """The residuals' product with the feature that fits X_j best: valid with any choice that leaves X_j out."""
-
-    def p_value(peeks):
-        X = rng.normal(size=(60, 40))
-        y = rng.normal(size=60)
-        products = (y - y.mean())[:, None] * X[:, 1:]
-        looked_at = X[:, 0] if peeks else rng.normal(size=60)
-        best = np.argmax(np.abs(looked_at @ products))
-        statistic = residual_statistic(products[:, [best]], rng.normal(size=(N_PILOT, 60)))
-        observed = statistic(X[None, :, 0])[0] - 1e-9
-        return sequential_p_value(observed, lambda m: statistic(rng.normal(size=(m, 60))), max_draws=99)[0]
-
-    assert largest_excess([p_value(False) for _ in range(150)]) < 0.215
-    assert largest_excess([p_value(True) for _ in range(150)]) > 0.5
-
-
-def group_p_values(model, rng, n_tables, effect=0.0):
-    """p-value of the group of the first two columns, y depending on the third, which they resemble."""
-    found = []
-    for _ in range(n_tables):
-        X = rng.normal(size=(80, 4)) @ np.linalg.cholesky(SIGMA).T
-        y = X[:, 2] + effect * X[:, 0] * X[:, 1] + rng.normal(size=80)
-        options = {"kind": "number", "response_model": DummyRegressor(), "max_draws": 99}
-        tested = randomization_tests(model, X, y, rng=rng, feature_of=np.array([0, 0, 1, 2]), **options)
-        assert len(tested.p_values) == 3 and tested.names == ("x0", "x1", "x2")
-        found.append(tested.p_values[0])
-    return np.array(found)
-
-
-def test_p_values_of_a_null_group_are_super_uniform_and_marginal_draws_are_seen(rng):
-    class Marginal:
-        """The fault of drawing the group without a look at the others."""
-
-        def conditional(self, j, X, rng, n_draws):
-            return rng.normal(size=(n_draws, len(X)))
-
-        def conditional_together(self, columns, X, rng, n_draws):
-            return rng.multivariate_normal(np.zeros(2), SIGMA[:2, :2], size=(n_draws, len(X)))
-
-    known = gaussian_features(np.zeros(4), SIGMA)
-    assert largest_excess(group_p_values(known, rng, 100)) < 0.263  # false alarm 1e-6
-    assert largest_excess(group_p_values(Marginal(), rng, 20)) > 0.588
-    assert (group_p_values(known, rng, 3, effect=3.0) <= 0.02).all()
-
-
-def test_a_group_needs_a_law_of_several_columns(rng):
-    X, y = rng.normal(size=(20, 3)), rng.normal(size=20)
-    model = GaussianConditional(np.eye(3))
-    with pytest.raises(InputError, match="GaussianConditional cannot draw a group of columns .* method='knockoffs'"):
-        randomization_tests(model, X, y, kind="number", rng=rng, feature_of=np.array([0, 0, 1]))
+test_of.__test__ = False
 
 
 def designs(name, X):
@@ -182,9 +43,10 @@ def designs(name, X):
     }[name]
 
 
+@pytest.mark.parametrize("group", [[0], [0, 2]])
 @pytest.mark.parametrize("design", ["linear", "u_shape", "interaction", "step"])
 @pytest.mark.parametrize("kind", ["number", "binary", "classes"])
-def test_effects_of_every_shape_are_found(design, kind, rng):
+def test_effects_of_every_shape_are_found(design, kind, group, rng):
     covariance = toeplitz(0.3 ** np.arange(5))
     X = rng.normal(size=(400, 5)) @ np.linalg.cholesky(covariance).T
     signal = designs(design, X) + 0.5 * X[:, 1] + 0.3 * rng.normal(size=400)
@@ -193,7 +55,9 @@ def test_effects_of_every_shape_are_found(design, kind, rng):
         "binary": signal > np.median(signal),
         "classes": np.digitize(signal, np.quantile(signal, [0.3, 0.6])),
     }[kind]
-    assert p_of(GaussianConditional(covariance), 0, X, y, kind=kind, max_draws=400, rng=rng) == 1 / 401
+    law = gaussian_features(np.zeros(5), covariance)
+    found = test_of(law, group, X, y, kind=kind, max_draws=400, rng=rng)
+    assert found.p_value == 1 / 401 and found.score > 4
 
 
 def test_levels_without_an_order(rng):
@@ -210,6 +74,14 @@ def test_levels_without_an_order(rng):
         assert tested.selected[0]
 
 
+def test_the_stronger_of_two_features_with_the_smallest_p_value_has_the_larger_score(rng):
+    X = rng.normal(size=(300, 3))
+    y = X @ [1.0, 3.0, 0.0] + rng.normal(size=300)
+    tested = randomization_tests(gaussian_features(np.zeros(3), np.eye(3)), X, y, kind="number", rng=rng, max_draws=99)
+    assert tested.p_values[:2].tolist() == [0.01, 0.01] and tested.scores[1] > 1.5 * tested.scores[0] > 0
+    assert abs(tested.scores[2]) < 4
+
+
 def test_the_answer_does_not_depend_on_the_jobs_nor_on_the_names_of_classes(rng):
     X = rng.normal(size=(60, 3))
     y = np.where(X[:, 0] > 0, "yes", "no")
@@ -220,6 +92,54 @@ def test_the_answer_does_not_depend_on_the_jobs_nor_on_the_names_of_classes(rng)
     ]
     assert all((answer.p_values == answers[0].p_values).all() for answer in answers)
     assert answers[0].names == ("x0", "x1", "x2") and answers[0].p_values[0] == 0.01
+
+
+def test_a_group_has_one_p_value_whatever_else_is_tested(rng):
+    X, y = rng.normal(size=(60, 4)), rng.normal(size=60)
+    law = gaussian_features(np.zeros(4), np.eye(4))
+    first = randomization_tests(law, X, y, kind="number", rng=np.random.default_rng(0), feature_of=[0, 0, 1, 2])
+    other = randomization_tests(
+        law, X, y, kind="number", rng=np.random.default_rng(0), feature_of=[0, 0, 1, 1], max_draws=int(25 * 3 / 0.1)
+    )
+    assert first.p_values[0] == other.p_values[0] and first.n_draws[0] == other.n_draws[0]
+
+
+@pytest.mark.parametrize("kind", ["number", "binary"])
+def test_the_seed_moves_draws_alone_so_p_values_differ_by_their_monte_carlo_error(kind):
+    """Ten seeds: a p-value by c draws as large as X has a relative standard error of 1 / sqrt(c).
+
+    One of 180 differences of two exceeds five standard errors with probability 1e-4. A statistic centred by 100 pilot
+    draws that are not stratified adds 0.25 to the errors, and fails.
+    """
+    rng = np.random.default_rng(0)
+    covariance = toeplitz(0.5 ** np.arange(5))
+    X = rng.normal(size=(150, 5)) @ np.linalg.cholesky(covariance).T
+    y = X @ [1.0, 0.25, 0.2, 0.1, 0.0] + rng.normal(size=150)
+    y = y > 0 if kind == "binary" else y
+    law = gaussian_features(np.zeros(5), covariance)
+    found = [
+        randomization_tests(law, X, y, kind=kind, rng=np.random.default_rng(seed), max_draws=5000)
+        for seed in range(100, 110)
+    ]
+    log_p = np.log([one.p_values for one in found])
+    count = np.array([one.p_values * one.n_draws for one in found])
+    assert (log_p[:, 0] == -np.log(5001)).all()  # the smallest possible
+    assert (np.ptp(log_p, axis=0)[1:] > 0).all()  # the others move
+    apart = np.abs(log_p[:, None] - log_p) / np.sqrt(1 / count[:, None] + 1 / count)
+    assert apart.max() < 5
+
+
+def test_draws_near_the_threshold_suffice():
+    """25 d / fdr draws: at p = fdr / d 25 of them are expected as large, so the standard error is a fifth of p."""
+    tested = randomization_tests(
+        gaussian_features(np.zeros(2), np.eye(2)),
+        np.arange(40.0).reshape(20, 2),
+        np.arange(20.0) % 3,
+        kind="number",
+        fdr=0.2,
+        rng=np.random.default_rng(0),
+    )
+    assert "at most 250 draws" in tested.notes["max_draws"]
 
 
 def test_a_column_that_the_others_determine_has_p_value_one(rng):
@@ -238,15 +158,24 @@ def test_one_feature_needs_no_model(rng):
     assert tested.p_values == [0.01]
 
 
+def test_all_columns_as_one_group(rng):
+    X = rng.normal(size=(80, 3))
+    law = gaussian_features(np.zeros(3), np.eye(3))
+    for y, most in ((X.sum(axis=1), 0.01), (rng.normal(size=80), 1.0)):
+        tested = randomization_tests(law, X, y, kind="number", rng=rng, max_draws=99, feature_of=np.zeros(3, int))
+        assert tested.p_values.shape == (1,) and tested.p_values[0] <= most
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"kind": "numbers"}, "Did you mean 'number'"),
         ({"names": ["a"]}, "1 names for 2 features"),
         ({"response_model": "boost"}, "Did you mean 'boosting'"),
-        ({"X": np.array([[1.0, np.nan]] * 10)}, "'1' have cells that are missing"),
+        ({"X": np.array([[1.0, np.nan]] * 10)}, "'1' has cells that are missing"),
         ({"y": np.zeros(3)}, r"y \(3,\)"),
         ({"model": object()}, r"object has no conditional\(j"),
+        ({"feature_of": np.zeros(2, int)}, "GaussianConditional cannot draw a group of columns .* method='knockoffs'"),
     ],
 )
 def test_errors(change, message, rng):
@@ -254,47 +183,6 @@ def test_errors(change, message, rng):
     given |= change
     with pytest.raises(InputError, match=message):
         randomization_tests(given.pop("model"), given.pop("X"), given.pop("y"), rng=rng, **given)
-
-
-class Plain:
-    """A model of one's own: no get_params, and a fit that returns nothing."""
-
-    def fit(self, rest, y):
-        self.model = LinearRegression().fit(rest, y)
-
-    def predict(self, rest):
-        return self.model.predict(rest)
-
-
-def test_a_model_of_ones_own_needs_fit_and_predict_and_nothing_else(rng):
-    rest = rng.standard_normal((60, 3))
-    y = rest @ [1.0, 2.0, 0.0] + rng.standard_normal(60)
-    ours, theirs = (
-        distil(rest, y, kind="number", model=model, rng=np.random.default_rng(0))
-        for model in (Plain(), LinearRegression())
-    )
-    np.testing.assert_array_equal(ours.weights, theirs.weights)
-
-
-def test_the_seed_reaches_a_model_without_one_and_the_global_state_is_left_alone(rng):
-    rest = rng.standard_normal((60, 3))
-    y = rest @ [1.0, 2.0, 0.0] + rng.standard_normal(60)
-    forest = RandomForestRegressor(n_estimators=3)
-    before = np.random.get_state()[1].copy()  # noqa: NPY002
-    first, again, other = (
-        distil(rest, y, kind="number", model=forest, rng=np.random.default_rng(seed)).weights for seed in (0, 0, 1)
-    )
-    np.testing.assert_array_equal(first, again)
-    assert (first != other).any()
-    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
-
-
-def test_labels_that_a_model_predicts_are_compared_with_each_class(rng):
-    rest = rng.standard_normal((90, 2))
-    y = (rest[:, 0] > -0.5).astype(int) + (rest[:, 0] > 0.5)
-    found = distil(rest, y, kind="classes", model=RidgeClassifier(), rng=np.random.default_rng(0))
-    r = found.weights[:, : found.n_residuals] - found.weights[:, : found.n_residuals].min(axis=0)
-    assert found.n_residuals == 3 and np.ptp(r) <= 2  # an indicator less an indicator, not less a code up to 2
 
 
 def test_draws_are_not_those_that_the_statistic_was_made_of():
@@ -326,3 +214,24 @@ def test_a_group_is_as_striking_as_any_of_its_columns(strong):
     law = gaussian_features(np.zeros(5), np.eye(5))
     found = randomization_tests(law, X, y, kind="number", rng=rng, max_draws=99, feature_of=owners)
     assert found.p_values[0] == 0.01
+
+
+def test_models_of_y_are_chosen_once_for_each_fifth_of_the_columns(monkeypatch, rng):
+    """Twenty single columns ask for five choices, each from the sixteen columns outside the fifth."""
+    from knockoffs.conditional_tests import tests as module
+
+    seen, choose = [], module.choose_response
+
+    def counted(rest, *arguments, **options):
+        seen.append(rest.shape[1])
+        return choose(rest, *arguments, **options)
+
+    monkeypatch.setattr(module, "choose_response", counted)
+    X = rng.standard_normal((60, 20))
+    law = gaussian_features(np.zeros(20), np.eye(20))
+    options = {"kind": "number", "rng": rng, "response_model": DummyRegressor(), "max_draws": 9}
+    randomization_tests(law, X, X[:, 0], **options)
+    assert seen == [16] * 5
+    seen.clear()
+    randomization_tests(law, X, X[:, 0], feature_of=np.arange(20) // 15, **options)
+    assert seen == [5, 12]  # of a group that touches most fifths all columns outside it, else those outside the fifths

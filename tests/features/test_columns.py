@@ -5,9 +5,10 @@ import pytest
 from sklearn.datasets import make_classification
 
 from knockoffs.errors import ColumnsError, InputError
-from knockoffs.features.columns import dependent_columns, split_columns, standardise
+from knockoffs.features.columns import split_columns
 from knockoffs.features.gaussian import fit_gaussian
 from knockoffs.features.gaussian_mixture import fit_gaussian_mixture
+from knockoffs.table.relations import dependent_columns, standardise
 
 
 def found(X):
@@ -81,11 +82,11 @@ def test_the_default_of_make_classification(fit, rng):
 def test_messages_name_columns_and_what_they_are_made_of(rng):
     X = rng.normal(size=(50, 3))
     X = np.column_stack([np.ones(50), X, X[:, 0] + X[:, 2]])
-    with pytest.raises(ColumnsError, match="columns '4' are exact combinations of other columns .'4' of '1', '3':"):
+    with pytest.raises(ColumnsError, match="column '4' is an exact combination of other columns .'4' of '1', '3':"):
         split_columns(X)
     with pytest.raises(ColumnsError, match="'total' of 'a', 'c'") as caught:
         split_columns(X, names=["one", "a", "b", "c", "total"])
-    assert "columns 'total' are exact" in str(caught.value.named(["one", "a", "b", "c", "total"]))
+    assert "column 'total' is an exact" in str(caught.value.named(["one", "a", "b", "c", "total"]))
 
 
 def test_constant_columns_are_set_apart(rng):

@@ -146,7 +146,7 @@ def test_missing_values_are_refused_by_column(value):
     X = np.random.default_rng(0).standard_normal((30, 3))
     X[4, 1] = value
     for fit in (fit_gaussian, fit_gaussian_mixture):
-        with pytest.raises(InputError, match="columns '1' have missing or infinite values"):
+        with pytest.raises(InputError, match="column '1' has missing or infinite values"):
             fit(X, rng=np.random.default_rng(0))
 
 

@@ -131,7 +131,8 @@ def test_fit_finds_the_classes_and_their_parameters():
     rng = np.random.default_rng(4)
     truth = mixed_model()
     X = truth.sample(5000, rng)
-    fitted = fit_naive_bayes(X, rng=rng, n_classes=range(1, 5), criterion="bic", n_starts=3)
+    kinds = ["nominal", "binary", "continuous", "count", "binary"]
+    fitted = fit_naive_bayes(X, rng=rng, kinds=kinds, n_classes=range(1, 5), criterion="bic", n_starts=3)
     assert len(fitted.weights) == 2
     order = np.argsort(fitted.weights)
     assert fitted.weights[order] == pytest.approx([0.3, 0.7], abs=0.03)

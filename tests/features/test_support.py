@@ -6,8 +6,9 @@ import pytest
 from knockoffs.errors import InputError
 from knockoffs.features.hmm import DiscreteEmissions, GaussianEmissions, fit_hidden_markov
 from knockoffs.features.naive_bayes import fit_naive_bayes
-from knockoffs.features.support import Labels, Lattice, infer_kind
+from knockoffs.features.support import Labels, Lattice, in_units
 from knockoffs.sampling.sampler import sample_knockoffs
+from knockoffs.table.columns import recognise_kind
 
 
 def columns(n=300):
@@ -142,12 +143,14 @@ def test_lattices():
     assert np.isnan(Labels(np.array([1.0, 2.0])).encode(np.array([0.0, 3.0, 1.5, np.nan]))).all()
 
 
-def test_kinds_of_columns():
+def test_the_kind_of_a_column_does_not_depend_on_its_units():
     rng = np.random.default_rng(8)
-    counts = rng.poisson(8.0, 200)
+    counts, scores = rng.poisson(8.0, 200), rng.integers(5, size=200)
     for scale in (1.0, 0.1, 3.0, 1e-9, 1e9):
-        assert infer_kind(scale * counts) == "count"
-        assert infer_kind(scale * rng.random(200)) == "continuous"
-        assert infer_kind(scale * rng.integers(5, size=200) - 2 * scale) == "nominal"
-        assert infer_kind(scale * np.arange(2)) == "binary"
-    assert infer_kind(np.round(rng.normal(170, 10, 300), 1)) == "continuous"  # rounded numbers are numbers
+        assert recognise_kind(in_units(scale * counts))[0] == "count"
+        assert recognise_kind(in_units(scale * rng.random(200)))[0] == "continuous"
+        assert recognise_kind(in_units(scale * scores))[0] == "ordinal"
+        assert recognise_kind(in_units(scale * np.arange(2)))[0] == "binary"
+    assert (
+        recognise_kind(in_units(np.round(rng.normal(170, 10, 300), 1)))[0] == "continuous"
+    )  # rounded numbers are numbers

@@ -8,7 +8,7 @@ import pytest
 
 N = 1000  # of each kind
 
-place = Path(__file__).resolve().parents[1] / "table" / "test_fuzz.py"
+place = Path(__file__).resolve().parents[1] / "hostile" / "test_fuzz.py"
 spec = importlib.util.spec_from_file_location("few_damaged_files", place)
 few = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(few)

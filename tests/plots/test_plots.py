@@ -3,6 +3,7 @@
 import sys
 
 import numpy as np
+import polars as pl
 import pytest
 
 pytest.importorskip("matplotlib", reason="plots need matplotlib")
@@ -16,7 +17,6 @@ from matplotlib.figure import Figure  # noqa: E402
 
 from knockoffs import KnockoffSelector  # noqa: E402
 from knockoffs.errors import InputError  # noqa: E402
-from knockoffs.table.table import PlainFrame  # noqa: E402
 
 NAMES = ("$\\frac{$", "_hidden", "a\nb", "<b>", "n" * 10_000, "100 %", "\u202eturn", "{x}")
 
@@ -36,7 +36,7 @@ def data():
     columns = {name: X[:, j] for j, name in enumerate(names)}
     columns["few"] = np.round(columns["few"]).clip(-1, 1)
     columns["label $"] = np.array(["$a$", "_b$\\x$", "c" * 200], dtype=object)[rng.integers(0, 3, 200)]
-    return PlainFrame(columns), y
+    return pl.DataFrame(columns), y
 
 
 @pytest.fixture(scope="module")

@@ -3,9 +3,11 @@
 import hashlib
 import re
 from base64 import b64encode
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from knockoffs.importance.paths.lambda_path import LambdaPath
@@ -13,7 +15,7 @@ from knockoffs.report import figures
 from knockoffs.report.facts import Facts, direction
 from knockoffs.report.page import page
 from knockoffs.sampling.pair import Pair
-from knockoffs.table.table import PlainFrame, read_table
+from knockoffs.table.table import read_table
 from knockoffs.table.target import as_target
 
 
@@ -46,7 +48,8 @@ def hostile_page(make, hostile, rng):
     W = rng.random(len(hostile)) + 0.1
     selection = make(list(hostile), W)
     X = selection.pair.X
-    table = read_table(PlainFrame({name: X[:, j] for j, name in enumerate(hostile)}))
+    table = read_table(X)
+    table = replace(table, columns=tuple(replace(c, name=n) for c, n in zip(table.columns, hostile, strict=True)))
     path = LambdaPath(np.linspace(0, 2, 5), np.outer(W, np.arange(5.0)), None, tuple(hostile), "squared_error")
     labels = np.array(["<i>no</i>", "</script>"], dtype=object)[(X[:, 0] > 0).astype(int)]
     return page(
@@ -119,8 +122,6 @@ def test_bars_of_tests_are_logarithms_of_p_values(make):
 
 
 def test_a_broken_verdict_stands_in_the_first_block_with_its_remedy(make, rng):
-    from dataclasses import replace
-
     from knockoffs.diagnostics.verdict import verdict
 
     selection = make([f"x{j}" for j in range(12)], rng.random(12) + 1)
@@ -166,7 +167,9 @@ def test_directions_are_those_of_ranks_and_only_where_there_is_one(make, rng):
     X = selection.pair.X
     X[:, 2] = rng.integers(0, 3, len(X))
     table = read_table(
-        PlainFrame({"up": X[:, 0], "down": X[:, 1], "labels": np.array(list("abc"), dtype=object)[X[:, 2].astype(int)]})
+        pd.DataFrame(
+            {"up": X[:, 0], "down": X[:, 1], "labels": np.array(list("abc"), dtype=object)[X[:, 2].astype(int)]}
+        )
     )
     y = np.exp(X[:, 0]) - 3 * X[:, 1]
     found = Facts(selection, table=table, target=as_target(y, table)).directions
@@ -182,7 +185,7 @@ def test_directions_are_those_of_ranks_and_only_where_there_is_one(make, rng):
 def test_five_thousand_columns_cost_little(make, rng, name):
     W = rng.standard_normal(5000) * 0.3 + (np.arange(5000) < 400) * 2
     selection = make([name.format(j) for j in range(5000)], W, n=300, judged=False)
-    table = read_table(PlainFrame({n: selection.pair.X[:, j] for j, n in enumerate(selection.feature_names)}))
+    table = read_table(pd.DataFrame({n: selection.pair.X[:, j] for j, n in enumerate(selection.feature_names)}))
     facts = Facts(selection, table=table, target=as_target(selection.pair.X[:, 0] ** 3 + selection.pair.X[:, 1], table))
     html = page(facts)
     assert len(html.encode()) < 1e6

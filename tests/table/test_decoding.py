@@ -11,7 +11,7 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 from knockoffs.errors import InputError
-from knockoffs.table.table import PlainFrame, read_table
+from knockoffs.table.table import read_table
 
 N = 12
 NUMBERS = [0.5, 1.25, -3.0, 7.5, 2.0, 9.25, 4.0, 1.5, 0.25, 6.0, -1.0, 3.5]
@@ -54,7 +54,6 @@ PANDAS = {
     "datetime[s]": pd.Series(DAYS).astype("datetime64[s]"),
     "zone": pd.Series(MOMENTS).dt.tz_localize("Europe/Berlin"),
     "timedelta": pd.Series(with_gaps(SPANS)),
-    "period": pd.Series(pd.period_range("2020-01", periods=N, freq="M")),
     "dates": pd.Series(with_gaps(DAYS), dtype=object),
     "times": pd.Series(with_gaps(TIMES), dtype=object),
     "ISO text": pd.Series([str(day) for day in DAYS]),
@@ -188,16 +187,6 @@ def test_a_mask_is_kept(values):
     back = table.decode(table.X)
     assert np.ma.getmaskarray(back).tolist() == np.ma.getmaskarray(X).tolist()
     assert (back == X).all()
-
-
-def test_plain_frames_go_back():
-    data = {
-        "a": np.array(NUMBERS),
-        "w": np.array(with_gaps(WORDS), dtype=object),
-        "d": np.array([str(d) for d in DAYS]),
-    }
-    back = read_table(PlainFrame(data)).decode(read_table(PlainFrame(data)).X)
-    assert {name: column.tolist() for name, column in back.data.items()} == {k: v.tolist() for k, v in data.items()}
 
 
 def test_names_in_several_levels_come_back():

@@ -6,7 +6,6 @@ import polars as pl
 import pytest
 
 from knockoffs.errors import InputError
-from knockoffs.table.cells import PlainFrame
 from knockoffs.table.drop import names_of, without_columns
 from knockoffs.table.table import read_table
 
@@ -15,7 +14,6 @@ COLUMNS = {name: np.array([row[j] for row in ROWS], dtype=float if j else object
 NAMED = {
     "pandas": pd.DataFrame(COLUMNS),
     "polars": pl.DataFrame({name: values.tolist() for name, values in COLUMNS.items()}),
-    "plain": PlainFrame(COLUMNS),
 }
 
 

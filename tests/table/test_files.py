@@ -1,10 +1,8 @@
-"""Files are read to the last bit, the same whatever is installed, and what is odd is recognised or refused."""
+"""Files are read to the last bit, as data frames of the same cells are, and what is odd is recognised or refused."""
 
 import csv
 import datetime
 import gzip
-import time
-import tracemalloc
 from decimal import Decimal
 
 import numpy as np
@@ -13,9 +11,9 @@ import polars as pl
 import pytest
 
 from knockoffs.errors import InputError, KnockoffWarning
-from knockoffs.table import files
-from knockoffs.table.files import drop_columns, file_hash, read_table_file, take_column, write_table_file
-from knockoffs.table.table import PlainFrame, as_table
+from knockoffs.table import csv_blocks
+from knockoffs.table.files import file_hash, read_table_file, take_column, write_table_file
+from knockoffs.table.table import read_table
 
 MIXED = {
     "size": [0.1, 1 / 3, 5e-324],
@@ -23,14 +21,6 @@ MIXED = {
     "colour": ["red, dark", 'a "blue"', "two\nlines"],
     "sick": [True, False, True],
 }
-
-
-@pytest.fixture(params=["polars and pyarrow", "pyarrow", "polars", "neither"])
-def installed(request, monkeypatch):
-    """Pretend that only some of the libraries are there."""
-    there = request.param.split(" and ")
-    monkeypatch.setattr(files, "find_spec", lambda name: name if name in there else None)
-    return there
 
 
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet"])
@@ -42,21 +32,43 @@ def test_a_table_comes_back_as_it_was_written(tmp_path, ending, make):
     assert {name: take_column(back, name).tolist() for name in back.columns} == MIXED
 
 
-def test_every_installation_gives_the_same_table(tmp_path, installed):
+def test_numbers_come_back_to_the_last_bit(tmp_path):
     path = tmp_path / "table.csv"
     write_table_file(pl.DataFrame(MIXED), path)
-    table = as_table(read_table_file(path), labels=True)
+    table = read_table(read_table_file(path))
     assert table.names == tuple(MIXED)
-    np.testing.assert_array_equal(table.X[:, 0], MIXED["size"])  # to the last bit, also denormal numbers
+    np.testing.assert_array_equal(table.X[:, 0], MIXED["size"])  # also denormal numbers
     np.testing.assert_array_equal(table.X[:, 1:], [[3, 1, 1], [-1, 0, 0], [2, 2, 1]])
     assert [column.dtype for column in table.columns] == ["number", "integer", "string", "boolean"]
 
 
-def test_missing_cells(tmp_path):
-    path = tmp_path / "table.csv"
-    path.write_text("a,b\n1,2\n,3\nNA,4\n")
-    with pytest.raises(InputError, match="NaN in column 'a', the first in row 1"):
-        as_table(read_table_file(path))
+HEART = """,age,ca,thal,chest,pain,when,flag
+63,0.0,6.0,typical,None,2020-01-05,True
+67,3.0,?,none,mild,2020-02-07,False
+41,?,3.0,typical,NA,2020-03-09,True
+NA,2.0,7.0,none,None,,True
+"""
+
+
+@pytest.mark.parametrize("read", ["pandas", "polars", "text"])
+def test_a_table_is_the_same_by_file_and_as_a_data_frame(tmp_path, read):
+    """Question marks, NA, the label None, dates, an index without a name, in columns of numbers and of labels."""
+    header, *rows = HEART.splitlines()
+    (tmp_path / "heart.csv").write_text("\n".join([header, *(f"{i},{rows[i % 4]}" for i in range(36))]) + "\n")
+    make = {
+        "pandas": lambda path: pd.read_csv(path, keep_default_na=False, na_values=["NA", ""]),
+        "polars": lambda path: pl.read_csv(path, infer_schema_length=None),
+        "text": lambda path: pl.read_csv(path, infer_schema=False),
+    }[read]
+    with pytest.warns(KnockoffWarning) as said:
+        by_file = read_table(read_table_file(tmp_path / "heart.csv"))
+    assert any("'?' taken as missing in 'ca', 'thal'" in str(warning.message) for warning in said)
+    with pytest.warns(KnockoffWarning):
+        by_frame = read_table(make(tmp_path / "heart.csv"))
+    assert by_file.names == by_frame.names == ("age", "ca", "thal", "chest", "pain", "when", "flag")
+    assert by_file.kinds == by_frame.kinds
+    np.testing.assert_array_equal(by_file.X, by_frame.X)
+    assert by_file.columns[4].levels == by_frame.columns[4].levels == ("None", "mild")  # a label among labels
 
 
 def test_a_ragged_row_is_refused_with_its_line(tmp_path):
@@ -72,16 +84,6 @@ def test_a_byte_order_mark_is_not_part_of_a_name(tmp_path):
     assert list(read_table_file(path).columns) == ["a", "b"]
 
 
-def test_a_plain_frame_goes_through_a_table_and_back(tmp_path):
-    frame = PlainFrame({"a": np.array([1.5, 2.5]), "c": np.array(["u", "v"], dtype=object)})
-    table = as_table(frame, labels=True)
-    back = table.decode(table.X)
-    assert back.data["c"].tolist() == ["u", "v"]
-    assert drop_columns(back, ["a"]).columns == ["c"]
-    write_table_file(back, tmp_path / "t.csv")
-    assert (tmp_path / "t.csv").read_text() == "a,c\n1.5,u\n2.5,v\n"
-
-
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -92,12 +94,12 @@ def test_a_plain_frame_goes_through_a_table_and_back(tmp_path):
         ("t.csv", b"\xff\xfe\x00a\x00", "t.csv: the file begins as UTF-16 and is not"),
         ("t.csv", b"a,b\n1,2\nJos\xe9,3\n", "t.csv: line 3 is not UTF-8: it holds the byte 0xe9, which is 'é' in"),
         ("t.csv", b"a,b\n1,\x00\n", "t.csv: line 2 holds a NUL byte"),
-        ("t.csv", b'a,b\n1,"2\n3,4\n', "t.csv: line 3 cannot be read as csv .*: a quote that opens a cell must"),
+        ("t.csv", b'a,b\n1,"2\n3,4\n', "t.csv: line 2 cannot be read as csv: a quote that opens a cell must"),
         ("t.csv", b"a,,b,\n1,2,3,4\n", "t.csv: columns '2', '4' have no name"),
         ("t.csv", b"a,,b\n1,2,3\n", "t.csv: column 2 has no name"),
         ("t.csv.gz", b"not gzip", "t.csv.gz: cannot be read as csv.gz"),
         ("t.parquet", b"not parquet", "t.parquet: cannot be read as parquet"),
-        ("t.xlsx", b"x", "t.xlsx: the format is told by the ending, one of .csv, .csv.gz"),
+        ("t.xlsx", b"x", "t.xlsx: the ending says the format, one of .csv, .csv.gz"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused_by_name(tmp_path, name, content, message):
@@ -109,15 +111,6 @@ def test_a_file_that_cannot_be_read_is_refused_by_name(tmp_path, name, content, 
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(InputError, match="nowhere.csv: there is no such file"):
         read_table_file(tmp_path / "nowhere.csv")
-
-
-def test_the_missing_extra_is_named(monkeypatch, tmp_path):
-    (tmp_path / "t.parquet").write_bytes(b"PAR1")
-    monkeypatch.setattr(files, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"pip install 'knockoffs\[tables\]'"):
-        read_table_file(tmp_path / "t.parquet")
-    with pytest.raises(InputError, match=r"pip install 'knockoffs\[tables\]'"):
-        write_table_file(PlainFrame({}), tmp_path / "new.parquet")
 
 
 def test_the_same_table_gives_the_same_bytes(tmp_path):
@@ -132,12 +125,12 @@ ODD = {
     "floats": (b"a,b\n1.5,.5\n1e-3,5.\n", {"a": [1.5, 0.001], "b": [0.5, 5.0]}),
     "integers, then floats": (b"a\n1\n2.5\n", {"a": [1.0, 2.5]}),
     "infinity": (b"a,b\ninf,-INF\n1,Infinity\n", {"a": [np.inf, 1.0], "b": [-np.inf, np.inf]}),
-    "longer than 64 bits": (b"a\n99999999999999999999\n1\n", {"a": [1e20, 1.0]}),
+    "longer than 64 bits": (b"a\n99999999999999999999\n1\n", {"a": ["99999999999999999999", "1"]}),
     "no number of Python's own": (b"a,b\n1_000,\xd9\xa3\n2,4\n", {"a": ["1_000", "2"], "b": ["\u0663", "4"]}),
     "no hexadecimals": (b"a\n0x10\n1\n", {"a": ["0x10", "1"]}),
     "missing in every way": (
         b"a,b\n,1\nNA,N/A\nNaN,nan\nNULL,null\n ,2\n1, NA \n",
-        {"a": [None] * 5 + [1.0], "b": [1.0, None, None, None, 2.0, None]},
+        {"a": [None] * 5 + [1], "b": [1, None, None, None, 2, None]},
     ),
     "all missing": (b"a,b\n,1\nNA,2\n", {"a": [None, None], "b": [1, 2]}),
     "booleans": (b"a,b\ntrue,TRUE\nfalse,False\n", {"a": [True, False], "b": [True, False]}),
@@ -149,8 +142,12 @@ ODD = {
     "no last newline": (b"a,b\n1,2", {"a": [1], "b": [2]}),
     "carriage returns": (b"a,b\r\n1,2\r\n3,4\r\n", {"a": [1, 3], "b": [2, 4]}),
     "carriage returns alone": (b"a,b\r1,2\r3,4\r", {"a": [1, 3], "b": [2, 4]}),
-    "quotes": (b'"a ""b""","c, d"\n"1","x\ny"\n2,z"w\n', {'a "b"': [1, 2], "c, d": ["x\ny", 'z"w']}),
-    "dates": (b"a\n2020-01-01\n2020-01-02\n", {"a": ["2020-01-01", "2020-01-02"]}),
+    "quotes": (b'"a ""b""","c, d"\n"1","x\ny"\n2,"z""w"\n', {'a "b"': [1, 2], "c, d": ["x\ny", 'z"w']}),
+    "dates": (b"a\n2020-01-01\n2020-01-02\n", {"a": [datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)]}),
+    "dates with a time": (
+        b"a\n2020-01-01 10:30\n2020-01-02T00:00:01Z\n",
+        {"a": [datetime.datetime(2020, 1, 1, 10, 30), datetime.datetime(2020, 1, 2, 0, 0, 1)]},
+    ),
     "apostrophes of a spreadsheet": (b"a,'=b\n'=1+1,1\n'hello,2\n", {"a": ["=1+1", "'hello"], "=b": [1, 2]}),
     "hint of a spreadsheet": (b"sep=,\na,b\n1,2\n", {"a": [1], "b": [2]}),
 }
@@ -158,12 +155,11 @@ ODD = {
 
 def plain(frame):
     """Values of a frame as lists, None where missing."""
-    listed = {name: take_column(frame, name).tolist() for name in files.column_names(frame)}
-    return {name: [None if v is None or v != v else v for v in values] for name, values in listed.items()}
+    return {name: [None if v is None or v != v else v for v in frame[name].to_list()] for name in frame.columns}
 
 
 @pytest.mark.parametrize("case", ODD)
-def test_odd_cells_are_read_as_the_page_on_formats_says(tmp_path, case, installed, monkeypatch):
+def test_odd_cells_are_read_as_the_page_on_formats_says(tmp_path, case, monkeypatch):
     content, expected = ODD[case]
     (tmp_path / "t.csv").write_bytes(content)
     found = plain(read_table_file(tmp_path / "t.csv"))
@@ -171,7 +167,7 @@ def test_odd_cells_are_read_as_the_page_on_formats_says(tmp_path, case, installe
     assert [[type(v) for v in values] for values in found.values()] == [
         [type(v) for v in values] for values in expected.values()
     ]
-    monkeypatch.setattr("knockoffs.table.delimited.CELLS_AT_ONCE", 1)  # a row at a time gives the same
+    monkeypatch.setattr(csv_blocks.text_blocks, "__kwdefaults__", {"size": 1})  # a record at a time gives the same
     assert plain(read_table_file(tmp_path / "t.csv")) == expected
 
 
@@ -187,14 +183,15 @@ def test_odd_cells_are_read_as_the_page_on_formats_says(tmp_path, case, installe
         ),
         (b"sep=;\na;b\n1;2,5\n", {"a": [1], "b": [2.5]}, ["semicolons", "decimal commas in 'b'"]),
         (b"a;b\n1,5;1.5\n1.5;2\n", {"a": ["1,5", "1.5"], "b": [1.5, 2.0]}, ["semicolons"]),
+        (b'a,b\n"1,5",1\n"-0,25",2\n', {"a": [1.5, -0.25], "b": [1, 2]}, ["decimal commas in 'a'"]),
         ("a,b\né,2\n".encode("utf-16"), {"a": ["é"], "b": [2]}, ["read as UTF-16"]),
-        (b",a\n0,5\n1,7\n", {"a": [5, 7]}, ["the column '' numbers the rows: left out"]),
+        (b",a\n0,5\n1,7\n", {"a": [5, 7]}, ["the column '' numbers the rows and is left out"]),
         (b'"",a\n"1",5\n"2",7\n', {"a": [5, 7]}, ["the column '' numbers the rows"]),
-        (b'"",a\n"Mazda RX4",5\n"Datsun 710",7\n', {"a": [5, 7]}, ["the column '' names the rows: left out"]),
+        (b'"",a\n"Mazda RX4",5\n"Datsun 710",7\n', {"a": [5, 7]}, ["the column '' names the rows and is left out"]),
         (b"Unnamed: 0,a\n0,5\n1,7\n", {"a": [5, 7]}, ["the column 'Unnamed: 0' numbers the rows"]),
-        (b"a,b,\n1,2,\n3,4,\n", {"a": [1, 3], "b": [2, 4]}, ["without a name and without a value"]),
+        (b"a,b,\n1,2,\n3,4,\n", {"a": [1, 3], "b": [2, 4]}, ["neither a name nor a value"]),
     ],
-    ids=range(11),
+    ids=range(12),
 )
 def test_what_is_recognised_is_said(tmp_path, content, expected, said):
     (tmp_path / "t.csv").write_bytes(content)
@@ -223,9 +220,6 @@ def test_labels_come_back_and_no_spreadsheet_runs_them(tmp_path):
         "'",
         "''",
         "'=d",
-        "",
-        "NA",
-        " NA",
         "a,b",
         'q"',
         "-5",
@@ -240,37 +234,44 @@ def test_labels_come_back_and_no_spreadsheet_runs_them(tmp_path):
 
 
 def test_a_label_after_many_numbers_leaves_them_as_they_were_written(tmp_path, monkeypatch):
-    monkeypatch.setattr("knockoffs.table.delimited.CELLS_AT_ONCE", 8)
+    monkeypatch.setattr(csv_blocks.text_blocks, "__kwdefaults__", {"size": 8})
     (tmp_path / "t.csv").write_text("a,b\n" + "01,1\n" * 9 + "x,2.5\n" + "2,\n")
     found = plain(read_table_file(tmp_path / "t.csv"))
     assert found == {"a": ["01"] * 9 + ["x", "2"], "b": [1.0] * 9 + [2.5, None]}
 
 
-def test_one_name_twice_among_many_is_found_in_no_time(tmp_path):
-    names = [f"x{j}" for j in range(100_000)]
-    (tmp_path / "t.csv").write_text(",".join([*names, "x7"]) + "\n")
-    start = time.process_time()
-    with pytest.raises(InputError, match="two columns of the same name: 'x7'"):
-        read_table_file(tmp_path / "t.csv")
-    assert time.process_time() - start < 5  # 0.1 s; comparing each with each took 100 s
+def test_amounts_and_marks_in_doubt_are_refused_with_the_line_that_mends_them(tmp_path):
+    cells = {
+        "mixed": (["-0,590", "0.254", "0.1"], "'-0,590' and '0.254'"),
+        "thousands": (["1,234", "5,678", "9,012"], "'1,234' and '5,678'"),
+        "money": (["$1,234.50", "$7", "$8"], r"pl.col\('money'\).str.replace_all\('\[\^0-9.-\]', ''\).cast\(float\)"),
+        "euros": (["1.234,5 €", "7,25 €", "8 €"], r"\[\^0-9,-\]', ''\).str.replace\(',', '.'\)"),
+        "percent": (["12 %", "7 %", "8 %"], "'12 %' and '7 %'"),
+    }
+    for name, (values, words) in cells.items():
+        pl.DataFrame({name: values, "x": [1.5, 2.5, 3.5]}).write_csv(tmp_path / "t.csv")
+        with pytest.raises(InputError, match=f"column '{name}' of X holds amounts as text, for instance .*{words}"):
+            read_table(read_table_file(tmp_path / "t.csv"))
+    frame = pd.DataFrame({"money": cells["money"][0]})
+    with pytest.raises(InputError, match=r"make numbers of them: X\['money'\].str.replace.*astype\(float\)"):
+        read_table(frame)
+    frame["money"] = frame["money"].str.replace("[^0-9.-]", "", regex=True).astype(float)  # as the message says
+    assert frame["money"].tolist() == [1234.5, 7, 8]
 
 
-def test_a_wide_file_takes_little_memory(tmp_path):
-    """Six rows of 20,000 columns, 0.9 MB: 40 MB are ten times the texts."""
+def test_a_wide_file_is_read_and_one_name_twice_is_found(tmp_path):
     names = [f"column{j}" for j in range(20_000)]
-    rows = "\n".join(",".join(["1.2345"] * 20_000) for _ in range(6))
-    (tmp_path / "t.csv").write_text(",".join(names) + "\n" + rows + "\n")
-    tracemalloc.start()
-    frame = read_table_file(tmp_path / "t.csv")
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert len(frame.columns) == 20_000
-    assert peak < 40e6
+    row = ",".join(["1.2345"] * 20_000)
+    (tmp_path / "t.csv").write_text("\n".join([",".join(names), *[row] * 6]) + "\n")
+    assert read_table_file(tmp_path / "t.csv").shape == (6, 20_000)
+    (tmp_path / "t.csv").write_text("\n".join([",".join([*names[1:], "column7"]), row]) + "\n")
+    with pytest.raises(InputError, match="two columns of the same name: 'column7'"):
+        read_table_file(tmp_path / "t.csv")
 
 
 PARQUET = {
     "decimal": (pl.Series([Decimal("1.5"), Decimal("2.5")]), [1.5, 2.5]),
-    "beyond 63 bits": (pl.Series([2**64 - 1, 1], dtype=pl.UInt64), [float(2**64 - 1), 1.0]),
+    "beyond 63 bits": (pl.Series([2**64 - 1, 1], dtype=pl.UInt64), [2**64 - 1, 1]),
     "within 63 bits": (pl.Series([2**40, 1], dtype=pl.UInt64), [2**40, 1]),
     "integers, one missing": (pl.Series([1, None]), [1.0, None]),
     "boolean": (pl.Series([True, False]), [True, False]),
@@ -279,25 +280,24 @@ PARQUET = {
 
 
 @pytest.mark.parametrize("case", PARQUET)
-@pytest.mark.parametrize("library", ["polars", "pyarrow"])
-def test_every_library_reads_the_same_from_parquet(tmp_path, monkeypatch, case, library):
+def test_parquet_is_read_and_written(tmp_path, case):
     values, expected = PARQUET[case]
     pl.DataFrame({"a": values, "b": [1.0, 2.0]}).write_parquet(tmp_path / "t.parquet")
-    monkeypatch.setattr(files, "find_spec", lambda name: name if name == library else None)
     frame = read_table_file(tmp_path / "t.parquet")
-    assert type(frame).__module__.split(".")[0] in (library, f"{library}.lib")
-    assert plain(frame) == {"a": expected, "b": [1.0, 2.0]}
+    found = take_column(frame, "a").tolist()
+    assert [None if v is None or v != v else v for v in found] == expected
     write_table_file(frame, tmp_path / "back.parquet")
-    assert plain(read_table_file(tmp_path / "back.parquet")) == {"a": expected, "b": [1.0, 2.0]}
+    assert read_table_file(tmp_path / "back.parquet").equals(frame)
 
 
-@pytest.mark.parametrize("library", ["polars", "pyarrow"])
-@pytest.mark.parametrize("values", [[[1], [2]], [datetime.time(1), datetime.time(2)], [b"a", b"b"]], ids=str)
-def test_a_column_that_is_neither_numbers_nor_labels_is_refused(tmp_path, monkeypatch, values, library):
-    pl.DataFrame({"a": values}).write_parquet(tmp_path / "t.parquet")
-    monkeypatch.setattr(files, "find_spec", lambda name: name if name == library else None)
+@pytest.mark.parametrize("values", [[[1], [2]], [{"u": 1}, {"u": 2}], [b"a", b"b"]], ids=str)
+def test_a_column_that_is_neither_numbers_nor_labels_is_refused(tmp_path, values):
+    pl.DataFrame({"a": values, "b": [1, 2]}).write_parquet(tmp_path / "t.parquet")
+    frame = read_table_file(tmp_path / "t.parquet")
     with pytest.raises(InputError, match="column 'a' holds .*, which is neither numbers nor labels"):
-        take_column(read_table_file(tmp_path / "t.parquet"), "a")
+        take_column(frame, "a")
+    with pytest.raises(InputError, match="^column 'a' of X [^\n]*[.]$"):
+        read_table(frame)
 
 
 def test_the_index_that_pandas_keeps_is_left_out(tmp_path):

@@ -4,14 +4,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import scipy.sparse
 
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.filter import check_level
 from knockoffs.table.coding import check_knockoffs
-from knockoffs.table.table import as_table
-from knockoffs.table.target import as_target
-from knockoffs.table.target_values import check_weights
+from knockoffs.table.table import read_table
+from knockoffs.table.target import as_target, check_weights
 
 VALUES = np.array([[1.5, -2.0, 3.0], [0.0, 4.0, 5.5], [7.0, 8.0, 9.0]])
 MIXED = {
@@ -31,36 +29,36 @@ def mixed_frames():
 
 @pytest.mark.parametrize("make", [np.array, np.asfortranarray, list, pd.DataFrame, pl.DataFrame, pl.from_numpy])
 def test_numbers_are_read_as_they_are(make):
-    table = as_table(make(VALUES))
+    table = read_table(make(VALUES))
     np.testing.assert_array_equal(table.X, VALUES)
     assert table.X.dtype == np.float64
 
 
 def test_arrow_tables_are_read_and_lazy_frames_are_to_be_collected():
     frame = pl.DataFrame(VALUES, schema=["a", "b", "c"])
-    table = as_table(frame.to_arrow())
+    table = read_table(frame.to_arrow())
     assert table.names == ("a", "b", "c")
     assert table.decode(table.X).equals(frame.to_arrow())
     with pytest.raises(InputError, match="X is a lazy frame: pass X.collect()"):
-        as_table(frame.lazy())
+        read_table(frame.lazy())
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint16, object])
 def test_every_type_of_number_is_taken(dtype):
     values = np.array([[1, 2], [3, 4]], dtype=dtype)
-    np.testing.assert_array_equal(as_table(values).X, [[1, 2], [3, 4]])
+    np.testing.assert_array_equal(read_table(values).X, [[1, 2], [3, 4]])
 
 
 def test_names_come_from_the_frame_or_are_numbered():
-    assert as_table(VALUES).names == ("x0", "x1", "x2")
-    assert as_table(pd.DataFrame(VALUES, columns=list("abc"))).names == ("a", "b", "c")
-    assert as_table(pl.DataFrame(VALUES, schema=["a", "b", "c"])).names == ("a", "b", "c")
-    assert as_table(pd.DataFrame(VALUES, columns=[7, 8, 9])).names == ("7", "8", "9")
+    assert read_table(VALUES).names == ("x0", "x1", "x2")
+    assert read_table(pd.DataFrame(VALUES, columns=list("abc"))).names == ("a", "b", "c")
+    assert read_table(pl.DataFrame(VALUES, schema=["a", "b", "c"])).names == ("a", "b", "c")
+    assert read_table(pd.DataFrame(VALUES, columns=[7, 8, 9])).names == ("7", "8", "9")
 
 
 @pytest.mark.parametrize("frame", mixed_frames(), ids=["pandas", "polars"])
 def test_labels_become_codes_and_come_back(frame):
-    table = as_table(frame, labels=True)
+    table = read_table(frame)
     np.testing.assert_array_equal(table.X[:, 2], [1, 0, 1])  # blue, red
     np.testing.assert_array_equal(table.X[:, 3], [1, 0, 1])  # False, True
     assert table.columns[2].levels == ("blue", "red")
@@ -72,89 +70,42 @@ def test_labels_become_codes_and_come_back(frame):
 
 
 def test_integers_become_floats_only_when_they_must():
-    table = as_table(pl.DataFrame({"count": pl.Series([1, 2], dtype=pl.Int8)}))
+    table = read_table(pl.DataFrame({"count": pl.Series([1, 2], dtype=pl.Int8)}))
     assert table.decode(np.array([[2.0], [1.0]]))["count"].dtype == pl.Int8
     assert table.decode(np.array([[2.5], [1.0]]))["count"].to_list() == [2.5, 1.0]
 
 
 def test_float32_frames_go_back_to_float32():
-    table = as_table(pd.DataFrame({"a": np.array([1, 2], dtype=np.float32)}))
+    table = read_table(pd.DataFrame({"a": np.array([1, 2], dtype=np.float32)}))
     assert table.decode(table.X)["a"].dtype == np.float32
 
 
 def test_a_code_without_a_label_is_refused():
-    table = as_table([["a"], ["b"]], labels=True)
+    table = read_table([["a"], ["b"]])
     with pytest.raises(InputError, match="codes of none of its labels"):
         table.decode(np.array([[2.0], [0.0]]))
 
 
 def test_a_pandas_frame_with_extension_types_is_read():
     frame = pd.DataFrame({"a": pd.array([1, 2], dtype="Int64"), "b": pd.array([0.5, 1.5], dtype="Float64")})
-    np.testing.assert_array_equal(as_table(frame).X, [[1, 0.5], [2, 1.5]])
-
-
-REFUSED_TABLES = [
-    ([[1.0, np.nan], [2.0, 3.0]], "X contains NaN in column 'x1', the first in row 0, column 'x1'"),
-    ([[1.0, 2.0], [np.inf, np.nan]], r"X contains NaN and inf in 2 columns \('x0', 'x1'\), the first in row 1"),
-    ([[1.0, 2.0], [-np.inf, 0.0]], "X contains inf in column 'x0'"),
-    (pd.DataFrame({"a": pd.array([1, None], dtype="Int64"), "b": [1, 2]}), "NaN in column 'a', the first in row 1"),
-    (pl.DataFrame({"a": [1.0, None]}), "NaN in column 'a', the first in row 1"),
-    (pd.DataFrame({"b": ["u", "v"], "a": [1, 2]}), "labels, not numbers, in column 'b', for instance 'u'"),
-    (pd.DataFrame({"b": [True, False]}), "labels, not numbers, in column 'b', for instance True"),
-    (np.array([[True, False]]), r"labels, not numbers, in 2 columns \('x0', 'x1'\)"),
-    ([["1.5", "2"], ["3", "4"]], r"labels, not numbers, in 2 columns \('x0', 'x1'\), for instance '1.5'"),
-    ([[1, "a"], [2, "b"]], "labels, not numbers, in column 'x1', for instance 'a'"),
-    (pd.DataFrame([[1, 2, 3]], columns=["a", "b", "a"]), "two columns of the same name: 'a'"),
-    (pd.DataFrame([[1, 2]], columns=["a", 1]), "column names of X mix int and str"),
-    (pd.DataFrame({"d": pd.to_datetime(["2020-01-01"])}), "column 'd' of X holds dates"),
-    ([[1, 2], [3]], "row 0 has 2 values, row 1 has 1"),
-    ([1.0, 2.0], "X has 1 dimensions"),
-    (np.zeros((2, 2, 2)), "X has 3 dimensions"),
-    (np.zeros((3, 0)), r"0 feature\(s\) \(shape=\(3, 0\)\)"),
-    (np.array([[1j]]), "Complex data not supported"),
-    (scipy.sparse.csr_array(np.eye(3)), "X is a sparse matrix.*3 x 3.*toarray"),
-    (pd.Series([1.0, 2.0]), "X has 1 dimensions"),
-    ("table.csv", "X is str"),
-    (None, "X is NoneType"),
-    ([[1.0, {"a": 1}]], r"column 'x1' of X holds \{'a': 1\} \(dict\) in row 0"),
-    (np.zeros(2, dtype=[("a", float)]), "structured array"),
-    (np.array([["2020-01-01"]], dtype="datetime64[D]"), "neither numbers nor labels"),
-]
-
-
-@pytest.mark.parametrize(("X", "message"), REFUSED_TABLES, ids=range(len(REFUSED_TABLES)))
-def test_a_table_that_cannot_be_used_is_refused_by_name(X, message):
-    with pytest.raises(InputError, match=message):
-        as_table(X)
-
-
-def test_missing_labels_are_refused_like_missing_numbers():
-    with pytest.raises(InputError, match="NaN in column 'c', the first in row 1"):
-        as_table(pl.DataFrame({"c": ["u", None]}), labels=True)
-    with pytest.raises(InputError, match="mixes strings with 1"):
-        as_table([["u"], [1]], labels=True)
-
-
-def test_huge_numbers_are_not_taken_for_infinity():
-    huge = np.full((3, 2), 1e308)
-    np.testing.assert_array_equal(as_table(huge).X, huge)
+    np.testing.assert_array_equal(read_table(frame).X, [[1, 0.5], [2, 1.5]])
 
 
 def test_too_few_rows_are_counted():
     with pytest.raises(InputError, match="X has n_samples=3 rows: at least 5 are needed"):
-        as_table(VALUES, min_rows=5)
+        read_table(VALUES, min_rows=5)
 
 
 REFUSED_TARGETS = [
     ([1.0, 2.0], "y has 2 values and X has 3 rows"),
     ([1.0, 2.0, np.inf], "y is infinity in 1 rows, the first is row 2"),
     ([None, 2.0, np.inf], "y is infinity in 1 rows, the first is row 2"),
-    ([None, "a", 1], "y mixes numbers and strings, for instance 'a' in row 1"),
+    ([None, "a", 1], "y mixes strings with 1 in row 2"),
     (["a", "a", "a"], "y has the one value 'a' in all 3 rows"),
     ([2, 2, 2], "y has the one value 2 in all 3 rows"),
     (None, "y is None"),
     (np.zeros((3, 2)), r"y has shape \(3, 2\)"),
-    (["a", 1, "b"], "y mixes numbers and strings"),
+    (["a", 1, "b"], "y mixes strings with 1 in row 1"),
     (pd.Series(pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-03"])), "y holds dates"),
     ([-2.0, 4.0, 8.0], "column 'x1' of X equals y in every row"),
 ]
@@ -163,38 +114,38 @@ REFUSED_TARGETS = [
 @pytest.mark.parametrize(("y", "message"), REFUSED_TARGETS, ids=range(len(REFUSED_TARGETS)))
 def test_a_target_that_cannot_be_used_is_refused(y, message):
     with pytest.raises(InputError, match=message):
-        as_target(y, as_table(VALUES))
+        as_target(y, read_table(VALUES))
 
 
 def test_indexes_that_disagree_are_refused():
     frame = pd.DataFrame(VALUES, index=[10, 11, 12])
     with pytest.raises(InputError, match="first in row 1: 11 in X and 12 in y. They hold the same labels"):
-        as_target(pd.Series([1, 2, 3], index=[10, 12, 11]), as_table(frame))
+        as_target(pd.Series([1, 2, 3], index=[10, 12, 11]), read_table(frame))
     with pytest.raises(InputError, match="first in row 0: 10 in X and 0 in y. Align"):
-        as_target(pd.Series([1, 2, 3]), as_table(frame))
-    as_target(pd.Series([1, 2, 3], index=[10, 11, 12]), as_table(frame))
-    as_target(np.array([1, 2, 3]), as_table(frame))
+        as_target(pd.Series([1, 2, 3]), read_table(frame))
+    as_target(pd.Series([1, 2, 3], index=[10, 11, 12]), read_table(frame))
+    as_target(np.array([1, 2, 3]), read_table(frame))
 
 
 def test_a_target_with_the_name_of_a_column_is_refused():
     frame = pd.DataFrame(VALUES, columns=["a", "b", "c"])
     with pytest.raises(InputError, match="y is called 'b', and X has a column 'b' too"):
-        as_target(pd.Series([1.0, 2.0, 3.0], name="b"), as_table(frame))
+        as_target(pd.Series([1.0, 2.0, 3.0], name="b"), read_table(frame))
     with pytest.raises(InputError, match="y is called 'b'"):
-        as_target(pl.Series("b", [1.0, 2.0, 3.0]), as_table(pl.from_pandas(frame)))
+        as_target(pl.Series("b", [1.0, 2.0, 3.0]), read_table(pl.from_pandas(frame)))
 
 
 def test_a_copy_of_the_target_is_found_among_many_columns(seed=0):
     X = np.random.default_rng(seed).integers(0, 2, (500, 300)).astype(float)
     y = X[:, 217].copy()
     with pytest.raises(InputError, match="column 'x217' of X equals y"):
-        as_target(y, as_table(X))
+        as_target(y, read_table(X))
     y[499] = 1 - y[499]  # equal in all rows but the last
-    as_target(y, as_table(X))
+    as_target(y, read_table(X))
 
 
 def test_targets_keep_their_labels():
-    table = as_table(VALUES)
+    table = read_table(VALUES)
     assert as_target(["u", "v", "u"], table).values.tolist() == ["u", "v", "u"]
     assert as_target(pd.Series([True, False, True]), table).values.tolist() == [True, False, True]
     assert as_target(pl.Series(["u", "v", "u"]), table).values.tolist() == ["u", "v", "u"]
@@ -203,7 +154,7 @@ def test_targets_keep_their_labels():
 
 @pytest.mark.parametrize("y", [pd.Series([1, 2, 4], dtype="Int64"), np.array([1, 2, 4], dtype=object), [1, 2, 4]])
 def test_numbers_in_boxes_are_numbers(y):
-    assert as_target(y, as_table(VALUES)).values.tolist() == [1.0, 2.0, 4.0]
+    assert as_target(y, read_table(VALUES)).values.tolist() == [1.0, 2.0, 4.0]
 
 
 @pytest.mark.parametrize(
@@ -242,7 +193,7 @@ def test_weights_are_checked():
 
 
 def test_knockoffs_that_are_brought_along_are_checked():
-    table = as_table(pd.DataFrame(VALUES, columns=list("abc")))
+    table = read_table(pd.DataFrame(VALUES, columns=list("abc")))
     np.testing.assert_array_equal(check_knockoffs(VALUES + 1, table), VALUES + 1)
     with pytest.raises(InputError, match=r"shape \(2, 3\) and X has shape \(3, 3\)"):
         check_knockoffs(VALUES[:2], table)

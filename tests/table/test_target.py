@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from knockoffs.errors import InputError
+from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.table.table import read_table
 from knockoffs.table.target import Target, as_target
 
@@ -39,7 +39,7 @@ GRADES = ["low", "mid", "high", "mid"] * 10
         (pl.Series(GRADES, dtype=pl.Categorical), "classes", "classification"),
         (pd.Series(GRADES, dtype="category"), "classes", "classification"),
         ([0, 1, 2, 1] * 10, "classes", "classification"),
-        ([Decimal("1.5"), Decimal("2.25")] * 19 + [Decimal(1), Decimal(2)], "number", "regression"),
+        ([str(v) for v in np.arange(N) / 7], "number", "regression"),  # as a csv file has them
     ],
 )
 def test_what_y_is(y, kind, task):
@@ -128,6 +128,12 @@ def test_missing_labels_and_flags():
     assert flags.kind == "binary" and flags.values.dtype == bool and len(flags) == 39
 
 
+def test_words_for_missing_values_among_numbers_as_text():
+    with pytest.warns(KnockoffWarning, match="y: '[?]' taken as missing"):
+        target = as_target([*map(str, np.arange(N - 1) / 7), "?"], TABLE)
+    assert target.kind == "number" and len(target) == N - 1
+
+
 def test_the_note_says_how_to_overrule():
     assert as_target(COUNTS, TABLE).note == (
         "y is a count, whole numbers from 0 to 4 that thin out upwards; if it is a number, pass task='regression'; if "
@@ -147,8 +153,12 @@ REFUSED = [
     ([1.0, 2.0], "y has 2 values and X has 40 rows"),
     ([1.0, np.inf] * 20, "y is infinity in 20 rows, the first is row 1"),
     ([3, None] * 20, "y has the one value 3"),
-    ([*range(39), "?"], r"y mixes numbers and strings, for instance '\?' in row 39"),
-    ([*range(38), "?", "?"], r"for instance '\?' in row 38"),
+    ([*range(39), "?"], r"y holds numbers, but '\?' in row 39: make missing cells empty"),
+    (
+        [f"${k}.50" for k in range(N)],
+        r"amounts as text, for instance '\$0.50' and .*: y.str.replace\('.*astype\(float\)",
+    ),
+    ([Decimal(k) for k in range(N)], "Decimal.*astype"),
     ([f"name {k}" for k in range(N)], "y has 40 different labels in 40 rows .* too many for classes"),
     (pd.date_range("2020-01-01", periods=N), "y holds dates"),
     (X[:, 1], "column 'x1' of X equals y in every row"),

@@ -1,93 +1,88 @@
-"""A csv file in batches is read as the whole file is: the same kinds, words for missing cells and separators."""
+"""What a column of text holds, by the rule of all its cells."""
 
-import gzip
+import datetime
+from functools import reduce
+from itertools import pairwise
+from operator import and_
 
-import numpy as np
+import polars as pl
 import pytest
 
-from knockoffs.errors import InputError, KnockoffWarning
-from knockoffs.table import delimited
-from knockoffs.table.files import read_table_file
-from knockoffs.table.stream import open_rows
+from knockoffs.table.text import mend, read_text, text_of
 
-ROWS = [
-    # late labels, late floats, booleans that turn out labels, empty first, a comma in quotes, a line break in quotes
-    ("1", "1", "true", "", '"a,b"', "2020-01-01", "NA"),
-    ("2", "2", "false", "", '"c""d"', "2020-01-02", "-1"),
-    ("3", "NA", "true", "", '"two\nlines"', "", "3"),
-    ("4", "4.5", "7", "", "'=1", "2020-01-04", "null"),
-    ("x", "5", "", "9", "plain", "2020-01-05", "1e3"),
-    ("6", "6", "false", "1", "plain", "2020-01-06", "5"),
-]
-
-
-def write(path, rows, header="a,b,c,d,e,f,g", separator=","):
-    text = "\n".join([header, *(separator.join(row) for row in rows)]) + "\n"
-    if path.name.endswith(".gz"):
-        path.write_bytes(gzip.compress(text.encode()))
-    else:
-        path.write_text(text)
-    return path
-
-
-def same(left, right):
-    assert len(left) == len(right)
-    for one, other in zip(left.tolist(), right.tolist(), strict=True):
-        assert one == other or (one != one and other != other) or (one is None and other is None)
-
-
-@pytest.mark.parametrize("at_once", [1, 14, 10**6])
-@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
-def test_batches_are_pieces_of_the_whole(tmp_path, monkeypatch, name, parallel_map):
-    path = write(tmp_path / name, ROWS)
-    monkeypatch.setattr(delimited, "CELLS_AT_ONCE", parallel_map)
-    whole, rows = read_table_file(path).data, open_rows(path)
-    assert rows.names == tuple(whole) and len(rows) == len(ROWS)
-    for size in (1, 2, 4, 6, 100):
-        starts = rows.starts(7, size)
-        frames = list(rows.frames(rows.names, starts, range(len(starts) - 1)))
-        assert [len(frame.data["a"]) for frame in frames] == np.diff(starts).tolist()
-        for column, values in whole.items():
-            same(np.concatenate([frame.data[column].astype(object) for frame in frames]), values.astype(object))
-    for column, values in whole.items():
-        same(rows.column(column), values)
-    for some in ([0], [1, 4], [0, 2, 3, 5]):
-        taken = rows.take(["g", "a"], np.array(some)).data
-        assert list(taken) == ["g", "a"]
-        same(taken["a"], whole["a"][some])
-        same(taken["g"].astype(float), whole["g"].astype(float)[some])
-    again = list(rows.frames(["b"], rows.starts(7, 2), [1, 2, 0]))  # not in their order
-    same(np.concatenate([frame.data["b"].astype(float) for frame in again]), whole["b"][[2, 3, 4, 5, 0, 1]])
+COLUMNS = {
+    "whole": (["1", "-2", "+3", " 4 "], "integer", [1, -2, 3, 4]),
+    "fractions": (["1.5", ".5", "5.", "1e-3"], "number", [1.5, 0.5, 5.0, 0.001]),
+    "words for a missing number": (["1", "?", "-", ".", "n.a.", "None", "NA", ""], "integer", [1, *[None] * 7]),
+    "words for a missing label": (["a", "?", "NA", "", "null"], "label", ["a", *[None] * 4]),
+    "labels among labels": (["a", "None", "-", "."], "label", ["a", "None", "-", "."]),
+    "not a number": (["nan", "1.5"], "number", [None, 1.5]),
+    "decimal commas": (["-0,590", "0,254", "3", "?"], "comma", [-0.59, 0.254, 3.0, None]),
+    "decimal commas, one of which decides": (["1,234", "5,67"], "comma", [1.234, 5.67]),
+    "booleans": (["true", "False", "TRUE", "?"], "boolean", [True, False, True, None]),
+    "days": (
+        ["2020-01-31", "-", "1969-12-31"],
+        "date",
+        [datetime.date(2020, 1, 31), None, datetime.date(1969, 12, 31)],
+    ),
+    "moments": (
+        ["2020-01-31T10:00", "2020-01-31 10:00:01.5"],
+        "moment",
+        [datetime.datetime(2020, 1, 31, 10), datetime.datetime(2020, 1, 31, 10, 0, 1, 500_000)],
+    ),
+    "moments of zones": (
+        ["2020-01-31T10:00:00Z", "2020-01-31T10:00:00+02:00"],
+        "moment",
+        [datetime.datetime(2020, 1, 31, 10), datetime.datetime(2020, 1, 31, 8)],
+    ),
+    "no day": (["2020-02-31"], "label", ["2020-02-31"]),
+    "dates in another order": (["31.01.2020"], "label", ["31.01.2020"]),
+    "nothing": ([None, "", "NA"], "number", [None] * 3),
+    "beyond 64 bits": (["9" * 19, "1"], "label", ["9" * 19, "1"]),
+    "Python's own numbers": (["1_000", "0x10", "\u0663"], "label", ["1_000", "0x10", "\u0663"]),
+    "codes and a word": (["0", "1", "3+"], "label", ["0", "1", "3+"]),
+}
+DOUBT = {
+    "both marks": ["-0,590", "0.254"],
+    "thousands or decimals": ["1,234", "5,678"],
+    "thousands and decimals": ["1,234.5", "6"],
+    "money": ["$1,234.50", "-$7", "$-8.25", "?"],
+    "units behind": ["7,25 \u20ac", "8 \u20ac"],
+    "percent": ["12 %", "7.5%"],
+    "apostrophes": ["1'234", "5"],
+}
 
 
-def test_kinds_of_all_rows_and_not_of_a_batch(tmp_path):
-    """The planted fault would be a kind told by the batch: column a is of numbers in the first four rows."""
-    rows = open_rows(write(tmp_path / "t.csv", ROWS))
-    first = next(rows.frames(rows.names, rows.starts(7, 4), [0])).data
-    assert first["a"].tolist() == ["1", "2", "3", "4"] and first["b"].dtype == float
-    assert rows.layout.kinds == ["label", "float", "label", "integer", "label", "label", "float"]
+@pytest.mark.parametrize("name", COLUMNS)
+def test_the_kind_is_that_of_all_cells(name):
+    cells, kind, values = COLUMNS[name]
+    column = pl.Series(cells, dtype=pl.String)
+    assert (text_of(column).kind, text_of(column).in_doubt) == (kind, False)
+    assert read_text(column, kind).to_list() == values
 
 
-def test_warnings_and_refusals_are_those_of_the_whole_file(tmp_path):
-    path = write(tmp_path / "t.csv", [("1,5", "2"), ("2,5", "3"), ("3", "4")], "x;y", ";")
-    with pytest.warns(KnockoffWarning) as said:
-        rows = open_rows(path)
-    messages = [str(warning.message) for warning in said]
-    assert "semicolons" in messages[0] and "decimal commas in 'x'" in messages[1]
-    assert rows.column("x").tolist() == [1.5, 2.5, 3.0]
-    path = write(tmp_path / "u.csv", [("0", "2"), ("1", "3"), ("2", "9")], ",y")
-    with pytest.warns(KnockoffWarning, match="numbers the rows"):
-        assert open_rows(path).names == ("y",)
-    path = write(tmp_path / "v.csv", [("", "2"), ("", "3"), ("", "9")], ",y")
-    with pytest.warns(KnockoffWarning, match="without a value"):
-        assert open_rows(path).names == ("y",)
-    with pytest.raises(InputError, match="has no name"):
-        open_rows(write(tmp_path / "w.csv", [("4", "2"), ("1", "3")], ",y"))
-    with pytest.raises(InputError, match="line 3 has 1 values"):
-        open_rows(write(tmp_path / "x.csv", [("4", "2"), ("1",)], "x,y"))
-    with pytest.raises(InputError, match="header and no rows"):
-        open_rows(write(tmp_path / "y.csv", [], "x,y"))
-    damaged = tmp_path / "z.csv.gz"
-    damaged.write_bytes(gzip.compress(b"x,y\n" + b"1,2\n" * 10000)[:-40])
-    with pytest.raises(InputError, match="cannot be read as csv.gz"):
-        open_rows(damaged)
+@pytest.mark.parametrize("name", DOUBT)
+def test_amounts_and_marks_that_no_cell_decides_are_in_doubt(name):
+    assert text_of(pl.Series(DOUBT[name])).in_doubt
+
+
+@pytest.mark.parametrize(
+    "cells", [*(cells for cells, _, _ in COLUMNS.values()), *DOUBT.values()], ids=[*COLUMNS, *DOUBT]
+)
+def test_facts_of_blocks_join_to_those_of_the_column(cells):
+    whole = text_of(pl.Series(cells, dtype=pl.String))
+    joined = reduce(and_, (text_of(pl.Series(cells[a:b], dtype=pl.String)) for a, b in pairwise(range(len(cells) + 1))))
+    assert (joined.kind, joined.in_doubt, joined.stand_ins) == (whole.kind, whole.in_doubt, whole.stand_ins)
+
+
+@pytest.mark.parametrize(
+    "cells", [["10.0.0.1", "1"], ["1.2.3", "1.2.4"], ["044 123 45 67"], ["12 kg"], ["2:1"], ["A1"]]
+)
+def test_other_labels_are_no_amounts(cells):
+    assert text_of(pl.Series(cells)).kind == "label" and not text_of(pl.Series(cells)).in_doubt
+
+
+def test_the_line_that_mends_amounts_works():
+    for cells, numbers in ((["$1,234.50", "-$7"], [1234.5, -7.0]), (["1.234,5 \u20ac", "7,25 \u20ac"], [1234.5, 7.25])):
+        frame = pl.DataFrame({"m": cells})
+        assert frame.select(eval(mend("m", cells, polars=True), {"pl": pl})).to_series().to_list() == numbers

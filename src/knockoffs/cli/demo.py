@@ -30,12 +30,12 @@ def demo(
     import hashlib
 
     import numpy as np
+    import polars as pl
 
     from knockoffs.cli.files import deliver
     from knockoffs.cli.select import run_on_frame
     from knockoffs.record import DataFile, check_selection_place
     from knockoffs.simulate.examples import diabetes
-    from knockoffs.table.table import PlainFrame
 
     options = Options(target="progression", fdr=fdr, seed=seed, jobs=jobs)
     prepare_call(options, "select")
@@ -44,7 +44,7 @@ def demo(
     columns = diabetes()
     features = np.column_stack([values for name, values in columns.items() if name != "progression"])
     origin: DataFile = {"file": "diabetes, scikit-learn", "sha256": hashlib.sha256(features.tobytes()).hexdigest()}
-    record = run_on_frame(PlainFrame(columns), options, origin)
+    record = run_on_frame(pl.DataFrame(columns), options, origin)
     deliver(record, out)
     put(f"\n{about_lipids(record.selected)} On your own table: knockoffs select TABLE --target COLUMN")
 

@@ -69,14 +69,13 @@ def sample_table(table: Path, out: Path, options: Options, *, force: bool) -> No
     from knockoffs.features.source import knockoff_source, read_features
     from knockoffs.machine.threads import worthwhile_threads
     from knockoffs.seeds import as_generator
-    from knockoffs.table.files import check_parquet, file_format, write_table_file
+    from knockoffs.table.files import file_format, write_table_file
     from knockoffs.table.writer import check_output
 
     if out.is_dir():
         ending = file_format(table)
         out = out / f"{table.name[: -len(ending)]}.knockoffs{ending}"
     ending = file_format(out)
-    check_parquet(ending)
     inputs = [table, *other_paths(options)]
     check_output(out, inputs, force=force)
     _, X = read_features_of(table, options.drop)
@@ -84,7 +83,7 @@ def sample_table(table: Path, out: Path, options: Options, *, force: bool) -> No
     if options.dependent == "auto":  # knockoffs of all columns are wanted
         options = replace(options, dependent="refuse")
     with spoken_warnings():
-        checked, _ = read_features(source, X, argument=table.name, min_rows=2, **reading(options))
+        checked, _ = read_features(source, X, argument=table.name, min_rows=2, every_column=True, **reading(options))
     completed = out.with_name(f"{out.name[: -len(ending)]}.completed{ending}")
     if checked.missing:
         check_output(completed, inputs, force=force)

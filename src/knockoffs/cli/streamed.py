@@ -32,13 +32,9 @@ def why_streamed(table: Path, options: Options) -> str | None:
         return None
     if table.suffix.lower() != ".parquet":
         return must_stream_text(table)
-    try:
-        import pyarrow.parquet
+    from knockoffs.table.files import parquet_shape
 
-        metadata = pyarrow.parquet.read_metadata(table)
-    except Exception:  # no pyarrow, or no parquet: the reader will say what is wrong
-        return None
-    return must_stream(metadata.num_rows, metadata.num_columns)
+    return must_stream(*parquet_shape(table))
 
 
 def run_streamed(table: Path, options: Options, out: Path | None) -> SelectionRecord:

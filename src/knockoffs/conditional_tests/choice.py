@@ -1,4 +1,4 @@
-"""Knockoffs, or a test for every feature: which of the two is expected to find more, and which is possible."""
+"""Choice between knockoffs and conditional tests: which is possible, and which is expected to find more."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from knockoffs.registry import find, key_of
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
 
-MOST_FEATURES = 60  # that are tested where knockoffs could do: a model of y for each of more takes minutes
-FEW, FEW_IF_SAMPLED = 4.0, 2.0  # times 1 / fdr: of fewer features knockoffs must select a quarter, or half, or none
 METHODS = ("auto", "knockoffs", "conditional_test")
 CONDITIONAL_FAMILIES = ("auto", "latent", "gaussian", "mixture", "naive_bayes", "hmm", "network")
+GROUP_FAMILIES = ("auto", "latent", "gaussian", "mixture")  # those that draw several columns given the others
 TEST_MODELS = ("best", "lasso", "boosting")  # models of y that conditional tests take by name
 UNASKED = {"rows": None, "n_folds": 5, "n_fits": 1, "rule": "difference"}  # what W depends on, and no p-value
 
@@ -33,7 +32,7 @@ def choose_method(
     n_knockoffs: int = 1,
     n_rows: int | None,
 ) -> tuple[str, dict[str, str]]:
-    """How features are selected: by tests where features are few for knockoffs at this level, and P^X allows it.
+    """Choose the method of selection: tests where features are few for knockoffs at this level, and P^X allows them.
 
     Parameters
     ----------
@@ -42,51 +41,71 @@ def choose_method(
     table, target, fdr, offset, n_draws, n_knockoffs
         As they were read and checked.
     n_rows : int, optional
-        Rows of y that knockoffs would use; none of a table in batches, of which ``target`` is a sample.
+        Rows of y that knockoffs would use; None for a table in batches, where ``target`` is a sample.
 
     Returns
     -------
     method : {"knockoffs", "conditional_test"}
     notes : dict
-        Why, where it was not asked for.
+        Why, where it was not asked for, and which options have no effect.
     """
     find(dict.fromkeys(METHODS, True), "method", str(asked["method"]))
     method, d = key_of(str(asked["method"])), len(table.feature_names)
-    if method == "conditional_test" and target.weights is not None:
+    one_each = {"n_draws": f"n_draws={n_draws} has no effect: a test makes as many draws as its p-value needs"}
+    ignored = one_each if n_draws > 1 else {}
+    if method == "conditional_test":
+        _check_testable(asked, target)
+        return method, ignored
+    never = _why_never(asked, fdr, d, offset, n_draws, n_knockoffs)
+    possible = _can_test(asked, table, target)
+    if method == "auto" and possible:
+        of_W = any(asked[name] != value for name, value in UNASKED.items())  # options that tests would ignore
+        few = few_for_knockoffs(d, fdr, n_rows) and not (of_W and not few_for_knockoffs(d, fdr, None))
+        if never or (few and offset == n_knockoffs == 1):
+            needed = int(np.ceil(1 / (n_knockoffs * fdr) - 1e-9))
+            why = f"knockoffs select {needed} features or more at {fdr:g}, or none, and there are {d}"
+            return "conditional_test", {"method": f"method='conditional_test', because {why}"} | ignored
+    if never and asked["fdr"] is not None:
+        raise InputError(f"{never} Or test each of them: method='conditional_test'." if possible else never)
+    if never and possible:
+        instead = f"{never} They are tested instead: method='conditional_test'."
+        warnings.warn(instead, KnockoffWarning, stacklevel=3)
+        return "conditional_test", {"method": instead} | ignored
+    if never:
+        warnings.warn(never, KnockoffWarning, stacklevel=3)
+    return "knockoffs", {}
+
+
+def _check_testable(asked: Mapping[str, object], target: Target) -> None:
+    """Refuse what conditional tests were asked for and cannot do."""
+    if target.weights is not None:
         raise InputError("sample_weight: conditional tests take no weights. Leave them out, or method='knockoffs'.")
     model = asked["estimator"]
-    if method == "conditional_test" and isinstance(model, str) and key_of(model) not in TEST_MODELS:
+    if isinstance(model, str) and key_of(model) not in TEST_MODELS:
         known = ", ".join(map(repr, TEST_MODELS))
         raise InputError(
             f"estimator={model!r} is not one of conditional tests, which take {known} by name: use one of them, a "
             "model with fit and predict, or method='knockoffs'."
         )
-    if method == "auto":
-        of_W = any(asked[name] != value for name, value in UNASKED.items())  # which tests would not heed
-        few = few_for_knockoffs(d, fdr, n_rows) and not (of_W and d * fdr >= FEW_IF_SAMPLED)
-        one = n_draws == n_knockoffs == 1
-        if few and offset == 1 and one and _can_test(asked, table, target):
-            needed = int(np.ceil(1 / fdr - 1e-9))
-            why = f"knockoffs select {needed} features or more at {fdr:g}, or none, and there are {d}"
-            return "conditional_test", {"method": f"method='conditional_test', because {why}"}
-        method = "knockoffs"
-    if method == "knockoffs" and key_of(str(asked["level"])) == "fixed":
-        try:
-            check_level(fdr, d, offset, n_draws, n_knockoffs)
-        except InputError as error:
-            if asked["fdr"] is not None:
-                raise
-            warnings.warn(str(error), KnockoffWarning, stacklevel=3)
-    return method, {}
 
 
-def few_for_knockoffs(d: int, fdr: float, n_rows: int | None) -> bool:
+def _why_never(
+    asked: Mapping[str, object], fdr: float, d: int, offset: int, n_draws: int, n_knockoffs: int
+) -> str | None:
+    """Why knockoffs can never select at this level, or None."""
+    if key_of(str(asked["level"])) != "fixed":
+        return None
+    try:
+        check_level(fdr, d, offset, n_draws, n_knockoffs)
+    except InputError as error:
+        return str(error)
+    return None
+
+
+def few_for_knockoffs(
+    d: int, fdr: float, n_rows: int | None, *, few: float = 4.0, few_if_large: float = 2.0, most_features: int = 60
+) -> bool:
     """Whether conditional tests are expected to find more than knockoffs, which select 1 / fdr features or none.
-
-    They find more up to 4 / fdr features and beyond: a quarter of the features, or more, would have to stand out before
-    knockoffs could name one. Of more than ``MOST_TESTED`` rows tests use a sample, and leave the others out; knockoffs
-    use all, so that tests are taken only where half of the features, or more, would have to stand out. So it is with
-    more than ``MOST_FEATURES``, at strict levels, where tests take long.
 
     Parameters
     ----------
@@ -94,7 +113,14 @@ def few_for_knockoffs(d: int, fdr: float, n_rows: int | None) -> bool:
         Features.
     fdr : float
     n_rows : int or None
-        Rows of y; None of a table that is read in batches, of which tests see a sample alone.
+        Rows of y; None for a table that is read in batches, where tests see a sample alone.
+    few : float
+        Tests are taken for fewer than ``few / fdr`` features: a quarter of them, or more, would have to stand out
+        before knockoffs could select one.
+    few_if_large : float
+        The same where tests are dear: of more than ``MOST_TESTED`` rows they use a sample, knockoffs use all.
+    most_features : int
+        With more features tests are dear as well: each needs a model of y.
 
     Examples
     --------
@@ -103,16 +129,19 @@ def few_for_knockoffs(d: int, fdr: float, n_rows: int | None) -> bool:
     >>> few_for_knockoffs(19, 0.1, None), few_for_knockoffs(20, 0.1, None)
     (True, False)
     """
-    large = n_rows is None or n_rows > MOST_TESTED or d > MOST_FEATURES
-    return d * fdr < (FEW_IF_SAMPLED if large else FEW)
+    large = n_rows is None or n_rows > MOST_TESTED or d > most_features
+    return d * fdr < (few_if_large if large else few)
 
 
 def _can_test(asked: Mapping[str, object], table: Table, target: Target) -> bool:
-    """Whether P^X can draw a column given the others, and nothing was asked for that only knockoffs have."""
-    if target.weights is not None or table.grouped or key_of(str(asked["level"])) != "fixed":
+    """Whether P^X can draw each feature given the others, and nothing was asked for that only knockoffs have."""
+    if target.weights is not None or key_of(str(asked["level"])) != "fixed":
         return False
     if not all(asked[name] is None for name in ("knockoffs", "importance", "loss")):
         return False
     law, model = asked["feature_model"], asked["estimator"]
-    named = isinstance(law, str) and key_of(law) in CONDITIONAL_FAMILIES
-    return (not isinstance(model, str) or model in TEST_MODELS) and (named or hasattr(law, "conditional"))
+    if isinstance(model, str) and model not in TEST_MODELS:
+        return False
+    if isinstance(law, str):
+        return key_of(law) in (GROUP_FAMILIES if table.grouped else CONDITIONAL_FAMILIES)
+    return hasattr(law, "conditional_together" if table.grouped else "conditional")

@@ -1,7 +1,8 @@
-"""What the other features say of y: residuals of a model without X_j, and the features X_j may interact with.
+"""Residuals of y given the other columns, and the columns that X_G may interact with.
 
-Everything here is a function of y and the other features alone. That, and no property of the model, makes the test
-exact: given them, X_j and its draws are exchangeable under the null hypothesis, and the statistic treats them alike.
+Everything here is a function of y and the columns outside G. That, and no property of the model, makes the test exact:
+given them, X_G and its draws are exchangeable under the null hypothesis, and the statistic treats them alike. Nothing
+here is random: folds are fixed, so a residual is a function of the table.
 """
 
 from __future__ import annotations
@@ -11,134 +12,185 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from knockoffs.errors import unknown_option
-from knockoffs.response.clone import Classifier, Estimator, fitted_copy
-from knockoffs.response.linear import PenaltyPath, make_lasso, with_penalties
+from knockoffs.response.clone import Classifier, Estimator, FittedModel, fitted_copy
+from knockoffs.response.linear import PenaltyPath, make_lasso
 from knockoffs.response.trees import make_boosting
 
-KINDS = ("number", "count", "binary", "classes", "ordinal")
-MODELS = ("best", "lasso", "boosting")
-FEW_ROWS = 100  # below it a boosted tree is not tried
-N_FOLDS = 3
-N_TREES = 60  # of the boosted model; residuals ask for less than predictions do
-N_PARTNERS = 6
-SURE = 2.5  # standard errors by which a candidate, after a fold, is behind the one before it and out of it
+TARGET_KINDS = ("number", "count", "binary", "classes", "ordinal")
+TEST_MODELS = ("best", "lasso", "boosting")
 
 
 @dataclass(frozen=True)
 class Distilled:
-    """y as seen from the other features.
+    """y as seen from the columns outside the group.
 
     Attributes
     ----------
     weights : array, shape (n, m)
         Residuals of y, one column for a number or two classes, one a class for more; then their products with the
-        features that X_j may interact with. Every column is centred.
+        columns that X_G may interact with. Every residual is centred.
     n_residuals : int
         How many of the columns are residuals themselves.
-    model : str
-        Which model was used.
     """
 
     weights: NDArray
     n_residuals: int
-    model: str
 
 
-def distil(rest: NDArray, y: NDArray, *, kind: str, model: object = "best", rng: Generator) -> Distilled:
-    """Residuals of y, cross-fitted on the other features, and their products with the most promising of those.
+@dataclass(frozen=True)
+class Response:
+    """How y is predicted from other columns, chosen once for many groups.
+
+    Residuals of the lasso are those of one fit to all rows, as in the distilled test of Liu et al. (2022): no division
+    of the rows decides them. Other models may fit their rows too well, so theirs are cross-fitted.
 
     Parameters
     ----------
-    rest : array, shape (n, d - 1)
-        The features without X_j.
     y : array, shape (n,)
         Numbers, or codes 0 .. K - 1 of classes.
     kind : {"number", "count", "binary", "classes", "ordinal"}
-    model : {"best", "lasso", "boosting"} or estimator
-        "best" is the one with the smaller squared residuals, which are those of held-out rows. Boosting, whose fits
-        cost the most, is left out after the first fold that leaves it ``SURE`` standard errors behind the lasso.
-    rng : numpy.random.Generator
+    name : str
+        Of the model.
+    estimator : Estimator
+        Unfitted; a lasso has its penalty.
+    n_partners : int
+        Columns whose products with the residuals are looked at.
     """
+
+    y: NDArray
+    kind: str
+    name: str
+    estimator: Estimator
+    n_partners: int = 6
+
+    def distil(self, rest: NDArray) -> Distilled:
+        """Residuals of y given ``rest``, shape (n, c), and their products with its most promising columns."""
+        Y = responses(self.y, self.kind)
+        r = Y - (self.fitted_values(rest) if isinstance(self.estimator, PenaltyPath) else self.held_out(rest))
+        r = r - r.mean(axis=0)
+        Z = standardised(rest)
+        partners = Z[:, _partners(Z, Y, self.n_partners)]
+        return Distilled(np.hstack([r, (r[:, :, None] * partners[:, None, :]).reshape(len(r), -1)]), r.shape[1])
+
+    def fitted_values(self, rest: NDArray) -> NDArray:
+        """Predictions of Y, shape (n, m), by the model fitted to all rows."""
+        Y = responses(self.y, self.kind)
+        if rest.shape[1] == 0:
+            return np.tile(Y.mean(axis=0), (len(Y), 1))
+        model = fitted_copy(self.estimator, rest, self.y, np.random.default_rng(0))
+        return _predictions(model, rest, Y.shape[1], np.unique(self.y))
+
+    def held_out(self, rest: NDArray) -> NDArray:
+        """Predictions of Y, shape (n, m), of each fold by the model fitted to the others."""
+        predicted = np.empty(responses(self.y, self.kind).shape)
+        for held, found in _cross_fit(self.estimator, rest, self.y, self.kind, fixed_folds(len(self.y))):
+            predicted[held] = found
+        return predicted
+
+
+def choose_response(
+    rest: NDArray, y: NDArray, kind: str, model: object = "best", *, few_rows: int = 100, sure: float = 2.5
+) -> Response:
+    """Model of y that predicts held-out rows best from the columns ``rest``, shape (n, c), and its penalty.
+
+    Parameters
+    ----------
+    rest : array, shape (n, c)
+        Columns that hold none of the group that will be tested.
+    y, kind
+        As ``Response`` has them.
+    model : {"best", "lasso", "boosting"} or estimator
+        "best" compares the lasso with boosting by their held-out squared errors.
+    few_rows : int
+        With fewer rows boosted trees are not tried.
+    sure : float
+        Standard errors by which boosting is behind after a fold when the other folds are not fitted any more.
+    """
+    first, *others = (
+        Response(y, kind, name, _with_penalty(estimator, rest, y))
+        for name, estimator in _candidates(model, kind, len(y) < few_rows)
+    )
+    if not others or rest.shape[1] == 0:
+        return first
     Y = responses(y, kind)
-    fold_of = rng.permutation(np.arange(len(y)) % N_FOLDS)
-    best, r = "", np.empty(0)
-    for name, estimator in _candidates(model, kind, len(y), rng):
-        found = _residuals(_cross_fit(estimator, rest, y, Y, fold_of, rng), Y, r if best else None)
-        if found is not None and (not best or (found**2).sum() < (r**2).sum()):
-            best, r = name, found
-    r = r - r.mean(axis=0)
-    partners = standardised(rest)[:, _partners(standardised(rest), Y)]
-    products = (r[:, :, None] * partners[:, None, :]).reshape(len(y), -1)
-    return Distilled(np.hstack([r, products]), r.shape[1], best)
+    losses = np.sum((Y - first.held_out(rest)) ** 2, axis=1)
+    excess = np.empty(0)
+    for held, found in _cross_fit(others[0].estimator, rest, y, kind, fixed_folds(len(y))):
+        excess = np.append(excess, np.sum((Y[held] - found) ** 2, axis=1) - losses[held])
+        if excess.mean() > sure * excess.std() / np.sqrt(len(excess)):
+            break
+    return first if excess.mean() > 0 else others[0]
+
+
+def _with_penalty(estimator: Estimator, rest: NDArray, y: NDArray) -> Estimator:
+    """Model with the penalty that cross-validation finds, where it has a path of them; without columns as it is."""
+    if not isinstance(estimator, PenaltyPath) or estimator.alpha is not None or rest.shape[1] == 0:
+        return estimator
+    fitted = clone(estimator).set_params(folds=fixed_folds(len(y))).fit(rest, y)
+    return clone(estimator).set_params(alpha=float(fitted.alpha_))
+
+
+def fixed_folds(n: int, n_folds: int = 3) -> NDArray[np.intp]:
+    """Fold of each of n rows, always the same."""
+    return np.random.default_rng(0).permutation(np.arange(n) % n_folds)
 
 
 def responses(y: NDArray, kind: str) -> NDArray:
     """Y as numbers, shape (n, m): itself, the second of two classes, or an indicator for each of more."""
-    if kind not in KINDS:
-        raise unknown_option("kind", kind, KINDS)
+    if kind not in TARGET_KINDS:
+        raise unknown_option("kind", kind, TARGET_KINDS)
     if kind == "classes":
         Y = (y[:, None] == np.unique(y)).astype(float)
         return Y[:, 1:] if Y.shape[1] == 2 else Y
     return np.asarray(y, dtype=float)[:, None]
 
 
-def _candidates(model: object, kind: str, n: int, rng: Generator) -> list[tuple[str, Estimator]]:
+def _candidates(model: object, kind: str, few_rows: bool, n_trees: int = 60) -> list[tuple[str, Estimator]]:
+    """Names and unfitted models; residuals ask for fewer trees than predictions do."""
     task = "classification" if kind in ("binary", "classes") else "regression"
-    seed = int(rng.integers(2**31))
     if not isinstance(model, str):
         return [(type(model).__name__, cast(Estimator, model))]
-    if model not in MODELS:
-        raise unknown_option("model", model, MODELS)
+    if model not in TEST_MODELS:
+        raise unknown_option("model", model, TEST_MODELS)
     makers = {
-        "lasso": lambda: make_lasso(task, random_state=seed),
-        "boosting": lambda: make_boosting(task, random_state=seed, max_iter=N_TREES),
+        "lasso": lambda: make_lasso(task, random_state=0),
+        "boosting": lambda: make_boosting(task, random_state=0, max_iter=n_trees),
     }
-    names = ("lasso",) if n < FEW_ROWS else ("lasso", "boosting")
-    return [(name, makers[name]()) for name in (names if model == "best" else (model,))]
-
-
-def _residuals(predictions: Iterator[tuple[NDArray, NDArray]], Y: NDArray, others: NDArray | None) -> NDArray | None:
-    """Residuals of all folds; None, without the folds after it, from one on that leaves no hope against others."""
-    residuals, seen = np.empty(Y.shape), np.zeros(len(Y), dtype=bool)
-    for held, predicted in predictions:
-        residuals[held] = Y[held] - predicted
-        seen |= held
-        if others is not None and not seen.all():
-            behind = (residuals[seen] ** 2).sum(axis=1) - (others[seen] ** 2).sum(axis=1)
-            if behind.mean() > SURE * behind.std() / np.sqrt(len(behind)):
-                return None
-    return residuals
+    names = (model,) if model != "best" else ("lasso",) if few_rows else ("lasso", "boosting")
+    return [(name, makers[name]()) for name in names]
 
 
 def _cross_fit(
-    estimator: Estimator, rest: NDArray, y: NDArray, Y: NDArray, fold_of: NDArray[np.intp], rng: Generator
+    estimator: Estimator, rest: NDArray, y: NDArray, kind: str, fold_of: NDArray[np.intp]
 ) -> Iterator[tuple[NDArray, NDArray]]:
     """Rows of each fold, and the prediction of their Y by a model that was fitted to the other folds."""
-    classes = np.unique(y)
+    Y, classes, n_folds = responses(y, kind), np.unique(y), int(fold_of.max()) + 1
     probable = hasattr(estimator, "predict_proba")
-    # without a class of so few rows, or without features, the shares of the classes and the mean stand for a model
+    # where a class has too few rows, or there are no columns, the mean stands for a model
     fitted = [
-        rest.shape[1] > 0 and (not probable or len(np.unique(y[fold_of != f])) == len(classes)) for f in range(N_FOLDS)
+        rest.shape[1] > 0 and (not probable or len(np.unique(y[fold_of != f])) == len(classes)) for f in range(n_folds)
     ]
-    models = [estimator] * N_FOLDS
-    if all(fitted) and isinstance(estimator, PenaltyPath) and estimator.alpha is None:
-        models = cast(list[Estimator], with_penalties(estimator, rest, y, fold_of))
-    for fold in range(N_FOLDS):
+    rng = np.random.default_rng(0)
+    for fold in range(n_folds):
         held = fold_of == fold
         if not fitted[fold]:
-            yield held, np.tile(Y.mean(axis=0), (int(held.sum()), 1))
+            yield held, np.tile(Y[~held].mean(axis=0), (int(held.sum()), 1))
             continue
-        model = fitted_copy(models[fold], rest[~held], y[~held], rng)
-        if probable:
-            p = cast(Classifier, model).predict_proba(rest[held])
-            yield held, p[:, 1:] if p.shape[1] == 2 else p
-        else:
-            found = np.ravel(model.predict(rest[held]))[:, None]
-            yield held, found == classes if Y.shape[1] > 1 else found
+        model = fitted_copy(estimator, rest[~held], y[~held], rng)
+        yield held, _predictions(model, rest[held], Y.shape[1], classes)
+
+
+def _predictions(model: FittedModel, rest: NDArray, m: int, classes: NDArray) -> NDArray:
+    """Predictions of Y, shape (n, m): probabilities of classes where the model has them."""
+    if hasattr(model, "predict_proba"):
+        p = cast(Classifier, model).predict_proba(rest)
+        return p[:, 1:] if p.shape[1] == 2 else p
+    found = np.ravel(model.predict(rest))[:, None]
+    return (found == classes).astype(float) if m > 1 else found
 
 
 def standardised(X: NDArray) -> NDArray:
@@ -147,9 +199,9 @@ def standardised(X: NDArray) -> NDArray:
     return (X - X.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
 
 
-def _partners(Z: NDArray, Y: NDArray) -> NDArray[np.intp]:
-    """Features most associated with Y: in mean, in size, or size with size, which interactions alone leave behind."""
+def _partners(Z: NDArray, Y: NDArray, most: int) -> NDArray[np.intp]:
+    """Columns most associated with Y: in mean, in size, or size with size, which interactions alone leave behind."""
     size, response = standardised(np.abs(Z)), standardised(Y)
     spread = standardised(response**2)
     seen = [np.abs(A.T @ B).max(axis=1) for A, B in ((Z, response), (size, response), (size, spread))]
-    return np.argsort(-np.max(seen, axis=0), kind="stable")[:N_PARTNERS]
+    return np.argsort(-np.max(seen, axis=0), kind="stable")[:most]

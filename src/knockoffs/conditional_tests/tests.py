@@ -1,16 +1,17 @@
 """The conditional randomization test of every feature (Candes et al., 2018), distilled (Liu et al., 2022).
 
-H_j: y is independent of X_j given the other features. If P^X is right, X_j and fresh draws of it given the others are
-exchangeable under H_j given y and the others, so that a statistic that treats them alike gives an exact p-value,
-whatever model of y it uses. The costly part, a model of y, sees y and the other features only and is fitted once a
-feature; a draw costs a few inner products. Unlike knockoffs there is no smallest number of discoveries.
+H_j: y is independent of X_j given the other features. If P^X is right, X_j and draws of it given the others are
+exchangeable under H_j given y and the others. A statistic that treats them alike then gives an exact p-value, whatever
+model of y it uses. The model of y sees y and the other features only, and is fitted once for each feature; a draw costs
+a few inner products. Unlike knockoffs, tests need no smallest number of discoveries. A group of columns is tested in
+the same way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
@@ -19,16 +20,17 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.conditional_tests.adjust import adjust_p_values
-from knockoffs.conditional_tests.distil import distil
-from knockoffs.conditional_tests.sequential import ENOUGH, sequential_p_value
+from knockoffs.conditional_tests.distil import Response, choose_response
+from knockoffs.conditional_tests.sequential import Randomization, sequential_p_value
 from knockoffs.conditional_tests.statistic import residual_statistic
+from knockoffs.conditional_tests.stratified import StratifiedGenerator
 from knockoffs.errors import ColumnsError, InputError
 from knockoffs.filter import check_fdr
 from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import track
 
-N_PILOT = 100  # draws for means and variances: the shared error of the mean is a tenth of a standard deviation
-CELLS = 500_000  # of draws held at a time
+Columns = NDArray[np.intp]  # those of one group
+Sampler = Callable[[Generator, int], NDArray]  # to draws of them, shape (n_draws, n, n_columns)
 
 
 class Conditional(Protocol):
@@ -52,6 +54,8 @@ class Tested:
     selected : array of bool, shape (d,)
     n_draws : array of int, shape (d,)
         Draws that each p-value rests on.
+    scores : array, shape (d,)
+        Statistic in standard deviations of its draws: it orders features that share the smallest p-value.
     notes : dict
     """
 
@@ -60,6 +64,7 @@ class Tested:
     q_values: NDArray
     selected: NDArray[np.bool_]
     n_draws: NDArray[np.intp]
+    scores: NDArray
     notes: dict[str, str] = field(default_factory=dict)
 
 
@@ -77,11 +82,11 @@ def randomization_tests(
     response_model: object = "best",
     adjustment: str = "bh",
     max_draws: int | None = None,
-    enough: int = ENOUGH,
+    enough: int = 100,
     encode: Callable[[NDArray, Columns], NDArray] | None = None,
     feature_of: NDArray[np.intp] | None = None,
 ) -> Tested:
-    """Test every feature by the conditional randomization test, and select at an FDR.
+    """p-values of all features by the conditional randomization test, and those selected at an FDR.
 
     Parameters
     ----------
@@ -100,18 +105,19 @@ def randomization_tests(
     nominal : sequence of int
         Columns whose values are labels without an order.
     response_model : {"best", "lasso", "boosting"} or estimator
-        Model of y without the feature; "best" is the one whose held-out residuals are smaller.
+        Model of y without the feature; "best" is the lasso or boosting, whichever predicts held-out rows better.
     adjustment : {"bh", "by"}
     max_draws : int, optional
-        Most draws for a p-value; by default five times what the smallest level of BH, fdr / d, asks for, 500 at least.
+        Most draws for a p-value. By default 25 d / fdr: a p-value at the smallest level of BH, fdr / d, then has a
+        standard error of a fifth of it, and one at 4 fdr / d or more has a tenth.
     enough : int
-        Draws as large as the observed statistic after which a p-value is settled.
+        Draws as large as the observed statistic after which no more are made; the standard error of the p-value is
+        then p / sqrt(enough).
     encode : callable, optional
         ``(rest, columns) -> array``: the columns other than those of the feature as the model of y takes them, labels
         as indicators.
     feature_of : array of int, shape (n_columns,), optional
-        Feature that owns each column, where features are groups: a group is drawn anew as a whole, and its statistic is
-        the most striking of its columns'.
+        Feature that owns each column, where features are groups, which are drawn and tested as one.
     """
     X, y, fdr = np.asarray(X, dtype=float), np.asarray(y), check_fdr(fdr)
     if X.ndim != 2 or y.shape != (len(X),):
@@ -161,104 +167,181 @@ def tested_features(
     feature_of: NDArray[np.intp],
     adjustment: str = "bh",
     max_draws: int | None = None,
-    enough: int = ENOUGH,
+    enough: int = 100,
 ) -> Tested:
-    """Test as ``randomization_tests`` does, what was checked before."""
+    """p-values as ``randomization_tests`` gives them, of input that was checked before."""
     d = len(names)
     owned = [np.flatnonzero(feature_of == feature) for feature in range(d)]
-    if len(feature_of) > d and not hasattr(model, "conditional_together"):
-        raise InputError(
-            f"{type(model).__name__} cannot draw a group of columns given all the others: test single columns, take a "
-            "Gaussian, a mixture or feature_model='auto', or method='knockoffs'."
-        )
-    max_draws = max(500, int(np.ceil(5 * d / fdr))) if max_draws is None else max_draws
-    if y.dtype.kind not in "biuf" or kind in ("binary", "classes"):
-        y = np.unique(y, return_inverse=True)[1]
-    streams = rng.spawn(d)
-    draw = resampling(model, X, rng.spawn(1)[0])
-    tasks = (
-        delayed(p_value_of)(
-            draw,
-            columns,
-            X,
-            y,
-            kind=kind,
-            nominal=np.isin(columns, list(nominal)),
-            encode=encode,
-            response_model=response_model,
-            max_draws=max_draws,
-            enough=enough,
-            rng=stream,
-        )
-        for columns, stream in zip(owned, streams, strict=True)
+    draws = int(np.ceil(25 * d / fdr)) if max_draws is None else max_draws
+    tests = group_tests(
+        model,
+        X,
+        y,
+        kind=kind,
+        rng=rng,
+        nominal=nominal,
+        response_model=response_model,
+        encode=encode,
+        max_draws=draws,
+        enough=enough,
     )
-    answers = list(track(parallel_map(tasks, n_jobs), "tests of features", total=d))
-    p_values = np.array([p for p, _, _ in answers])
+    found = tests.test_all(owned, n_jobs)
+    p_values = np.array([one.p_value for one in found])
     q_values = adjust_p_values(p_values, adjustment)
-    used = sorted({how for _, _, how in answers})
     notes = {
-        "response_model": f"residuals of y by {' or '.join(used)}, fitted without the feature and held out",
+        "response_model": f"residuals of y given the other features by {tests.models_used(owned)}",
         "adjustment": {
             "bh": "Benjamini and Hochberg: the FDR is proven for independent and positively dependent p-values",
             "by": "Benjamini and Yekutieli: the FDR is proven for all p-values",
         }[adjustment],
-        "max_draws": f"at most {max_draws} draws a feature: no p-value is below {1 / (1 + max_draws):.2g}",
+        "max_draws": f"at most {draws} draws a feature: no p-value is below {1 / (1 + draws):.2g}",
     }
-    n_draws = np.array([n for _, n, _ in answers], dtype=np.intp)
-    return Tested(tuple(names), p_values, q_values, q_values <= fdr, n_draws, notes)
+    n_draws = np.array([one.n_draws for one in found], dtype=np.intp)
+    scores = np.array([one.score for one in found])
+    return Tested(tuple(names), p_values, q_values, q_values <= fdr, n_draws, scores, notes)
 
 
-Columns = NDArray[np.intp]  # those of one feature
-Draw = Callable[[Columns, Generator, int], NDArray]  # to (n_draws, n, n_columns)
+@dataclass(frozen=True)
+class GroupTests:
+    """The conditional randomization test of any group of columns of a table.
+
+    The model of y is chosen once for each block of columns, from the columns outside it, so that the choice never sees
+    what is tested. What is random are the draws, from a stream that belongs to the group.
+
+    Parameters
+    ----------
+    given_others : callable
+        Sampler of a group of columns given the others.
+    X : array, shape (n, n_columns)
+    y : array, shape (n,)
+        Numbers, or codes of classes.
+    kind : str
+        What y is.
+    nominal : array of bool, shape (n_columns,)
+        Columns whose values are labels without an order.
+    response_model : {"best", "lasso", "boosting"} or estimator
+    encode : callable or None
+        ``(rest, columns) -> array``: the columns other than those of the group as the model of y takes them.
+    max_draws, enough : int
+        See ``sequential_p_value``.
+    seed : numpy.random.SeedSequence
+    n_blocks : int
+        Blocks of columns, for the choice of the model of y.
+    n_pilot : tuple of int
+        Fewest and most draws for the means and variances of the statistic.
+    cells : int
+        Of draws held at a time.
+    """
+
+    given_others: Callable[[Columns], Sampler]
+    X: NDArray
+    y: NDArray
+    kind: str
+    nominal: NDArray[np.bool_]
+    response_model: object
+    encode: Callable[[NDArray, Columns], NDArray] | None
+    max_draws: int
+    enough: int
+    seed: np.random.SeedSequence
+    n_blocks: int = 5
+    n_pilot: tuple[int, int] = (20, 100)
+    cells: int = 100_000
+
+    def test_all(
+        self, groups: Sequence[Columns], n_jobs: int | None = None, max_draws: Sequence[int | None] | None = None
+    ) -> list[Randomization]:
+        """Test each of several groups, each with its own largest number of draws if they are given."""
+        for columns in groups:
+            self.response_without(columns)
+        most = max_draws or [None] * len(groups)
+        tasks = (delayed(self.test)(columns, draws) for columns, draws in zip(groups, most, strict=True))
+        return list(track(parallel_map(tasks, n_jobs), "tests of features", total=len(groups)))
+
+    def test(self, columns: Columns, max_draws: int | None = None) -> Randomization:
+        """p-value of a group of columns; a group that a larger p-value rejects needs fewer draws."""
+        pilot_seed, draw_seed = self._seeds(columns).spawn(2)
+        pilot_stream, draw_stream = StratifiedGenerator(np.random.PCG64(pilot_seed)), np.random.default_rng(draw_seed)
+        distilled = self.response_without(columns).distil(self.without(columns))
+        sample = self.given_others(columns)
+        size = len(self.X) * len(columns)
+        pilot = sample(pilot_stream, int(np.clip(20 * self.cells // size, *self.n_pilot)))
+        statistic = residual_statistic(
+            distilled.weights, pilot, n_residuals=distilled.n_residuals, nominal=self.nominal[columns].tolist()
+        )
+        del pilot
+        return sequential_p_value(
+            float(statistic(self.X[None][..., columns])[0]) - 1e-9,  # draws that equal X_G but for rounding are ties
+            lambda m: statistic(sample(draw_stream, m)),
+            max_draws=self.max_draws if max_draws is None else max_draws,
+            enough=self.enough,
+            batch=max(1, self.cells // size),
+        )
+
+    def without(self, columns: Columns) -> NDArray:
+        """All other columns, as the model of y takes them."""
+        rest = np.delete(self.X, columns, axis=1)
+        return rest if self.encode is None else self.encode(rest, columns)
+
+    def response_without(self, columns: Columns) -> Response:
+        """Model of y, chosen from columns outside of these: from all but their blocks, where those are few."""
+        block_of = np.arange(self.X.shape[1]) * self.n_blocks // self.X.shape[1]
+        touched = np.flatnonzero(np.isin(block_of, block_of[columns]))
+        away = columns if 2 * touched.size > self.X.shape[1] else touched
+        key = tuple(away.tolist())
+        if key not in self._chosen:
+            self._chosen[key] = choose_response(self.without(away), self.y, self.kind, self.response_model)
+        return self._chosen[key]
+
+    def models_used(self, groups: Sequence[Columns]) -> str:
+        """Names of the models of y that tests of these groups use."""
+        return " or ".join(sorted({self.response_without(columns).name for columns in groups}))
+
+    @cached_property
+    def _chosen(self) -> dict[tuple[int, ...], Response]:
+        return {}
+
+    def _seeds(self, columns: Columns) -> np.random.SeedSequence:
+        """Seeds of a group: they do not depend on what else is tested."""
+        key = (*self.seed.spawn_key, *(int(column) for column in columns))
+        return np.random.SeedSequence(self.seed.entropy, spawn_key=key, pool_size=self.seed.pool_size)
 
 
-def resampling(model: Conditional, X: NDArray, rng: Generator) -> Draw:
-    """How columns are drawn anew: given the others, or given the others and what is hidden, where that is cheaper."""
-    if hasattr(model, "resampler"):
-        return model.resampler(X, rng).draw_together
-    return partial(_draw_given_others, model, X)
-
-
-def _draw_given_others(model: Conditional, X: NDArray, columns: Columns, rng: Generator, n_draws: int) -> NDArray:
-    if len(columns) > 1 and hasattr(model, "conditional_together"):
-        return model.conditional_together(columns, X, rng, n_draws)
-    return np.asarray(model.conditional(int(columns[0]), X, rng, n_draws))[..., None]
-
-
-def p_value_of(
-    draw: Draw,
-    columns: Columns,
+def group_tests(
+    model: Conditional,
     X: NDArray,
     y: NDArray,
     *,
     kind: str,
-    nominal: NDArray[np.bool_],
-    encode: Callable[[NDArray, Columns], NDArray] | None,
+    rng: Generator,
+    nominal: Sequence[int],
     response_model: object,
+    encode: Callable[[NDArray, Columns], NDArray] | None,
     max_draws: int,
     enough: int,
-    rng: Generator,
-) -> tuple[float, int, str]:
-    """p-value of one feature, the draws it rests on, and the model of y that was used."""
-    distil_stream, pilot_stream, draw_stream = rng.spawn(3)
-    rest = np.delete(X, columns, axis=1)
-    distilled = distil(
-        rest if encode is None else encode(rest, columns), y, kind=kind, model=response_model, rng=distil_stream
-    )
-    pilot = np.asarray(draw(columns, pilot_stream, N_PILOT), dtype=float)
-    of_columns = [
-        residual_statistic(distilled.weights, pilot[..., i], n_residuals=distilled.n_residuals, nominal=bool(labels))
-        for i, labels in enumerate(nominal)
-    ]
+) -> GroupTests:
+    """Make tests of groups of columns under a P^X with conditionals."""
+    if y.dtype.kind not in "biuf" or kind in ("binary", "classes"):
+        y = np.unique(y, return_inverse=True)[1]
+    hidden, draws = rng.spawn(2)
+    seed = draws.bit_generator.seed_seq
+    labels = np.isin(np.arange(X.shape[1]), list(nominal))
+    sampler = sampling_given_others(model, X, hidden)
+    return GroupTests(sampler, X, y, kind, labels, response_model, encode, max_draws, enough, seed)  # type: ignore[arg-type]
 
-    def statistic(drawn: NDArray) -> NDArray:  # (m, n, n_columns) to (m,)
-        return np.max([one(drawn[..., i]) for i, one in enumerate(of_columns)], axis=0)
 
-    p, n_draws = sequential_p_value(
-        float(statistic(X[None][..., columns])[0]) - 1e-9,  # a draw equal to X_j is a tie, whatever rounding says
-        lambda m: statistic(np.asarray(draw(columns, draw_stream, m), dtype=float)),
-        max_draws=max_draws,
-        enough=enough,
-        batch=max(1, min(200, CELLS // (len(X) * len(columns)))),
+def sampling_given_others(model: Conditional, X: NDArray, rng: Generator) -> Callable[[Columns], Sampler]:
+    """Samplers of groups of columns given the others, or given latent values of the others, where P^X has them."""
+    if hasattr(model, "resampler"):
+        return model.resampler(X, rng).given_others
+    return partial(_given_others, model, X)
+
+
+def _given_others(model: Conditional, X: NDArray, columns: Columns) -> Sampler:
+    if len(columns) == 1:
+        return lambda rng, n_draws: np.asarray(model.conditional(int(columns[0]), X, rng, n_draws), float)[..., None]
+    if hasattr(model, "conditional_together"):
+        return lambda rng, n_draws: np.asarray(model.conditional_together(columns, X, rng, n_draws), float)
+    raise InputError(
+        f"{type(model).__name__} cannot draw a group of columns given all the others: test single columns, take a "
+        "Gaussian, a mixture or feature_model='auto', or method='knockoffs'."
     )
-    return p, n_draws, distilled.model

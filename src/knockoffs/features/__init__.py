@@ -35,7 +35,8 @@ class Family:
         codes of themselves), "alike" (all columns numbers, or all labels), "missing" (cells that are NaN), "order" (a
         chain along the columns: groups are of neighbours, and ``as_network`` is told of them). And what its fit is
         handed besides X: "names", "kinds", "groups" (which columns are one feature, as ``feature_of``). "free": columns
-        that others determine are left out before the fit, unless a user says otherwise.
+        that others determine are left out before the fit, unless a user says otherwise. "every": constant columns are
+        not left out, because the law comes with a place for every column.
     options : tuple of str, optional
         Options of the fit that a user may set; None for a function of one's own, which takes what it takes.
     how : tuple of str
@@ -86,7 +87,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "fastphase": Family(
         "knockoffs.features.fastphase:fastphase_features",
-        ("numbers", "missing", "order"),
+        ("numbers", "missing", "order", "every"),
         ("prefix", "haplotypes", "start"),
         ("hidden_knockoff", "n_jobs"),
     ),

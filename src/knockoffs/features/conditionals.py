@@ -1,8 +1,8 @@
-"""X_j, or several columns, given the others, exactly, under a Gaussian or a mixture of Gaussians."""
+"""Columns given the others, exactly, under a Gaussian or a mixture of Gaussians."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,17 +10,13 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.features.posterior.categorical import normalise_log_weights
+from knockoffs.machine.compiled import njit
 from knockoffs.sampling.conjugates.gaussian import GaussianLaw
-from knockoffs.sampling.inverse_cdf import sample_weights
 
 
 @dataclass(frozen=True)
 class Conditionals:
-    """Laws of X_j given X_-j for the rows of one table, every j of which is cheap.
-
-    With P_k the precision matrix of component k and e_k = (x - mean_k) P_k, X_j given X_-j and k is Gaussian with
-    mean x_j - e_kj / P_kjj and variance 1 / P_kjj; and log P(k, x_-j) = log P(k, x) - log P(x_j | x_-j, k). All of them
-    together cost O(l d^3 + l n d^2): the precisions and log P(k, x) once, then O(l n d) for each j.
+    """Laws of columns X_G given the others, for the rows of one table; X_G itself is not looked at, to the last bit.
 
     Parameters
     ----------
@@ -28,66 +24,117 @@ class Conditionals:
         The l components.
     X : array, shape (n, d)
         Columns that vary freely.
-    log_joint : array, shape (n, l)
-        Log weights_k N(x; mean_k, S_k).
+    weights : array, shape (l,)
+        Of the components.
     """
 
     laws: Sequence[GaussianLaw]
     X: NDArray
-    log_joint: NDArray
+    weights: NDArray
 
-    def law(self, j: int) -> tuple[NDArray, NDArray, NDArray]:
-        """Mixture of X_j given X_-j in each row: weights (n, l), means (n, l) and standard deviations (l,)."""
-        own = self.X[:, j, None]
-        slope = np.column_stack([law.precision[:, j] for law in self.laws])  # (d, l)
-        offset = np.array([law.mean @ slope[:, k] for k, law in enumerate(self.laws)])
-        diagonal = slope[j]
-        error = (self.X @ slope - offset) / diagonal
-        log_own = 0.5 * (np.log(diagonal / (2 * np.pi)) - diagonal * error**2)
-        return np.exp(normalise_log_weights(self.log_joint - log_own)[0]), own - error, 1 / np.sqrt(diagonal)
-
-    def sample(self, j: int, rng: Generator, n_draws: int) -> NDArray:
-        """Draws of X_j given X_-j, shape (n_draws, n): the component first, then the Gaussian."""
-        weights, means, spread = self.law(j)
-        n, rows = len(self.X), np.arange(len(self.X))
-        draws = rng.standard_normal((n_draws, n))
-        for draw in draws:
-            K = sample_weights(weights, rng) if len(self.laws) > 1 else np.zeros(n, dtype=np.intp)
-            draw *= spread[K]
-            draw += means[rows, K]
-        return draws
-
-    def law_together(self, columns: NDArray[np.intp]) -> tuple[NDArray, NDArray, list[NDArray]]:
+    def law(self, columns: NDArray[np.intp]) -> tuple[NDArray, NDArray, NDArray]:
         """Mixture of X_G given the other columns, G = ``columns``, c of them, by Schur complements.
+
+        With P the precision matrix of component k, X_G given the others and k is Gaussian with covariance P_GG^-1 and
+        mean m_G = mean_G - P_GG^-1 P_GR (x_R - mean_R), R the others; and P(k, x_R) = P(k, m_G, x_R) / P(m_G | x_R, k).
 
         Returns
         -------
         weights : array, shape (n, l)
         means : array, shape (n, l, c)
-        factors : list of arrays, shape (c, c)
+        factors : array, shape (l, c, c)
             F_k F_k^T is the covariance in component k.
         """
         c, n = len(columns), len(self.X)
-        means, log_own = np.empty((n, len(self.laws), c)), np.empty((n, len(self.laws)))
-        factors = []
+        means, log_rest = np.empty((n, len(self.laws), c)), np.zeros((n, len(self.laws)))
+        factors = np.empty((len(self.laws), c, c))
         for k, law in enumerate(self.laws):
             root = np.linalg.cholesky(law.precision[np.ix_(columns, columns)])
-            e = (self.X - law.mean) @ law.precision[:, columns]
             inverse = np.linalg.inv(root)
-            white = e @ inverse.T
-            means[:, k] = self.X[:, columns] - white @ inverse
-            log_own[:, k] = np.log(np.diagonal(root)).sum() - (c * np.log(2 * np.pi) + (white**2).sum(axis=1)) / 2
-            factors.append(inverse.T)
-        return np.exp(normalise_log_weights(self.log_joint - log_own)[0]), means, factors
+            factors[k] = inverse.T
+            rows = self.X - law.mean
+            rows[:, columns] = 0.0
+            rows[:, columns] = -(rows @ law.precision[:, columns]) @ inverse.T @ inverse
+            rows += law.mean
+            means[:, k] = rows[:, columns]
+            if len(self.laws) > 1:
+                log_own = np.log(np.diagonal(root)).sum() - c * np.log(2 * np.pi) / 2
+                log_rest[:, k] = np.log(self.weights[k]) + law.log_density(rows) - log_own
+        return np.exp(normalise_log_weights(log_rest)[0]), means, factors
 
-    def sample_together(self, columns: NDArray[np.intp], rng: Generator, n_draws: int) -> NDArray:
-        """Draws of X_G given the other columns, shape (n_draws, n, c)."""
-        weights, means, factors = self.law_together(columns)
-        n, rows = len(self.X), np.arange(len(self.X))
-        draws = rng.standard_normal((n_draws, n, len(columns)))
-        for draw in draws:
-            K = sample_weights(weights, rng) if len(self.laws) > 1 else np.zeros(n, dtype=np.intp)
-            for k, factor in enumerate(factors):
-                draw[K == k] = draw[K == k] @ factor.T  # rows are draws, so the factor multiplies from the right
-            draw += means[rows, K]
-        return draws
+    def given_others(self, columns: NDArray[np.intp]) -> Callable[[Generator, int], NDArray]:
+        """Sampler of X_G given the other columns, ``(rng, n_draws) -> array``, shape (n_draws, n, c)."""
+        weights, means, factors = self.law(columns)
+        below = np.cumsum(weights, axis=1)[:, :-1].copy()  # (n, l - 1)
+
+        def sample(rng: Generator, n_draws: int) -> NDArray:
+            draws = rng.standard_normal((n_draws, len(self.X), len(columns)))
+            if len(factors) == 1:
+                return draws @ factors[0].T + means[:, 0]  # rows are draws, so the factor multiplies from the right
+            place_draws(draws, rng.random((n_draws, len(self.X))), below, means, factors)
+            return draws
+
+        return sample
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
+def place_draws(draws: NDArray, level: NDArray, below: NDArray, means: NDArray, factors: NDArray) -> None:
+    """Turn standard normals, shape (m, n, c), into draws of a mixture in each row, in place.
+
+    Parameters
+    ----------
+    draws : array, shape (m, n, c)
+    level : array, shape (m, n)
+        Uniform numbers that decide the component.
+    below : array, shape (n, l - 1)
+        Cumulated weights of the components but the last.
+    means, factors : array, shape (n, l, c) and (l, c, c)
+    """
+    m, n, c = draws.shape
+    drawn = np.empty(c)
+    for draw in range(m):
+        for i in range(n):
+            k = 0
+            while k < below.shape[1] and level[draw, i] > below[i, k]:
+                k += 1
+            mean, factor, z = means[i, k], factors[k], draws[draw, i]
+            for a in range(c):
+                value = mean[a]
+                for b in range(c):
+                    value += factor[a, b] * z[b]
+                drawn[a] = value
+            for a in range(c):
+                z[a] = drawn[a]
+
+
+@dataclass(frozen=True)
+class Resampler:
+    """Draws of columns of a table given the others; columns that do not vary are drawn as they are.
+
+    Parameters
+    ----------
+    conditionals : Conditionals
+        Of the columns that vary freely.
+    varying : array of int
+        Which ones these are.
+    X : array, shape (n, n_columns)
+    """
+
+    conditionals: Conditionals
+    varying: NDArray[np.intp]
+    X: NDArray
+
+    def given_others(self, columns: NDArray[np.intp]) -> Callable[[Generator, int], NDArray]:
+        """Sampler of the columns, ``(rng, n_draws) -> array``, shape (n_draws, n, n_columns)."""
+        free = np.isin(columns, self.varying)
+        sample = self.conditionals.given_others(np.searchsorted(self.varying, columns[free]))
+        if free.all():
+            return sample
+        fixed = np.asarray(self.X[:, columns], dtype=float)
+
+        def sample_all(rng: Generator, n_draws: int) -> NDArray:
+            draws = np.tile(fixed, (n_draws, 1, 1))
+            draws[..., free] = sample(rng, n_draws)
+            return draws
+
+        return sample_all

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import ColumnsError, InputError, name_some
 from knockoffs.features.columns import Fixed, check_numbers, split_columns
-from knockoffs.features.conditionals import Conditionals
+from knockoffs.features.conditionals import Conditionals, Resampler
 from knockoffs.features.posterior.categorical import normalise_log_weights, sample_categorical
 from knockoffs.features.shrinkage import Estimate, shrink_covariance
 from knockoffs.sampling.conjugates.gaussian import Gaussian, GaussianLaw
@@ -122,25 +122,21 @@ class MixtureFeatures:
     def given_others(self, X: NDArray) -> Conditionals:
         """Laws of each column that varies freely (in the order of ``varying``) given the others of these."""
         columns = np.asarray(self.free(X), dtype=float)
-        return Conditionals(self.laws, columns, self.log_joint(X) if self.hidden else np.zeros((len(X), 1)))
+        return Conditionals(self.laws, columns, np.asarray(self.weights))
 
     def conditional(self, j: int, X: NDArray, rng: Generator, n_draws: int) -> NDArray:
         """Draws of X_j given the other columns that vary freely, shape (n_draws, n); a fixed column is itself."""
         if not 0 <= j < X.shape[1]:
             raise InputError(f"j={j}: X has columns 0 to {X.shape[1] - 1}.")
-        place = np.flatnonzero(self.varying == j)
-        if not place.size:
-            return np.tile(np.asarray(X[:, j], dtype=float), (n_draws, 1))
-        return self.given_others(X).sample(int(place[0]), rng, n_draws)
+        return self.resampler(X, rng).given_others(np.array([j]))(rng, n_draws)[..., 0]
 
     def conditional_together(self, columns: NDArray[np.intp], X: NDArray, rng: Generator, n_draws: int) -> NDArray:
         """Draws of several columns given the others that vary freely, shape (n_draws, n, n_columns)."""
-        draws = np.tile(np.asarray(X[:, columns], dtype=float), (n_draws, 1, 1))
-        free = np.flatnonzero(np.isin(columns, self.varying))
-        if free.size:
-            places = np.searchsorted(self.varying, columns[free])
-            draws[..., free] = self.given_others(X).sample_together(places, rng, n_draws)
-        return draws
+        return self.resampler(X, rng).given_others(columns)(rng, n_draws)
+
+    def resampler(self, X: NDArray, rng: Generator) -> Resampler:
+        """Draws of columns given the others for conditional tests, each law computed once."""
+        return Resampler(self.given_others(X), self.varying, X)
 
     def as_network(self) -> BayesianNetwork:
         """K -> X: K keeps its value, X moves by the Gaussian conjugate of its component; X alone without K."""

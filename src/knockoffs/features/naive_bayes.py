@@ -28,11 +28,12 @@ from knockoffs.features.class_conditional import (
 from knockoffs.features.family import kept_per_how
 from knockoffs.features.order import choose_order
 from knockoffs.features.posterior.categorical import normalise_log_weights, sample_categorical
-from knockoffs.features.support import Labels, Support, check_kinds, infer_kind
+from knockoffs.features.support import Labels, Support, check_kinds, in_units
 from knockoffs.machine.parallel import parallel_map
 from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.conjugates.independent import Independent
 from knockoffs.sampling.network import BayesianNetwork, Blanket, Node
+from knockoffs.table.columns import recognise_kind
 
 CALLED = {
     "GaussianColumn": "Gaussian",
@@ -192,7 +193,7 @@ def fit_naive_bayes(
         Starts that run at the same time; the answer does not depend on it.
     kinds : sequence of str, optional
         "continuous" (Gaussian), "count" (Poisson, in units of the column), "binary" (Bernoulli), "nominal" or "ordinal"
-        (a table over the values that occur) for each column; left out, they are inferred (see ``infer_kind``).
+        (a table over the values that occur) for each column; left out, they are recognised, whatever the units.
     n_classes : int or sequence of int
         The number of classes, or the numbers to choose from.
     criterion : {"aic", "bic"}
@@ -284,7 +285,7 @@ def _group_columns(
 ) -> tuple[list[tuple[Law, tuple[int, ...]]], dict[int, Support]]:
     """Columns of each law, and the supports of the discrete ones."""
     if kinds is None:
-        kinds = [infer_kind(column) for column in X.T]
+        kinds = [recognise_kind(in_units(column))[0] for column in X.T]
     if len(kinds) != X.shape[1]:
         raise InputError(f"kinds has {len(kinds)} entries for {X.shape[1]} columns.")
     check_kinds(kinds)

@@ -1,14 +1,11 @@
-"""What a family of P^X can take of a table: labels, numbers, missing cells, columns that do not vary."""
+"""What a family of P^X can take of a table: labels, numbers, missing cells."""
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
-from knockoffs.errors import InputError, KnockoffWarning, name_columns, name_some
+from knockoffs.errors import InputError, name_columns, name_some
 from knockoffs.features import FAMILIES
-from knockoffs.features.columns import constant_columns
 from knockoffs.table.table import Table
 
 
@@ -36,18 +33,6 @@ def check_takes(table: Table, takes: tuple[str, ...], argument: str) -> None:
 
 def _families_that_take(word: str) -> str:
     return ", ".join(repr(name) for name, family in FAMILIES.items() if word in family.takes) or "none yet"
-
-
-def warn_of_constant_columns(table: Table) -> None:
-    """Warn of columns with one value, by name."""
-    constant = constant_columns(table.X)
-    if constant.size:
-        which = name_some(table.names[column] for column in constant)
-        warnings.warn(
-            f"columns {which} are constant: they are their own knockoffs and cannot be selected.",
-            KnockoffWarning,
-            stacklevel=4,
-        )
 
 
 def has_labels(table: Table) -> bool:

@@ -17,10 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import ColumnsError, InputError
 from knockoffs.features import FAMILIES, Family, FeatureModel, family_of
-from knockoffs.features.columns import DEPENDENT, dependent_error, dependent_in_covariance
-from knockoffs.features.dependent import drop_dependent, warn_of_dependent
-from knockoffs.features.requirements import check_takes, has_labels, refuse_numbers, warn_of_constant_columns
-from knockoffs.features.told import warn_of_told
+from knockoffs.features.requirements import check_takes, has_labels, refuse_numbers
 from knockoffs.registry import check_options, find, imported
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
 from knockoffs.sampling.diagonal.representatives import EXPLAINED_SHARE, ViaRepresentatives
@@ -29,6 +26,15 @@ from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler
 from knockoffs.table.coding import check_knockoffs, code_by, code_whole_numbers
 from knockoffs.table.neighbours import runs
+from knockoffs.table.redundancy import (
+    DEPENDENT,
+    drop_constant,
+    drop_dependent,
+    warn_of_constant,
+    warn_of_dependent,
+    warn_of_functions,
+)
+from knockoffs.table.relations import dependent_error, dependent_in_covariance
 from knockoffs.table.table import Kinds, Table, read_table
 
 REPRESENTATIVES = "representatives"  # option of every family made of Gaussians, and of a covariance
@@ -84,7 +90,7 @@ class Fitted:
 
     def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> FittedSampler:
         """Fit the family; errors about columns get the columns' names."""
-        warn_of_constant_columns(table)
+        warn_of_constant(table)
         handed = self.handed(table)
         try:
             model = imported(self.family.fit)(table.X, rng=rng, n_jobs=n_jobs, **handed)
@@ -98,6 +104,11 @@ class Fitted:
             options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
             raise InputError(f"the feature model could not be fitted with {options}: {error}") from error
         return settled(model, self.how(n_jobs), table)
+
+    @property
+    def names_columns(self) -> bool:
+        """Whether the fit rests on columns by their names or places, so that none may be left out."""
+        return "every" in self.family.takes or "parents" in self.options
 
     def how(self, n_jobs: int | None) -> dict[str, object]:
         """Options of execution."""
@@ -286,10 +297,23 @@ def read_features(
     kinds: Kinds = None,
     groups: object = None,
     dependent: str = "refuse",
+    every_column: bool = False,
     argument: str = "X",
     min_rows: int = 1,
 ) -> tuple[Table, dict[str, str]]:
-    """Read a table as a source takes it, with its groups, and without what others determine if that is asked for.
+    """Table as a source takes it, with its groups, without constant columns and, if asked for, without dependent ones.
+
+    Parameters
+    ----------
+    source : KnockoffSource
+    X : array or data frame
+    kinds, groups, dependent
+        As in ``KnockoffSelector``.
+    every_column : bool
+        Whether constant columns are kept, because knockoffs of every column are wanted.
+    argument : str
+        What to call the table in errors.
+    min_rows : int
 
     Returns
     -------
@@ -300,6 +324,9 @@ def read_features(
     find(dict.fromkeys(DEPENDENT), "dependent", dependent)
     table = source.read(X, kinds=kinds, argument=argument, min_rows=min_rows).with_groups(groups)
     notes = {"groups": table.groups.note} if table.groups is not None and table.groups.note else {}
+    if isinstance(source, Fitted) and not (every_column or source.names_columns):
+        table, constant = drop_constant(table)
+        notes |= constant
     if getattr(source, "representatives", False):
         if table.groups is None:
             raise InputError("representatives=True needs groups of columns: use groups='auto', or name them.")
@@ -313,7 +340,7 @@ def read_features(
     if dependent == "refuse" or (dependent == "auto" and not free):
         if free:
             warn_of_dependent(table)
-            notes |= warn_of_told(table)
+            notes |= warn_of_functions(table)
         return table, notes
     if isinstance(source, GivenModel | Covariance | GivenKnockoffs):
         raise InputError(
@@ -321,7 +348,7 @@ def read_features(
             "came with all columns: drop the dependent ones from both."
         )
     table, dropped = drop_dependent(table, dependent)
-    return table, notes | dropped | (warn_of_told(table) if free else {})
+    return table, notes | dropped | (warn_of_functions(table) if free else {})
 
 
 def knockoff_source(feature_model: Any, options: Mapping[str, object] | None = None) -> KnockoffSource:

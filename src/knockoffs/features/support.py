@@ -1,4 +1,4 @@
-"""What values a column takes: its kind, and codes 0, 1, ... for them that do not depend on how they are written.
+"""What values a column takes, and codes 0, 1, ... for them that do not depend on how they are written.
 
 The law of a column must not depend on its coding (0/1 or 1/2, grades from 0 or from 1) or on its units (counts, or
 counts times 0.1). A law of codes therefore carries the values that the codes stand for, and its draws are such values.
@@ -14,12 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import unknown_option
+from knockoffs.table.columns import KINDS
 
-KINDS = ("continuous", "count", "ordinal", "binary", "nominal")
-MOST_CATEGORIES = 10  # more different values than this are no categories, unless the kinds say so
-REPEATS = 5  # rows for each value, on average, before few values are taken for categories
 MOST_STEPS = 10_000  # of a lattice, from zero to its largest value: beyond it, steps cannot be told from numbers
-FEW_STEPS = 100  # a lattice that never takes the value zero is one of counts up to here, and of rounded numbers beyond
 ROUNDING = 1e-6  # of a step, by which a value of a lattice may miss its place (0.1 + 0.2 is not 0.3)
 
 
@@ -96,30 +93,14 @@ class Lattice:
         return np.where(known, self.seen[np.where(known, codes, 0)], codes * self.unit)
 
 
-def infer_kind(column: NDArray) -> str:
-    """Kind of a column by its values, whatever their coding and units.
+def in_units(column: NDArray) -> NDArray:
+    """Column in units of its lattice; as it is where it has none, so that a kind does not depend on units.
 
-    Two values are "binary"; one, or at most ten that are seen five times on average, "nominal"; multiples of a unit
-    that are not negative a "count" (if zero is among them, or the largest is at most 100 units); all else is
-    "continuous".
-
-    >>> [infer_kind(np.tile(c, 20)) for c in ([0, 1, 1], [1, 2, 2], [1, 3, 2, 5])]
-    ['binary', 'binary', 'nominal']
-    >>> counts = np.arange(40) ** 2 % 37
-    >>> [infer_kind(c) for c in (counts, 0.1 * counts, counts - 0.5, np.sqrt(counts))]
-    ['count', 'count', 'continuous', 'continuous']
+    >>> in_units(np.array([0.0, 0.3, 0.1])), in_units(np.array([0.0, np.pi, 1.0]))
+    (array([0., 3., 1.]), array([0.        , 3.14159265, 1.        ]))
     """
-    values = np.unique(column)
-    if len(values) == 2:
-        return "binary"
-    if len(values) == 1:
-        return "nominal"
-    if len(values) <= MOST_CATEGORIES and REPEATS * len(values) <= len(column):
-        return "nominal"
-    lattice = Lattice.of(values) if values[0] >= 0 else None
-    if lattice is None:
-        return "continuous"
-    return "count" if values[0] == 0 or lattice.encode(values[-1:])[0] <= FEW_STEPS else "continuous"
+    lattice = Lattice.of(column) if column.size and column.min() >= 0 else None
+    return column if lattice is None else lattice.encode(column)
 
 
 def check_kinds(kinds: Iterable[str]) -> None:

@@ -110,9 +110,8 @@ class Importance(Protocol):
 
 def mean_of(scores: list[Scores], weights: NDArray | None = None) -> Scores:
     """Average scores over folds or fits."""
-    Z, Z_tilde, *more = (
-        np.average(part, axis=0, weights=weights) for part in zip(*(one.parts for one in scores), strict=True)
-    )
+    parts = zip(*((one.Z, one.Z_tilde, *one.more) for one in scores), strict=True)
+    Z, Z_tilde, *more = (np.average(part, axis=0, weights=weights) for part in parts)
     slopes = [score.slopes for score in scores if score.slopes is not None]
     mean = np.average(slopes, axis=0, weights=weights) if len(slopes) == len(scores) else None
     return Scores(Z, Z_tilde, mean, tuple(more))

@@ -114,6 +114,7 @@ class ModelScore:
             check_linear(self, pair.m)
         seen = pair if self.transform is None else self.transform(pair)
         scores = fit_and_score(self, seen, target, rng=rng, n_jobs=n_jobs, fitted=fitted)
+        refuse_others(scores, pair.n_features)
         if self.saturates:
             warn_if_saturated(scores)
         return Scored(scores, self.notes, self)
@@ -204,7 +205,7 @@ def _fit_and_score_once(
         **({"more": seen.more} if seen.more else {}),
         **statistic.options,
     )
-    return as_scores(scores, pair.n_features)
+    return as_scores(scores)
 
 
 def fit_on(
@@ -220,20 +221,24 @@ def fit_on(
     return fitted_copy(estimator, part.stacked, y.values, rng, **weights)
 
 
-def as_scores(scores: object, n_features: int) -> Scores:
+def as_scores(scores: object) -> Scores:
     """Scores as they came; a user-defined score that returns something else is refused."""
     if not isinstance(scores, Scores):
         raise InputError(
             f"the importance score returned {type(scores).__name__}: expected Scores(Z, Z_tilde), the importance of "
             "every feature and of every knockoff."
         )
+    return scores
+
+
+def refuse_others(scores: Scores, n_features: int) -> None:
+    """Refuse scores that are not one for each feature and one for each knockoff."""
     for name, values in (("Z", scores.Z), ("Z_tilde", scores.Z_tilde)):
         if np.shape(values)[:1] != (n_features,):
             raise InputError(
                 f"the importance score returned {name} of shape {np.shape(values)}: expected one number for each of "
                 f"{n_features} features."
             )
-    return scores
 
 
 def is_linear(statistic: ModelScore) -> bool:

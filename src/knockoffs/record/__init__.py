@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from knockoffs.errors import InputError
 from knockoffs.selection import Selection
 from knockoffs.table.columns import describe
-from knockoffs.table.delimited import print_delimited
 from knockoffs.table.table import Table
 from knockoffs.table.types import Json
 from knockoffs.table.writer import atomic_files, check_output, check_place
@@ -26,7 +25,7 @@ from knockoffs.table.writer import atomic_files, check_output, check_place
 FORMAT = 3
 FILES = ("selection.json", "selection.csv")
 NUMBERS = ("W", "q_value", "Z", "Z_tilde")  # of a feature that was compared with its knockoff
-EVIDENCE = ("p_value", "e_value", "frequency")  # of a feature that was tested, or of several draws
+EVIDENCE = ("p_value", "score", "e_value", "frequency")  # of a feature that was tested, or of several draws
 NUMBERS_HELD = {*NUMBERS, *EVIDENCE}
 ALWAYS = ("knockoffs", "numpy", "scipy", "scikit-learn", "numba", "joblib", "narwhals")
 WHERE_USED = {"torch": "torch", "xgboost": "xgboost", "lightgbm": "lightgbm", "pandas": "pandas", "polars": "polars"}
@@ -124,6 +123,8 @@ def record_selection(
         columns |= {"Z": selection.scores.Z.tolist(), "Z_tilde": selection.scores.Z_tilde.tolist()}
     if selection.p_values is not None:
         columns["p_value"] = selection.p_values.tolist()
+    if selection.test_scores is not None:
+        columns["score"] = selection.test_scores.tolist()
     if selection.evidence is not None:
         columns |= {"e_value": selection.evidence.e_values.tolist()}
         columns |= {"frequency": selection.evidence.frequencies.tolist()}
@@ -203,13 +204,15 @@ def write_selection(record: SelectionRecord, folder: Path) -> tuple[Path, Path]:
     columns = {key: [feature[key] for feature in ordered] for key in keys}
     with atomic_files(json_path, csv_path) as (json_file, csv_file):
         json_file.write(text.encode(errors="surrogatepass") + b"\n")
-        print_delimited(columns, csv_file, ",")
+        from knockoffs.table.files import write_delimited
+
+        write_delimited(columns, csv_file, ",")
     return json_path, csv_path
 
 
 def surest_first(features: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Features by q-value, and those of the same q-value by p-value or W."""
-    return sorted(features, key=lambda f: (f["q_value"], f.get("p_value", 0.0), -f.get("W", 0.0)))
+    return sorted(features, key=lambda f: (f["q_value"], f.get("p_value", 0.0), -f.get("W", 0.0), -f.get("score", 0.0)))
 
 
 def seal(content: Mapping[str, object]) -> str:

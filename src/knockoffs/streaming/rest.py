@@ -101,7 +101,7 @@ class RestOfTable:
         stage("moments of all rows")
         folds = folds_for(len(self.rows), model.coordinates(self.table.X[:1]).shape[1])
         grams = reduce(add, self._results(Moments(self._reader, model, folds), range(self.n_batches), n_jobs))
-        rows, means, scatters = (np.array([getattr(g, name) for g in grams.plain]) for name in MEASURED)
+        rows, means, scatters = map(np.array, zip(*((g.rows, g.mean, g.scatter) for g in grams.plain), strict=True))
         fitted = settle_by_moments(source, self.fitted, self.table, rows, means, scatters, n_jobs=n_jobs)
         return replace(self, model=fitted)
 
@@ -186,9 +186,6 @@ class RestOfTable:
         sampled = self.sampled[first:last]
         others = np.setdiff1d(np.arange(start, stop), sampled, assume_unique=True)
         return Batch(number, int(start), frame, sampled - start, self.target.at(others))
-
-
-MEASURED = ("rows", "mean", "scatter")  # of the Gram of a fold
 
 
 def a_few_rows(table: Table) -> Table:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from knockoffs.errors import KnockoffWarning, name_some
 from knockoffs.table.cells import LARGEST, SMALLEST, Problem, Raw, is_number, stray
 from knockoffs.table.columns import SCALE, Column
-from knockoffs.table.types import Label
 
 FEWEST_CELLS = 10  # a column with most of its cells missing needs so many observed ones,
 MOST_MISSING = 0.95  # and may lack this share of them: the rest says too little about its law
@@ -20,18 +19,7 @@ FEWEST_ROWS = 5  # labels that are all different in fewer rows may be just few r
 FEWEST_COUNTED = 10  # fewer rows may be counted by chance
 # numbers that are often written for a missing one; -127 is what readers of .bed files write for a missing call
 STAND_INS = (-9, -99, -127, -999, -9999, -99999, 99, 999, 9999, 99999)
-INDEX_NAMES = (
-    "",
-    "index",
-    "unnamed: 0",
-    "unnamed:0",
-    "level_0",
-    "__index_level_0__",
-    "row",
-    "rowname",
-    "rownames",
-    "row.names",
-)
+INDEX_NAMES = ("index", "level_0", "row", "rowname", "rownames", "row.names")
 
 
 def suspicious_columns(raw: Raw, columns: Sequence[Column], overruled: Collection[str]) -> list[Problem]:
@@ -112,7 +100,7 @@ def _no_category(column: Column, values: NDArray, overruled: bool) -> Problem | 
     levels = column.levels or ()
     m, n = len(levels), len(values) - column.n_missing
     if m == n and n >= FEWEST_ROWS:
-        return _numbers_as_text(column, values) or Problem(
+        return _stray_word(column, values, fewest=2) or Problem(
             column.name,
             f"has a different label in each of {n} rows, for instance {levels[0]!r}: an identifier, or text",
             "drop it, or make categories, numbers or dates of it",
@@ -120,7 +108,7 @@ def _no_category(column: Column, values: NDArray, overruled: bool) -> Problem | 
     if overruled or m <= SCALE:
         return None
     if 2 * m > n or m > MOST_LABELS:
-        return _numbers_as_text(column, values) or Problem(
+        return _stray_word(column, values, fewest=2) or Problem(
             column.name,
             f"has {m} different labels in {n} rows, for instance {levels[0]!r}: free text, or too many categories",
             "drop it, or make fewer categories, numbers or dates of it",
@@ -128,22 +116,8 @@ def _no_category(column: Column, values: NDArray, overruled: bool) -> Problem | 
     return _stray_word(column, values)
 
 
-def _numbers_as_text(column: Column, values: NDArray) -> Problem | None:
-    levels = column.levels or ()
-    if all(is_number(_plainly(level)) for level in levels):
-        return Problem(
-            column.name, f"holds numbers written as text, for instance {levels[0]!r}", "turn them into numbers"
-        )
-    return _stray_word(column, values, fewest=2)  # no labels anyway, so a few numbers are enough to tell
-
-
-def _plainly(label: Label) -> Label:
-    """Write a number of other habits, a decimal comma or a long minus, as floats are written."""
-    return label.replace(",", ".").replace("\u2212", "-") if isinstance(label, str) else label
-
-
 def _stray_word(column: Column, values: NDArray, fewest: int = SCALE) -> Problem | None:
-    """Say which label is odd in a column of numbers as text, as a file with one question mark in it gives."""
+    """Problem of a column of numbers as text with a few words among them; None if it is none."""
     levels = column.levels or ()
     numeric = np.array([is_number(level) for level in levels], dtype=bool)
     most = max(1, min(5, 0.1 * len(levels)))
@@ -163,6 +137,18 @@ def counts_rows(values: NDArray, fewest: int = FEWEST_COUNTED) -> bool:
     if n < fewest or values[0] not in (0, 1) or values[-1] != values[0] + n - 1:
         return False
     return bool((np.diff(values) == 1).all())
+
+
+def warn_of_words(raw: Raw, argument: str) -> None:
+    """Warn of words in text columns that are taken as missing cells, such as NA or a question mark."""
+    for words in sorted({tuple(sorted(words)) for words in raw.words.values()}):
+        columns = [name for name, own in raw.words.items() if tuple(sorted(own)) == words]
+        warnings.warn(
+            f"{argument}: {name_some(words)} taken as missing in {name_some(columns)}; a column of categories keeps "
+            "them as labels.",
+            KnockoffWarning,
+            stacklevel=4,
+        )
 
 
 def _is_index_name(name: str) -> bool:

@@ -1,25 +1,21 @@
-"""What the values of a column are: continuous, count, ordinal, binary or nominal; recognised, said, overruled, used."""
+"""What the values of a column are: continuous, count, ordinal, binary or nominal. The one recogniser of kinds."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError, did_you_mean, name_some, unknown_option
+from knockoffs.errors import name_some
 from knockoffs.table.moments import MOMENTS, WORDS, say_duration, unit_of
 from knockoffs.table.types import Label
 
 KINDS = ("continuous", "count", "ordinal", "binary", "nominal")
 CODED = ("boolean", "string", "category")  # dtypes of columns that hold labels, not numbers
-SCALE = 20  # whole numbers with at most so many values, and no long tail, are a scale: ordinal
-MOST_STEPS = 100  # numbers with more values than this are not ordinal, however often they repeat
-ROWS_A_VALUE = 5  # fewer rows for each value than this, on average, and a number does not repeat: it is continuous
-MOST_WRONG = 10  # kinds that are said to be wrong, in one error
-FIRST_ROWS = 500  # enough to tell most continuous columns
+SCALE, MOST_STEPS, ROWS_A_VALUE = 20, 100, 5  # thresholds of ``recognise_kind``, which says what they decide
+FIRST_ROWS = 500  # in which most continuous columns are recognised
 
 
 @dataclass(frozen=True)
@@ -39,8 +35,8 @@ class Column:
         How the kind was recognised.
     n_missing : int
         Cells without a value, NaN in X.
-    written : str
-        Format of dates and amounts that came as text, as ``knockoffs.table.written`` names it.
+    text : str
+        Of a column of text that stands for numbers, booleans or dates: its kind, as ``knockoffs.table.text`` names it.
     """
 
     name: str
@@ -49,7 +45,7 @@ class Column:
     kind: str = "continuous"
     why: str = ""
     n_missing: int = 0
-    written: str = ""
+    text: str = ""
 
 
 def describe(column: Column) -> str:
@@ -68,15 +64,22 @@ def describe(column: Column) -> str:
 
 
 def recognise_kind(
-    values: NDArray[np.float64], dtype: str = "number", levels: Sequence[Label] | None = None, ordered: bool = False
+    values: NDArray[np.float64],
+    dtype: str = "number",
+    levels: Sequence[Label] | None = None,
+    ordered: bool = False,
+    *,
+    scale: int = SCALE,
+    most_steps: int = MOST_STEPS,
+    rows_a_value: int = ROWS_A_VALUE,
 ) -> tuple[str, str]:
     """Kind of a column and the reason for it.
 
-    Two values of anything are binary. Labels are nominal, ordinal where they came in an order. Numbers are ordinal
-    where they repeat and are few, whole numbers from 0 up with a long tail, or more than a scale has, are counts, and
-    all others are continuous. The most frequent value is left out when it is asked whether values repeat, so that a
-    column of many zeros and a continuous rest stays continuous. Codes written as whole numbers (3 = widowed) cannot be
-    told from grades: they are ordinal, and ``kinds=`` says otherwise.
+    Two values of anything are binary. Labels are nominal, or ordinal if they came in an order. Numbers that repeat are
+    ordinal if they are few; whole numbers from 0 up that repeat are counts if they have a long tail, or more values
+    than a scale has; all others are continuous. The most frequent value does not count as a repetition, so that a
+    column of many zeros and a continuous rest is continuous. Codes written as whole numbers (3 = widowed) look like
+    grades: they are ordinal, unless ``kinds=`` says otherwise.
 
     Parameters
     ----------
@@ -86,6 +89,12 @@ def recognise_kind(
         As in `Column`.
     ordered : bool
         Whether the levels came in an order that means something.
+    scale : int
+        Whole numbers with at most so many values, and no long tail, are a scale: ordinal.
+    most_steps : int
+        Numbers with more values than this are not ordinal, however often they repeat.
+    rows_a_value : int
+        Numbers repeat if each value has so many rows on average; two are enough on a scale.
 
     Returns
     -------
@@ -103,7 +112,7 @@ def recognise_kind(
         kind, why = _kind_of_labels(dtype, levels, ordered)
         return kind, why + _said_once(values, levels)
     present = values[~np.isnan(values)]
-    return _kind_of_numbers(*_distinct(present), dtype)
+    return _kind_of_numbers(*_distinct(present), dtype, scale, most_steps, rows_a_value)
 
 
 def _distinct(values: NDArray) -> tuple[NDArray, NDArray]:
@@ -125,7 +134,7 @@ def _kind_of_labels(dtype: str, levels: Sequence[Label], ordered: bool) -> tuple
     if m == 2:
         return "binary", f"{word} with two values, {name_some(levels)}"
     if ordered:
-        return "ordinal", f"{m} categories in the order {_in_order(levels)}"
+        return "ordinal", f"{m} categories in the order {in_order(levels)}"
     return "nominal", f"{word} with {m} different value{'' if m == 1 else 's'}"
 
 
@@ -138,12 +147,15 @@ def _said_once(values: NDArray, levels: Sequence[Label]) -> str:
     return f", {name_some(once)} in one row only" if once and len(once) < len(levels) else ""
 
 
-def _in_order(levels: Sequence[Label], most: int = 5) -> str:
+def in_order(levels: Sequence[Label], most: int = 5) -> str:
+    """Labels in their order, with the middle ones left out where there are many."""
     shown = [str(level) for level in levels]
     return " < ".join(shown if len(shown) <= most else [*shown[: most - 1], "...", shown[-1]])
 
 
-def _kind_of_numbers(distinct: NDArray, counts: NDArray, dtype: str) -> tuple[str, str]:
+def _kind_of_numbers(
+    distinct: NDArray, counts: NDArray, dtype: str, scale: int, most_steps: int, rows_a_value: int
+) -> tuple[str, str]:
     m, n = len(distinct), int(counts.sum())
     unit = WORDS.get(dtype, "numbers")
     if m == 0:
@@ -157,17 +169,17 @@ def _kind_of_numbers(distinct: NDArray, counts: NDArray, dtype: str) -> tuple[st
     if m == 2 and (whole or n > m):
         return "binary", f"two values, {low} and {high}"
     rest = n - int(counts.max())
-    rows = 2 if whole and m <= SCALE else ROWS_A_VALUE
-    few = whole and m <= SCALE and distinct[-1] - distinct[0] <= 2 * SCALE and n >= ROWS_A_VALUE * m
+    rows = 2 if whole and m <= scale else rows_a_value
+    few = whole and m <= scale and distinct[-1] - distinct[0] <= 2 * scale and n >= rows_a_value * m
     repeats = rest >= rows * (m - 1) or few  # few: nearly all zeros, and the rest small whole numbers
     if not repeats:
         hardly = ", most of them different" if whole else ""
         return "continuous", f"{'whole ' if whole and dtype not in MOMENTS else ''}{unit} from {low} to {high}{hardly}"
-    if whole and dtype not in MOMENTS and distinct[0] >= 0 and (m > SCALE or looks_like_counts(distinct, counts)):
+    if whole and dtype not in MOMENTS and distinct[0] >= 0 and (m > scale or looks_like_counts(distinct, counts)):
         return "count", f"whole numbers from {low} to {high}"
-    if m <= MOST_STEPS:
+    if m <= most_steps:
         whole = whole and dtype not in MOMENTS
-        codes = "; if they are codes, say kinds={{name}: 'nominal'}" if whole and m <= SCALE else ""
+        codes = "; if they are codes, say kinds={{name}: 'nominal'}" if whole and m <= scale else ""
         return "ordinal", f"{m} different {'whole ' if whole else ''}{unit}, {low} to {high}{codes}"
     return "continuous", f"{unit} from {low} to {high}"
 
@@ -231,9 +243,7 @@ def recognise_kinds(
             kind, why = "continuous", WORDS.get(column.dtype, "numbers with decimals")
         else:
             kind, why = recognise_kind(X[:, j], column.dtype, column.levels, bool(ordered is not None and ordered[j]))
-        if column.written.startswith("hh"):
-            why = why.replace(WORDS["date"], WORDS["time"])
-        why += f", written as {column.written}" if column.written else ""
+        why += ", written as text" if column.text else ""
         result.append(replace(column, kind=kind, why=why, n_missing=int(n_missing[j])))
     return tuple(result)
 
@@ -257,101 +267,6 @@ def _count_missing(X: NDArray) -> NDArray[np.intp]:
     for j in suspects:
         n_missing[j] = np.isnan(X[:, j]).sum()
     return n_missing
-
-
-# ---- overruling --------------------------------------------------------------------------------------------------
-
-
-def overrule(
-    X: NDArray[np.float64], columns: Sequence[Column], kinds: Mapping[str, str | Sequence[Label]], argument: str = "X"
-) -> tuple[NDArray[np.float64], tuple[Column, ...]]:
-    """X and its columns with the kinds that a user gave: a kind, or the labels of an ordinal column in their order.
-
-    Raises
-    ------
-    InputError
-        For a column that is not there, a word that is no kind, and kinds that contradict the data: all in one error.
-    """
-    place = {column.name: j for j, column in enumerate(columns)}
-    X, changed = X.copy(), list(columns)
-    wrong: list[str] = []
-    for name, kind in kinds.items():
-        if name not in place:
-            hint = did_you_mean(name, list(place)) if len(wrong) < MOST_WRONG else ""
-            wrong.append(f"kinds names {name!r}, which is no column of {argument}.{hint}")
-            continue
-        j = place[name]
-        order = None if isinstance(kind, str) else list(kind)
-        word = kind if isinstance(kind, str) else "ordinal"
-        if word not in KINDS:
-            wrong.append(str(unknown_option(f"kinds[{name!r}]", word, KINDS)))
-            continue
-        against = _contradiction(X[:, j], columns[j], word) if order is None else _bad_order(columns[j], order)
-        if against:
-            wrong.append(f"kinds[{name!r}]={kind!r}, but column {name!r} of {argument} {against}")
-            continue
-        X[:, j], changed[j] = _with_kind(X[:, j], columns[j], word, order)
-    if wrong:
-        more = [f"And {len(wrong) - MOST_WRONG} more."] if len(wrong) > MOST_WRONG else []
-        raise InputError(" ".join([*wrong[:MOST_WRONG], *more]))
-    return X, tuple(changed)
-
-
-def _contradiction(values: NDArray, column: Column, kind: str) -> str:
-    """Say what in the data speaks against a kind; empty if nothing does."""
-    present = values[~np.isnan(values)]
-    if kind in ("continuous", "count") and column.levels is not None:
-        return f"holds labels, for instance {column.levels[0]!r}: use 'nominal' or 'ordinal'."
-    if kind == "count":
-        if column.dtype in MOMENTS:
-            return f"holds {column.dtype}s: use 'continuous' or 'ordinal'."
-        odd = present[(present < 0) | (present != np.rint(present))]
-        if odd.size:
-            what = "a negative number" if odd[0] < 0 else "a fraction"
-            return f"holds {odd[0]:g}, {what}: use 'continuous' or 'ordinal'."
-    n_distinct = len(column.levels) if column.levels is not None else len(np.unique(present))
-    if kind == "binary" and n_distinct > 2:
-        return f"has {n_distinct} different values: use {'nominal' if column.levels is not None else 'ordinal'!r}."
-    if kind == "nominal" and column.levels is None and 2 * n_distinct > max(len(present), 2 * SCALE):
-        return f"has {n_distinct} different values in {len(present)} rows, too many for labels: use 'continuous'."
-    return ""
-
-
-def _bad_order(column: Column, order: list[Label]) -> str:
-    if column.levels is None:
-        return "holds numbers, which have their own order: say 'ordinal'."
-    listed = Counter(order)
-    absent = [level for level in column.levels if level not in listed]
-    if absent:
-        return f"also holds {name_some(absent)}: list all of its labels."
-    twice = sorted({str(level) for level, times in listed.items() if times > 1})
-    return f"has its labels listed twice: {name_some(twice)}." if twice else ""
-
-
-def _with_kind(values: NDArray, column: Column, kind: str, order: list[Label] | None) -> tuple[NDArray, Column]:
-    why = "as kinds says"
-    if order is not None and column.levels is not None:
-        present = set(column.levels)
-        levels = tuple(level for level in order if level in present)
-        place = {level: k for k, level in enumerate(levels)}
-        codes = np.array([place[level] for level in column.levels], dtype=float)
-        why = f"as kinds says, in the order {_in_order(levels)}"
-        return _recode(values, codes), replace(column, levels=levels, kind=kind, why=why)
-    if kind == "ordinal" and column.levels is not None:
-        why = f"as kinds says, in the order {_in_order(column.levels)}; list the labels for another one"
-    if kind == "nominal" and column.levels is None:
-        distinct, codes = np.unique(values, return_inverse=True)
-        present = distinct[~np.isnan(distinct)]
-        whole = column.dtype == "integer"
-        levels = tuple((present.astype(np.int64) if whole else present).tolist())
-        return np.where(np.isnan(values), np.nan, codes), replace(column, levels=levels, kind=kind, why=why)
-    return values, replace(column, kind=kind, why=why)
-
-
-def _recode(values: NDArray, codes: NDArray) -> NDArray:
-    """Codes of the old levels as codes of the new ones, NaN kept."""
-    missing = np.isnan(values)
-    return np.where(missing, np.nan, codes[np.where(missing, 0, values).astype(np.intp)])
 
 
 # ---- for a model of y --------------------------------------------------------------------------------------------

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import unknown_option
-from knockoffs.table.cells import PlainFrame, SomeColumns
-from knockoffs.table.reading import as_array, column_names, is_frame, keep_columns
+from knockoffs.table.frames import SomeColumns, as_array, is_frame, keep_columns, open_frame
 from knockoffs.table.table import Table
 
 
@@ -36,8 +35,8 @@ def names_of(X: object) -> list[str]:
     """Names of the columns of a table as it came; x0, x1, ... of an array."""
     if isinstance(X, Table):
         return list(X.names)
-    if isinstance(X, PlainFrame) or is_frame(X):
-        return column_names(list(X.columns), "X")
+    if is_frame(X):
+        return list(open_frame(X).columns)
     return [f"x{j}" for j in range(np.shape(X if isinstance(X, np.ndarray) else as_array(X, "X"))[-1])]
 
 

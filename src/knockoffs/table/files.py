@@ -1,34 +1,37 @@
-"""Tables on disk: csv, csv.gz, tsv and parquet in and out, the same whatever libraries are installed."""
+"""Tables on disk: csv, csv.gz, tsv and parquet in and out, as frames of polars."""
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import warnings
 import zlib
-from collections.abc import Callable, Collection
-from importlib.util import find_spec
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError
-from knockoffs.table.delimited import index_column, print_delimited, read_delimited, tell
-from knockoffs.table.table import PlainFrame
+from knockoffs.errors import InputError, KnockoffWarning, name_some
+from knockoffs.table.cells import is_missing
+from knockoffs.table.csv_blocks import Layout, find_layout, text_blocks
+from knockoffs.table.frames import open_frame
+from knockoffs.table.index import without_index
+from knockoffs.table.text import MISSING, Text, read_text, text_of
 from knockoffs.table.types import Frame
 from knockoffs.table.writer import atomic_file
 
-if TYPE_CHECKING:
-    import polars as pl
-    import pyarrow as pa
-    from narwhals.typing import IntoDataFrame, IntoDataFrameT
-
 FORMATS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
-NO_PARQUET = "parquet files need polars or pyarrow: pip install 'knockoffs[tables]'."
+FORMULA = r"^(?s:[=+\-@\t\r\n'].*)$"  # what a spreadsheet would run, and the apostrophe that guards it
+NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 
 
 def file_format(path: Path) -> str:
-    """Which of the known formats a file's name ends in.
+    """Return the ending of a file's name, which is its format.
 
     >>> file_format(Path("genes.CSV.gz"))
     '.csv.gz'
@@ -37,7 +40,7 @@ def file_format(path: Path) -> str:
     for ending in sorted(FORMATS, key=len, reverse=True):
         if name.endswith(ending):
             return ending
-    raise InputError(f"{path.name}: the format is told by the ending, one of {', '.join(FORMATS)}.")
+    raise InputError(f"{path.name}: the ending says the format, one of {', '.join(FORMATS)}.")
 
 
 def file_hash(path: Path) -> str:
@@ -49,212 +52,210 @@ def file_hash(path: Path) -> str:
 # ---- reading -----------------------------------------------------------------------------------------------------
 
 
-def read_table_file(path: Path, *, asked: Collection[str] = ()) -> Frame:
-    """Table of a file: csv and tsv as a `PlainFrame`, parquet as a frame of polars or, without it, of pyarrow.
+def read_table_file(path: Path, *, asked: Collection[str] = ()) -> pl.DataFrame:
+    """Table of a file.
 
-    The column of row numbers that other programs write along is left out, and a warning says so.
+    An index that other programs write beside a table is left out, and a warning says so.
 
     Parameters
     ----------
     path : Path
     asked : collection of str
-        Names of columns that the caller speaks of: these are never left out.
+        Columns that the caller names: these are never left out.
     """
     if path.is_dir():
-        raise InputError(f"{path}: this is a folder, of which select and test alone read the files: name one file.")
+        raise InputError(f"{path}: this is a folder, which only select and test read: name one file.")
     ending = file_format(path)
     if not path.is_file():
         raise InputError(f"{path}: there is no such file." if not path.exists() else f"{path}: this is no file.")
     if path.stat().st_size == 0:
         raise InputError(f"{path}: the file is empty.")
-    if ending == ".parquet":
-        frame: Frame = _read_parquet(path)
-    else:
-        try:
-            frame = PlainFrame(read_delimited(path, _delimiter(ending)))
-        except (OSError, EOFError, zlib.error) as error:
-            raise InputError(f"{path}: cannot be read as {ending[1:]}: {error}.") from error
-    return _without_index(frame, path, asked)
+    return check_names(_read_parquet(path) if ending == ".parquet" else _read_text(path), path, asked)
 
 
-def _delimiter(ending: str) -> str:
-    return "\t" if ending.startswith(".tsv") else ","
-
-
-def check_parquet(ending: str) -> None:
-    """Refuse parquet, before any work, where no library can read and write it."""
-    if ending == ".parquet" and not any(find_spec(name) is not None for name in ("polars", "pyarrow")):
-        raise InputError(NO_PARQUET)
-
-
-def _read_parquet(path: Path) -> IntoDataFrame:
-    check_parquet(".parquet")
-    polars, pyarrow = (find_spec(name) is not None for name in ("polars", "pyarrow"))
-    try:
-        frame = _read_by_pyarrow(path) if pyarrow else _read_by_polars(path)
-        if polars and pyarrow:
-            import polars as pl
-
-            frame = pl.from_arrow(frame)
-    except BaseException as error:  # each library has its own errors for a file that it cannot read
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # which polars raises
-            raise
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise InputError(f"{path}: cannot be read as parquet: {reason}") from error
-    if len(frame) == 0:
-        raise InputError(f"{path}: the file has no rows.")
-    return plain_numbers(frame)
-
-
-def _read_by_pyarrow(path: Path) -> pa.Table:
-    """Read by the library that refuses damaged files; polars ends the whole process on some."""
-    import pyarrow.parquet
-
-    table = pyarrow.parquet.ParquetFile(path).read()  # read_table would take the names of folders for columns
-    table.validate(full=True)
-    for field in table.schema:  # what is no text here would be a panic there
-        for text in (field.name.encode(), *(part for pair in (field.metadata or {}).items() for part in pair)):
-            text.decode()
-    return table.replace_schema_metadata(None)
-
-
-def _read_by_polars(path: Path) -> pl.DataFrame:
-    import polars as pl
-
-    return pl.read_parquet(path, hive_partitioning=False)
-
-
-def plain_numbers(frame: IntoDataFrameT) -> IntoDataFrameT:
-    """Frame whose decimals, and whole numbers beyond 64 bits with a sign, are floats, as they are in a csv file."""
-    import narwhals as nw
-
-    table = nw.from_native(frame, eager_only=True)
-    changed = []
-    for column in table.iter_columns():
-        dtype = type(column.dtype).__name__
-        large = dtype in ("UInt64", "Int128", "UInt128") and column.drop_nulls().len() > 0
-        if dtype == "Decimal":
-            changed.append(column.cast(nw.Float64()))
-        elif large and not -(2**63) <= column.min() <= column.max() < 2**63:
-            floats = np.asarray(column.to_numpy(), dtype=float)
-            changed.append(nw.new_series(column.name, floats, backend=nw.get_native_namespace(table)))
-        elif large:
-            changed.append(column.cast(nw.Int64()))
-    return nw.to_native(table.with_columns(*changed)) if changed else frame
-
-
-def _without_index(frame: Frame, path: Path, asked: Collection[str]) -> Frame:
-    names = [str(name) for name in column_names(frame)]
-    index = index_column((name for name in names if name not in asked), lambda name: take_column(frame, name))
-    if index is not None and len(names) > 1:
-        column, does = index
-        tell(f"{path}: the column {column!r} {does} the rows: left out, because it is no feature.")
-        frame, names = drop_columns(frame, [column]), [name for name in names if name != column]
-    if "" in names and "" not in asked:
-        if not _is_empty(take_column(frame, "")):
-            raise InputError(f"{path}: column {names.index('') + 1} has no name. Name it in the header, or drop it.")
-        tell(f"{path}: a column without a name and without a value is left out.")
-        frame = drop_columns(frame, [""])
+def check_names(frame: pl.DataFrame, path: Path, asked: Collection[str]) -> pl.DataFrame:
+    """Frame without an index; a column without a name that holds values is refused."""
+    frame = without_index(frame, str(path), asked)
+    if "" in frame.columns and "" not in asked:
+        place = frame.columns.index("") + 1
+        raise InputError(f"{path}: column {place} has no name. Name it in the header, or drop it.")
     return frame
 
 
-def _is_empty(values: NDArray) -> bool:
-    return all(value is None or value != value for value in values.tolist())
+def _read_text(path: Path) -> pl.DataFrame:
+    return pl.concat(list(open_text(path).blocks()))
 
 
-# ---- taking frames apart, whatever library they come from ---------------------------------------------------------
+@dataclass(frozen=True)
+class TextFile:
+    """A csv or tsv file that was read through once: its columns are of the kinds that all of its rows have.
+
+    Parameters
+    ----------
+    layout : Layout
+    kinds : mapping of str to str
+        Of each column, as ``knockoffs.table.text`` names it.
+    n_rows : int
+    """
+
+    layout: Layout
+    kinds: Mapping[str, str]
+    n_rows: int
+
+    def blocks(self, names: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
+        """Frames of all rows in their order, with some of the columns or all."""
+        with unpacking(self.layout.path):
+            for block in text_blocks(self.layout, names):
+                yield pl.DataFrame({name: read_text(block[name], self.kinds[name]) for name in block.columns})
+
+
+def open_text(path: Path) -> TextFile:
+    """Text file with the kinds of its columns, which take a look at all of its rows."""
+    n_rows = 0
+    with unpacking(path):
+        layout = find_layout(path, separator_of(path))
+        texts = dict.fromkeys(layout.names, Text())
+        for block in text_blocks(layout):
+            n_rows += len(block)
+            texts = {name: text & text_of(block[name]) for name, text in texts.items()}
+    if not n_rows:
+        raise InputError(f"{path}: the file has a header and no rows.")
+    _warn_of_text(path, texts)
+    return TextFile(layout, {name: text.kind for name, text in texts.items()}, n_rows)
+
+
+def separator_of(path: Path) -> str:
+    """Separator that a file's ending stands for."""
+    return "\t" if file_format(path).startswith(".tsv") else ","
+
+
+def _warn_of_text(path: Path, texts: Mapping[str, Text]) -> None:
+    """Warn of words that are taken as missing cells and of decimal commas."""
+    odd = {name: tuple(sorted(text.stand_ins - MISSING)) for name, text in texts.items()}
+    said = [
+        f"{name_some(words)} taken as missing in {name_some(name for name, own in odd.items() if own == words)}"
+        for words in sorted(set(odd.values()) - {()})
+    ]
+    commas = [name for name, text in texts.items() if text.kind == "comma"]
+    said += [f"read with decimal commas in {name_some(commas)}"] if commas else []
+    for sentence in said:
+        warnings.warn(f"{path}: {sentence}.", KnockoffWarning, stacklevel=5)
+
+
+@contextmanager
+def unpacking(path: Path) -> Iterator[None]:
+    """Errors of the disk and of gzip as errors that name the file."""
+    try:
+        yield
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: cannot be read as {file_format(path)[1:]}: {error}.") from error
+
+
+def _read_parquet(path: Path) -> pl.DataFrame:
+    with parquet_errors(path):
+        frame = pl.read_parquet(path, glob=False, hive_partitioning=False)
+    if len(frame) == 0:
+        raise InputError(f"{path}: the file has no rows.")
+    return frame
+
+
+@contextmanager
+def parquet_errors(path: Path) -> Iterator[None]:
+    """Errors and panics of polars as one error that names the file."""
+    try:
+        yield
+    except BaseException as error:
+        if isinstance(error, InputError) or not isinstance(error, Exception | pl.exceptions.PanicException):
+            raise
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise InputError(f"{path}: cannot be read as parquet: {reason}") from error
+
+
+def parquet_shape(path: Path) -> tuple[int, int]:
+    """Rows and columns of a parquet file; its cells are not read."""
+    with parquet_errors(path):
+        scan = pl.scan_parquet(path, glob=False, hive_partitioning=False)
+        return int(scan.select(pl.len()).collect().item()), len(scan.collect_schema())
+
+
+# ---- taking frames apart -----------------------------------------------------------------------------------------
 
 
 def column_names(frame: Frame) -> list[str]:
-    """Names of the columns of a frame; those of pyarrow call something else columns."""
-    names = getattr(frame, "column_names", None)
-    return list(frame.columns if names is None else names)
+    """Names of the columns of a frame of any library."""
+    return list(open_frame(frame).columns)
 
 
 def drop_columns(frame: Frame, names: Collection[str]) -> Frame:
     """Frame without some of its columns."""
-    if isinstance(frame, PlainFrame):
-        dropped = set(names)
-        return PlainFrame({name: values for name, values in frame.data.items() if name not in dropped})
     import narwhals as nw
 
     return nw.to_native(nw.from_native(frame, eager_only=True).drop(list(names)))
 
 
 def take_column(frame: Frame, name: str) -> NDArray:
-    """Values of one column of numbers or labels."""
-    if isinstance(frame, PlainFrame):
-        return frame.data[name]
+    """Values of one column of numbers or labels; a label is there once, however many rows have it."""
     import narwhals as nw
 
     column = nw.from_native(frame, eager_only=True)[name]
     dtype = column.dtype
-    if not (dtype.is_numeric() or type(dtype).__name__ in ("Boolean", "String", "Categorical", "Enum", "Object")):
+    if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.String, nw.Categorical, nw.Enum, nw.Object)):
         raise InputError(
             f"column {name!r} holds {dtype}, which is neither numbers nor labels: turn it into one of them "
             "(for dates, for instance days since a date), or name another column."
         )
-    return column.to_numpy()
-
-
-def _columns_of(frame: Frame | dict[str, NDArray]) -> dict[str, list[object]]:
-    if isinstance(frame, PlainFrame):
-        frame = frame.data
-    if isinstance(frame, dict):
-        return {name: values.tolist() if hasattr(values, "tolist") else list(values) for name, values in frame.items()}
-    import narwhals as nw
-
-    return {str(s.name): s.to_list() for s in nw.from_native(frame, eager_only=True).iter_columns()}
+    if dtype.is_decimal():
+        column = column.cast(nw.Float64)
+    values = column.to_numpy()
+    if values.dtype != object:
+        return values
+    same: dict[object, object] = {}
+    shared = np.empty(len(values), dtype=object)
+    shared[:] = [None if is_missing(value) else same.setdefault(value, value) for value in values.tolist()]
+    return shared
 
 
 # ---- writing -----------------------------------------------------------------------------------------------------
 
 
-def write_table_file(frame: Frame | dict[str, NDArray], path: Path) -> None:
-    """Write a data frame, a `PlainFrame` or a dictionary of columns, whole or not at all."""
-    ending = file_format(path)
-    write = _parquet_writer(frame) if ending == ".parquet" else _csv_writer(frame, ending)
+def write_table_file(frame: Frame | Mapping[str, Sequence[object] | NDArray], path: Path) -> None:
+    """Write a data frame or a dictionary of columns, whole or not at all."""
+    ending, table = file_format(path), _as_polars(frame)
     with atomic_file(path) as file:
-        write(file)
+        if ending == ".parquet":
+            table.write_parquet(file)
+        elif ending.endswith(".gz"):
+            with gzip.GzipFile("", "wb", mtime=0, fileobj=file) as packed:  # mtime=0: the same table, the same bytes
+                write_delimited(table, packed, separator_of(path))  # type: ignore[arg-type]
+        else:
+            write_delimited(table, file, separator_of(path))
 
 
-def _csv_writer(frame: Frame | dict[str, NDArray], ending: str) -> Callable[[IO[bytes]], None]:
-    def write(file: IO[bytes]) -> None:
-        import gzip
-
-        if not ending.endswith(".gz"):
-            return print_delimited(_columns_of(frame), file, _delimiter(ending))
-        with gzip.GzipFile("", "wb", mtime=0, fileobj=file) as packed:  # mtime=0: the same table, the same bytes
-            print_delimited(_columns_of(frame), packed, _delimiter(ending))  # type: ignore[arg-type]
-
-    return write
-
-
-def _parquet_writer(frame: Frame | dict[str, NDArray]) -> Callable[[IO[bytes]], None]:
-    check_parquet(".parquet")
-    if isinstance(frame, PlainFrame):
-        frame = frame.data
-    if isinstance(frame, dict):
-        frame = _frame_of(frame)
-    if hasattr(frame, "write_parquet"):
-        return frame.write_parquet
-    if hasattr(frame, "to_parquet"):
-        return lambda file: frame.to_parquet(file, index=False)
-
-    def write(file: IO[bytes]) -> None:
-        import pyarrow.parquet
-
-        pyarrow.parquet.write_table(frame, file)
-
-    return write
+def _as_polars(frame: Frame | Mapping[str, Sequence[object] | NDArray]) -> pl.DataFrame:
+    if isinstance(frame, pl.DataFrame):
+        return frame
+    if isinstance(frame, Mapping):
+        columns = {
+            name: values.tolist() if isinstance(values, np.ndarray) else values for name, values in frame.items()
+        }
+    else:
+        columns = {series.name: series.to_list() for series in open_frame(frame).iter_columns()}
+    cleaned = {name: [None if is_missing(cell) else cell for cell in cells] for name, cells in columns.items()}
+    return pl.DataFrame({name: pl.Series(cells, strict=False) for name, cells in cleaned.items()})
 
 
-def _frame_of(columns: dict[str, NDArray]) -> IntoDataFrame:
-    lists = {name: values.tolist() if isinstance(values, np.ndarray) else values for name, values in columns.items()}
-    if find_spec("polars") is not None:
-        import polars as pl
+def write_delimited(frame: Frame | Mapping[str, Sequence[object] | NDArray], file: IO[bytes], separator: str) -> None:
+    """Write a frame as delimited text with a header.
 
-        return pl.DataFrame(lists)
-    import pyarrow
+    A label that a spreadsheet would run as a formula is written with an apostrophe before it; the reader takes it away.
+    """
+    table = _as_polars(frame)
+    texts = [name for name, dtype in table.schema.items() if dtype in (pl.String, pl.Categorical, pl.Enum)]
+    guarded = table.with_columns(_guarded(table[name].cast(pl.String)) for name in texts)
+    guarded.columns = _guarded(pl.Series("", table.columns, dtype=pl.String)).to_list()
+    guarded.write_csv(file, separator=separator)
 
-    return pyarrow.table(lists)
+
+def _guarded(text: pl.Series) -> pl.Series:
+    runs = text.str.contains(FORMULA) & ~text.str.contains(NUMBER)
+    return ("'" + text).zip_with(runs.fill_null(False), text).rename(text.name)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, KnockoffWarning, name_some
-from knockoffs.table.patterns import pattern_of
+from knockoffs.table.redundancy import pattern_of
 from knockoffs.table.table import Table
 
 FIRST_ROWS = 64  # which rule out almost every column

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from knockoffs.errors import InputError, name_some, unknown_option
+from knockoffs.errors import InputError, KnockoffWarning, name_some, unknown_option
+from knockoffs.table.cells import LARGEST, SMALLEST, Cells, is_missing
 from knockoffs.table.column_checks import warn_of_stand_ins_of_target
+from knockoffs.table.columns import Column
+from knockoffs.table.decoding import own_values
+from knockoffs.table.frames import is_frame, is_pandas, is_sparse, open_frame, read_series, read_values
 from knockoffs.table.leakage import refuse_copy_of_target, warn_of_target_in_other_words
+from knockoffs.table.moments import MOMENTS
 from knockoffs.table.table import Table
-from knockoffs.table.target_kinds import (
+from knockoffs.table.target_kind import (
     IF_IT_IS,
     KINDS_OF_TASK,
     TargetKind,
@@ -21,19 +26,6 @@ from knockoffs.table.target_kinds import (
     infer_kind,
     other_tasks,
     too_many_classes,
-)
-from knockoffs.table.target_values import (
-    amounts_in,
-    check_length,
-    check_source,
-    check_values,
-    check_weights,
-    is_unknown,
-    ordered_categories,
-    refuse_numbers_as_text,
-    target_name,
-    target_values,
-    unboxed,
 )
 from knockoffs.table.types import Label
 
@@ -109,15 +101,14 @@ def as_target(
     weights: ArrayLike | None = None,
     min_rows: int = 1,
 ) -> Target:
-    """Check the target, leave out the rows in which it is missing, and tell what it is.
+    """Target of a table: checked, without the rows in which it is missing, and with its kind.
 
     Parameters
     ----------
     y : array, list, pandas or polars Series, shape (n,); or a Target
     table : Table
     task : {"classification", "regression", "binary", "multiclass", "numeric", "count", "ordinal"}, optional
-        Says what y is, where it looks like something else; told from y by the rule of
-        ``knockoffs.table.target_kinds.infer_kind`` if left out.
+        Says what y is; inferred if left out, by the rule of ``knockoffs.table.target_kind.infer_kind``.
     weights : array, shape (n,), optional
     min_rows : int
         Fewest rows with a target and a weight above zero that will do.
@@ -137,36 +128,242 @@ def as_target(
         return y
     if task is not None and task not in KINDS_OF_TASK:
         raise unknown_option("task", task, KINDS_OF_TASK)
-    check_source(y, table)
-    categories = None if task in ("classification", "binary", "multiclass") else ordered_categories(y)
-    values = target_values(y)
-    check_length(values, table)
-    observed = ~is_unknown(values)
+    _check_source(y, table)
+    cells = _read(y)
+    if len(cells.values) != len(table.X):
+        raise InputError(
+            f"y has {len(cells.values)} values and X has {len(table.X)} rows: they must have one row for each."
+        )
+    observed = ~np.isnan(cells.values)
     if not observed.any():
-        raise InputError(f"y is missing in all {len(values)} rows.")
-    values, rows = values[observed], np.flatnonzero(observed)
-    if values.dtype.kind == "O":
-        values = unboxed(values, rows)
-    elif values.dtype.kind == "U":
-        values = amounts_in(values)
-    check_values(values, rows)
+        raise InputError(f"y is missing in all {len(observed)} rows.")
+    rows = np.flatnonzero(observed)
+    ranked = cells.ordered and len(cells.levels or ()) > 2 and KINDS_OF_TASK.get(task or "") != "classification"
+    levels = cells.levels if ranked else None
+    values = cells.values[observed] if ranked else _values(cells, observed)
+    _check_values(values, rows)
     refuse_copy_of_target(values, table, observed)
     warn_of_stand_ins_of_target(values)
-    levels = None
-    if categories is not None and len(set(values.tolist())) > 2:
-        present = set(values.tolist())
-        levels = tuple(level for level in categories if level in present)
-        rank = {level: k for k, level in enumerate(levels)}
-        values = np.array([rank[value] for value in values.tolist()], dtype=float)
+    if ranked:
         kind: TargetKind = "number" if task in ("regression", "numeric") else "ordinal"
     else:
         kind = infer_kind(values, task)
-        _refuse_free_text(values, kind, rows)
+        _refuse_free_text(values, kind)
         if kind in ("number", "count", "ordinal"):
             values = values.astype(float)
     warn_of_target_in_other_words(values, kind, table, observed)
+    kept = _weights_of(weights, observed, values, min_rows)
+    said = describe_kind(values, kind, levels)
+    others = [] if task is not None else other_tasks(values, kind)
+    overrule = "".join(f"; if {IF_IT_IS[other]}, pass task={other!r}" for other in others)
+    note = f"{said}{overrule}.{_left_out(observed)}"
+    return Target(values, kept, kind, observed, target_name(y), levels, note)
+
+
+def extend_target(seen: Target, y: NDArray, weights: ArrayLike | None = None) -> Target:
+    """Target of all rows, of the kind that some of them have; little more memory is taken than y itself.
+
+    Parameters
+    ----------
+    seen : Target
+        As ``as_target`` gives it of some of the rows in which y is known.
+    y : array, shape (n,)
+    weights : array-like, shape (n,), optional
+    """
+    observed = ~_is_unknown(y)
+    values = y if observed.all() else y[observed]
+    if seen.kind in ("number", "count", "ordinal"):
+        values = values.astype(float)
+        wrong = np.isinf(values) | (values < 0 if seen.kind == "count" else False)
+        if wrong.any():
+            row = int(np.flatnonzero(observed)[np.argmax(wrong)])
+            raise InputError(f"y is {y[row]} in row {row}, and is a {seen.kind}: leave the row out.")
+    elif seen.values.dtype.kind in "biuf":
+        values = values.astype(seen.values.dtype)
+    checked = check_weights(weights, len(y))
+    kept = None if checked is None else checked[observed]
+    of_some, of_all = (describe_kind(known, seen.kind, seen.levels) for known in (seen.values, values))
+    note = seen.note.replace(of_some, of_all, 1) + _left_out(observed)
+    return replace(seen, values=values, weights=kept, observed=observed, note=note)
+
+
+def _left_out(observed: NDArray[np.bool_]) -> str:
+    """Say how many rows have no target."""
+    missing = int((~observed).sum())
+    rows = "1 row is" if missing == 1 else f"{missing} rows are"
+    return f" {rows} left out, because y is missing there." if missing else ""
+
+
+def _refuse_free_text(values: NDArray, kind: TargetKind) -> None:
+    """Refuse classes that are so many that they are none."""
+    n, classes = len(values), np.unique(values)
+    if kind != "classes" or not too_many_classes(len(classes), n):
+        return
+    if values.dtype.kind == "f" and (values != np.round(values)).any():
+        example = values[values != np.round(values)][0]
+        raise InputError(
+            f"y holds numbers, for instance {example:g}, and classes were asked for, by task or by an estimator that "
+            "is a classifier: make classes of them, or use regression."
+        )
+    raise InputError(
+        f"y has {len(classes)} different labels in {n} rows ({name_some(classes.tolist(), 3)}): too many for classes. "
+        "Make fewer classes of them, or numbers."
+    )
+
+
+# ---- what came as y ----------------------------------------------------------------------------------------------
+
+
+def _check_source(y: object, table: Table) -> None:
+    """Refuse what is no target: nothing, a sparse matrix, another index, a name that a feature has."""
+    if y is None:
+        raise InputError("y is None: this estimator requires y to be passed, but the target y is None.")
+    if is_sparse(y):
+        raise InputError("y is a sparse matrix: pass an array with one value for each row of X.")
+    if hasattr(y, "collect") and not hasattr(y, "to_numpy"):
+        raise InputError("y is a lazy frame: pass y.collect().")
+    _check_index(table.native, y)
+    name = target_name(y)
+    if name is not None and table.named and name in table.names:
+        raise InputError(
+            f"y is called {name!r}, and X has a column {name!r} too: drop it from X, or rename y if it is another."
+        )
+
+
+def _check_index(X: object, y: object) -> None:
+    if not (is_pandas(X) and is_pandas(y)) or len(X) != len(y) or X.index.equals(y.index):
+        return
+    row = int(np.argmax(np.asarray(X.index != y.index)))
+    left, right = X.index[[row]].tolist()[0], y.index[[row]].tolist()[0]
+    order = " They hold the same labels in another order." if set(X.index) == set(y.index) else ""
+    raise InputError(
+        f"the indexes of X and y disagree, first in row {row}: {left!r} in X and {right!r} in y.{order} Align them "
+        "(y.loc[X.index]), or reset both indexes if the rows do belong together."
+    )
+
+
+def target_name(y: object) -> str | None:
+    """Name of a series, or of the only column of a frame."""
+    name = getattr(y, "name", None)
+    if name is None and is_frame(y) and len(y.columns) == 1:
+        name = y.columns[0]
+    return None if name is None or name == "" else str(name)
+
+
+def _read(y: Any) -> Cells:
+    """Cells of a target of any format, read by the rules of columns."""
+    import narwhals as nw
+
+    if is_frame(y) and len(y.columns) == 1:
+        _warn_of_column(len(y))
+        series = open_frame(y, "y")[:, 0]
+    else:
+        series = nw.from_native(y, series_only=True, pass_through=True)
+    cells = read_series(series.alias("y")) if isinstance(series, nw.Series) else read_values("y", _one_column(y))
+    if cells.problem is not None:
+        remedy = cells.problem.remedy.replace("X['y']", "y").replace("pl.col('y')", "y")
+        raise InputError(f"y {cells.problem.what}: {remedy}.")
+    if cells.dtype in MOMENTS:
+        raise InputError(f"y holds dates or durations ({cells.dtype}s): turn them into numbers or classes.")
+    if cells.words:
+        warnings.warn(f"y: {name_some(sorted(cells.words))} taken as missing.", KnockoffWarning, stacklevel=4)
+    return cells
+
+
+def _one_column(y: object) -> NDArray:
+    """Array of one value a row; what a mask covers is None."""
+    if isinstance(y, np.ma.MaskedArray) and np.ma.getmaskarray(y).any():
+        mask, y = np.ma.getmaskarray(y), np.ma.getdata(y).astype(object)
+        y[mask] = None
+    try:
+        values = np.asarray(y)
+    except ValueError:
+        raise InputError(
+            "y holds lists of different lengths: y should be a 1d array, one value for each row."
+        ) from None
+    if values.dtype.kind in "US" and not isinstance(y, np.ndarray):
+        values = np.asarray(y, dtype=object)  # numpy would turn [1, "a"] into strings
+    if values.ndim == 2 and values.shape[1] == 1:
+        _warn_of_column(len(values))
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise InputError(f"y has shape {values.shape}: y should be a 1d array, one value for each row of X.")
+    return values
+
+
+def _warn_of_column(n: int) -> None:
+    from sklearn.exceptions import DataConversionWarning
+
+    text = f"A column-vector y was passed when a 1d array was expected: its {n} rows are used as they are."
+    warnings.warn(text, DataConversionWarning, stacklevel=5)
+
+
+def _values(cells: Cells, observed: NDArray[np.bool_]) -> NDArray:
+    """Known values of a target: numbers, or labels as they came."""
+    values = own_values(Column("y", cells.dtype, cells.levels), cells.values[observed])
+    if cells.dtype == "category" and all(isinstance(level, int | float) for level in cells.levels or ()):
+        return np.array(values.tolist())
+    return values
+
+
+def _is_unknown(values: NDArray) -> NDArray[np.bool_]:
+    """Rows in which a target is missing."""
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    if values.dtype.kind == "O":
+        return np.fromiter(map(is_missing, values.tolist()), bool, len(values))
+    return np.zeros(len(values), dtype=bool)
+
+
+def _check_values(values: NDArray, rows: NDArray[np.intp]) -> None:
+    """Refuse known values that are no target: infinity, one value alone; ``rows`` are those of X."""
+    bad = np.flatnonzero(np.isinf(values)) if values.dtype.kind == "f" else np.empty(0, dtype=int)
+    if bad.size:
+        raise InputError(
+            f"y is infinity in {bad.size} rows, the first is row {rows[bad[0]]}: drop these rows of X and y. "
+            "Input contains NaN or infinity."
+        )
+    if values.dtype.kind == "f" and (worst := float(np.abs(values).max())) > LARGEST:
+        raise InputError(f"y holds numbers as large as {worst:.3g}: divide all of them by a power of ten.")
+    if len(values) > 1 and (values[0] == values).all():
+        raise InputError(
+            f"y has the one value {values.tolist()[0]!r} in all {len(values)} rows (one class only): "
+            "nothing can be selected for a target that does not vary."
+        )
+
+
+# ---- weights -----------------------------------------------------------------------------------------------------
+
+
+def check_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64] | None:
+    """Weights of n rows: finite numbers that are not negative and not all zero; None if there are none."""
+    if sample_weight is None:
+        return None
+    if getattr(getattr(sample_weight, "dtype", None), "kind", "") == "c":
+        raise InputError("sample_weight is complex: weights are numbers that are not negative.")
+    try:
+        weights = np.asarray(sample_weight, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError("sample_weight holds what is no number: weights are numbers, one for each row.") from None
+    if weights.ndim == 0:
+        weights = np.full(n, float(weights))
+    if weights.shape != (n,):
+        raise InputError(f"sample_weight has shape {weights.shape}: expected one weight for each of {n} rows.")
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if bad.size:
+        raise InputError(f"sample_weight is {weights[bad[0]]} in row {bad[0]}: weights are finite and not negative.")
+    if not weights.any():
+        raise InputError("sample_weight is zero in every row: nothing is left to fit.")
+    if weights.max() > LARGEST or weights.max() < SMALLEST:
+        raise InputError(f"sample_weight is at most {weights.max():.3g}: divide all weights by it; only ratios matter.")
+    return weights
+
+
+def _weights_of(
+    weights: ArrayLike | None, observed: NDArray[np.bool_], values: NDArray, min_rows: int
+) -> NDArray[np.float64] | None:
+    """Weights of the rows in which y is known; refused where too few of them weigh more than zero."""
     checked = check_weights(weights, len(observed))
-    note = _note(values, kind, levels, observed, task)
     kept = None if checked is None else checked[observed]
     if kept is not None and not kept.any():
         raise InputError("sample_weight is zero in every row in which y is known: nothing is left to fit.")
@@ -179,65 +376,4 @@ def as_target(
             f"y has the one value {seen.tolist()[0]!r} in all rows that weigh more than zero: nothing can be selected "
             "for a target that does not vary. Weigh others too."
         )
-    return Target(values, kept, kind, observed, target_name(y), levels, note)
-
-
-def extend_target(seen: Target, y: NDArray, weights: ArrayLike | None = None) -> Target:
-    """Target of all rows, of the kind that was told by some of them; little more memory is taken than y itself.
-
-    Parameters
-    ----------
-    seen : Target
-        As ``as_target`` gives it of some of the rows in which y is known.
-    y : array, shape (n,)
-    weights : array-like, shape (n,), optional
-    """
-    observed = ~is_unknown(y)
-    values = y if observed.all() else y[observed]
-    if seen.kind in ("number", "count", "ordinal"):
-        values = values.astype(float)
-        wrong = np.isinf(values) | (values < 0 if seen.kind == "count" else False)
-        if wrong.any():
-            row = int(np.flatnonzero(observed)[np.argmax(wrong)])
-            raise InputError(f"y is {y[row]} in row {row}, and is a {seen.kind}: leave the row out.")
-    elif seen.values.dtype.kind in "biuf":
-        values = values.astype(seen.values.dtype)
-    checked = check_weights(weights, len(y))
-    kept = None if checked is None else checked[observed]
-    of_some, of_all = (describe_kind(known, seen.kind, seen.levels, "y") for known in (seen.values, values))
-    note = seen.note.replace(of_some, of_all, 1) + _left_out(observed)
-    return replace(seen, values=values, weights=kept, observed=observed, note=note)
-
-
-def _note(
-    values: NDArray, kind: TargetKind, levels: Sequence[Label] | None, observed: NDArray, task: str | None
-) -> str:
-    said = describe_kind(values, kind, levels, "y")
-    others = [] if task is not None else other_tasks(values, kind)
-    overrule = "".join(f"; if {IF_IT_IS[other]}, pass task={other!r}" for other in others)
-    return f"{said}{overrule}.{_left_out(observed)}"
-
-
-def _left_out(observed: NDArray[np.bool_]) -> str:
-    """Say how many rows have no target."""
-    missing = int((~observed).sum())
-    rows = "1 row is" if missing == 1 else f"{missing} rows are"
-    return f" {rows} left out, because y is missing there." if missing else ""
-
-
-def _refuse_free_text(values: NDArray, kind: TargetKind, rows: NDArray[np.intp]) -> None:
-    if kind != "classes":
-        return
-    n, classes = len(values), np.unique(values)
-    if too_many_classes(len(classes), n):
-        if values.dtype.kind == "f" and (values != np.round(values)).any():
-            example = values[values != np.round(values)][0]
-            raise InputError(
-                f"y holds numbers, for instance {example:g}, and classes were asked for, by task or by an "
-                "estimator that is a classifier: make classes of them, or use regression."
-            )
-        refuse_numbers_as_text(values, rows)
-        raise InputError(
-            f"y has {len(classes)} different labels in {n} rows ({name_some(classes.tolist(), 3)}): too many "
-            "for classes. Make fewer classes of them, or numbers."
-        )
+    return kept

@@ -1,115 +1,167 @@
-"""Rows of a csv or tsv file, a batch at a time, read as the whole file would be.
+"""What a column of text holds: numbers, booleans, ISO dates or labels, and which of its words mean a missing cell.
 
-The file is read through once for the kinds of its columns, which are those of all rows, and again from its start
-whenever rows are asked for.
+The rule is the same for the cells of a csv file and for a text column of a data frame. It is a rule of whole columns:
+a column is of a kind if every cell that is not missing fits it, so facts of blocks of rows can be joined.
 """
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass
-from itertools import islice
-from pathlib import Path
+from dataclasses import dataclass, field
+from functools import reduce
 
-import numpy as np
-from numpy.typing import NDArray
+import polars as pl
 
-from knockoffs.errors import InputError
-from knockoffs.table.cells import PlainFrame
-from knockoffs.table.delimited import Layout, lay_out, parse_cells, read_runs, tell
-from knockoffs.table.files import file_format, file_hash
-from knockoffs.table.rows import runs_of_rows
-from knockoffs.table.types import Frame
+MISSING = frozenset(["", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null"])
+NO_LABEL = MISSING | {"?"}  # missing among labels, where a dash or the word None may be a label
+NO_NUMBER = NO_LABEL | {"-", "--", ".", "n.a.", "None", "none"}  # missing among numbers and dates
+BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+
+_CURRENCY = r"(?:[$€£¥₹]|USD|EUR|GBP|CHF|JPY)"
+PATTERNS = {
+    "comma": r"^[+-]?[0-9]*,?[0-9]+(?:[eE][+-]?[0-9]+)?$",
+    # commas may be marks between thousands
+    "thousands": r"^[+-]?(?:[0-9]+|[1-9][0-9]{0,2}(?:,[0-9]{3})+)(?:\.[0-9]+)?$",
+    "amount": rf"^[+-]?(?:{_CURRENCY}\s?)?[+-]?(?:[0-9]{{1,3}}(?:[,.'\s\x{{a0}}\x{{202f}}][0-9]{{3}})+|[0-9]+)"
+    rf"(?:[.,][0-9]+)?\s?(?:%|‰|{_CURRENCY})?$",
+    "date": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+    "moment": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?"
+    r"(?:Z|[+-][0-9]{2}:[0-9]{2})?$",
+}
+KINDS = ("integer", "number", "comma", "boolean", "date", "moment")  # the first that fits all cells is the column's
 
 
 @dataclass(frozen=True)
-class TextRows:
-    """Rows of a file of delimited text.
+class Text:
+    """Facts about the cells of a text column; those of two blocks of rows are joined by ``&``.
 
-    Attributes
+    Parameters
     ----------
-    layout : Layout
-    names : tuple of str
-        Of the columns.
+    fits : frozenset of str
+        Kinds and patterns that every cell fits, missing ones aside.
+    words : frozenset of str
+        Words for a missing number, other than an empty cell.
+    blank : bool
+        Whether every cell is missing.
     """
 
-    layout: Layout
-    names: tuple[str, ...]
+    fits: frozenset[str] = frozenset([*KINDS, *PATTERNS])
+    words: frozenset[str] = field(default_factory=frozenset)
+    blank: bool = True
 
-    def __len__(self) -> int:
-        return self.layout.n_rows
+    def __and__(self, other: Text) -> Text:
+        return Text(self.fits & other.fits, self.words | other.words, self.blank and other.blank)
 
     @property
-    def label(self) -> str:
-        """Name of the file."""
-        return self.layout.path.name
+    def kind(self) -> str:
+        """Kind of the column: one of ``KINDS``, or "label"."""
+        if self.blank:
+            return "number"
+        kind = next((kind for kind in KINDS if kind in self.fits), "label")
+        return "label" if kind == "comma" and "thousands" in self.fits else kind
 
-    def starts(self, n_columns: int, batch_rows: int | None) -> NDArray[np.intp]:
-        """First row of every batch, and the number of rows."""
-        return runs_of_rows(len(self), n_columns, batch_rows)
+    @property
+    def in_doubt(self) -> bool:
+        """Whether the cells are amounts, or numbers whose decimal mark the column does not decide."""
+        return self.kind == "label" and "amount" in self.fits
 
-    def frames(self, names: Sequence[str], starts: NDArray[np.intp], wanted: Sequence[int]) -> Iterator[Frame]:
-        """Frames of some batches; rows between them are passed over."""
-        sizes = np.diff(starts)
-        first = wanted[0] if len(wanted) else 0
-        runs = read_runs(self.layout, names, int(starts[first]), sizes[first:].tolist())
-        at = first
-        with closing(runs):
-            for k, number in enumerate(wanted):
-                if number < at:  # it and those after it are read from the start again
-                    yield from self.frames(names, starts, wanted[k:])
-                    return
-                while at < number:
-                    next(runs)
-                    at += 1
-                yield PlainFrame(next(runs))
-                at += 1
-
-    def take(self, names: Sequence[str], rows: NDArray[np.intp]) -> Frame:
-        """Frame of some rows, given in ascending order."""
-        places = [self.layout.names.index(name) for name in names]
-        parts: list[list[NDArray]] = [[] for _ in places]
-        at = 0
-        with closing(self.layout.records()) as records:
-            while block := list(islice(records, self.layout.parallel_map)):
-                first, last = np.searchsorted(rows, [at, at + len(block)])
-                some = [block[i] for i in rows[first:last] - at]
-                at += len(block)
-                if some:
-                    for part, values in zip(parts, parse_cells(self.layout, places, some), strict=True):
-                        part.append(values)
-        return PlainFrame({name: np.concatenate(part) for name, part in zip(names, parts, strict=True)})
-
-    def column(self, name: str) -> NDArray:
-        """Return the values of a column in all rows; a label is there once, not once a row."""
-        same: dict[object, object] = {}
-        parts = []
-        for start in read_runs(self.layout, [name], 0, np.diff(runs_of_rows(len(self), 1, 100_000)).tolist()):
-            values = start[name]
-            if values.dtype == object:
-                values[:] = [same.setdefault(value, value) for value in values.tolist()]
-            parts.append(values)
-        return np.concatenate(parts)
-
-    def sha256(self) -> str:
-        """Return that of the file."""
-        return file_hash(self.layout.path)
+    @property
+    def stand_ins(self) -> frozenset[str]:
+        """Words in the column that mean a missing cell, because of what the others hold."""
+        return self.words & (NO_LABEL if self.kind in ("label", "boolean") else NO_NUMBER)
 
 
-def open_text(path: Path) -> TextRows:
-    """Read a csv or tsv file through, for what its columns hold.
+def text_of(cells: pl.Series) -> Text:
+    """Facts about some cells of a text column.
 
-    A column without a name and without a value is left out, as where the file is read whole.
+    >>> text_of(pl.Series(["1", "?", "2.5"])).kind, text_of(pl.Series(["a", "None"])).kind
+    ('number', 'label')
+    >>> text_of(pl.Series(["-0,590", "0,254"])).kind, text_of(pl.Series(["-0,590", "0.254"])).in_doubt
+    ('comma', True)
     """
-    ending = file_format(path)
-    try:
-        layout = lay_out(path, "\t" if ending.startswith(".tsv") else ",")
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: cannot be read as {ending[1:]}: {error}.") from error
-    names = list(layout.names)
-    if "" in names and layout.blank[names.index("")]:
-        tell(f"{path}: a column without a name and without a value is left out.")
-        names.remove("")
-    return TextRows(layout, tuple(names))
+    n_missing = cells.null_count()
+    if n_missing == len(cells):
+        return Text()
+    if cells.cast(pl.Int64, strict=False).null_count() == n_missing:  # the usual cases, without a look at words
+        return Text(frozenset(["integer", "number", "comma", "thousands", "amount"]), blank=False)
+    floats = cells.cast(pl.Float64, strict=False)
+    if floats.null_count() == n_missing and not floats.is_nan().any() and not _too_long(cells):
+        return Text(frozenset(["number", "thousands", "amount"]), blank=False)
+    stripped = cells.str.strip_chars().unique().drop_nulls()
+    words = frozenset(stripped.filter(stripped.is_in(list(NO_NUMBER))))
+    numbers = stripped.filter(~stripped.is_in(list(NO_NUMBER)))
+    labels = stripped.filter(~stripped.is_in(list(NO_LABEL)))
+    fits = {kind for kind in KINDS if _fits(labels if kind == "boolean" else numbers, kind)}
+    fits |= {name for name in ("thousands", "amount") if _match(numbers, name) and not _too_long(numbers)}
+    return Text(frozenset(fits), words - {""}, blank=not len(labels))
+
+
+def _fits(cells: pl.Series, kind: str) -> bool:
+    if kind == "boolean":
+        return bool(cells.is_in(list(BOOLEANS)).all())
+    if kind in PATTERNS and not _match(cells, kind):
+        return False
+    return bool(read_text(cells, kind).is_not_null().all()) and not (kind in ("number", "comma") and _too_long(cells))
+
+
+def _match(cells: pl.Series, name: str) -> bool:
+    return bool(cells.drop_nulls().str.contains(PATTERNS[name]).all())
+
+
+def _too_long(cells: pl.Series) -> bool:
+    """Whether there are whole numbers beyond 64 bits, most of the time identifiers: a float would round them."""
+    whole = cells.filter(cells.str.contains(r"^\s*[+-]?[0-9]{19,}\s*$"))
+    return whole.cast(pl.Int64, strict=False).null_count() > 0
+
+
+def read_text(cells: pl.Series, kind: str) -> pl.Series:
+    """Values of the cells of a text column of a kind; null where a cell is missing, or does not fit.
+
+    Parameters
+    ----------
+    cells : polars.Series of strings
+    kind : str
+        As ``Text.kind`` names it.
+
+    >>> read_text(pl.Series(["1,5", "-"]), "comma").to_list(), read_text(pl.Series([" a", "?"]), "label").to_list()
+    ([1.5, None], [' a', None])
+    """
+    stripped = cells.str.strip_chars()
+    if kind == "label":
+        return cells.set(stripped.is_in(list(NO_LABEL)), None)
+    if kind == "boolean":
+        return stripped.replace_strict(BOOLEANS, default=None, return_dtype=pl.Boolean)
+    if kind == "date":
+        return stripped.str.to_date("%Y-%m-%d", strict=False)
+    if kind == "moment":
+        return _moments(stripped)
+    if kind == "integer":
+        return stripped.cast(pl.Int64, strict=False)
+    if kind == "comma":
+        stripped = stripped.str.replace(",", ".", literal=True)
+    return stripped.cast(pl.Float64, strict=False).fill_nan(None)
+
+
+def _moments(cells: pl.Series) -> pl.Series:
+    """Dates with a time, in UTC where they name a zone."""
+    cells = cells.str.replace(" ", "T", literal=True)
+    zoned = cells.str.to_datetime("%+", time_unit="us", time_zone="UTC", strict=False).dt.replace_time_zone(None)
+    found = [
+        cells.str.to_datetime(form, time_unit="us", strict=False) for form in ("%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%.f")
+    ]
+    return reduce(lambda first, then: first.fill_null(then) if first.null_count() else first, [*found, zoned])
+
+
+def mend(name: str, cells: list[str], *, polars: bool) -> str:
+    """Line that makes numbers of a text column of amounts, for polars or for pandas.
+
+    >>> mend("price", ["$1,234.50"], polars=True)
+    "pl.col('price').str.replace_all('[^0-9.-]', '').cast(float)"
+    >>> mend("price", ["7,25 €"], polars=False)
+    "X['price'].str.replace('[^0-9,-]', '', regex=True).str.replace(',', '.').astype(float)"
+    """
+    tails = [cell.rpartition(",")[2] for cell in cells if "," in cell]
+    comma = any("." not in tail and sum(map(str.isdigit, tail)) != 3 for tail in tails)
+    kept, then = ("[^0-9,-]", ".str.replace(',', '.')") if comma else ("[^0-9.-]", "")
+    if polars:
+        return f"pl.col({name!r}).str.replace_all('{kept}', ''){then}.cast(float)"
+    return f"X[{name!r}].str.replace('{kept}', '', regex=True){then}.astype(float)"

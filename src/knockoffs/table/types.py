@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
 
-    from knockoffs.table.cells import PlainFrame
-
 Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
 Label: TypeAlias = Hashable  # of a column or a target: text, a number, a truth value, a date
-Frame: TypeAlias = "PlainFrame | IntoDataFrame"  # of pandas, polars, pyarrow, or columns by name
+Frame: TypeAlias = "IntoDataFrame"  # of pandas, polars, pyarrow or another library
 Kinds: TypeAlias = "Mapping[str, str | Sequence[Label]] | None"  # of columns by name: a kind, or labels in their order

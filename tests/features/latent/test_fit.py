@@ -8,7 +8,7 @@ import pytest
 from knockoffs.errors import ColumnsError, InputError, KnockoffWarning
 from knockoffs.features.gaussian import fit_gaussian
 from knockoffs.features.latent.fit import fit_latent
-from knockoffs.features.latent.kinds import infer_kinds
+from knockoffs.features.latent.kinds import check_kinds
 from knockoffs.features.latent.margins import Affine, Constant, Curve, Steps
 from knockoffs.features.latent.nominal import Nominal
 
@@ -161,7 +161,7 @@ def test_margins_by_kind(rng):
 
 def test_kinds_are_inferred(rng):
     X = np.column_stack([np.arange(30) % 2, np.arange(30), np.arange(30) - 3, np.arange(30) / 7, np.arange(30) % 6])
-    assert infer_kinds(X) == ("binary", "count", "continuous", "continuous", "ordinal")
+    assert check_kinds(X, None) == ("binary", "continuous", "continuous", "continuous", "ordinal")
 
 
 def test_the_same_numbers_give_the_same_fit(rng):
@@ -180,13 +180,13 @@ class TestBadInput:
     def test_all_missing_column(self, rng):
         X = gaussian(rng, 50, 3)
         X[:, 1] = np.nan
-        with pytest.raises(ColumnsError, match="'1' have no observed cell"):
+        with pytest.raises(ColumnsError, match="'1' has no observed cell"):
             fit_latent(X, rng=rng)
 
     def test_hardly_observed_column(self, rng):
         X = gaussian(rng, 50, 3)
         X[5:, 2] = np.nan
-        with pytest.raises(ColumnsError, match="'2' have fewer than 10 observed cells"):
+        with pytest.raises(ColumnsError, match="'2' has fewer than 10 observed cells"):
             fit_latent(X, rng=rng)
 
     def test_a_row_without_cells_is_drawn(self, rng):

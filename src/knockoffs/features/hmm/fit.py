@@ -16,8 +16,9 @@ from knockoffs.errors import InputError, name_some, unknown_option
 from knockoffs.features.hmm.emissions import DiscreteEmissions, Emissions, GaussianEmissions
 from knockoffs.features.hmm.inference import filter_states, log_likelihoods
 from knockoffs.features.hmm.model import HiddenMarkov
-from knockoffs.features.support import REPEATS, check_kinds
+from knockoffs.features.support import check_kinds
 from knockoffs.progress import track
+from knockoffs.table.columns import ROWS_A_VALUE
 
 MOST_SYMBOLS = 20  # more different values than this are taken for numbers, unless the kinds say otherwise
 MOST_DISTINCT = 1000  # symbols of a chain: its tables have p K M entries
@@ -141,7 +142,7 @@ def _are_symbols(X: NDArray, emissions: str, kinds: Sequence[str] | None) -> boo
         if labels or numbers or "count" not in kinds:  # two values and scales are numbers among numbers
             return not numbers
     distinct = len(np.unique(X[~np.isnan(X)]))
-    return distinct <= MOST_SYMBOLS and REPEATS * distinct <= int(np.count_nonzero(~np.isnan(X)))
+    return distinct <= MOST_SYMBOLS and ROWS_A_VALUE * distinct <= int(np.count_nonzero(~np.isnan(X)))
 
 
 def _scale(X: NDArray, shared: str) -> tuple[NDArray, NDArray]:

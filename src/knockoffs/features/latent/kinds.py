@@ -10,35 +10,15 @@ from numpy.typing import NDArray
 from knockoffs.errors import ColumnsError, InputError, unknown_option
 from knockoffs.features.latent.margins import TIED, Constant, Margin, count_values, fit_affine, fit_curve, fit_steps
 from knockoffs.features.latent.nominal import fit_nominal
+from knockoffs.table.columns import KINDS, recognise_kind
 
-KINDS = ("continuous", "count", "ordinal", "binary", "nominal")
-SHORT_SCALE = 10  # whole numbers with at most so many distinct values are taken for an ordered scale
 SEEN = 10  # cells of a column that must be observed, or all of them in a table with fewer rows
-
-
-def infer_kinds(X: NDArray) -> tuple[str, ...]:
-    """Kind of each column of numbers, shape (n, d), NaN where missing. Labels without order cannot be told from them.
-
-    >>> infer_kinds(np.array([[0.0, 0.5, 3.0], [1.0, 0.7, 30.0], [np.nan, 0.1, 4.0]]))
-    ('binary', 'continuous', 'ordinal')
-    """
-    return tuple(_infer(np.unique(x[~np.isnan(x)])) for x in X.T)
-
-
-def _infer(values: NDArray) -> str:
-    if len(values) <= 2:
-        return "binary"
-    if (values != np.round(values)).any():
-        return "continuous"
-    if len(values) <= SHORT_SCALE:
-        return "ordinal"
-    return "count" if values[0] >= 0 else "continuous"
 
 
 def check_kinds(X: NDArray, kinds: Sequence[str] | None) -> tuple[str, ...]:
     """Return the kinds given, or inferred where None; a kind that contradicts its column is refused."""
     if kinds is None:
-        return infer_kinds(X)
+        return tuple(recognise_kind(x)[0] for x in X.T)
     if len(kinds) != X.shape[1]:
         raise InputError(f"kinds has {len(kinds)} words: expected {X.shape[1]}, one for each column.")
     for kind in kinds:

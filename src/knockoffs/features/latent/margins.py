@@ -153,8 +153,9 @@ class Curve:
         """Interpolate between the knots, and follow the tails beyond them."""
         l = l[:, 0]  # noqa: E741
         x = np.interp(l, self.l, self.x)
-        x = np.where(l < self.l[0], self.x[0] - _tail(self.l[0] - l, *self.tails[0]), x)
-        x = np.where(l > self.l[-1], self.x[-1] + _tail(l - self.l[-1], *self.tails[1]), x)
+        below, above = np.flatnonzero(l < self.l[0]), np.flatnonzero(l > self.l[-1])
+        x[below] = self.x[0] - _tail(self.l[0] - l[below], *self.tails[0])
+        x[above] = self.x[-1] + _tail(l[above] - self.l[-1], *self.tails[1])
         for value, low, high in zip(self.atoms, self.low, self.high, strict=True):
             x[(l > low) & (l <= high)] = value
         return x

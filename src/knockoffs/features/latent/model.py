@@ -205,12 +205,12 @@ class LatentFeatures:
         return out
 
     def resampler(self, X: NDArray, rng: Generator, *, n_jobs: int | None = None) -> LatentResampler:
-        """Draws of single columns for conditional tests, given one draw of (K, L): no draw needs a chain."""
-        return LatentResampler(self, *self.draw_hidden(X, rng, n_jobs=n_jobs))
+        """Draws of columns for conditional tests, given one draw of L: no draw needs a chain."""
+        return LatentResampler(self, self.draw_hidden(X, rng, n_jobs=n_jobs)[1])
 
     def conditional_together(self, columns: NDArray[np.intp], X: NDArray, rng: Generator, n_draws: int) -> NDArray:
-        """Draws of several columns given the others and one draw of (K, L), shape (n_draws, n, n_columns)."""
-        return self.resampler(X, rng).draw_together(columns, rng, n_draws)
+        """Draws of several columns given the others and one draw of their L, shape (n_draws, n, n_columns)."""
+        return self.resampler(X, rng).given_others(columns)(rng, n_draws)
 
     def coordinates(self, X: NDArray) -> NDArray:
         """L of the rows in which it is known, by whose moments one class is told; of several classes no rows."""

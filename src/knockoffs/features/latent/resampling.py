@@ -1,19 +1,23 @@
-"""X_j drawn anew given everything else that is hidden or seen: one draw of (K, L), and then as many X_j as are wanted.
+"""Columns drawn given the others under the latent model, for conditional tests.
 
-(K, L) is drawn once from its law given X. Given K and the coordinates L_-j of the other columns, X_j has the law of
-g_j(L_j), L_j Gaussian, and its own value is one draw of it. If y does not depend on X_j given the other columns, it
-does not depend on it given (K, L_-j) too, which is made of X and of random numbers alone. So draws from this law are
-those of a conditional randomization test, exactly, and they cost no chain each. The same holds for several columns.
+L is drawn once given X; cells that are points determine it. Columns G are then drawn given L of the other columns: the
+class K is integrated out, so a class that only G reveals is drawn again with it. If y does not depend on X_G given
+the other columns, it does not depend on X_G given L_-G either, because X_-G is a function of L_-G, and L beyond X is
+made of random numbers. X_G and the draws are then exchangeable: the test is exact, and no draw needs a Markov chain.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+
+from knockoffs.features.conditionals import Conditionals
 
 if TYPE_CHECKING:
     from knockoffs.features.latent.model import LatentFeatures
@@ -21,50 +25,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LatentResampler:
-    """Draws of columns given the class and the coordinates of all others.
+    """Draws of columns given the latent coordinates of all others.
 
     Parameters
     ----------
     model : LatentFeatures
-    K : array of int, shape (n,)
     L : array, shape (n, n_coordinates)
         Drawn given X.
     """
 
     model: LatentFeatures
-    K: NDArray[np.intp]
     L: NDArray
 
-    def draw(self, j: int, rng: Generator, n_draws: int) -> NDArray:
-        """Draws of X_j given K and L_-j, shape (n_draws, n)."""
-        return self.draw_together(np.array([j]), rng, n_draws)[..., 0]
+    @cached_property
+    def conditionals(self) -> Conditionals:
+        """Laws of coordinates given the others."""
+        return Conditionals(self.model.mixture.laws, self.L, np.asarray(self.model.mixture.weights))
 
-    def draw_together(self, columns: NDArray[np.intp], rng: Generator, n_draws: int) -> NDArray:
-        """Draws of several columns given K and the coordinates of all others, shape (n_draws, n, n_columns)."""
+    def given_others(self, columns: NDArray[np.intp]) -> Callable[[Generator, int], NDArray]:
+        """Sampler of the columns, ``(rng, n_draws) -> array``, shape (n_draws, n, n_columns)."""
         column_of, n = self.model.layout.column_of, len(self.L)
         own = np.flatnonzero(np.isin(column_of, columns))
-        drawn = rng.standard_normal((n_draws, n, own.size))
-        if own.size:
-            mean, factors = self._law(own)
-            for k, factor in enumerate(factors):
-                rows = self.K == k
-                drawn[:, rows] = drawn[:, rows] @ factor.T  # rows are draws, so the factor multiplies from the right
-            drawn = mean + drawn
-        values = np.empty((n_draws, n, len(columns)))
-        for place, j in enumerate(columns):
-            of_column = drawn[..., column_of[own] == j]
-            values[..., place] = self.model.margins[j].write(of_column.reshape(n_draws * n, -1)).reshape(n_draws, n)
-        return values
+        draw = self.conditionals.given_others(own)
 
-    def _law(self, own: NDArray[np.intp]) -> tuple[NDArray, list[NDArray]]:
-        """Mean of the coordinates in each row, shape (n, c), and the root of their covariance in each class."""
-        rest = np.setdiff1d(np.arange(self.L.shape[1]), own)
-        mean, factors = np.empty((len(self.L), own.size)), []
-        for k, law in enumerate(self.model.mixture.laws):
-            rows = self.K == k
-            precision = np.linalg.inv(law.covariance)
-            covariance = np.linalg.inv(precision[np.ix_(own, own)])
-            slope = -covariance @ precision[np.ix_(own, rest)]
-            mean[rows] = law.mean[own] + (self.L[np.ix_(rows, rest)] - law.mean[rest]) @ slope.T
-            factors.append(np.linalg.cholesky((covariance + covariance.T) / 2))
-        return mean, factors
+        def sample(rng: Generator, n_draws: int) -> NDArray:
+            L = draw(rng, n_draws)
+            values = np.empty((n_draws, n, len(columns)))
+            for place, j in enumerate(columns):
+                of_column = L[..., column_of[own] == j]
+                values[..., place] = self.model.margins[j].write(of_column.reshape(n_draws * n, -1)).reshape(n_draws, n)
+            return values
+
+        return sample

@@ -10,9 +10,9 @@ from sklearn.datasets import make_classification
 
 from knockoffs import KnockoffSelector
 from knockoffs.errors import InputError, KnockoffWarning
-from knockoffs.features.columns import dependent_in_covariance
-from knockoffs.features.dependent import drop_dependent, find_relations
 from knockoffs.features.source import knockoff_source, read_features
+from knockoffs.table.redundancy import drop_dependent, find_relations
+from knockoffs.table.relations import dependent_in_covariance
 from knockoffs.table.table import read_table
 
 
@@ -224,9 +224,51 @@ def test_what_some_rows_say_is_checked_on_all(row):
 def test_the_columns_of_one_feature_may_be_copies():
     frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": 2 * X[:, 0], "d": np.exp(X[:, 1]), "e": X[:, 2]})
     source = knockoff_source("auto")
-    with pytest.warns(KnockoffWarning, match=r"\(dependent='auto'\): 'd' of 'b'\. What"):
+    with pytest.warns(KnockoffWarning, match=r"\(dependent='auto'\): 'd' of 'b'\. The answer"):
         table, notes = read_features(source, frame, groups={"both": ["a", "c"]}, dependent="auto")
     assert table.names == ("a", "b", "c", "e") and table.feature_names == ("both", "b", "e")
-    with pytest.warns(KnockoffWarning, match="drop=.'d'. leaves the rest free"):
+    with pytest.warns(KnockoffWarning, match="Use drop=.'d'. or dependent='drop'"):
         table, notes = read_features(source, frame, groups={"both": ["a", "c"]}, dependent="refuse")
     assert len(table.names) == 5 and "dependent" not in notes
+
+
+# ---- constant columns --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("feature_model", ["auto", "gaussian", "naive_bayes"])
+@pytest.mark.parametrize("method", ["knockoffs", "conditional_test"])
+def test_constant_columns_are_no_hypotheses(feature_model, method):
+    """The answer is that of the table without them: Benjamini and Hochberg divide by the other columns alone."""
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame(rng.standard_normal((150, 5)), columns=list("abcde"))
+    y = X["a"] + X["b"] + rng.standard_normal(150)
+    holes = np.where(np.arange(150) % 2, np.nan, 1.0)
+    with_constants = X.assign(region="north", year=2020, lost=holes)[
+        ["region", "a", "b", "year", "c", "d", "e", "lost"]
+    ]
+    if feature_model != "auto":
+        with_constants = with_constants.drop(columns=["region", "lost"])
+    options = {"method": method, "feature_model_options": {} if feature_model == "gaussian" else {"n_classes": 1}}
+    without = selector(feature_model, **options).fit(X, y)
+    with pytest.warns(KnockoffWarning, match="are constant and left out|'year' is constant and left out"):
+        found = selector(feature_model, **options).fit(with_constants, y)
+    assert found.selection_.feature_names == tuple("abcde")
+    np.testing.assert_array_equal(found.q_values_, without.q_values_)
+    assert "constant" in found.selection_.notes
+    assert (
+        found.get_support().sum() == without.get_support().sum() and len(found.get_support()) == with_constants.shape[1]
+    )
+
+
+def test_constant_columns_stay_where_every_column_is_wanted():
+    X = np.column_stack([np.ones(50), np.random.default_rng(0).standard_normal((50, 3))])
+    source = knockoff_source("gaussian")
+    table, notes = read_features(source, X, every_column=True)
+    assert len(table.names) == 4 and notes == {}
+    with pytest.warns(KnockoffWarning, match="^column 'x0' is constant: its own knockoff, never selected.$"):
+        source(table, rng=np.random.default_rng(0))
+    with pytest.warns(KnockoffWarning, match="^column 'x0' is constant and left out.$"):
+        table, notes = read_features(source, X, groups=[0, 0, 1, 1])
+    assert table.names == ("x1", "x2", "x3") and table.feature_of.tolist() == [0, 1, 1]
+    with pytest.raises(InputError, match="every column of X is constant"):
+        read_features(source, np.ones((50, 3)))

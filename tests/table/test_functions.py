@@ -1,4 +1,4 @@
-"""Columns that another tells value by value are named, where rows can show it."""
+"""Columns that are functions of another one are named, where rows can show it."""
 
 import warnings
 
@@ -8,7 +8,7 @@ import pytest
 
 from knockoffs import KnockoffSelector
 from knockoffs.errors import KnockoffWarning
-from knockoffs.features.told import find_told
+from knockoffs.table.redundancy import find_functions
 from knockoffs.table.table import read_table
 
 N = 2000
@@ -20,7 +20,7 @@ CHILDREN = RNG.poisson(1.0, N)
 SEX = RNG.choice(["f", "m"], N)
 SOME = RNG.choice(N, 95, replace=False)
 ANY_ORDER = dict(zip(range(1, 13), RNG.permutation(12) // 3, strict=True))
-TOLD = {
+FUNCTIONS = {
     "quarter of a month": (MONTH, (MONTH - 1) // 3),
     "season of a month, in no order of it": (MONTH, np.vectorize(ANY_ORDER.get)(MONTH)),
     "labels of labels": (TOWN, np.where(np.isin(TOWN, ["Bern", "Biel", "Chur"]), "north", "south")),
@@ -28,7 +28,7 @@ TOLD = {
     "a flag of a count": (CHILDREN, CHILDREN > 0),
     "with gaps at the same places": (np.where(AGE < 25, np.nan, MONTH), np.where(AGE < 25, np.nan, MONTH // 4)),
 }
-NOT_TOLD = {
+NO_FUNCTIONS = {
     "but for one row": (MONTH, np.where(np.arange(N) == 1500, 0, (MONTH - 1) // 3)),
     "a band of a number whose values are not seen again": (AGE, np.floor(AGE / 10)),
     "what a file is sorted by, and a number that rises in it": (np.sort(AGE), np.arange(N) // 500),
@@ -49,23 +49,23 @@ def table_of(a, b):
     return read_table(pd.DataFrame({"other": other[0], "a": a, "between": other[1], "b": b}))
 
 
-@pytest.mark.parametrize(("fine", "coarse"), TOLD.values(), ids=TOLD)
-def test_who_tells_is_found_in_either_order(fine, coarse):
-    assert np.argwhere(find_told(table_of(fine, coarse))).tolist() == [[1, 3]]
-    assert np.argwhere(find_told(table_of(coarse, fine))).tolist() == [[3, 1]]
+@pytest.mark.parametrize(("fine", "coarse"), FUNCTIONS.values(), ids=FUNCTIONS)
+def test_functions_are_found_in_either_order(fine, coarse):
+    assert np.argwhere(find_functions(table_of(fine, coarse))).tolist() == [[1, 3]]
+    assert np.argwhere(find_functions(table_of(coarse, fine))).tolist() == [[3, 1]]
 
 
-@pytest.mark.parametrize(("fine", "coarse"), NOT_TOLD.values(), ids=NOT_TOLD)
-def test_what_rows_do_not_show_is_not_said(fine, coarse):
-    assert not find_told(table_of(fine, coarse)).any() and not find_told(table_of(coarse, fine)).any()
+@pytest.mark.parametrize(("fine", "coarse"), NO_FUNCTIONS.values(), ids=NO_FUNCTIONS)
+def test_what_rows_do_not_show_is_no_function(fine, coarse):
+    assert not find_functions(table_of(fine, coarse)).any() and not find_functions(table_of(coarse, fine)).any()
 
 
 def test_a_row_that_was_not_looked_at_is_checked():
     month = np.resize(np.arange(12), 20_000)
     quarter = month // 3
-    assert find_told(table_of(month, quarter)).any()
+    assert find_functions(table_of(month, quarter)).any()
     for row in (0, 1, 2, 19_998):  # one in four is looked at
-        assert not find_told(table_of(month, np.where(np.arange(20_000) == row, 9, quarter))).any()
+        assert not find_functions(table_of(month, np.where(np.arange(20_000) == row, 9, quarter))).any()
 
 
 def test_chance_does_not_make_functions():
@@ -75,11 +75,11 @@ def test_chance_does_not_make_functions():
         for _ in range(30):
             flags = rng.random((n, 12)) < rng.choice([0.01, 0.05, 0.5], 12)
             counts = rng.poisson(rng.choice([0.1, 1.0, 5.0], 12), (n, 12))
-            assert not find_told(read_table(np.column_stack([flags, counts, rng.standard_normal((n, 6))]))).any()
+            assert not find_functions(read_table(np.column_stack([flags, counts, rng.standard_normal((n, 6))]))).any()
 
 
 def people(n=1500, seed=0):
-    """Fifty people seen thirty times each: their number tells sex, town and year of birth, and that the decade."""
+    """Fifty people seen thirty times each: their number determines sex, town and year of birth, and that the decade."""
     rng = np.random.default_rng(seed)
     who = rng.permutation(np.arange(n) % 50)
     sex, town, born = rng.integers(0, 2, 50), rng.integers(0, 4, 50), rng.integers(1940, 2000, 50)
@@ -97,12 +97,12 @@ def fit(frame, y, **options):
 @pytest.mark.parametrize("dependent", ["auto", "refuse"])
 def test_a_selection_names_them_and_leaves_all_in(dependent):
     frame, y = people()
-    with pytest.warns(KnockoffWarning, match="'person' tells 'sex', 'town', 'born', 'decade'. Beside it these cannot"):
+    with pytest.warns(KnockoffWarning, match="^'sex', 'town', 'born', 'decade' are functions of 'person'"):
         selector = fit(frame, y, dependent=dependent)
-    assert len(selector.W_) == 13 and "'person' tells" in selector.selection_.notes["told"]
+    assert len(selector.W_) == 13 and "of 'person'" in selector.selection_.notes["functions"]
 
 
-def test_without_who_tells_or_as_one_feature_nothing_is_said():
+def test_without_the_finer_column_or_as_one_feature_nothing_is_said():
     frame, y = people()
     with warnings.catch_warnings():
         warnings.simplefilter("error", KnockoffWarning)

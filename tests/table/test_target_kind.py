@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import datasets
 
-from knockoffs.table.target_kinds import infer_kind
+from knockoffs.table.target_kind import infer_kind
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,123 @@
+"""Discoveries at the resolution the data allow: tests of groups of columns in a tree, from the root down.
+
+A node of the tree is a group of columns; its null hypothesis says that y does not depend on the group given all other
+columns. A node is tested only where its parent was rejected, at the level
+
+    level * (leaves of the node) / (leaves that can still be null),
+
+where the second count takes the rejections so far as true, and the node itself as null. The probability of any false
+rejection is then at most the level, for any dependence between the p-values: this is a sequentially rejective procedure
+(Goeman and Solari, 2010). It rejects all that Meinshausen's (2008) rejects, for which the second count is all leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from knockoffs.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class TreeNode:
+    """A group of columns and the smaller groups it is made of.
+
+    Parameters
+    ----------
+    features : tuple of int
+    children : tuple of TreeNode
+        Disjoint groups that together are this one; empty for a leaf, which is not divided further.
+    """
+
+    features: tuple[int, ...]
+    children: tuple[TreeNode, ...] = ()
+
+    def __post_init__(self) -> None:
+        together = sorted(feature for child in self.children for feature in child.features)
+        if self.children and (len(self.children) < 2 or together != sorted(self.features)):
+            raise InputError(f"features {self.features}: the children of a group must be two or more that make it up.")
+
+    @cached_property
+    def n_leaves(self) -> int:
+        """Number of leaves below the node; 1 for a leaf."""
+        return sum(child.n_leaves for child in self.children) if self.children else 1
+
+    def walk(self) -> Iterator[TreeNode]:
+        """Yield the node and all nodes below it, parents first."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+PValues = Callable[[Sequence[TreeNode], Sequence[float]], Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """A node whose null hypothesis is rejected.
+
+    Parameters
+    ----------
+    node : TreeNode
+    p_value : float
+    adjusted : float
+        Smallest level at which the procedure rejects the node.
+    finest : bool
+        Whether no child of it is rejected: a discovery.
+    """
+
+    node: TreeNode
+    p_value: float
+    adjusted: float
+    finest: bool
+
+
+def reject_nodes(root: TreeNode, p_values: PValues, level: float) -> list[Rejection]:
+    """Rejected nodes, in the order of rejection; the probability that any of them is null is at most ``level``.
+
+    Parameters
+    ----------
+    root : TreeNode
+    p_values : callable
+        p-values of some nodes, given them and the levels at which they are tested at first. It is asked for the
+        children of a node that is rejected, and once.
+    level : float
+        Bound on the family-wise error rate.
+    """
+    rejected: dict[TreeNode, tuple[float, float]] = {}
+    active: dict[TreeNode, float] = {}
+
+    def open_nodes(nodes: Sequence[TreeNode]) -> None:
+        levels = [level * node.n_leaves / most_null(root, rejected, node) for node in nodes]
+        active.update(zip(nodes, p_values(nodes, levels), strict=True))
+
+    open_nodes([root])
+    adjusted = 0.0
+    while active:
+        smallest = {node: p * most_null(root, rejected, node) / node.n_leaves for node, p in active.items()}
+        node = min(smallest, key=smallest.__getitem__)
+        if smallest[node] > level:
+            break
+        adjusted = max(adjusted, smallest[node])
+        rejected[node] = (active.pop(node), adjusted)
+        if node.children:
+            open_nodes(node.children)
+    return [
+        Rejection(node, p, smallest_level, not any(child in rejected for child in node.children))
+        for node, (p, smallest_level) in rejected.items()
+    ]
+
+
+def most_null(node: TreeNode, rejected: Collection[TreeNode], null: TreeNode) -> int:
+    """Largest number of leaves of ``node`` that can be null if all ``rejected`` nodes are not, and ``null`` is.
+
+    A group is null exactly where all of its leaves are (the intersection property of conditional independence, which
+    holds for columns that do not determine one another), so every rejected group holds a leaf that is not null.
+    """
+    if node is null:
+        return node.n_leaves
+    if not node.children:
+        return int(node not in rejected)
+    among = sum(most_null(child, rejected, null) for child in node.children)
+    return among - int(node in rejected and among == node.n_leaves)

@@ -1,0 +1,313 @@
+"""Columns that carry nothing of their own beside the others: constant, copied, combined from others, functions of one.
+
+Given the others such a column can never matter, nor can those that it was made of beside it: as long as all are in the
+table, P^X would have to copy them into their own knockoffs. Without a smallest set of them no exact relation is left.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knockoffs.errors import InputError, KnockoffWarning, name_some
+from knockoffs.table.relations import SAME, Relations, dependent_columns, describe_relations, standardise
+from knockoffs.table.table import Table
+
+DEPENDENT = ("auto", "refuse", "drop")  # what a selection does with columns that others determine
+MOST_ROWS = 5000  # on which redundancy is looked for; what is found is checked on all rows
+
+# ---- constant ----------------------------------------------------------------------------------------------------
+
+
+def constant_columns(X: NDArray) -> NDArray[np.intp]:
+    """Columns that take one value only.
+
+    >>> constant_columns(np.array([[1.0, 5.0, np.nan], [1.0, 6.0, 7.0]]))
+    array([0, 2])
+    """
+    return np.flatnonzero(np.fmin.reduce(X, axis=0) == np.fmax.reduce(X, axis=0))
+
+
+def drop_constant(table: Table) -> tuple[Table, dict[str, str]]:
+    """Table without its constant columns, which are no hypotheses, and a note; a warning names them."""
+    constant = constant_columns(table.X)
+    if not constant.size:
+        return table, {}
+    if constant.size == len(table.columns):
+        raise InputError("every column of X is constant: there is nothing to select from.")
+    said = f"{_constant(table, constant)} and left out"
+    warnings.warn(f"{said}.", KnockoffWarning, stacklevel=4)
+    kept = np.ones(len(table.columns), dtype=bool)
+    kept[constant] = False
+    return table.keep(kept), {"constant": said}
+
+
+def warn_of_constant(table: Table) -> None:
+    """Warn of constant columns that are kept: each is its own knockoff."""
+    constant = constant_columns(table.X)
+    if constant.size:
+        its = "its own knockoff" if constant.size == 1 else "their own knockoffs"
+        said = f"{_constant(table, constant)}: {its}, never selected."
+        warnings.warn(said, KnockoffWarning, stacklevel=4)
+
+
+def _constant(table: Table, constant: NDArray[np.intp]) -> str:
+    named = name_some(table.names[j] for j in constant)
+    return f"column {named} is constant" if constant.size == 1 else f"columns {named} are constant"
+
+
+# ---- copies and combinations -------------------------------------------------------------------------------------
+
+
+def drop_dependent(table: Table, dependent: str = "drop") -> tuple[Table, dict[str, str]]:
+    """Table without a smallest set of columns that others determine, and a note; a warning names them.
+
+    ``dependent`` is what the user asked for: "auto" keeps the columns of one feature together.
+    """
+    relations = find_relations(table)
+    if dependent == "auto":
+        relations = _between_features(table, relations)
+    if not relations:
+        return table, {}
+    kept = np.ones(len(table.columns), dtype=bool)
+    kept[list(relations)] = False
+    said = (
+        f"dropped as copies or exact combinations of other columns (dependent={dependent!r}): "
+        f"{describe_relations(relations, table.names)}. The answer is about the table without them"
+    )
+    warnings.warn(f"{said}.", KnockoffWarning, stacklevel=4)
+    return table.keep(kept), {"dependent": said}
+
+
+def warn_of_dependent(table: Table) -> None:
+    """Warn of columns that others determine and that are kept."""
+    relations = _between_features(table, find_relations(table))
+    if relations:
+        warnings.warn(
+            f"columns are copies or exact combinations of others: {describe_relations(relations, table.names)}. Given "
+            "the others none of those involved can matter, and their knockoffs are nearly copies. Use "
+            f"drop={[table.names[j] for j in relations]!r} or dependent='drop', or make them one feature by groups=.",
+            KnockoffWarning,
+            stacklevel=4,
+        )
+
+
+def find_relations(table: Table) -> Relations:
+    """Columns that others determine: copies, and linear combinations where there are more rows than columns.
+
+    Constant columns are no copies of one another. Labels without an order are copies of other labels at most. Cells are
+    missing together in copies; in combinations a missing cell counts as the mean of its column.
+
+    >>> from knockoffs.table.table import read_table
+    >>> X = np.random.default_rng(0).standard_normal((20, 3))
+    >>> find_relations(read_table(np.column_stack([X, np.exp(X[:, 1]), X.sum(axis=1)])))
+    {3: array([1]), 4: array([0, 1, 2])}
+    """
+    n, d = table.X.shape
+    varying = np.delete(np.arange(d), constant_columns(table.X))
+    some = np.unique(np.linspace(0, n - 1, min(n, max(MOST_ROWS, 4 * d))).astype(np.intp)) if n else np.arange(0)
+    copies = find_copies(table, varying, some)
+    numbers = [j for j in varying if j not in copies and table.kinds[j] != "nominal"]
+    found = copies | _combinations(table, np.array(numbers, dtype=np.intp), some)
+    return dict(sorted(found.items()))
+
+
+def find_copies(table: Table, columns: Iterable[int], some: NDArray[np.intp]) -> Relations:
+    """Columns that say the same as an earlier one: in the same or the reverse order, labels and steps in any."""
+    alike: dict[bytes, list[int]] = {}
+    for j in columns:
+        alike.setdefault(_pattern(table, j, some), []).append(int(j))
+    suspects = [j for same in alike.values() if len(same) > 1 for j in same]
+    if len(some) < len(table):
+        alike = {}
+        for j in suspects:
+            alike.setdefault(_pattern(table, j, slice(None)), []).append(j)
+    return {j: np.array(same[:1]) for same in alike.values() for j in same[1:]}
+
+
+def _pattern(table: Table, j: int, rows: NDArray[np.intp] | slice) -> bytes:
+    """Key of what a column says."""
+    return pattern_of(table.X[rows, j], ordered=table.kinds[j] == "continuous")
+
+
+def pattern_of(x: NDArray[np.float64], *, ordered: bool, fewest_ordered: int = 20, steps: int = 10**9) -> bytes:
+    """Key that two columns share where each determines the other.
+
+    Parameters
+    ----------
+    x : array, shape (n,)
+        NaN where a cell is missing: it is missing in both.
+    ordered : bool
+        Numbers are the same in the same or the reverse order, and few of them in other units. What is not ordered,
+        labels and steps, is the same in any order.
+    fewest_ordered : int
+        Numbers with fewer different values than this may have one order by chance: they are compared as numbers,
+        rounded to ``steps`` steps of their range.
+
+    >>> pattern_of(np.arange(30.0), ordered=True) == pattern_of(-np.exp(np.arange(30.0)), ordered=True)
+    True
+    >>> pattern_of(np.array([0.0, 1, 2, 1]), ordered=False) == pattern_of(np.array([5.0, 7, 3, 7]), ordered=False)
+    True
+    """
+    known = ~np.isnan(x)
+    codes = np.full(len(x), -1, dtype=np.int64)
+    if ordered:
+        values, place = np.unique(x[known], return_inverse=True)  # where each comes first asks for a slower sort
+        last = len(values) - 1
+        if 0 < last < fewest_ordered - 1:
+            place, last = np.rint(steps * ((values - values[0]) / (values[-1] - values[0])))[place].astype(int), steps
+        height = 2 * place - last  # above the middle
+        up = height[np.argmax(height != 0)] > 0 if len(height) else True  # of the first cell that is not in it
+        codes[known] = place if up else last - place
+    else:
+        _, first, place = np.unique(x[known], return_index=True, return_inverse=True)
+        codes[known] = np.argsort(np.argsort(first))[place]  # numbered as they come
+    return blake2b(codes.tobytes(), person=b"order" if ordered else b"steps").digest()
+
+
+def _combinations(table: Table, numbers: NDArray[np.intp], some: NDArray[np.intp]) -> Relations:
+    """Columns that are linear combinations of those before them."""
+    if len(some) <= len(numbers) or not len(numbers):  # every column is one, then
+        return {}
+    found = _combinations_in(table.X[some], numbers)
+    if len(some) < len(table) and not all(_holds(table.X, j, of) for j, of in found.items()):
+        found = _combinations_in(table.X, numbers)
+    return found
+
+
+def _combinations_in(X: NDArray, numbers: NDArray[np.intp]) -> Relations:
+    X = _filled(X[:, numbers])
+    varies = np.ptp(X, axis=0) > 0  # in these rows
+    numbers = numbers[varies]
+    if not len(numbers):
+        return {}
+    found = dependent_columns(standardise(X[:, varies])[0])
+    return {int(numbers[j]): numbers[of] for j, of in found.items()}
+
+
+def _holds(X: NDArray, j: int, of: NDArray[np.intp]) -> bool:
+    """Whether a combination that was found in some rows holds in all."""
+    Z = standardise(_filled(X[:, [j, *of]]))[0]
+    residual = Z[:, 0] - Z[:, 1:] @ np.linalg.lstsq(Z[:, 1:], Z[:, 0], rcond=None)[0]
+    return bool(residual @ residual <= SAME * len(Z))
+
+
+def _filled(X: NDArray) -> NDArray:
+    missing = np.isnan(X)
+    return np.where(missing, np.nan_to_num(X).sum(axis=0) / np.maximum((~missing).sum(axis=0), 1), X)
+
+
+def _between_features(table: Table, relations: Relations) -> Relations:
+    """Relations of columns that are not all of one feature, where they do no harm."""
+    owner = table.feature_of
+    return {j: of for j, of in relations.items() if (owner[of] != owner[j]).any()}
+
+
+# ---- functions of one column -------------------------------------------------------------------------------------
+
+
+def warn_of_functions(table: Table) -> dict[str, str]:
+    """Note on columns that are functions of a column of another feature; a warning says the same.
+
+    Nothing is left out: whether a person's number or what it determines is of interest, only the user knows.
+    """
+    determined = find_functions(table)
+    owner = table.feature_of
+    determined &= owner[:, None] != owner[None, :]
+    finest = np.flatnonzero(determined.any(axis=1) & ~determined.any(axis=0))
+    if not finest.size:
+        return {}
+    said = [_function_of(table.names[i], [table.names[j] for j in np.flatnonzero(determined[i])]) for i in finest[:5]]
+    said += [f"and {len(finest) - 5} more columns determine others"] if len(finest) > 5 else []
+    note = "; ".join(said) + ". Drop one side, or make one feature of them by groups="
+    warnings.warn(f"{note}.", KnockoffWarning, stacklevel=4)
+    return {"functions": note}
+
+
+def _function_of(name: str, others: list[str]) -> str:
+    if len(others) == 1:
+        return f"{others[0]!r} is a function of {name!r}, so it cannot be a discovery given {name!r}"
+    return f"{name_some(others)} are functions of {name!r}, so they cannot be discoveries given {name!r}"
+
+
+def find_functions(
+    table: Table, *, rows_a_value: int = 20, certain: float = 30.0, most_columns: int = 1000
+) -> NDArray[np.bool_]:
+    """Boolean matrix, shape (d, d): column j is a function of column i.
+
+    Values of column i must repeat, so that rows could show otherwise: each row beyond the first of a value agrees with
+    it by chance, at most as often as column j has its most frequent value. The most frequent value of column i does not
+    count where column j varies beside it: zeros and codes for nothing go together in many columns. A missing cell
+    determines nothing but a missing cell, since it is drawn. The order of numbers is ignored: row numbers determine
+    whatever a file is sorted by.
+
+    Parameters
+    ----------
+    table : Table
+    rows_a_value : int
+        Rows for each value of column i, on average, its most frequent value left out; with fewer, chance could do it.
+    certain : float
+        Minus the log of the chance, for one pair, that an unrelated column looks like a function.
+    most_columns : int
+        Nothing is looked for among more columns of few values than this.
+
+    >>> from knockoffs.table.table import read_table
+    >>> age = np.random.default_rng(0).integers(20, 80, 4000).astype(float)
+    >>> find_functions(read_table(np.column_stack([age // 10, age]))).tolist()
+    [[False, False], [True, False]]
+    """
+    n, d = table.X.shape
+    determined = np.zeros((d, d), dtype=bool)
+    columns = np.delete(np.arange(d), constant_columns(table.X))
+    rows = np.unique(np.linspace(0, n - 1, min(n, MOST_ROWS)).astype(np.intp)) if n else np.arange(0)
+    if len(columns) < 2 or len(rows) < 2 * rows_a_value:
+        return determined
+    codes = _codes(table.X[np.ix_(rows, columns)])
+    n_values = codes.max(axis=0) + 1
+    few = np.flatnonzero((n_values > 1) & (n_values * rows_a_value <= len(rows)))
+    if len(few) > most_columns:
+        return determined
+    screen = np.linspace(0, len(rows) - 1, min(256, len(rows))).astype(np.intp)  # which rules out most pairs
+    for i in few:
+        others = few[(n_values[few] < n_values[i]) | ((n_values[few] == n_values[i]) & (few > i))]
+        for part in (codes[screen], codes):
+            others = others[_are_functions(part[:, i], part[:, others])]
+        others = (
+            others[[_certain(codes[:, i], codes[:, j], rows_a_value, certain) for j in others]]
+            if len(others)
+            else others
+        )
+        if len(others):
+            X = table.X[:, columns[[i, *others]]]
+            missing_too = np.isnan(X[np.isnan(X[:, 0]), 1:]).all(axis=0)
+            all_codes = _codes(X)
+            determined[columns[i], columns[others]] = _are_functions(all_codes[:, 0], all_codes[:, 1:]) & missing_too
+    return determined
+
+
+def _codes(X: NDArray) -> NDArray[np.intp]:
+    """Values of each column by their rank; missing cells have the last."""
+    return np.stack([np.unique(x, return_inverse=True)[1].reshape(-1) for x in X.T], axis=1)
+
+
+def _are_functions(x: NDArray[np.intp], Y: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Which columns of Y are functions of x."""
+    order = np.argsort(x, kind="stable")
+    starts = np.flatnonzero(np.diff(x[order], prepend=-1))
+    Y = Y[order]
+    return (np.minimum.reduceat(Y, starts) == np.maximum.reduceat(Y, starts)).all(axis=0)
+
+
+def _certain(x: NDArray[np.intp], y: NDArray[np.intp], rows_a_value: int, certain: float) -> bool:
+    """Whether chance would hardly make y a function of x, where it is one."""
+    rest = x != np.bincount(x).argmax()
+    if y[rest].size and np.ptp(y[rest]) > 0:
+        x, y = x[rest], y[rest]
+        if len(x) < rows_a_value * len(np.unique(x)):
+            return False
+    share = np.bincount(y).max() / len(y)
+    return bool((len(x) - len(np.unique(x))) * -np.log(share) >= certain)

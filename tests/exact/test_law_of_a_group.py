@@ -1,0 +1,67 @@
+"""The law that a group of columns is drawn from is its law given the others, by Schur complements, to 1e-10.
+
+A mixture of two Gaussians in the coordinates L of the latent model. Given L of the other columns, L of the group is a
+mixture with weights w_k N(l_R; mean_R, S_RR), means mean_G + S_GR S_RR^-1 (l_R - mean_R) and covariances
+S_GG - S_GR S_RR^-1 S_RG.
+"""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from knockoffs.features.gaussian import gaussian_features
+from knockoffs.features.gaussian_mixture import gaussian_mixture_features
+from knockoffs.features.latent.margins import Affine, Steps
+from knockoffs.features.latent.model import latent_features
+
+WEIGHTS, D = np.array([0.4, 0.6]), 5
+RNG = np.random.default_rng(0)
+ROOTS = RNG.normal(size=(2, D, D))
+MEANS, COVARIANCES = RNG.normal(size=(2, D)), ROOTS @ ROOTS.transpose(0, 2, 1) + 0.3 * np.eye(D)
+HALVES = Steps(np.array([0.0, 1.0]), np.array([-np.inf, 0.0, np.inf]))
+
+
+def by_algebra(L, group):
+    rest = np.setdiff1d(np.arange(D), group)
+    weights, means, covariances = np.empty((len(L), 2)), np.empty((len(L), 2, len(group))), []
+    for k, (mean, S) in enumerate(zip(MEANS, COVARIANCES, strict=True)):
+        slope = np.linalg.solve(S[np.ix_(rest, rest)], S[np.ix_(rest, group)])
+        means[:, k] = mean[group] + (L[:, rest] - mean[rest]) @ slope
+        covariances.append(S[np.ix_(group, group)] - S[np.ix_(group, rest)] @ slope)
+        weights[:, k] = WEIGHTS[k]
+        if rest.size:
+            weights[:, k] *= multivariate_normal(mean[rest], S[np.ix_(rest, rest)]).pdf(L[:, rest])
+    return weights / weights.sum(axis=1, keepdims=True), means, covariances
+
+
+@pytest.mark.parametrize("group", [[0], [4], [1, 3], [2, 0, 4], [0, 1, 2, 3, 4]])
+def test_latent_and_mixture_laws_are_schur_complements(group):
+    margins = [Affine(), HALVES, Affine(1.0, 2.0), Affine(), HALVES]
+    law = latent_features(margins, WEIGHTS, MEANS, COVARIANCES)
+    latent = law.resampler(law.sample(40, np.random.default_rng(1)), np.random.default_rng(2))
+    mixture = gaussian_mixture_features(WEIGHTS, MEANS, COVARIANCES)
+    X = mixture.sample(40, np.random.default_rng(3))
+    for conditionals in (latent.conditionals, mixture.given_others(X)):
+        weights, means, factors = conditionals.law(np.array(group))
+        expected = by_algebra(conditionals.X, np.array(group))
+        np.testing.assert_allclose(weights, expected[0], atol=1e-10)
+        np.testing.assert_allclose(means, expected[1], atol=1e-10)
+        np.testing.assert_allclose([F @ F.T for F in factors], expected[2], atol=1e-10)
+
+
+@pytest.mark.parametrize("n_classes", [1, 2])
+def test_draws_are_the_law_applied_to_standard_normals(n_classes):
+    """Each draw is mean_K + F_K z with the z and the K of the same stream, to rounding."""
+    if n_classes == 2:
+        model = gaussian_mixture_features(WEIGHTS, MEANS, COVARIANCES)
+    else:
+        model = gaussian_features(MEANS[0], COVARIANCES[0])
+    X, group = model.sample(30, np.random.default_rng(0)), np.array([3, 1])
+    drawn = model.resampler(X, np.random.default_rng(9)).given_others(group)(np.random.default_rng(5), 7)
+    weights, means, factors = model.given_others(X).law(group)
+    rng = np.random.default_rng(5)
+    z = rng.standard_normal((7, 30, 2))
+    K = np.zeros((7, 30), int) if n_classes == 1 else (rng.random((7, 30)) > weights[:, 0]).astype(int)
+    assert n_classes == 1 or 0 < K.mean() < 1
+    expected = means[np.arange(30), K] + np.einsum("mnab,mnb->mna", factors[K], z)
+    np.testing.assert_allclose(drawn, expected, atol=1e-12)
