@@ -85,8 +85,8 @@ def test_a_class_that_only_the_group_reveals_is_drawn_with_it_and_power_is_that_
     """The target is the class, three of eight times the other one; the group is all that reveals the class.
 
     Tests under the latent model have the p-values of those under the mixture in closed form, to the last digit, so
-    their     power is the same. 60 tables: with the class kept the rejections at 0.05 are a binomial number of mean 3 or less,
-    above 12 with probability 2e-5; with it drawn 40 or more are seen.
+    their power is the same. 60 tables: with the class kept the rejections at 0.05 are a binomial number of mean 3 or
+    less, above 12 with probability 2e-5; with it drawn 40 or more are seen.
     """
     group, latent, closed, kept = np.array([0, 1, 2]), [], [], []
     for seed in range(60):

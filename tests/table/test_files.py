@@ -242,15 +242,13 @@ def test_a_label_after_many_numbers_leaves_them_as_they_were_written(tmp_path, m
 
 def test_amounts_and_marks_in_doubt_are_refused_with_the_line_that_mends_them(tmp_path):
     cells = {
-        "mixed": (["-0,590", "0.254", "0.1"], "'-0,590' and '0.254'"),
-        "thousands": (["1,234", "5,678", "9,012"], "'1,234' and '5,678'"),
-        "money": (["$1,234.50", "$7", "$8"], r"pl.col\('money'\).str.replace_all\('\[\^0-9.-\]', ''\).cast\(float\)"),
-        "euros": (["1.234,5 €", "7,25 €", "8 €"], r"\[\^0-9,-\]', ''\).str.replace\(',', '.'\)"),
-        "percent": (["12 %", "7 %", "8 %"], "'12 %' and '7 %'"),
+        "mixed": (["-0,590", "0.254", "0.1"], "has decimal commas and decimal points, .*'-0,590' and '0.254'"),
+        "thousands": (["1,234", "5,678", "9,012"], "holds '1,234', a decimal comma or a thousand"),
+        "money": (["$1,234.50", "$7", "$8"], r"numbers of them: pl.col\('money'\).str.replace_all\(.*cast\(float\)"),
     }
     for name, (values, words) in cells.items():
         pl.DataFrame({name: values, "x": [1.5, 2.5, 3.5]}).write_csv(tmp_path / "t.csv")
-        with pytest.raises(InputError, match=f"column '{name}' of X holds amounts as text, for instance .*{words}"):
+        with pytest.raises(InputError, match=f"column '{name}' of X .*{words}"):
             read_table(read_table_file(tmp_path / "t.csv"))
     frame = pd.DataFrame({"money": cells["money"][0]})
     with pytest.raises(InputError, match=r"make numbers of them: X\['money'\].str.replace.*astype\(float\)"):
@@ -305,3 +303,8 @@ def test_the_index_that_pandas_keeps_is_left_out(tmp_path):
     frame.to_parquet(tmp_path / "t.parquet")
     with pytest.warns(KnockoffWarning, match="__index_level_0__"):
         assert plain(read_table_file(tmp_path / "t.parquet")) == {"a": [1, 2]}
+
+
+def test_half_of_a_letter_does_not_lose_a_table(tmp_path):
+    write_table_file({"name": ["a\ud800b", "c"], "W": [1.0, None]}, tmp_path / "t.csv")
+    assert (tmp_path / "t.csv").read_text() == "name,W\na?b,1.0\nc,\n"

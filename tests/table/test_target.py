@@ -156,7 +156,7 @@ REFUSED = [
     ([*range(39), "?"], r"y holds numbers, but '\?' in row 39: make missing cells empty"),
     (
         [f"${k}.50" for k in range(N)],
-        r"amounts as text, for instance '\$0.50' and .*: y.str.replace\('.*astype\(float\)",
+        r"amounts as text, for instance '\$0.50': .*: y.str.replace\('.*astype\(float\)",
     ),
     ([Decimal(k) for k in range(N)], "Decimal.*astype"),
     ([f"name {k}" for k in range(N)], "y has 40 different labels in 40 rows .* too many for classes"),

@@ -5,10 +5,11 @@ from functools import reduce
 from itertools import pairwise
 from operator import and_
 
+import pandas as pd
 import polars as pl
 import pytest
 
-from knockoffs.table.text import mend, read_text, text_of
+from knockoffs.table.text import describe_doubt, read_text, text_of
 
 COLUMNS = {
     "whole": (["1", "-2", "+3", " 4 "], "integer", [1, -2, 3, 4]),
@@ -82,7 +83,33 @@ def test_other_labels_are_no_amounts(cells):
     assert text_of(pl.Series(cells)).kind == "label" and not text_of(pl.Series(cells)).in_doubt
 
 
-def test_the_line_that_mends_amounts_works():
-    for cells, numbers in ((["$1,234.50", "-$7"], [1234.5, -7.0]), (["1.234,5 \u20ac", "7,25 \u20ac"], [1234.5, 7.25])):
-        frame = pl.DataFrame({"m": cells})
-        assert frame.select(eval(mend("m", cells, polars=True), {"pl": pl})).to_series().to_list() == numbers
+MENDED = {
+    "dollars": (["$1,234.50", "-$7", "$12"], [1234.5, -7.0, 12.0]),
+    "euros": (["1.234,5 \u20ac", "7,25 \u20ac", "8 \u20ac"], [1234.5, 7.25, 8.0]),
+    "less than one": (["\u20ac0,590", "\u20ac1,234", "\u20ac2"], [0.59, 1.234, 2.0]),
+    "percent": (["12 %", "-7.5 %", "3 %"], [12.0, -7.5, 3.0]),
+    "apostrophes": (["1'234", "5", "6"], [1234.0, 5.0, 6.0]),
+}
+
+
+@pytest.mark.parametrize("name", MENDED)
+def test_the_line_that_mends_amounts_works(name):
+    cells, numbers = MENDED[name]
+    for polars, frame in ((True, pl.DataFrame({"m": cells})), (False, pd.DataFrame({"m": cells}))):
+        line = describe_doubt("m", cells, polars=polars)[1].removeprefix("make numbers of them: ")
+        made = eval(line, {"pl": pl, "X": frame})
+        assert (frame.select(made)["m"] if polars else made).to_list() == numbers
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        (["-0,590", "0.254"], ("has decimal commas and decimal points, for instance '-0,590' and '0.254'", "points")),
+        (["$7,25", "$1,234.50"], ("for instance '$7,25' and '$1,234.50'", "write all of them with points")),
+        (["1,234", "5,678"], ("holds '1,234', a decimal comma or a thousand", "write it without a comma")),
+    ],
+)
+def test_no_line_is_given_where_the_mark_is_in_doubt(cells, said):
+    found = describe_doubt("m", cells, polars=True)
+    assert all(words in sentence for words, sentence in zip(said, found, strict=True))
+    assert "str.replace" not in found[1]

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from knockoffs.errors import unknown_option
 from knockoffs.table.columns import KINDS
 
-MOST_STEPS = 10_000  # of a lattice, from zero to its largest value: beyond it, steps cannot be told from numbers
+MOST_STEPS = 10_000  # of a lattice, from zero to its largest value: beyond it, steps look like numbers
 ROUNDING = 1e-6  # of a step, by which a value of a lattice may miss its place (0.1 + 0.2 is not 0.3)
 
 

@@ -17,8 +17,8 @@ from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler
 from knockoffs.seeds import stream_at
 from knockoffs.streaming.statistic import LassoSum, ModelSum
+from knockoffs.table.coding import Coded, code_like
 from knockoffs.table.columns import Column, design
-from knockoffs.table.stream import Coded, code_like
 from knockoffs.table.target import Target
 from knockoffs.table.types import Frame
 

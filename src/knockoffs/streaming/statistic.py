@@ -28,7 +28,7 @@ from knockoffs.response.gram_lasso import fit_lasso
 from knockoffs.response.linear import LassoPathCV, LogisticPathCV, PoissonPathCV
 from knockoffs.response.quadratic import Pilot, fold_grams
 from knockoffs.sampling.pair import Pair
-from knockoffs.table.memory import available_memory, say_bytes
+from knockoffs.table.memory import available_memory, format_bytes
 from knockoffs.table.target import Target
 
 FOLDS = 5  # of the lasso, as in memory
@@ -191,8 +191,8 @@ def check_room(n_columns: int, n_grams: int) -> None:
     needed, free = 2.0 * FOLDS * n_grams * 8 * (n_columns + 1) ** 2, available_memory()
     if needed > free:
         raise InputError(
-            f"the sums of products of {n_columns} columns and knockoffs need about {say_bytes(needed)}, and "
-            f"{say_bytes(free)} are free: drop columns, or use estimator='boosting', which is scored row by row."
+            f"the sums of products of {n_columns} columns and knockoffs need about {format_bytes(needed)}, and "
+            f"{format_bytes(free)} are free: drop columns, or use estimator='boosting', which is scored row by row."
         )
 
 

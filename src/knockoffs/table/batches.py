@@ -143,7 +143,7 @@ def _read_journal(journal: Path) -> dict[str, Any]:
         content = json.loads(journal.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(
-            f"{journal} is damaged ({error}), so that it cannot be told whether its blocks are of this run. "
+            f"{journal} is damaged ({error}), so it is unknown whether its blocks belong to this run. "
             "Start afresh: resume=False, or --fresh."
         ) from None
     return content if isinstance(content, dict) else {}

@@ -159,7 +159,7 @@ def warn_of_indexes(raw: Raw, argument: str) -> None:
     """Warn of columns that count the rows, or are called an identifier and never repeat.
 
     An index under its own name is refused, because it is no feature and an ordered one can hide all others. Under
-    another name it may be one (the order of the measurements), so the user is told.
+    another name it may be one (the order of the measurements), so it is only a warning.
     """
     X = raw.X
     n = len(X)

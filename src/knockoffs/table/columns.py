@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import name_some
-from knockoffs.table.moments import MOMENTS, WORDS, say_duration, unit_of
+from knockoffs.table.moments import MOMENTS, WORDS, format_duration, unit_of
 from knockoffs.table.types import Label
 
 KINDS = ("continuous", "count", "ordinal", "binary", "nominal")
@@ -162,7 +162,7 @@ def _kind_of_numbers(
         return "continuous", "no values"
     low, high = f"{distinct[0]:g}", f"{distinct[-1]:g}"
     if dtype == "duration":
-        low, high = (say_duration(end, unit_of(distinct)) for end in (distinct[0], distinct[-1]))
+        low, high = (format_duration(end, unit_of(distinct)) for end in (distinct[0], distinct[-1]))
     if m == 1:
         return "ordinal", f"one value only, {low}"
     whole = bool((distinct == np.rint(distinct)).all())

@@ -240,8 +240,15 @@ def _as_polars(frame: Frame | Mapping[str, Sequence[object] | NDArray]) -> pl.Da
         }
     else:
         columns = {series.name: series.to_list() for series in open_frame(frame).iter_columns()}
-    cleaned = {name: [None if is_missing(cell) else cell for cell in cells] for name, cells in columns.items()}
+    cleaned = {name: [_clean(cell) for cell in cells] for name, cells in columns.items()}
     return pl.DataFrame({name: pl.Series(cells, strict=False) for name, cells in cleaned.items()})
+
+
+def _clean(cell: object) -> object:
+    """Cell without what a file cannot hold: None where it is missing, a question mark for half a character."""
+    if isinstance(cell, str):
+        return cell if cell.isascii() else cell.encode(errors="replace").decode()
+    return None if is_missing(cell) else cell
 
 
 def write_delimited(frame: Frame | Mapping[str, Sequence[object] | NDArray], file: IO[bytes], separator: str) -> None:

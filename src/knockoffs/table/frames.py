@@ -6,6 +6,7 @@ caller can name all of them at once.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -127,6 +128,9 @@ def column_names(names: Sequence[object], argument: str) -> list[str]:
     if "str" in kinds and len(kinds) > 1:
         raise InputError(f"the column names of {argument} mix {' and '.join(kinds)}: make all of them strings.")
     listed = [".".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in names]
+    broken = [name for name in listed if not name.isascii() and re.search("[\ud800-\udfff]", name)]
+    if broken:
+        raise InputError(f"the column name {broken[0]!r} of {argument} is not valid Unicode: rename the column.")
     twice = [name for name, count in Counter(listed).items() if count > 1]
     if twice:
         raise InputError(
@@ -248,19 +252,13 @@ def text_cells(name: str, cells: pl.Series, kind: str | None, *, polars: bool) -
     """
     import polars as pl
 
-    from knockoffs.table.text import mend, read_text, text_of
+    from knockoffs.table.text import describe_doubt, read_text, text_of
 
     text = text_of(cells)
     if text.in_doubt and cells.n_unique() > 2 and kind is None:
-        some = [repr(cell) for cell in cells.drop_nulls().unique(maintain_order=True).head(2)]
-        what = f"holds amounts as text, for instance {' and '.join(some)}, and no numbers"
-        return Cells(
-            np.empty(0),
-            "string",
-            problem=Problem(
-                name, what, f"make numbers of them: {mend(name, cells.drop_nulls().to_list(), polars=polars)}"
-            ),
-        )
+        distinct = read_text(cells, "label").drop_nulls().unique(maintain_order=True).to_list()
+        doubt = Problem(name, *describe_doubt(name, distinct, polars=polars))
+        return Cells(np.empty(0), "string", problem=doubt)
     own = text.kind if kind is None else kind
     if kind not in (None, "label") and not text.blank and kind not in text.fits:
         own = text.kind

@@ -73,10 +73,10 @@ def needed_memory(n_rows: int, n_columns: int) -> float:
     return float(IN_MEMORY) * 8 * n_rows * n_columns
 
 
-def say_bytes(n: float) -> str:
+def format_bytes(n: float) -> str:
     """Bytes in words.
 
-    >>> say_bytes(3e9), say_bytes(2e6)
+    >>> format_bytes(3e9), format_bytes(2e6)
     ('2.8 GiB', '1.9 MiB')
     """
     return f"{n / GIB:.1f} GiB" if n >= GIB / 10 else f"{n / 2**20:.1f} MiB"
@@ -94,8 +94,8 @@ def check_memory(n_rows: int, n_columns: int, remedy: str) -> None:
     needed, free = 8.0 * LEAST * n_rows * n_columns, available_memory()
     if needed > free:
         raise InputError(
-            f"a selection from {n_rows:,} rows of {n_columns:,} columns needs {say_bytes(needed)} or more beside the "
-            f"table, and {say_bytes(free)} are free: {remedy}"
+            f"a selection from {n_rows:,} rows of {n_columns:,} columns needs {format_bytes(needed)} or more beside "
+            f"the table, and {format_bytes(free)} are free: {remedy}"
         )
 
 
@@ -105,14 +105,14 @@ def must_stream(n_rows: int, n_columns: int) -> str | None:
     if needed <= free:
         return None
     return (
-        f"{n_rows:,} rows of {n_columns:,} columns would take about {say_bytes(needed)} in memory, "
-        f"and {say_bytes(free)} are free"
+        f"{n_rows:,} rows of {n_columns:,} columns would take about {format_bytes(needed)} in memory, "
+        f"and {format_bytes(free)} are free"
     )
 
 
 def must_stream_text(path: Path) -> str | None:
-    """Why a csv or tsv file should be read in batches, if it should; told by its size, before it is read."""
+    """Why a csv or tsv file should be read in batches, if it should: decided by its size, before it is read."""
     needed, free = float(OF_TEXT) * path.stat().st_size, available_memory()
     if needed <= free:
         return None
-    return f"it would take about {say_bytes(needed)} in memory, and {say_bytes(free)} are free"
+    return f"it would take about {format_bytes(needed)} in memory, and {format_bytes(free)} are free"

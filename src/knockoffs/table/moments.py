@@ -35,10 +35,10 @@ def to_units(days: NDArray, unit: str) -> NDArray:
     return np.rint(days * UNITS[unit]) / UNITS[unit] if unit else days
 
 
-def say_duration(days: float, unit: str) -> str:
+def format_duration(days: float, unit: str) -> str:
     """Put a duration in words, in days if there is no unit.
 
-    >>> say_duration(0.5, "hour")
+    >>> format_duration(0.5, "hour")
     '12 hours'
     """
     count = f"{days * UNITS[unit or 'day']:.6g}"

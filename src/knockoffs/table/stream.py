@@ -17,11 +17,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, KnockoffWarning, name_some
-from knockoffs.table.coding import Coded, code_like
 from knockoffs.table.files import TextFile, check_names, file_hash, open_text, parquet_errors, take_column
 from knockoffs.table.rows import runs_of_rows
-
-__all__ = ["Coded", "RowStream", "TextRows", "code_like", "open_rows"]
 
 FIRST_ROWS = 1000  # in which an index that was written beside the table is looked for
 

@@ -6,6 +6,8 @@ a column is of a kind if every cell that is not missing fits it, so facts of blo
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
@@ -27,6 +29,7 @@ PATTERNS = {
     "moment": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?"
     r"(?:Z|[+-][0-9]{2}:[0-9]{2})?$",
 }
+THOUSANDS = re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3})+")
 KINDS = ("integer", "number", "comma", "boolean", "date", "moment")  # the first that fits all cells is the column's
 
 
@@ -151,17 +154,34 @@ def _moments(cells: pl.Series) -> pl.Series:
     return reduce(lambda first, then: first.fill_null(then) if first.null_count() else first, [*found, zoned])
 
 
-def mend(name: str, cells: list[str], *, polars: bool) -> str:
-    """Line that makes numbers of a text column of amounts, for polars or for pandas.
+def describe_doubt(name: str, cells: Sequence[str], *, polars: bool) -> tuple[str, str]:
+    """Return what is wrong with a text column that is in doubt, and the line that mends it if its cells agree.
 
-    >>> mend("price", ["$1,234.50"], polars=True)
-    "pl.col('price').str.replace_all('[^0-9.-]', '').cast(float)"
-    >>> mend("price", ["7,25 €"], polars=False)
-    "X['price'].str.replace('[^0-9,-]', '', regex=True).str.replace(',', '.').astype(float)"
+    Parameters
+    ----------
+    name : str
+    cells : sequence of str
+    polars : bool
+        Whether the line is for polars; otherwise it is for pandas.
+
+    >>> describe_doubt("price", ["$1,234.50", "$7"], polars=False)[1]
+    "make numbers of them: X['price'].str.replace('[^0-9.-]', '', regex=True).astype(float)"
+    >>> describe_doubt("price", ["7,25 €", "8 €"], polars=True)[1]
+    "make numbers of them: pl.col('price').str.replace_all('[^0-9,-]', '').str.replace(',', '.').cast(float)"
+    >>> describe_doubt("dose", ["-0,590", "0.254"], polars=True)[0]
+    "has decimal commas and decimal points, for instance '-0,590' and '0.254'"
     """
-    tails = [cell.rpartition(",")[2] for cell in cells if "," in cell]
-    comma = any("." not in tail and sum(map(str.isdigit, tail)) != 3 for tail in tails)
-    kept, then = ("[^0-9,-]", ".str.replace(',', '.')") if comma else ("[^0-9.-]", "")
+    marks = {cell: re.sub("[^0-9.,]", "", cell) for cell in cells}
+    points = [cell for cell, mark in marks.items() if "." in mark.rpartition(",")[2]]  # decimal ones, and so commas
+    commas = [c for c, mark in marks.items() if "," in mark and c not in points and not THOUSANDS.fullmatch(mark)]
+    if commas and points:
+        what = f"has decimal commas and decimal points, for instance {commas[0]!r} and {points[0]!r}"
+        return what, "write all of them with points"
+    if all(cell.strip("+-") == mark for cell, mark in marks.items()) and not points:
+        example = next(cell for cell in cells if "," in cell)
+        return f"holds {example!r}, a decimal comma or a thousand", "write it without a comma, as 1.234 or as 1234"
+    kept, then = ("[^0-9,-]", ".str.replace(',', '.')") if commas else ("[^0-9.-]", "")
+    line = f"X[{name!r}].str.replace('{kept}', '', regex=True){then}.astype(float)"
     if polars:
-        return f"pl.col({name!r}).str.replace_all('{kept}', ''){then}.cast(float)"
-    return f"X[{name!r}].str.replace('{kept}', '', regex=True){then}.astype(float)"
+        line = f"pl.col({name!r}).str.replace_all('{kept}', ''){then}.cast(float)"
+    return f"holds amounts as text, for instance {cells[0]!r}", f"make numbers of them: {line}"
