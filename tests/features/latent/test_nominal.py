@@ -33,9 +33,11 @@ def masses(margin, weights, means, deviations):
 def test_boxes_have_the_shares_and_fill_the_space(r, rng):
     for _ in range(5):
         x, margin = label(rng, r=r)
-        found = masses(margin, np.ones(1), np.zeros((1, r)), np.ones((1, r)))
+        c = margin.n_coordinates
+        assert c <= r
+        found = masses(margin, np.ones(1), np.zeros((1, c)), np.ones((1, c)))
         np.testing.assert_allclose(found, np.bincount(x.astype(int)) / len(x), atol=1e-12)
-        L = rng.standard_normal((1000, r))
+        L = rng.standard_normal((1000, c))
         inside = ((L[:, None] > margin.low) & (L[:, None] <= margin.high)).all(axis=2)
         assert (inside.sum(axis=1) == 1).all()
         np.testing.assert_array_equal(margin.write(L), margin.codes[inside.argmax(axis=1)])
@@ -44,10 +46,18 @@ def test_boxes_have_the_shares_and_fill_the_space(r, rng):
 @pytest.mark.parametrize("r", [1, 2, 3])
 def test_boxes_have_the_shares_under_several_classes(r, rng):
     x, margin = label(rng, r=r)
-    weights, means = np.array([0.3, 0.7]), 2 * rng.standard_normal((2, r))
-    deviations = np.exp(rng.standard_normal((2, r)) / 2)
+    weights, means = np.array([0.3, 0.7]), 2 * rng.standard_normal((2, margin.n_coordinates))
+    deviations = np.exp(rng.standard_normal(means.shape) / 2)
     found = masses(margin.under(weights, means, deviations), weights, means, deviations)
     np.testing.assert_allclose(found, np.bincount(x.astype(int)) / len(x), atol=1e-9)
+
+
+def test_a_coordinate_that_no_box_cuts_is_left_out():
+    """Free in every row, it would be drawn into whatever the other columns have in common."""
+    where = np.array([[-3.0, 0.1, 0.0], [-1, 0, 0.1], [1, 0, 0], [3, 0.1, 0.1]])
+    margin = fit_nominal(np.repeat([0.0, 1.0, 2.0, 3.0], 5), where)
+    assert margin.n_coordinates == 1
+    np.testing.assert_array_equal(margin.codes[np.argsort(margin.low[:, 0])], [0, 1, 2, 3])
 
 
 def test_quantiles_between_two_ends():
@@ -118,6 +128,8 @@ def test_as_many_directions_as_the_levels_have(rng):
     assert positions(Z, level, 9).shape == (9, 2)
     assert positions(Z[:, 2:], level % 3, 3).tolist() == [[0.0], [1.0], [2.0]]
     assert positions(Z[:, :0], level % 3, 3).shape == (3, 1)
+    # a label that another one determines lies in one direction
+    assert positions(np.eye(9)[level], level, 9).shape == (9, 1)
 
 
 def test_directions_are_those_of_canonical_correlations(rng):

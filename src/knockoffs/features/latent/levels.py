@@ -51,30 +51,35 @@ def _seen(margin: Margin, x: NDArray) -> NDArray:
     return np.where(np.isnan(x)[:, None], margin.shares, shown)
 
 
-def positions(Z: NDArray, level: NDArray[np.intp], n_levels: int) -> NDArray:
+def positions(Z: NDArray, level: NDArray[np.intp], n_levels: int, *, determined: float = 0.9) -> NDArray:
     """Where levels lie in as many directions of Z as held-out rows find, shape (n_levels, r), r >= 1.
 
     The number of directions is the smallest within one standard error of the best, by the log probability of the
-    levels of held-out rows given Z. Without any direction, the levels lie in the order of their codes.
+    levels of held-out rows given Z. It is at most log2 of the levels, so that each of them says something of every
+    coordinate. Without any direction, the levels lie in the order of their codes.
 
     Parameters
     ----------
     Z : array, shape (n, D)
     level : array of int, shape (n,)
     n_levels : int
+    determined : float
+        Share of the variance of the levels' values along the first direction, from which on there is no other one. The
+        boxes of two labels that determine one another would have to agree, and in one direction they do.
     """
     folds = fold_of(len(level))
-    by_number: list[list[NDArray]] = [[] for _ in range(min(n_levels - 1, Z.shape[1]) + 1)]
+    most = min(int(np.log2(n_levels)), n_levels - 1, Z.shape[1])
+    by_number: list[list[NDArray]] = [[] for _ in range(most + 1)]
     for k in range(N_FOLDS):
         held = folds == k
         probabilities = _log_probabilities(Z[~held], level[~held], Z[held], level[held], n_levels)
-        for values, found in zip(by_number, probabilities, strict=True):
+        for values, found in zip(by_number, probabilities, strict=False):
             values.append(found)
     r = simplest([np.concatenate(values) for values in by_number])
     if r == 0:
         return np.arange(n_levels, dtype=float)[:, None]
     explained, theta, _, _ = directions(Z, level, n_levels)
-    return (theta * np.sqrt(explained))[:, :r]
+    return (theta * np.sqrt(explained))[:, : 1 if explained[0] > determined else r]
 
 
 def directions(

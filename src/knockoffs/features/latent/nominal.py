@@ -117,6 +117,9 @@ def fit_nominal(x: NDArray, positions: NDArray | None = None) -> Nominal:
     shares = counts / len(x)
     where = np.zeros((len(codes), 1)) if positions is None else positions
     tree = plant(where, shares, np.arange(len(codes)))
+    if len(used := cut_in(tree)) < where.shape[1]:  # a coordinate that no box cuts would be free to explain anything
+        where = where[:, sorted(used)]
+        tree = plant(where, shares, np.arange(len(codes)))
     empty = np.empty((0, where.shape[1]))
     return Nominal(codes, shares, tree, empty, empty)._cut_by(normal_cut)
 
@@ -161,6 +164,11 @@ def boxes(tree: Tree, shares: NDArray, n_coordinates: int, cut: Cut) -> tuple[ND
 def leaves(tree: Tree) -> list[int]:
     """Levels of a tree."""
     return [tree] if isinstance(tree, int) else [*leaves(tree[1]), *leaves(tree[2])]
+
+
+def cut_in(tree: Tree) -> set[int]:
+    """Coordinates that a tree cuts."""
+    return set() if isinstance(tree, int) else {tree[0]} | cut_in(tree[1]) | cut_in(tree[2])
 
 
 def normal_cut(low: NDArray, high: NDArray, i: int, share: float) -> float:

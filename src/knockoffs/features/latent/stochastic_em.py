@@ -162,23 +162,26 @@ def decouple(S: NDArray, layout: Layout) -> NDArray:
     return (S + S.T) / 2
 
 
-def separate(S: NDArray, within: NDArray[np.bool_]) -> NDArray:
-    """Covariance whose correlations have eigenvalues of at least FLOOR.
+def separate(S: NDArray, within: NDArray[np.bool_], a: float = 0.0) -> NDArray:
+    """Covariance whose correlations have eigenvalues above FLOOR.
 
-    Where they have not, all covariances between columns give way by the same factor. Without any of them the matrix is
-    diagonal, as the coordinates of one column are independent, so that there is always such a factor.
+    Where they have not, all covariances between columns give way by the same factor, until the smallest eigenvalue is
+    the one that shrinking by a leaves. Without any of them the matrix is diagonal, as the coordinates of one column are
+    independent, so that there is always such a factor.
 
     Parameters
     ----------
     S : array, shape (D, D)
     within : array of bool, shape (D, D)
         Pairs of coordinates of one column, which are independent.
+    a : float
+        How far correlations were shrunk.
     """
     variances = np.diagonal(S)
     if dpotrf(S - FLOOR * np.diag(variances), lower=1)[1] == 0:
         return S
     smallest = np.linalg.eigvalsh(S / np.sqrt(np.outer(variances, variances)))[0]
-    left = (1 - 2 * FLOOR) / (1 - min(smallest, FLOOR))
+    left = (1 - max(2 * FLOOR, a)) / (1 - min(smallest, FLOOR))
     return np.where(within, S, left * S)
 
 
@@ -186,8 +189,9 @@ def pool_classes(counts: NDArray, raw: NDArray, cells: Cells, frame: Frame, shru
     """Covariances of the classes, drawn towards what they have in common, shape (l, D, D)."""
     own = [softening(cells.start, frame, a) for a in shrunk.own]
     pooled = pool(counts, raw, softening(cells.start, frame, shrunk.common), own)
-    lifted = [lift(S, shrunk.common * a, frame) for S, a in zip(pooled, shrunk.own, strict=True)]
-    return np.stack([separate(decouple(S, frame.layout), frame.within) for S in lifted])
+    least = [shrunk.common * a for a in shrunk.own]
+    lifted = [decouple(lift(S, a, frame), frame.layout) for S, a in zip(pooled, least, strict=True)]
+    return np.stack([separate(S, frame.within, a) for S, a in zip(lifted, least, strict=True)])
 
 
 def scatter(L: NDArray, mean: NDArray) -> NDArray:
@@ -229,7 +233,7 @@ def fit_one_class(
         first += gain * (L.mean(axis=0) - first)
         second += gain * (L.T @ L / n - second)
         mean, S = normalise(first, second - np.outer(first, first), frame)
-        S = separate(lift(S * soft, a, frame), frame.within)
+        S = separate(lift(S * soft, a, frame), frame.within, a)
     return Fit(one, mean[None], S[None], K, L)
 
 
