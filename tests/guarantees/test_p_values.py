@@ -16,7 +16,7 @@ from scipy.linalg import toeplitz
 from sklearn.dummy import DummyRegressor
 
 from knockoffs import KnockoffSelector
-from knockoffs.conditional_tests import conditional
+from knockoffs.conditional_tests import tests as conditional
 from knockoffs.conditional_tests.choice import CONDITIONAL_FAMILIES
 
 N_TABLES, N_FAULTY, N_ROWS, D, NULL, PARTNER = 40, 12, 300, 5, 2, 3
@@ -117,7 +117,7 @@ def test_null_p_values_of_a_fitted_family(family):
 @pytest.mark.parametrize("family", CONDITIONAL_FAMILIES)
 def test_permuted_columns_are_seen(family, monkeypatch):
     def permuted(model, X, rng):
-        return lambda columns, rng, n_draws: rng.permuted(np.tile(X[:, columns], (n_draws, 1, 1)), axis=1)
+        return lambda columns: lambda rng, n_draws: rng.permuted(np.tile(X[:, columns], (n_draws, 1, 1)), axis=1)
 
-    monkeypatch.setattr(conditional, "resampling", permuted)
+    monkeypatch.setattr(conditional, "sampling_given_others", permuted)
     assert largest_excess(null_p_values(family, N_FAULTY)) > far(N_FAULTY)
