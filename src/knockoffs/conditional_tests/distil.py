@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from knockoffs.errors import unknown_option
-from knockoffs.response.clone import Classifier, Estimator, Fitted, fitted_copy
+from knockoffs.response.clone import Classifier, Estimator, FittedModel, fitted_copy
 from knockoffs.response.linear import PenaltyPath, make_lasso
 from knockoffs.response.trees import make_boosting
 
@@ -184,7 +184,7 @@ def _cross_fit(
         yield held, _predictions(model, rest[held], Y.shape[1], classes)
 
 
-def _predictions(model: Fitted, rest: NDArray, m: int, classes: NDArray) -> NDArray:
+def _predictions(model: FittedModel, rest: NDArray, m: int, classes: NDArray) -> NDArray:
     """Predictions of Y, shape (n, m): probabilities of classes where the model has them."""
     if hasattr(model, "predict_proba"):
         p = cast(Classifier, model).predict_proba(rest)

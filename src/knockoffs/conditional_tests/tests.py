@@ -28,6 +28,7 @@ from knockoffs.errors import ColumnsError, InputError
 from knockoffs.filter import check_fdr
 from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import track
+from knockoffs.seeds import seeds_of
 
 Columns = NDArray[np.intp]  # those of one group
 Sampler = Callable[[Generator, int], NDArray]  # to draws of them, shape (n_draws, n, n_columns)
@@ -256,7 +257,7 @@ class GroupTests:
 
     def test(self, columns: Columns, max_draws: int | None = None) -> Randomization:
         """p-value of a group of columns; a group that a larger p-value rejects needs fewer draws."""
-        pilot_seed, draw_seed = self._seeds(columns).spawn(2)
+        pilot_seed, draw_seed = seeds_of(self.seed, columns).spawn(2)
         pilot_stream, draw_stream = StratifiedGenerator(np.random.PCG64(pilot_seed)), np.random.default_rng(draw_seed)
         distilled = self.response_without(columns).distil(self.without(columns))
         sample = self.given_others(columns)
@@ -296,11 +297,6 @@ class GroupTests:
     @cached_property
     def _chosen(self) -> dict[tuple[int, ...], Response]:
         return {}
-
-    def _seeds(self, columns: Columns) -> np.random.SeedSequence:
-        """Seeds of a group: they do not depend on what else is tested."""
-        key = (*self.seed.spawn_key, *(int(column) for column in columns))
-        return np.random.SeedSequence(self.seed.entropy, spawn_key=key, pool_size=self.seed.pool_size)
 
 
 def group_tests(
