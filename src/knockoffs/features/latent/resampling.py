@@ -23,7 +23,7 @@ from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
 
 from knockoffs.features.conditionals import Conditionals, sampler_of
-from knockoffs.features.latent.cells import FREE
+from knockoffs.features.latent.cells import FREE, Cells
 from knockoffs.features.latent.chain import sweep
 from knockoffs.seeds import seeds_of
 
@@ -60,7 +60,13 @@ class LatentResampler:
         """Sampler of the columns, ``(rng, n_draws) -> array``, shape (n_draws, n, n_columns)."""
         column_of, n = self.model.layout.column_of, len(self.L)
         own = np.flatnonzero(np.isin(column_of, columns))
-        draw = sampler_of([self.conditionals(L).law(own) for L in self.states(columns, own)])
+        laws = [self.conditionals(self.L).law(own)]
+        rows, states = self.states(columns, own)
+        for L in states:
+            weights, means, factors = laws[0][0].copy(), laws[0][1].copy(), laws[0][2]
+            weights[rows], means[rows], _ = self.conditionals(L).law(own)
+            laws.append((weights, means, factors))
+        draw = sampler_of(laws)
 
         def sample(rng: Generator, n_draws: int) -> NDArray:
             L = draw(rng, n_draws)
@@ -76,21 +82,22 @@ class LatentResampler:
         """Laws of coordinates given the others."""
         return Conditionals(self.model.mixture.laws, L, np.asarray(self.model.mixture.weights))
 
-    def states(self, columns: NDArray[np.intp], own: NDArray[np.intp]) -> list[NDArray]:
-        """L, and states exchangeable with it given the other columns: none where these determine their coordinates."""
+    def states(self, columns: NDArray[np.intp], own: NDArray[np.intp]) -> tuple[NDArray[np.intp], list[NDArray]]:
+        """Rows in which other columns leave L open, and states of L there, exchangeable with L given these columns."""
         hidden = np.array(self.X, dtype=float)
         hidden[:, columns] = np.nan
         cells = self.model.read(hidden)
-        size = self.L.shape[0] * max(len(own), 1) * self.model.n_classes
-        n_states = int(min(self.n_states, self.most_cells // size))
-        if not own.size or n_states < 1 or not (cells.status > FREE).any():
-            return [self.L]
+        rows = np.flatnonzero((cells.status > FREE).any(axis=1))
+        size = len(self.L) * max(len(own), 1) * self.model.n_classes
+        n_states = int(min(self.n_states, self.most_cells // size)) if own.size and rows.size else 0
+        if n_states < 1:
+            return rows, []
+        cells = Cells(*(np.ascontiguousarray(part[rows]) for part in cells))
         rng = np.random.default_rng(seeds_of(self.seed, columns))
         n_sweeps = 2 * -(-self.model.n_sweeps // 2)  # even: only then do backward sweeps reverse the others
-        moves = {"rng": rng, "n_sweeps": n_sweeps}
-        hub, K = self.L.copy(), np.zeros(len(self.L), np.intp)
-        sweep(hub, K, cells, self.model.law, backward=True, **moves)
-        states = [self.L] + [hub.copy() for _ in range(n_states)]
-        for L in states[1:]:
-            sweep(L, K, cells, self.model.law, **moves)
-        return states
+        hub, K = self.L[rows], np.zeros(len(rows), np.intp)
+        sweep(hub, K, cells, self.model.law, rng=rng, n_sweeps=n_sweeps, backward=True)
+        states = [hub.copy() for _ in range(n_states)]
+        for L in states:
+            sweep(L, K, cells, self.model.law, rng=rng, n_sweeps=n_sweeps)
+        return rows, states
