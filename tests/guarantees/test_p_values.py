@@ -1,6 +1,6 @@
 """p-values of null features under every family that can be tested with, P^X being fitted to the table as a user has it.
 
-Exact conditionals give p-values that are exactly valid (see ``tests/conditional_tests``). A fitted P^X is near
+Exact conditionals give p-values that are exactly valid (see ``tests/exact``). A fitted P^X is near
 the truth only, so this is a measurement: one null feature a table, which hangs together with a feature that matters,
 and the share of p-values below any level, as far as chance allows. There is no model of y at all, so that everything
 rests on P^X: the null feature has a good deal to do with y until the others are known. A family that is listed is
@@ -16,7 +16,7 @@ from scipy.linalg import toeplitz
 from sklearn.dummy import DummyRegressor
 
 from knockoffs import KnockoffSelector
-from knockoffs.conditional_tests import conditional
+from knockoffs.conditional_tests import tests as module
 from knockoffs.conditional_tests.choice import CONDITIONAL_FAMILIES
 
 N_TABLES, N_FAULTY, N_ROWS, D, NULL, PARTNER = 40, 12, 300, 5, 2, 3
@@ -117,7 +117,7 @@ def test_null_p_values_of_a_fitted_family(family):
 @pytest.mark.parametrize("family", CONDITIONAL_FAMILIES)
 def test_permuted_columns_are_seen(family, monkeypatch):
     def permuted(model, X, rng):
-        return lambda columns, rng, n_draws: rng.permuted(np.tile(X[:, columns], (n_draws, 1, 1)), axis=1)
+        return lambda columns: lambda rng, n_draws: rng.permuted(np.tile(X[:, columns], (n_draws, 1, 1)), axis=1)
 
-    monkeypatch.setattr(conditional, "resampling", permuted)
+    monkeypatch.setattr(module, "sampling_given_others", permuted)
     assert largest_excess(null_p_values(family, N_FAULTY)) > far(N_FAULTY)
