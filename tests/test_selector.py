@@ -613,12 +613,19 @@ def test_labels_cannot_be_regressed():
         quick(task="regression").fit(X, np.where(y > 1e9, "high", "low").astype(object) + np.where(y > 0, "er", ""))
 
 
-def test_a_default_level_that_is_too_small_warns_and_an_asked_one_is_refused():
+def test_a_default_level_that_can_never_select_tests_instead_and_an_asked_one_is_refused():
     X, y = regression_data()
-    with pytest.warns(KnockoffWarning, match="fdr=0.1 can never select with 4 features: .* or level='post_hoc'"):
-        quick(None, method="knockoffs").fit(X[:, :4], y)
+    instead = r"fdr=0.1 can never select with 4 features: .* They are tested instead \(method='conditional_test'\).$"
+    with pytest.warns(KnockoffWarning, match=instead):
+        selector = quick(None, method="knockoffs").fit(X[:, :4], y)
+    assert selector.selection_.method == "conditional_test" and selector.p_values_.shape == (4,)
+    assert "tested instead" in selector.selection_.notes["method"]
+    with pytest.warns(KnockoffWarning, match="can never select with 4 features: .* or level='post_hoc'"):
+        quick(None, importance="coefficients", estimator="lasso").fit(X[:, :4], y)  # which tests do not have
     with pytest.raises(InputError, match="fdr=0.1 can never select with 4 features"):
         quick(0.1, method="knockoffs").fit(X[:, :4], y)
+    with pytest.raises(InputError, match="can never select with 4 features: knockoff. with 2 knockoffs"):
+        quick(None, n_knockoffs=2, estimator="lasso").fit(X[:, :4], y)
 
 
 @pytest.mark.parametrize("name", ["feature_modle", "loss", "rows", "rule", "if_empty", "repair", "representatives"])
@@ -722,11 +729,28 @@ def test_models_that_tests_do_not_take_by_name_are_refused_before_the_work():
         quick(method="conditional_test", estimator="forest").fit(X, y)
 
 
-def test_few_groups_are_sent_to_tests():
+def test_few_groups_are_tested_by_auto():
     X, y = regression_data()
+    groups = np.arange(15) // 5
+    chosen, asked = (quick(0.2, groups=groups, method=name).fit(X, y) for name in ("auto", "conditional_test"))
+    assert chosen.selection_.method == "conditional_test" and chosen.p_values_.shape == (3,)
+    np.testing.assert_array_equal(chosen.p_values_, asked.p_values_)
+    assert chosen.selection_.notes["method"].endswith(
+        "because knockoffs select 5 features or more at 0.2, or none, and there are 3"
+    )
     with pytest.raises(InputError, match="can never select with 3 features: .* method='conditional_test'"):
-        quick(fdr=0.2, groups=np.arange(15) // 5, method="auto").fit(X, y)
-    assert quick(fdr=0.2, groups=np.arange(15) // 5, method="conditional_test").fit(X, y).p_values_.shape == (3,)
+        quick(0.2, groups=groups, method="auto", feature_model="hmm").fit(np.digitize(X, [0]), y)  # draws no groups
+
+
+def test_several_draws_have_no_effect_on_tests_and_it_is_said():
+    X, y = regression_data()
+    one, several = (quick(0.1, method="auto", n_draws=n, estimator="lasso").fit(X[:, :8], y) for n in (1, 3))
+    np.testing.assert_array_equal(one.p_values_, several.p_values_)
+    assert "n_draws" not in one.selection_.notes
+    assert (
+        several.selection_.notes["n_draws"]
+        == "n_draws=3 has no effect: a test makes as many draws as its p-value needs"
+    )
 
 
 def test_near_copies_are_joined_by_auto_and_said():
@@ -818,8 +842,8 @@ ONLY_KNOCKOFFS = [
     {"estimator": "forest"},
     {"offset": 0},
     {"level": "post_hoc"},
-    {"n_draws": 2},
-    {"groups": np.arange(8) // 2},
+    {"n_knockoffs": 2, "estimator": "lasso", "fdr": 0.3},
+    {"groups": np.arange(8) // 2, "feature_model": "naive_bayes", "fdr": 0.3},
     {"feature_model": "lda"},
 ]
 
@@ -886,7 +910,9 @@ def test_a_level_that_several_draws_can_never_reach_is_refused_as_for_one(offset
     refused = "fdr=0.05 can never select with 15 features: the e-values of 3 draws need at least 20 selections. Use"
     with pytest.raises(InputError, match=refused):
         quick(0.05, n_draws=3, offset=offset).fit(X, y)
-    with pytest.warns(KnockoffWarning, match="fdr=0.1 can never select with 9 features: the e-values"):
+    with pytest.warns(
+        KnockoffWarning, match="fdr=0.1 can never select with 9 features: the e-values .* tested instead"
+    ):
         quick(None, n_draws=2, offset=offset, estimator="lasso").fit(X[:, :9], y)
     assert quick(0.05, n_draws=2, level="post_hoc", estimator="lasso", offset=offset).fit(X, y).selection_.evidence
 

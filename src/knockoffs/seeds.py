@@ -50,3 +50,9 @@ def stream_at(rng: np.random.Generator, index: int) -> np.random.Generator:
     parent: Any = rng.bit_generator.seed_seq
     key = (*parent.spawn_key, index)
     return np.random.default_rng(np.random.SeedSequence(parent.entropy, spawn_key=key, pool_size=parent.pool_size))
+
+
+def seeds_of(seed: np.random.SeedSequence, columns: np.ndarray) -> np.random.SeedSequence:
+    """Seeds of a group of columns: they do not depend on what else is drawn."""
+    key = (*seed.spawn_key, *(int(column) for column in columns))
+    return np.random.SeedSequence(seed.entropy, spawn_key=key, pool_size=seed.pool_size)

@@ -63,7 +63,7 @@ def test_the_excess_grows_with_the_bend(monkeypatch):
 def test_the_page_holds_the_numbers_of_the_study():
     with (RESULTS / "verdict.csv").open() as file:
         rows = list(csv.DictReader(file))
-    page = (ROOT / "docs" / "verdict.md").read_text()
+    page = (ROOT / "benchmarks" / "verdict.md").read_text()
 
     def count(column, valid):
         return sum(round(float(row[column]) * int(row["repetitions"])) for row in rows if row["valid"] == valid)

@@ -1,4 +1,4 @@
-"""Knockoffs or tests: which is taken where nothing was asked for."""
+"""Knockoffs or tests: which is taken by default."""
 
 import pytest
 

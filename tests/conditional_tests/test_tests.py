@@ -98,9 +98,7 @@ def test_a_group_has_one_p_value_whatever_else_is_tested(rng):
     X, y = rng.normal(size=(60, 4)), rng.normal(size=60)
     law = gaussian_features(np.zeros(4), np.eye(4))
     first = randomization_tests(law, X, y, kind="number", rng=np.random.default_rng(0), feature_of=[0, 0, 1, 2])
-    other = randomization_tests(
-        law, X, y, kind="number", rng=np.random.default_rng(0), feature_of=[0, 0, 1, 1], max_draws=int(25 * 3 / 0.1)
-    )
+    other = randomization_tests(law, X, y, kind="number", rng=np.random.default_rng(0), feature_of=[0, 0, 1, 1])
     assert first.p_values[0] == other.p_values[0] and first.n_draws[0] == other.n_draws[0]
 
 
@@ -129,17 +127,13 @@ def test_the_seed_moves_draws_alone_so_p_values_differ_by_their_monte_carlo_erro
     assert apart.max() < 5
 
 
-def test_draws_near_the_threshold_suffice():
+@pytest.mark.parametrize(("fdr", "draws"), [(0.2, 5000), (0.001, 50_000)])
+def test_draws_near_the_threshold_suffice(fdr, draws):
     """25 d / fdr draws: at p = fdr / d 25 of them are expected as large, so the standard error is a fifth of p."""
-    tested = randomization_tests(
-        gaussian_features(np.zeros(2), np.eye(2)),
-        np.arange(40.0).reshape(20, 2),
-        np.arange(20.0) % 3,
-        kind="number",
-        fdr=0.2,
-        rng=np.random.default_rng(0),
-    )
-    assert "at most 250 draws" in tested.notes["max_draws"]
+    X, y = np.arange(40.0).reshape(20, 2) % 7, np.arange(20.0) % 3
+    law = gaussian_features(np.zeros(2), np.eye(2))
+    tested = randomization_tests(law, X, y, kind="number", fdr=fdr, rng=np.random.default_rng(0))
+    assert f"at most {draws} draws" in tested.notes["max_draws"]
 
 
 def test_a_column_that_the_others_determine_has_p_value_one(rng):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
+from knockoffs.features.conditionals import sampler_of
 from knockoffs.features.gaussian import gaussian_features
 from knockoffs.features.gaussian_mixture import gaussian_mixture_features
 from knockoffs.features.latent.margins import Affine, Steps
@@ -41,7 +42,7 @@ def test_latent_and_mixture_laws_are_schur_complements(group):
     latent = law.resampler(law.sample(40, np.random.default_rng(1)), np.random.default_rng(2))
     mixture = gaussian_mixture_features(WEIGHTS, MEANS, COVARIANCES)
     X = mixture.sample(40, np.random.default_rng(3))
-    for conditionals in (latent.conditionals, mixture.given_others(X)):
+    for conditionals in (latent.conditionals(latent.L), mixture.given_others(X)):
         weights, means, factors = conditionals.law(np.array(group))
         expected = by_algebra(conditionals.X, np.array(group))
         np.testing.assert_allclose(weights, expected[0], atol=1e-10)
@@ -65,3 +66,13 @@ def test_draws_are_the_law_applied_to_standard_normals(n_classes):
     assert n_classes == 1 or 0 < K.mean() < 1
     expected = means[np.arange(30), K] + np.einsum("mnab,mnb->mna", factors[K], z)
     np.testing.assert_allclose(drawn, expected, atol=1e-12)
+
+
+def test_a_row_is_drawn_from_one_of_several_laws_with_equal_probability():
+    """Two laws, each nearly a point: a draw is mean_k of the s-th law, s and k by the same uniform number."""
+    means = np.array([[[[0.0], [1.0]]], [[[2.0], [3.0]]]])  # (s, n, l, c)
+    weights = [np.array([[0.25, 0.75]]), np.array([[0.5, 0.5]])]
+    factors = np.full((2, 1, 1), 1e-9)
+    draws = sampler_of([(w, m, factors) for w, m in zip(weights, means, strict=True)])(np.random.default_rng(0), 4000)
+    shares = np.bincount(draws.round().astype(int).ravel(), minlength=4) / 4000
+    np.testing.assert_allclose(shares, [0.125, 0.375, 0.25, 0.25], atol=0.04)  # 5 standard errors, 1e-6

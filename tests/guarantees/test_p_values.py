@@ -1,6 +1,6 @@
 """p-values of null features under every family that can be tested with, P^X being fitted to the table as a user has it.
 
-Exact conditionals give p-values that are exactly valid (see ``tests/conditional_tests``). A fitted P^X is near
+Exact conditionals give p-values that are exactly valid (see ``tests/exact``). A fitted P^X is near
 the truth only, so this is a measurement: one null feature a table, which hangs together with a feature that matters,
 and the share of p-values below any level, as far as chance allows. There is no model of y at all, so that everything
 rests on P^X: the null feature has a good deal to do with y until the others are known. A family that is listed is

@@ -68,7 +68,10 @@ def test_every_kind_of_selection_comes_back(way, tmp_path):
     check_csv(folder, record)
     keys = set(record.features[0]) - {"name", "selected", "q_value"}
     draws = {"W", "Z", "Z_tilde", "e_value", "frequency"}
-    assert keys == {"knockoffs": {"W", "Z", "Z_tilde"}, "draws": draws, "post_hoc": draws, "tests": {"p_value"}}[way]
+    assert (
+        keys
+        == {"knockoffs": {"W", "Z", "Z_tilde"}, "draws": draws, "post_hoc": draws, "tests": {"p_value", "score"}}[way]
+    )
     assert (record.threshold is None) == (way != "knockoffs")
     assert record.method == ("conditional_test" if way == "tests" else "knockoffs")
     assert (record.verdict is None) == (way != "knockoffs")

@@ -5,11 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 
-import numpy as np
-
 from knockoffs.conditional_tests import MOST_TESTED
 from knockoffs.errors import InputError, KnockoffWarning
-from knockoffs.filter import check_level
+from knockoffs.filter import FEW_FEATURES, check_level, fewest_selected
 from knockoffs.registry import find, key_of
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
@@ -51,24 +49,23 @@ def choose_method(
     """
     find(dict.fromkeys(METHODS, True), "method", str(asked["method"]))
     method, d = key_of(str(asked["method"])), len(table.feature_names)
-    one_each = {"n_draws": f"n_draws={n_draws} has no effect: a test makes as many draws as its p-value needs"}
-    ignored = one_each if n_draws > 1 else {}
+    why = f"n_draws={n_draws} has no effect: a test makes as many draws as its p-value needs"
+    ignored = {"n_draws": why} if n_draws > 1 else {}
     if method == "conditional_test":
         _check_testable(asked, target)
         return method, ignored
     never = _why_never(asked, fdr, d, offset, n_draws, n_knockoffs)
-    possible = _can_test(asked, table, target)
+    possible = n_knockoffs == 1 and _can_test(asked, table, target)
     if method == "auto" and possible:
         of_W = any(asked[name] != value for name, value in UNASKED.items())  # options that tests would ignore
         few = few_for_knockoffs(d, fdr, n_rows) and not (of_W and not few_for_knockoffs(d, fdr, None))
-        if never or (few and offset == n_knockoffs == 1):
-            needed = int(np.ceil(1 / (n_knockoffs * fdr) - 1e-9))
-            why = f"knockoffs select {needed} features or more at {fdr:g}, or none, and there are {d}"
+        if never or (few and offset == 1):
+            why = f"knockoffs select {fewest_selected(fdr)} features or more at {fdr:g}, or none, and there are {d}"
             return "conditional_test", {"method": f"method='conditional_test', because {why}"} | ignored
-    if never and asked["fdr"] is not None:
-        raise InputError(f"{never} Or test each of them: method='conditional_test'." if possible else never)
+    if never and (asked["fdr"] is not None or n_knockoffs > 1):
+        raise InputError(never)
     if never and possible:
-        instead = f"{never} They are tested instead: method='conditional_test'."
+        instead = f"{never.removesuffix(FEW_FEATURES)}They are tested instead (method='conditional_test')."
         warnings.warn(instead, KnockoffWarning, stacklevel=3)
         return "conditional_test", {"method": instead} | ignored
     if never:

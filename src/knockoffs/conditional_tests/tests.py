@@ -28,6 +28,7 @@ from knockoffs.errors import ColumnsError, InputError
 from knockoffs.filter import check_fdr
 from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import track
+from knockoffs.seeds import seeds_of
 
 Columns = NDArray[np.intp]  # those of one group
 Sampler = Callable[[Generator, int], NDArray]  # to draws of them, shape (n_draws, n, n_columns)
@@ -111,8 +112,8 @@ def randomization_tests(
         Model of y without the feature; "best" is the lasso or boosting, whichever predicts held-out rows better.
     adjustment : {"bh", "by"}
     max_draws : int, optional
-        Most draws for a p-value. By default 25 d / fdr: a p-value at the smallest level of BH, fdr / d, then has a
-        standard error of a fifth of it, and one at 4 fdr / d or more has a tenth.
+        Most draws for a p-value. By default 25 d / fdr, and at least 5,000: a p-value at the smallest level of BH,
+        fdr / d, then has a standard error of at most a fifth of it, and one at 4 fdr / d or more of a tenth.
     enough : int
         Draws as large as the observed statistic after which no more are made; the standard error of the p-value is
         then p / sqrt(enough).
@@ -175,7 +176,7 @@ def tested_features(
     """p-values as ``randomization_tests`` gives them, of input that was checked before."""
     d = len(names)
     owned = [np.flatnonzero(feature_of == feature) for feature in range(d)]
-    draws = int(np.ceil(25 * d / fdr)) if max_draws is None else max_draws
+    draws = max(int(np.ceil(25 * d / fdr)), 5000) if max_draws is None else max_draws
     tests = group_tests(
         model,
         X,
@@ -262,7 +263,7 @@ class GroupTests:
 
     def test(self, columns: Columns, max_draws: int | None = None) -> Randomization:
         """p-value of a group of columns; a group that a larger p-value rejects needs fewer draws."""
-        pilot_seed, draw_seed = self._seeds(columns).spawn(2)
+        pilot_seed, draw_seed = seeds_of(self.seed, columns).spawn(2)
         pilot_stream, draw_stream = StratifiedGenerator(np.random.PCG64(pilot_seed)), np.random.default_rng(draw_seed)
         distilled = self.response_without(columns).distil(self.without(columns))
         sample = self.given_others(columns)
@@ -302,11 +303,6 @@ class GroupTests:
     @cached_property
     def _chosen(self) -> dict[tuple[int, ...], Response]:
         return {}
-
-    def _seeds(self, columns: Columns) -> np.random.SeedSequence:
-        """Seeds of a group: they do not depend on what else is tested."""
-        key = (*self.seed.spawn_key, *(int(column) for column in columns))
-        return np.random.SeedSequence(self.seed.entropy, spawn_key=key, pool_size=self.seed.pool_size)
 
 
 def group_tests(

@@ -64,47 +64,64 @@ class Conditionals:
 
     def given_others(self, columns: NDArray[np.intp]) -> Callable[[Generator, int], NDArray]:
         """Sampler of X_G given the other columns, ``(rng, n_draws) -> array``, shape (n_draws, n, c)."""
-        weights, means, factors = self.law(columns)
-        below = np.cumsum(weights, axis=1)[:, :-1].copy()  # (n, l - 1)
+        return sampler_of([self.law(columns)])
 
-        def sample(rng: Generator, n_draws: int) -> NDArray:
-            draws = rng.standard_normal((n_draws, len(self.X), len(columns)))
-            if len(factors) == 1:
-                return draws @ factors[0].T + means[:, 0]  # rows are draws, so the factor multiplies from the right
-            place_draws(draws, rng.random((n_draws, len(self.X))), below, means, factors)
-            return draws
 
-        return sample
+def sampler_of(laws: Sequence[tuple[NDArray, NDArray, NDArray]]) -> Callable[[Generator, int], NDArray]:
+    """Sampler of rows, each from one of several mixtures, all equally probable, independently of other rows.
+
+    Parameters
+    ----------
+    laws : sequence of (weights, means, factors)
+        As ``Conditionals.law`` gives them; the factors are those of the first.
+
+    Returns
+    -------
+    callable
+        ``(rng, n_draws) -> array``, shape (n_draws, n, c).
+    """
+    means, factors = np.stack([law[1] for law in laws]), laws[0][2]
+    below = np.stack([np.cumsum(law[0], axis=1)[:, :-1] for law in laws])  # (s, n, l - 1)
+
+    def sample(rng: Generator, n_draws: int) -> NDArray:
+        draws = rng.standard_normal((n_draws, means.shape[1], means.shape[3]))
+        if len(laws) == len(factors) == 1:
+            return draws @ factors[0].T + means[0, :, 0]  # rows are draws, so the factor multiplies from the right
+        place_draws(draws, rng.random(draws.shape[:2]), below, means, factors)
+        return draws
+
+    return sample
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
 def place_draws(draws: NDArray, level: NDArray, below: NDArray, means: NDArray, factors: NDArray) -> None:
-    """Turn standard normals, shape (m, n, c), into draws of a mixture in each row, in place.
+    """Turn standard normals, shape (m, n, c), into draws of one of s mixtures in each row, in place.
 
     Parameters
     ----------
     draws : array, shape (m, n, c)
     level : array, shape (m, n)
-        Uniform numbers that decide the component.
-    below : array, shape (n, l - 1)
+        Uniform numbers that decide the mixture and its component.
+    below : array, shape (s, n, l - 1)
         Cumulated weights of the components but the last.
-    means, factors : array, shape (n, l, c) and (l, c, c)
+    means, factors : array, shape (s, n, l, c) and (l, c, c)
     """
     m, n, c = draws.shape
-    drawn = np.empty(c)
+    drawn, n_mixtures = np.empty(c), len(means)
     for draw in range(m):
         for i in range(n):
+            scaled = level[draw, i] * n_mixtures
+            s = min(int(scaled), n_mixtures - 1)
             k = 0
-            while k < below.shape[1] and level[draw, i] > below[i, k]:
+            while k < below.shape[2] and scaled - s > below[s, i, k]:
                 k += 1
-            mean, factor, z = means[i, k], factors[k], draws[draw, i]
             for a in range(c):
-                value = mean[a]
+                value = means[s, i, k, a]
                 for b in range(c):
-                    value += factor[a, b] * z[b]
+                    value += factors[k, a, b] * draws[draw, i, b]
                 drawn[a] = value
             for a in range(c):
-                z[a] = drawn[a]
+                draws[draw, i, a] = drawn[a]
 
 
 @dataclass(frozen=True)

@@ -78,9 +78,10 @@ def sweep(
     *,
     rng: Generator,
     n_sweeps: int,
+    backward: bool = False,
     n_jobs: int | None = None,
 ) -> None:
-    """Move L, shape (n, D), and K, shape (n,), by some sweeps of Gibbs sampling, in place.
+    """Move L, shape (n, D), and K, shape (n,), by some sweeps of Gibbs sampling, in place; ``backward`` in time.
 
     The random numbers of a row do not depend on n_jobs.
     """
@@ -90,7 +91,7 @@ def sweep(
         some = cells.rows(rows)
         sweep_rows(
             L[rows], K[rows], some.status, some.low, some.high, law.log_weights, law.means,
-            law.precisions, law.whiteners, law.half_log_det, key, rows.start, n_sweeps,
+            law.precisions, law.whiteners, law.half_log_det, key, rows.start, n_sweeps, backward,
         )  # fmt: skip
 
     _in_blocks(work, len(L), n_jobs)

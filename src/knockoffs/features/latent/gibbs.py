@@ -117,6 +117,7 @@ def sweep_rows(
     key: NDArray,
     first_row: int,
     n_sweeps: int,
+    backward: bool,
 ) -> None:
     """Move L, shape (n, D), and K, shape (n,), by n_sweeps sweeps in place.
 
@@ -130,6 +131,9 @@ def sweep_rows(
         Means, precisions and their lower triangular roots, P = W^T W.
     key, first_row
         Of the random streams: a row draws the same numbers whatever block it is worked in.
+    backward : bool
+        Whether intervals are visited from the last to the first. An even number of such sweeps is the time reversal of
+        as many in order, for the coordinates that are not free: a sweep starts with (K, L_free) given these.
     """
     n, D = L.shape
     n_classes = len(log_weights)
@@ -189,7 +193,7 @@ def sweep_rows(
             if m > 0:
                 _draw_free(Pk, C[k], free, m, l, q, w, state)
             for o in range(n_open):
-                j = open_cells[o]
+                j = open_cells[n_open - 1 - o] if backward else open_cells[o]
                 a, b = low[i, j], high[i, j]
                 sd = 1.0 / sqrt(Pk[j, j])
                 centre = l[j] - q[j] * sd * sd

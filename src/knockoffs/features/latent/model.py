@@ -205,8 +205,10 @@ class LatentFeatures:
         return out
 
     def resampler(self, X: NDArray, rng: Generator, *, n_jobs: int | None = None) -> LatentResampler:
-        """Draws of columns for conditional tests, given one draw of L: no draw needs a chain."""
-        return LatentResampler(self, self.draw_hidden(X, rng, n_jobs=n_jobs)[1])
+        """Draws of columns for conditional tests, given L of the others: no draw needs a chain."""
+        hidden, states = rng.spawn(2)
+        L = self.draw_hidden(X, hidden, n_jobs=n_jobs)[1]
+        return LatentResampler(self, X, L, states.bit_generator.seed_seq)  # type: ignore[arg-type]
 
     def conditional_together(self, columns: NDArray[np.intp], X: NDArray, rng: Generator, n_draws: int) -> NDArray:
         """Draws of several columns given the others and one draw of their L, shape (n_draws, n, n_columns)."""
