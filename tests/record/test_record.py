@@ -19,7 +19,7 @@ from knockoffs.table.files import read_table_file, take_column
 STORED = Path(__file__).parent.parent / "stored" / "selection_format_1.json"
 WAYS = {
     "knockoffs": {"method": "knockoffs"},
-    "draws": {"n_draws": 3, "verdict": False},
+    "draws": {"method": "knockoffs", "n_draws": 3, "fdr": 0.3, "verdict": False},
     "post_hoc": {"level": "post_hoc", "fdr": 0.05, "verdict": False},
     "tests": {"method": "conditional_test", "verdict": False},
 }
