@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib.util import find_spec
 
@@ -35,6 +36,20 @@ class MissingPackageError(InputError, ImportError):
 
 class KnockoffWarning(UserWarning):
     """Something validity or power rests on was changed, or looks wrong."""
+
+
+@contextmanager
+def interrupts() -> Iterator[None]:
+    """Raise KeyboardInterrupt for Ctrl-C in compiled code, where Python makes a SystemError of it."""
+    try:
+        yield
+    except SystemError as error:
+        cause: BaseException | None = error
+        while isinstance(cause, SystemError):
+            cause = cause.__cause__ or cause.__context__
+        if not isinstance(cause, KeyboardInterrupt):
+            raise
+        raise KeyboardInterrupt from error
 
 
 def require(package: str, what: str, instead: str = "") -> None:

@@ -1,7 +1,12 @@
 """Threads by what the work is worth and the machine gives."""
 
+from contextlib import ExitStack
+
+import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from knockoffs import KnockoffSelector
+from knockoffs.features import source
 from knockoffs.machine import threads
 
 
@@ -67,3 +72,36 @@ def test_one_thread_for_linear_algebra_and_the_setting_comes_back():
         with threads.one_blas_thread():
             assert {count for (api, _), count in pools().items() if api == "blas"} == {1}
         assert pools() == before
+
+
+def test_limits_that_overlap_in_threads_are_restored_by_the_last():
+    """First in, first out, as fits in a thread pool end: one thread while any of them works, then as before."""
+    with threadpool_limits(limits=2):
+        before = pools()
+        first, second = ExitStack(), ExitStack()
+        first.enter_context(threads.one_blas_thread())
+        second.enter_context(threads.worthwhile_threads(1000))
+        first.close()
+        assert {count for (api, _), count in pools().items() if api == "blas"} == {1}
+        second.close()
+        assert pools() == before
+
+
+def test_linear_algebra_has_one_thread_from_the_start_of_a_fit_and_the_answer_is_the_same(monkeypatch):
+    """Columns that others determine are found before the procedure runs, by linear algebra too."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 12))
+    options = {"fdr": 0.3, "estimator": "lasso", "method": "knockoffs", "verdict": False, "random_state": 0}
+    seen, answers = [], []
+
+    def read_features(*args, **kwargs):
+        seen.extend(count for (api, _), count in pools().items() if api == "blas")
+        return original(*args, **kwargs)
+
+    original = source.read_features
+    monkeypatch.setattr(source, "read_features", read_features)
+    for limit in (1, 2):
+        with threadpool_limits(limits=limit):
+            answers.append(KnockoffSelector(**options).fit(X, X[:, :4].sum(axis=1)).W_)
+    assert set(seen) == {1}
+    np.testing.assert_array_equal(*answers)

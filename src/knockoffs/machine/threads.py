@@ -11,6 +11,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Lock
+from typing import Any
 
 from joblib import cpu_count
 
@@ -18,6 +20,9 @@ SMALL = 2_000_000  # cells, below which one thread is as fast as several on quie
 LOOKS = 3  # at the load, of which the smallest counts: what runs for a moment is no load
 BETWEEN = 0.002  # seconds between them
 PROC = Path("/proc")
+_LOCK = Lock()
+_USERS: list[object] = []  # one for each `one_blas_thread` that is open in any thread
+_LIMITS: list[Any] = []  # theirs, to be restored last first
 
 
 @contextmanager
@@ -33,22 +38,31 @@ def worthwhile_threads(n_cells: int) -> Iterator[int]:
     """
     from threadpoolctl import ThreadpoolController
 
-    controller = ThreadpoolController()
-    wanted = {"blas": 1, "openmp": 1 if n_cells < SMALL else free_cores()}
-    for library in controller.info():
-        api = library["user_api"]
-        wanted[api] = min(wanted.get(api, 1), library["num_threads"])
-    with controller.limit(limits=wanted):
-        yield wanted["openmp"]
+    openmp = ThreadpoolController().select(user_api="openmp")
+    allowed = [library["num_threads"] for library in openmp.info()]
+    wanted = min([1 if n_cells < SMALL else free_cores(), *allowed])
+    with one_blas_thread(), openmp.limit(limits=wanted):  # OpenMP keeps a limit for each thread
+        yield wanted
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit linear algebra to one thread, and restore the limit afterwards."""
+    """Limit linear algebra to one thread, and restore the limit afterwards.
+
+    The limit belongs to the process. So of fits that overlap in several threads, the last to end restores it.
+    """
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(limits=1, user_api="blas"):
+    with _LOCK:
+        _LIMITS.append(threadpool_limits(limits=1, user_api="blas"))  # again, for libraries that were loaded meanwhile
+        _USERS.append(object())
+    try:
         yield
+    finally:
+        with _LOCK:
+            _USERS.pop()
+            while _LIMITS and not _USERS:
+                _LIMITS.pop().restore_original_limits()
 
 
 def free_cores() -> int:

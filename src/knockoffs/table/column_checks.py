@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import KnockoffWarning, name_some
 from knockoffs.table.cells import LARGEST, SMALLEST, Problem, Raw, is_number, stray
-from knockoffs.table.columns import SCALE, Column
+from knockoffs.table.columns import SCALE, Column, few_digits
 
 FEWEST_CELLS = 10  # a column with most of its cells missing needs so many observed ones,
 MOST_MISSING = 0.95  # and may lack this share of them: the rest says too little about its law
@@ -254,3 +254,26 @@ def warn_of_rows(X: NDArray, argument: str) -> None:
             KnockoffWarning,
             stacklevel=4,
         )
+
+
+def warn_of_lost_digits(raw: Raw, argument: str) -> None:
+    """Warn of columns so far from zero that floating-point numbers keep few digits of what varies."""
+    found = np.flatnonzero(few_digits(raw.X))
+    if found.size:
+        names = name_some([raw.columns[j].name for j in found])
+        warnings.warn(f"{argument}: {names} {_lost_digits(raw.X[:, found[0]])}", KnockoffWarning, stacklevel=4)
+
+
+def warn_of_lost_digits_of_target(values: NDArray) -> None:
+    """Warn of a target of numbers so far from zero that few digits of what varies are kept."""
+    if few_digits(values[:, None])[0]:
+        warnings.warn(f"y {_lost_digits(values)}", KnockoffWarning, stacklevel=4)
+
+
+def _lost_digits(values: NDArray) -> str:
+    largest = np.nanmax(np.abs(values))
+    return (
+        f"lies so far from zero that digits are lost: its range is {np.nanmax(values) - np.nanmin(values):.3g}, and "
+        f"floating-point numbers near {largest:.3g} are {np.spacing(largest):.3g} apart. Subtract a constant where the "
+        "numbers are made."
+    )

@@ -37,6 +37,8 @@ class Column:
         Cells without a value, NaN in X.
     text : str
         Of a column of text that stands for numbers, booleans or dates: its kind, as ``knockoffs.table.text`` names it.
+    origin : float
+        Of numbers far from zero: what is subtracted before a model of y sees them.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Column:
     why: str = ""
     n_missing: int = 0
     text: str = ""
+    origin: float = 0.0
 
 
 def describe(column: Column) -> str:
@@ -236,7 +239,7 @@ def recognise_kinds(
     X: NDArray[np.float64], columns: Sequence[Column], ordered: Sequence[bool] | None = None
 ) -> tuple[Column, ...]:
     """Columns of X, shape (n, n_columns), with their kinds and missing cells."""
-    plain, n_missing = _plainly_continuous(X), _count_missing(X)
+    plain, n_missing, origin = _plainly_continuous(X), _count_missing(X), origins(X)
     result = []
     for j, column in enumerate(columns):
         if plain[j] and column.levels is None and column.dtype in ("number", "date", "time"):
@@ -244,8 +247,40 @@ def recognise_kinds(
         else:
             kind, why = recognise_kind(X[:, j], column.dtype, column.levels, bool(ordered is not None and ordered[j]))
         why += ", written as text" if column.text else ""
-        result.append(replace(column, kind=kind, why=why, n_missing=int(n_missing[j])))
+        result.append(replace(column, kind=kind, why=why, n_missing=int(n_missing[j]), origin=float(origin[j])))
     return tuple(result)
+
+
+def origins(X: NDArray[np.float64], far: float = 1e5) -> NDArray[np.float64]:
+    """Middle of each column of X that lies ``far`` times its range or more from zero; 0 for the others.
+
+    Sums of squares of such a column lose the digits that tell its rows apart, so models of y see X less its origin.
+
+    >>> origins(np.array([[1.0, 1e12], [2.0, 1e12 + 4]])).tolist()
+    [0.0, 1000000000002.0]
+    """
+    if not len(X):
+        return np.zeros(X.shape[1])
+    low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        half = high / 2 - low / 2
+        return np.where((half > 0) & (np.fmin(np.abs(low), np.abs(high)) >= 2 * far * half), low + half, 0.0)
+
+
+def few_digits(X: NDArray[np.float64], digits: int = 4) -> NDArray[np.bool_]:
+    """Whether each column of X is rounded: its range is less than 10^digits steps of floating-point numbers.
+
+    Whole numbers up to 2^53 are exact.
+
+    >>> few_digits(np.array([[0.1, 1e15 + 0.1, 1e15], [0.7, 1e15 + 0.7, 1e15 + 3]])).tolist()
+    [False, True, False]
+    """
+    found = origins(X) != 0
+    for j in np.flatnonzero(found):
+        values = X[~np.isnan(X[:, j]), j]
+        step = np.spacing(np.abs(values).max())
+        found[j] = np.ptp(values) < step * 10**digits and (step > 1 or bool((values != np.rint(values)).any()))
+    return found
 
 
 def _plainly_continuous(X: NDArray) -> NDArray[np.bool_]:
@@ -274,7 +309,7 @@ def _count_missing(X: NDArray) -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class Design:
-    """How columns become numbers for a model of y: nominal ones a block of indicators, all others themselves.
+    """How columns become numbers for a model of y: nominal ones a block of indicators, all others less their origin.
 
     Parameters
     ----------
@@ -282,16 +317,20 @@ class Design:
         Of each column of the table: number of indicators, 0 for a column that stays as it is.
     feature_of : array of int, shape (n_design_columns,)
         Feature that owns each column of the result: a swap exchanges whole features.
+    origin : array, shape (n_columns,)
+        Subtracted from the columns of the table.
     """
 
     blocks: tuple[int, ...]
     feature_of: NDArray[np.intp]
+    origin: NDArray[np.float64]
 
     def __call__(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Columns for a model of y, shape (n, n_design_columns), of an array like the table's X without NaN.
 
         The same function of X and of X_tilde, column by column, so that swaps commute with it.
         """
+        X = X - self.origin if self.origin.any() else X
         if not any(self.blocks):
             return X
         parts = [X[:, [j]] if not m else (X[:, [j]] == np.arange(m)).astype(float) for j, m in enumerate(self.blocks)]
@@ -319,4 +358,5 @@ def design(columns: Sequence[Column], feature_of: NDArray[np.intp] | None = None
         len(column.levels) if column.kind == "nominal" and column.levels and len(column.levels) > 2 else 0
         for column in columns
     )
-    return Design(blocks, np.repeat(owners, [max(m, 1) for m in blocks]))
+    origin = np.array([column.origin for column in columns])
+    return Design(blocks, np.repeat(owners, [max(m, 1) for m in blocks]), origin)

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, KnockoffWarning, name_some, unknown_option
 from knockoffs.table.cells import LARGEST, SMALLEST, Cells, is_missing
-from knockoffs.table.column_checks import warn_of_stand_ins_of_target
-from knockoffs.table.columns import Column
+from knockoffs.table.column_checks import warn_of_lost_digits_of_target, warn_of_stand_ins_of_target
+from knockoffs.table.columns import Column, origins
 from knockoffs.table.decoding import own_values
 from knockoffs.table.frames import is_frame, is_pandas, is_sparse, open_frame, read_series, read_values
 from knockoffs.table.leakage import refuse_copy_of_target, warn_of_target_in_other_words
@@ -74,6 +74,12 @@ class Target:
         before = np.count_nonzero(self.observed[:start])
         places = before + np.cumsum(self.observed[start : which[-1] + 1])[which[known] - start] - 1
         return replace(self.rows(places), observed=known)
+
+    @property
+    def centred(self) -> Target:
+        """Target as models of y see it: numbers far from zero less their origin; see `knockoffs.table.columns`."""
+        origin = origins(self.values[:, None])[0] if self.kind == "number" else 0.0
+        return replace(self, values=self.values - origin) if origin else self
 
     @property
     def n_rows(self) -> int:
@@ -151,6 +157,8 @@ def as_target(
         _refuse_free_text(values, kind)
         if kind in ("number", "count", "ordinal"):
             values = values.astype(float)
+        if kind == "number":
+            warn_of_lost_digits_of_target(values)
     warn_of_target_in_other_words(values, kind, table, observed)
     kept = _weights_of(weights, observed, values, min_rows)
     said = describe_kind(values, kind, levels)
