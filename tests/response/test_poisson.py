@@ -213,7 +213,7 @@ def test_derivatives_of_a_likelihood(likelihood, Y):
     slopes = [(loss(beta.ravel() + h * e) - loss(beta.ravel() - h * e)) / (2 * h) for e in eye]
     np.testing.assert_allclose(gradient(beta.ravel()), slopes, atol=1e-8)
     curves = [(gradient(beta.ravel() + h * e) - gradient(beta.ravel() - h * e)) / (2 * h) for e in eye]
-    H = likelihood.hessian([X] * K, likelihood.mean(beta @ X.T), w)
+    H = likelihood.hessian([X] * K, likelihood.mean(beta @ X.T), w, beta @ X.T)
     np.testing.assert_allclose(H, curves, atol=1e-8)
     null = likelihood.null_intercept(Y, w)
     np.testing.assert_allclose(w @ (Y - likelihood.mean(np.repeat(null[:, None], n, axis=1))).T, 0, atol=1e-12)

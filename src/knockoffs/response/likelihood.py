@@ -38,8 +38,8 @@ class Likelihood(Protocol):
         """Return the intercepts of the fit without columns, shape (n_outputs,)."""
         ...
 
-    def hessian(self, X: list[NDArray], M: NDArray, weights: NDArray) -> NDArray:
-        """Hessian of the weighted loss at means M, for output k with the columns X[k]; outputs one after another."""
+    def hessian(self, X: list[NDArray], M: NDArray, weights: NDArray, eta: NDArray) -> NDArray:
+        """Hessian of the weighted loss at eta, whose means are M: for output k by columns X[k], one after another."""
         ...
 
 
@@ -117,10 +117,14 @@ class LikelihoodSet:
             eta, residual = self._solve_one(float(alpha))
             losses = self.likelihood.row_loss(self.Y, eta)
             residuals.append(residual)
-            held_out.append(self.row_weights @ losses[self.rows] / held if held else np.nan)
+            held_out.append(self.held_out_loss(eta, losses) / held if held else np.nan)
             span = self.null_loss - self.floor
             explained.append((self.null_loss - self.weights @ losses) / span if span > 0 else 0.0)
         return np.stack(residuals), np.array(held_out), np.array(explained)
+
+    def held_out_loss(self, eta: NDArray, losses: NDArray) -> float:
+        """Weighted sum of the loss of the held-out rows, from predictors and losses of all rows."""
+        return float(self.row_weights @ losses[self.rows])
 
     def _solve_one(self, alpha: float) -> tuple[NDArray, NDArray]:
         """Proximal Newton: minimise the quadratic model plus penalty, step back until the objective falls.
@@ -145,7 +149,7 @@ class LikelihoodSet:
             fresh = self._chosen is None or bool((wanted & ~self._chosen).any()) or error > 0.3 * last
             if fresh:
                 self._chosen = wanted
-                self._H = self._hessian(M)
+                self._H = self._hessian(M, eta)
             last = error
             objective_new, eta_new, beta, intercept = self._step(alpha, g, g0, eta, objective, error)
             if not objective_new < objective:
@@ -156,12 +160,12 @@ class LikelihoodSet:
             objective, eta, self.beta, self.intercept = objective_new, eta_new, beta, intercept
         return eta, self.weights * (self.Y - self.likelihood.mean(eta))
 
-    def _hessian(self, M: NDArray) -> NDArray:
+    def _hessian(self, M: NDArray, eta: NDArray) -> NDArray:
         """Hessian of the chosen coefficients of each output, its intercept in front."""
         one = np.ones((self.X.shape[0], 1))
         assert self._chosen is not None
         return self.likelihood.hessian(
-            [np.hstack([one, self.X[:, chosen]]) for chosen in self._chosen], M, self.weights
+            [np.hstack([one, self.X[:, chosen]]) for chosen in self._chosen], M, self.weights, eta
         )
 
     def _step(
@@ -204,14 +208,15 @@ class FullData:
         self.likelihood, self.X, self.Y = likelihood, design.X, Y
         self.weights = design.weights / design.weights.sum()
         self.intercept = intercept.copy()
-        self.M = np.empty_like(Y)
+        self.M = self.eta = np.empty_like(Y)
 
     def gradient(self, beta: NDArray) -> NDArray:
         """X' W (Y - M), shape (n_outputs, d), at the best intercepts."""
         used = np.flatnonzero(beta.any(axis=0))
         eta = beta[:, used] @ self.X[:, used].T
         for _ in range(50):
-            self.M = self.likelihood.mean(eta + self.intercept[:, None])
+            self.eta = eta + self.intercept[:, None]
+            self.M = self.likelihood.mean(self.eta)
             residual = self.weights * (self.Y - self.M)
             g0 = residual.sum(axis=1)
             if np.abs(g0).max() <= 1e-16:
@@ -224,12 +229,13 @@ class FullData:
 
     def _intercept_hessian(self) -> NDArray:
         one = np.ones((self.Y.shape[1], 1))
-        return self.likelihood.hessian([one] * len(self.Y), self.M, self.weights)
+        return self.likelihood.hessian([one] * len(self.Y), self.M, self.weights, self.eta)
 
     def newton_step(self, active: NDArray[np.bool_], right: NDArray) -> NDArray | None:
         """Solve with the Hessian of the active coefficients after the intercepts have taken their part."""
         one = np.ones((self.Y.shape[1], 1))
-        H = self.likelihood.hessian([np.hstack([one, self.X[:, a]]) for a in active], self.M, self.weights)
+        columns = [np.hstack([one, self.X[:, a]]) for a in active]
+        H = self.likelihood.hessian(columns, self.M, self.weights, self.eta)
         is_intercept = np.concatenate([np.arange(1 + a.sum()) == 0 for a in active])
         border = H[np.ix_(~is_intercept, is_intercept)]
         schur = H[np.ix_(~is_intercept, ~is_intercept)]

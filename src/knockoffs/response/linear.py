@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from knockoffs.errors import InputError
+from knockoffs.response.cox import CoxPathCV
 from knockoffs.response.gram import FoldGrams
 from knockoffs.response.gram_lasso import fit_lasso
 from knockoffs.response.l1_path import (
@@ -24,7 +25,7 @@ from knockoffs.response.l1_path import (
     train_weights,
 )
 from knockoffs.response.likelihood import LikelihoodSet, solve_exactly
-from knockoffs.response.linear_parts import LinearClassifier, drop_weightless, standardise
+from knockoffs.response.linear_parts import LinearClassifier, PenaltyPath, drop_weightless, standardise
 from knockoffs.response.log_loss import LogLoss, indicator, l1_logistic_at, null_probabilities
 from knockoffs.response.plain import PlainLinear, PlainLogistic
 from knockoffs.response.poisson_loss import PoissonLoss
@@ -44,25 +45,6 @@ def sums_are_cheaper(X: NDArray, y: NDArray) -> bool:
         return False
     sizes = np.append(np.maximum(X.max(axis=0), -X.min(axis=0)), np.abs(y).max())
     return bool(((sizes == 0) | (sizes > EXACT_SIZES[0]) & (sizes < EXACT_SIZES[1])).all())
-
-
-class PenaltyPath:
-    """What all models with a path of L1 penalties take: see ``LassoPathCV``."""
-
-    def __init__(
-        self,
-        *,
-        alpha: float | None = None,
-        n_alphas: int = 100,
-        alpha_ratio: float = 1e-3,
-        folds: int | ArrayLike = 5,
-        random_state: int | Generator | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.n_alphas = n_alphas
-        self.alpha_ratio = alpha_ratio
-        self.folds = folds
-        self.random_state = random_state
 
 
 def with_penalties(
@@ -284,7 +266,7 @@ class PoissonPathCV(PenaltyPath, RegressorMixin, BaseEstimator):
         return np.exp(validate_data(self, X, reset=False, dtype=np.float64) @ self.coef_ + self.intercept_)
 
 
-LINEAR_MODELS = (LassoPathCV, PoissonPathCV, PlainLinear, LinearClassifier)  # scored by their coefficients
+LINEAR_MODELS = (LassoPathCV, PoissonPathCV, CoxPathCV, PlainLinear, LinearClassifier)  # scored by their coefficients
 
 
 def make_lasso(

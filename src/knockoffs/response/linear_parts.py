@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -10,6 +11,25 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from knockoffs.errors import InputError
+
+
+class PenaltyPath:
+    """What all models with a path of L1 penalties take: see ``LassoPathCV``."""
+
+    def __init__(
+        self,
+        *,
+        alpha: float | None = None,
+        n_alphas: int = 100,
+        alpha_ratio: float = 1e-3,
+        folds: int | ArrayLike = 5,
+        random_state: int | Generator | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.n_alphas = n_alphas
+        self.alpha_ratio = alpha_ratio
+        self.folds = folds
+        self.random_state = random_state
 
 
 def standardise(y: NDArray, weights: NDArray) -> tuple[float, float, NDArray]:

@@ -48,7 +48,7 @@ def null_probabilities(Y: NDArray, weights: NDArray) -> NDArray:
     return (Y @ weights / weights.sum())[:, None]
 
 
-def hessian(X: list[NDArray], P: NDArray, weights: NDArray) -> NDArray:
+def hessian(X: list[NDArray], P: NDArray, weights: NDArray, eta: NDArray) -> NDArray:
     """Hessian of the weighted log-loss, for output k with the columns X[k]; outputs one after another.
 
     With p the softmax it is diag(p) - pp' between outputs: a block for each output less one product for all.

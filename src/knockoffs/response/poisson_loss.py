@@ -31,7 +31,7 @@ class PoissonLoss:
         """Logarithm of the mean count."""
         return np.log(np.maximum(Y @ weights / weights.sum(), 1e-12))  # the user's own folds can hold zeros alone
 
-    def hessian(self, X: list[NDArray], M: NDArray, weights: NDArray) -> NDArray:
+    def hessian(self, X: list[NDArray], M: NDArray, weights: NDArray, eta: NDArray) -> NDArray:
         """X' diag(weights * mean) X."""
         V = X[0] * np.sqrt(weights * M[0])[:, None]
         return V.T @ V

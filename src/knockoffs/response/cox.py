@@ -1,0 +1,205 @@
+"""Cox regression with an L1 penalty: the partial likelihood with Efron's ties, as a ``Likelihood`` of the path.
+
+A survival time is one signed number, as in xgboost: t if the event was seen at t, -t if the row was censored at t.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from knockoffs.errors import InputError
+from knockoffs.response.l1_path import (
+    CrossValidation,
+    assign_folds,
+    check_path,
+    cross_validate,
+    make_design,
+    penalties,
+    train_weights,
+)
+from knockoffs.response.likelihood import LikelihoodSet, solve_exactly
+from knockoffs.response.linear_parts import PenaltyPath, drop_weightless
+
+SMALLEST_RISK = 1e-300  # of a risk set: its logarithm is taken
+
+
+class CoxLoss:
+    """Minus the partial log-likelihood with Efron's ties of rows with weights (a ``Likelihood`` of one output).
+
+    Its targets Y are 1 for an event and 0 for a censored row. The mean of a row is the number of events expected of it
+    (exp(eta) times Breslow's hazard up to its time), so Y less the mean are the martingale residuals. A constant added
+    to eta changes nothing: the intercept stays at 0.
+
+    Parameters
+    ----------
+    y : array, shape (n,)
+        Signed times.
+    weights : array, shape (n,)
+        Rows of weight 0 are in no risk set.
+    """
+
+    def __init__(self, y: NDArray, weights: NDArray) -> None:
+        time = np.abs(y)
+        self.weights = weights
+        self.order = np.argsort(time, kind="stable")
+        self.event = (y > 0) & (weights > 0)
+        times, self.group, self.ties = np.unique(time[self.event], return_inverse=True, return_counts=True)
+        self.first = np.searchsorted(time[self.order], times)  # the first row of each risk set, by time
+        self.passed = np.searchsorted(times, time, side="right")  # times of events up to that of each row
+        self.mean_weight = np.bincount(self.group, weights[self.event], len(times)) / self.ties
+        # Efron: of d tied events the l-th sees the risk set without l / d of their own risk
+        self.term = np.repeat(np.arange(len(times)), self.ties)
+        starts = np.cumsum(self.ties) - self.ties
+        self.share = (np.arange(len(self.term)) - starts[self.term]) / self.ties[self.term]
+
+    def _risks(self, eta: NDArray) -> tuple[NDArray, NDArray, float]:
+        """Weighted risk of each row, of the risk set of each term, and what was subtracted from eta."""
+        top = float(eta.max(initial=0.0))
+        risk = self.weights * np.exp(eta - top)
+        return risk, np.maximum(self._of_terms(risk), SMALLEST_RISK), top
+
+    def _of_terms(self, values: NDArray) -> NDArray:
+        """Totals of values, shape (n, ...), over the risk set of each term."""
+        above = np.cumsum(values[self.order][::-1], axis=0)[::-1]
+        tied = np.zeros((len(self.ties), *values.shape[1:]))
+        np.add.at(tied, self.group, values[self.event])
+        share = self.share.reshape(-1, *[1] * (values.ndim - 1))
+        return above[self.first[self.term]] - share * tied[self.term]
+
+    def row_loss(self, Y: NDArray, eta: NDArray) -> NDArray:
+        """Loss of every row, shape (n,): of an event the mean of its time's logarithms, less eta; else 0."""
+        _, A, top = self._risks(eta[0])
+        loss = np.zeros(eta.shape[1])
+        logs = np.bincount(self.term, np.log(A), len(self.ties)) / self.ties
+        loss[self.event] = logs[self.group] + top - eta[0, self.event]
+        return loss
+
+    def floor(self, Y: NDArray) -> NDArray:
+        """Return zeros: an event can be certain."""
+        return np.zeros(Y.shape[1])
+
+    def mean(self, eta: NDArray) -> NDArray:
+        """Events expected of each row up to its time, shape (1, n)."""
+        _, A, top = self._risks(eta[0])
+        hazard = self.mean_weight * np.bincount(self.term, 1 / A, len(self.ties))
+        own = self.mean_weight * np.bincount(self.term, self.share / A, len(self.ties))
+        total = np.append(0.0, np.cumsum(hazard))[self.passed]
+        total[self.event] -= own[self.group]
+        return (np.exp(eta[0] - top) * total)[None]
+
+    def null_intercept(self, Y: NDArray, weights: NDArray) -> NDArray:
+        """Return zero: there is no intercept."""
+        return np.zeros(1)
+
+    def hessian(self, X: list[NDArray], M: NDArray, weights: NDArray, eta: NDArray) -> NDArray:
+        """X' diag(weights * mean) X less the outer products of the means of the risk sets; 0 for the intercept."""
+        columns = X[0].copy()
+        columns[:, 0] = 0.0
+        risk, A, _ = self._risks(eta[0])
+        V = columns * np.sqrt(self.weights * M[0])[:, None]
+        means = self._of_terms(risk[:, None] * columns) * (np.sqrt(self.mean_weight)[self.term] / A)[:, None]
+        return V.T @ V - means.T @ means
+
+
+class CoxSet(LikelihoodSet):
+    """A partial likelihood on the rows with positive weight (a ``TrainingSet``).
+
+    The loss of held-out rows is that of all rows less that of the training rows (van Houwelingen et al., 2006).
+    """
+
+    def __init__(self, X: NDArray, y: NDArray, weights: NDArray, rows: slice, row_weights: NDArray) -> None:
+        super().__init__(CoxLoss(y, weights), X, (y > 0).astype(float)[None], weights, rows, row_weights)
+        self.train = CoxLoss(y, np.where(weights > 0, row_weights, 0.0))
+        self.whole = CoxLoss(y, row_weights)
+
+    def null_residual(self) -> NDArray:
+        """Events less those expected without columns, weighted, shape (1, n)."""
+        return self.weights * (self.Y - self.likelihood.mean(np.zeros_like(self.Y)))
+
+    def held_out_loss(self, eta: NDArray, losses: NDArray) -> float:
+        """Loss of all rows less that of the training rows."""
+        return sum(
+            sign * float(part.weights @ part.row_loss(self.Y, eta))
+            for sign, part in ((1, self.whole), (-1, self.train))
+        )
+
+
+class CoxPathCV(PenaltyPath, BaseEstimator):
+    """L1-penalised Cox regression, with the penalty of the smallest cross-validated partial likelihood deviance.
+
+    Ties are Efron's. Columns are standardised inside; ``coef_`` is in the original units. Equal columns share their
+    coefficient. Events are spread evenly over the folds.
+
+    Parameters
+    ----------
+    alpha : float or None
+        Penalty for columns of variance 1: minimise minus the log partial likelihood / n + alpha |b|_1. None:
+        cross-validated.
+    n_alphas, alpha_ratio, folds, random_state
+        As for ``LassoPathCV``.
+
+    Attributes
+    ----------
+    coef_ : array, shape (n_columns,)
+        Logarithms of hazard ratios, for one unit of each column.
+    alpha_ : float
+    cross_validation_ : CrossValidation or None
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((200, 3))
+    >>> time = rng.exponential(np.exp(-X[:, 0]))
+    >>> model = CoxPathCV(alpha=0.2).fit(X, np.where(time < 2, time, -2.0))
+    >>> (model.coef_ != 0).tolist()
+    [True, False, False]
+    """
+
+    log_hazard = True  # coefficients have no unit of y
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit to X, shape (n, n_columns), and signed times y: negative where a row is censored."""
+        check_path(self.alpha, self.n_alphas, self.alpha_ratio, positive=True)
+        XX, yy = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, dtype=np.float64)
+        XX, yy, weights, folds = drop_weightless(XX, np.asarray(yy, dtype=float), sample_weight, self.folds)
+        if not (yy > 0).any():
+            raise InputError("y has no event: all rows are censored (negative), so there is nothing to predict.")
+        event = (yy > 0).astype(np.intp)
+        fold_of = assign_folds(folds, len(yy), np.random.default_rng(self.random_state), event)
+        cross_validated = self.alpha is None and fold_of.max() > 0
+        design = make_design(XX, weights, fold_of if cross_validated else np.zeros(len(yy), dtype=np.intp))
+        y, Y = yy[design.order], event[design.order].astype(float)[None]
+        loss = CoxLoss(y, w := design.weights / design.weights.sum())
+        largest = float(np.abs((w * (Y - loss.mean(np.zeros_like(Y)))) @ design.X).max(initial=0.0))
+        self.alpha_ = largest if self.alpha is None else float(self.alpha)
+        self.cross_validation_: CrossValidation | None = None
+        guess = np.zeros(0, dtype=np.intp)
+        if cross_validated and largest > 0:
+            parts = zip(train_weights(design), design.folds, strict=True)
+            sets = [CoxSet(design.X, y, train, rows, design.weights) for train, rows in parts]
+            alphas = penalties(largest, self.n_alphas, self.alpha_ratio)
+            self.cross_validation_, guess = cross_validate(design, sets, alphas)
+            self.alpha_ = self.cross_validation_.alpha
+        self.coef_ = design.spread(solve_exactly(loss, design, Y, self.alpha_, guess)[0])[0]
+        self.mean_ = design.mean
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray:
+        """Log-hazard of the rows of X, less that of the mean row."""
+        check_is_fitted(self)
+        return (validate_data(self, X, reset=False, dtype=np.float64) - self.mean_) @ self.coef_
+
+
+def martingale_residuals(y: NDArray, log_hazard: NDArray | None = None) -> NDArray:
+    """Events less those expected of each row, shape (n,), at a log-hazard, by default the same for all rows.
+
+    >>> martingale_residuals(np.array([1.0, -2.0, 3.0])).round(3).tolist()
+    [0.667, -0.333, -0.333]
+    """
+    eta = np.zeros(len(y)) if log_hazard is None else log_hazard
+    return (y > 0) - CoxLoss(y, np.ones(len(y))).mean(eta[None])[0]

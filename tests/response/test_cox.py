@@ -1,0 +1,116 @@
+"""Cox regression: the partial likelihood by its definition, optimality of the path, and other packages' numbers."""
+
+import numpy as np
+import pytest
+
+from knockoffs.errors import InputError
+from knockoffs.response.cox import CoxLoss, CoxPathCV, CoxSet, martingale_residuals
+
+TIED = np.array([1, 2, 2, -2, 3, -3, 3, 3, 4, -5, 6, 6.0])
+
+
+def survival(n=80, d=5, seed=0, ties=False):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    time, censored = rng.exponential(np.exp(-X[:, 0] + 0.5 * X[:, 1])), rng.exponential(2.0, n)
+    y = np.where(time <= censored, time, -censored)
+    return X, np.sign(y) * np.ceil(4 * np.abs(y)) if ties else y
+
+
+def efron(y, eta, weights):
+    """Minus the log partial likelihood, term by term."""
+    total = 0.0
+    for t in np.unique(np.abs(y[(y > 0) & (weights > 0)])):
+        tied, risk = (y == t) & (weights > 0), weights * np.exp(eta) * (np.abs(y) >= t)
+        d = tied.sum()
+        total -= weights[tied] @ eta[tied]
+        for l in range(d):  # noqa: E741
+            total += weights[tied].mean() * np.log(risk.sum() - l / d * risk[tied].sum())
+    return total
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_loss_residuals_and_hessian_are_those_of_the_definition(seed):
+    rng = np.random.default_rng(seed)
+    y, n = rng.permutation(TIED), len(TIED)
+    weights = rng.uniform(0.5, 2, n) * (rng.random(n) > 0.2)
+    X, eta = rng.standard_normal((n, 3)), rng.standard_normal(n)
+    loss, Y = CoxLoss(y, weights), (y > 0).astype(float)[None]
+
+    def value(b, shift=0.0):
+        return efron(y, eta + X @ b + shift, weights)
+
+    assert weights @ loss.row_loss(Y, eta[None]) == pytest.approx(value(np.zeros(3)), rel=1e-13)
+    assert value(np.zeros(3), shift=5.0) == pytest.approx(value(np.zeros(3)), rel=1e-12)
+    M = loss.mean(eta[None])
+    h, E = 1e-4, np.eye(3)
+    slope = [(value(h * e) - value(-h * e)) / (2 * h) for e in E]
+    np.testing.assert_allclose(-(weights * (Y - M))[0] @ X, slope, atol=1e-6)
+    assert (weights * (Y - M)).sum() == pytest.approx(0, abs=1e-13)
+    bend = [
+        [(value(h * (a + b)) - value(h * (a - b)) - value(h * (b - a)) + value(-h * (a + b))) for b in E] for a in E
+    ]
+    H = loss.hessian([np.hstack([np.ones((n, 1)), X])], M, weights, eta[None])
+    np.testing.assert_allclose(H[1:, 1:], np.array(bend) / (4 * h * h), atol=1e-5)
+    assert not H[0].any() and not H[:, 0].any()
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("alpha", [0.2, 0.02, 1e-4])
+def test_optimality_conditions_hold(ties, alpha):
+    X, y = survival(ties=ties)
+    X = X * [1, 10, 0.1, 1, 1] + 3
+    model = CoxPathCV(alpha=alpha).fit(X, y)
+    Xs = (X - X.mean(axis=0)) / X.std(axis=0)
+    g = martingale_residuals(y, model.predict(X)) @ Xs / len(y)
+    b = model.coef_ * X.std(axis=0)
+    assert np.abs(g - alpha * np.sign(b))[b != 0].max(initial=0) <= 1e-10
+    assert (np.abs(g)[b == 0] <= alpha + 1e-10).all()
+
+
+def test_coefficients_are_those_of_lifelines_without_a_penalty_efron_ties():
+    X, y = survival(ties=True)  # CoxPHFitter of lifelines 0.30.3, precision=1e-13
+    theirs = [1.0569878231, -0.5377904867, -0.0997970269, -0.0436493574, -0.0265772329]
+    np.testing.assert_allclose(CoxPathCV(alpha=1e-12).fit(X, y).coef_, theirs, atol=1e-8)
+
+
+def test_coefficients_are_those_of_scikit_survival_with_a_penalty():
+    X, y = survival()  # CoxnetSurvivalAnalysis of scikit-survival 0.28.0, alphas=[0.03], l1_ratio=1, tol=1e-14
+    theirs = [0.8850204888, -0.4807989793, -0.0508065374, -0.0380525764, 0.0]
+    np.testing.assert_allclose(CoxPathCV(alpha=0.03).fit(X, y).coef_ * X.std(axis=0), theirs, atol=1e-6)
+
+
+def test_weights_are_copies_of_rows_when_no_events_are_tied():
+    X, y = survival()
+    copies = np.where(y < 0, 2, 1)  # of censored rows, which no event ties with
+    weighted = CoxPathCV(alpha=0.03).fit(X, y, sample_weight=copies).coef_
+    np.testing.assert_allclose(weighted, CoxPathCV(alpha=0.03).fit(X.repeat(copies, 0), y.repeat(copies)).coef_, 1e-9)
+
+
+def test_held_out_loss_is_the_loss_of_all_rows_less_that_of_the_training_rows():
+    X, y = survival(ties=True)
+    weights = np.ones(80)
+    train = np.where(np.arange(80) < 20, 0, 1 / 60)
+    fold = CoxSet(X, y, train, slice(0, 20), weights)
+    eta = X[:, 0]
+    expected = efron(y, eta, weights) - efron(y[20:], eta[20:], weights[20:])
+    assert fold.held_out_loss(eta[None], np.empty(0)) == pytest.approx(expected, rel=1e-12)
+
+
+def test_cross_validation_finds_the_signals():
+    X, y = survival(400, 10)
+    model = CoxPathCV(random_state=0).fit(X, y)
+    assert model.coef_[0] > 0.5 > -0.2 > model.coef_[1]
+    assert np.abs(model.coef_[2:]).max() < 0.2
+
+
+def test_censored_rows_alone_are_refused():
+    X, y = survival()
+    with pytest.raises(InputError, match="no event"):
+        CoxPathCV().fit(X, -np.abs(y))
+
+
+def test_folds_without_events_in_training_are_walked():
+    X, y = survival(40)
+    model = CoxPathCV(folds=(y > 0).astype(int)).fit(X, y)
+    assert np.isfinite(model.cross_validation_.losses).all()
