@@ -36,7 +36,8 @@ class Family:
         chain along the columns: groups are of neighbours, and ``as_network`` is told of them). And what its fit is
         handed besides X: "names", "kinds", "groups" (which columns are one feature, as ``feature_of``). "free": columns
         that others determine are left out before the fit, unless a user says otherwise. "every": constant columns are
-        not left out, because the law comes with a place for every column.
+        not left out, because the law comes with a place for every column. "same": columns are sites or words, so that
+        no covariate can be one of them.
     options : tuple of str, optional
         Options of the fit that a user may set; None for a function of one's own, which takes what it takes.
     how : tuple of str
@@ -69,13 +70,13 @@ FAMILIES: dict[str, Family] = {
     ),
     "hmm": Family(
         "knockoffs.features.hmm.fit:fit_hidden_markov",
-        ("numbers", "labels", "missing", "alike", "kinds", "order"),
+        ("numbers", "labels", "missing", "alike", "kinds", "order", "same"),
         ("n_states", "emissions", "shared", "criterion", "n_starts", "max_iter", "tol", "pseudocount"),
         ("hidden_knockoff", "n_jobs"),
     ),
     "lda": Family(
         "knockoffs.features.lda.fit:fit_latent_dirichlet",
-        ("numbers",),
+        ("numbers", "same"),
         ("n_topics", "max_iter", "view", "fit"),
         ("posterior", "n_sweeps", "hidden_knockoff", "n_jobs"),
     ),
@@ -87,7 +88,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "fastphase": Family(
         "knockoffs.features.fastphase:fastphase_features",
-        ("numbers", "missing", "order", "every"),
+        ("numbers", "missing", "order", "every", "same"),
         ("prefix", "haplotypes", "start"),
         ("hidden_knockoff", "n_jobs"),
     ),

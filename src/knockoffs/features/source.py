@@ -6,7 +6,7 @@ A source is a value; called with a table it gives the sampler, without a look at
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from knockoffs.errors import ColumnsError, InputError
+from knockoffs.errors import ColumnsError, InputError, name_some
 from knockoffs.features import FAMILIES, Family, FeatureModel, family_of
 from knockoffs.features.requirements import check_takes, has_labels, refuse_numbers
 from knockoffs.registry import check_options, find, imported
@@ -25,11 +25,13 @@ from knockoffs.sampling.network import BayesianNetwork
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler
 from knockoffs.table.coding import check_knockoffs, code_by, code_whole_numbers
+from knockoffs.table.derived import drop_derived
 from knockoffs.table.neighbours import runs
 from knockoffs.table.redundancy import (
     DEPENDENT,
     drop_constant,
     drop_dependent,
+    refuse_determined,
     warn_of_constant,
     warn_of_dependent,
     warn_of_functions,
@@ -296,6 +298,7 @@ def read_features(
     *,
     kinds: Kinds = None,
     groups: object = None,
+    covariates: Sequence[str] | None = (),
     dependent: str = "refuse",
     every_column: bool = False,
     argument: str = "X",
@@ -307,7 +310,7 @@ def read_features(
     ----------
     source : KnockoffSource
     X : array or data frame
-    kinds, groups, dependent
+    kinds, groups, covariates, dependent
         As in ``KnockoffSelector``.
     every_column : bool
         Whether constant columns are kept, because knockoffs of every column are wanted.
@@ -322,8 +325,15 @@ def read_features(
         How groups were found, and which columns were dropped.
     """
     find(dict.fromkeys(DEPENDENT), "dependent", dependent)
-    table = source.read(X, kinds=kinds, argument=argument, min_rows=min_rows).with_groups(groups)
+    table = source.read(X, kinds=kinds, argument=argument, min_rows=min_rows)
+    table = table.with_covariates(covariates).with_groups(groups)
+    refuse_covariates(source, table)
     notes = {"groups": table.groups.note} if table.groups is not None and table.groups.note else {}
+    if table.covariates:
+        notes["covariates"] = (
+            f"{name_some(table.covariates)}: in P^X and in the model of y, where a penalty treats them as other "
+            "columns; not tested, and without knockoffs in the model of y"
+        )
     if isinstance(source, Fitted) and not (every_column or source.names_columns):
         table, constant = drop_constant(table)
         notes |= constant
@@ -338,6 +348,7 @@ def read_features(
         )
     free = isinstance(source, Fitted) and "free" in source.family.takes
     if dependent == "refuse" or (dependent == "auto" and not free):
+        refuse_determined(table)
         if free:
             warn_of_dependent(table)
             notes |= warn_of_functions(table)
@@ -348,7 +359,20 @@ def read_features(
             "came with all columns: drop the dependent ones from both."
         )
     table, dropped = drop_dependent(table, dependent)
-    return table, notes | dropped | (warn_of_functions(table) if free else {})
+    if not free:
+        return table, notes | dropped
+    table, derived = drop_derived(table, dependent)
+    return table, notes | dropped | derived | warn_of_functions(table)
+
+
+def refuse_covariates(source: KnockoffSource, table: Table) -> None:
+    """Refuse covariates among the columns of a chain or of documents."""
+    alike = isinstance(source, Fitted) and "same" in source.family.takes
+    if table.covariates and (alike or (isinstance(source, GivenModel) and in_order(source.model))):
+        raise InputError(
+            f"covariates={list(table.covariates)!r}: the columns of this feature model are sites or words, and no "
+            "covariate can be one of them. Use feature_model='auto', or leave covariates out."
+        )
 
 
 def knockoff_source(feature_model: Any, options: Mapping[str, object] | None = None) -> KnockoffSource:

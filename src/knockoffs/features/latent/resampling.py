@@ -45,7 +45,9 @@ class LatentResampler:
     seed : numpy.random.SeedSequence
         Of the sweeps; each group of columns has a stream that depends on its columns alone.
     n_states : int
-        States that are drawn beside L where other columns are coarse. A draw keeps L in one of n_states + 1 rows.
+        Most states that are drawn beside L where other columns are coarse. A draw keeps L in one of n_states + 1 rows.
+    most_work : float
+        Multiplications in the sweeps of one group; see ``affordable_chains``.
     most_cells : int
         Coordinates of the group in all states and classes, beyond which there are fewer states.
     """
@@ -54,7 +56,8 @@ class LatentResampler:
     X: NDArray
     L: NDArray
     seed: SeedSequence
-    n_states: int = 30
+    n_states: int = 10
+    most_work: float = 1e9
     most_cells: int = 10_000_000
 
     def given_others(self, columns: NDArray[np.intp]) -> Callable[[Generator, int], NDArray]:
@@ -90,15 +93,33 @@ class LatentResampler:
         cells = self.model.read(hidden)
         rows = np.flatnonzero((cells.status > FREE).any(axis=1))
         size = len(self.L) * max(len(own), 1) * self.model.n_classes
-        n_states = int(min(self.n_states, self.most_cells // size)) if own.size and rows.size else 0
-        if n_states < 1:
+        most = int(min(self.n_states, self.most_cells // size)) if own.size else 0
+        D = self.L.shape[1]
+        sweeps = self.most_work / max(len(rows) * D**2 * (1 + self.model.n_classes / 4), 1)
+        n_states, n_sweeps = affordable_chains(sweeps, most, self.model.n_sweeps)
+        if n_states < 1 or not rows.size:
             return rows, []
         cells = Cells(*(np.ascontiguousarray(part[rows]) for part in cells))
         rng = np.random.default_rng(seeds_of(self.seed, columns))
-        n_sweeps = 2 * -(-self.model.n_sweeps // 2)  # even: only then do backward sweeps reverse the others
         hub, K = self.L[rows], np.zeros(len(rows), np.intp)
         sweep(hub, K, cells, self.model.law, rng=rng, n_sweeps=n_sweeps, backward=True)
         states = [hub.copy() for _ in range(n_states)]
         for L in states:
             sweep(L, K, cells, self.model.law, rng=rng, n_sweeps=n_sweeps)
         return rows, states
+
+
+def affordable_chains(sweeps: float, most_states: int, n_sweeps: int) -> tuple[int, int]:
+    """Numbers of states and of sweeps to each of them, where ``sweeps`` can be paid for in all.
+
+    The hub takes as many sweeps as a state. Where they do not suffice, chains are made shorter first, then fewer: the
+    test is exact for any number, and a state that is two sweeps away gives back most of the power. The number of sweeps
+    is even: only then do backward sweeps reverse the others.
+
+    >>> affordable_chains(1000, 10, 20), affordable_chains(110, 10, 20), affordable_chains(15, 10, 20)
+    ((10, 20), (10, 10), (6, 2))
+    >>> affordable_chains(0.1, 10, 20)
+    (1, 2)
+    """
+    n_sweeps = 2 * int(np.clip(sweeps / (2 * (most_states + 1)), 1, -(-n_sweeps // 2)))
+    return min(most_states, max(int(sweeps / n_sweeps) - 1, 1)), n_sweeps

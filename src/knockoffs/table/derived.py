@@ -1,0 +1,211 @@
+"""Columns that others determine by a function that a Gaussian copula does not know: squares, ratios, products, bins.
+
+A column is derived if the others predict it on held-out rows, and far better than the linear model of normal scores
+does: P^X would then give it, and those that it was made of, room that they do not have. A near copy that is linear in
+normal scores is no such column, since the copula knows it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm, rankdata
+
+from knockoffs.errors import KnockoffWarning
+from knockoffs.table.redundancy import find_functions
+from knockoffs.table.relations import Relations, describe_relations
+from knockoffs.table.table import Table
+
+if TYPE_CHECKING:
+    from sklearn.ensemble import ExtraTreesRegressor
+
+
+def drop_derived(table: Table, dependent: str = "auto") -> tuple[Table, dict[str, str]]:
+    """Table without its derived columns, and a note; a warning names them and what they are functions of."""
+    derived = find_derived(table)
+    if not derived:
+        return table, {}
+    kept = np.ones(len(table.columns), dtype=bool)
+    kept[list(derived)] = False
+    are = "is a function of other columns" if len(derived) == 1 else "are functions of other columns"
+    said = (
+        f"dropped, since {'it' if len(derived) == 1 else 'they'} {are} or nearly so (dependent={dependent!r}): "
+        f"{describe_relations(derived, table.names)}. Given the others they cannot be discoveries: the columns that "
+        "they are made of stand for them. dependent='refuse' keeps them, and groups= makes one feature of both"
+    )
+    warnings.warn(f"{said}.", KnockoffWarning, stacklevel=4)
+    return table.keep(kept), {"derived": said}
+
+
+def find_derived(
+    table: Table,
+    *,
+    determined: float = 0.97,
+    beyond: float = 0.5,
+    exact: float = 1e-4,
+    most_rows: int = 1000,
+    fewest_rows: int = 100,
+    most_columns: int = 100,
+    fewest_cells: int = 10,
+    n_sources: int = 8,
+) -> Relations:
+    """Columns that others determine by a function that a Gaussian copula does not know, and those that determine each.
+
+    Columns are visited from last to first, and each is predicted from those that are still there: of columns that
+    determine one another the first stay. The answer is a function of the table.
+
+    Parameters
+    ----------
+    table : Table
+    determined : float
+        Share of a column's variance, on the scale of normal scores, that others explain on held-out rows.
+    beyond : float
+        A derived column keeps at most this share of the variance that linear prediction of normal scores leaves it.
+    exact : float
+        Share of the variance under which a column is determined, whatever the linear prediction leaves.
+    most_rows : int
+        Rows that are looked at, evenly spaced: a third of them is held out.
+    fewest_rows : int
+        Nothing is looked for in fewer rows than this.
+    most_columns : int
+        Nothing is looked for among more columns than this.
+    fewest_cells : int
+        Held-out rows, at least, in which a column does not have its most frequent value.
+    n_sources : int
+        Most columns that one may be a function of.
+
+    >>> from knockoffs.table.table import read_table
+    >>> X = np.random.default_rng(0).standard_normal((500, 3))
+    >>> find_derived(read_table(np.column_stack([X, X[:, 0] * X[:, 1], X[:, 2] ** 2])))
+    {3: array([0, 1]), 4: array([2])}
+    """
+    n, d = table.X.shape
+    if n < fewest_rows or not 2 <= d <= most_columns:
+        return {}
+    rows = np.unique(np.linspace(0, n - 1, min(n, most_rows)).astype(np.intp))
+    held_out = np.random.default_rng(0).permutation(len(rows)) < len(rows) // 3
+    columns = _Columns(table.X[rows], [kind == "nominal" for kind in table.kinds], held_out)
+    kept = ~_identifiers(table)
+    found: Relations = {}
+    for j in reversed(np.flatnonzero(kept & columns.varies(fewest_cells))):
+        others = np.flatnonzero(kept & (np.arange(d) != j))
+        if not others.size:
+            continue
+        limit = min(1 - determined, max(exact, beyond * columns.left_by_scores(j, others)))
+        order = columns.by_importance(j, others)[:n_sources]
+        if columns.left(j, order) > limit:
+            continue
+        sources = _fewest(columns, j, order, limit)
+        if (table.feature_of[sources] != table.feature_of[j]).any():
+            kept[j], found[int(j)] = False, np.sort(sources)
+    return dict(sorted(found.items()))
+
+
+def _identifiers(table: Table, fewest: int = 3) -> NDArray[np.bool_]:
+    """Columns that determine several others, as the number of a person does: the user decides which to keep.
+
+    Each determines at least ``fewest`` columns of more than two values. They are sources of no column, and stay.
+    """
+    determined = find_functions(table)
+    n_values = np.array([len(np.unique(x)) for x in table.X.T])
+    determined |= determined.T & np.equal.outer(n_values, n_values)
+    return determined[:, n_values > 2].sum(axis=1) >= fewest
+
+
+def _fewest(columns: _Columns, j: int, order: NDArray[np.intp], limit: float) -> NDArray[np.intp]:
+    """Few of the columns, the least important left out first, that still determine column j."""
+    chosen = list(order)
+    for source in reversed(order.tolist()):
+        fewer = np.array([k for k in chosen if k != source])
+        if fewer.size and columns.left(j, fewer) <= limit:
+            chosen = fewer.tolist()
+    return np.array(chosen, dtype=np.intp)
+
+
+class _Columns:
+    """Columns as numbers of four kinds, and the share of one that others leave unexplained on held-out rows."""
+
+    def __init__(self, X: NDArray, nominal: Sequence[bool], held_out: NDArray[np.bool_]) -> None:
+        self.known = ~np.isnan(X)
+        self.nominal = np.array(nominal, dtype=bool)
+        X = np.where(self.known, X, np.nanmedian(X, axis=0))
+        self.values = X
+        self.scores = norm.ppf((np.apply_along_axis(rankdata, 0, X) - 0.5) / len(X))
+        self.units = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+        self.positive = (X > 0).all(axis=0) & ~self.nominal
+        self.logs = np.log(np.where(self.positive, X, 1.0))
+        self.train, self.test = ~held_out, held_out
+
+    def varies(self, fewest: int) -> NDArray[np.bool_]:
+        """Whether enough held-out cells differ from the most frequent one."""
+        held = [x[known & self.test] for x, known in zip(self.values.T, self.known.T, strict=True)]
+        return np.array([len(x) - max(np.unique(x, return_counts=True)[1], default=0) >= fewest for x in held])
+
+    def target(self, j: int) -> NDArray:
+        """Return normal scores of a number, indicators of labels, shape (n, m)."""
+        if self.nominal[j]:
+            return np.equal.outer(self.values[:, j], np.unique(self.values[:, j])).astype(float)
+        return self.scores[:, [j]]
+
+    def left_by_scores(self, j: int, others: NDArray[np.intp]) -> float:
+        """Unexplained share by least squares on normal scores, indicators of labels among them."""
+        y = self.target(j)
+        A = np.hstack([np.ones((len(y), 1)), *[self.target(k) for k in others]])
+        return self._unexplained(j, _least_squares(A, y, self._rows(j)))
+
+    def by_importance(self, j: int, others: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Other columns, those first by which trees, or least squares in units or in logs, predict column j."""
+        rows = self._rows(j)
+        importance = self._trees(j, others).feature_importances_
+        for A in (self.units, self.logs):
+            weights = np.abs(np.linalg.lstsq(A[rows][:, others], A[rows, j], rcond=1e-6)[0])
+            importance = np.maximum(importance, weights / max(weights.sum(), 1e-12))
+        return others[np.argsort(-importance, kind="stable")]
+
+    def left(self, j: int, sources: NDArray[np.intp]) -> float:
+        """Unexplained share by the best of many trees, one tree, and polynomials of degree two in units and in logs."""
+        from sklearn.tree import DecisionTreeRegressor
+
+        rows, A = self._rows(j), self.scores[:, sources]
+        one = DecisionTreeRegressor(random_state=0).fit(A[rows], self.target(j)[rows])  # exact at the edges of bins
+        by_trees = [trees.predict(A).reshape(len(A), -1) for trees in (self._trees(j, sources), one)]
+        found = [self._unexplained(j, predicted) for predicted in by_trees]
+        if not self.nominal[j]:
+            numbers = sources[~self.nominal[sources]]
+            found += [self._left_by_square(j, self.units, numbers)] if numbers.size else []
+            logs = numbers[self.positive[numbers]]
+            found += [self._left_by_square(j, self.logs, logs)] if logs.size and self.positive[j] else []
+        return min(found)
+
+    def _left_by_square(self, j: int, A: NDArray, sources: NDArray[np.intp]) -> float:
+        """Unexplained share by a polynomial of degree two; what it predicts is ranked among the cells."""
+        first, second = np.triu_indices(len(sources))
+        B = A[:, sources]
+        B = np.column_stack([np.ones(len(B)), B, B[:, first] * B[:, second]])
+        predicted = _least_squares(B, A[:, j], self._rows(j))
+        values, place = np.unique(A[:, j], return_index=True)
+        return self._unexplained(j, np.interp(predicted, values, self.scores[place, j])[:, None])
+
+    def _trees(self, j: int, sources: NDArray[np.intp]) -> ExtraTreesRegressor:
+        from sklearn.ensemble import ExtraTreesRegressor
+
+        rows = self._rows(j)
+        trees = ExtraTreesRegressor(20, min_samples_leaf=2, random_state=0, n_jobs=1)
+        return trees.fit(self.scores[rows][:, sources], self.target(j)[rows].squeeze())
+
+    def _rows(self, j: int) -> NDArray[np.bool_]:
+        return self.train & self.known[:, j]
+
+    def _unexplained(self, j: int, predicted: NDArray) -> float:
+        rows = self.test & self.known[:, j]
+        y = self.target(j)[rows]
+        return float(((y - predicted[rows]) ** 2).sum() / ((y - y.mean(axis=0)) ** 2).sum())
+
+
+def _least_squares(A: NDArray, y: NDArray, rows: NDArray[np.bool_]) -> NDArray:
+    """Predictions for all rows by least squares on some."""
+    return A @ np.linalg.lstsq(A[rows], y[rows], rcond=1e-10)[0]

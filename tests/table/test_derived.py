@@ -1,0 +1,88 @@
+"""Columns that others determine by any function are found and left out, and columns that a copula knows stay."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from knockoffs.errors import KnockoffWarning
+from knockoffs.features.source import knockoff_source, read_features
+from knockoffs.table.derived import find_derived
+from knockoffs.table.table import read_table
+
+
+def columns(n):
+    """Columns that have nothing to do with one another: normal, skewed, counts and labels."""
+    rng = np.random.default_rng(n)
+    numbers = {f"normal {i}": rng.standard_normal(n) for i in range(3)}
+    skewed = {f"skewed {i}": rng.lognormal(0, 1, n) for i in range(3)}
+    counts = {"count": rng.poisson(6.0, n) + 1, "label": rng.choice(list("abcde"), n)}
+    return pd.DataFrame(numbers | skewed | counts)
+
+
+DERIVED = {
+    "square": ("normal 0", lambda t: t["normal 0"] ** 2),
+    "square of a count": ("count", lambda t: (t["count"] - 7) ** 2),
+    "product": ("normal 0, normal 1", lambda t: t["normal 0"] * t["normal 1"]),
+    "ratio": ("skewed 0, skewed 1", lambda t: t["skewed 0"] / t["skewed 1"]),
+    "product of skewed": ("count, skewed 1", lambda t: t["skewed 1"] * t["count"]),
+    "rounded sum of three": (
+        "skewed 0, skewed 1, skewed 2",
+        lambda t: (t["skewed 0"] + t["skewed 1"] + t["skewed 2"]).round(1),
+    ),
+    "difference": ("skewed 0, skewed 1", lambda t: (t["skewed 0"] - t["skewed 1"]).round(2)),
+    "bins": ("normal 2", lambda t: pd.cut(t["normal 2"], [-9, -1, 0, 1, 9], labels=False)),
+    "dummy": ("label", lambda t: (t["label"] == "b") * 1.0),
+}
+
+
+@pytest.mark.parametrize("n", [200, 2000, 20_000])
+@pytest.mark.parametrize("made", DERIVED)
+def test_functions_of_other_columns_are_found_with_what_they_are_made_of(made, n):
+    if (made, n) == ("bins", 200):
+        pytest.skip("the edges of bins are not sure enough with so few rows")
+    sources, function = DERIVED[made]
+    table = columns(n)
+    table["derived"] = function(table)
+    table = read_table(table)
+    found = {table.names[j]: ", ".join(sorted(table.names[k] for k in of)) for j, of in find_derived(table).items()}
+    assert found == {"derived": sources}
+
+
+def auto_regression(rng, n, d):
+    noise = rng.standard_normal((n, d))
+    X = noise.copy()
+    for j in range(1, d):
+        X[:, j] = 0.9 * X[:, j - 1] + np.sqrt(0.19) * noise[:, j]
+    return X
+
+
+def factors(rng, n, d):
+    return rng.standard_normal((n, 2)) @ rng.standard_normal((2, d)) + 0.25 * rng.standard_normal((n, d))
+
+
+@pytest.mark.parametrize("make", [lambda rng, n, d: rng.standard_normal((n, d)), auto_regression, factors])
+def test_what_a_copula_knows_stays(make):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        assert find_derived(read_table(make(rng, 150 + 100 * seed, 8))) == {}
+        assert find_derived(read_table(np.exp(make(rng, 400, 8)))) == {}  # in any margins
+
+
+def test_a_warning_says_what_is_left_out_and_the_user_can_keep_it():
+    table = columns(500).assign(area=lambda t: t["skewed 0"] * t["skewed 1"])
+    with pytest.warns(KnockoffWarning, match="'area' of 'skewed 0', 'skewed 1'"):
+        kept, notes = read_features(knockoff_source("auto"), table, dependent="auto")
+    assert "area" not in kept.names and "'area'" in notes["derived"]
+    assert "area" in read_features(knockoff_source("auto"), table, dependent="refuse")[0].names
+
+
+def test_columns_of_one_feature_stay_together():
+    table = read_table(columns(500).assign(square=lambda t: t["normal 0"] ** 2))
+    assert find_derived(table.with_groups({"both": ["normal 0", "square"]})) == {}
+
+
+def test_an_identifier_is_no_source():
+    rng = np.random.default_rng(0)
+    person = np.repeat(np.arange(25), 40)
+    of_person = rng.standard_normal((25, 3))[person]  # each is as good as the number of the person
+    assert find_derived(read_table(np.column_stack([person, of_person, rng.standard_normal(1000)]))) == {}
