@@ -12,6 +12,7 @@ says why they changed.
 import argparse
 import contextlib
 import csv
+import hashlib
 import io
 import json
 import math
@@ -25,6 +26,7 @@ from collections import Counter
 from pathlib import Path
 from unittest import mock
 
+import llvmlite.binding
 import numba
 import numpy as np
 import pytest
@@ -56,7 +58,10 @@ def machine():
         if library["user_api"] == "blas" and re.search("numpy|scipy", library["filepath"])
     }
     versions = {module.__name__: module.__version__ for module in (np, scipy, sklearn, numba)}
-    return {"cpu": ", ".join(cpu) or platform.processor(), "blas": sorted(blas), **versions}
+    host = llvmlite.binding  # compiled loops use what the processor has, which its name does not say
+    features = host.get_host_cpu_name() + " " + str(host.get_host_cpu_features().flatten())
+    compiled = hashlib.sha256(features.encode()).hexdigest()[:12]
+    return {"cpu": ", ".join(cpu) or platform.processor(), "compiled": compiled, "blas": sorted(blas), **versions}
 
 
 def numbers(n=200, d=12, seed=0, k=4):

@@ -168,6 +168,13 @@ def test_a_random_state_of_the_old_kind_is_taken():
     np.testing.assert_array_equal(first, second)
 
 
+def test_without_a_seed_the_same_table_gives_the_same_answer():
+    X, y = regression_data()
+    first, second = (KnockoffSelector(feature_model="gaussian", verdict=False).fit(X, y) for _ in range(2))
+    np.testing.assert_array_equal(first.p_values_, second.p_values_)
+    assert KnockoffSelector().random_state == 0
+
+
 def test_another_seed_or_none_gives_another_draw():
     X, y = regression_data()
     draws = [quick(random_state=seed).fit(X, y).knockoffs_[0, 0] for seed in (0, 1, None, None)]

@@ -23,13 +23,14 @@ import pandas as pd
 import streamlit as st
 
 from knockoffs.cli.page import FOLDER, TOKEN, Run
-from knockoffs.errors import InputError, KnockoffWarning, printable
+from knockoffs.conditional_tests.resolution import discovery_name
+from knockoffs.errors import InputError, KnockoffWarning, count, printable
 from knockoffs.options import options_of
 from knockoffs.record import SelectionRecord, surest_first
 from knockoffs.record.reading import read_selection
 from knockoffs.report.formatting import short
 from knockoffs.report.provenance import command_words, shell_word
-from knockoffs.report.summary import next_step, verdict_line
+from knockoffs.report.summary import error_rate, next_step, verdict_line
 from knockoffs.simulate.examples import EXAMPLES
 from knockoffs.table.columns import KINDS, Column
 from knockoffs.table.files import column_names, drop_columns, read_table_file, write_table_file
@@ -39,6 +40,7 @@ from knockoffs.table.types import Frame, Label
 ENDINGS = ("csv", "tsv", "gz", "parquet")
 OFFERED = {  # options of the page, and their labels
     "method": "Method",
+    "resolution": "Resolution of tests",
     "estimator": "Model of the target",
     "feature_model": "Model of the features, P^X",
     "task": "Kind of the target",
@@ -348,8 +350,10 @@ def show_answer(answer: Answer) -> None:
     features = surest_first(record.features)
     selected = [feature for feature in features if feature["selected"]]
     of = f"{plain(short(record.data['file']))}, target {plain(short(str(record.parameters['target'])))}"
-    st.subheader(f"{len(selected)} of {len(features)} features selected")
-    st.caption(f"{of}, false discovery rate {record.parameters['fdr']:g}")
+    grouped, among = record.discoveries is not None, count(len(features), "feature")
+    found = count(len(record.discoveries or ()), "discovery", "discoveries")
+    st.subheader(f"{found} among {among}" if grouped else f"{len(selected)} of {among} selected")
+    st.caption(f"{of}, {error_rate(float(str(record.parameters['fdr'])), grouped=grouped)}")
     if selected:
         show_features(record)
     else:
@@ -373,13 +377,20 @@ def show_answer(answer: Answer) -> None:
 
 
 def show_features(record: SelectionRecord) -> None:
-    """Show the selected features, with a bar each: W, or -log10 of the p-value."""
+    """Show the discoveries or the selected features, with a bar each: W, or -log10 of the p-value."""
     selected = [feature for feature in surest_first(record.features) if feature["selected"]]
+    if record.discoveries:
+        selected = [found | {"name": discovery_name(found["features"])} for found in record.discoveries]
     tested = "p_value" in selected[0]
     bars = [-np.log10(feature["p_value"]) if tested else feature["W"] for feature in selected]
     label = "−log10 p" if tested else "W"
-    table = pd.DataFrame({"feature": [short(feature["name"], 80) for feature in selected], label: bars})
-    for key, heading in {"p_value": "p-value", "e_value": "e-value", "q_value": "q-value"}.items():
+    table = pd.DataFrame(
+        {
+            "discovery" if record.discoveries else "feature": [short(feature["name"], 80) for feature in selected],
+            label: bars,
+        }
+    )
+    for key, heading in {"p_value": "p-value", "level": "level", "e_value": "e-value", "q_value": "q-value"}.items():
         if key in selected[0]:
             table[heading] = [feature[key] for feature in selected]
     bar = st.column_config.ProgressColumn(label, min_value=0.0, max_value=float(max(bars)) or 1.0, format="%.3g")

@@ -95,16 +95,13 @@ def plan_of(
         n_rows=n_rows,
     )
     said = {"task": target.note, **why, **notes}
-    resolution = str(options["resolution"])
-    find(dict.fromkeys(RESOLUTIONS), "resolution", resolution)
-    if resolution == "auto" and method == "knockoffs":
-        said["resolution"] = "resolution='auto' has no effect: it is for method='conditional_test'"
+    find(dict.fromkeys(RESOLUTIONS), "resolution", str(options["resolution"]))
     return Plan(
         source,
         choice.statistic,
         method=method,
         test_model=BEST if options["estimator"] is None else options["estimator"],
-        resolution=resolution,
+        resolution=key_of(str(options["resolution"])),
         rule=scoring.rule if callable(scoring.rule) else find(RULES, "rule", str(scoring.rule)),
         control=control,
         verdict=bool(options["verdict"]),
@@ -119,6 +116,8 @@ def source_of(options: Mapping[str, Any]) -> KnockoffSource:
     default = options["feature_model"] is None or str(options["feature_model"]) == "auto"
     if not default or options["feature_model_options"]:
         raise InputError("knockoffs are used as they are: leave out feature_model and its options, or knockoffs.")
+    if options["clusters"] is not None:
+        raise InputError("clusters: given knockoffs are of all rows, and each draw uses one row of each cluster.")
     if options["n_draws"] != 1:
         raise InputError(f"n_draws={options['n_draws']!r}: given knockoffs are one draw. Leave it out.")
     return GivenKnockoffs(options["knockoffs"])

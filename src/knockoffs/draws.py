@@ -142,7 +142,7 @@ def draw_and_score(
         refuse_gaps(knockoffs, table)
     pair = replace(drawn, feature_of=check_swaps(drawn.feature_of, table.feature_of))
     known = pair.rows(target.known_rows)  # P^X uses the rows without a target too
-    seen = known.map(design(table.columns, table.feature_of))
+    seen = known.without_knockoffs(table.covariate_columns).map(design(table.columns, table.feature_of))
     stage("scoring features and knockoffs")
     trim_memory()
     swapped, place = swap_at_random(seen, swap_stream)
@@ -154,7 +154,8 @@ def draw_and_score(
         if keep:
             rest.keep_knockoffs(pair, batches=batch_stream, n_jobs=n_jobs)
     scored = scored.put_back(place).tie(copied)
-    return Draw(replace(pair, more=()), scored.scores, scored.notes, scored.used)
+    scores = scored.scores.first(len(table.feature_names))  # covariates are numbered last
+    return Draw(replace(pair, more=()), scores, scored.notes, scored.used)
 
 
 def swap_at_random(pair: Pair, rng: Generator) -> tuple[Pair, NDArray[np.intp]]:

@@ -90,6 +90,12 @@ class Options:
     drop: tuple[str, ...] = _option(
         (), "Column to leave out; repeat the option, or separate names by commas.", metavar="COLUMN", faces=DATA
     )
+    covariates: tuple[str, ...] = _option(
+        (),
+        "Column to condition on without testing it; repeat the option, or separate names by commas.",
+        metavar="COLUMN",
+        faces=MODEL,
+    )
     dependent: str = _option(
         "auto",
         "Columns that others determine exactly: drop, refuse, or auto (drop for the feature model auto, refuse for "
@@ -103,6 +109,13 @@ class Options:
         flag="--kind",
         metavar="COLUMN=KIND",
         faces=DATA,
+    )
+    clusters: str | None = _option(
+        None,
+        "Column that says which rows belong together, for instance those of one patient.",
+        metavar="COLUMN",
+        objects=True,
+        faces=("selector", *SELECTION),
     )
     weights: str | None = _option(
         None, "Column of sample weights for the model of the target.", metavar="COLUMN", faces=("select", "path")
@@ -123,8 +136,8 @@ class Options:
         faces=KNOCKOFFS,
     )
     resolution: str = _option(
-        "columns",
-        "For tests: columns (each feature alone), or auto (groups where the data cannot say which feature matters).",
+        "auto",
+        "For tests: auto (groups where the data cannot say which feature matters), or columns (each feature alone).",
         choices=_names("conditional_tests.resolution:RESOLUTIONS"),
         faces=("selector", *SELECTION),
     )
@@ -266,7 +279,7 @@ class Options:
     @classmethod
     def of(cls, parameters: Mapping[str, Any]) -> Options:
         """Options from the parameters of a selection.json."""
-        return cls(**{**parameters, "drop": tuple(parameters.get("drop") or ())})
+        return cls(**{**parameters, **{name: tuple(parameters.get(name) or ()) for name in ("drop", "covariates")}})
 
     def recorded(self, face: str) -> dict[str, Json]:
         """Options of a command on which the answer depends, as selection.json holds them."""
@@ -344,7 +357,16 @@ def check_arguments(given: Mapping[str, Any]) -> None:
     """
     for option in options_of("selector").values():
         refuse_value(option, given.get(option.called), option.called)
+    refuse_dropped(given.get("covariates"), given.get("drop"))
     importance_options(given.get("importance_options"))
+
+
+def refuse_dropped(covariates: Iterable[str] | None, drop: Iterable[str] | None) -> None:
+    """Refuse a covariate that is dropped."""
+    dropped = [drop] if isinstance(drop, str) else list(drop or ())
+    for name in [covariates] if isinstance(covariates, str) else covariates or ():
+        if name in dropped:
+            raise InputError(f"covariates: {name!r} is in drop too. Take it out of one of them.")
 
 
 def importance_options(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
@@ -31,9 +31,13 @@ from knockoffs.machine.threads import worthwhile_threads
 from knockoffs.progress import stage
 from knockoffs.sampling.pair import Pair
 from knockoffs.selection import Selection
+from knockoffs.table.clusters import rows_with_target
 from knockoffs.table.columns import Column, design
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target, as_target
+
+if TYPE_CHECKING:
+    from knockoffs.conditional_tests.tests import Tested
 
 Rule = Callable[[NDArray, NDArray], NDArray]
 
@@ -77,7 +81,7 @@ class Plan:
     test_model : {"best", "lasso", "boosting"} or estimator
         Model of y without the feature, for conditional tests.
     resolution : {"columns", "auto"}
-        "auto": tests of a tree of groups, whose finest rejections are the discoveries.
+        For tests. "auto": of a tree of groups, whose finest rejections are the discoveries.
     rule : callable
         W from Z and Z_tilde, antisymmetric.
     control : ErrorControl
@@ -91,7 +95,7 @@ class Plan:
     statistic: Statistic | None = None
     method: str = "knockoffs"
     test_model: object = "best"
-    resolution: str = "columns"
+    resolution: str = "auto"
     rule: Rule = difference
     control: ErrorControl = ErrorControl()
     verdict: bool = False
@@ -122,11 +126,23 @@ class Data:
         The rows in memory: all, or a sample of a table that is larger than memory.
     rest : Rest, optional
         The other rows of such a table, which are read in batches.
+    clusters : array of int, shape (n,), optional
+        Cluster of each row, where rows belong together.
+    rows : array of int, optional
+        Which rows of a table with clusters these are.
     """
 
     table: Table
     target: Target
     rest: Rest | None = None
+    clusters: NDArray[np.intp] | None = None
+    rows: NDArray[np.intp] | None = None
+
+    def one_row_each(self, rng: Generator) -> Data:
+        """One row of each cluster, drawn at random among those whose target is known."""
+        assert self.clusters is not None
+        rows = rows_with_target(self.clusters, self.target, rng)
+        return Data(self.table.rows(rows), replace(self.target.at(rows), observed=None), rows=rows)
 
 
 @dataclass(frozen=True)
@@ -154,43 +170,54 @@ def run(plan: Plan, data: Data, *, rng: Generator, n_jobs: int | None = None) ->
     n_jobs : int, optional
         Jobs at a time; the answer does not depend on it.
     """
+    data = replace(data, target=data.target.centred)
     with worthwhile_threads(data.table.X.size):
-        streams = Streams(*rng.spawn(4))
-        stage("fitting P^X")
-        rest = data.rest
-        if rest is None:
-            fitted = plan.source(data.table, rng=streams.fit, n_jobs=n_jobs)
+        if data.clusters is None:
+            fits = [_fit(plan, data, rng, n_jobs)]
         else:
-            rest = rest.fit(plan.source, rng=streams.fit, n_jobs=n_jobs)
-            fitted = rest.fitted
-        if plan.method == "conditional_test":
-            return _run_tests(plan, data.table, data.target, fitted, streams, n_jobs)
-        return _run_knockoffs(plan, data.table, data.target, fitted, rest, streams, n_jobs)
+            streams = [stream.spawn(2) for stream in rng.spawn(plan.control.n_draws)]
+            fits = [_fit(plan, data.one_row_each(rows), stream, n_jobs) for rows, stream in streams]
+        return (_run_tests if plan.method == "conditional_test" else _run_knockoffs)(plan, fits, n_jobs)
 
 
-def _run_knockoffs(
-    plan: Plan,
-    table: Table,
-    target: Target,
-    fitted: FittedSampler,
-    rest: Rest | None,
-    streams: Streams,
-    n_jobs: int | None,
-) -> Selection:
-    """Draw knockoffs, score, and filter."""
+@dataclass(frozen=True)
+class FittedRows:
+    """P^X fitted to rows, and the streams of what follows. Rows with clusters are fitted once for each draw."""
+
+    data: Data
+    fitted: FittedSampler
+    streams: Streams
+
+
+def _fit(plan: Plan, data: Data, rng: Generator, n_jobs: int | None) -> FittedRows:
+    streams = Streams(*rng.spawn(4))
+    stage("fitting P^X")
+    if data.rest is None:
+        return FittedRows(data, plan.source(data.table, rng=streams.fit, n_jobs=n_jobs), streams)
+    rest = data.rest.fit(plan.source, rng=streams.fit, n_jobs=n_jobs)
+    return FittedRows(replace(data, rest=rest), rest.fitted, streams)
+
+
+def _run_knockoffs(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -> Selection:
+    """Draw knockoffs, score, and filter: all draws of one fit, or one draw of each."""
     control, statistic = plan.control, plan.statistic
+    table, rest, fitted, streams = fits[0].data.table, fits[0].data.rest, fits[0].fitted, fits[0].streams
     if statistic is None:
         raise InputError("a plan for knockoffs needs a statistic: ModelScore(estimator, score), for instance.")
-    draws = draw_many(
-        fitted.sampler,
-        table,
-        target,
-        statistic,
-        streams.draws(control.n_draws),
-        n_jobs,
-        m=control.n_knockoffs,
-        rest=rest,
-    )
+    draws = [
+        draw
+        for fit in fits
+        for draw in draw_many(
+            fit.fitted.sampler,
+            fit.data.table,
+            fit.data.target,
+            statistic,
+            fit.streams.draws(control.n_draws // len(fits)),
+            n_jobs,
+            m=control.n_knockoffs,
+            rest=rest,
+        )
+    ]
     W = np.stack([feature_statistics(draw.scores, plan.rule) for draw in draws])
     pair, found = draws[0].pair, None
     if plan.verdict:
@@ -198,6 +225,8 @@ def _run_knockoffs(
         found = diagnose(pair, table, streams.verdict, budget)
     return Selection(
         feature_names=table.feature_names,
+        covariates=table.covariates,
+        rows=fits[0].data.rows,
         fdr=control.fdr,
         method="knockoffs",
         offset=control.offset,
@@ -226,17 +255,15 @@ def decide(W: NDArray, control: ErrorControl) -> dict[str, Any]:
     return {"W": W.mean(axis=0), "evidence": joined, "q_values": joined.levels, "selected": joined.selected}
 
 
-def _run_tests(
-    plan: Plan, table: Table, target: Target, fitted: FittedSampler, streams: Streams, n_jobs: int | None
-) -> Selection:
-    """Test each feature by the conditional randomization test: no knockoffs, no smallest number of discoveries."""
-    from knockoffs.conditional_tests.resolution import discover
+def _test(plan: Plan, fit: FittedRows, n_jobs: int | None) -> tuple[Tested, Pair]:
+    """Test each feature by the conditional randomization test; and X, complete, beside knockoffs."""
     from knockoffs.conditional_tests.tests import tested_features  # compiled code, which an import need not wait for
 
-    law, fdr = fitted.model, plan.control.fdr
+    table, target, streams = fit.data.table, fit.data.target, fit.streams
+    law, fdr = fit.fitted.model, plan.control.fdr
     if not isinstance(law, Conditional):
         raise InputError("this P^X cannot draw a feature given all the others: use method='knockoffs'.")
-    pair = fitted.sampler.sample(table.X, streams.draws(1)[0])  # which also fills the missing cells
+    pair = fit.fitted.sampler.sample(table.X, streams.draws(1)[0])  # which also fills the missing cells
     rows = np.arange(len(table)) if target.observed is None else np.flatnonzero(target.observed)
     said: dict[str, str] = {}
     if len(rows) > MOST_TESTED:  # drawn without a look at either side
@@ -257,26 +284,41 @@ def _run_tests(
         response_model=plan.test_model,
         encode=partial(_encode_without, table.columns),
     )
-    selected, q_values, discoveries = tested.selected, tested.q_values, None
-    if plan.resolution == "auto":
-        discoveries = tuple(discover(tested, table.feature_of, fdr, n_jobs))
-        level_of = {name: found.level for found in discoveries for name in found.features}
-        q_values = np.array([level_of.get(name, 1.0) for name in table.feature_names])
-        selected = q_values <= fdr
+    return replace(tested, notes={**said, **tested.notes}), pair
+
+
+def _run_tests(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -> Selection:
+    """Test each feature: no knockoffs, no smallest number of discoveries."""
+    from knockoffs.conditional_tests.merge import merge_tests
+    from knockoffs.conditional_tests.resolution import TREE_NOTE, discover
+
+    fdr, first = plan.control.fdr, fits[0]
+    table, fitted = first.data.table, first.fitted
+    found = [_test(plan, fit, n_jobs) for fit in fits]
+    tested, pair = merge_tests([one for one, _ in found], fdr), found[0][1]
+    q_values, discoveries, notes = tested.q_values, None, dict(tested.notes)
+    if plan.resolution == "auto" and not hasattr(fitted.model, "conditional_together"):
+        notes["resolution"] = "single features are tested: this P^X cannot draw groups of them"
+    elif plan.resolution == "auto":
+        stage("tests of groups")
+        discoveries, q_values = discover(tested, table.feature_of, fdr, n_jobs)
+        notes["adjustment"] = TREE_NOTE
     return Selection(
         feature_names=table.feature_names,
-        selected=selected,
+        covariates=table.covariates,
+        rows=first.data.rows,
+        selected=q_values <= fdr,
         q_values=q_values,
         discoveries=discoveries,
         fdr=fdr,
         method="conditional_test",
         pair=pair,
-        feature_model=law,
-        notes={**plan.notes, **fitted.notes, **said, **tested.notes},
+        feature_model=fitted.model,
+        notes={**plan.notes, **fitted.notes, **notes},
         W=np.full(len(tested.p_values), np.nan),
         p_values=tested.p_values,
         test_scores=tested.scores,
-        verdict=diagnose(pair, table, streams.verdict, Budget()) if plan.verdict else None,
+        verdict=diagnose(pair, table, first.streams.verdict, Budget()) if plan.verdict else None,
     )
 
 
@@ -393,7 +435,7 @@ def follow_lambda(
     ``select_features`` with the score Swap.
     """
     table = knockoffs.read(X)
-    target = as_target(y, table)
+    target = as_target(y, table).centred
     along = statistic.along_lambda(lams=lams, fake=fake)
     with worthwhile_threads(table.X.size):
         streams = Streams(*rng.spawn(4))

@@ -67,10 +67,15 @@ class Selection:
         Statistics of the conditional tests in standard deviations of their draws. They order features with equal
         p-values and have no part in the error rate.
     discoveries : tuple of Discovery, or None
-        With resolution="auto": single features, or groups of features of which one matters, surest first. ``selected``
-        marks the features of all of them, and ``q_values`` holds their levels.
+        Of tests with resolution="auto": single features, or groups of features of which one matters, surest first.
+        ``selected`` marks the features of all of them. ``q_values`` holds the level of the discovery that contains a
+        feature, or of the finest group with it that was tested.
     verdict : Verdict or None
         Whether the knockoffs are distinguishable from the features.
+    covariates : tuple of str
+        Columns that every hypothesis conditions on and that are no features. Their knockoffs in ``pair`` are not used.
+    rows : array of int, or None
+        With clusters: rows of the table that ``pair`` holds, one of each cluster.
     """
 
     feature_names: tuple[str, ...]
@@ -92,6 +97,8 @@ class Selection:
     test_scores: NDArray | None = None
     discoveries: tuple[Discovery, ...] | None = None
     verdict: Verdict | None = None
+    covariates: tuple[str, ...] = ()
+    rows: NDArray[np.intp] | None = None
 
     @property
     def selected_names(self) -> tuple[str, ...]:
@@ -107,6 +114,34 @@ class Selection:
         return np.lexsort((score, self.p_values, self.q_values))
 
     @property
+    def feature_columns(self) -> dict[str, list]:
+        """Table of the features, by column: what selection.json, selection.csv and ``to_frame`` hold."""
+        columns = {"name": list(self.feature_names), "selected": self.selected.tolist()}
+        if self.discoveries is not None:
+            named = {name: str(found) for found in self.discoveries for name in found.features}
+            columns["discovery"] = [named.get(name, "") for name in self.feature_names]
+        numbers = {"q_value": self.q_values, "p_value": self.p_values, "score": self.test_scores}
+        if self.scores is not None:
+            numbers |= {"W": self.W, "Z": self.scores.Z, "Z_tilde": self.scores.Z_tilde}
+        if self.evidence is not None:
+            numbers |= {"e_value": self.evidence.e_values, "frequency": self.evidence.frequencies}
+        return columns | {name: values.tolist() for name, values in numbers.items() if values is not None}
+
+    @property
+    def discovery_columns(self) -> dict[str, list]:
+        """Table of the discoveries, by column; a selected feature is one where there are no groups."""
+        if self.discoveries is None:
+            chosen = [int(j) for j in self.surest_first if self.selected[j]]
+            columns = {name: [values[j] for j in chosen] for name, values in self.feature_columns.items()}
+            return {"discovery": columns.pop("name"), "n_features": [1] * len(chosen)} | columns
+        return {
+            "discovery": [str(found) for found in self.discoveries],
+            "n_features": [len(found.features) for found in self.discoveries],
+            "p_value": [found.p_value for found in self.discoveries],
+            "level": [found.level for found in self.discoveries],
+        }
+
+    @property
     def X_tilde(self) -> NDArray:
         """Knockoffs, shape (n, n_columns)."""
         return self.pair.X_tilde
@@ -114,6 +149,8 @@ class Selection:
     def explain(self) -> str:
         """Paragraph on what was selected, what it means and which P^X it rests on; or on why nothing was selected."""
         said = explain_selection(self) if self.selected.any() else explain_nothing(self)
+        if self.covariates:
+            said += f" Features are judged given {name_some(self.covariates)} (covariates, not tested) and one another."
         if "feature_model" in self.notes:
             said += f" {self.notes['feature_model']}"
         if self.verdict is not None and self.verdict.word != "good":
@@ -121,6 +158,9 @@ class Selection:
                 f" The knockoffs look {self.verdict.word}: P^X does not fit, so the guarantee may not hold (verdict)."
             )
         return said
+
+    def __repr__(self) -> str:  # without the arrays
+        return f"Selection(method={self.method!r}, fdr={self.fdr:g}: {count_found(self)})"
 
     def _repr_html_(self) -> str:
         """HTML for a notebook: the answer, and the surest features."""
@@ -132,16 +172,28 @@ class Selection:
 # What it means, in words
 
 
+def count_found(selection: Selection) -> str:
+    """Words on how much was found: discoveries by name, or selected features by number."""
+    if selection.discoveries is not None:
+        n = len(selection.discoveries)
+        names = f": {'; '.join(map(str, selection.discoveries))}" if n else ""
+        return f"{count(n, 'discovery', 'discoveries')} among {count(len(selection.W), 'feature')}{names}"
+    n = int(selection.selected.sum())
+    return f"{n} of {count(len(selection.W), 'feature')} {plural(n, 'is', 'are')} selected"
+
+
 def explain_selection(selection: Selection) -> str:
     """Words on how many features were selected, and on the guarantee."""
-    n, d, q, m = int(selection.selected.sum()), len(selection.W), selection.fdr, selection.n_knockoffs
+    n, q, m = int(selection.selected.sum()), selection.fdr, selection.n_knockoffs
     provided = BY_GHOSTS if selection.method == "ghost" else PROVIDED
-    found = f"{n} of {count(d, 'feature')} {plural(n, 'is', 'are')} selected"
+    found = count_found(selection)
     if selection.discoveries is not None:
-        said = " ".join(discovery.sentence for discovery in selection.discoveries)
+        grouped = any(len(discovery.features) > 1 for discovery in selection.discoveries)
+        which = " Of a group at least one feature matters; the data cannot say which." if grouped else ""
         return (
-            f"{count(len(selection.discoveries), 'discovery', 'discoveries')}. {said} The probability of any false "
-            f"discovery is at most {percent(q)} (tests of a tree of groups from the top down), {PROVIDED}"
+            f"{found}. A discovery matters given all features outside of it (conditional randomization test).{which} "
+            f"The probability that any discovery is false is at most {percent(q)} (sequential rejection in a tree of "
+            f"tests; Goeman and Solari, 2010), {PROVIDED}"
         )
     if selection.method == "conditional_test":
         return (
@@ -176,7 +228,10 @@ def explain_nothing(selection: Selection) -> str:
     d, q, m = len(selection.W), selection.fdr, selection.n_knockoffs
     positive, negative = int((selection.W > 0).sum()), int((selection.W < 0).sum())
     if selection.discoveries is not None:
-        return f"Nothing is selected: all features together are not significant at {q:g}. {MAY_HELP}"
+        return (
+            f"Nothing is selected: the p-value of all features together is {selection.q_values.max():.3g}, above "
+            f"{q:g}. {MAY_HELP}"
+        )
     if selection.p_values is not None:
         return (
             f"Nothing is selected: the smallest p-value of {count(d, 'feature')} is {selection.p_values.min():.3g}, "
@@ -199,7 +254,7 @@ def explain_nothing(selection: Selection) -> str:
         parts.append("No feature is more important than its knockoff: the model of the target learned nothing.")
     else:
         parts.append("No level below 1 selects anything: features and knockoffs are equally important.")
-    copies = near_copies(selection.pair)
+    copies = near_copies(selection.pair)[:d]  # covariates are numbered last
     if copies.any():
         names = name_some(name for name, near in zip(selection.feature_names, copies, strict=True) if near)
         parts.append(

@@ -67,16 +67,24 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         "auto" for near-duplicate columns.
     drop : sequence of str
         Columns to leave out.
+    covariates : sequence of str
+        Columns to condition on: part of P^X and of the model of y, never tested. A feature is then judged given the
+        covariates and all other features. ``transform`` keeps them beside the selected features.
+    clusters : str or array-like, shape (n,), optional
+        Rows that belong together, as those of one patient: a column of X, which is then no feature, or a label for each
+        row. Each of ``n_draws`` draws uses one row of each cluster.
     dependent : {"auto", "refuse", "drop"}
         Columns that others determine exactly: duplicates (also in other units or under other labels), sums, a full set
         of indicators. "drop" leaves out as few as possible and warns; "refuse" raises if P^X cannot hold them; "auto"
-        drops for the feature model "auto" and refuses for others.
+        drops for the feature model "auto" and refuses for others. For the feature model "auto", columns that others
+        determine by another function, or nearly (squares, ratios, products, bins), are dropped too.
     method : {"auto", "knockoffs", "conditional_test"}
         "conditional_test" gives every feature a p-value by resampling it from P^X given the others. "auto" tests when
         there are fewer than 4/fdr features (2/fdr with more than 10,000 rows or 60 features, or in batches).
-    resolution : {"columns", "auto"}
+    resolution : {"auto", "columns"}
         For tests. "auto" finds single features where the data can tell, and groups of features where they cannot:
-        ``discoveries_``. The probability of any false discovery is then at most ``fdr``.
+        ``discoveries_``. The probability of any false discovery is then at most ``fdr``. "columns" tests each feature
+        alone and controls the false discovery rate, by the Benjamini-Hochberg rule.
     n_draws : int
         Number of knockoff draws, combined by e-values; with several, the answer depends less on the seed.
     n_knockoffs : int
@@ -90,7 +98,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
     offset : {1, 0}
         1 is knockoff+, which controls the false discovery rate; 0 is knockoff, which controls a modified one.
     random_state : None, int, Generator, SeedSequence or RandomState
-        Source of all randomness. NumPy's global state is never used; None is fresh entropy.
+        Source of all randomness. The seed is fixed by default, so the same table gives the same answer; None is fresh
+        entropy. NumPy's global state is never used.
     n_jobs : int, optional
         Number of parallel jobs. The answer does not depend on it.
     verbose : bool
@@ -103,7 +112,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
     threshold_ : float
         Features with W at least this are selected; infinity if no threshold controls the level.
     q_values_ : array, shape (n_features,)
-        Smallest level at which each feature is selected.
+        Smallest level at which each feature is selected. With ``discoveries_``, the level of the discovery that
+        contains it, or of the finest group with it that was tested.
     scores_ : Scores
         Importance of the features, Z, and of their knockoffs, Z_tilde.
     knockoffs_ : array or data frame, shape (n, n_columns)
@@ -111,7 +121,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
     p_values_ : array, shape (n_features,), or None
         p-values of the conditional tests.
     discoveries_ : tuple of Discovery, or None
-        With resolution="auto": features, or groups of features of which one matters, surest first.
+        Of tests with resolution="auto": features, or groups of features of which one matters, surest first.
+        ``get_support`` marks the columns of all of them.
     feature_model_ : FeatureModel or None
         P^X; None if knockoffs were given.
     verdict_ : Verdict or None
@@ -154,15 +165,17 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         knockoffs: object = None,
         groups: object = None,
         drop: Sequence[str] = (),
+        covariates: Sequence[str] = (),
+        clusters: object = None,
         dependent: str = "auto",
         method: str = "auto",
-        resolution: str = "columns",
+        resolution: str = "auto",
         n_draws: int = 1,
         n_knockoffs: int = 1,
         level: str = "fixed",
         verdict: bool = True,
         offset: int = 1,
-        random_state: object = None,
+        random_state: object = 0,
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
@@ -177,6 +190,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         self.knockoffs = knockoffs
         self.groups = groups
         self.drop = drop
+        self.covariates = covariates
+        self.clusters = clusters
         self.dependent = dependent
         self.method = method
         self.resolution = resolution
@@ -208,6 +223,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         from knockoffs.procedure import Data, run
         from knockoffs.progress import showing
         from knockoffs.seeds import as_generator
+        from knockoffs.table.clusters import take_clusters
         from knockoffs.table.drop import names_of, without_columns
         from knockoffs.table.memory import check_memory
         from knockoffs.table.rows import refuse_dask
@@ -222,11 +238,13 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
             check_arguments(options)
             refuse_dask(X)
             source = source_of(options)
+            clusters, features = take_clusters(self.clusters, without_columns(X, self.drop))
             table, notes = read_features(
                 source,
-                without_columns(X, self.drop),
+                features,
                 kinds=self.kinds,
                 groups=self.groups,
+                covariates=self.covariates,
                 dependent=self.dependent,
                 min_rows=MIN_ROWS,
             )
@@ -235,19 +253,32 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
             remedy = "write the table as parquet and use knockoffs.fit_streamed, or take fewer rows."
             check_memory(len(table), len(table.columns) * (count_of(options, "n_knockoffs") + 1) // 2, remedy)
             generator = as_generator(self.random_state)
-            plan = plan_of(options, source, table, target, notes, n_rows=len(target))
+            data = Data(table, target, clusters=clusters)
+            seen = target
+            if clusters is not None:
+                seen = data.one_row_each(deepcopy(generator).spawn(1)[0]).target
+                notes["clusters"] = (
+                    f"{count_of(options, 'n_draws')} times one row of each of {len(seen)} clusters, drawn at random"
+                )
+            plan = plan_of(options, source, table, seen, notes, n_rows=len(seen))
             validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
             self.generator_ = deepcopy(generator)  # as it was: lambda paths follow the same draw
             with showing(bool(self.verbose)):
-                selection = run(plan, Data(table, target), rng=generator, n_jobs=self.n_jobs)
+                selection = run(plan, data, rng=generator, n_jobs=self.n_jobs)
+            if selection.rows is not None:
+                table, target = table.rows(selection.rows), target.at(selection.rows)
             return self.set_answer(selection, table, target, names_of(X))
 
     @contextmanager
     def fitting(self) -> Iterator[None]:
         """Fit inside, from an unfitted selector; if that fails, the selector is left unfitted."""
+        from knockoffs.errors import interrupts
+        from knockoffs.machine.threads import one_blas_thread
+
         self._forget()
         try:
-            yield
+            with interrupts(), one_blas_thread():
+                yield
         except BaseException:
             self._forget()
             raise

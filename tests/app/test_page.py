@@ -99,9 +99,9 @@ def test_the_answer_is_that_of_the_command_that_is_shown(tab, tmp_path, hostile,
     until_done(press(tab, "Select features"))
     assert not tab.error, tab.error[0].value
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [hostile.name]  # the run left nothing
-    shown = tab.dataframe[0].value["feature"].tolist()
+    shown = tab.dataframe[0].value["discovery"].tolist()
     assert {"--fdr", "a=b", "c,d"} <= set(shown)
-    assert tab.subheader[0].value == f"{len(shown)} of {len(NAMES) + 2} features selected"
+    assert tab.subheader[0].value == f"{len(shown)} discoveries among {len(NAMES) + 2} features"
     assert [button.label for button in tab.get("download_button")] == list(page.FILES)
     if shutil.which("bash") is None:
         pytest.skip("the line is for bash")

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from knockoffs import KnockoffSelector
 from knockoffs.cli import app as cli
 from knockoffs.record.reading import read_selection
 
@@ -318,3 +319,26 @@ except KeyboardInterrupt:
         assert echoed("second") == "second"
         process.send_signal(signal.SIGINT)
         assert process.stdout.readline() == "stopped\n"
+
+
+def test_ctrl_c_in_compiled_code_is_ctrl_c(monkeypatch, capsys):
+    """Python makes a SystemError of an exception that compiled code leaves behind."""
+
+    def interrupted(*_, **__):
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as error:
+            raise SystemError("CPUDispatcher returned a result with an exception set") from error
+
+    def broken(*_, **__):
+        raise SystemError("another fault")
+
+    X = np.random.default_rng(0).standard_normal((60, 4))
+    for work, error in ((interrupted, KeyboardInterrupt), (broken, SystemError)):
+        monkeypatch.setattr("knockoffs.procedure.run", work)
+        with pytest.raises(error):
+            KnockoffSelector(fdr=0.3).fit(X, X[:, 0] + X[:, 1])
+    monkeypatch.setattr("knockoffs.cli.app.app", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        cli.main([])
+    assert ended.value.code == 130 and "stopped" in capsys.readouterr().err

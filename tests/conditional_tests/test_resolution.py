@@ -18,26 +18,28 @@ def near_copies(rng):
 
 
 def test_near_copies_are_one_discovery_and_other_columns_stand_alone(near_copies):
-    selector = KnockoffSelector(resolution="auto", random_state=0, feature_model="gaussian").fit(*near_copies)
+    selector = KnockoffSelector(random_state=0, feature_model="gaussian").fit(*near_copies)
     assert {found.features for found in selector.discoveries_} == {("x0", "x1"), ("x2",)}
     assert selector.get_support().tolist() == [True, True, True, False, False]
-    assert "x0 or x1 matters; the data cannot say which." in selector.explain()
-    assert "probability of any false discovery is at most 10%" in selector.explain()
-    alone = KnockoffSelector(random_state=0, feature_model="gaussian").fit(*near_copies)
+    assert "2 discoveries among 5 features: one of x0, x1; x2. " in selector.explain()
+    assert "probability that any discovery is false is at most 10%" in selector.explain()
+    assert (selector.q_values_ <= 0.1).tolist() == selector.get_support().tolist()
+    alone = KnockoffSelector(resolution="columns", random_state=0, feature_model="gaussian").fit(*near_copies)
     assert alone.discoveries_ is None
     assert alone.get_support().tolist() == [False, False, True, False, False]  # neither copy matters given the other
 
 
 def test_noise_is_no_discovery(rng):
     X = rng.standard_normal((100, 4))
-    selector = KnockoffSelector(resolution="auto", random_state=0).fit(X, rng.standard_normal(100))
+    selector = KnockoffSelector(random_state=0).fit(X, rng.standard_normal(100))
     assert selector.discoveries_ == () and not selector.get_support().any()
-    assert "all features together are not significant" in selector.explain()
+    assert "the p-value of all features together is" in selector.explain()
+    assert len(set(selector.q_values_)) == 1  # one group was tested: all features
 
 
 def test_one_column(rng):
     x = rng.standard_normal((100, 1))
-    selector = KnockoffSelector(resolution="auto", random_state=0).fit(x, x[:, 0] + rng.standard_normal(100))
+    selector = KnockoffSelector(random_state=0).fit(x, x[:, 0] + rng.standard_normal(100))
     assert [found.features for found in selector.discoveries_] == [("x0",)]
 
 
@@ -46,11 +48,48 @@ def test_a_resolution_that_is_none_is_refused(near_copies):
         KnockoffSelector(resolution="column").fit(*near_copies)
 
 
-def test_knockoffs_say_that_they_have_no_resolution(rng):
+def test_knockoffs_select_single_features(rng):
     X = rng.standard_normal((200, 50))
-    selector = KnockoffSelector(resolution="auto", random_state=0, feature_model="gaussian", verdict=False)
+    selector = KnockoffSelector(random_state=0, feature_model="gaussian", verdict=False)
     selection = selector.fit(X, X[:, 0] + rng.standard_normal(200)).selection_
-    assert selection.method == "knockoffs" and "no effect" in selection.notes["resolution"]
+    assert selection.method == "knockoffs" and selection.discoveries is None and "resolution" not in selection.notes
+
+
+def test_a_model_that_cannot_draw_groups_tests_single_features(rng):
+    X = rng.integers(2, size=(200, 4)).astype(float)
+    y = np.where(rng.random(200) < 0.1, 1 - X[:, 0], X[:, 0])
+    selector = KnockoffSelector(random_state=0, feature_model="naive_bayes", verdict=False).fit(X, y)
+    assert selector.discoveries_ is None and selector.get_support()[0]
+    assert "cannot draw groups" in selector.selection_.notes["resolution"]
+
+
+@pytest.mark.parametrize("groups", [{"pair": ["x0", "x1"]}, None])
+def test_frames_list_features_and_discoveries(near_copies, groups):
+    pl = pytest.importorskip("polars")
+    X = pl.DataFrame(near_copies[0], schema=[f"x{j}" for j in range(5)])
+    selector = KnockoffSelector(random_state=0, feature_model="gaussian", groups=groups, verdict=False)
+    selector.fit(X, near_copies[1])
+    features, found = selector.to_frame(), selector.to_frame("discoveries")
+    assert isinstance(features, pl.DataFrame) and isinstance(found, pl.DataFrame)
+    pair = "one of x0, x1" if groups is None else "pair"
+    assert set(found["discovery"]) == {"x2", pair}
+    assert set(features["discovery"].head(2 if groups else 3)) == {"x2", pair}
+    assert features["q_value"].is_sorted()
+    with pytest.raises(InputError, match="Did you mean 'features'"):
+        selector.to_frame("feature")
+
+
+def test_the_answer_in_words_is_short_and_speaks_of_one_error_rate(near_copies):
+    from knockoffs.report.facts import Facts
+    from knockoffs.report.page import page
+
+    selector = KnockoffSelector(random_state=0, feature_model="gaussian").fit(*near_copies)
+    selection = selector.selection_
+    assert repr(selection) == "Selection(method='conditional_test', fdr=0.1: " + selector.explain().split(". ")[0] + ")"
+    written = page(Facts(selection)) + selector.explain() + str(dict(selection.notes))
+    for words in ("false discovery rate", "FDR", "Benjamini"):
+        assert words not in written
+    assert "Goeman" in written and "one of x0, x1" in written
 
 
 def test_association_sees_squares_labels_and_their_indicators(rng):

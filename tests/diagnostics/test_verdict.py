@@ -94,7 +94,7 @@ def test_faults_are_broken(fault, rng):
     }[fault]
     found = judge(Pair(X, X_tilde, np.arange(D)), rng)
     assert found.word == "broken"
-    assert "FDR control is not guaranteed" in found.say()
+    assert "the level is not guaranteed" in found.say()
     assert found.rows == ()  # P^X is blamed, not the rows
 
 

@@ -18,6 +18,7 @@ from knockoffs.importance.paths.follow import path_losses
 from knockoffs.importance.paths.moves import both_halves, faked_tables
 from knockoffs.importance.paths.tree import TreePath
 from knockoffs.registry import imported
+from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.swap import swap
 
 N_COLUMNS = 5
@@ -186,3 +187,29 @@ def test_wrapped_models_are_what_they_should_be():
     )
     XX = np.hstack([X, X_tilde])
     assert isinstance(path_losses(wrapped, XX, XX, signal > 0, None), BlackBoxPath)
+
+
+# ---- covariates: columns without knockoffs -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_every_score_flips_its_sign_beside_covariates(name):
+    score, feature_of = load(name), np.array([0, 1, 4, 2, 3])  # features first, the covariate last
+    X, X_tilde, signal = tables()
+    pair = Pair(X, X_tilde, feature_of).without_knockoffs(np.array([2]))
+    S = np.array([True, False, True, True, False])
+    for model, y in models_for(SCORES[name].needs, pair.stacked, signal):
+        check_flip(score, model, pair.X, pair.X_tilde, y, S, feature_of)
+
+
+@pytest.mark.parametrize("m", [1, 2])
+def test_a_swap_of_a_covariate_changes_nothing_and_its_drawn_knockoff_is_never_seen(m):
+    X, *drawn = np.random.default_rng(0).normal(size=(m + 1, 30, 3))
+    feature_of, columns = np.array([0, 2, 1]), np.array([1])
+    pair = Pair.of([X, *drawn], feature_of).without_knockoffs(columns)
+    others = [np.where(np.arange(3) == 1, 99.0, part) for part in drawn]
+    np.testing.assert_array_equal(pair.stacked, Pair.of([X, *others], feature_of).without_knockoffs(columns).stacked)
+    place = np.tile(np.arange(m + 1)[:, None], (1, 3))
+    place[:, 2] = place[::-1, 2]
+    np.testing.assert_array_equal(pair.permute(place).stacked, pair.stacked)
+    assert pair.copied.tolist() == [False, False, True]

@@ -102,6 +102,10 @@ def test_most_null_is_the_largest_number_over_all_sets_of_null_leaves():
                 assert most_null(root, rejected, null) == max(possible)
 
 
+def rejections(*arguments):
+    return [one for one in reject_nodes(*arguments) if one.rejected]
+
+
 def test_error_rate_over_all_p_values_of_a_small_tree():
     """Independent p-values on a grid of tenths, all combinations, at a level of .3."""
     root = TreeNode((0, 1, 2), (TreeNode((0, 1), (TreeNode((0,)), TreeNode((1,)))), TreeNode((2,))))
@@ -112,7 +116,7 @@ def test_error_rate_over_all_p_values_of_a_small_tree():
         wrong = ungated = 0
         for values in product(grid, repeat=len(null)):
             p = dict.fromkeys(not_null, 0.0) | dict(zip(null, values, strict=True))
-            wrong += any(found.node in null for found in reject_nodes(root, given(p), 0.3))
+            wrong += any(found.node in null for found in rejections(root, given(p), 0.3))
             ungated += any(p[node] <= 0.3 * node.n_leaves / most_null(root, not_null, node) for node in null)
         assert wrong <= 0.3 * len(grid) ** len(null) + 1e-9
         if not false:
@@ -124,7 +128,7 @@ def test_it_rejects_what_meinshausen_rejects_and_adjusted_values_are_the_levels(
     for _ in range(300):
         root = SMALL[rng.integers(len(SMALL))]
         p = {node: rng.uniform() ** 4 for node in root.walk()}
-        found = reject_nodes(root, given(p), 0.2)
+        found = rejections(root, given(p), 0.2)
         rejected = {one.node for one in found}
         plain = set()
         for node in root.walk():
@@ -133,8 +137,8 @@ def test_it_rejects_what_meinshausen_rejects_and_adjusted_values_are_the_levels(
                 plain.add(node)
         assert plain <= rejected
         for one in found:
-            assert one.node in {again.node for again in reject_nodes(root, given(p), one.adjusted)}
-            below = reject_nodes(root, given(p), one.adjusted * (1 - 1e-9))
+            assert one.node in {again.node for again in rejections(root, given(p), one.adjusted)}
+            below = rejections(root, given(p), one.adjusted * (1 - 1e-9))
             assert one.node not in {again.node for again in below}
             assert one.finest == (not any(child in rejected for child in one.node.children))
 

@@ -70,10 +70,18 @@ def test_every_kind_of_selection_comes_back(way, tmp_path):
     draws = {"W", "Z", "Z_tilde", "e_value", "frequency"}
     assert (
         keys
-        == {"knockoffs": {"W", "Z", "Z_tilde"}, "draws": draws, "post_hoc": draws, "tests": {"p_value", "score"}}[way]
+        == {
+            "knockoffs": {"W", "Z", "Z_tilde"},
+            "draws": draws,
+            "post_hoc": draws,
+            "tests": {"p_value", "score", "discovery"},
+        }[way]
     )
     assert (record.threshold is None) == (way != "knockoffs")
     assert record.method == ("conditional_test" if way == "tests" else "knockoffs")
+    assert (record.discoveries is None) == (way != "tests")
+    found = [name for one in record.discoveries or () for name in one["features"]]
+    assert way != "tests" or sorted(found) == sorted(record.selected)
     assert (record.verdict is None) == (way != "knockoffs")
     assert [column["name"] for column in record.columns] == record.names
 
@@ -142,7 +150,7 @@ def check_csv(folder, record):
     assert sorted(place) == sorted(record.names)
     for feature in record.features:
         for key, value in feature.items():
-            assert take_column(frame, key)[place[feature["name"]]] == value
+            assert take_column(frame, key)[place[feature["name"]]] == (None if value == "" else value)
 
 
 def leaves(value, path=()):
@@ -204,7 +212,9 @@ def test_every_edit_is_refused_in_a_sentence_or_told(written, tmp_path):
         except InputError:
             continue
         # older records lack them
-        harmless = (place[-1] in ("n_rows", "n_columns") and new == "removed") or (place == ("columns",) and new == [])
+        harmless = (place[-1] in ("n_rows", "n_columns", "discoveries") and new == "removed") or (
+            place == ("columns",) and new == []
+        )
         assert answer or grounds or harmless, (place, new)
     assert counts["refused"] > 500 and counts["told"] > 100
 

@@ -130,7 +130,7 @@ def test_a_broken_verdict_stands_in_the_first_block_with_its_remedy(make, rng):
     broken = verdict(Pair(X, 3 * X, np.arange(3)), names="abc", rng=rng)
     assert broken.word == "broken"
     top = first_block(page(Facts(replace(selection, verdict=broken))))
-    assert 'class="line broken"' in top and "FDR control is not guaranteed" in top
+    assert 'class="line broken"' in top and "the level is not guaranteed" in top
     assert broken.remedies[0].sentence[1:9] in top.split("Next step:")[1]
 
 

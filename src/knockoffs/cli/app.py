@@ -23,11 +23,11 @@ STOPPED = 130  # status of a program that was ended by Ctrl-C
 def main(arguments: list[str] | None = None) -> None:
     """Run the program and end it with a status."""
     prepare_streams()
-    from knockoffs.errors import EXTRAS, InputError, installs
+    from knockoffs.errors import EXTRAS, InputError, installs, interrupts
 
     click_exception = typer.BadParameter.__mro__[2]  # typer brings its own copy of click, or uses the real one
     try:
-        with interrupt_once(), showing():
+        with interrupt_once(), interrupts(), showing():
             status = app(args=arguments, standalone_mode=False)
         if status == STOPPED:  # what typer makes of Ctrl-C
             raise KeyboardInterrupt

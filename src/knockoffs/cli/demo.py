@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -15,7 +16,7 @@ from knockoffs.options import Options
 
 @app.command()
 def demo(
-    fdr: Annotated[float, typer.Option(metavar="NUMBER", help="Target false discovery rate.")] = 0.1,
+    fdr: Annotated[float, typer.Option(metavar="NUMBER", help="Level of the error that is controlled.")] = 0.1,
     seed: Seed = 0,
     out: OutFolder = None,
     force: Force = False,
@@ -46,21 +47,24 @@ def demo(
     origin: DataFile = {"file": "diabetes, scikit-learn", "sha256": hashlib.sha256(features.tobytes()).hexdigest()}
     record = run_on_frame(pl.DataFrame(columns), options, origin)
     deliver(record, out)
-    put(f"\n{about_lipids(record.selected)} On your own table: knockoffs select TABLE --target COLUMN")
+    found = [found["features"] for found in record.discoveries or ()]
+    put(f"\n{about_lipids(found)} On your own table: knockoffs select TABLE --target COLUMN")
 
 
-def about_lipids(chosen: list[str]) -> str:
-    """Sentences on the columns of the diabetes data that cannot matter given the others, and on those selected anyway.
+def about_lipids(discoveries: Sequence[Sequence[str]]) -> str:
+    """Sentences on the columns of the diabetes data that cannot matter given the others, and on those named anyway.
 
-    >>> about_lipids(["bmi", "ldl"]).split(". ")[-1]
-    'Here ldl is one of the false discoveries that the level allows: try another --seed.'
+    >>> about_lipids([["bmi"], ["ldl"]]).split(". ")[-1]
+    'Here ldl is a false discovery, which the level allows: try another --seed.'
     """
     known = (
         "The target is the progression of diabetes after one year. LDL was computed from cholesterol, HDL and "
-        "triglycerides, so any three of these four columns determine the last, and none can matter given the others."
+        "triglycerides, so any three of these four columns determine the last, and none can matter given the others, "
+        "while a group of them can."
     )
-    false = [name for name in chosen if name in ("cholesterol", "ldl", "hdl", "log triglycerides")]
+    lipids = ("cholesterol", "ldl", "hdl", "log triglycerides")
+    false = [found[0] for found in discoveries if len(found) == 1 and found[0] in lipids]
     if not false:
-        return f"{known} P^X has found that; a linear regression is sure of the triglycerides."
-    are = f"{false[0]} is one" if len(false) == 1 else f"{name_some(false)} are some"
-    return f"{known} Here {are} of the false discoveries that the level allows: try another --seed."
+        return f"{known} None is named alone; a linear regression is sure of the triglycerides."
+    are = f"{false[0]} is a false discovery" if len(false) == 1 else f"{name_some(false)} are false discoveries"
+    return f"{known} Here {are}, which the level allows: try another --seed."

@@ -64,6 +64,15 @@ def take_apart(frame: Frame, options: Options) -> tuple[Frame, NDArray, NDArray[
     return X, take_column(frame, target), weights_of(frame, weights)
 
 
+def covariates_of(frame: Frame, options: Options) -> list[str]:
+    """Columns that are covariates: features that are left, not the target nor the weights."""
+    found = columns_named(frame, options.covariates, "--covariates")
+    for name in found:
+        if name in (options.target, options.weights, *columns_named(frame, options.drop, "--drop")):
+            raise bad_call(f"--covariates {name!r} is the target, the weights or dropped: name it once.")
+    return found
+
+
 def weights_of(frame: Frame, name: str) -> NDArray[np.float64]:
     """Column of weights as numbers that are not negative."""
     try:

@@ -79,7 +79,7 @@ def spoken_warnings() -> Iterator[list[str]]:
 
 
 def show(record: SelectionRecord) -> None:
-    """Print the selected features as a table, and the explanation."""
+    """Print the selected features, or the discoveries, as a table, and the explanation."""
     import io
     import shutil
 
@@ -87,6 +87,7 @@ def show(record: SelectionRecord) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from knockoffs.conditional_tests.resolution import discovery_name
     from knockoffs.record import surest_first
 
     terminal = sys.stdout.isatty()
@@ -97,10 +98,14 @@ def show(record: SelectionRecord) -> None:
     selected = [feature for feature in ordered if feature["selected"]]
     # if nothing was selected, the nearest features
     shown = selected or [feature for feature in ordered[:10] if feature.get("W", 1.0) > 0]
-    headings = {"W": "W", "p_value": "p-value", "e_value": "e-value", "frequency": "frequency", "q_value": "q-value"}
+    if record.discoveries:  # in the place of their features
+        shown = [found | {"name": discovery_name(found["features"])} for found in record.discoveries]
+    headings = {"W": "W", "p_value": "p-value", "level": "level", "e_value": "e-value", "frequency": "frequency"}
+    headings["q_value"] = "q-value"
     if shown:
         grid = Table(box=None, pad_edge=False, header_style="bold")
-        grid.add_column("feature" if selected else "feature (not selected)", overflow="fold")
+        what = "feature (not selected)" if not selected else "discovery" if record.discoveries else "feature"
+        grid.add_column(what, overflow="fold")
         keys = [key for key in headings if key in shown[0]]
         for key in keys:
             grid.add_column(headings[key], justify="right", no_wrap=True)
@@ -110,7 +115,8 @@ def show(record: SelectionRecord) -> None:
         console.print(grid)
         console.print()
     threshold = "" if record.threshold is None else f"threshold {record.threshold:.4g}, "
-    console.print(f"{threshold}{len(selected)} of {len(record.features)} features selected")
+    found = "" if record.discoveries is None else f" in {len(record.discoveries)} discoveries"
+    console.print(f"{threshold}{len(selected)} of {len(record.features)} features selected{found}")
     for note in record.notes.values():
         if note in record.explanation:
             continue

@@ -53,12 +53,13 @@ def path(
     from knockoffs.table.writer import check_output
 
     check_output(out, [table, *other_paths(options)], force=force)
-    frame = read(table, options.target, options.weights, *options.drop)
+    frame = read(table, options.target, options.weights, *options.drop, *options.covariates)
     columns = list(dict.fromkeys(columns_named(frame, column, "--column")))
-    unused = (options.target, options.weights, *columns_named(frame, options.drop, "--drop"))
+    others = [*columns_named(frame, options.drop, "--drop"), *columns_named(frame, options.covariates, "--covariates")]
     for name in columns:
-        if name in unused:
-            raise bad_call(f"--column {name!r} is not a feature: it is the target, the weights or dropped.")
+        if name in (options.target, options.weights, *others):
+            what = "the target, the weights, a covariate or dropped"
+            raise bad_call(f"--column {name!r} is not a feature: it is {what}.")
     with spoken_warnings():
         found, title = follow_path(frame, options, fake=fake, lams=np.linspace(*lambda_range, points))
     write_path(found, columns, out, title=title, fake=fake)
@@ -89,7 +90,7 @@ def follow_path(frame: Frame, options: Options, *, fake: str, lams: NDArray) -> 
     With the same seed the knockoffs, the fits and W at lambda = 1 are those of ``knockoffs select`` with the score
     ``swap``.
     """
-    from knockoffs.cli.files import reading, take_apart
+    from knockoffs.cli.files import covariates_of, reading, take_apart
     from knockoffs.defaults import choose, task_for
     from knockoffs.features.source import knockoff_source, read_features
     from knockoffs.importance.accuracy_drop import FAKES
@@ -101,7 +102,8 @@ def follow_path(frame: Frame, options: Options, *, fake: str, lams: NDArray) -> 
 
     X, y, weights = take_apart(frame, options)
     source = knockoff_source(options.feature_model, options.feature_model_options)
-    table, _ = read_features(source, X, min_rows=MIN_ROWS, **reading(options))
+    covariates = covariates_of(frame, options)
+    table, _ = read_features(source, X, min_rows=MIN_ROWS, covariates=covariates, **reading(options))
     target = as_target(y, table, task=task_for(options.task, options.estimator), weights=weights)
     scoring = importance_options(options.importance_options, "path")
     choice = choose(
@@ -113,7 +115,7 @@ def follow_path(frame: Frame, options: Options, *, fake: str, lams: NDArray) -> 
         n_folds=scoring.n_folds,
         grouped=table.grouped,
     )
-    say(f"following {len(table.names)} features of {len(target)} rows for {options.target!r}")
+    say(f"following {len(table.feature_names)} features of {len(target)} rows for {options.target!r}")
     found, draw = follow_lambda(
         table,
         target,

@@ -52,24 +52,26 @@ def run_selection(table: Path, options: Options, out: Path | None = None) -> Sel
     if why is not None:
         say(f"reading {table} in batches, because {why}")
         return run_streamed(table, options, out)
-    frame = read(table, options.target, options.weights, *options.drop)
+    frame = read(table, options.target, options.weights, *options.drop, *options.covariates, options.clusters)
     return run_on_frame(frame, options, {"file": table.name, "sha256": file_hash(table)}, out)
 
 
 def run_on_frame(frame: Frame, options: Options, data: DataFile, out: Path | None = None) -> SelectionRecord:
     """Record of a selection from a frame; the report is written if it was asked for."""
-    from knockoffs.cli.files import groups_of, other_files, read_knockoffs, take_apart
+    from knockoffs.cli.files import covariates_of, groups_of, other_files, read_knockoffs, take_apart
     from knockoffs.selector import KnockoffSelector
     from knockoffs.table.files import column_names
 
     options = replace(options, stream="never")  # as decided here, so that another machine gives the same answer
     X, y, weights = take_apart(frame, options)
     files = other_files(options)
-    arguments = options.selector_arguments() | {"groups": groups_of(options)}
+    data_arguments = {"groups": groups_of(options), "covariates": covariates_of(frame, options)}
+    arguments = options.selector_arguments() | data_arguments
     if options.knockoffs is not None:
         arguments["knockoffs"] = read_knockoffs(Path(options.knockoffs), X, frame)
     selector = KnockoffSelector(**arguments)
-    say(f"selecting from {len(column_names(X))} features of {len(y)} rows for {options.target!r}")
+    n_features = len(column_names(X)) - len(arguments["covariates"])
+    say(f"selecting from {n_features} features of {len(y)} rows for {options.target!r}")
     with spoken_warnings() as said:
         selector.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
     about: DataFile = {**data, "n_rows": len(y), "n_columns": len(column_names(frame))}

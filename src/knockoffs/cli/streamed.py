@@ -50,14 +50,16 @@ def run_streamed(table: Path, options: Options, out: Path | None) -> SelectionRe
     if options.knockoffs is not None:
         raise InputError("--knockoffs are not supported in batches. Use --stream never.")
     target, weights = options.target, options.weights
-    named = [name for name in (target, weights, *options.drop) if name]
+    named = [name for name in (target, weights, *options.drop, *options.covariates) if name]
     with spoken_warnings():
         rows = open_rows(table, leave_out=[part for name in named for part in (name, *name.split(","))])
     dropped = split_names(list(rows.names), options.drop)
-    n_features = len(rows.names) - 1 - (weights is not None) - len(dropped)
-    size = options.sample_rows or default_sample(len(rows), n_features)
+    covariates = split_names(list(rows.names), options.covariates)
+    n_features = len(rows.names) - 1 - (weights is not None) - len(dropped) - len(covariates)
+    size = options.sample_rows or default_sample(len(rows), n_features + len(covariates))
     options = replace(options, stream="always", sample_rows=int(size))
-    selector = KnockoffSelector(**options.selector_arguments() | {"drop": dropped, "groups": groups_of(options)})
+    data_arguments = {"drop": dropped, "covariates": covariates, "groups": groups_of(options)}
+    selector = KnockoffSelector(**options.selector_arguments() | data_arguments)
     files = other_files(options)
     say(f"selecting from {n_features} features of {len(rows):,} rows for {target!r}")
     with spoken_warnings() as said:

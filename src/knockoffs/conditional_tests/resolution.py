@@ -13,7 +13,11 @@ from knockoffs.conditional_tests.tests import Tested
 from knockoffs.conditional_tests.tree import TreeNode, reject_nodes
 from knockoffs.errors import InputError
 
-RESOLUTIONS = ("columns", "auto")
+RESOLUTIONS = ("auto", "columns")
+TREE_NOTE = (
+    "groups are tested in a tree, from the top down (sequential rejection; Goeman and Solari, 2010): proven for all "
+    "p-values"
+)
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,9 @@ class Discovery:
         Smallest level at which the tree of tests finds it: the adjusted p-value.
     score : float
         Statistic in standard deviations of its draws, for the order among equal p-values.
+
+    >>> str(Discovery(("bmi",), 0.001, 0.01, 5.0)), str(Discovery(("s3", "s4", "s5"), 0.001, 0.01, 5.0))
+    ('bmi', 'one of s3, s4, s5')
     """
 
     features: tuple[str, ...]
@@ -36,35 +43,45 @@ class Discovery:
     level: float
     score: float
 
+    def __str__(self) -> str:
+        return discovery_name(self.features)
+
     @property
     def sentence(self) -> str:
         """What is claimed.
 
         >>> Discovery(("radius", "area"), 0.001, 0.01, 5.0).sentence
-        'radius or area matters; the data cannot say which.'
+        'One of radius, area matters; the data cannot say which.'
         """
         if len(self.features) == 1:
             return f"{self.features[0]} matters, given all other features."
-        if len(self.features) == 2:
-            return f"{self.features[0]} or {self.features[1]} matters; the data cannot say which."
-        return f"One of {', '.join(self.features)} matters; the data cannot say which."
+        return f"O{str(self)[1:]} matters; the data cannot say which."
+
+
+def discovery_name(features: Sequence[str]) -> str:
+    """Name of a feature, or of a group of features of which at least one matters."""
+    return features[0] if len(features) == 1 else f"one of {', '.join(features)}"
 
 
 def discover(
-    tested: Tested, feature_of: NDArray[np.intp], level: float, n_jobs: int | None = None, *, draws_at_level: int = 20
-) -> list[Discovery]:
-    """Finest rejections of a tree of tests, surest first: the probability of any false one is at most ``level``.
+    tested: Tested, feature_of: NDArray[np.intp], level: float, n_jobs: int | None = None, *, draws_at_level: int = 50
+) -> tuple[tuple[Discovery, ...], NDArray]:
+    """Finest rejections of a tree of tests, surest first, and the level of each feature.
+
+    The probability of any false discovery is at most ``level``. The level of a feature is that of the discovery that
+    contains it, or of the finest group that was tested with it and not rejected.
 
     Parameters
     ----------
     tested : Tested
         Tests of the single features.
     feature_of : array of int, shape (n_columns,)
-        Feature of each column.
+        Feature of each column; covariates have numbers beyond the last feature.
     level : float
     n_jobs : int, optional
     draws_at_level : int
-        Number of draws as large as the observed statistic at which a group is just rejected.
+        Number of draws as large as the observed statistic at which a group is just rejected; the standard error of a
+        p-value at the level is then p / sqrt(draws_at_level).
     """
     tests = tested.tests
     if tests is None:
@@ -80,10 +97,14 @@ def discover(
         score.update({node: float(tested.scores[node.features[0]]) for node in nodes if not node.children})
         return [found[node].p_value if node.children else float(tested.p_values[node.features[0]]) for node in nodes]
 
-    rejected = reject_nodes(column_tree(tests.X, tests.nominal, feature_of), p_values, level)
-    found = [
+    own = feature_of < len(tested.names)  # covariates are numbered last
+    results = reject_nodes(column_tree(tests.X[:, own], tests.nominal[own], feature_of[own]), p_values, level)
+    finest = sorted((one for one in results if one.finest), key=lambda one: (one.adjusted, -score[one.node]))
+    levels = np.ones(len(tested.names))
+    for one in (*sorted(results, key=lambda one: -one.node.n_leaves), *finest):  # the last to speak counts
+        levels[list(one.node.features)] = one.adjusted
+    found = (
         Discovery(tuple(tested.names[j] for j in one.node.features), one.p_value, one.adjusted, score[one.node])
-        for one in rejected
-        if one.finest
-    ]
-    return sorted(found, key=lambda discovery: (discovery.level, -discovery.score))
+        for one in finest
+    )
+    return tuple(found), levels

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from joblib import delayed
@@ -29,6 +29,9 @@ from knockoffs.filter import check_fdr
 from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import track
 from knockoffs.seeds import seeds_of
+
+if TYPE_CHECKING:
+    from knockoffs.conditional_tests.merge import MergedTests
 
 Columns = NDArray[np.intp]  # those of one group
 Sampler = Callable[[Generator, int], NDArray]  # to draws of them, shape (n_draws, n, n_columns)
@@ -57,7 +60,7 @@ class Tested:
         Draws that each p-value rests on.
     scores : array, shape (d,)
         Statistic in standard deviations of its draws: it orders features that share the smallest p-value.
-    tests : GroupTests or None
+    tests : GroupTests, MergedTests or None
         For further tests, of groups of features.
     notes : dict
     """
@@ -69,7 +72,7 @@ class Tested:
     n_draws: NDArray[np.intp]
     scores: NDArray
     notes: dict[str, str] = field(default_factory=dict)
-    tests: GroupTests | None = None
+    tests: GroupTests | MergedTests | None = None
 
 
 def randomization_tests(

@@ -54,27 +54,29 @@ PValues = Callable[[Sequence[TreeNode], Sequence[float]], Sequence[float]]
 
 
 @dataclass(frozen=True)
-class Rejection:
-    """A node whose null hypothesis is rejected.
+class NodeResult:
+    """A node that was tested.
 
     Parameters
     ----------
     node : TreeNode
     p_value : float
     adjusted : float
-        Smallest level at which the procedure rejects the node.
+        Smallest level at which the procedure rejects the node; a bound on it where the node is not rejected.
+    rejected : bool
     finest : bool
-        Whether no child of it is rejected: a discovery.
+        Whether it is rejected and no child of it is: a discovery.
     """
 
     node: TreeNode
     p_value: float
     adjusted: float
+    rejected: bool
     finest: bool
 
 
-def reject_nodes(root: TreeNode, p_values: PValues, level: float) -> list[Rejection]:
-    """Rejected nodes, in the order of rejection; the probability that any of them is null is at most ``level``.
+def reject_nodes(root: TreeNode, p_values: PValues, level: float) -> list[NodeResult]:
+    """Nodes that are tested, the rejected ones first; the probability that any of those is null is at most ``level``.
 
     Parameters
     ----------
@@ -87,6 +89,7 @@ def reject_nodes(root: TreeNode, p_values: PValues, level: float) -> list[Reject
     """
     rejected: dict[TreeNode, tuple[float, float]] = {}
     active: dict[TreeNode, float] = {}
+    smallest: dict[TreeNode, float] = {}
 
     def open_nodes(nodes: Sequence[TreeNode]) -> None:
         levels = [level * node.n_leaves / most_null(root, rejected, node) for node in nodes]
@@ -103,9 +106,10 @@ def reject_nodes(root: TreeNode, p_values: PValues, level: float) -> list[Reject
         rejected[node] = (active.pop(node), adjusted)
         if node.children:
             open_nodes(node.children)
+    others = {node: (p, min(max(adjusted, smallest[node]), 1.0)) for node, p in active.items()}
     return [
-        Rejection(node, p, smallest_level, not any(child in rejected for child in node.children))
-        for node, (p, smallest_level) in rejected.items()
+        NodeResult(node, *found, node in rejected, node in rejected and rejected.keys().isdisjoint(node.children))
+        for node, found in (rejected | others).items()
     ]
 
 

@@ -108,11 +108,11 @@ class Verdict:
         meaning = {
             "good": "no check failed",
             "doubtful": "a check failed: read the selection with care",
-            "broken": "knockoffs are distinguishable from the features: FDR control is not guaranteed",
+            "broken": "knockoffs are distinguishable from the features: the level is not guaranteed",
         }
         what = meaning[self.word]
         if self.failed and not any(check.name in EXCHANGE for check in self.failed):
-            what = "rows seem to depend on each other: FDR control is not guaranteed"
+            what = "rows seem to depend on each other: the level is not guaranteed"
         chance = f"p = {self.p_value:.2g}" if self.p_value > 1e-16 else "p < 1e-16"
         lines = [f"The knockoffs look {self.word}: {what} ({chance})."]
         if self.word == "good" and self.n_rows < ROWS_TO_SEE_FAULTS:

@@ -90,8 +90,8 @@ def _deviation_of_some(X: NDArray, weights: NDArray) -> NDArray:
 
 
 def in_units_of_y(size: NDArray, model: object, y: NDArray, sample_weight: NDArray | None) -> NDArray:
-    """Coefficients of a regression in standard deviations of y; those of classes as they are."""
-    if hasattr(model, "classes_") or np.asarray(y).dtype.kind not in "biuf":
+    """Coefficients of a regression in standard deviations of y; those of classes and of log-hazards as they are."""
+    if hasattr(model, "classes_") or hasattr(model, "log_hazard") or np.asarray(y).dtype.kind not in "biuf":
         return size
     w = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     unit = float(deviation(np.asarray(y, dtype=float)[:, None], w)[0])

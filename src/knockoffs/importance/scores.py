@@ -60,6 +60,12 @@ class Scores:
         Z, Z_tilde, *more = (np.where(same, mean, part) for part in self.parts)
         return Scores(Z, Z_tilde, self.slopes, tuple(more))
 
+    def first(self, n_features: int) -> Scores:
+        """Scores of the first features."""
+        slopes = None if self.slopes is None else self.slopes[:, :n_features]
+        more = tuple(part[:n_features] for part in self.more)
+        return Scores(self.Z[:n_features], self.Z_tilde[:n_features], slopes, more)
+
     def against_largest(self) -> Scores:
         """Scores in which Z_tilde is the largest of any knockoff of the feature."""
         return Scores(self.Z, self.parts[1:].max(axis=0)) if self.more else self

@@ -22,7 +22,8 @@ MOST = 40  # features with a bar; the others are counted
 def plot_features(selection: Selection, *, ax: Axes | Figure | None = None) -> Axes:
     """Draw W of the features with the largest |W|: full bars are selected, hatched ones are not.
 
-    Where features were tested without knockoffs, their p-values are drawn instead.
+    Where features were tested without knockoffs, their p-values are drawn instead: full bars are discoveries, and the
+    features of a group follow it.
 
     Parameters
     ----------
@@ -56,10 +57,26 @@ def plot_features(selection: Selection, *, ax: Axes | Figure | None = None) -> A
     return ax
 
 
-def _bars(ax: Axes, values: NDArray, chosen: NDArray[np.bool_]) -> None:
+def _rows_of_tests(selection: Selection) -> list[tuple[str, float, bool]]:
+    """Name, p-value and whether it was found, of each bar: a group before its features, then all others."""
+    names = selection.feature_names
+    p = dict(zip(names, np.asarray(selection.p_values).tolist(), strict=True))
+    if selection.discoveries is None:
+        return [(names[j], p[names[j]], bool(selection.selected[j])) for j in selection.surest_first]
+    rows: list[tuple[str, float, bool]] = []
+    for found in selection.discoveries:
+        if len(found.features) == 1:
+            rows.append((str(found), found.p_value, True))
+        else:
+            rows.append((f"one of {len(found.features)}:", found.p_value, True))
+            rows += [(f"– {name}", p[name], False) for name in sorted(found.features, key=p.__getitem__)]
+    return rows + [(names[j], p[names[j]], False) for j in selection.surest_first if not selection.selected[j]]
+
+
+def _bars(ax: Axes, values: NDArray, chosen: NDArray[np.bool_], found: str = "selected") -> None:
     at = np.arange(len(values))
     full: Look = {"color": SELECTED, "linewidth": 0.8}
-    looks = ((chosen, "selected", full), (~chosen, "not selected", HATCHED))
+    looks = ((chosen, found, full), (~chosen, "not selected" if found == "selected" else "feature alone", HATCHED))
     for which, word, look in looks:
         if which.any():
             ax.barh(at[which], values[which], height=0.7, label=f"{word} ({int(which.sum())})", **look)
@@ -72,19 +89,18 @@ def _count_others(ax: Axes, words: str) -> None:
 
 
 def _plot_p_values(selection: Selection, ax: Axes | Figure | None) -> Axes:
-    p = np.maximum(np.asarray(selection.p_values), 1e-300)
-    shown = selection.surest_first[:MOST]
+    rows = _rows_of_tests(selection)
+    shown = rows[:MOST]
+    p, chosen = np.maximum([row[1] for row in shown], 1e-300), np.array([row[2] for row in shown])
     ax = new_axes(ax, 6.4, 1.3 + 0.2 * len(shown))
-    chosen = selection.selected[shown]
-    _bars(ax, -np.log10(p[shown]), chosen)
-    if chosen.any():
-        last = -np.log10(p[shown][chosen].max())
+    _bars(ax, -np.log10(p), chosen, "selected" if selection.discoveries is None else "discovery")
+    if chosen.any() and selection.discoveries is None:
+        last = -np.log10(p[chosen].max())
         ax.axvline(
             last, color=KNOCKOFF, linestyle="--", linewidth=1.4, label=f"last one selected (level {selection.fdr:g})"
         )
-    name_rows(ax, [selection.feature_names[j] for j in shown], chosen)
-    others = len(p) - len(shown)
-    _count_others(ax, f"{others} of a larger p-value not shown" if others else "")
+    name_rows(ax, [row[0] for row in shown], chosen)
+    _count_others(ax, f"{len(rows) - MOST} of a larger p-value not shown" if len(rows) > MOST else "")
     ax.set_xlabel("−log10 of the p-value")
     ax.legend(loc="best", frameon=False, fontsize="small")
     tidy(ax)

@@ -26,7 +26,7 @@ FORMAT = 3
 FILES = ("selection.json", "selection.csv")
 NUMBERS = ("W", "q_value", "Z", "Z_tilde")  # of a feature that was compared with its knockoff
 EVIDENCE = ("p_value", "score", "e_value", "frequency")  # of a feature that was tested, or of several draws
-NUMBERS_HELD = {*NUMBERS, *EVIDENCE}
+COLUMNS = ("name", "selected", "discovery", *NUMBERS, *EVIDENCE)  # of selection.csv, where they are known
 ALWAYS = ("knockoffs", "numpy", "scipy", "scikit-learn", "numba", "joblib", "narwhals")
 WHERE_USED = {"torch": "torch", "xgboost": "xgboost", "lightgbm": "lightgbm", "pandas": "pandas", "polars": "polars"}
 
@@ -60,6 +60,8 @@ class SelectionRecord:
         Infinity if nothing was selected; None with several draws or without knockoffs.
     features : list of dict
         Name, whether it was selected, q-value; Z, Z_tilde and W of knockoffs; p-value, e-value, frequency over draws.
+    discoveries : list of dict, optional
+        Of tests with resolution="auto": features, p-value, level and score of each discovery, surest first.
     method : str
         "knockoffs", "conditional_test" or "ghost".
     verdict : dict, optional
@@ -78,6 +80,7 @@ class SelectionRecord:
     explanation: str
     threshold: float | None
     features: list[dict[str, Any]]
+    discoveries: list[dict[str, Any]] | None = None
     method: str = "knockoffs"
     verdict: dict[str, Any] | None = None
     columns: list[dict[str, str]] = field(default_factory=list)
@@ -113,21 +116,7 @@ def record_selection(
     warnings: Sequence[str] = (),
 ) -> SelectionRecord:
     """Record of a selection, with the versions that made it."""
-    columns: dict[str, Sequence[object]] = {
-        "name": selection.feature_names,
-        "selected": selection.selected.tolist(),
-        "q_value": selection.q_values.tolist(),
-    }
-    if selection.scores is not None:
-        columns |= {"W": selection.W.tolist()}
-        columns |= {"Z": selection.scores.Z.tolist(), "Z_tilde": selection.scores.Z_tilde.tolist()}
-    if selection.p_values is not None:
-        columns["p_value"] = selection.p_values.tolist()
-    if selection.test_scores is not None:
-        columns["score"] = selection.test_scores.tolist()
-    if selection.evidence is not None:
-        columns |= {"e_value": selection.evidence.e_values.tolist()}
-        columns |= {"frequency": selection.evidence.frequencies.tolist()}
+    columns, found = selection.feature_columns, selection.discoveries
     return SelectionRecord(
         parameters={**parameters},
         data={**data},
@@ -136,6 +125,7 @@ def record_selection(
         explanation=selection.explain(),
         threshold=None if math.isnan(selection.threshold) else float(selection.threshold),
         features=[dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
+        discoveries=None if found is None else [asdict(one) | {"features": list(one.features)} for one in found],
         method=selection.method,
         verdict=None if selection.verdict is None else selection.verdict.to_dict(),
         columns=[{"name": c.name, "kind": c.kind, "why": describe(c)} for c in table.columns],
@@ -186,7 +176,7 @@ def is_selection_csv(path: Path) -> bool:
     except OSError:
         return False
     names = header.removesuffix("\n").split(",")
-    return header.endswith("\n") and names[:2] == ["name", "selected"] and {"q_value"} <= set(names[2:]) <= NUMBERS_HELD
+    return header.endswith("\n") and names[:2] == ["name", "selected"] and {"q_value"} <= set(names) <= {*COLUMNS}
 
 
 def write_selection(record: SelectionRecord, folder: Path) -> tuple[Path, Path]:
@@ -200,7 +190,7 @@ def write_selection(record: SelectionRecord, folder: Path) -> tuple[Path, Path]:
     content["seal"] = seal(content)
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
     ordered = surest_first(record.features)
-    keys = [key for key in ("name", "selected", *NUMBERS, *EVIDENCE) if key in ordered[0]]
+    keys = [key for key in COLUMNS if key in ordered[0]]
     columns = {key: [feature[key] for feature in ordered] for key in keys}
     with atomic_files(json_path, csv_path) as (json_file, csv_file):
         json_file.write(text.encode(errors="surrogatepass") + b"\n")

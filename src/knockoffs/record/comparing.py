@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from knockoffs.conditional_tests.resolution import discovery_name
 from knockoffs.record import SelectionRecord, brief
 
 
@@ -34,6 +35,9 @@ def _answer_differs(old: SelectionRecord, new: SelectionRecord) -> list[str]:
     if old.threshold != new.threshold:
         found.append(f"the threshold: {old.threshold!r} then, {new.threshold!r} now")
     gone, come = sorted(set(old.selected) - set(new.selected)), sorted(set(new.selected) - set(old.selected))
+    if old.discoveries != new.discoveries:
+        then_found, found_now = (discovery_names(record) for record in (old, new))
+        found.append(f"the discoveries: {then_found} then, {found_now} now")
     if gone:
         found.append(f"no longer selected: {', '.join(map(repr, gone))}")
     if come:
@@ -41,6 +45,13 @@ def _answer_differs(old: SelectionRecord, new: SelectionRecord) -> list[str]:
     if json.dumps(old.verdict, sort_keys=True) != json.dumps(new.verdict, sort_keys=True):  # where 1.0 is not true
         found.append(f"the verdict: {brief(old.verdict)} then, {brief(new.verdict)} now")
     return found
+
+
+def discovery_names(record: SelectionRecord) -> str:
+    """Discoveries of a record in words."""
+    if record.discoveries is None:
+        return "single features"
+    return "; ".join(discovery_name(found["features"]) for found in record.discoveries) or "none"
 
 
 def _grounds_differ(old: SelectionRecord, new: SelectionRecord) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from knockoffs.errors import InputError, name_some
 from knockoffs.options import ImportanceOptions, Option, listed
-from knockoffs.record import EVIDENCE, FORMAT, NUMBERS, SelectionRecord, brief, seal
+from knockoffs.record import COLUMNS, EVIDENCE, FORMAT, NUMBERS, SelectionRecord, brief, seal
 from knockoffs.table.types import Json
 
 Content = dict[str, Any]  # of a JSON object
@@ -43,6 +43,16 @@ def _are_columns(value: object) -> bool:
     return isinstance(value, list) and all(_are_texts(item) and set(item) == {"name", "kind", "why"} for item in value)
 
 
+def _are_discoveries(value: object) -> bool:
+    """Whether a JSON value lists discoveries, with their features and numbers."""
+    return value is None or (
+        isinstance(value, list)
+        and all(isinstance(item, dict) and set(item) == {"features", "p_value", "level", "score"} for item in value)
+        and all(_is(list, item["features"]) and item["features"] for item in value)
+        and all(_is(float, item[key]) for item in value for key in ("p_value", "level", "score"))
+    )
+
+
 PARAMETERS: dict[str, Callable[[object], bool]] = {
     option.name: partial(_holds, option)
     for option in listed()
@@ -62,6 +72,7 @@ FIELDS: dict[str, tuple[Callable[[object], bool], str]] = {
     "notes": (_are_texts, "texts by name"),
     "explanation": (partial(_is, str), "a text"),
     "features": (lambda value: isinstance(value, list) and len(value) > 0, "a list of features"),
+    "discoveries": (_are_discoveries, "a list of discoveries"),
     "method": (partial(_is, str), "a text"),
     "verdict": (lambda value: value is None or isinstance(value, dict), "an object"),
     "columns": (_are_columns, "a list of columns"),
@@ -103,7 +114,11 @@ def _upgrade(content: Content) -> Content:
     feature model as parameters of their own.
     """
     parameters = content["parameters"]
-    if content["format"] == FORMAT or not isinstance(parameters, dict):
+    if not isinstance(parameters, dict):
+        return content
+    parameters = {"resolution": "columns", **parameters}  # tests were of single features alone
+    content = {"discoveries": None, **content, "parameters": parameters}
+    if content["format"] == FORMAT:
         return content
     if content["format"] == 1:
         parameters = {"feature_model": "mixture", "method": "knockoffs", "verdict": False, **parameters}
@@ -158,10 +173,12 @@ def _demand_known(
 def _read_feature(feature: object, j: int) -> Content:
     keys, more = {"name", "selected", "q_value"}, {*NUMBERS, *EVIDENCE}
     where = f"features[{j}]"
-    good = isinstance(feature, dict) and keys <= set(feature) <= keys | more
-    _demand(good, where, f"not the fields {', '.join(sorted(keys | more))}")
+    good = isinstance(feature, dict) and keys <= set(feature) <= {*COLUMNS}
+    _demand(good, where, f"not the fields {', '.join(sorted(COLUMNS))}")
     assert isinstance(feature, dict)
     _demand(isinstance(feature["name"], str), f"{where}.name", f"{brief(feature['name'])}, not a text")
+    found = feature.get("discovery", "")
+    _demand(isinstance(found, str), f"{where}.discovery", f"{brief(found)}, not a text")
     _demand(isinstance(feature["selected"], bool), f"{where}.selected", f"{brief(feature['selected'])}, not a boolean")
     return {**feature, **{key: _as_number(feature[key], f"{where}.{key}") for key in feature if key in more}}
 

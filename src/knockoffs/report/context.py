@@ -11,9 +11,10 @@ import numpy as np
 from knockoffs.filter.bounds import fdp_bounds
 from knockoffs.report import figures
 from knockoffs.report.facts import MOST_ROWS, Facts
+from knockoffs.report.formatting import count
 from knockoffs.report.method import CONFIDENCE, method_paragraph
 from knockoffs.report.provenance import command_of
-from knockoffs.report.summary import next_step, verdict_line
+from knockoffs.report.summary import error_rate, next_step, verdict_line
 
 MOST_LISTED = 30  # selected features in the first block
 MOST_COLUMNS = 60  # in the table of kinds
@@ -42,31 +43,33 @@ def report_context(facts: Facts) -> Context:
 def answer_context(facts: Facts) -> Context:
     """Values of the first block: selected features with a bar each, the verdict, one next step."""
     selection = facts.selection
-    p, verdict = selection.p_values, selection.verdict
-    sizes = np.nan_to_num(selection.W) if p is None else -np.log10(np.maximum(p, 1e-300))
-    chosen = facts.order[selection.selected[facts.order]]
-    chosen = chosen[np.argsort(-sizes[chosen], kind="stable")]
-    largest = max((float(size) for size in sizes[chosen] if math.isfinite(size)), default=1.0) or 1.0
+    columns, verdict, grouped = selection.discovery_columns, selection.verdict, selection.discoveries is not None
+    values = np.array(columns["W" if selection.p_values is None else "p_value"], dtype=float)
+    sizes = np.nan_to_num(values) if selection.p_values is None else -np.log10(np.maximum(values, 1e-300))
+    largest = max((float(size) for size in sizes if math.isfinite(size)), default=1.0) or 1.0
+    order = np.argsort(-sizes, kind="stable")
     listed = [
         {
-            "name": selection.feature_names[j],
+            "name": columns["discovery"][j],
             "share": round(float(np.clip(sizes[j] / largest, 0.0, 1.0)), 4),
-            "value": float(selection.W[j] if p is None else p[j]),
+            "value": float(values[j]),
         }
-        for j in chosen[:MOST_LISTED]
+        for j in (range(len(sizes)) if grouped else order)[:MOST_LISTED]
     ]
+    n, of = len(sizes), count(len(selection.feature_names), "feature")
     return {
-        "n": len(chosen),
-        "n_features": len(selection.feature_names),
+        "n": n,
+        "found": f"{count(n, 'discovery', 'discoveries')} among {of}" if grouped else f"{n} of {of} selected",
         "called": facts.called,
         "level": at_level(facts),
         "features": listed,
-        "heading": "W" if p is None else "p-value",
+        "what": "discovery" if grouped else "selected feature",
+        "heading": "W" if selection.p_values is None else "p-value",
         "verdict": verdict_line(None, None) if verdict is None else verdict_line(verdict.word, verdict.p_value),
         "word": "" if verdict is None else verdict.word,
         "next_step": facts.sentence(
             next_step(
-                n_selected=len(chosen),
+                n_selected=n,
                 method=selection.method,
                 one_draw=selection.evidence is None,
                 smallest_q=float(np.min(selection.q_values, initial=np.inf)),
@@ -80,10 +83,12 @@ def answer_context(facts: Facts) -> Context:
 def at_level(facts: Facts) -> str:
     """Level of the answer, and which error rate it is of."""
     selection = facts.selection
+    if selection.discoveries is not None:
+        return error_rate(selection.fdr, grouped=True)
     if selection.evidence is not None and selection.evidence.stated > selection.fdr:
         return f"level {selection.evidence.stated:.3g}, chosen after looking"
     modified = selection.offset == 0 and selection.evidence is None and selection.p_values is None
-    return f"{'modified false' if modified else 'false'} discovery rate {selection.fdr:g}"
+    return f"{'modified ' if modified else ''}{error_rate(selection.fdr)}"
 
 
 def bound(facts: Facts) -> str:
@@ -102,8 +107,13 @@ def bound(facts: Facts) -> str:
 def table_context(facts: Facts) -> Context:
     """Values of the table of features, the surest first."""
     selection = facts.selection
+    found_in = {name: str(found) for found in selection.discoveries or () for name in found.features}
     rows = [
-        {"name": selection.feature_names[j], "selected": bool(selection.selected[j]), "cells": facts.cells(j)}
+        {
+            "name": selection.feature_names[j],
+            "selected": found_in.get(selection.feature_names[j], "yes" if selection.selected[j] else ""),
+            "cells": facts.cells(j),
+        }
         for j in facts.order[:MOST_ROWS]
     ]
     return {

@@ -6,7 +6,8 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from knockoffs.selection import Selection
     from knockoffs.table.table import Table
     from knockoffs.table.target import Target
+    from knockoffs.table.types import Frame
 
 
 class Shown:
@@ -42,8 +44,33 @@ class Shown:
         check_is_fitted(self)
         return self.selection_.explain()
 
+    def to_frame(self, of: str = "features") -> Frame:
+        """Table of the features or of the discoveries, surest first, in the library of X; of an array, pandas.
+
+        Parameters
+        ----------
+        of : {"features", "discoveries"}
+            "features" has a row for each feature, with its p-value or W and, in the column "discovery", the group it
+            was found in. "discoveries" has a row for each discovery: a feature, or a group of which one matters.
+        """
+        import narwhals as nw
+
+        from knockoffs.registry import find
+        from knockoffs.table.frames import is_frame
+
+        check_is_fitted(self)
+        find({"features": 1, "discoveries": 1}, "of", of)
+        selection, native = self.selection_, self.table_.native
+        plain = "pandas" if find_spec("pandas") else "polars"
+        backend: Any = nw.get_native_namespace(native) if is_frame(native) else plain
+        columns = selection.discovery_columns
+        if of == "features":
+            order = selection.surest_first.tolist()
+            columns = {name: [values[j] for j in order] for name, values in selection.feature_columns.items()}
+        return nw.from_dict(columns, backend=backend).to_native()
+
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw W of the features with the largest |W| and the threshold, or their p-values; returns matplotlib axes."""
+        """Draw W of the features with the largest |W| and the threshold, or p-values, those of discoveries first."""
         from knockoffs.plots.features import plot_features
 
         check_is_fitted(self)

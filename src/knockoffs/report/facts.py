@@ -86,7 +86,7 @@ class Facts:
     def headings(self) -> dict[str, str]:
         """Columns of the table of features: what they hold, and what they are called."""
         selection = self.selection
-        words = {"name": "feature", "selected": "selected"}
+        words = {"name": "feature", "selected": "selected" if selection.discoveries is None else "discovery"}
         if selection.scores is not None or not np.isnan(selection.W).all():
             words["W"] = "W"
         if selection.p_values is not None:

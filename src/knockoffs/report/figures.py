@@ -39,7 +39,7 @@ def can_draw() -> bool:
 
 
 def draw_features(facts: Facts) -> Markup | None:
-    """Figure of W with its threshold, or of the p-values."""
+    """Figure of W with its threshold, or of the p-values of discoveries and features."""
     return drawn("Feature statistics", lambda figure: plot_features(facts.selection, ax=figure))
 
 

@@ -39,6 +39,11 @@ REFERENCES = {
         "Benjamini, Y. and Hochberg, Y. (1995). Controlling the false discovery rate: a practical and powerful "
         "approach to multiple testing. Journal of the Royal Statistical Society B 57(1), 289–300."
     ),
+    "sequential": (
+        "Goeman, J. J. and Solari, A. (2010). The sequential rejection principle of familywise error control. Annals "
+        "of Statistics 38(6), 3782–3810."
+    ),
+    "hierarchical": "Meinshausen, N. (2008). Hierarchical testing of variable importance. Biometrika 95(2), 265–278.",
     "several": (
         "Gimenez, J. R. and Zou, J. (2019). Improving the stability of the knockoff procedure: multiple simultaneous "
         "knockoffs and entropy maximization. AISTATS 2019, PMLR 89."
@@ -66,11 +71,20 @@ def method_paragraph(facts: Facts) -> tuple[str, list[str]]:
             "given the others, without using the target."
         )
         parts.append(f"{law}.")
-        parts.append(
-            f"The false discovery rate was controlled at {selection.fdr:g} by the rule of Benjamini and Hochberg "
-            "(1995) applied to the p-values."
-        )
-        cited += ["bh"]
+        if selection.discoveries is not None:
+            parts.append(
+                "Groups of features, in a tree by their associations (without using the target), were tested in the "
+                "same way from the top down; the finest groups and features that were rejected are the discoveries. "
+                f"The probability of any false discovery was controlled at {selection.fdr:g} by sequential rejection "
+                "(Goeman and Solari, 2010; Meinshausen, 2008)."
+            )
+            cited += ["sequential", "hierarchical"]
+        else:
+            parts.append(
+                f"The false discovery rate was controlled at {selection.fdr:g} by the rule of Benjamini and Hochberg "
+                "(1995) applied to the p-values."
+            )
+            cited += ["bh"]
     else:
         parts.append(
             "Model-X knockoffs of the features were drawn without using the target (Candès et al., 2018; Gimenez "

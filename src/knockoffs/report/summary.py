@@ -9,8 +9,17 @@ from knockoffs.report.formatting import number
 MEANING = {
     "good": "no sign that they differ from the features",
     "doubtful": "read the selection with care",
-    "broken": "they are distinguishable from the features, so FDR control is not guaranteed",
+    "broken": "they are distinguishable from the features, so the level is not guaranteed",
 }
+
+
+def error_rate(level: float, *, grouped: bool = False) -> str:
+    """Error rate that is controlled: of single features, or of discoveries that may be groups.
+
+    >>> error_rate(0.1), error_rate(0.1, grouped=True)
+    ('false discovery rate 0.1', 'any of them is false with probability 0.1 at most')
+    """
+    return f"any of them is false with probability {level:g} at most" if grouped else f"false discovery rate {level:g}"
 
 
 def verdict_line(word: str | None, p_value: float | None) -> str:
@@ -62,7 +71,7 @@ def next_step(
         return (
             "Another draw of knockoffs may select slightly different features: combine five by n_draws=5 (--draws 5)."
         )
-    return "Confirm the selected features on new rows, with the level fixed beforehand."
+    return "Confirm the answer on new rows, with the level fixed beforehand."
 
 
 def _sentence(words: str) -> str:

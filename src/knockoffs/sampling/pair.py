@@ -122,6 +122,19 @@ class Pair:
         X = columns(self.X)
         return self if X is self.X else Pair.of([X, *map(columns, self.parts[1:])], columns.feature_of)
 
+    def without_knockoffs(self, columns: NDArray[np.intp]) -> Pair:
+        """Pair in which some columns are their own knockoffs: a model of y sees nothing of them but themselves.
+
+        >>> Pair(np.array([[1, 2]]), np.array([[10, 20]]), np.array([0, 1])).without_knockoffs(np.array([1])).stacked
+        array([[ 1,  2, 10,  2]])
+        """
+        if not len(columns):
+            return self
+        knockoffs = [part.copy() for part in self.parts[1:]]
+        for part in knockoffs:
+            part[:, columns] = self.X[:, columns]
+        return Pair.of([self.X, *knockoffs], self.feature_of)
+
     def rows(self, which: NDArray | slice) -> Pair:
         """Take some of the rows; views of one array stay views of one."""
         whole = self._whole

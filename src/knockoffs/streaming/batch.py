@@ -63,6 +63,8 @@ class Reader:
         Name of the table in errors.
     columns : tuple of Column
     feature_of : array of int, shape (n_columns,)
+    covariates : array of int
+        Columns that are covariates.
     sampler : KnockoffSampler
     fills : bool
         Whether P^X draws missing cells.
@@ -71,6 +73,7 @@ class Reader:
     label: str
     columns: tuple[Column, ...]
     feature_of: NDArray[np.intp]
+    covariates: NDArray[np.intp]
     sampler: KnockoffSampler
     fills: bool
 
@@ -94,7 +97,8 @@ class Reader:
 
     def seen(self, pair: Pair, target: Target) -> Pair:
         """Rows whose target is known, as the model of y sees them."""
-        return pair.rows(target.known_rows).map(design(self.columns, self.feature_of))
+        known = pair.rows(target.known_rows).without_knockoffs(self.covariates)
+        return known.map(design(self.columns, self.feature_of))
 
 
 @dataclass(frozen=True)

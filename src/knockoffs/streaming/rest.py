@@ -171,7 +171,9 @@ class RestOfTable:
     @property
     def _reader(self) -> Reader:
         fills = fills_cells(self.fitted.model)
-        return Reader(self.rows.label, self.table.columns, self.table.feature_of, self.fitted.sampler, fills)
+        table = self.table
+        covariates = table.covariate_columns
+        return Reader(self.rows.label, table.columns, table.feature_of, covariates, self.fitted.sampler, fills)
 
     def _results(self, work: Callable[[Batch], Result], numbers: Sequence[int], n_jobs: int | None) -> Iterator[Result]:
         """Results of some batches in their order; rows are read here, one batch after another."""

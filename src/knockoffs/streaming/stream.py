@@ -73,7 +73,7 @@ def fit_streamed(
         check_arguments(options)
         _refuse_in_batches(selector)
         rows = open_table(path, [target, *([weights] if weights else []), *(selector.drop or [])])
-        features = feature_names(rows, target, weights, selector.drop)
+        features = feature_names(rows, target, weights, selector.drop, selector.covariates or ())
         values, row_weights = target_and_weights(rows, target, weights)
         size = default_sample(len(rows), len(features)) if sample_rows is None else min(int(sample_rows), len(rows))
         if size < MIN_ROWS:
@@ -88,6 +88,7 @@ def fit_streamed(
             rows.take(features, sampled),
             kinds=selector.kinds,
             groups=selector.groups,
+            covariates=selector.covariates,
             min_rows=MIN_ROWS,
         )
         y = target_of_rows(values, row_weights, sampled, table, task_for(selector.task, selector.estimator))
@@ -99,10 +100,10 @@ def fit_streamed(
         folder = folder_for_knockoffs(keep_knockoffs)
         rest = None
         if not whole and plan.method == "knockoffs":
-            rest = RestOfTable(rows, table, y, sampled, rows.starts(len(features), batch_rows), folder)
+            rest = RestOfTable(rows, table, y.centred, sampled, rows.starts(len(features), batch_rows), folder)
         selector.generator_ = deepcopy(rng)
         with showing(bool(selector.verbose)):
-            selection = run(plan, Data(table, seen, rest), rng=rng, n_jobs=selector.n_jobs)
+            selection = run(plan, Data(table, y.centred.at(sampled), rest), rng=rng, n_jobs=selector.n_jobs)
         if folder is not None and whole:
             write_table_file(table.decode(selection.X_tilde), knockoff_file(folder, 0))
         selector.n_features_in_ = len(features)
@@ -133,6 +134,8 @@ def _describe(n: int, size: int, method: str) -> str:
 
 def _refuse_in_batches(selector: KnockoffSelector) -> None:
     """Refuse options that need all rows in memory."""
+    if selector.clusters is not None:
+        raise InputError("clusters are not supported in batches: leave clusters out, or use fit (--stream never).")
     if selector.knockoffs is not None:
         raise InputError("given knockoffs are not read in batches: leave out knockoffs=, or use fit.")
     if selector.n_knockoffs != 1:
@@ -151,7 +154,9 @@ def open_table(path: str | os.PathLike[str] | Rows, leave_out: Sequence[str]) ->
     return path
 
 
-def feature_names(rows: Rows, target: str, weights: str | None, drop: Sequence[str] | None) -> list[str]:
+def feature_names(
+    rows: Rows, target: str, weights: str | None, drop: Sequence[str] | None, covariates: Sequence[str] = ()
+) -> list[str]:
     """Columns that are left; a name that the table does not have is refused."""
     dropped = [drop] if isinstance(drop, str) else list(drop or [])
     for argument, names in (("target", [target]), ("weights", [weights] if weights else []), ("drop", dropped)):
@@ -160,6 +165,8 @@ def feature_names(rows: Rows, target: str, weights: str | None, drop: Sequence[s
                 raise unknown_option(argument, name, rows.names)
     if weights == target:
         raise InputError(f"weights={weights!r} is the target: name another column, or leave the weights out.")
+    if target in covariates:
+        raise InputError(f"covariates: {target!r} is the target. Leave it out.")
     kept = [name for name in rows.names if name not in {target, weights, *dropped}]
     if not kept:
         raise InputError(f"{rows.label}: no columns are left.")

@@ -83,6 +83,18 @@ def drop_dependent(table: Table, dependent: str = "drop") -> tuple[Table, dict[s
     return table.keep(kept), {"dependent": said}
 
 
+def refuse_determined(table: Table) -> None:
+    """Refuse features that covariates determine: given those they cannot matter."""
+    relations = find_relations(table) if table.covariates else {}
+    covariates = set(table.covariate_columns.tolist())
+    found = {j: of for j, of in relations.items() if j not in covariates and covariates.issuperset(of.tolist())}
+    if found:
+        raise InputError(
+            f"covariates determine features, which cannot matter given them: {describe_relations(found, table.names)}. "
+            f"Use drop={[table.names[j] for j in found]!r}."
+        )
+
+
 def warn_of_dependent(table: Table) -> None:
     """Warn of columns that others determine and that are kept."""
     relations = _between_features(table, find_relations(table))
@@ -109,6 +121,7 @@ def find_relations(table: Table) -> Relations:
     """
     n, d = table.X.shape
     varying = np.delete(np.arange(d), constant_columns(table.X))
+    varying = varying[np.argsort(~np.isin(varying, table.covariate_columns), kind="stable")]  # covariates stay
     some = np.unique(np.linspace(0, n - 1, min(n, max(MOST_ROWS, 4 * d))).astype(np.intp)) if n else np.arange(0)
     copies = find_copies(table, varying, some)
     numbers = [j for j in varying if j not in copies and table.kinds[j] != "nominal"]
@@ -218,6 +231,7 @@ def warn_of_functions(table: Table) -> dict[str, str]:
     determined = find_functions(table)
     owner = table.feature_of
     determined &= owner[:, None] != owner[None, :]
+    determined[:, table.covariate_columns] = False  # they are no hypotheses
     finest = np.flatnonzero(determined.any(axis=1) & ~determined.any(axis=0))
     if not finest.size:
         return {}

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError
+from knockoffs.errors import InputError, unknown_option
 from knockoffs.table.auto_groups import auto_groups, score_correlation
 from knockoffs.table.cells import Problem, is_missing
 from knockoffs.table.column_checks import (
     suspicious_columns,
     warn_of_indexes,
+    warn_of_lost_digits,
     warn_of_rows,
     warn_of_stand_ins,
     warn_of_words,
@@ -78,6 +79,8 @@ class Table:
         Which columns are one feature, where a feature has several.
     ordered : bool
         Whether the columns follow each other, as sites of a chromosome do: automatic groups are then of neighbours.
+    covariates : tuple of str
+        Columns that are part of P^X and of the model of y, and no features.
     """
 
     X: NDArray[np.float64]
@@ -86,6 +89,7 @@ class Table:
     native: Any = field(default=None, repr=False)
     groups: Groups | None = None
     ordered: bool = False
+    covariates: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.X)
@@ -97,13 +101,30 @@ class Table:
 
     @cached_property
     def feature_of(self) -> NDArray[np.intp]:
-        """Feature that owns each column, shape (n_columns,)."""
-        return np.arange(len(self.columns)) if self.groups is None else self.groups.feature_of
+        """Feature that owns each column, shape (n_columns,); covariates are numbered after the last feature."""
+        owner = np.arange(len(self.columns)) if self.groups is None else self.groups.feature_of
+        return np.argsort(self._features_first)[owner] if self.covariates else owner
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """Name of each feature: its column's, or its group's."""
-        return self.names if self.groups is None else self.groups.names
+        """Name of each feature: its column's, or its group's; covariates are none."""
+        names = self.names if self.groups is None else self.groups.names
+        if not self.covariates:
+            return names
+        return tuple(names[owner] for owner in self._features_first[: len(names) - len(self.covariates)])
+
+    @cached_property
+    def covariate_columns(self) -> NDArray[np.intp]:
+        """Places of the covariates among the columns."""
+        return np.flatnonzero([name in self.covariates for name in self.names])
+
+    @property
+    def _features_first(self) -> NDArray[np.intp]:
+        """Columns or groups in their order, covariates last."""
+        owner = np.arange(len(self.columns)) if self.groups is None else self.groups.feature_of
+        last = np.zeros(int(owner.max()) + 1, dtype=bool)
+        last[owner[self.covariate_columns]] = True
+        return np.argsort(last, kind="stable")
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:
@@ -124,15 +145,47 @@ class Table:
         if groups is None:
             return self
         if isinstance(groups, str) and groups == "auto":
-            return replace(self, groups=auto_groups(score_correlation(self.X), self.names, ordered=self.ordered))
-        return replace(self, groups=as_groups(groups, self.names))
+            correlation = score_correlation(self.X)
+            alone = self.covariate_columns
+            correlation[alone], correlation[:, alone] = 0.0, 0.0
+            correlation[alone, alone] = 1.0
+            return replace(self, groups=auto_groups(correlation, self.names, ordered=self.ordered))
+        found = as_groups(groups, self.names)
+        for j in self.covariate_columns:
+            if (found.feature_of == found.feature_of[j]).sum() > 1:
+                group = found.names[found.feature_of[j]]
+                raise InputError(
+                    f"covariates: {self.names[j]!r} is in the group {group!r}, and a covariate is no part of a "
+                    "feature. Take it out of groups or of covariates."
+                )
+        return replace(self, groups=found)
+
+    def with_covariates(self, names: Sequence[str] | None) -> Table:
+        """Table some of whose columns are covariates; it has no groups yet.
+
+        >>> read_table([[1, 2, 3], [2, 2, 1], [2, 1, 1]]).with_covariates(["x1"]).feature_names
+        ('x0', 'x2')
+        """
+        listed = dict.fromkeys([names] if isinstance(names, str) else [str(name) for name in names or ()])
+        for name in listed:
+            if name not in self.names:
+                raise unknown_option("covariates", name, self.names)
+        return replace(self, covariates=tuple(name for name in self.names if name in listed)).demand_features()
+
+    def demand_features(self) -> Table:
+        """Table itself, if a column is left to test."""
+        if self.covariates and len(self.covariates) == len(self.columns):
+            raise InputError("covariates: no column is left to test. Leave out those that are features.")
+        return self
 
     def keep(self, kept: NDArray[np.bool_]) -> Table:
         """Table of some of the columns, under their names; a group keeps those of its columns that stay."""
         columns = tuple(column for column, stays in zip(self.columns, kept, strict=True) if stays)
         groups = None if self.groups is None else self.groups.keep(kept)
         native = None if self.native is None else keep_columns(self.native, kept)
-        return replace(self, X=self.X[:, kept], columns=columns, native=native, groups=groups)
+        covariates = tuple(column.name for column in columns if column.name in self.covariates)
+        some = replace(self, X=self.X[:, kept], columns=columns, native=native, groups=groups, covariates=covariates)
+        return some.demand_features()
 
     def without(self, names: Sequence[str]) -> Table:
         """Table without some of its columns.
@@ -208,8 +261,8 @@ def read_table(X: object, *, kinds: Kinds = None, argument: str = "X", min_rows:
     Warns
     -----
     KnockoffWarning
-        For words that are taken as missing cells, an index that is left out, a column that counts the rows, and rows
-        without any value.
+        For words that are taken as missing cells, numbers so far from zero that digits are lost, an index that is left
+        out, a column that counts the rows, and rows without any value.
 
     >>> table = read_table([[1.5, "yes"], [2.5, "no"], [None, "yes"], [0.5, "no"]])
     >>> table.X.tolist()
@@ -228,6 +281,7 @@ def read_table(X: object, *, kinds: Kinds = None, argument: str = "X", min_rows:
     warn_of_words(raw, argument)
     warn_of_indexes(raw, argument)
     warn_of_stand_ins(raw, argument)
+    warn_of_lost_digits(raw, argument)
     warn_of_rows(raw.X, argument)
     native = X.values if isinstance(X, SomeColumns) else X
     return _with_kinds(Table(raw.X, columns, raw.named, native), kinds, argument)

@@ -1,0 +1,72 @@
+"""Merged p-values of the same hypotheses from several sets of rows: twice their mean, however dependent they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knockoffs.conditional_tests.adjust import adjust_p_values
+from knockoffs.conditional_tests.sequential import Randomization
+from knockoffs.conditional_tests.tests import Columns, GroupTests, Tested
+from knockoffs.errors import InputError
+
+
+def merge_p_values(p_values: NDArray) -> NDArray:
+    """Twice the mean over the first axis, at most 1: valid for any dependence (Rueschendorf, 1982).
+
+    >>> merge_p_values(np.array([[0.01, 0.5], [0.03, 0.9]]))
+    array([0.04, 1.  ])
+    """
+    return p_values[0] if len(p_values) == 1 else np.minimum(2 * p_values.mean(axis=0), 1.0)
+
+
+@dataclass(frozen=True)
+class MergedTests:
+    """Tests of groups of columns, each on several sets of rows."""
+
+    parts: tuple[GroupTests, ...]
+
+    @property
+    def X(self) -> NDArray:
+        """Rows of the first set, from which a tree of features is made."""
+        return self.parts[0].X
+
+    @property
+    def nominal(self) -> NDArray[np.bool_]:
+        """Columns of labels without an order."""
+        return self.parts[0].nominal
+
+    def test_all(
+        self, groups: Sequence[Columns], n_jobs: int | None = None, max_draws: Sequence[int | None] | None = None
+    ) -> list[Randomization]:
+        """Test each of several groups; a mean of half the level needs twice the draws."""
+        most = None if max_draws is None else [None if draws is None else 2 * draws for draws in max_draws]
+        found = [part.test_all(groups, n_jobs, most) for part in self.parts]
+        p_values = merge_p_values(np.array([[one.p_value for one in part] for part in found]))
+        scores = np.mean([[one.score for one in part] for part in found], axis=0)
+        draws = np.sum([[one.n_draws for one in part] for part in found], axis=0)
+        return [Randomization(float(p), int(n), float(s)) for p, n, s in zip(p_values, draws, scores, strict=True)]
+
+
+def merge_tests(tested: Sequence[Tested], fdr: float) -> Tested:
+    """Answer of tests of the same features on several sets of rows."""
+    if len(tested) == 1:
+        return tested[0]
+    if any(one.tests is None or not isinstance(one.tests, GroupTests) for one in tested):
+        raise InputError("tests of several sets of rows need the tests behind the p-values.")
+    p_values = merge_p_values(np.stack([one.p_values for one in tested]))
+    q_values = adjust_p_values(p_values, "bh")
+    notes = {**tested[0].notes, "merged": f"a p-value is twice the mean of those of {len(tested)} sets of rows"}
+    return replace(
+        tested[0],
+        p_values=p_values,
+        q_values=q_values,
+        selected=q_values <= fdr,
+        n_draws=np.sum([one.n_draws for one in tested], axis=0),
+        scores=np.mean([one.scores for one in tested], axis=0),
+        notes=notes,
+        tests=MergedTests(tuple(one.tests for one in tested)),  # type: ignore[misc]
+    )

@@ -1,0 +1,80 @@
+"""Rows that belong together: which cluster each row is of, and one row of each, drawn at random."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from knockoffs.errors import InputError, unknown_option
+from knockoffs.table.drop import names_of, without_columns
+from knockoffs.table.frames import SomeColumns, is_frame, open_frame
+from knockoffs.table.table import MIN_ROWS, Table
+from knockoffs.table.target import Target
+
+
+def take_clusters(clusters: object, X: object) -> tuple[NDArray[np.intp] | None, object]:
+    """Clusters of the rows, numbered, shape (n,), and X without the column that says so; None if nothing is asked for.
+
+    Parameters
+    ----------
+    clusters : str, array-like of shape (n,), or None
+        A column of X, or a label for each row.
+    X : array or data frame, shape (n, n_columns)
+
+    >>> codes, rest = take_clusters("x0", np.array([[7, 1], [5, 2], [7, 3], [1, 4], [2, 5], [3, 6]]))
+    >>> codes.tolist(), rest.names
+    ([4, 3, 4, 0, 1, 2], ('x1',))
+    """
+    if clusters is None:
+        return None, X
+    labels, rest = clusters, X
+    if isinstance(clusters, str):
+        names = names_of(X)
+        if clusters not in names:
+            raise unknown_option("clusters", clusters, names)
+        labels, rest = _column(X, names.index(clusters), clusters), without_columns(X, [clusters])
+    return _number(labels, len(X)), rest  # type: ignore[arg-type]
+
+
+def _column(X: object, j: int, name: str) -> object:
+    if is_frame(X):
+        return open_frame(X)[name].to_list()
+    return np.asarray(X.X if isinstance(X, Table) else X.values if isinstance(X, SomeColumns) else X)[:, j]
+
+
+def _number(labels: object, n: int) -> NDArray[np.intp]:
+    values = labels.tolist() if hasattr(labels, "tolist") else list(labels)  # type: ignore[call-overload]
+    if len(values) != n:
+        raise InputError(f"clusters has {len(values)} labels and X has {n} rows: expected a label for each row.")
+    missing = [i for i, value in enumerate(values) if value is None or value != value]
+    if missing:
+        raise InputError(f"clusters: row {missing[0]} has no label. Give it one, or leave the row out.")
+    codes = np.unique([str(value) for value in values], return_inverse=True)[1]
+    n_clusters = int(codes.max()) + 1
+    if n_clusters < MIN_ROWS:
+        raise InputError(f"clusters: there are {n_clusters}, and at least {MIN_ROWS} are needed, as of rows.")
+    return codes
+
+
+def one_row_each(clusters: NDArray[np.intp], rng: Generator) -> NDArray[np.intp]:
+    """One row of each cluster, drawn at random, in ascending order.
+
+    >>> rows = one_row_each(np.array([0, 0, 1, 2, 2]), np.random.default_rng(0))
+    >>> len(rows), 2 in rows
+    (3, True)
+    """
+    order = rng.permutation(len(clusters))
+    return np.sort(order[np.unique(clusters[order], return_index=True)[1]])
+
+
+def rows_with_target(clusters: NDArray[np.intp], target: Target, rng: Generator) -> NDArray[np.intp]:
+    """One row of each cluster, among those whose target is known; all classes of a target must be there."""
+    known = np.arange(len(clusters))[target.known_rows]
+    some = one_row_each(clusters[known], rng)
+    if target.task == "classification" and len(np.unique(target.values[some])) < len(np.unique(target.values)):
+        raise InputError(
+            "clusters: one row of each cluster, drawn at random, lacks a class of y. Join rare classes, or leave their "
+            "rows out."
+        )
+    return known[some]
