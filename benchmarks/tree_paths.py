@@ -89,8 +89,7 @@ def models(n_trees: int) -> dict[str, Any]:
 
 def differs(model: Any, XX: np.ndarray, XX_fake: np.ndarray, y: np.ndarray) -> float:
     """Largest difference to plain prediction, over ten features and some rows, at random lambdas."""
-    from knockoffs.importance.paths.black_box import BlackBoxPath
-    from knockoffs.importance.paths.follow import path_losses
+    from knockoffs.importance.paths.follow import BlackBoxPath, path_losses
 
     rows, columns = slice(0, 100), np.arange(0, 200, 20)
     still = np.ones(200, dtype=bool)

@@ -16,13 +16,12 @@ from knockoffs.features.hmm.emissions import GaussianEmissions
 from knockoffs.features.source import GivenModel
 from knockoffs.filter import several_statistics
 from knockoffs.filter.e_values import combine_draws
-from knockoffs.importance.contribution import contribution
+from knockoffs.importance.coefficients import contribution
 from knockoffs.importance.statistic import ModelScore
 from knockoffs.procedure import Streams, select_features
 from knockoffs.response.plain import PlainLinear
-from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.conjugates.independent import Independent
-from knockoffs.sampling.network import BayesianNetwork, Node
+from knockoffs.sampling.network import BayesianNetwork, Identity, Node
 from knockoffs.sampling.sampler import draw_pair
 from knockoffs.table.table import read_table
 from knockoffs.table.target import Target

@@ -13,8 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from knockoffs.importance import SCORES
 from knockoffs.importance.accuracy_drop import permuted, swapped
-from knockoffs.importance.paths.black_box import BlackBoxPath
-from knockoffs.importance.paths.follow import path_losses
+from knockoffs.importance.paths.follow import BlackBoxPath, path_losses
 from knockoffs.importance.paths.moves import both_halves, faked_tables
 from knockoffs.importance.paths.tree import TreePath
 from knockoffs.registry import imported

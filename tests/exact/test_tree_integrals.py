@@ -18,8 +18,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from knockoffs.errors import InputError
 from knockoffs.importance.losses import LOSSES, predict_for
-from knockoffs.importance.paths.black_box import BlackBoxPath
-from knockoffs.importance.paths.follow import loss_at, loss_integral, path_losses
+from knockoffs.importance.paths.follow import BlackBoxPath, loss_at, loss_integral, path_losses
 from knockoffs.importance.paths.tree import TreePath
 from knockoffs.response.tree_arrays import has_trees, single_precision_at_most, single_precision_below, tree_arrays
 

@@ -5,11 +5,18 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from knockoffs.errors import KnockoffWarning
-from knockoffs.features.covariance import choose_correlations, correlations_of, log_densities
+from knockoffs.features.covariance import (
+    Estimate,
+    choose_correlations,
+    correlations_of,
+    definite,
+    held_out_intensity,
+    linked_correlations,
+    linked_precision,
+    log_densities,
+    thresholded,
+)
 from knockoffs.features.latent.fit import fit_latent
-from knockoffs.features.neighbour_precision import linked_correlations, linked_precision
-from knockoffs.features.shrinkage import Estimate, held_out_intensity
-from knockoffs.features.thresholding import definite, thresholded
 
 
 def chain(d, rho=0.7):

@@ -7,8 +7,8 @@ from scipy import stats
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.features.class_conditional import BernoulliColumn, CategoricalColumn, GaussianColumn, PoissonColumn
 from knockoffs.features.naive_bayes import NaiveBayes, fit_naive_bayes
-from knockoffs.features.posterior.categorical import normalise_log_weights
-from knockoffs.sampling.enumeration import enumerate_knockoffs, worst_swap
+from knockoffs.sampling.categorical import normalise_log_weights
+from knockoffs.sampling.definition import enumerate_knockoffs, worst_swap
 from knockoffs.sampling.sampler import sample_knockoffs
 
 

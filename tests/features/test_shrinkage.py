@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from knockoffs.errors import KnockoffWarning
-from knockoffs.features import shrinkage
-from knockoffs.features.gaussian import fit_gaussian
-from knockoffs.features.shrinkage import (
+from knockoffs.features import covariance
+from knockoffs.features.covariance import (
     INTENSITIES,
     _moments,
     estimate_covariance,
     intensity_of_moments,
 )
+from knockoffs.features.gaussian import fit_gaussian
 
 
 @pytest.mark.parametrize("n", [30, 120, 500])
@@ -92,15 +92,15 @@ def test_few_rows_by_their_singular_values_are_as_many_by_their_eigenvalues(rng,
     """Fewer rows than columns: the axes that are not zero say all that the d x d covariance says."""
     Z = rng.standard_normal((60, 90)) @ np.linalg.cholesky(0.5 * np.eye(90) + 0.5).T
     for weights in (np.ones(60), rng.uniform(0.1, 1, 60)):
-        found = shrinkage.held_out_intensity(Z, weights)
+        found = covariance.held_out_intensity(Z, weights)
         with monkeypatch.context() as patch:
 
             def by_covariance(Z, weights):
-                mean, C = shrinkage._moments(Z, weights)
+                mean, C = covariance._moments(Z, weights)
                 return mean, *np.linalg.eigh(C)
 
-            patch.setattr(shrinkage, "_axes", by_covariance)
-            assert shrinkage.held_out_intensity(Z, weights) == found
+            patch.setattr(covariance, "_axes", by_covariance)
+            assert covariance.held_out_intensity(Z, weights) == found
         assert 0 < found < 1
 
 

@@ -4,9 +4,8 @@ import pytest
 from knockoffs.errors import InputError
 from knockoffs.features.gaussian import gaussian_features
 from knockoffs.features.gaussian_mixture import gaussian_mixture_features
-from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.conjugates.independent import Independent
-from knockoffs.sampling.network import BayesianNetwork, Node
+from knockoffs.sampling.network import BayesianNetwork, Identity, Node
 from knockoffs.sampling.sampler import sample_knockoffs
 
 

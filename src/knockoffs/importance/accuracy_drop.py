@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
 from knockoffs.importance.losses import LossLike
-from knockoffs.importance.paths.black_box import MEMORY
-from knockoffs.importance.paths.follow import path_losses
+from knockoffs.importance.paths.follow import MEMORY, path_losses
 from knockoffs.importance.paths.moves import (
     N_LAMS,
     Fake,

@@ -6,7 +6,7 @@ import pytest
 from knockoffs.errors import InputError
 from knockoffs.features.hmm import emissions as module
 from knockoffs.features.hmm.emissions import DiscreteEmissions, EmissionConjugate, GaussianEmissions
-from knockoffs.features.hmm.inference import log_likelihoods
+from knockoffs.features.hmm.model import log_likelihoods
 from knockoffs.features.posterior import emit
 from knockoffs.sampling.definition import check_definition
 

@@ -7,7 +7,7 @@ import pytest
 
 from knockoffs.features.hmm import HiddenMarkov
 from knockoffs.features.hmm.mosaic import GenotypeModel, HaplotypeModel, Mosaic
-from knockoffs.sampling.enumeration import enumerate_knockoffs, worst_swap
+from knockoffs.sampling.definition import enumerate_knockoffs, worst_swap
 from knockoffs.sampling.sampler import sample_knockoffs
 
 GROUPS = np.array([0, 0, 1])

@@ -8,8 +8,7 @@ import pytest
 from knockoffs.errors import InputError
 from knockoffs.features.hmm.emissions import DiscreteEmissions, GaussianEmissions
 from knockoffs.features.hmm.fit import fit_hidden_markov
-from knockoffs.features.hmm.inference import log_likelihood, sample_states
-from knockoffs.features.hmm.model import HiddenMarkov, from_hmmlearn
+from knockoffs.features.hmm.model import HiddenMarkov, from_hmmlearn, log_likelihood, sample_states
 from knockoffs.features.posterior import forward_backward
 from knockoffs.sampling.conjugates.markov_chain import MarkovChain
 from knockoffs.sampling.sampler import sample_knockoffs
@@ -347,7 +346,7 @@ def test_logs_and_scaled_arithmetic_draw_the_same_states(monkeypatch):
     scaled = sample_states(model, X, np.random.default_rng(0))
     evidence = log_likelihood(model, X)
     some = np.flatnonzero(rng.random(150) < 0.5)
-    monkeypatch.setattr("knockoffs.features.hmm.inference.far_rows", lambda model, X: some)
+    monkeypatch.setattr("knockoffs.features.hmm.model.far_rows", lambda model, X: some)
     assert (sample_states(model, X, np.random.default_rng(0)) == scaled).all()
     np.testing.assert_allclose(log_likelihood(model, X), evidence, rtol=1e-12)
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, kstest, multivariate_normal, norm, truncnorm
 
-from knockoffs.features.latent.cells import INTERVAL
 from knockoffs.features.latent.chain import classes, coordinate_law, draw_coordinate, draw_latent, sweep
-from knockoffs.features.latent.margins import Affine, Steps
+from knockoffs.features.latent.margins import INTERVAL, Affine, Steps
 from knockoffs.features.latent.model import latent_features
 from knockoffs.features.latent.nominal import fit_nominal
 from knockoffs.features.latent.normals import draw_truncated, log_interval, seed_row

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from knockoffs.features.latent.cuts import mixture_quantiles
 from knockoffs.features.latent.fit import fit_latent
+from knockoffs.features.latent.kinds import mixture_quantiles
 from knockoffs.features.latent.margins import Steps
 
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from knockoffs.features.latent.cells import interval_cells, point_cells
 from knockoffs.features.latent.chain import classes, draw_latent, jump, sweep
-from knockoffs.features.latent.margins import Steps
+from knockoffs.features.latent.margins import Steps, interval_cells, point_cells
 from knockoffs.features.latent.model import latent_features
 
 BINARY = Steps(np.array([0.0, 1.0]), np.array([-np.inf, 0.0, np.inf]))

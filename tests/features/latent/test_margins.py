@@ -4,8 +4,18 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from knockoffs.features.latent.cells import FREE, INTERVAL, POINT
-from knockoffs.features.latent.margins import Affine, Constant, Curve, Steps, fit_affine, fit_curve, fit_steps
+from knockoffs.features.latent.margins import (
+    FREE,
+    INTERVAL,
+    POINT,
+    Affine,
+    Constant,
+    Curve,
+    Steps,
+    fit_affine,
+    fit_curve,
+    fit_steps,
+)
 
 N = 500
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from knockoffs.errors import KnockoffWarning
+from knockoffs.features.covariance import estimate_covariance
 from knockoffs.features.em_steps import Mixture
-from knockoffs.features.latent.pooling import choose_shrinkage, pool, shrink_mixture
-from knockoffs.features.shrinkage import estimate_covariance
+from knockoffs.features.latent.search import choose_shrinkage, pool, shrink_mixture
 
 
 def correlation(rng, d):

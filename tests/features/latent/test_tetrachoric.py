@@ -3,7 +3,7 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import multivariate_normal
 
-from knockoffs.features.latent.tetrachoric import tetrachoric
+from knockoffs.features.latent.stochastic_em import tetrachoric
 
 
 @pytest.mark.parametrize("r", [-0.95, -0.4, 0.0, 0.3, 0.8, 0.97])

@@ -7,13 +7,11 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 from knockoffs.errors import InputError
-from knockoffs.features.lda.documents import draw_counts
 from knockoffs.features.lda.fit import fit_latent_dirichlet, fit_length
-from knockoffs.features.lda.model import LatentDirichlet
-from knockoffs.sampling.conjugates.identity import Identity
+from knockoffs.features.lda.model import LatentDirichlet, draw_counts
 from knockoffs.sampling.conjugates.independent import Independent
-from knockoffs.sampling.enumeration import enumerate_knockoffs, worst_swap
-from knockoffs.sampling.network import BayesianNetwork, Node
+from knockoffs.sampling.definition import enumerate_knockoffs, worst_swap
+from knockoffs.sampling.network import BayesianNetwork, Identity, Node
 from knockoffs.sampling.sampler import sample_knockoffs
 
 ALPHA = np.array([0.7, 0.4])

@@ -8,7 +8,7 @@ import pytest
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.features.network import DiscreteNetwork, fit_discrete_network, read_network
 from knockoffs.features.network.leaves import Leaves
-from knockoffs.sampling.enumeration import enumerate_knockoffs, worst_swap
+from knockoffs.sampling.definition import enumerate_knockoffs, worst_swap
 from knockoffs.sampling.factors import eliminate, elimination_order
 from knockoffs.sampling.sampler import sample_knockoffs
 

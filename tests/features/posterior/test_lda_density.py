@@ -7,8 +7,8 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.special import gammaln
 
-from knockoffs.features.posterior import lda_density
-from knockoffs.features.posterior.lda_density import log_words
+from knockoffs.features.posterior import lda
+from knockoffs.features.posterior.lda import log_words
 
 ALPHA = np.array([0.5, 0.3, 0.8])
 BETA = np.array([[0.6, 0.3, 0.1, 0.0], [0.1, 0.2, 0.2, 0.5], [0.25, 0.25, 0.25, 0.25]])
@@ -39,6 +39,6 @@ def test_the_estimate_is_near_the_exact_value(monkeypatch):
     rng = np.random.default_rng(0)
     counts = csr_array(np.stack([rng.multinomial(n, rng.dirichlet(ALPHA) @ BETA) for n in (5, 15, 30, 60)]))
     exact = log_words(counts, ALPHA, BETA)
-    monkeypatch.setattr(lda_density, "MOST_TERMS", 0)
+    monkeypatch.setattr(lda, "MOST_TERMS", 0)
     assert log_words(counts, ALPHA, BETA) == pytest.approx(exact, abs=0.1)
     assert (log_words(counts, ALPHA, BETA) == log_words(counts, ALPHA, BETA)).all()

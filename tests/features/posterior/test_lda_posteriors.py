@@ -8,9 +8,8 @@ from scipy import special
 from scipy.sparse import csr_array
 from scipy.special import gammaln
 
-from knockoffs.features.posterior import variational
-from knockoffs.features.posterior.gibbs_lda import sample_topics_gibbs
-from knockoffs.features.posterior.variational import sample_dirichlet, variational_topics
+from knockoffs.features.posterior import lda
+from knockoffs.features.posterior.lda import sample_dirichlet, sample_topics_gibbs, variational_topics
 
 ALPHA = np.array([0.5, 0.3, 0.8])
 BETA = np.array([[0.6, 0.3, 0.1, 0.0], [0.1, 0.2, 0.2, 0.5], [0.25, 0.25, 0.25, 0.25]])
@@ -85,7 +84,7 @@ def test_variational_fixed_point():
 
 def test_digamma_against_scipy():
     x = np.geomspace(1e-4, 1e6, 300)
-    assert np.array([variational._digamma(value) for value in x]) == pytest.approx(special.psi(x), rel=1e-8, abs=1e-8)
+    assert np.array([lda._digamma(value) for value in x]) == pytest.approx(special.psi(x), rel=1e-8, abs=1e-8)
 
 
 def test_dirichlet_with_tiny_concentrations():

@@ -5,8 +5,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from knockoffs.errors import InputError
 from knockoffs.importance.accuracy_drop import permuted
-from knockoffs.importance.paths.black_box import BlackBoxPath
-from knockoffs.importance.paths.follow import loss_at, loss_integral, path_losses
+from knockoffs.importance.paths.follow import BlackBoxPath, loss_at, loss_integral, path_losses
 from knockoffs.importance.paths.lambda_path import lambda_path
 from knockoffs.importance.paths.moves import both_halves, check_lams, move
 

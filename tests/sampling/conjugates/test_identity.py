@@ -1,7 +1,7 @@
 import numpy as np
 from numpy.testing import assert_array_equal
 
-from knockoffs.sampling.conjugates.identity import Identity
+from knockoffs.sampling.network import Identity
 
 
 def test_only_the_value_itself_is_possible_in_every_coordinate():

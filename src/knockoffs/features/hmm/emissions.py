@@ -12,8 +12,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
+from knockoffs.sampling.categorical import sample_weights
 from knockoffs.sampling.conjugates.markov_chain import check_probabilities, draw_key, encode_states, over_rows
-from knockoffs.sampling.inverse_cdf import sample_weights
 from knockoffs.sampling.network import BayesianNetwork, Blanket
 
 BLOCK_BYTES = 1 << 26  # likelihoods held at once where every cell has its own

@@ -12,22 +12,25 @@ from scipy.linalg.lapack import dpotrf
 
 from knockoffs.errors import InputError, KnockoffWarning, name_some
 from knockoffs.features.columns import Fixed
-from knockoffs.features.covariance import choose_correlations
+from knockoffs.features.covariance import FEW, PLENTY, choose_correlations
 from knockoffs.features.em import one_component
 from knockoffs.features.em_steps import Mixture
 from knockoffs.features.gaussian import compact, gaussian_law
 from knockoffs.features.gaussian_mixture import MixtureFeatures
 from knockoffs.features.held_out import fold_of, simplest
-from knockoffs.features.latent.cells import POINT, Cells
 from knockoffs.features.latent.chain import cell_densities, classes, lay_out
-from knockoffs.features.latent.cuts import cut_again
-from knockoffs.features.latent.kinds import check_cells, check_kinds, fit_both
-from knockoffs.features.latent.levels import place_levels
-from knockoffs.features.latent.margins import Affine, Margin, read_cells, write_values
+from knockoffs.features.latent.kinds import check_cells, check_kinds, cut_again, fit_both, place_levels
+from knockoffs.features.latent.margins import POINT, Affine, Cells, Margin, read_cells, write_values
 from knockoffs.features.latent.model import LatentFeatures
-from knockoffs.features.latent.pooling import Shrinkage, choose_shrinkage
 from knockoffs.features.latent.room import unseen, with_room
-from knockoffs.features.latent.search import ClassChoice, candidates_for, choose_classes, choose_units
+from knockoffs.features.latent.search import (
+    ClassChoice,
+    Shrinkage,
+    candidates_for,
+    choose_classes,
+    choose_shrinkage,
+    choose_units,
+)
 from knockoffs.features.latent.stochastic_em import (
     FLOOR,
     Fit,
@@ -39,7 +42,6 @@ from knockoffs.features.latent.stochastic_em import (
     scatter,
     separate,
 )
-from knockoffs.features.shrinkage import FEW, PLENTY
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
 from knockoffs.sampling.diagonal.representatives import ViaRepresentatives
 from knockoffs.sampling.swap import check_features

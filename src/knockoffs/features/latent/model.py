@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
 from knockoffs.errors import ColumnsError, InputError
+from knockoffs.features.covariance import Estimate
 from knockoffs.features.gaussian import compact, gaussian_law
 from knockoffs.features.gaussian_mixture import MixtureFeatures, gaussian_mixture_features
-from knockoffs.features.latent.cells import FREE, POINT, Cells
 from knockoffs.features.latent.chain import (
     Classes,
     Layout,
@@ -29,12 +29,11 @@ from knockoffs.features.latent.chain import (
 )
 from knockoffs.features.latent.density import log_densities
 from knockoffs.features.latent.kinds import KINDS
-from knockoffs.features.latent.margins import Margin, Steps, read_cells, write_values
+from knockoffs.features.latent.margins import FREE, POINT, Cells, Margin, Steps, read_cells, write_values
 from knockoffs.features.latent.nominal import Nominal
-from knockoffs.features.latent.pooling import Shrinkage
 from knockoffs.features.latent.resampling import LatentResampler
+from knockoffs.features.latent.search import Shrinkage
 from knockoffs.features.latent.stochastic_em import separate
-from knockoffs.features.shrinkage import Estimate
 from knockoffs.sampling.conjugates.gaussian import Gaussian
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
 from knockoffs.sampling.diagonal.representatives import ViaRepresentatives

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, require
 from knockoffs.importance.losses import LossLike, resolve_loss
-from knockoffs.importance.paths.black_box import MEMORY
-from knockoffs.importance.paths.follow import loss_at
+from knockoffs.importance.paths.follow import MEMORY, loss_at
 from knockoffs.importance.paths.moves import N_LAMS, Fake, both_halves, check_lams, faked_tables
 from knockoffs.importance.scores import Scores
 from knockoffs.sampling.swap import check_features

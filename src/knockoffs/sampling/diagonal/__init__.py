@@ -14,10 +14,10 @@ from knockoffs.errors import InputError
 from knockoffs.registry import load
 
 DIAGONALS: dict[str, str] = {
-    "equicorrelated": "knockoffs.sampling.diagonal.equicorrelated:equicorrelated",
-    "sdp": "knockoffs.sampling.diagonal.sdp:sdp",
-    "mvr": "knockoffs.sampling.diagonal.mvr:mvr",
-    "maximum_entropy": "knockoffs.sampling.diagonal.maximum_entropy:maximum_entropy",
+    "equicorrelated": "knockoffs.sampling.diagonal.newton:equicorrelated",
+    "sdp": "knockoffs.sampling.diagonal.newton:sdp",
+    "mvr": "knockoffs.sampling.diagonal.newton:mvr",
+    "maximum_entropy": "knockoffs.sampling.diagonal.newton:maximum_entropy",
 }
 # Power of the lasso difference at FDR 0.1 (0.2), n = 500, 150 columns, 30 signals, 40 to 80 draws of four designs:
 # AR(1) 0.5, equal correlations 0.5, factors, blocks of correlation 0.7. The standard error of a difference to MVR is
