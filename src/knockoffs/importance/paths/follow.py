@@ -14,47 +14,37 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.importance.losses import Loss, LossLike, predict_for, resolve_loss
-from knockoffs.importance.paths.moves import (
-    N_LAMS,
-    Moves,
-    PathLosses,
-    check_lams,
-    check_moves,
-    check_range,
-    move,
-    trapezoid,
-    unmoved_loss,
-)
+from knockoffs.importance.paths.moves import Moves, PathLosses, check_moves, move, trapezoid, unmoved_loss
 from knockoffs.response.neural_model import NeuralModel
 from knockoffs.response.tree_arrays import has_trees
 
 MEMORY = 256e6  # bytes of table handed to predict at once
 
 
-def loss_at(
+def path_losses(
     model: object,
     XX: NDArray,
     XX_fake: NDArray,
     y: NDArray,
-    lams: ArrayLike,
     loss: LossLike = None,
     *,
     feature_of2: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     memory: float = MEMORY,
     n_jobs: int | None = None,
-) -> NDArray:
-    """Mean loss with one feature (or knockoff) moved to lam, for each of them and each lam.
+) -> PathLosses:
+    """Mean loss with one feature (or knockoff) moved along lam: ``at`` some lams, or its ``integral``.
+
+    It is computed by the fastest way that is exact for the model. Integrals are exact for tree ensembles and, where
+    their file says so, for linear models; the trapezoid rule otherwise.
 
     Parameters
     ----------
     model : object
         Fitted on tables like XX.
     XX, XX_fake : array, shape (n, 2 * n_columns)
-        ``np.hstack([X, X_tilde])`` and the fakes of its columns.
+        ``np.hstack([X, X_tilde])`` and the fakes of its columns: lam = 0 is no move, 1 replaces columns by their fakes.
     y : array, shape (n,)
-    lams : array-like, shape (n_lams,)
-        0 is no move, 1 replaces the columns by their fakes.
     loss : str, Loss or callable, optional
         See ``knockoffs.importance.losses``; None is accuracy for classes and squared error for numbers.
     feature_of2 : array-like of int, shape (2 * n_columns,), optional
@@ -64,61 +54,7 @@ def loss_at(
         Bytes that a table handed to a black box may take.
     n_jobs : int, optional
         Processes that call a black box.
-
-    Returns
-    -------
-    array, shape (2m, n_lams)
     """
-    path = path_losses(
-        model, XX, XX_fake, y, loss, feature_of2=feature_of2, sample_weight=sample_weight, memory=memory, n_jobs=n_jobs
-    )
-    return path.at(check_lams(lams))
-
-
-def loss_integral(
-    model: object,
-    XX: NDArray,
-    XX_fake: NDArray,
-    y: NDArray,
-    low: float = 0.0,
-    high: float = 10.0,
-    loss: LossLike = None,
-    *,
-    n_lams: int = N_LAMS,
-    feature_of2: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    memory: float = MEMORY,
-    n_jobs: int | None = None,
-) -> NDArray:
-    """Integral over lam of the mean loss with one feature (or knockoff) moved to lam.
-
-    Exact for tree ensembles and, where their file says so, for linear models; the trapezoid rule on ``n_lams`` points
-    otherwise. Parameters are those of ``loss_at``.
-
-    Returns
-    -------
-    array, shape (2m,)
-    """
-    check_range(low, high, n_lams)
-    path = path_losses(
-        model, XX, XX_fake, y, loss, feature_of2=feature_of2, sample_weight=sample_weight, memory=memory, n_jobs=n_jobs
-    )
-    return path.integral(float(low), float(high), int(n_lams))
-
-
-def path_losses(
-    model: object,
-    XX: NDArray,
-    XX_fake: NDArray,
-    y: NDArray,
-    loss: LossLike,
-    *,
-    feature_of2: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    memory: float = MEMORY,
-    n_jobs: int | None = None,
-) -> PathLosses:
-    """Choose how the loss along the path is computed for this model: the fastest way that is exact."""
     moves = check_moves(model, XX, XX_fake, y, feature_of2, sample_weight)
     resolved = resolve_loss(loss, model)
     for build in _fast_paths(model):
