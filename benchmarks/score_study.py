@@ -29,8 +29,8 @@ from knockoffs.importance.coefficients import coefficient_magnitude
 from knockoffs.importance.model_choice import choose_best
 from knockoffs.importance.paths.follow import path_losses
 from knockoffs.importance.paths.tree import TreePath
+from knockoffs.importance.resampling import draw_folds
 from knockoffs.importance.saliency import gradient_saliency, integrated_gradients
-from knockoffs.importance.statistic import draw_folds
 from knockoffs.response.clone import Estimator
 from knockoffs.response.linear import LogisticPathCV
 from knockoffs.response.trees import make_boosting, make_forest, out_of_bag

@@ -15,7 +15,7 @@ from knockoffs.errors import InputError, name_some, unknown_option
 from knockoffs.features.source import GivenKnockoffs, KnockoffSource, knockoff_source
 from knockoffs.filter import RULES, check_fdr, check_offset
 from knockoffs.importance import SCORES, Score
-from knockoffs.importance.coefficients import contribution
+from knockoffs.importance.contribution import contribution
 from knockoffs.importance.losses import LOSSES
 from knockoffs.importance.model_choice import MOST_CELLS, BestOf
 from knockoffs.importance.normal_scores import normal_scores

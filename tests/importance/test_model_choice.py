@@ -20,8 +20,9 @@ from knockoffs.importance import model_choice as best_of
 from knockoffs.importance.accuracy_drop import swap_score
 from knockoffs.importance.model_choice import ROWS, BestOf, choose_best
 from knockoffs.importance.normal_scores import scores_of_target
+from knockoffs.importance.resampling import draw_folds
 from knockoffs.importance.scores import Scores
-from knockoffs.importance.statistic import ModelScore, draw_folds
+from knockoffs.importance.statistic import ModelScore
 from knockoffs.procedure import select_features
 from knockoffs.response.linear import LassoPathCV, LogisticPathCV
 from knockoffs.sampling.pair import Pair

@@ -11,8 +11,9 @@ from sklearn.preprocessing import StandardScaler
 
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.importance.accuracy_drop import swap_score
+from knockoffs.importance.resampling import ROWS, draw_folds
 from knockoffs.importance.scores import Scores
-from knockoffs.importance.statistic import ROWS, ModelScore, draw_folds, warn_if_saturated
+from knockoffs.importance.statistic import ModelScore, warn_if_saturated
 from knockoffs.importance.statistic import fit_and_score as fit_and_score_pair
 from knockoffs.response.clone import predicts_classes
 from knockoffs.sampling.pair import Pair

@@ -7,14 +7,10 @@ import pytest
 
 from knockoffs.errors import InputError
 from knockoffs.sampling.conjugates import markov_chain_kernels as kernels
-from knockoffs.sampling.conjugates.markov_chain import (
-    JumpChain,
-    MarkovChain,
-    draw_key,
-)
+from knockoffs.sampling.conjugates.markov_chain import JumpChain, MarkovChain, draw_key
 from knockoffs.sampling.network import BayesianNetwork, Node
+from knockoffs.sampling.pair import swap
 from knockoffs.sampling.sampler import sample_knockoffs
-from knockoffs.sampling.swap import swap
 
 
 def random_chain(rng, T, K, zeros):

@@ -16,8 +16,8 @@ from knockoffs.sampling.definition import enumerate_knockoffs, worst_swap
 from knockoffs.sampling.diagonal import solve_diagonal
 from knockoffs.sampling.factors import Factor
 from knockoffs.sampling.network import BayesianNetwork, Identity, Node
+from knockoffs.sampling.pair import swap
 from knockoffs.sampling.sampler import sample_knockoffs
-from knockoffs.sampling.swap import swap
 
 TOLERANCE = 1e-12
 

@@ -26,7 +26,7 @@ from knockoffs.importance.paths.moves import (
     faked_tables,
 )
 from knockoffs.importance.scores import Scores, mean_of
-from knockoffs.sampling.swap import check_features
+from knockoffs.sampling.pair import check_features
 
 
 def swapped(X: NDArray, X_tilde: NDArray, rng: Generator) -> tuple[NDArray, NDArray]:

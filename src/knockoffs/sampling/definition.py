@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError
 from knockoffs.sampling.network import BayesianNetwork, Conjugate
-from knockoffs.sampling.swap import check_features, swap
+from knockoffs.sampling.pair import check_features, swap
 
 MOST_SWAPS = 2**12  # sets of features that are swapped; of more features single ones, which generate all sets
 

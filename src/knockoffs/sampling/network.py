@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
-from knockoffs.sampling.swap import check_features
+from knockoffs.sampling.pair import check_features
 
 Blanket = Mapping[str, NDArray]
 

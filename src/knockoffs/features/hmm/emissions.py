@@ -110,12 +110,12 @@ class DiscreteEmissions:
 
     def draw(self, H: NDArray, rng: Generator, n_jobs: int = 1) -> NDArray:
         """X given H, shape (n, p)."""
-        from knockoffs.features.posterior import emit
+        from knockoffs.features.posterior.forward_backward import draw_symbols
 
         X, key = np.empty(H.shape, np.uint8 if self.table.shape[2] <= 256 else np.int32), draw_key(rng)
 
         def work(rows: slice) -> None:
-            emit.draw_symbols(H[rows], self._cumulated, key, rows.start, X[rows])
+            draw_symbols(H[rows], self._cumulated, key, rows.start, X[rows])
 
         over_rows(work, len(H), n_jobs)
         return self.decode(X)

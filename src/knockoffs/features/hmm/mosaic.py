@@ -206,13 +206,13 @@ class HaplotypeModel(MosaicFeatures):
 
     def draw_states(self, codes: NDArray, key: NDArray, first: int, states: tuple[NDArray, ...]) -> int:
         """Draw the chain given the alleles."""
-        from knockoffs.features.posterior import forward_backward, jump_chain
+        from knockoffs.features.posterior import forward_backward
 
         chain, theta = self.mosaic.chain, self.mosaic.theta
         likelihood = np.stack([1 - theta, theta, np.ones_like(theta)], axis=1)
         segment = forward_backward.segment_length(len(theta), theta.shape[1], forward_backward.FEW_BYTES)
         law = (chain.alpha, chain.jump, likelihood)
-        return jump_chain.sample_jump_states(codes, *law, key, first, segment, *states)
+        return forward_backward.sample_jump_states(codes, *law, key, first, segment, *states)
 
     def sample(self, n: int, rng: Generator) -> NDArray:
         """Draw n haplotypes, shape (n, p)."""
@@ -292,13 +292,13 @@ class GenotypeConjugate:
 
     def draw(self, blanket: Blanket, rng: Generator) -> NDArray:
         """X given A and B, shape (n, p)."""
-        from knockoffs.features.posterior import emit
+        from knockoffs.features.posterior.forward_backward import draw_genotypes
 
         A, B, key = blanket["A"], blanket["B"], draw_key(rng)
         drawn = np.empty(A.shape, np.uint8)
 
         def work(rows: slice) -> None:
-            emit.draw_genotypes(A[rows], B[rows], self.theta, key, rows.start, drawn[rows])
+            draw_genotypes(A[rows], B[rows], self.theta, key, rows.start, drawn[rows])
 
         over_rows(work, len(A), self.n_jobs)
         return drawn

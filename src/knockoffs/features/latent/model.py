@@ -37,9 +37,8 @@ from knockoffs.features.latent.stochastic_em import separate
 from knockoffs.sampling.conjugates.gaussian import Gaussian
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
 from knockoffs.sampling.diagonal.representatives import ViaRepresentatives
-from knockoffs.sampling.pair import Pair
+from knockoffs.sampling.pair import Pair, check_features
 from knockoffs.sampling.sampler import sample_knockoffs, sample_several
-from knockoffs.sampling.swap import check_features
 
 N_SWEEPS = (20, 60)  # fewest and most sweeps of a draw, where a cell is an interval; without one, the first is exact
 MIXING = 6.0  # sweeps over the share of a coarse coordinate's variance that the others leave: see ``n_sweeps``

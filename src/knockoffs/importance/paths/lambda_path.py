@@ -15,7 +15,7 @@ from knockoffs.importance.losses import LossLike, resolve_loss
 from knockoffs.importance.paths.follow import MEMORY, path_losses
 from knockoffs.importance.paths.moves import N_LAMS, Fake, both_halves, check_lams, faked_tables
 from knockoffs.importance.scores import Scores
-from knockoffs.sampling.swap import check_features
+from knockoffs.sampling.pair import check_features
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

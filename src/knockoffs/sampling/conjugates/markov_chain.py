@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
 from knockoffs.sampling.network import Blanket
-from knockoffs.sampling.swap import check_features
+from knockoffs.sampling.pair import check_features
 
 SUM_TOLERANCE = 1e-6  # a row of probabilities may miss one by this much (float32); it is then divided by its sum
 
