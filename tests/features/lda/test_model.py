@@ -90,7 +90,7 @@ def test_counts_of_fixed_length_are_not_exchangeable():
     assert worst_swap(X, law, network.feature_of) > 1e-3
 
 
-def test_conjugates_satisfy_the_definition():
+def test_the_conjugate_of_counts_is_poisson():
     rng = np.random.default_rng(0)
     model = LatentDirichlet(np.full(3, 0.5), rng.dirichlet(np.ones(5), size=3), 4.0, 2.0)
     X, X_tilde = model.sample(100, rng), model.sample(100, rng)
@@ -98,10 +98,7 @@ def test_conjugates_satisfy_the_definition():
     conjugate = model.as_network().observed[0].conjugate
     mean = blanket["rate"][:, None] * (blanket["theta"] @ model.beta)
     assert conjugate.log_conditional(X, blanket) == pytest.approx(stats.poisson.logpmf(X, mean).sum(axis=1))
-    phi = conjugate.log_conditional(X, blanket) + conjugate.log_kernel(X_tilde, X, blanket)
-    S = rng.random(5) < 0.5
-    a, b = np.where(S, X_tilde, X), np.where(S, X, X_tilde)
-    assert conjugate.log_conditional(a, blanket) + conjugate.log_kernel(b, a, blanket) == pytest.approx(phi)
+    assert conjugate.log_kernel(X_tilde, X, blanket) == pytest.approx(conjugate.log_conditional(X_tilde, blanket))
 
 
 def test_drawn_counts_are_independent_poisson():

@@ -174,20 +174,6 @@ def test_gibbs_draws_of_the_hidden_nodes():
     posterior_check(model, 20_000, rng, 5, posterior="gibbs", n_sweeps=60)
 
 
-def test_ranks_of_the_exact_posterior_are_uniform():
-    # Simulation-based calibration: hidden values that made X and hidden values drawn given X have one law, also
-    # jointly with X. The share of rows in which draw > truth equals that of draw < truth (5 standard errors).
-    rng = np.random.default_rng(4)
-    model = random_network(5, [(0, 1), (1, 2), (0, 3), (2, 4), (3, 4)], range(5), rng, most_states=3)
-    everything = model.sample(100_000, rng)
-    part = model.observing([model.observed[i] for i in (1, 4)])
-    leaves = Leaves(part)
-    drawn = leaves.sample_hidden(everything[:, [1, 4]], rng)
-    for v, (node, i) in leaves._at.items():
-        sign = np.sign(drawn[node][:, i] - everything[:, model.observed.index(model.order[v])])
-        assert abs(sign.mean()) < 5 * max(sign.std(), 1e-9) / np.sqrt(len(sign))
-
-
 @pytest.mark.parametrize("name", NETWORKS)
 def test_repository_networks_give_exchangeable_knockoffs(name):
     # Means of x, x * x', x * x_tilde' over the rows; 5.5 standard errors on up to 1400 pairs: false alarm about 1e-4.

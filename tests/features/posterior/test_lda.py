@@ -57,21 +57,6 @@ def test_too_few_sweeps_are_seen():
     assert (np.abs(theta.mean(axis=0) - exact) > 10 * theta.std(axis=0) / np.sqrt(n)).any()
 
 
-def test_ranks_of_theta_are_uniform():
-    # Simulation-based calibration: theta of the document among 19 posterior draws, 20 ranks. Chi-squared with 19
-    # degrees of freedom, refused beyond its 1 - 1e-6 quantile, for each of 3 topics.
-    rng = np.random.default_rng(1)
-    n, n_draws = 3000, 19
-    theta = sample_dirichlet(np.tile(ALPHA, (n, 1)), rng)
-    X = np.stack([rng.multinomial(12, row) for row in theta @ BETA])
-    draws = np.stack([sample_topics_gibbs(csr_array(X), ALPHA, BETA, rng, n_sweeps=20)[0] for _ in range(n_draws)])
-    for topic in range(3):
-        ranks = (draws[:, :, topic] < theta[:, topic]).sum(axis=0)
-        observed = np.bincount(ranks, minlength=n_draws + 1)
-        expected = n / (n_draws + 1)
-        assert ((observed - expected) ** 2 / expected).sum() < special.chdtri(n_draws, 1e-6)
-
-
 def test_variational_fixed_point():
     counts = csr_array(np.array([[5, 0, 2, 1], [0, 0, 0, 30]]))
     gamma = variational_topics(counts, ALPHA, BETA, max_iter=5000, tol=1e-12)
