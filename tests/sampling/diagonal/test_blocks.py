@@ -8,7 +8,7 @@ from scipy.linalg import block_diag, toeplitz
 from scipy.optimize import minimize
 
 from knockoffs.sampling.conjugates.gaussian import GaussianLaw
-from knockoffs.sampling.diagonal import solve_diagonal, whiten
+from knockoffs.sampling.diagonal import DIAGONALS, solve_diagonal, whiten
 from knockoffs.sampling.diagonal.newton import (
     ENTROPY,
     RECONSTRUCTABILITY,
@@ -199,20 +199,7 @@ def test_against_brute_force(method, d, feature_of):
         assert loss(ours) == pytest.approx(brute, rel=1e-4)  # the other has found about the same
 
 
-@pytest.mark.parametrize("method", ["maximum_entropy", "mvr"])
-def test_linear_maps_within_groups_do_not_matter(method):
-    rng = np.random.default_rng(5)
-    Sigma = random_covariance(7, 50, rng)
-    B = np.zeros((7, 7))
-    for g in range(4):
-        columns = np.flatnonzero(FEATURE_OF == g)
-        B[np.ix_(columns, columns)] = rng.standard_normal((len(columns), len(columns)))
-    D = solve_diagonal(Sigma, method, FEATURE_OF)
-    moved = solve_diagonal(B @ Sigma @ B.T, method, FEATURE_OF)
-    np.testing.assert_allclose(moved, B @ D @ B.T, rtol=1e-6, atol=1e-7)
-
-
-@every_method
+@pytest.mark.parametrize("method", DIAGONALS)
 def test_groups_that_are_independent_are_drawn_afresh(method):
     rng = np.random.default_rng(6)
     Sigma = block_diag(*[random_covariance(3, 30, rng) for _ in range(3)])
