@@ -234,7 +234,7 @@ class Table:
         return replace(self.without(list(made_of)), derived=derived)
 
     def derived_without(self, columns: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return derived columns that do not depend on some columns, as a model of y takes them; missing cells filled."""
+        """Return derived columns that do not depend on some columns, as a model of y takes them, without gaps."""
         away = {self.names[j] for j in columns}
         some = [one for one in self.derived if away.isdisjoint(one.sources)]
         if not some:
