@@ -27,7 +27,7 @@ from knockoffs.table.column_checks import (
     warn_of_words,
 )
 from knockoffs.table.columns import Column, Design, design, recognise_kinds
-from knockoffs.table.decoding import decode_array, decode_frame, own_values
+from knockoffs.table.decoding import decode_array, decode_frame
 from knockoffs.table.frames import (
     SomeColumns,
     is_frame,
@@ -252,10 +252,6 @@ class Table:
     def names(self) -> tuple[str, ...]:
         """Names of the columns."""
         return tuple(column.name for column in self.columns)
-
-    def column_values(self, X: NDArray, j: int) -> NDArray:
-        """Values of column j of an array like X, in the column's own type: labels for codes, integers for integers."""
-        return own_values(self.columns[j], X[:, j])
 
     def design(self, feature_of: NDArray[np.intp] | None = None) -> Design:
         """How the columns become numbers for a model of y: nominal ones blocks of indicators, the others themselves."""

@@ -24,8 +24,8 @@ from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
 
 from knockoffs.features.conditionals import Conditionals, sampler_of
-from knockoffs.features.latent.cells import FREE, Cells
 from knockoffs.features.latent.chain import sweep
+from knockoffs.features.latent.margins import FREE, Cells
 from knockoffs.seeds import seeds_of
 
 if TYPE_CHECKING:
