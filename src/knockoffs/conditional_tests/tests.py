@@ -20,6 +20,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.conditional_tests.adjust import adjust_p_values
+from knockoffs.conditional_tests.column_functions import outer_fences
 from knockoffs.conditional_tests.distil import Response, choose_response
 from knockoffs.conditional_tests.sequential import Randomization, sequential_p_value
 from knockoffs.conditional_tests.statistic import residual_statistic
@@ -285,8 +286,8 @@ class GroupTests:
         )
 
     def without(self, columns: Columns) -> NDArray:
-        """All other columns, as the model of y takes them."""
-        rest = np.delete(self.X, columns, axis=1)
+        """All other columns, as the model of y takes them: numbers within their fences."""
+        rest = np.delete(self._within_fences, columns, axis=1)
         return rest if self.encode is None else self.encode(rest, columns)
 
     def response_without(self, columns: Columns) -> Response:
@@ -302,6 +303,12 @@ class GroupTests:
     def models_used(self, groups: Sequence[Columns]) -> str:
         """Names of the models of y that tests of these groups use."""
         return " or ".join(sorted({self.response_without(columns).name for columns in groups}))
+
+    @cached_property
+    def _within_fences(self) -> NDArray:
+        X, numbers = self.X.copy(), np.flatnonzero(~self.nominal)
+        X[:, numbers] = X[:, numbers].clip(*np.transpose([outer_fences(X[:, j]) for j in numbers]).reshape(2, -1))
+        return X
 
     @cached_property
     def _chosen(self) -> dict[tuple[int, ...], Response]:
