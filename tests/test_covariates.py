@@ -123,8 +123,8 @@ def test_covariates_are_conditioned_on_and_not_tested(resolution):
 def test_p_values_are_those_of_the_features_in_a_table_without_covariates():
     # a test draws from the stream of its columns: the same model, the same columns, the same p-values
     table, y = frame()
-    alone = selector(method="conditional_test", covariates=()).fit(table, y)
-    beside = selector(method="conditional_test").fit(table, y)
+    alone = selector(method="conditional_test", resolution="columns", covariates=()).fit(table, y)
+    beside = selector(method="conditional_test", resolution="columns").fit(table, y)
     places = [list(table).index(name) for name in FEATURES]
     np.testing.assert_array_equal(beside.p_values_, alone.p_values_[places])
     assert (beside.q_values_ != alone.q_values_[places]).any()  # of fewer hypotheses

@@ -37,7 +37,7 @@ from knockoffs.table.table import Table
 from knockoffs.table.target import Target, as_target
 
 if TYPE_CHECKING:
-    from knockoffs.conditional_tests.tests import Tested
+    from knockoffs.conditional_tests.tests import GroupTests
 
 Rule = Callable[[NDArray, NDArray], NDArray]
 
@@ -255,12 +255,12 @@ def decide(W: NDArray, control: ErrorControl) -> dict[str, Any]:
     return {"W": W.mean(axis=0), "evidence": joined, "q_values": joined.levels, "selected": joined.selected}
 
 
-def _test(plan: Plan, fit: FittedRows, n_jobs: int | None) -> tuple[Tested, Pair]:
-    """Test each feature by the conditional randomization test; and X, complete, beside knockoffs."""
-    from knockoffs.conditional_tests.tests import tested_features  # compiled code, which an import need not wait for
+def _tests(plan: Plan, fit: FittedRows) -> tuple[GroupTests, Pair, dict[str, str]]:
+    """Conditional randomization tests of groups of columns; X, complete, beside knockoffs; and notes."""
+    from knockoffs.conditional_tests.tests import group_tests  # compiled code, which an import need not wait for
 
     table, target, streams = fit.data.table, fit.data.target, fit.streams
-    law, fdr = fit.fitted.model, plan.control.fdr
+    law = fit.fitted.model
     if not isinstance(law, Conditional):
         raise InputError("this P^X cannot draw a feature given all the others: use method='knockoffs'.")
     pair = fit.fitted.sampler.sample(table.X, streams.draws(1)[0])  # which also fills the missing cells
@@ -270,39 +270,41 @@ def _test(plan: Plan, fit: FittedRows, n_jobs: int | None) -> tuple[Tested, Pair
         some = np.sort(streams.test.choice(len(rows), MOST_TESTED, replace=False))
         rows, target = rows[some], target.rows(some)
         said["rows"] = f"{MOST_TESTED:,} of the rows, drawn at random, are tested: more would take too long"
-    tested = tested_features(
+    tests = group_tests(
         law,
         pair.X[rows],
         target.values,
         kind=target.kind,
-        fdr=fdr,
         rng=streams.test,
-        n_jobs=n_jobs,
-        names=table.feature_names,
-        feature_of=table.feature_of,
         nominal=[j for j, kind in enumerate(table.kinds) if kind == "nominal"],
         response_model=plan.test_model,
         encode=partial(_encode_without, table.rows(rows)),
     )
-    return replace(tested, notes={**said, **tested.notes}), pair
+    return tests, pair, said
 
 
 def _run_tests(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -> Selection:
-    """Test each feature: no knockoffs, no smallest number of discoveries."""
-    from knockoffs.conditional_tests.merge import merge_tests
-    from knockoffs.conditional_tests.resolution import TREE_NOTE, discover
+    """Test features or groups of them: no knockoffs, no smallest number of discoveries."""
+    from knockoffs.conditional_tests.merge import MergedTests
+    from knockoffs.conditional_tests.resolution import discover
+    from knockoffs.conditional_tests.tests import single_feature_tests
 
     fdr, first = plan.control.fdr, fits[0]
     table, fitted = first.data.table, first.fitted
-    found = [_test(plan, fit, n_jobs) for fit in fits]
-    tested, pair = merge_tests([one for one, _ in found], fdr), found[0][1]
-    q_values, discoveries, notes = tested.q_values, None, dict(tested.notes)
-    if plan.resolution == "auto" and not hasattr(fitted.model, "conditional_together"):
-        notes["resolution"] = "single features are tested: this P^X cannot draw groups of them"
-    elif plan.resolution == "auto":
-        stage("tests of groups")
-        discoveries, q_values = discover(tested, table.feature_of, fdr, n_jobs)
-        notes["adjustment"] = TREE_NOTE
+    made = [_tests(plan, fit) for fit in fits]
+    _, pair, notes = made[0]
+    tests = made[0][0] if len(made) == 1 else MergedTests(tuple(one for one, _, _ in made))
+    what = (tests, table.feature_names, table.feature_of, fdr, n_jobs)
+    discoveries = None
+    if plan.resolution == "auto" and hasattr(fitted.model, "conditional_together"):
+        found = discover(*what)
+        discoveries, q_values = found.discoveries, found.levels
+        p_values, scores, notes = found.p_values, found.scores, notes | found.notes
+    else:
+        tested = single_feature_tests(*what)
+        q_values, p_values, scores, notes = tested.q_values, tested.p_values, tested.scores, notes | tested.notes
+        if plan.resolution == "auto":
+            notes["resolution"] = "single features are tested: this P^X cannot draw groups of them"
     return Selection(
         feature_names=table.feature_names,
         covariates=table.covariates,
@@ -315,9 +317,9 @@ def _run_tests(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -> Se
         pair=pair,
         feature_model=fitted.model,
         notes={**plan.notes, **fitted.notes, **notes},
-        W=np.full(len(tested.p_values), np.nan),
-        p_values=tested.p_values,
-        test_scores=tested.scores,
+        W=np.full(len(p_values), np.nan),
+        p_values=p_values,
+        test_scores=scores,
         verdict=diagnose(pair, table, first.streams.verdict, Budget()) if plan.verdict else None,
     )
 

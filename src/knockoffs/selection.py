@@ -62,7 +62,7 @@ class Selection:
     draws : array, shape (n_draws, n_features)
         W of every draw.
     p_values : array, shape (n_features,), or None
-        p-values of the conditional tests.
+        p-values of the conditional tests; with discoveries, of the finest group that was tested with each feature.
     test_scores : array, shape (n_features,), or None
         Statistics of the conditional tests in standard deviations of their draws. They order features with equal
         p-values and have no part in the error rate.
