@@ -208,3 +208,34 @@ class TestCheckOutput:
         with pytest.raises(InputError, match="cannot write here"):
             check_output(tmp_path / "a.csv")
         tmp_path.chmod(0o700)
+
+
+WRITES = """
+import sys
+from pathlib import Path
+from knockoffs.table.writer import atomic_files
+one, other = (Path(sys.argv[1]) / name for name in ("a.json", "a.csv"))
+for i in range(int(sys.argv[3])):
+    with atomic_files(one, other) as files:
+        for file in files:
+            file.write(f"{sys.argv[2]} {i}".encode())
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no locks of folders")
+def test_two_programs_that_write_into_one_folder(tmp_path, n=100):
+    """Neither fails, and whoever looks finds files of one of them, or the first alone."""
+    command = [sys.executable, "-c", WRITES, str(tmp_path)]
+    running = [subprocess.Popen([*command, who, str(n)], stderr=subprocess.PIPE) for who in ("one", "other")]
+    looks = 0
+    while any(process.poll() is None for process in running):
+        try:
+            before, beside, after = ((tmp_path / name).read_text() for name in ("a.json", "a.csv", "a.json"))
+        except FileNotFoundError:
+            continue
+        if before == after:
+            looks += 1
+            assert beside == before
+    assert [process.communicate()[1] for process in running] == [b"", b""]
+    assert (tmp_path / "a.json").read_text() == (tmp_path / "a.csv").read_text()
+    assert sorted(os.listdir(tmp_path)) == ["a.csv", "a.json"] and looks
