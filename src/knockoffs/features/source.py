@@ -26,6 +26,7 @@ from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler
 from knockoffs.table.coding import check_knockoffs, code_by, code_whole_numbers
 from knockoffs.table.derived import drop_derived
+from knockoffs.table.memory import check_covariance_memory
 from knockoffs.table.neighbours import runs
 from knockoffs.table.redundancy import (
     DEPENDENT,
@@ -94,6 +95,8 @@ class Fitted:
         """Fit the family; errors about columns get the columns' names."""
         warn_of_constant(table)
         handed = self.handed(table)
+        if "diagonal" in (self.family.options or ()) and not self.representatives:
+            check_covariance_memory(table.X.shape[1])
         try:
             model = imported(self.family.fit)(table.X, rng=rng, n_jobs=n_jobs, **handed)
         except ColumnsError as error:
