@@ -1,14 +1,19 @@
 """Files are written whole or not at all, together, and never over what is not ours."""
 
+import errno
 import os
+import signal
 import stat
 import subprocess
 import sys
 
+import numpy as np
+import polars as pl
 import pytest
 
 from knockoffs.errors import InputError
 from knockoffs.table import writer
+from knockoffs.table.files import write_table_file
 from knockoffs.table.writer import atomic_file, atomic_files, check_output, check_place
 
 
@@ -208,6 +213,24 @@ class TestCheckOutput:
         with pytest.raises(InputError, match="cannot write here"):
             check_output(tmp_path / "a.csv")
         tmp_path.chmod(0o700)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no limits of files")
+@pytest.mark.parametrize("ending", [".parquet", ".csv", ".csv.gz", ".tsv"])
+def test_a_disk_that_is_full_is_named_with_the_file_whatever_writes_it(tmp_path, ending):
+    """A limit of the size of files stands for a full disk."""
+    resource = pytest.importorskip("resource")
+    table, path = pl.DataFrame(np.random.default_rng(0).standard_normal((4000, 8))), tmp_path / f"t{ending}"
+    before, ignored = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, before[1]))
+    try:
+        with pytest.raises(OSError, match="too large") as error:
+            write_table_file(table, path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert (error.value.errno, error.value.filename) == (errno.EFBIG, str(path))
+    assert os.listdir(tmp_path) == []
 
 
 WRITES = """

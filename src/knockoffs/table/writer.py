@@ -266,10 +266,13 @@ def _sync(path: Path, flags: int) -> None:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Give an error of the disk the name of the file, which those of open files lack."""
+    """Give an error of the disk the name of the file, which those of open files lack; polars hides it in its own."""
     try:
         yield
-    except OSError as error:
-        if error.filename is None and error.errno is not None:
-            error.filename = str(path)
+    except Exception as error:
+        hidden = re.search(r"\(os error ([0-9]+)\)", str(error))
+        if isinstance(error, OSError) and error.errno is not None:
+            error.filename = error.filename or str(path)
+        elif hidden:
+            raise OSError(int(hidden[1]), os.strerror(int(hidden[1])), str(path)) from error
         raise
