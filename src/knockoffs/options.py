@@ -70,8 +70,10 @@ class ImportanceOptions:
         choices=_names("importance.resampling:ROWS"),
         faces=PATH,
     )
-    n_folds: int = _option(5, "Folds of a cross-fitted score and of the choice of a model.", least=2, faces=PATH)
-    n_fits: int = _option(1, "Number of fits whose scores are averaged.", least=1, faces=KNOCKOFFS)
+    n_folds: int = _option(
+        5, "Folds of a cross-fitted score and of the choice of a model.", least=2, most=1000, faces=PATH
+    )
+    n_fits: int = _option(1, "Number of fits whose scores are averaged.", least=1, most=10_000, faces=KNOCKOFFS)
     rule: object = _option(
         "difference",
         "How W is computed from Z and Z_tilde: difference or signed-maximum.",
@@ -142,10 +144,19 @@ class Options:
         faces=("selector", *SELECTION),
     )
     n_draws: int = _option(
-        1, "Number of knockoff draws, combined by e-values.", flag="--draws", least=1, faces=(*KNOCKOFFS, "ghost")
+        1,
+        "Number of knockoff draws, combined by e-values.",
+        flag="--draws",
+        least=1,
+        most=10_000,
+        faces=(*KNOCKOFFS, "ghost"),
     )
     n_knockoffs: int = _option(
-        1, "Knockoffs per feature in a draw; several need a linear model of the target.", least=1, faces=KNOCKOFFS
+        1,
+        "Knockoffs per feature in a draw; several need a linear model of the target.",
+        least=1,
+        most=1000,
+        faces=KNOCKOFFS,
     )
     level: str = _option(
         "fixed",
@@ -310,6 +321,7 @@ class Option:
     choices: Callable[[], Iterable[str]] | None = None  # gives the names that are accepted
     endings: tuple[str, ...] = ()  # of files that are accepted besides
     least: int | None = None  # smallest whole number
+    most: int | None = None  # largest one: beyond it a slip of the hand would take days, or all memory
     objects: bool = False  # whether Python takes objects besides names
     parameter: str = ""  # of the selector, if it is not the name
     required: bool = False  # whether a command needs it
@@ -418,8 +430,21 @@ def _wanted(option: Option, value: object) -> str:
         return "names of columns, or None"
     if option.choices is not None and not isinstance(value, str):
         return f"one of {', '.join(map(repr, option.choices()))}"
-    if option.name == "jobs" and not whole:
-        return "a whole number that is not 0 (-1 stands for all cores), or None"
+    if option.name == "jobs":
+        return _wanted_jobs(whole)
     if option.least is not None and (whole is None or whole < option.least):
         return f"a whole number of at least {option.least}"
+    if option.most is not None and (whole is None or whole > option.most):
+        return f"a whole number of at most {option.most}"
     return ""
+
+
+def _wanted_jobs(jobs: int | None, per_core: int = 8) -> str:
+    """Words for what was expected, if these parallel jobs cannot be: on this machine ``per_core`` at most."""
+    from joblib import cpu_count
+    from joblib.parallel import get_active_backend
+
+    if not jobs:
+        return "a whole number that is not 0 (-1 stands for all cores), or None"
+    most = max(per_core * cpu_count(), get_active_backend()[0].effective_n_jobs(-1))  # a cluster may have more
+    return f"at most {most} jobs (-1 stands for all cores), or None" if jobs > most else ""

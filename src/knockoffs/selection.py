@@ -151,8 +151,7 @@ class Selection:
         said = explain_selection(self) if self.selected.any() else explain_nothing(self)
         if self.covariates:
             said += f" Features are judged given {name_some(self.covariates)} (covariates, not tested) and one another."
-        if "feature_model" in self.notes:
-            said += f" {self.notes['feature_model']}"
+        said += "".join(f" {self.notes[note]}" for note in ("missing", "feature_model") if note in self.notes)
         if self.verdict is not None and self.verdict.word != "good":
             said += (
                 f" The knockoffs look {self.verdict.word}: P^X does not fit, so the guarantee may not hold (verdict)."

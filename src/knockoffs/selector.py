@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
+from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
@@ -230,7 +232,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         from knockoffs.table.table import MIN_ROWS
         from knockoffs.table.target import as_target
 
-        options = self.get_params(deep=False)
+        options = self.options()
         with self.fitting():
             for name in fit_params:
                 if name != "sample_weight":
@@ -238,21 +240,18 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
             check_arguments(options)
             refuse_dask(X)
             source = source_of(options)
-            clusters, features = take_clusters(self.clusters, without_columns(X, self.drop))
+            clusters, features = take_clusters(options["clusters"], without_columns(X, options["drop"]))
             table, notes = read_features(
                 source,
                 features,
-                kinds=self.kinds,
-                groups=self.groups,
-                covariates=self.covariates,
-                dependent=self.dependent,
+                **{name: options[name] for name in ("kinds", "groups", "covariates", "dependent")},
                 min_rows=MIN_ROWS,
             )
-            task = task_for(self.task, self.estimator)
+            task = task_for(options["task"], options["estimator"])
             target = as_target(y, table, task=task, weights=fit_params.get("sample_weight"), min_rows=MIN_ROWS)
             remedy = "write the table as parquet and use knockoffs.fit_streamed, or take fewer rows."
             check_memory(len(table), len(table.columns) * (count_of(options, "n_knockoffs") + 1) // 2, remedy)
-            generator = as_generator(self.random_state)
+            generator = as_generator(options["random_state"])
             data = Data(table, target, clusters=clusters)
             seen = target
             if clusters is not None:
@@ -263,11 +262,16 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
             plan = plan_of(options, source, table, seen, notes, n_rows=len(seen))
             validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
             self.generator_ = deepcopy(generator)  # as it was: lambda paths follow the same draw
-            with showing(bool(self.verbose)):
-                selection = run(plan, data, rng=generator, n_jobs=self.n_jobs)
+            with showing(bool(options["verbose"])):
+                selection = run(plan, data, rng=generator, n_jobs=options["n_jobs"])
             if selection.rows is not None:
                 table, target = table.rows(selection.rows), target.at(selection.rows)
             return self.set_answer(selection, table, target, names_of(X))
+
+    def options(self) -> dict[str, Any]:
+        """Parameters of this class; a subclass with an ``__init__`` of its own may set some and leave the others."""
+        own = list(signature(KnockoffSelector.__init__).parameters.values())[1:]
+        return {parameter.name: getattr(self, parameter.name, parameter.default) for parameter in own}
 
     @contextmanager
     def fitting(self) -> Iterator[None]:
@@ -277,7 +281,12 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
 
         self._forget()
         try:
-            with interrupts(), one_blas_thread():
+            # underflow is meant: the caller's np.seterr(all="raise") is for the caller's code
+            with (
+                interrupts(),
+                one_blas_thread(),
+                np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"),
+            ):
                 yield
         except BaseException:
             self._forget()
@@ -305,6 +314,22 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         self._support = columns_of(selection.selected, table, names)
         return self
 
+    def transform(self, X: Any) -> Any:
+        """Return the selected columns as an array, or as the frame that ``set_output`` asks for, with their dtypes."""
+        from knockoffs.table.frames import array_of, is_frame, keep_columns, open_frame
+
+        if not is_frame(X):
+            return super().transform(X)
+        mask = self.get_support()
+        validate_data(self, X, reset=False, skip_check_array=True)
+        if not mask.any():
+            return self._transform(np.empty((len(X), len(mask))))  # which warns
+        frame = open_frame(keep_columns(X, mask))
+        asked = {"transform": get_config()["transform_output"], **getattr(self, "_sklearn_output_config", {})}
+        if asked["transform"] == "default":
+            return array_of(frame)
+        return frame.to_pandas() if asked["transform"] == "pandas" else frame.to_polars()
+
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
         return self._support
@@ -322,10 +347,12 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         from knockoffs.features.source import fills_cells
         from knockoffs.registry import key_of
 
-        if self.knockoffs is not None:
+        options = self.options()
+        feature_model = options["feature_model"]
+        if options["knockoffs"] is not None:
             return False
-        if isinstance(self.feature_model, str):
-            family = FAMILIES.get(key_of(self.feature_model))
+        if isinstance(feature_model, str):
+            family = FAMILIES.get(key_of(feature_model))
             return family is not None and "missing" in family.takes
-        fits = callable(self.feature_model) and "missing" in family_of(self.feature_model).takes
-        return fits or fills_cells(self.feature_model)
+        fits = callable(feature_model) and "missing" in family_of(feature_model).takes
+        return fits or fills_cells(feature_model)

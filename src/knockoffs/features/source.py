@@ -15,7 +15,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from knockoffs.errors import ColumnsError, InputError, name_some
+from knockoffs.errors import ColumnsError, InputError, count, name_some
 from knockoffs.features import FAMILIES, Family, FeatureModel, family_of
 from knockoffs.features.requirements import check_takes, has_labels, refuse_numbers
 from knockoffs.registry import check_options, find, imported
@@ -26,6 +26,7 @@ from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler
 from knockoffs.table.coding import check_knockoffs, code_by, code_whole_numbers
 from knockoffs.table.derived import drop_derived
+from knockoffs.table.memory import check_covariance_memory
 from knockoffs.table.neighbours import runs
 from knockoffs.table.redundancy import (
     DEPENDENT,
@@ -94,6 +95,8 @@ class Fitted:
         """Fit the family; errors about columns get the columns' names."""
         warn_of_constant(table)
         handed = self.handed(table)
+        if "diagonal" in (self.family.options or ()) and not self.representatives:
+            check_covariance_memory(table.X.shape[1])
         try:
             model = imported(self.family.fit)(table.X, rng=rng, n_jobs=n_jobs, **handed)
         except ColumnsError as error:
@@ -322,13 +325,19 @@ def read_features(
     -------
     table : Table
     notes : dict
-        How groups were found, and which columns were dropped.
+        How groups were found, how many cells are missing, and which columns were dropped.
     """
     find(dict.fromkeys(DEPENDENT), "dependent", dependent)
     table = source.read(X, kinds=kinds, argument=argument, min_rows=min_rows)
     table = table.with_covariates(covariates).with_groups(groups)
     refuse_covariates(source, table)
     notes = {"groups": table.groups.note} if table.groups is not None and table.groups.note else {}
+    if table.missing:
+        n = sum(column.n_missing for column in table.columns)
+        notes["missing"] = (
+            f"{count(n, 'cell is', 'cells are')} missing ({n / table.X.size:.2g} of all) and drawn from P^X given the "
+            "other cells of their row: the completed columns are judged, and cells must be missing at random."
+        )
     if table.covariates:
         notes["covariates"] = (
             f"{name_some(table.covariates)}: in P^X and in the model of y, where a penalty treats them as other "

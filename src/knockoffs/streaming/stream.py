@@ -68,7 +68,7 @@ def fit_streamed(
     KnockoffSelector
         The selector itself.
     """
-    options = selector.get_params(deep=False)
+    options = selector.options()
     with selector.fitting():
         check_arguments(options)
         _refuse_in_batches(selector)

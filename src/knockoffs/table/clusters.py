@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
@@ -44,7 +46,9 @@ def _column(X: object, j: int, name: str) -> object:
 
 
 def _number(labels: object, n: int) -> NDArray[np.intp]:
-    values = labels.tolist() if hasattr(labels, "tolist") else list(labels)  # type: ignore[call-overload]
+    values = labels.tolist() if hasattr(labels, "tolist") else list(labels) if isinstance(labels, Iterable) else labels
+    if not isinstance(values, list):
+        raise InputError(f"clusters={labels!r}: expected the name of a column of X, or a label for each row.")
     if len(values) != n:
         raise InputError(f"clusters has {len(values)} labels and X has {n} rows: expected a label for each row.")
     missing = [i for i, value in enumerate(values) if value is None or value != value]
