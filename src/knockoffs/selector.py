@@ -58,7 +58,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         Options of the score: "loss" (a name or a function; by default log-loss or squared error), "rows" (the rows that
         are scored: "in_sample", "held_out", "cross_fitted" or "out_of_bag"), "n_folds" (5), "n_fits" (1; the scores of
         several fits are averaged) and "rule" (W from Z and Z_tilde: "difference", "signed_maximum" or a function).
-    task : {"regression", "classification", "count", "ordinal"}, optional
+    task : {"regression", "classification", "count", "ordinal", "survival"}, optional
         Type of y, if it cannot be inferred from y or from the estimator.
     knockoffs : array or data frame, shape (n, n_columns), optional
         Knockoffs made elsewhere; ``feature_model`` is then not used.
@@ -211,7 +211,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         ----------
         X : array or data frame, shape (n, n_columns)
         y : array-like, shape (n,)
-            Numbers, or labels of classes.
+            Numbers, or labels of classes. For a survival time: (time, event) or (time, event, entry), a data frame of
+            these columns, or a structured array; the event is 1 where it was seen, 0 where the row is censored.
         **fit_params
             ``sample_weight``, array-like of shape (n,): weights of the rows in the model of y, to which it is passed on
             as scikit-learn's own selectors do. P^X and the knockoffs do not use it, so a row of weight two is not

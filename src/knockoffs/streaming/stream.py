@@ -187,6 +187,8 @@ def target_of_rows(
     values: NDArray, weights: NDArray | None, sampled: NDArray[np.intp], table: Table, task: str | None
 ) -> Target:
     """Target of all rows; its kind is inferred from the sample."""
+    if task == "survival":
+        raise InputError("survival times are not supported in batches: read a table that fits into memory.")
     known = np.flatnonzero([value is not None and value == value for value in values[sampled].tolist()])
     if not len(known):
         raise InputError(f"the target is missing in all {len(sampled)} rows of the sample.")

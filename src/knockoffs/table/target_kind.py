@@ -1,4 +1,4 @@
-"""What y is: two classes, several classes, a count, an ordered scale or a number."""
+"""What y is: two classes, several classes, a count, an ordered scale, a number or a survival time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from knockoffs.errors import InputError, name_some, unknown_option
 from knockoffs.table.columns import ROWS_A_VALUE, looks_like_counts, one_peak
 from knockoffs.table.types import Label
 
-TargetKind = Literal["number", "count", "binary", "classes", "ordinal"]
+TargetKind = Literal["number", "count", "binary", "classes", "ordinal", "survival"]
 
 MOST_CLASSES = 10  # more distinct integers than this are taken for a number
 
@@ -25,6 +25,7 @@ KINDS_OF_TASK = {
     "regression": "regression",
     "count": "regression",
     "ordinal": "regression",
+    "survival": "regression",
 }
 IF_IT_IS = {
     "regression": "it is a number",
@@ -154,6 +155,13 @@ def describe_kind(y: NDArray, kind: TargetKind, levels: Sequence[Label] | None =
         return f"y has {len(classes)} classes: {', '.join(map(repr, classes[:5]))}{', ...' if len(classes) > 5 else ''}"
     if levels is not None:
         return f"y is ordinal, {name_some(levels)}, and predicted by its ranks"
+    if kind == "survival":
+        signed, entry = (y, "") if y.ndim == 1 else (y[:, 0], ", each row from its entry on")
+        times, events = np.abs(signed), int((signed > 0).sum())
+        return (
+            f"y is a survival time between {times.min():g} and {times.max():g}: {events} events, "
+            f"{len(y) - events} censored rows{entry}"
+        )
     low, high = f"{y.min():g}", f"{y.max():g}"
     return {
         "number": f"y is a number between {low} and {high}",
