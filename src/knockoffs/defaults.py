@@ -118,6 +118,8 @@ def source_of(options: Mapping[str, Any]) -> KnockoffSource:
         raise InputError("knockoffs are used as they are: leave out feature_model and its options, or knockoffs.")
     if options["clusters"] is not None:
         raise InputError("clusters: given knockoffs are of all rows, and each draw uses one row of each cluster.")
+    if options["order"] is not None:
+        raise InputError("order: given knockoffs are of all rows, and each draw uses rows that are far apart.")
     if options["n_draws"] != 1:
         raise InputError(f"n_draws={options['n_draws']!r}: given knockoffs are one draw. Leave it out.")
     return GivenKnockoffs(options["knockoffs"])

@@ -131,6 +131,13 @@ class Options:
         objects=True,
         faces=("selector", *SELECTION),
     )
+    order: str | None = _option(
+        None,
+        "Column of dates or numbers, where rows follow one another in time and so depend on each other.",
+        metavar="COLUMN",
+        objects=True,
+        faces=("selector", *SELECTION),
+    )
     weights: str | None = _option(
         None, "Column of sample weights for the model of the target.", metavar="COLUMN", faces=("select", "path")
     )
@@ -377,6 +384,8 @@ def check_arguments(given: Mapping[str, Any]) -> None:
     for option in options_of("selector").values():
         refuse_value(option, given.get(option.called), option.called)
     refuse_dropped(given.get("covariates"), given.get("drop"))
+    if given.get("clusters") is not None and given.get("order") is not None:
+        raise InputError("clusters and order: rows belong together or follow one another. Leave one of them out.")
     importance_options(given.get("importance_options"))
 
 

@@ -127,7 +127,9 @@ class Data:
     rest : Rest, optional
         The other rows of such a table, which are read in batches.
     clusters : array of int, shape (n,), optional
-        Cluster of each row, where rows belong together.
+        Cluster of each row, where rows belong together; or its place in a block of rows in order.
+    spaced : bool
+        Whether rows are in order, and a draw takes those of one place.
     rows : array of int, optional
         Which rows of a table with clusters these are.
     """
@@ -136,12 +138,13 @@ class Data:
     target: Target
     rest: Rest | None = None
     clusters: NDArray[np.intp] | None = None
+    spaced: bool = False
     rows: NDArray[np.intp] | None = None
 
     def one_row_each(self, rng: Generator) -> Data:
-        """One row of each cluster, drawn at random among those whose target is known."""
+        """One row of each cluster, or of each block, drawn at random among those whose target is known."""
         assert self.clusters is not None
-        rows = rows_with_target(self.clusters, self.target, rng)
+        rows = rows_with_target(self.clusters, self.target, rng, spaced=self.spaced)
         return Data(self.table.rows(rows), replace(self.target.at(rows), observed=None), rows=rows)
 
 

@@ -73,6 +73,9 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
     clusters : str or array-like, shape (n,), optional
         Rows that belong together, as those of one patient: a column of X, which is then no feature, or a label for each
         row. Each of ``n_draws`` draws uses one row of each cluster.
+    order : str or array-like, shape (n,), optional
+        Rows that follow one another in time: a column of X, which is then no feature, or a date or number for each row.
+        Each of ``n_draws`` draws uses rows so far apart that they are nearly independent.
     dependent : {"auto", "refuse", "drop"}
         Columns that others determine exactly: duplicates (also in other units or under other labels), sums, a full set
         of indicators. "drop" leaves out as few as possible and warns; "refuse" raises if P^X cannot hold them; "auto"
@@ -167,6 +170,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         drop: Sequence[str] = (),
         covariates: Sequence[str] = (),
         clusters: object = None,
+        order: object = None,
         dependent: str = "auto",
         method: str = "auto",
         resolution: str = "auto",
@@ -192,6 +196,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         self.drop = drop
         self.covariates = covariates
         self.clusters = clusters
+        self.order = order
         self.dependent = dependent
         self.method = method
         self.resolution = resolution
@@ -227,6 +232,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         from knockoffs.table.clusters import take_clusters
         from knockoffs.table.drop import names_of, without_columns
         from knockoffs.table.memory import check_memory
+        from knockoffs.table.ordered import gap_of, places_in_blocks, take_order
         from knockoffs.table.rows import refuse_dask
         from knockoffs.table.table import MIN_ROWS
         from knockoffs.table.target import as_target
@@ -240,6 +246,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
             refuse_dask(X)
             source = source_of(options)
             clusters, features = take_clusters(self.clusters, without_columns(X, self.drop))
+            order, features = take_order(self.order, features)
             table, notes = read_features(
                 source,
                 features,
@@ -254,13 +261,18 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
             remedy = "write the table as parquet and use knockoffs.fit_streamed, or take fewer rows."
             check_memory(len(table), len(table.columns) * (count_of(options, "n_knockoffs") + 1) // 2, remedy)
             generator = as_generator(self.random_state)
-            data = Data(table, target, clusters=clusters)
+            n_draws, gap = count_of(options, "n_draws"), 1
+            if order is not None:
+                gap = gap_of(table, target, order)
+                clusters = places_in_blocks(order, gap)
+            data = Data(table, target, clusters=clusters, spaced=order is not None)
             seen = target
             if clusters is not None:
                 seen = data.one_row_each(deepcopy(generator).spawn(1)[0]).target
-                notes["clusters"] = (
-                    f"{count_of(options, 'n_draws')} times one row of each of {len(seen)} clusters, drawn at random"
-                )
+                said = f"one row of each of {len(seen)} clusters, drawn at random"
+                if order is not None:
+                    said = f"one row in {gap}, {len(seen)} rows, from a start drawn at random"
+                notes["clusters" if order is None else "order"] = f"{n_draws} times {said}"
             plan = plan_of(options, source, table, seen, notes, n_rows=len(seen))
             validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
             self.generator_ = deepcopy(generator)  # as it was: lambda paths follow the same draw
