@@ -15,8 +15,7 @@ from knockoffs.errors import InputError
 from knockoffs.importance.accuracy_drop import swap_integral, swap_score
 from knockoffs.importance.coefficients import coefficient_magnitude
 from knockoffs.importance.losses import LOSSES
-from knockoffs.importance.paths.black_box import BlackBoxPath
-from knockoffs.importance.paths.follow import path_losses
+from knockoffs.importance.paths.follow import BlackBoxPath, path_losses
 from knockoffs.importance.paths.tree import TreePath
 from knockoffs.plots.survival import kaplan_meier
 from knockoffs.response.cox import CoxPathCV, martingale_residuals
