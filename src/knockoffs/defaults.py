@@ -118,6 +118,8 @@ def source_of(options: Mapping[str, Any]) -> KnockoffSource:
         raise InputError("knockoffs are used as they are: leave out feature_model and its options, or knockoffs.")
     if options["clusters"] is not None:
         raise InputError("clusters: given knockoffs are of all rows, and each draw uses one row of each cluster.")
+    if options["order"] is not None:
+        raise InputError("order: given knockoffs are of all rows, and each draw uses rows that are far apart.")
     if options["n_draws"] != 1:
         raise InputError(f"n_draws={options['n_draws']!r}: given knockoffs are one draw. Leave it out.")
     return GivenKnockoffs(options["knockoffs"])
@@ -326,8 +328,9 @@ def _check_loss(score: Score, asked: str, loss: object, task: str) -> None:
     if loss not in LOSSES:
         raise unknown_option("loss", loss, LOSSES)
     general = kind_of(task)  # a count is a number, and may be scored as one
-    if LOSSES[loss].task != general:
-        fitting = [name for name, known in LOSSES.items() if known.task == general]
+    fitting = [name for name, known in LOSSES.items() if known.task == general]
+    fitting = [name for name in fitting if (name == "partial_likelihood") == (task == "survival")]
+    if loss not in fitting:
         raise InputError(f"loss={loss!r} is not for {task}: use {', '.join(map(repr, fitting))}.")
 
 
@@ -342,6 +345,8 @@ def default_loss(task: str, model: object) -> str:
     """Loss that does not saturate: log-loss where there are probabilities, squared error for numbers."""
     if task == "count":
         return "poisson_deviance" if "poisson_deviance" in LOSSES else "squared_error"
+    if task == "survival":
+        return "partial_likelihood"
     if task == "regression":
         return "squared_error"
     return "log_loss" if hasattr(model, "predict_proba") else "accuracy"

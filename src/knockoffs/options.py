@@ -59,7 +59,7 @@ class ImportanceOptions:
     loss: object = _option(
         None,
         "Loss of the score: accuracy, log-loss, brier or margin for classes; squared-error, absolute-error or "
-        "poisson-deviance for numbers.",
+        "poisson-deviance for numbers; partial-likelihood for survival times.",
         choices=_names("importance.losses:LOSSES"),
         objects=True,
         faces=PATH,
@@ -88,7 +88,21 @@ class Options:
     """Options of a run. Each field says which faces have it: the selector, or a command by its name."""
 
     # what is read
-    target: str = _option("", "Column to explain.", metavar="COLUMN", required=True, faces=("select", "test", "path"))
+    target: str = _option(
+        "", "Column to explain; required, but for a survival time.", metavar="COLUMN", faces=("select", "test", "path")
+    )
+    time: str | None = _option(
+        None, "Column of survival times, in place of --target; needs --event.", metavar="COLUMN", faces=SELECTION
+    )
+    event: str | None = _option(
+        None,
+        "Column that is 1 where the event was seen and 0 where the row is censored.",
+        metavar="COLUMN",
+        faces=SELECTION,
+    )
+    entry: str | None = _option(
+        None, "Column of the times from which on rows are observed, if not from 0.", metavar="COLUMN", faces=SELECTION
+    )
     drop: tuple[str, ...] = _option(
         (), "Column to leave out; repeat the option, or separate names by commas.", metavar="COLUMN", faces=DATA
     )
@@ -119,12 +133,19 @@ class Options:
         objects=True,
         faces=("selector", *SELECTION),
     )
+    order: str | None = _option(
+        None,
+        "Column of dates or numbers, where rows follow one another in time and so depend on each other.",
+        metavar="COLUMN",
+        objects=True,
+        faces=("selector", *SELECTION),
+    )
     weights: str | None = _option(
         None, "Column of sample weights for the model of the target.", metavar="COLUMN", faces=("select", "path")
     )
     task: str | None = _option(
         None,
-        "Type of the target, if it cannot be inferred: regression, classification, count or ordinal.",
+        "Type of the target, if it cannot be inferred: regression, classification, count, ordinal or survival.",
         choices=_names("defaults:TASKS"),
         faces=MODEL,
     )
@@ -292,6 +313,11 @@ class Options:
         """Options from the parameters of a selection.json."""
         return cls(**{**parameters, **{name: tuple(parameters.get(name) or ()) for name in ("drop", "covariates")}})
 
+    @property
+    def target_columns(self) -> list[str]:
+        """Columns of the target: one, or time, event and perhaps entry of a survival time."""
+        return [name for name in (self.target, self.time, self.event, self.entry) if name]
+
     def recorded(self, face: str) -> dict[str, Json]:
         """Options of a command on which the answer depends, as selection.json holds them."""
         values = {name: getattr(self, name) for name, option in options_of(face).items() if option.recorded}
@@ -370,6 +396,8 @@ def check_arguments(given: Mapping[str, Any]) -> None:
     for option in options_of("selector").values():
         refuse_value(option, given.get(option.called), option.called)
     refuse_dropped(given.get("covariates"), given.get("drop"))
+    if given.get("clusters") is not None and given.get("order") is not None:
+        raise InputError("clusters and order: rows belong together or follow one another. Leave one of them out.")
     importance_options(given.get("importance_options"))
 
 

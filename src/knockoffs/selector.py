@@ -60,7 +60,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         Options of the score: "loss" (a name or a function; by default log-loss or squared error), "rows" (the rows that
         are scored: "in_sample", "held_out", "cross_fitted" or "out_of_bag"), "n_folds" (5), "n_fits" (1; the scores of
         several fits are averaged) and "rule" (W from Z and Z_tilde: "difference", "signed_maximum" or a function).
-    task : {"regression", "classification", "count", "ordinal"}, optional
+    task : {"regression", "classification", "count", "ordinal", "survival"}, optional
         Type of y, if it cannot be inferred from y or from the estimator.
     knockoffs : array or data frame, shape (n, n_columns), optional
         Knockoffs made elsewhere; ``feature_model`` is then not used.
@@ -75,6 +75,9 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
     clusters : str or array-like, shape (n,), optional
         Rows that belong together, as those of one patient: a column of X, which is then no feature, or a label for each
         row. Each of ``n_draws`` draws uses one row of each cluster.
+    order : str or array-like, shape (n,), optional
+        Rows that follow one another in time: a column of X, which is then no feature, or a date or number for each row.
+        Each of ``n_draws`` draws uses rows so far apart that they are nearly independent.
     dependent : {"auto", "refuse", "drop"}
         Columns that others determine exactly: duplicates (also in other units or under other labels), sums, a full set
         of indicators. "drop" leaves out as few as possible and warns; "refuse" raises if P^X cannot hold them; "auto"
@@ -169,6 +172,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         drop: Sequence[str] = (),
         covariates: Sequence[str] = (),
         clusters: object = None,
+        order: object = None,
         dependent: str = "auto",
         method: str = "auto",
         resolution: str = "auto",
@@ -194,6 +198,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         self.drop = drop
         self.covariates = covariates
         self.clusters = clusters
+        self.order = order
         self.dependent = dependent
         self.method = method
         self.resolution = resolution
@@ -213,7 +218,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         ----------
         X : array or data frame, shape (n, n_columns)
         y : array-like, shape (n,)
-            Numbers, or labels of classes.
+            Numbers, or labels of classes. For a survival time: (time, event) or (time, event, entry), a data frame of
+            these columns, or a structured array; the event is 1 where it was seen, 0 where the row is censored.
         **fit_params
             ``sample_weight``, array-like of shape (n,): weights of the rows in the model of y, to which it is passed on
             as scikit-learn's own selectors do. P^X and the knockoffs do not use it, so a row of weight two is not
@@ -228,6 +234,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         from knockoffs.table.clusters import take_clusters
         from knockoffs.table.drop import names_of, without_columns
         from knockoffs.table.memory import check_memory
+        from knockoffs.table.ordered import gap_of, places_in_blocks, take_order
         from knockoffs.table.rows import refuse_dask
         from knockoffs.table.table import MIN_ROWS
         from knockoffs.table.target import as_target
@@ -241,6 +248,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
             refuse_dask(X)
             source = source_of(options)
             clusters, features = take_clusters(options["clusters"], without_columns(X, options["drop"]))
+            order, features = take_order(options["order"], features)
             table, notes = read_features(
                 source,
                 features,
@@ -252,13 +260,18 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
             remedy = "write the table as parquet and use knockoffs.fit_streamed, or take fewer rows."
             check_memory(len(table), len(table.columns) * (count_of(options, "n_knockoffs") + 1) // 2, remedy)
             generator = as_generator(options["random_state"])
-            data = Data(table, target, clusters=clusters)
+            n_draws, gap = count_of(options, "n_draws"), 1
+            if order is not None:
+                gap = gap_of(table, target, order)
+                clusters = places_in_blocks(order, gap)
+            data = Data(table, target, clusters=clusters, spaced=order is not None)
             seen = target
             if clusters is not None:
                 seen = data.one_row_each(deepcopy(generator).spawn(1)[0]).target
-                notes["clusters"] = (
-                    f"{count_of(options, 'n_draws')} times one row of each of {len(seen)} clusters, drawn at random"
-                )
+                said = f"one row of each of {len(seen)} clusters, drawn at random"
+                if order is not None:
+                    said = f"one row in {gap}, {len(seen)} rows, from a start drawn at random"
+                notes["clusters" if order is None else "order"] = f"{n_draws} times {said}"
             plan = plan_of(options, source, table, seen, notes, n_rows=len(seen))
             validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
             self.generator_ = deepcopy(generator)  # as it was: lambda paths follow the same draw

@@ -26,6 +26,7 @@ def select(table: TableFile, options: Options, out: OutFolder = None, force: For
     knockoffs select table.csv --target y
     knockoffs select table.csv --target y --fdr 0.05 --out results --report report.html
     knockoffs select table.parquet --target y --drop id,date --kind grade=ordinal --groups auto
+    knockoffs select table.csv --time days --event died
     knockoffs select table.csv --target y --draws 5 --level post-hoc --jobs -1
     """
     if options.knockoffs is not None and (options.feature_model != "auto" or options.feature_model_options):
@@ -52,7 +53,8 @@ def run_selection(table: Path, options: Options, out: Path | None = None) -> Sel
     if why is not None:
         say(f"reading {table} in batches, because {why}")
         return run_streamed(table, options, out)
-    frame = read(table, options.target, options.weights, *options.drop, *options.covariates, options.clusters)
+    columns = (options.weights, *options.drop, *options.covariates, options.clusters, options.order)
+    frame = read(table, *options.target_columns, *columns)
     return run_on_frame(frame, options, {"file": table.name, "sha256": file_hash(table)}, out)
 
 
@@ -60,7 +62,7 @@ def run_on_frame(frame: Frame, options: Options, data: DataFile, out: Path | Non
     """Record of a selection from a frame; the report is written if it was asked for."""
     from knockoffs.cli.files import covariates_of, groups_of, other_files, read_knockoffs, take_apart
     from knockoffs.selector import KnockoffSelector
-    from knockoffs.table.files import column_names
+    from knockoffs.table.files import column_names, take_column
 
     options = replace(options, stream="never")  # as decided here, so that another machine gives the same answer
     X, y, weights = take_apart(frame, options)
@@ -71,10 +73,11 @@ def run_on_frame(frame: Frame, options: Options, data: DataFile, out: Path | Non
         arguments["knockoffs"] = read_knockoffs(Path(options.knockoffs), X, frame)
     selector = KnockoffSelector(**arguments)
     n_features = len(column_names(X)) - len(arguments["covariates"])
-    say(f"selecting from {n_features} features of {len(y)} rows for {options.target!r}")
+    n_rows = len(take_column(frame, options.target_columns[0]))
+    say(f"selecting from {n_features} features of {n_rows} rows for {', '.join(map(repr, options.target_columns))}")
     with spoken_warnings() as said:
         selector.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
-    about: DataFile = {**data, "n_rows": len(y), "n_columns": len(column_names(frame))}
+    about: DataFile = {**data, "n_rows": n_rows, "n_columns": len(column_names(frame))}
     if files:
         about["files"] = files
     return record_fitted(selector, options, about, said, out)
@@ -109,7 +112,7 @@ def _write_report(selector: KnockoffSelector, record: SelectionRecord, options: 
         say("the report has no lambda paths, because features were tested: use --method knockoffs")
     facts = replace(
         facts_of(selector),
-        called=options.target,
+        called=options.target_columns[0],
         parameters=record.parameters,
         data=record.data,
         versions=record.versions,

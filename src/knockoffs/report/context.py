@@ -29,6 +29,7 @@ def report_context(facts: Facts) -> Context:
         "answer": answer_context(facts),
         "explanation": facts.sentence(facts.selection.explain()),
         "bound": bound(facts),
+        "concordance": None if (c := facts.concordance) is None else f"{c:.2f}",
         "warnings": [facts.sentence(words) for words in facts.warnings],
         "table": table_context(facts),
         "figures": figures_context(facts),
@@ -132,6 +133,7 @@ def figures_context(facts: Facts) -> Context | None:
     return {
         "features": figures.draw_features(facts),
         "stability": figures.draw_stability(facts),
+        "survival": figures.draw_survival(facts),
         "paths": figures.draw_paths(facts),
         "margins": figures.draw_margins(facts),
         "verdict": figures.draw_verdict(facts),
