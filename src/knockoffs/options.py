@@ -163,7 +163,7 @@ class Options:
     feature_model: str = _option(
         "auto",
         "P^X, the model of the features: auto (any table), gaussian, mixture, naive-bayes, hmm, lda, network, "
-        "fastphase, or a network's .bif file.",
+        "fastphase, fixed (nothing is assumed about the features, but a linear target), or a network's .bif file.",
         choices=_names("features:FAMILIES"),
         endings=(".bif", ".bif.gz"),
         objects=True,

@@ -127,6 +127,8 @@ class Fitted:
                 handed["diagonal"] = ViaRepresentatives(str(handed.get("diagonal", DEFAULT_DIAGONAL)))
         if "names" in takes:
             handed["names"] = table.names
+        if "fixed" in takes:
+            handed["covariates"] = table.covariate_columns
         if "kinds" in takes:
             handed["kinds"] = [column.kind for column in table.columns]
         if "alike" in takes and has_labels(table) and handed.setdefault("emissions", "discrete") != "discrete":
