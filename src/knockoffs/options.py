@@ -96,6 +96,13 @@ class Options:
         metavar="COLUMN",
         faces=MODEL,
     )
+    phenotype: str | None = _option(
+        None,
+        "For .bed files: text with a header and the columns FID, IID and the target. --covariates takes its columns, "
+        "or files of this kind.",
+        metavar="FILE",
+        faces=("select",),
+    )
     dependent: str = _option(
         "auto",
         "Columns that others determine exactly: drop, refuse, or auto (drop for the feature model auto, refuse for "
