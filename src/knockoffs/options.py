@@ -98,10 +98,10 @@ class Options:
     )
     phenotype: str | None = _option(
         None,
-        "For .bed files: text with a header and the columns FID, IID and the target. --covariates takes its columns, "
-        "or files of this kind.",
+        "For .bed files: text with a header and the columns FID, IID and the target; --covariates takes its columns, "
+        "or such files.",
         metavar="FILE",
-        faces=("select",),
+        faces=SELECTION,
     )
     dependent: str = _option(
         "auto",
