@@ -9,5 +9,6 @@ CONJUGATES: dict[str, str] = {
     "joint_table": "knockoffs.sampling.conjugates.joint_table:JointTable",
     "markov_chain": "knockoffs.sampling.conjugates.markov_chain:MarkovChain",
     "jump_chain": "knockoffs.sampling.conjugates.markov_chain:JumpChain",
+    "metropolized": "knockoffs.sampling.conjugates.metropolized:Metropolized",
     "grouped_chain": "knockoffs.sampling.conjugates.grouped_chain:GroupedChain",
 }
