@@ -149,12 +149,24 @@ def test_families_with_covariates(family):
     assert fitted.W_.shape == (12,)
 
 
-@pytest.mark.parametrize("family", ["hmm", "lda", "fastphase"])
-def test_sites_and_words_have_no_place_for_covariates(family):
-    table, y = frame(60)
+@pytest.mark.parametrize("family", ["hmm", "lda"])
+def test_covariates_stand_beside_sites_and_words(family):
+    """They are in the model of y alone: P^X is that of the other columns, and they are their own knockoffs."""
+    table, y = frame(120)
     counts = (2 * table + 9).clip(0).round().astype(int)
-    with pytest.raises(InputError, match="sites or words, and no covariate can be one of them"):
-        selector(feature_model=family).fit(counts, y)
+    small = {"hmm": {"n_states": 2, "n_starts": 1}, "lda": {"n_topics": 2, "max_iter": 2}}[family]
+    fitted = selector(
+        feature_model=family, feature_model_options=small, method="knockoffs", verdict=False, estimator="lasso"
+    ).fit(counts, y)
+    assert fitted.W_.shape == (12,) and "no part of P^X" in fitted.selection_.explain()
+    for name in fitted.selection_.covariates:
+        assert (fitted.knockoffs_[name] == counts[name]).all()
+    assert any((fitted.knockoffs_[name] != counts[name]).any() for name in fitted.selection_.feature_names)
+    holes = counts.astype(float)
+    holes.loc[3, fitted.selection_.covariates[0]] = np.nan
+    if family == "hmm":
+        with pytest.raises(InputError, match="covariates: .* have missing cells"):
+            selector(feature_model=family, feature_model_options=small).fit(holes, y)
 
 
 # ---- what is refused ---------------------------------------------------------------------------------------------

@@ -112,6 +112,13 @@ class Options:
         metavar="COLUMN",
         faces=MODEL,
     )
+    phenotype: str | None = _option(
+        None,
+        "For .bed files: text with a header and the columns FID, IID and the target; --covariates takes its columns, "
+        "or such files.",
+        metavar="FILE",
+        faces=SELECTION,
+    )
     dependent: str = _option(
         "auto",
         "Columns that others determine exactly: drop, refuse, or auto (drop for the feature model auto, refuse for "
@@ -195,7 +202,7 @@ class Options:
     feature_model: str = _option(
         "auto",
         "P^X, the model of the features: auto (any table), gaussian, mixture, naive-bayes, hmm, lda, network, "
-        "fastphase, or a network's .bif file.",
+        "fastphase, fixed (nothing is assumed about the features, but a linear target), or a network's .bif file.",
         choices=_names("features:FAMILIES"),
         endings=(".bif", ".bif.gz"),
         objects=True,

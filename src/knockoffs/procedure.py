@@ -17,6 +17,7 @@ from knockoffs.diagnostics.verdict import verdict as give_verdict
 from knockoffs.draws import Draw, Rest, draw_and_score, draw_many
 from knockoffs.errors import InputError
 from knockoffs.features.family import Conditional
+from knockoffs.features.fixed import FixedDesign, is_fixed, known_rows, refuse_fixed
 from knockoffs.features.gaussian import MixtureFeatures
 from knockoffs.features.source import FittedSampler, KnockoffSource
 from knockoffs.filter import check_fdr, check_offset, difference, filter_statistics, several_statistics
@@ -131,7 +132,7 @@ class Data:
     spaced : bool
         Whether rows are in order, and a draw takes those of one place.
     rows : array of int, optional
-        Which rows of a table with clusters these are.
+        Which rows of a table with clusters, or of a fixed design, these are.
     """
 
     table: Table
@@ -203,7 +204,13 @@ def _fit(plan: Plan, data: Data, rng: Generator, n_jobs: int | None, whole: Fitt
         return FittedRows(data, whole.fitted, streams)
     stage("fitting P^X")
     if data.rest is None:
-        return FittedRows(data, plan.source(data.table, rng=streams.fit, n_jobs=n_jobs), streams)
+        if is_fixed(plan.source) and data.rows is None:
+            table, target, rows = known_rows(data.table, data.target)
+            data = Data(table, target, rows=rows)
+        fitted = plan.source(data.table, rng=streams.fit, n_jobs=n_jobs)
+        if isinstance(fitted.model, FixedDesign):
+            data = replace(data, target=fitted.model.pad(data.target, streams.test))
+        return FittedRows(data, fitted, streams)
     rest = data.rest.fit(plan.source, rng=streams.fit, n_jobs=n_jobs)
     return FittedRows(replace(data, rest=rest), rest.fitted, streams)
 
@@ -229,7 +236,7 @@ def _run_knockoffs(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -
         )
     ]
     W = np.stack([feature_statistics(draw.scores, plan.rule) for draw in draws])
-    pair, found = draws[0].pair, None
+    pair, found = draws[0].pair.rows(slice(len(table))), None  # a fixed design may have added rows
     if plan.verdict:
         budget = verdict_budget(fitted, statistic, table) if rest is None else Budget()
         found = diagnose(pair, table, streams.verdict, budget)
@@ -420,10 +427,6 @@ def select_features(
     rng : numpy.random.Generator
     n_jobs : int, optional
         Jobs at a time; the answer does not depend on it.
-
-    Returns
-    -------
-    Selection
     """
     control = ErrorControl(check_fdr(fdr), check_offset(offset), n_draws, level, n_knockoffs)
     plan = Plan(knockoffs, statistic, rule=rule, control=control, verdict=verdict, notes=notes or {})
@@ -447,6 +450,7 @@ def follow_lambda(
     From a generator in the same state the knockoffs, the fits and so W at lambda = 1 are those of
     ``select_features`` with the score Swap.
     """
+    refuse_fixed(knockoffs)
     table = knockoffs.read(X)
     target = as_target(y, table).centred
     along = statistic.along_lambda(lams=lams, fake=fake)

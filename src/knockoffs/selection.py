@@ -184,7 +184,7 @@ def count_found(selection: Selection) -> str:
 def explain_selection(selection: Selection) -> str:
     """Words on how many features were selected, and on the guarantee."""
     n, q, m = int(selection.selected.sum()), selection.fdr, selection.n_knockoffs
-    provided = BY_GHOSTS if selection.method == "ghost" else PROVIDED
+    provided = BY_GHOSTS if selection.method == "ghost" else getattr(selection.feature_model, "provided", PROVIDED)
     found = count_found(selection)
     if selection.discoveries is not None:
         grouped = any(len(discovery.features) > 1 for discovery in selection.discoveries)

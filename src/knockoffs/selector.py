@@ -42,6 +42,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         P^X: "auto" (any table: a latent Gaussian model with its own margin for every column); the name of another
         family ("gaussian", "mixture", "naive_bayes", "hmm", "lda", "network", "fastphase"); the .bif file of a Bayesian
         network; a fitted model; a network; a function that fits one; or a covariance matrix, for Gaussian features.
+        "fixed" assumes nothing about the features, and that y is linear in them with Gaussian noise.
     feature_model_options : dict, optional
         Options of the family's fit, for instance ``{"n_components": 3, "diagonal": "mvr"}``. With
         ``"representatives": True`` groups are linked through a few columns of each, chosen without y; use it for many

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from knockoffs.cli.checks import bad_call
 from knockoffs.cli.output import say, spoken_warnings
-from knockoffs.cli.program import Force, OutFolder, TableFile, command
+from knockoffs.cli.program import Force, OutFolder, TableFiles, command
 from knockoffs.options import Options
 from knockoffs.progress import stage
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @command("select")
-def select(table: TableFile, options: Options, out: OutFolder = None, force: Force = False) -> None:
+def select(tables: TableFiles, options: Options, out: OutFolder = None, force: Force = False) -> None:
     """Select the features of a table that matter for its target.
 
     \b
@@ -28,10 +28,22 @@ def select(table: TableFile, options: Options, out: OutFolder = None, force: For
     knockoffs select table.parquet --target y --drop id,date --kind grade=ordinal --groups auto
     knockoffs select table.csv --time days --event died
     knockoffs select table.csv --target y --draws 5 --level post-hoc --jobs -1
+    knockoffs select chr*.bed --phenotype pheno.tab --target trait --covariates cov.tab --out results
     """
     if options.knockoffs is not None and (options.feature_model != "auto" or options.feature_model_options):
         raise bad_call("--knockoffs are used as they are: leave out --feature-model and its options.")
-    select_and_show(table, options, out, force)
+    from knockoffs.cli.files import check_out, deliver
+    from knockoffs.cli.genotypes import is_bed, run_genotypes
+
+    if not all(map(is_bed, tables)):
+        if len(tables) > 1:
+            raise bad_call(f"{len(tables)} tables: name one, or several .bed files of the same people.")
+        if options.phenotype is not None:
+            raise bad_call("--phenotype is for .bed files: a table holds its own target.")
+        select_and_show(tables[0], options, out, force)
+        return
+    check_out(out, tables[0], options, force)
+    deliver(run_genotypes(tables, options, out), out)
 
 
 def select_and_show(table: Path, options: Options, out: Path | None, force: bool) -> None:
@@ -49,6 +61,10 @@ def run_selection(table: Path, options: Options, out: Path | None = None) -> Sel
     from knockoffs.cli.streamed import run_streamed, why_streamed
     from knockoffs.table.files import file_hash
 
+    if table.suffix.lower() == ".bed":
+        from knockoffs.cli.genotypes import run_genotypes
+
+        return run_genotypes([table], options, out)
     why = why_streamed(table, options)
     if why is not None:
         say(f"reading {table} in batches, because {why}")

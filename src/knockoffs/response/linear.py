@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from knockoffs.errors import InputError
 from knockoffs.response.cox import CoxPathCV, concordance
-from knockoffs.response.gram import FoldGrams
-from knockoffs.response.gram_lasso import fit_lasso
+from knockoffs.response.gram import FoldGrams, Gram
+from knockoffs.response.gram_lasso import aic_penalty, fit_lasso
 from knockoffs.response.l1_path import (
     CrossValidation,
     assign_folds,
@@ -154,6 +154,33 @@ class LassoPathCV(PenaltyPath, RegressorMixin, BaseEstimator):
         return validate_data(self, X, reset=False, dtype=np.float64) @ self.coef_ + self.intercept_
 
 
+class LassoPathAIC(RegressorMixin, BaseEstimator):
+    """Lasso with the penalty of the smallest corrected AIC, from the products of columns and y alone.
+
+    For fixed designs, whose statistic may depend on the rows in no other way: there are no folds, and nothing is drawn.
+
+    Attributes
+    ----------
+    coef_ : array, shape (n_columns,)
+    intercept_ : float
+    alpha_ : float
+        Penalty used, for columns and y of variance 1.
+    """
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Fit to X, shape (n, n_columns), and numeric y."""
+        XX, yy = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, dtype=np.float64)
+        gram = Gram.of(XX, np.asarray(yy, dtype=float))
+        found = fit_lasso(FoldGrams((gram,)), alpha=aic_penalty(gram))
+        self.coef_, self.intercept_, self.alpha_ = found.coef[0], float(found.intercept[0]), found.alpha
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray:
+        """Fitted mean of y for the rows of X."""
+        check_is_fitted(self)
+        return validate_data(self, X, reset=False, dtype=np.float64) @ self.coef_ + self.intercept_
+
+
 class LogisticPathCV(PenaltyPath, LinearClassifier):
     """L1-logistic regression, binary or multinomial, with the penalty of the smallest cross-validated log-loss.
 
@@ -280,7 +307,7 @@ class PoissonPathCV(PenaltyPath, RegressorMixin, BaseEstimator):
         return np.exp(validate_data(self, X, reset=False, dtype=np.float64) @ self.coef_ + self.intercept_)
 
 
-LINEAR_MODELS = (LassoPathCV, PoissonPathCV, CoxPathCV, PlainLinear, LinearClassifier)  # scored by their coefficients
+LINEAR_MODELS = (LassoPathCV, LassoPathAIC, PoissonPathCV, CoxPathCV, PlainLinear, LinearClassifier)
 
 
 def make_lasso(
