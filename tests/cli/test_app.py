@@ -171,10 +171,12 @@ def test_no_command_shows_the_help_and_exits_with_2():
 def test_select_prints_a_table_and_a_sentence(tmp_path, capsys):
     run("select", write_table(tmp_path), *SELECT)
     out, err = capsys.readouterr()
-    assert out.splitlines()[0].split() == ["feature", "W", "q-value"]
-    assert "[bold]x[/bold]" in out  # not taken for markup
-    assert "two\\nlines" in out  # does not break the table
-    assert "threshold" in out
+    first, _, *rows = out.splitlines()
+    assert re.fullmatch(r"(\d+) of 15 features selected for y \(false discovery rate 0.2\)", first)
+    shown = [re.fullmatch(r"  (.*?) +([▏▎▍▌▋▊▉█]+) +W = \S+", row) for row in rows[: int(first.split()[0])]]
+    assert all(shown) and [len(row[2]) for row in shown] == sorted((len(row[2]) for row in shown), reverse=True)
+    assert {"[bold]x[/bold]", "two\\nlines", "=SUM(A1)"} <= {row[1] for row in shown}  # no markup, no broken line
+    assert "\nVerdict: none, the knockoffs were not checked.\nNext step: " in out
     assert "P^X, the model of the features, is right" in out
     assert "reading" in err
     assert "\x1b" not in out + err  # plain lines in a pipe
@@ -258,7 +260,7 @@ def test_a_run_that_selects_nothing_says_why(tmp_path, capsys):
     run("select", table, *options)
     out = capsys.readouterr().out
     assert "Nothing is selected" in out
-    assert out.startswith("feature (not selected)")  # the nearest, named for what they are
+    assert "\nNearest, not selected:\n" in out
     assert json.loads((tmp_path / "selection.json").read_text())["threshold"] == "inf"
     assert read_selection(tmp_path / "selection.json").threshold == np.inf
 
@@ -490,7 +492,7 @@ def test_exit_codes_and_streams_of_a_real_process(selected, tmp_path):
     table, _ = selected
     good = run_apart("select", table, *SELECT, "--out", tmp_path)
     assert good.returncode == 0
-    assert "threshold" in good.stdout
+    assert "features selected" in good.stdout
     bad_data = run_apart("select", tmp_path / "nowhere.csv", *SELECT)
     assert bad_data.returncode == 1
     assert bad_data.stderr.count("\n") == 1 + bad_data.stderr.count("reading")

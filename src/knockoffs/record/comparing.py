@@ -75,6 +75,8 @@ def _grounds_differ(old: SelectionRecord, new: SelectionRecord) -> list[str]:
     found += [f"the note on {key}: {change}" for key, change in _changes(old.notes, new.notes)]
     if old.explanation != new.explanation:
         found.append(f"the explanation: {brief(old.explanation)} then, {brief(new.explanation)} now")
+    if old.first_screen not in (None, new.first_screen):  # earlier versions kept none
+        found.append(f"the first screen: {brief(old.first_screen)} then, {brief(new.first_screen)} now")
     found += [f"the version of {package}: {change}" for package, change in _changes(old.versions, new.versions)]
     return sorted(found)
 

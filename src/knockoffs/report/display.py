@@ -39,6 +39,14 @@ class Shown:
     verbose: bool
     generator_: Generator
 
+    def __str__(self) -> str:
+        """First screen of a fitted selector; else its parameters."""
+        if not hasattr(self, "selection_"):
+            return repr(self)
+        from knockoffs.report.summary import as_text
+
+        return as_text(self.selection_.first_screen, self.target_.name)
+
     def explain(self) -> str:
         """Say in one paragraph what was selected and what it means, or why nothing was and what would help."""
         check_is_fitted(self)
@@ -149,4 +157,6 @@ class Shown:
 
         from knockoffs.report.page import answer_html
 
-        return answer_html(self.selection_) if hasattr(self, "selection_") else estimator_html_repr(self)
+        if not hasattr(self, "selection_"):
+            return estimator_html_repr(self)
+        return answer_html(self.selection_, self.target_.name)
