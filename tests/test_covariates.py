@@ -131,7 +131,7 @@ def test_p_values_are_those_of_the_features_in_a_table_without_covariates():
 
 
 def test_only_hypotheses_enter_the_adjustment():
-    fitted = selector(method="conditional_test").fit(*frame())
+    fitted = selector(method="conditional_test", resolution="columns").fit(*frame())
     ordered = np.sort(fitted.p_values_)
     expected = np.minimum.accumulate((ordered * 12 / np.arange(1, 13))[::-1])[::-1]
     np.testing.assert_allclose(np.sort(fitted.q_values_), expected.clip(max=1))
