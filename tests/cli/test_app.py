@@ -16,7 +16,6 @@ import pytest
 import knockoffs
 from knockoffs.cli import app as cli
 from knockoffs.cli.checks import parse_pairs
-from knockoffs.cli.demo import about_lipids
 from knockoffs.record.reading import read_selection
 from knockoffs.table.files import read_table_file, take_column
 
@@ -400,24 +399,29 @@ def test_options_of_the_feature_model(tmp_path, capsys):
     assert parse_pairs("--kind", ["a=b=ordinal"]) == {"a=b": "ordinal"}  # a column may be called so
 
 
-def test_demo_takes_the_diabetes_data_as_they_are(capsys, tmp_path):
-    run("demo", "--out", tmp_path)
+def test_demo_finds_what_the_price_of_houses_depends_on(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("demo")
     out = capsys.readouterr().out
-    assert "of 10 features selected" in out
-    assert "method='conditional_test', because knockoffs select 10 features or more at 0.1" in out
-    assert "The probability that any discovery is false is at most 10%" in out
-    names = [feature["name"] for feature in read_selection(tmp_path / "selection.json").features]
-    assert sorted(names)[:4] == ["age", "bmi", "bp", "cholesterol"]
-    assert len(names) == 10
+    assert "Verdict: " in out and "Next step: " in out
+    assert "5 columns matter (area, garden, built, condition, km to centre)" in out
+    assert "Found: 5 of 5. Left out, rightly: " in out and "FALSE" not in out
+    folder = tmp_path / "knockoffs-demo"
+    assert {path.name for path in folder.iterdir()} == {"houses.csv", "report.html", "selection.csv", "selection.json"}
+    assert f"The report: {folder / 'report.html'}" in out
+    calls = re.findall(r"^  knockoffs (\w+)", out.split("Go on with")[1], re.MULTILINE)
+    assert calls == ["check", "select", "app"]
 
 
-def test_the_demo_explains_what_it_selected():
-    assert about_lipids([["sex"], ["bmi"]]).endswith(
-        "None is named alone; a linear regression is sure of the triglycerides."
-    )
-    assert about_lipids([["hdl", "tch"]]).endswith("sure of the triglycerides.")  # a group may be true
-    assert "Here ldl is a false discovery, which the level allows" in about_lipids([["bmi"], ["ldl"]])
-    assert "Here 'ldl', 'hdl' are false" in about_lipids([["ldl"], ["hdl"]])
+def test_the_demo_replaces_its_own_files_alone(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("knockoffs.cli.select.run_selection", lambda *given: pytest.fail("the work was begun"))
+    (tmp_path / "report.html").write_text("mine")
+    run("demo", "--out", tmp_path, status=1)
+    assert "--force" in capsys.readouterr().err and (tmp_path / "report.html").read_text() == "mine"
+    (tmp_path / "report.html").unlink()
+    (tmp_path / "houses.csv").write_text("mine")
+    run("demo", "--out", tmp_path, status=1)
+    assert "--force" in capsys.readouterr().err and (tmp_path / "houses.csv").read_text() == "mine"
 
 
 # ---- bad calls and bad data ---------------------------------------------------------------------------------
