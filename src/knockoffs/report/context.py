@@ -80,6 +80,8 @@ def figures_context(facts: Facts) -> Context | None:
         return None
     return {
         "features": figures.draw_features(facts),
+        "tree": figures.draw_tree(facts),
+        "effects": figures.draw_effects(facts),
         "stability": figures.draw_stability(facts),
         "paths": figures.draw_paths(facts),
         "margins": figures.draw_margins(facts),
