@@ -53,7 +53,7 @@ def demo(
     check_output(table, force=force, ours=lambda path: path.read_bytes() == content)
     table.write_bytes(content)
     record = run_selection(table, options, out)
-    deliver(record, out)
+    deliver(record, out, details=False)
     put(f"\n{beside_the_truth([found['features'] for found in record.discoveries or ()], record.names, PRICED_BY)}")
     figures = "" if can_draw() else " (without figures: they need matplotlib)"
     program = program_name()

@@ -79,8 +79,8 @@ def spoken_warnings() -> Iterator[list[str]]:
             say(f"warning: {message}")
 
 
-def show(record: SelectionRecord) -> None:
-    """Print the first screen; below it what was chosen, what the answer means, and the advice of the verdict."""
+def show(record: SelectionRecord, *, details: bool = True) -> None:
+    """Print the first screen; below it, with details, what it means, what was chosen, the advice of the verdict."""
     import shutil
     import textwrap
 
@@ -90,7 +90,11 @@ def show(record: SelectionRecord) -> None:
     terminal = sys.stdout.isatty()
     width = max(shutil.get_terminal_size().columns, 60) if terminal else 100
     screen = recorded_screen(record.first_screen)
-    said = [as_text(screen, str(record.parameters["target"]), width=min(width, 100)), ""]
+    said = [as_text(screen, str(record.parameters["target"]), width=min(width, 100))]
+    if not details:
+        put(writable(said[0]))
+        return
+    said.append("")
     below = [record.explanation, *(note for note in record.notes.values() if note not in record.explanation)]
     if record.verdict is not None and screen.word != "good":
         below += [remedy["sentence"] for remedy in record.verdict["remedies"][1:]]  # the first is the next step
