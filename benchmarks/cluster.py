@@ -21,7 +21,7 @@ from distributed import Client, LocalCluster
 from large_table import make
 
 from knockoffs import KnockoffSelector, fit_streamed
-from knockoffs.streaming.batch import Part
+from knockoffs.streaming.rest import Part
 
 START = time.monotonic()
 

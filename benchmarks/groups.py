@@ -30,7 +30,7 @@ import numpy as np  # noqa: E402  (threads are set first)
 from scipy.linalg import toeplitz  # noqa: E402
 from scipy.ndimage import gaussian_filter  # noqa: E402
 
-from knockoffs.features.shrinkage import estimate_covariance  # noqa: E402
+from knockoffs.features.covariance import estimate_covariance  # noqa: E402
 from knockoffs.filter import filter_statistics, several_statistics  # noqa: E402
 from knockoffs.response.linear import LassoPathCV  # noqa: E402
 from knockoffs.response.ridge import RidgePathCV  # noqa: E402

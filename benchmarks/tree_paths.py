@@ -89,8 +89,7 @@ def models(n_trees: int) -> dict[str, Any]:
 
 def differs(model: Any, XX: np.ndarray, XX_fake: np.ndarray, y: np.ndarray) -> float:
     """Largest difference to plain prediction, over ten features and some rows, at random lambdas."""
-    from knockoffs.importance.paths.black_box import BlackBoxPath
-    from knockoffs.importance.paths.follow import path_losses
+    from knockoffs.importance.paths.follow import BlackBoxPath, path_losses
 
     rows, columns = slice(0, 100), np.arange(0, 200, 20)
     still = np.ones(200, dtype=bool)
@@ -102,7 +101,7 @@ def differs(model: Any, XX: np.ndarray, XX_fake: np.ndarray, y: np.ndarray) -> f
 
 
 def ours(n_trees: int) -> bool:
-    from knockoffs.importance.paths.follow import loss_at, loss_integral
+    from knockoffs.importance.paths.follow import path_losses
 
     X, X_tilde, y = data()
     XX, XX_fake = np.hstack([X, X_tilde]), np.hstack([X_tilde, X])
@@ -116,11 +115,11 @@ def ours(n_trees: int) -> bool:
         gap = differs(model, XX, XX_fake, y)
         right &= gap < (1e-5 if "xgboost" in name else 1e-10)
         times = [
-            cpu(lambda model=model, loss=loss: loss_at(model, XX, XX_fake, y, [1.0], loss))
+            cpu(lambda model=model, loss=loss: path_losses(model, XX, XX_fake, y, loss).at(np.ones(1)))
             for loss in ("accuracy", "log_loss")
         ]
         times += [
-            cpu(lambda model=model, loss=loss: loss_integral(model, XX, XX_fake, y, 0.0, 10.0, loss))
+            cpu(lambda model=model, loss=loss: path_losses(model, XX, XX_fake, y, loss).integral(0.0, 10.0, 21))
             for loss in ("accuracy", "log_loss")
         ]
         times.append(cpu(lambda model=model: model.predict(XX)))

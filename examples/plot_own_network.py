@@ -15,8 +15,8 @@ import numpy as np
 from scipy.stats import poisson
 
 from knockoffs import BayesianNetwork, KnockoffSelector, Node, sample_knockoffs
-from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.conjugates.independent import Independent
+from knockoffs.sampling.network import Identity
 
 SHAPE, RATE, SHARE = 2.0, 1.0, np.linspace(3.0, 0.5, 20)
 

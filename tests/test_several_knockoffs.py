@@ -20,9 +20,8 @@ from knockoffs.importance.contribution import contribution
 from knockoffs.importance.statistic import ModelScore
 from knockoffs.procedure import Streams, select_features
 from knockoffs.response.plain import PlainLinear
-from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.conjugates.independent import Independent
-from knockoffs.sampling.network import BayesianNetwork, Node
+from knockoffs.sampling.network import BayesianNetwork, Identity, Node
 from knockoffs.sampling.sampler import draw_pair
 from knockoffs.table.table import read_table
 from knockoffs.table.target import Target

@@ -48,7 +48,7 @@ _PUBLIC = {
     "Pair": "sampling.pair",
     "sample_knockoffs": "sampling.sampler",
     "check_definition": "sampling.definition",
-    "swap": "sampling.swap",
+    "swap": "sampling.pair",
     "sample_knockoffs_bed": "features.genotypes",
     "verdict": "diagnostics.verdict",
     "Verdict": "diagnostics.verdict",

@@ -51,8 +51,8 @@ from knockoffs.sampling.definition import check_definition as check_definition
 from knockoffs.sampling.network import BayesianNetwork as BayesianNetwork
 from knockoffs.sampling.network import Node as Node
 from knockoffs.sampling.pair import Pair as Pair
+from knockoffs.sampling.pair import swap as swap
 from knockoffs.sampling.sampler import sample_knockoffs as sample_knockoffs
-from knockoffs.sampling.swap import swap as swap
 from knockoffs.selection import Selection as Selection
 from knockoffs.selector import KnockoffSelector as KnockoffSelector
 from knockoffs.streaming.ghost import select_ghost as select_ghost

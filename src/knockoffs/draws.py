@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol, Self, TypeVar
+from typing import Protocol, Self
 
 import numpy as np
 from joblib import delayed
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from knockoffs.errors import InputError
 from knockoffs.features.source import FittedSampler, KnockoffSource
 from knockoffs.importance.model_choice import BestOf
-from knockoffs.importance.scores import NamedScores, Scores
+from knockoffs.importance.scores import Scores
 from knockoffs.importance.statistic import ModelScore, Scored, Statistic
 from knockoffs.machine.malloc import trim_memory
 from knockoffs.machine.parallel import parallel_map
@@ -25,8 +25,6 @@ from knockoffs.sampling.sampler import KnockoffSampler, draw_pair
 from knockoffs.table.columns import design
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
-
-Swappable = TypeVar("Swappable", Scored, Scores, NamedScores)
 
 
 @dataclass(frozen=True)
@@ -174,24 +172,6 @@ def random_places(m: int, n_features: int, rng: Generator) -> NDArray[np.intp]:
         S = rng.random(n_features) < 0.5
         return np.stack([S, ~S]).astype(np.intp)
     return rng.permuted(np.tile(np.arange(m + 1), (n_features, 1)), axis=1).T
-
-
-def score_swapped(
-    pairs: Sequence[Pair], score: Callable[[list[Pair]], Sequence[Swappable]], rngs: Sequence[Generator]
-) -> list[Swappable]:
-    """Scores of many pairs at once, after a random swap of each, put back.
-
-    Parameters
-    ----------
-    pairs : sequence of Pair
-    score : callable
-        Pairs -> their scores, ``Scored``, ``Scores`` or ``NamedScores``.
-    rngs : sequence of numpy.random.Generator
-        One for each pair.
-    """
-    swaps = [swap_at_random(pair, rng) for pair, rng in zip(pairs, rngs, strict=True)]
-    scored = score([swapped for swapped, _ in swaps])
-    return [one.put_back(place).tie(pair.copied) for one, pair, (_, place) in zip(scored, pairs, swaps, strict=True)]
 
 
 def check_swaps(exchangeable: NDArray[np.intp], feature_of: NDArray[np.intp]) -> NDArray[np.intp]:

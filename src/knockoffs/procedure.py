@@ -32,7 +32,7 @@ from knockoffs.progress import stage
 from knockoffs.sampling.pair import Pair
 from knockoffs.selection import Selection
 from knockoffs.table.clusters import rows_with_target
-from knockoffs.table.columns import Column, design
+from knockoffs.table.columns import design
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target, as_target
 
@@ -282,7 +282,7 @@ def _test(plan: Plan, fit: FittedRows, n_jobs: int | None) -> tuple[Tested, Pair
         feature_of=table.feature_of,
         nominal=[j for j, kind in enumerate(table.kinds) if kind == "nominal"],
         response_model=plan.test_model,
-        encode=partial(_encode_without, table.columns),
+        encode=partial(_encode_without, table.rows(rows)),
     )
     return replace(tested, notes={**said, **tested.notes}), pair
 
@@ -322,9 +322,10 @@ def _run_tests(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -> Se
     )
 
 
-def _encode_without(columns: Sequence[Column], rest: NDArray, own: NDArray[np.intp]) -> NDArray:
-    """Columns other than its own for a model of y."""
-    return design([column for i, column in enumerate(columns) if i not in own])(rest)
+def _encode_without(table: Table, rest: NDArray, own: NDArray[np.intp]) -> NDArray:
+    """Columns other than its own for a model of y, and derived columns that these determine."""
+    others = design([column for i, column in enumerate(table.columns) if i not in own])(rest)
+    return np.hstack([others, table.derived_without(own)])
 
 
 def verdict_budget(fitted: FittedSampler, statistic: Statistic, table: Table) -> Budget:

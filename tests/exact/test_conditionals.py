@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from knockoffs.features.hmm import DiscreteEmissions, HiddenMarkov
-from knockoffs.features.hmm.inference import state_given_others as chain_given_others
-from knockoffs.features.hmm.mosaic import GenotypeModel, HaplotypeModel, Mosaic, genotype_law
-from knockoffs.features.posterior.mosaic_filter import state_given_others
+from knockoffs.features.hmm.model import state_given_others as chain_given_others
+from knockoffs.features.hmm.mosaic import GenotypeModel, HaplotypeModel, Mosaic, genotype_law, state_given_others
 
 
 def law_of_site(model, j, X):

@@ -13,13 +13,11 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from knockoffs.importance import SCORES
 from knockoffs.importance.accuracy_drop import permuted, swapped
-from knockoffs.importance.paths.black_box import BlackBoxPath
-from knockoffs.importance.paths.follow import path_losses
+from knockoffs.importance.paths.follow import BlackBoxPath, path_losses
 from knockoffs.importance.paths.moves import both_halves, faked_tables
 from knockoffs.importance.paths.tree import TreePath
 from knockoffs.registry import imported
-from knockoffs.sampling.pair import Pair
-from knockoffs.sampling.swap import swap
+from knockoffs.sampling.pair import Pair, swap
 
 N_COLUMNS = 5
 FEATURES = {"one column each": np.arange(N_COLUMNS), "groups": np.array([0, 1, 1, 2, 3])}

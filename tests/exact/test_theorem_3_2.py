@@ -6,10 +6,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.conjugates.independent import Independent
-from knockoffs.sampling.enumeration import enumerate_knockoffs, worst_swap
-from knockoffs.sampling.network import BayesianNetwork, Node
+from knockoffs.sampling.definition import enumerate_knockoffs, worst_swap
+from knockoffs.sampling.network import BayesianNetwork, Identity, Node
 from knockoffs.sampling.sampler import sample_knockoffs
 
 TOLERANCE = 1e-12

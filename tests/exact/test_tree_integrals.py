@@ -18,8 +18,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from knockoffs.errors import InputError
 from knockoffs.importance.losses import LOSSES, predict_for
-from knockoffs.importance.paths.black_box import BlackBoxPath
-from knockoffs.importance.paths.follow import loss_at, loss_integral, path_losses
+from knockoffs.importance.paths.follow import BlackBoxPath, path_losses
 from knockoffs.importance.paths.tree import TreePath
 from knockoffs.response.tree_arrays import has_trees, single_precision_at_most, single_precision_below, tree_arrays
 
@@ -193,7 +192,7 @@ def test_integral_is_exact_to_rounding():
     # one deep tree, few rows: bisection finds the jumps to 1e-12 without the kernel's help
     XX, XX_fake, y, _ = tables(n=12)
     model = DecisionTreeRegressor(max_depth=3, random_state=1).fit(XX, y)
-    identity = loss_integral(model, XX[:2], XX_fake[:2], y[:2] * 0, 0, 4, "absolute_error")
+    identity = path_losses(model, XX[:2], XX_fake[:2], y[:2] * 0, "absolute_error").integral(0.0, 4.0, 21)
     expected = np.zeros(12)
     sign = np.sign(model.predict(XX[:2]))
     leaves = model.tree_.value[:, 0, 0]
@@ -291,7 +290,7 @@ def test_base_loss_is_the_models_own():
     XX, XX_fake, y, labels = tables(n_classes=3)
     model = RandomForestClassifier(20, random_state=0).fit(XX[:60], labels[:60])
     own = LOSSES["brier"](labels, predict_for(LOSSES["brier"], model, XX), model.classes_).mean()
-    np.testing.assert_allclose(loss_at(model, XX, XX_fake, labels, [0.0], "brier"), own, atol=1e-12)
+    np.testing.assert_allclose(path_losses(model, XX, XX_fake, labels, "brier").at(np.zeros(1)), own, atol=1e-12)
 
 
 @pytest.mark.parametrize(

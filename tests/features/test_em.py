@@ -7,8 +7,7 @@ from sklearn.cluster import kmeans_plusplus
 
 from knockoffs.errors import InputError
 from knockoffs.features import em
-from knockoffs.features.em import admissible, run_em, search_mixture
-from knockoffs.features.em_starts import _halves, clusters_start, split_start
+from knockoffs.features.em import _halves, admissible, clusters_start, run_em, search_mixture, split_start
 from knockoffs.features.em_steps import NEGLIGIBLE, PRECISION, RIDGE, ROWS_AT_ONCE, Mixture, em_steps, mixture_of
 from knockoffs.simulate import simulate_three_components
 from knockoffs.simulate.mixtures import draw_mixture, sample_mixture

@@ -1,60 +1,13 @@
 """FDR and power of naive Bayes and discrete networks on data from a known model, and what must fail."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
-from sklearn.linear_model import lasso_path
+from tests.guarantees.runs import DATA, correlation_scores, holds, run
 
 from knockoffs.features.class_conditional import BernoulliColumn, CategoricalColumn, GaussianColumn, PoissonColumn
 from knockoffs.features.naive_bayes import NaiveBayes, fit_naive_bayes
 from knockoffs.features.network import fit_discrete_network, read_network
-from knockoffs.filter import difference, false_discovery_proportion, knockoff_filter, power
 from knockoffs.sampling.sampler import sample_knockoffs
-
-DATA = Path(os.environ.get("KNOCKOFFS_DATA", Path(__file__).parents[3] / "shared" / "data"))
-FDR = 0.2
-
-
-def lasso_scores(X, X_tilde, y):
-    """|coefficients| at a tenth of the smallest penalty with no coefficient at all."""
-    XX = np.hstack([X, X_tilde]).astype(float)
-    XX = (XX - XX.mean(axis=0)) / np.where(XX.std(axis=0) > 0, XX.std(axis=0), 1.0)
-    y = y - y.mean()
-    alpha = 0.1 * np.abs(XX.T @ y).max() / len(y)
-    Z = np.abs(lasso_path(XX, y, alphas=[alpha])[1][:, 0])
-    return Z[: X.shape[1]], Z[X.shape[1] :]
-
-
-def correlation_scores(X, X_tilde, y):
-    """|correlation with y|: nulls that share a class with non-nulls score high, and their knockoffs must as well."""
-    return tuple(np.abs(np.corrcoef(Y.T, y)[-1, :-1]) for Y in (X, X_tilde))
-
-
-def linear_response(X, non_nulls, amplitude, rng):
-    Z = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
-    return amplitude * Z[:, non_nulls].sum(axis=1) / np.sqrt(len(X)) + rng.standard_normal(len(X))
-
-
-def run(draw_X, knockoffs_of, n_runs, n_non_nulls, amplitude, seed, scores=lasso_scores):
-    """FDP and power of each run."""
-    out = []
-    for rng in np.random.default_rng(seed).spawn(n_runs):
-        X = draw_X(rng)
-        non_nulls = np.zeros(X.shape[1], dtype=bool)
-        non_nulls[rng.choice(X.shape[1], size=n_non_nulls, replace=False)] = True
-        y = linear_response(X, non_nulls, amplitude, rng)
-        W = difference(*scores(X, knockoffs_of(X, rng), y))
-        selected = knockoff_filter(W, FDR)
-        out.append((false_discovery_proportion(selected, non_nulls), power(selected, non_nulls)))
-    fdp, found = np.array(out).T
-    print(f"FDR {fdp.mean():.3f} +- {fdp.std() / np.sqrt(n_runs):.3f}, power {found.mean():.3f}")
-    return fdp, found
-
-
-def holds(fdp):
-    return fdp.mean() <= FDR + 4 * fdp.std() / np.sqrt(len(fdp))
 
 
 def mixed_model(rng, n_classes=3, each=20):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from joblib import Parallel, delayed
 from sklearn.linear_model import LogisticRegression
+from tests.guarantees.runs import FDR, holds
 
 from knockoffs.features.source import knockoff_source
 from knockoffs.filter import false_discovery_proportion, power
@@ -12,7 +13,7 @@ from knockoffs.importance.statistic import ModelScore
 from knockoffs.procedure import select_features
 from knockoffs.simulate import simulate_three_components
 
-Q, RUNS = 0.2, 60
+RUNS = 60
 
 
 def run_once(seed, knockoffs):
@@ -25,7 +26,7 @@ def run_once(seed, knockoffs):
         data.y,
         knockoffs=knockoffs,
         statistic=ModelScore(LogisticRegression(C=0.01, max_iter=1000), coefficient_magnitude),
-        fdr=Q,
+        fdr=FDR,
         rng=rng,
     )
     selected = selection.selected
@@ -35,11 +36,6 @@ def run_once(seed, knockoffs):
 def run_all(knockoffs, seed):
     runs = Parallel(n_jobs=2)(delayed(run_once)(1000 * seed + i, knockoffs) for i in range(RUNS))
     return np.array(runs)
-
-
-def holds(fdp):
-    """Mean FDP at most q + 4 standard errors: a valid procedure fails this once in 30,000."""
-    return fdp.mean() <= Q + 4 * fdp.std(ddof=1) / np.sqrt(len(fdp))
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -10,13 +10,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from knockoffs.errors import InputError, KnockoffWarning
-from knockoffs.importance.saliency import (
-    as_smooth,
-    attributions,
-    gradient_saliency,
-    integrated_gradients,
-)
-from knockoffs.sampling.swap import swap
+from knockoffs.importance.saliency import as_smooth, attributions, gradient_saliency, integrated_gradients
+from knockoffs.sampling.pair import swap
 
 SCORES = [gradient_saliency, integrated_gradients]
 FEATURES = np.arange(4)

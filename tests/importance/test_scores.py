@@ -17,7 +17,7 @@ from knockoffs.importance.accuracy_drop import swap_integral, swap_score
 from knockoffs.importance.coefficients import coefficient_magnitude
 from knockoffs.importance.contribution import contribution
 from knockoffs.importance.saliency import gradient_saliency, integrated_gradients
-from knockoffs.sampling.swap import swap
+from knockoffs.sampling.pair import swap
 
 FEATURE_OF = np.array([0, 1, 1, 2])
 MODELS = {

@@ -21,11 +21,21 @@ from knockoffs.response.linear import (
     LogisticPathCV,
     PlainLinear,
     PlainLogistic,
+    PoissonPathCV,
     sums_are_cheaper,
     with_penalties,
 )
 
 L1_MODELS = [LassoPathCV, LogisticPathCV]
+KINDS = {
+    "lasso": LassoPathCV,
+    "binary": LogisticPathCV,
+    "multiclass": LogisticPathCV,
+    "poisson": PoissonPathCV,
+    "linear": PlainLinear,
+    "logistic": PlainLogistic,
+}
+every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 def numeric(n=200, d=30, seed=0, noise=1.0, rho=0.5):
@@ -45,6 +55,21 @@ def classes(n_classes, n=300, d=20, seed=0):
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     utility = 1.5 * Z[:, :n_classes] + rng.gumbel(size=(n, n_classes))
     return X, np.array(["delta", "alpha", "charlie", "bravo"])[utility.argmax(axis=1)]
+
+
+def table_for(kind, n, d):
+    """Rows and a response that a model of this kind is fitted to."""
+    if kind == "multiclass":
+        return classes(3, n=n, d=d)
+    X, y = numeric(n, d)
+    if kind == "poisson":
+        return X, np.random.default_rng(1).poisson(np.exp(y / 2))
+    return X, y > 0 if kind in ("binary", "logistic") else y
+
+
+def model_for(kind, **options):
+    """Unfitted model; options are those of paths."""
+    return KINDS[kind](**options) if hasattr(KINDS[kind](), "folds") else KINDS[kind]()
 
 
 def standardised(X):
@@ -199,14 +224,10 @@ def test_units_of_the_columns(model, factor):
     np.testing.assert_allclose(b * factor, a, rtol=1e-8, atol=1e-11)
 
 
-@pytest.mark.parametrize("kind", ["lasso", "binary", "multiclass", "linear", "logistic"])
+@every_kind
 def test_no_order_of_the_columns_matters(kind):
-    X, y = classes(3, n=120, d=60) if kind == "multiclass" else numeric(120, 60)
-    if kind in ("binary", "logistic"):
-        y = y > 0
-    model = {"linear": PlainLinear(), "logistic": PlainLogistic(), "lasso": LassoPathCV(random_state=1)}.get(
-        kind, LogisticPathCV(random_state=1)
-    )
+    X, y = table_for(kind, 120, 60)
+    model = model_for(kind, random_state=1)
     order = np.random.default_rng(0).permutation(60)
     coef = np.atleast_2d(clone(model).fit(X, y).coef_)
     permuted = np.atleast_2d(clone(model).fit(X[:, order], y).coef_)
@@ -234,18 +255,14 @@ def test_labels_of_any_kind(y_of):
     np.testing.assert_allclose(model.coef_, LogisticPathCV(alpha=0.05).fit(X, y > 0).coef_)
 
 
-@pytest.mark.parametrize("kind", ["lasso", "binary", "multiclass", "linear", "logistic"])
+@every_kind
 def test_weights_are_repeated_rows(kind):
-    X, y = classes(3, n=80, d=8) if kind == "multiclass" else numeric(80, 8)
-    if kind in ("binary", "logistic"):
-        y = y > 0
+    X, y = table_for(kind, 80, 8)
     counts = np.random.default_rng(0).integers(0, 4, 80)
     rows = np.repeat(np.arange(80), counts)
     folds = np.arange(80) % 4
-    cv = {"lasso": LassoPathCV, "linear": PlainLinear, "logistic": PlainLogistic}.get(kind, LogisticPathCV)
-    options = [{"folds": folds}, {"folds": folds[rows]}] if cv in L1_MODELS else [{}, {}]
-    weighted = cv(**options[0]).fit(X, y, sample_weight=counts)
-    repeated = cv(**options[1]).fit(X[rows], y[rows])
+    weighted = model_for(kind, folds=folds).fit(X, y, sample_weight=counts)
+    repeated = model_for(kind, folds=folds[rows]).fit(X[rows], y[rows])
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-7, atol=1e-10)
     np.testing.assert_allclose(weighted.intercept_, repeated.intercept_, rtol=1e-7, atol=1e-9)
 
@@ -300,20 +317,16 @@ def test_numbers_whose_products_are_not_exact_are_left_to_the_rows(monkeypatch):
 # ---- awkward tables ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["lasso", "binary", "multiclass", "linear", "logistic"])
+@every_kind
 def test_constant_and_repeated_columns(kind):
-    X, y = classes(3, n=120, d=6) if kind == "multiclass" else numeric(120, 6)
-    if kind in ("binary", "logistic"):
-        y = y > 0
-    model = {"linear": PlainLinear(), "logistic": PlainLogistic(), "lasso": LassoPathCV(random_state=1)}.get(
-        kind, LogisticPathCV(random_state=1)
-    )
+    X, y = table_for(kind, 120, 6)
+    model = model_for(kind, random_state=1)
     awkward = np.column_stack([np.full(120, 1e6 + 0.1), X, X[:, 0], 4 - 2 * X[:, 0]])
     coef = np.atleast_2d(clone(model).fit(awkward, y).coef_)
     assert (coef[:, 0] == 0).all()
     np.testing.assert_array_equal(coef[:, 1], coef[:, 7])
     np.testing.assert_allclose(coef[:, 1], -2 * coef[:, 8], rtol=1e-9)
-    if kind in ("lasso", "binary"):  # the whole is what one column alone would have had
+    if kind in ("lasso", "binary", "poisson"):  # the whole is what one column alone would have had
         alone = np.atleast_2d(clone(model).fit(X, y).coef_)
         np.testing.assert_allclose(3 * coef[:, 1], alone[:, 0], rtol=1e-8)
 
@@ -376,7 +389,9 @@ def test_more_columns_than_rows():
 
 
 @pytest.mark.parametrize(
-    "model", [LassoPathCV(), LogisticPathCV(n_alphas=15, folds=2), PlainLinear(), PlainLogistic()], ids=repr
+    "model",
+    [LassoPathCV(), LogisticPathCV(n_alphas=15, folds=2), PoissonPathCV(), PlainLinear(), PlainLogistic()],
+    ids=repr,
 )
 def test_scikit_learn_checks(model):
     failed = []

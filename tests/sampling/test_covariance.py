@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from knockoffs.errors import InputError
-from knockoffs.sampling.covariance import check_covariance
+from knockoffs.sampling.diagonal import check_covariance
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from knockoffs.errors import InputError
-from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.definition import check_definition
+from knockoffs.sampling.network import Identity
 
 PAIRS = np.array(list(product(range(2), repeat=2)))
 TABLE = np.array([[0.4, 0.1], [0.2, 0.3]])

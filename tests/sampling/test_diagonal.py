@@ -6,20 +6,26 @@ from scipy.linalg import block_diag, toeplitz
 
 from knockoffs.errors import InputError
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL, DIAGONALS, solve_diagonal
-from knockoffs.sampling.diagonal.equicorrelated import equicorrelated
-from knockoffs.sampling.diagonal.maximum_entropy import ENTROPY, maximum_entropy
-from knockoffs.sampling.diagonal.mvr import RECONSTRUCTABILITY, mvr
 from knockoffs.sampling.diagonal.newton import (
+    ENTROPY,
     MARGIN,
+    RECONSTRUCTABILITY,
+    barrier,
     dense_step,
+    equicorrelated,
     factor,
     feasible_point,
+    follow_path,
     inner_start,
+    maximum_entropy,
     minimise,
+    mvr,
+    sdp,
     step_by_conjugate_gradients,
 )
-from knockoffs.sampling.diagonal.sdp import BLOCK_GAP, GAP, barrier, follow_path, sdp
 from knockoffs.sampling.diagonal.shape import shape_of
+
+GAP, BLOCK_GAP = 1e-6, 1e-4  # of follow_path
 
 every_method = pytest.mark.parametrize("method", DIAGONALS)
 OBJECTIVES = {"entropy": ENTROPY, "reconstructability": RECONSTRUCTABILITY, "barrier": barrier(0.03)}

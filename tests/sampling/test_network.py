@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from knockoffs.errors import InputError
 from knockoffs.features.gaussian import gaussian_features
 from knockoffs.features.gaussian_mixture import gaussian_mixture_features
-from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.conjugates.independent import Independent
-from knockoffs.sampling.network import BayesianNetwork, Node
+from knockoffs.sampling.network import BayesianNetwork, Identity, Node
 from knockoffs.sampling.sampler import sample_knockoffs
 
 
@@ -203,3 +203,11 @@ def test_slips_in_a_definition_are_told():
         network = BayesianNetwork([hidden, seen], sample_hidden=lambda X, rng, value=value: {"K": value})
         with pytest.raises(InputError, match=f"sample_hidden returned {value} for node 'K': expected 6 values"):
             sample_knockoffs(network, np.zeros((6, 1)), np.random.default_rng(0))
+
+
+def test_only_the_value_itself_is_possible_in_every_coordinate():
+    u = np.array([[0, 1], [0, 1], [0, 1]])
+    u_tilde = np.array([[0, 1], [0, 0], [1, 0]])  # half the same is not the same
+    assert_array_equal(Identity().log_kernel(u_tilde, u, {}), [0.0, -np.inf, -np.inf])
+    assert_array_equal(Identity().log_kernel(u_tilde[:, 0], u[:, 0], {}), [0.0, 0.0, -np.inf])
+    assert_array_equal(Identity().sample(u, {}, np.random.default_rng(0)), u)

@@ -7,18 +7,17 @@ import pytest
 from scipy.stats import binom, norm
 
 from knockoffs.features.hmm import HiddenMarkov
+from knockoffs.sampling.categorical import sample_weights
 from knockoffs.sampling.conjugates.gaussian import Gaussian, GaussianLaw
-from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.conjugates.independent import Independent
 from knockoffs.sampling.conjugates.joint_table import JointTable
 from knockoffs.sampling.conjugates.markov_chain import MarkovChain
+from knockoffs.sampling.definition import enumerate_knockoffs, worst_swap
 from knockoffs.sampling.diagonal import solve_diagonal
-from knockoffs.sampling.enumeration import enumerate_knockoffs, worst_swap
 from knockoffs.sampling.factors import Factor
-from knockoffs.sampling.inverse_cdf import sample_weights
-from knockoffs.sampling.network import BayesianNetwork, Node
+from knockoffs.sampling.network import BayesianNetwork, Identity, Node
+from knockoffs.sampling.pair import swap
 from knockoffs.sampling.sampler import sample_knockoffs
-from knockoffs.sampling.swap import swap
 
 TOLERANCE = 1e-12
 

@@ -15,11 +15,10 @@ from knockoffs.features.latent.margins import Affine, Steps
 from knockoffs.features.latent.model import latent_features
 from knockoffs.features.source import FixedKnockoffs, settled
 from knockoffs.sampling.conjugates.gaussian import GaussianLaw, several_of
-from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.conjugates.independent import Independent
 from knockoffs.sampling.conjugates.markov_chain import MarkovChain
 from knockoffs.sampling.diagonal import DIAGONALS, solve_diagonal
-from knockoffs.sampling.network import BayesianNetwork, Node
+from knockoffs.sampling.network import BayesianNetwork, Identity, Node
 from knockoffs.sampling.sampler import draw_pair, sample_knockoffs, sample_several
 
 GROUPS = np.array([0, 0, 1, 2, 2, 2])

@@ -10,7 +10,7 @@ import pytest
 
 from knockoffs.errors import InputError
 from knockoffs.selector import KnockoffSelector
-from knockoffs.streaming.batch import Part
+from knockoffs.streaming.rest import Part
 from knockoffs.streaming.stream import fit_streamed
 
 dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")

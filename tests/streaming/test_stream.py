@@ -8,8 +8,8 @@ from sklearn.linear_model import LinearRegression
 
 import knockoffs
 from knockoffs.errors import InputError, KnockoffWarning
+from knockoffs.features.covariance import PLENTY
 from knockoffs.features.gaussian import fit_gaussian
-from knockoffs.features.shrinkage import PLENTY
 from knockoffs.features.source import knockoff_source
 from knockoffs.importance.accuracy_drop import swap_score
 from knockoffs.importance.coefficients import coefficient_magnitude
@@ -19,8 +19,7 @@ from knockoffs.response.linear import LassoPathCV
 from knockoffs.sampling.pair import Pair
 from knockoffs.seeds import stream_at
 from knockoffs.selector import KnockoffSelector
-from knockoffs.streaming.batch import Part
-from knockoffs.streaming.rest import RestOfTable
+from knockoffs.streaming.rest import Part, RestOfTable
 from knockoffs.streaming.statistic import ModelSum
 from knockoffs.streaming.stream import fit_streamed
 from knockoffs.table.stream import open_rows
@@ -106,7 +105,7 @@ def test_workers_do_not_change_the_answer(table, backend, options):
 def test_a_stream_used_twice_is_seen(table, monkeypatch):
     """The planted fault: every batch drawn from the stream of the first."""
     right = in_memory(pl.read_parquet(table))
-    monkeypatch.setattr("knockoffs.streaming.batch.stream_at", lambda rng, index: stream_at(rng, min(index, 1)))
+    monkeypatch.setattr("knockoffs.streaming.rest.stream_at", lambda rng, index: stream_at(rng, min(index, 1)))
     assert np.abs(fit(table).W_ - right).max() > 1e-4
 
 

@@ -116,7 +116,8 @@ def randomization_tests(
     adjustment : {"bh", "by"}
     max_draws : int, optional
         Most draws for a p-value. By default 25 d / fdr, and at least 5,000: a p-value at the smallest level of BH,
-        fdr / d, then has a standard error of at most a fifth of it, and one at 4 fdr / d or more of a tenth.
+        fdr / d, then has a standard error of at most a fifth of it, and one at 4 fdr / d or more of a tenth. A tenth of
+        them suffices by default if none is as large as the observed statistic: p is then at most fdr / (2.5 d).
     enough : int
         Draws as large as the observed statistic after which no more are made; the standard error of the p-value is
         then p / sqrt(enough).
@@ -191,6 +192,7 @@ def tested_features(
         encode=encode,
         max_draws=draws,
         enough=enough,
+        sure=0.1 if max_draws is None else 1.0,
     )
     found = tests.test_all(owned, n_jobs)
     p_values = np.array([one.p_value for one in found])
@@ -201,7 +203,7 @@ def tested_features(
             "bh": "Benjamini and Hochberg: the FDR is proven for independent and positively dependent p-values",
             "by": "Benjamini and Yekutieli: the FDR is proven for all p-values",
         }[adjustment],
-        "max_draws": f"at most {draws} draws a feature: no p-value is below {1 / (1 + draws):.2g}",
+        "max_draws": f"at most {draws} draws a feature: no p-value is below {tests.smallest_p_value():.2g}",
     }
     n_draws = np.array([one.n_draws for one in found], dtype=np.intp)
     scores = np.array([one.score for one in found])
@@ -232,6 +234,9 @@ class GroupTests:
     max_draws, enough : int
         See ``sequential_p_value``.
     seed : numpy.random.SeedSequence
+    sure : float
+        Share of the draws after which a test ends if none is as large as the observed statistic: the p-value is then
+        below the smallest level of a decision.
     n_blocks : int
         Blocks of columns, for the choice of the model of y.
     n_pilot : tuple of int
@@ -250,6 +255,7 @@ class GroupTests:
     max_draws: int
     enough: int
     seed: np.random.SeedSequence
+    sure: float = 1.0
     n_blocks: int = 5
     n_pilot: tuple[int, int] = (20, 100)
     cells: int = 100_000
@@ -276,13 +282,23 @@ class GroupTests:
             distilled.weights, pilot, n_residuals=distilled.n_residuals, nominal=self.nominal[columns].tolist()
         )
         del pilot
+        most = self.max_draws if max_draws is None else max_draws
         return sequential_p_value(
             float(statistic(self.X[None][..., columns])[0]) - 1e-9,  # draws that equal X_G but for rounding are ties
             lambda m: statistic(sample(draw_stream, m)),
-            max_draws=self.max_draws if max_draws is None else max_draws,
+            max_draws=most,
             enough=self.enough,
+            sure=self.sure_after(most),
             batch=max(1, self.cells // size),
         )
+
+    def sure_after(self, max_draws: int) -> int:
+        """Draws after which a test ends if none is as large as the observed statistic."""
+        return int(np.ceil(self.sure * max_draws))
+
+    def smallest_p_value(self) -> float:
+        """p-value of a statistic that no draw reaches."""
+        return 1 / (1 + self.sure_after(self.max_draws))
 
     def without(self, columns: Columns) -> NDArray:
         """All other columns, as the model of y takes them."""
@@ -320,6 +336,7 @@ def group_tests(
     encode: Callable[[NDArray, Columns], NDArray] | None,
     max_draws: int,
     enough: int,
+    sure: float = 1.0,
 ) -> GroupTests:
     """Make tests of groups of columns under a P^X with conditionals."""
     if y.dtype.kind not in "biuf" or kind in ("binary", "classes"):
@@ -328,7 +345,7 @@ def group_tests(
     seed = draws.bit_generator.seed_seq
     labels = np.isin(np.arange(X.shape[1]), list(nominal))
     sampler = sampling_given_others(model, X, hidden)
-    return GroupTests(sampler, X, y, kind, labels, response_model, encode, max_draws, enough, seed)  # type: ignore[arg-type]
+    return GroupTests(sampler, X, y, kind, labels, response_model, encode, max_draws, enough, seed, sure)  # type: ignore[arg-type]
 
 
 def sampling_given_others(model: Conditional, X: NDArray, rng: Generator) -> Callable[[Columns], Sampler]:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.features.posterior.categorical import normalise_log_weights
 from knockoffs.machine.compiled import njit
+from knockoffs.sampling.categorical import normalise_log_weights
 from knockoffs.sampling.conjugates.gaussian import GaussianLaw
 
 

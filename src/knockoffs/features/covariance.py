@@ -1,11 +1,15 @@
-"""Correlations of few rows: all of them shrunk alike, small ones taken for none, or links to the nearest columns.
+"""Covariances of few rows, estimated by what held-out rows ask for.
 
-One chooser for the three, by held-out rows.
+They are shrunk towards their diagonal; or correlations below a threshold are taken for none, since shrinking all of
+them alike takes as much from the few that are there as from the noise in all the others; or each column is linked to
+the few that are nearest to it (chains, trees, neighbours on a map), a precision matrix of few entries. One chooser for
+the three.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,12 +17,15 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotrf
 
+from knockoffs.errors import KnockoffWarning
+from knockoffs.features.em_steps import NEGLIGIBLE, ROWS_AT_ONCE
 from knockoffs.features.held_out import N_FOLDS, bounded, fold_of, simplest
-from knockoffs.features.neighbour_precision import linked_correlations, linked_precision
-from knockoffs.features.shrinkage import held_out_intensity
-from knockoffs.features.thresholding import thresholded
 
 Estimator = Callable[[NDArray, int], NDArray]  # sample correlations, and of how many rows -> correlations
+FEW = 2  # rows a column, under which the user is told that the covariance rests on little
+PLENTY = 50  # rows a column, from which on a covariance is kept as it is
+MOVED = 0.25  # a correlation that shrinkage takes more than this from is worth a warning
+INTENSITIES = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 61)])
 
 
 class Correlations(NamedTuple):
@@ -98,3 +105,258 @@ def correlations_of(Z: NDArray) -> NDArray:
     S = Z.T @ Z / len(Z)
     sd = np.sqrt(np.maximum(np.diagonal(S), 1e-12))
     return S / np.outer(sd, sd)
+
+
+def thresholded(R: NDArray, threshold: float, *, least: float = 0.1) -> NDArray:
+    """Correlations beyond a threshold, shrunk as far as a positive definite matrix needs; the others are zero.
+
+    Parameters
+    ----------
+    R : array, shape (d, d)
+    threshold : float
+    least : float
+        Smallest eigenvalue: half of it, or twice it, makes held-out rows of chains and blocks less likely.
+
+    >>> thresholded(np.array([[1.0, 0.5, 0.1], [0.5, 1.0, 0.0], [0.1, 0.0, 1.0]]), 0.2)
+    array([[1. , 0.5, 0. ],
+           [0.5, 1. , 0. ],
+           [0. , 0. , 1. ]])
+    """
+    eye = np.eye(len(R))
+    return definite(np.where(np.abs(R) > threshold, R, 0.0) * (1 - eye) + eye, least=least)
+
+
+def definite(R: NDArray, *, least: float = 0.02) -> NDArray:
+    """Correlations shrunk until their smallest eigenvalue is at least ``least``: (1 - a) R + a I, a as small as can be.
+
+    Parameters
+    ----------
+    R : array, shape (d, d)
+        Symmetric, with a diagonal of ones.
+    least : float
+        Room for the rounding of what is solved with the matrix, and for a knockoff that differs from its column.
+
+    >>> definite(np.array([[1.0, 2.0], [2.0, 1.0]]), least=0.1)
+    array([[1. , 0.9],
+           [0.9, 1. ]])
+    """
+    smallest = np.linalg.eigvalsh(R)[0]
+    if smallest >= least:
+        return R
+    left = (1 - least) / (1 - smallest)  # the smallest eigenvalue of left R + (1 - left) I is then ``least``
+    return np.where(np.eye(len(R), dtype=bool), 1.0, left * R)
+
+
+def linked_precision(
+    R: NDArray, n: int, *, n_nearest: int = 8, stands_out: float = 2.0, least_own: float = 0.05, ridge: float = 1e-6
+) -> NDArray:
+    """Precision matrix of d columns, each linked to those nearest to it, shape (d, d).
+
+    Parameters
+    ----------
+    R : array, shape (d, d)
+        Their correlations.
+    n : int
+        Rows that these were estimated from.
+    n_nearest : int
+        Most columns that a column is regressed on.
+    stands_out : float
+        Correlations of at most ``stands_out * sqrt(log(d) / n)`` are no links: the largest of d that are none.
+    least_own : float
+        Smallest share of a column's variance that its neighbours leave it.
+    ridge : float
+        Added to the correlations that are inverted.
+    """
+    d = len(R)
+    strength = np.abs(R)
+    np.fill_diagonal(strength, 0.0)
+    strength[strength <= stands_out * np.sqrt(np.log(d) / n)] = 0.0
+    P = np.eye(d)
+    for j in range(d):
+        near = np.argsort(-strength[j])[:n_nearest]
+        near = near[strength[j, near] > 0]
+        if near.size:
+            slope = np.linalg.solve(R[np.ix_(near, near)] + ridge * np.eye(near.size), R[near, j])
+            own = max(1 - slope @ R[near, j], least_own)
+            P[j, j], P[j, near] = 1 / own, -slope / own
+    scale = np.sqrt(np.diagonal(P))
+    partial = P / np.outer(scale, scale)
+    partial = np.where(np.abs(partial) < np.abs(partial.T), partial, partial.T)  # the weaker of two opinions of a link
+    return definite(partial) * np.outer(scale, scale)
+
+
+def linked_correlations(R: NDArray, n: int) -> NDArray:
+    """Correlations that follow from the links, shape (d, d)."""
+    C = np.linalg.inv(linked_precision(R, n))
+    sd = np.sqrt(np.diagonal(C))
+    return (C + C.T) / 2 / np.outer(sd, sd)
+
+
+class Estimate(NamedTuple):
+    """A mean, a covariance, and how far it was shrunk towards its diagonal: 0 not at all, 1 all the way."""
+
+    mean: NDArray
+    covariance: NDArray
+    intensity: float
+
+
+def estimate_covariance(X: NDArray, weights: NDArray | None = None, *, what: str) -> Estimate:
+    """Mean and covariance of weighted rows, shrunk towards the diagonal where that predicts held-out rows better.
+
+    The likelihood of held-out rows estimates the divergence of the fitted P^X from the true one, which is what the
+    FDR's robustness rests on. It sees what the squared error of Ledoit and Wolf does not: near-collinear columns,
+    whose smallest eigenvalues any shrinkage would hide.
+
+    Parameters
+    ----------
+    X : array, shape (n, d)
+    weights : array, shape (n,), optional
+        Weight of each row in [0, 1], as EM's responsibilities; all one if left out.
+    what : str
+        What the covariance is of, for the warning.
+
+    Returns
+    -------
+    Estimate
+        Mean, shape (d,), covariance, shape (d, d), and the intensity of the shrinkage.
+
+    Warns
+    -----
+    KnockoffWarning
+        Where shrinkage takes more than ``MOVED`` from a correlation, or rows are fewer than ``FEW`` a column.
+    """
+    w = np.ones(len(X)) if weights is None else weights
+    if (w <= NEGLIGIBLE).any():  # components far apart share few rows
+        X, w = X[w > NEGLIGIBLE], w[w > NEGLIGIBLE]
+    return shrink_covariance(X, w, *_moments(X, w), what=what)
+
+
+def shrink_covariance(X: NDArray, weights: NDArray, mean: NDArray, covariance: NDArray, *, what: str) -> Estimate:
+    """Shrink as ``estimate_covariance`` does, where mean and covariance of the weighted rows are known."""
+    rows, d = weights.sum(), X.shape[1]
+    if rows >= PLENTY * d:
+        return Estimate(mean, covariance, 0.0)
+    scale = np.sqrt(np.diag(covariance))
+    intensity = held_out_intensity((X - mean) / scale, weights)
+    off_diagonal = ~np.eye(d, dtype=bool)
+    largest = np.abs(covariance / scale / scale[:, None])[off_diagonal].max(initial=0.0)
+    shrunk = np.where(off_diagonal, (1 - intensity) * covariance, covariance)
+    if rows < FEW * d or intensity * largest > MOVED:
+        warnings.warn(
+            f"{what} rests on {rows:.0f} rows for {d} columns: its covariance was shrunk towards the diagonal by "
+            f"{intensity:.2g}, which takes up to {intensity * largest:.2g} from a correlation. P^X, and with it the "
+            "FDR, is less sure; more rows or fewer components make it surer.",
+            KnockoffWarning,
+            stacklevel=4,
+        )
+    return Estimate(mean, shrunk, intensity)
+
+
+def held_out_intensity(Z: NDArray, weights: NDArray) -> float:
+    """Intensity a for which (1 - a) C + a I, C from the other folds, gives held-out rows the largest likelihood.
+
+    Parameters
+    ----------
+    Z : array, shape (n, d)
+        Rows in units of their standard deviations.
+    weights : array, shape (n,)
+
+    Returns
+    -------
+    float
+        Between 0 and 1; it vanishes as rows grow.
+    """
+    folds, held_out = fold_of(len(Z)), []
+    for fold in range(N_FOLDS):
+        held = folds == fold
+        total = weights[held].sum()
+        if total == 0 or weights[~held].sum() == 0:
+            continue
+        mean, eigenvalues, vectors = _axes(Z[~held], weights[~held])
+        centred = Z[held] - mean
+        squares = weights[held] @ (centred @ vectors) ** 2
+        beyond = Z.shape[1] - len(eigenvalues)  # axes on which the other rows have no spread
+        if beyond:
+            eigenvalues = np.append(eigenvalues, 0.0)
+            squares = np.append(squares, max(weights[held] @ (centred**2).sum(axis=1) - squares.sum(), 0.0))
+        held_out.append((total, eigenvalues, squares, beyond))
+    return _most_likely(held_out)
+
+
+def intensity_of_moments(rows: NDArray, means: NDArray, scatters: NDArray) -> float:
+    """``held_out_intensity`` of rows that are known by the moments of their folds alone.
+
+    Parameters
+    ----------
+    rows : array, shape (n_folds,)
+    means, scatters : array, shape (n_folds, d), (n_folds, d, d)
+        Mean of each fold, and the sum of (x - mean)(x - mean)^T over its rows.
+    """
+    unit = np.sqrt(np.diagonal(join_moments(rows, means, scatters)[1]))
+    means, scatters = means / unit, scatters / np.outer(unit, unit)
+    held_out = []
+    for fold in np.flatnonzero(rows):
+        others = np.flatnonzero(rows * (np.arange(len(rows)) != fold))
+        if not others.size:
+            continue
+        mean, covariance = join_moments(rows[others], means[others], scatters[others])
+        eigenvalues, vectors = np.linalg.eigh(covariance)
+        apart = means[fold] - mean
+        held = scatters[fold] + rows[fold] * np.outer(apart, apart)
+        held_out.append((rows[fold], eigenvalues, np.einsum("ij,ij->j", vectors, held @ vectors), 0))
+    return _most_likely(held_out)
+
+
+def join_moments(rows: NDArray, means: NDArray, scatters: NDArray) -> tuple[NDArray, NDArray]:
+    """Mean and covariance of the rows of all folds, from the moments of each.
+
+    >>> join_moments(np.array([1, 3]), np.array([[0.0], [4.0]]), np.array([[[0.0]], [[2.0]]]))
+    (array([3.]), array([[3.5]]))
+    """
+    mean = rows @ means / rows.sum()
+    apart = means - mean
+    return mean, (scatters.sum(axis=0) + (rows[:, None] * apart).T @ apart) / rows.sum()
+
+
+def _most_likely(held_out: Iterable[tuple[float, NDArray, NDArray, int]]) -> float:
+    """Intensity under which held-out rows have the largest likelihood.
+
+    Parameters
+    ----------
+    held_out : iterable
+        Of each fold: its rows, eigenvalues of the covariance of the others, the sum of its squares along their axes,
+        and on how many axes the others have no spread (the last eigenvalue is then that of all of these).
+    """
+    log_likelihood = np.zeros(len(INTENSITIES))
+    for total, eigenvalues, squares, beyond in held_out:
+        times = np.ones(len(eigenvalues))
+        times[-1] = max(beyond, 1)
+        moved = (1 - INTENSITIES[:, None]) * eigenvalues.clip(0) + INTENSITIES[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            terms = -0.5 * (times * total * np.log(moved) + squares / moved)
+        log_likelihood += np.where((moved <= 1e-12).any(axis=1), -np.inf, terms.sum(axis=1))
+    return float(INTENSITIES[np.argmax(log_likelihood)])
+
+
+def _axes(Z: NDArray, weights: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    """Mean, and eigenvalues and vectors of the covariance; with fewer rows than columns, those that are not zero alone.
+
+    A table of 200 rows and 5000 columns then costs 200^2 x 5000 and not 5000^3.
+    """
+    if len(Z) >= Z.shape[1]:
+        mean, C = _moments(Z, weights)
+        return mean, *np.linalg.eigh(C)
+    mean = weights @ Z / weights.sum()
+    _, s, vectors = np.linalg.svd((Z - mean) * np.sqrt(weights / weights.sum())[:, None], full_matrices=False)
+    return mean, s**2, vectors.T
+
+
+def _moments(X: NDArray, weights: NDArray) -> tuple[NDArray, NDArray]:
+    total = weights.sum()
+    mean = weights @ X / total
+    covariance = np.zeros((X.shape[1], X.shape[1]))
+    for start in range(0, len(X), ROWS_AT_ONCE):  # blocks: no copy of X
+        rows = slice(start, start + ROWS_AT_ONCE)
+        weighted = (X[rows] - mean) * np.sqrt(weights[rows, None])
+        covariance += weighted.T @ weighted
+    return mean, covariance / total

@@ -51,7 +51,7 @@ class Mixture:
     @cached_property
     def whiteners(self) -> tuple[tuple[NDArray, float], ...]:
         """L^-1 (lower triangular) and log det L of each component, L L^T its covariance."""
-        return tuple(_whitener(S) for S in self.covariances)
+        return tuple(map(_whitener, self.covariances))
 
     def log_joint(self, Z: NDArray) -> NDArray:
         """Log weights_k N(z; mean_k, S_k), shape (n, l)."""
@@ -115,7 +115,7 @@ def em_steps(Z: NDArray, parameters: Mixture, n_steps: int) -> tuple[Mixture, ND
     return parameters, trace
 
 
-def run_em(Z: NDArray, parameters: Mixture, *, enough: float = -np.inf, max_steps: int = MAX_STEPS) -> Fitted:
+def run_em(Z: NDArray, parameters: Mixture, *, max_steps: int = MAX_STEPS) -> Fitted:
     """EM until what is left to gain does not matter.
 
     Gains shrink by a factor that the last two of them tell, so what is left is a geometric series (Aitken). A fitted
@@ -126,8 +126,6 @@ def run_em(Z: NDArray, parameters: Mixture, *, enough: float = -np.inf, max_step
     Z : array, shape (n, d)
     parameters : Mixture
         Where to start.
-    enough : float
-        The log-likelihood that a use needs; EM is given up where four times what is left to gain does not reach it.
     max_steps : int
     """
     precision = PRECISION * parameters.n_parameters
@@ -135,17 +133,10 @@ def run_em(Z: NDArray, parameters: Mixture, *, enough: float = -np.inf, max_step
     for _ in range(max_steps):
         following, value = _em_step(Z, parameters)
         values.append(value)
-        if len(values) > AT_LEAST:
-            left = _left_to_gain(values)
-            if left < precision or value + 4 * left < enough:
-                return Fitted(replace(parameters, converged=True), value)
+        if len(values) > AT_LEAST and _left_to_gain(values) < precision:
+            return Fitted(replace(parameters, converged=True), value)
         parameters = following
     return Fitted(parameters, _log_likelihood(Z, parameters))
-
-
-def at_end(values: Sequence[float] | NDArray, mixture: Mixture) -> bool:
-    """Whether what is left to gain does not matter, by the log-likelihoods before each step so far."""
-    return _left_to_gain(values) < PRECISION * mixture.n_parameters
 
 
 def _left_to_gain(values: Sequence[float] | NDArray) -> float:

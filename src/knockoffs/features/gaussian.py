@@ -13,17 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from knockoffs.errors import ColumnsError, InputError, name_some
 from knockoffs.features.columns import Fixed, check_numbers, split_columns
 from knockoffs.features.conditionals import Conditionals, Resampler
-from knockoffs.features.posterior.categorical import normalise_log_weights, sample_categorical
-from knockoffs.features.shrinkage import Estimate, shrink_covariance
+from knockoffs.features.covariance import Estimate, shrink_covariance
+from knockoffs.sampling.categorical import normalise_log_weights, sample_categorical
 from knockoffs.sampling.conjugates.gaussian import Gaussian, GaussianLaw
-from knockoffs.sampling.conjugates.identity import Identity
-from knockoffs.sampling.covariance import check_covariance
-from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL, solve_checked
+from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL, check_covariance, solve_checked
 from knockoffs.sampling.diagonal.representatives import ViaRepresentatives
-from knockoffs.sampling.network import BayesianNetwork, Node
-from knockoffs.sampling.pair import Pair
+from knockoffs.sampling.network import BayesianNetwork, Identity, Node
+from knockoffs.sampling.pair import Pair, check_features
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler, sample_knockoffs, sample_several
-from knockoffs.sampling.swap import check_features
 
 UNIT_RATIO = 2.0  # standard deviations that differ by more than this factor are in different units
 ROWS_FOR_UNITS = 10  # rows from which a standard deviation shows the units

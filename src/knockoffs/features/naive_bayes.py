@@ -27,12 +27,11 @@ from knockoffs.features.class_conditional import (
 )
 from knockoffs.features.family import kept_per_how
 from knockoffs.features.order import choose_order
-from knockoffs.features.posterior.categorical import normalise_log_weights, sample_categorical
 from knockoffs.features.support import Labels, Support, check_kinds, in_units
 from knockoffs.machine.parallel import parallel_map
-from knockoffs.sampling.conjugates.identity import Identity
+from knockoffs.sampling.categorical import normalise_log_weights, sample_categorical
 from knockoffs.sampling.conjugates.independent import Independent
-from knockoffs.sampling.network import BayesianNetwork, Blanket, Node
+from knockoffs.sampling.network import BayesianNetwork, Blanket, Identity, Node
 from knockoffs.table.columns import recognise_kind
 
 CALLED = {

@@ -45,7 +45,6 @@ def choose_order(
     criterion: str,
     rng: Generator,
     n_jobs: int | None = None,
-    admissible: Callable[[Ordered], bool] = lambda model: True,
 ) -> tuple[Ordered, dict[int, float]]:
     """Fit every candidate and keep the one with the smallest criterion.
 
@@ -58,8 +57,6 @@ def choose_order(
     criterion : {"aic", "bic", "held_out"}
     rng : numpy.random.Generator
         Every candidate gets a child of its own, so the answer does not depend on n_jobs.
-    admissible : callable
-        Whether a fitted candidate may be chosen; one that may not has the criterion infinity.
 
     Returns
     -------
@@ -75,8 +72,6 @@ def choose_order(
     rows = ~held_out if criterion == "held_out" else slice(None)
 
     def value(model: Ordered) -> float:
-        if not admissible(model):
-            return np.inf
         if criterion == "held_out":
             return -2 * held_out.sum() * float(model.score(X[held_out]))
         return float(getattr(model, criterion)(X))

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
 from knockoffs.importance.losses import LossLike
-from knockoffs.importance.paths.black_box import MEMORY
-from knockoffs.importance.paths.follow import path_losses
+from knockoffs.importance.paths.follow import MEMORY, path_losses
 from knockoffs.importance.paths.moves import (
     N_LAMS,
     Fake,
@@ -27,7 +26,7 @@ from knockoffs.importance.paths.moves import (
     faked_tables,
 )
 from knockoffs.importance.scores import Scores, mean_of
-from knockoffs.sampling.swap import check_features
+from knockoffs.sampling.pair import check_features
 
 
 def swapped(X: NDArray, X_tilde: NDArray, rng: Generator) -> tuple[NDArray, NDArray]:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from knockoffs.errors import InputError
 from knockoffs.importance.scores import Scores, sum_by_feature
 from knockoffs.sampling.ghost import check_z
-from knockoffs.sampling.swap import check_features
+from knockoffs.sampling.pair import check_features
 
 SHARE = 0.6  # of the penalty that pure noise would need; not tuned
 

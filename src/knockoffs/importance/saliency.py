@@ -24,6 +24,7 @@ from knockoffs.errors import InputError, KnockoffWarning, unknown_option
 from knockoffs.importance.losses import class_codes
 from knockoffs.importance.scores import Scores, sum_by_feature
 from knockoffs.progress import track
+from knockoffs.response.neural_model import softmax
 
 OUTPUTS = ("logit", "log_probability")
 CLASSES = ("predicted", "true")
@@ -187,12 +188,6 @@ class Smooth:
         if output == "logit":
             return own - logits.mean(axis=1)
         return np.log(softmax(logits)[np.arange(len(explained)), explained].clip(1e-300))
-
-
-def softmax(logits: NDArray) -> NDArray:
-    """Probabilities of the classes, shape (n, n_outputs)."""
-    exponential = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return exponential / exponential.sum(axis=1, keepdims=True)
 
 
 def as_smooth(model: object) -> Smooth:

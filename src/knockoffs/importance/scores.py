@@ -77,18 +77,6 @@ def _put(values: NDArray, place: NDArray[np.intp]) -> NDArray:
     return back
 
 
-class NamedScores(dict[str, Scores]):
-    """Several scores of the same features, by name; where one model is scored in many ways."""
-
-    def put_back(self, place: NDArray[np.intp]) -> NamedScores:
-        """Scores of a pair, given those of ``pair.permute(place)``."""
-        return NamedScores({name: scores.put_back(place) for name, scores in self.items()})
-
-    def tie(self, copied: NDArray[np.bool_]) -> NamedScores:
-        """Equal scores for features that are their own knockoffs."""
-        return NamedScores({name: scores.tie(copied) for name, scores in self.items()})
-
-
 class Importance(Protocol):
     """An importance score: how much a fitted model of y uses each column of [X, X_tilde].
 

@@ -14,8 +14,7 @@ from knockoffs.errors import InputError
 from knockoffs.response.devices import as_tensor, choose_device
 from knockoffs.response.neural_model import NeuralModel, Split, check_width, softmax
 from knockoffs.response.task import kind_of
-from knockoffs.response.torch_model import TorchModel
-from knockoffs.response.training import Training, train
+from knockoffs.response.torch_model import TorchModel, Training, train
 
 if TYPE_CHECKING:  # devices.py says what installs it, before it is imported
     import torch

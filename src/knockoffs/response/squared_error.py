@@ -50,7 +50,11 @@ class SquaredErrorSet:
             return
         old, m = self.columns.size, self.columns.size + columns.size
         self.columns = np.concatenate([self.columns, columns])
-        self._reserve(m)
+        held = len(self.G)
+        if m > held:  # room for some to spare, so that copying stays cheap
+            spare = (0, min(max(m + m // 2, 64), self.all_columns.shape[1]) - held)
+            self.G = np.pad(self.G, spare)
+            self.means, self.c, self.beta = np.pad(self.means, spare), np.pad(self.c, spare), np.pad(self.beta, spare)
         # gathered again, a few at a time: copies of the working columns in every fold would be most of a fit's memory
         rows = self.all_columns.T
         for start in range(old, m, COLUMNS_AT_ONCE):
@@ -64,17 +68,6 @@ class SquaredErrorSet:
                 block -= np.outer(self.means[new], self.means[others])
                 self.G[new, others] = block
                 self.G[others, new] = block.T
-
-    def _reserve(self, m: int) -> None:
-        """Room for m working columns, with some to spare, so that copying stays cheap."""
-        held = len(self.G)
-        if m <= held:
-            return
-        room = min(max(m + m // 2, 64), self.all_columns.shape[1])
-        G = np.zeros((room, room))
-        G[:held, :held] = self.G
-        self.G = G
-        self.means, self.c, self.beta = (np.pad(a, (0, room - held)) for a in (self.means, self.c, self.beta))
 
     def save(self) -> NDArray:
         """Copy the coefficients."""

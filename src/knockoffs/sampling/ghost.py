@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError
 from knockoffs.sampling.conjugates.gaussian import GaussianLaw
-from knockoffs.sampling.covariance import check_covariance
+from knockoffs.sampling.diagonal import check_covariance
 
 
 def sample_ghost_knockoffs(z: ArrayLike, correlation: ArrayLike, D: ArrayLike, rng: Generator) -> NDArray[np.float64]:

@@ -11,8 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
-from knockoffs.sampling.conjugates.identity import Identity
-from knockoffs.sampling.network import BayesianNetwork
+from knockoffs.sampling.network import BayesianNetwork, Identity
 from knockoffs.sampling.pair import Pair
 
 

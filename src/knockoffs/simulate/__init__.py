@@ -1,7 +1,6 @@
 """Features and labels with known non-nulls."""
 
-from knockoffs.simulate.mixtures import MixtureParameters, draw_mixture, mixture_moments, sample_mixture
-from knockoffs.simulate.simulation import Simulation
+from knockoffs.simulate.mixtures import MixtureParameters, Simulation, draw_mixture, mixture_moments, sample_mixture
 from knockoffs.simulate.three_components import draw_three_components, simulate_three_components
 
 __all__ = [

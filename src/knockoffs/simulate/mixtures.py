@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -12,6 +13,26 @@ from knockoffs.errors import InputError
 
 SPREAD = 1.0  # standard deviation of the means of the components; their variances are between 1 and 2
 CONCENTRATION = 10.0  # of the Dirichlet law of the proportions: the smallest of 20 is then about a third of the mean
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """A table whose non-null features are known.
+
+    Attributes
+    ----------
+    X : array, shape (n, d)
+    y : array, shape (n,)
+    non_nulls : array of bool, shape (d,)
+        True for the features y depends on given the others.
+    parameters : object
+        What X was drawn from (a ``MixtureParameters``), or None for features that were given.
+    """
+
+    X: NDArray
+    y: NDArray
+    non_nulls: NDArray[np.bool_]
+    parameters: Any = None
 
 
 @dataclass(frozen=True)

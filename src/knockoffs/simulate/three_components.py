@@ -7,8 +7,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
-from knockoffs.simulate.mixtures import MixtureParameters, sample_mixture
-from knockoffs.simulate.simulation import Simulation
+from knockoffs.simulate.mixtures import MixtureParameters, Simulation, sample_mixture
 
 GROUP = 10  # the paper: ten non-nulls, ten nulls correlated with them, ten independent nulls
 WIDE_VARIANCE = 16.0  # the first component is four times as wide as the two others

@@ -14,12 +14,10 @@ from knockoffs.filter import check_fdr, check_level, check_offset, difference
 from knockoffs.importance.ghost import check_penalty, ghost_scores, noise_penalty
 from knockoffs.importance.scores import Scores, mean_of
 from knockoffs.procedure import ErrorControl, Rule, check_antisymmetric, decide
-from knockoffs.sampling.covariance import check_covariance
-from knockoffs.sampling.diagonal import solve_diagonal
+from knockoffs.sampling.diagonal import check_covariance, solve_diagonal
 from knockoffs.sampling.diagonal.linkage import LARGEST_BLOCK, solve_diagonal_blocks
 from knockoffs.sampling.ghost import check_z, sample_ghost_knockoffs
-from knockoffs.sampling.pair import Pair
-from knockoffs.sampling.swap import check_features
+from knockoffs.sampling.pair import Pair, check_features
 from knockoffs.selection import Selection
 
 ROWS_AT_ONCE = 1024  # of a correlation matrix, while its blocks are looked for

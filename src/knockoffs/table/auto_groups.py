@@ -56,7 +56,7 @@ def auto_groups(
     from scipy.cluster.hierarchy import linkage
     from scipy.spatial.distance import squareform
 
-    from knockoffs.sampling.covariance import check_covariance
+    from knockoffs.sampling.diagonal import check_covariance
 
     S = check_covariance(correlation, "correlation")
     d = len(S)

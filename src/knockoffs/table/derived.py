@@ -29,8 +29,6 @@ def drop_derived(table: Table, dependent: str = "auto") -> tuple[Table, dict[str
     derived = find_derived(table)
     if not derived:
         return table, {}
-    kept = np.ones(len(table.columns), dtype=bool)
-    kept[list(derived)] = False
     are = "is a function of other columns" if len(derived) == 1 else "are functions of other columns"
     said = (
         f"dropped, since {'it' if len(derived) == 1 else 'they'} {are} or nearly so (dependent={dependent!r}): "
@@ -38,7 +36,7 @@ def drop_derived(table: Table, dependent: str = "auto") -> tuple[Table, dict[str
         "they are made of stand for them. dependent='refuse' keeps them, and groups= makes one feature of both"
     )
     warnings.warn(f"{said}.", KnockoffWarning, stacklevel=4)
-    return table.keep(kept), {"derived": said}
+    return table.without_determined(derived), {"derived": said}
 
 
 def find_derived(

@@ -6,8 +6,8 @@ import pytest
 from knockoffs.errors import InputError
 from knockoffs.features.hmm import emissions as module
 from knockoffs.features.hmm.emissions import DiscreteEmissions, EmissionConjugate, GaussianEmissions
-from knockoffs.features.hmm.inference import log_likelihoods
-from knockoffs.features.posterior import emit
+from knockoffs.features.hmm.model import log_likelihoods
+from knockoffs.features.posterior import forward_backward
 from knockoffs.sampling.definition import check_definition
 
 P, K = 4, 2  # sites and states: every site and every state has a law of its own
@@ -60,8 +60,10 @@ def test_faults_in_symbols_are_seen(fault, monkeypatch):
         "the first site": TABLE[[0, 0, 0, 0]],
         "the other state": TABLE[:, ::-1],
     }[fault]
-    draw_symbols = emit.draw_symbols
-    monkeypatch.setattr(emit, "draw_symbols", lambda H, cdf, *rest: draw_symbols(H, wrong.cumsum(axis=2), *rest))
+    draw_symbols = forward_backward.draw_symbols
+    monkeypatch.setattr(
+        forward_backward, "draw_symbols", lambda H, cdf, *rest: draw_symbols(H, wrong.cumsum(axis=2), *rest)
+    )
     with pytest.raises(AssertionError):
         check_symbols(DiscreteEmissions(TABLE, SYMBOLS))
 

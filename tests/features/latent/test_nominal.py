@@ -5,11 +5,9 @@ import pytest
 from scipy.special import ndtr
 
 from knockoffs.errors import InputError
-from knockoffs.features.latent.cells import FREE, INTERVAL
 from knockoffs.features.latent.fit import fit_latent
-from knockoffs.features.latent.kinds import fit_both
-from knockoffs.features.latent.levels import directions, place_levels, positions
-from knockoffs.features.latent.margins import Affine, Steps
+from knockoffs.features.latent.kinds import directions, fit_both, place_levels, positions
+from knockoffs.features.latent.margins import FREE, INTERVAL, Affine, Steps
 from knockoffs.features.latent.model import latent_features
 from knockoffs.features.latent.nominal import fit_nominal, interval_quantile
 

@@ -5,11 +5,10 @@ import pytest
 from scipy.special import ndtri
 
 from knockoffs.features.gaussian import gaussian_features
-from knockoffs.features.latent.cells import Cells
 from knockoffs.features.latent.chain import lay_out
-from knockoffs.features.latent.fit import fit_latent
-from knockoffs.features.latent.levels import place_levels
-from knockoffs.features.latent.room import with_room
+from knockoffs.features.latent.fit import fit_latent, with_room
+from knockoffs.features.latent.kinds import place_levels
+from knockoffs.features.latent.margins import Cells
 
 N = 3000
 ERROR = 4 / np.sqrt(N)  # of the correlation of a column and its knockoff: four standard errors at most

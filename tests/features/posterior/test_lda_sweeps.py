@@ -6,10 +6,13 @@ from scipy import special
 from scipy.sparse import csr_array
 
 from knockoffs.errors import KnockoffWarning
-from knockoffs.features.posterior import lda_sweeps
-from knockoffs.features.posterior.gibbs_lda import sample_topics_gibbs
-from knockoffs.features.posterior.lda_sweeps import sample_topics_converged, sweeps_needed
-from knockoffs.features.posterior.variational import sample_dirichlet
+from knockoffs.features.posterior import lda
+from knockoffs.features.posterior.lda import (
+    sample_dirichlet,
+    sample_topics_converged,
+    sample_topics_gibbs,
+    sweeps_needed,
+)
 
 ALPHA = np.array([0.5, 0.5])
 
@@ -50,18 +53,18 @@ def test_sweeps_grow_with_the_length_and_the_likeness_of_topics():
         (alike, length): sweeps_needed(documents(topics(alike), 50, length, rng)[1], ALPHA, topics(alike), rng)[0]
         for alike, length in ((0.0, 30), (0.9, 30), (0.9, 300))
     }
-    assert needed[0.0, 30] <= 4 * lda_sweeps.FEWEST_SWEEPS
+    assert needed[0.0, 30] <= 4 * lda.FEWEST_SWEEPS
     assert needed[0.0, 30] <= needed[0.9, 30] < needed[0.9, 300]
     told_apart = np.kron(np.eye(2), np.full((1, 6), 1 / 6))
     assert sweeps_needed(csr_array(np.eye(12, dtype=int)), ALPHA, told_apart, rng) == (
-        2 * lda_sweeps.FEWEST_SWEEPS,
+        2 * lda.FEWEST_SWEEPS,
         0.0,
     )
     assert sweeps_needed(csr_array(np.eye(12, dtype=int)), ALPHA[:1], np.full((1, 12), 1 / 12), rng) == (1, 0.0)
 
 
 def test_chains_that_do_not_forget_are_said(monkeypatch):
-    monkeypatch.setattr(lda_sweeps, "MOST_SWEEPS", 10)
+    monkeypatch.setattr(lda, "MOST_SWEEPS", 10)
     rng = np.random.default_rng(3)
     _, X = documents(topics(0.95), 20, 300, rng)
     with pytest.warns(KnockoffWarning, match=r"documents with 300 words and more .* of its start after 10 sweeps"):

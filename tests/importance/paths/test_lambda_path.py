@@ -4,9 +4,8 @@ from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from knockoffs.errors import InputError
-from knockoffs.importance.accuracy_drop import permuted
-from knockoffs.importance.paths.black_box import BlackBoxPath
-from knockoffs.importance.paths.follow import loss_at, loss_integral, path_losses
+from knockoffs.importance.accuracy_drop import Integral, permuted
+from knockoffs.importance.paths.follow import BlackBoxPath, path_losses
 from knockoffs.importance.paths.lambda_path import lambda_path
 from knockoffs.importance.paths.moves import both_halves, check_lams, move
 
@@ -35,7 +34,7 @@ def test_black_box_written_out(data):
     model = KNeighborsRegressor(4).fit(XX, y)
     feature_of2 = both_halves(np.array([0, 1, 0]))
     lams = [0.0, 0.5, 1.0, 4.0]
-    losses = loss_at(model, XX, XX_fake, y, lams, feature_of2=feature_of2)
+    losses = path_losses(model, XX, XX_fake, y, feature_of2=feature_of2).at(lams)
     assert losses.shape == (4, 4)
     for feature in range(4):
         for place, lam in enumerate(lams):
@@ -52,7 +51,7 @@ def test_few_large_calls_within_the_memory(data):
     lams, expected = np.linspace(0, 10, 11), None
     for memory, most_calls in [(256e6, 1), (20 * XX.nbytes, 4), (XX.nbytes, 61), (XX.nbytes / 7, 61 * 8)]:
         counting = Counting(model)
-        losses = loss_at(counting, XX, XX_fake, y, lams, memory=memory)
+        losses = path_losses(counting, XX, XX_fake, y, memory=memory).at(lams)
         expected = losses if expected is None else expected
         np.testing.assert_allclose(losses, expected, rtol=1e-12)
         assert max(counting.sizes) <= memory and len(counting.sizes) <= most_calls
@@ -63,7 +62,7 @@ def test_jobs_do_not_change_the_answer(data):
     X, X_tilde, y = data
     XX, XX_fake = np.hstack([X, X_tilde]), np.hstack([X_tilde, X])
     model = KNeighborsRegressor(4).fit(XX, y)
-    one, two = (loss_integral(model, XX, XX_fake, y, 0, 10, n_jobs=n_jobs) for n_jobs in (None, 2))
+    one, two = (path_losses(model, XX, XX_fake, y, n_jobs=jobs).integral(0, 10, 21) for jobs in (None, 2))
     np.testing.assert_array_equal(one, two)
 
 
@@ -72,9 +71,9 @@ def test_integral_is_a_trapezoid_on_the_grid(data):
     XX, XX_fake = np.hstack([X, X_tilde]), np.hstack([X_tilde, X])
     model = KNeighborsRegressor(4).fit(XX, y)
     lams = np.linspace(1, 3, 9)
-    area = np.trapezoid(loss_at(model, XX, XX_fake, y, lams), lams, axis=1)
-    np.testing.assert_allclose(loss_integral(model, XX, XX_fake, y, 1, 3, n_lams=9), area)
-    assert isinstance(path_losses(model, XX, XX_fake, y, None), BlackBoxPath)
+    path = path_losses(model, XX, XX_fake, y)
+    np.testing.assert_allclose(path.integral(1, 3, 9), np.trapezoid(path.at(lams), lams, axis=1))
+    assert isinstance(path, BlackBoxPath)
 
 
 def test_the_ends_of_a_move_are_exact():
@@ -90,7 +89,7 @@ def test_path_of_W(data):
     path = lambda_path(model, X, X_tilde, y, rng=np.random.default_rng(0), lams=[0, 1, 2], non_nulls=[1, 1, 0])
     assert path.W.shape == (3, 3) and path.loss == "squared_error"
     np.testing.assert_allclose(path.W[:, 0], 0.0, atol=1e-12)
-    losses = loss_at(model, XX, np.hstack([X_tilde, X]), y, [2.0])[:, 0]
+    losses = path_losses(model, XX, np.hstack([X_tilde, X]), y).at(np.array([2.0]))[:, 0]
     np.testing.assert_allclose(path.W[:, 2], losses[:3] - losses[3:])
     assert path.colours[0] == path.colours[1] != path.colours[2]
     labels = lambda_path(
@@ -116,13 +115,13 @@ def test_input_that_cannot_be_used(data):
     XX, XX_fake = np.hstack([X, X_tilde]), np.hstack([X_tilde, X])
     model = KNeighborsRegressor(4).fit(XX, y)
     with pytest.raises(InputError, match=r"range \(3, 3\) is empty"):
-        loss_integral(model, XX, XX_fake, y, 3, 3)
+        Integral(3, 3)
     with pytest.raises(InputError, match="give at least one lambda"):
         check_lams([])
     with pytest.raises(InputError, match="at least 0, got -1"):
-        loss_at(model, XX, XX_fake, y, [0.0, -1.0])
+        lambda_path(model, X, X_tilde, y, rng=np.random.default_rng(0), lams=[0.0, -1.0])
     with pytest.raises(InputError, match=r"shape \(50, 6\) and its fake \(50, 5\)"):
-        loss_at(model, XX, XX_fake[:, 1:], y, [1.0])
+        path_losses(model, XX, XX_fake[:, 1:], y)
     with pytest.raises(InputError, match="non_nulls has shape"):
         lambda_path(model, X, X_tilde, y, rng=np.random.default_rng(0), non_nulls=[True])
 
@@ -133,6 +132,6 @@ def test_blocks_of_rows_keep_their_weights(data):
     XX, XX_fake = np.hstack([X, X_tilde]), np.hstack([X_tilde, X])
     model = KNeighborsRegressor(4).fit(XX, y)
     weight = np.random.default_rng(0).uniform(0, 2, len(y))
-    whole = loss_at(model, XX, XX_fake, y, [0.0, 0.5, 1.0], sample_weight=weight)
-    cut = loss_at(model, XX, XX_fake, y, [0.0, 0.5, 1.0], sample_weight=weight, memory=8.0 * XX.shape[1] * 7)
-    np.testing.assert_allclose(cut, whole, rtol=1e-12)
+    memories = (256e6, 8.0 * XX.shape[1] * 7)
+    whole, cut = (path_losses(model, XX, XX_fake, y, sample_weight=weight, memory=memory) for memory in memories)
+    np.testing.assert_allclose(cut.at([0.0, 0.5, 1.0]), whole.at([0.0, 0.5, 1.0]), rtol=1e-12)

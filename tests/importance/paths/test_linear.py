@@ -14,8 +14,7 @@ from sklearn.linear_model import (
 )
 from sklearn.svm import SVC, LinearSVC
 
-from knockoffs.importance.paths.black_box import BlackBoxPath
-from knockoffs.importance.paths.follow import path_losses
+from knockoffs.importance.paths.follow import BlackBoxPath, path_losses
 from knockoffs.importance.paths.linear import LinearPath
 
 FEATURE_OF2 = np.array([0, 1, 2, 2, 3, 4, 5, 5])

@@ -1,7 +1,6 @@
 """Losses of networks along lambda paths are those of plain predictions on moved tables."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,8 +9,8 @@ from knockoffs.errors import InputError
 
 torch = pytest.importorskip("torch")
 
-from knockoffs.importance.paths.follow import loss_integral  # noqa: E402
-from knockoffs.importance.paths.neural import CLASSIFIER_LOSSES, loss_at  # noqa: E402
+from knockoffs.importance.losses import Loss  # noqa: E402
+from knockoffs.importance.paths.follow import path_losses  # noqa: E402
 from knockoffs.response.neural import NeuralClassifier, NeuralRegressor  # noqa: E402
 from knockoffs.response.torch_model import TorchModel  # noqa: E402
 
@@ -19,13 +18,9 @@ LAMS = np.array([0.0, 0.5, 1.0, 3.0, 10.0])
 OWNERS = np.array([0, 0, 1, 2, 3, 3, 4, 5])  # four columns a half, three features, the first of two columns
 
 
-@dataclass(frozen=True)
-class Loss:
-    """A stand-in for the losses of importance/losses.py that are not computed on the device."""
-
-    name: str
-    needs: str
-    function: Any
+def loss_at(model, XX, XX_fake, y, lams, loss, *, feature_of2, sample_weight=None, memory=None):
+    path = path_losses(model, XX, XX_fake, y, loss, feature_of2=feature_of2, sample_weight=sample_weight)
+    return replace(path, memory_bytes=memory).at(lams)
 
 
 def data(n=90, seed=0):
@@ -68,13 +63,13 @@ def moved(XX, XX_fake, columns, lam):
 @pytest.mark.parametrize("owners", [np.arange(8), OWNERS])
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.float64, 1e-10)])
 @pytest.mark.parametrize("memory", [None, 6000])
-@pytest.mark.parametrize("name", CLASSIFIER_LOSSES)
+@pytest.mark.parametrize("name", ["accuracy", "log_loss", "brier", "margin"])
 def test_path_losses_are_those_of_plain_predictions(owners, dtype, tolerance, memory, name):
     XX, XX_fake, y = data()
     model = trained(XX, y, dtype)
     weight = np.random.default_rng(1).uniform(size=y.shape)
     losses = loss_at(
-        model, XX, XX_fake, y, LAMS, name, feature_of2=owners, sample_weight=weight, memory_bytes=memory
+        model, XX, XX_fake, y, LAMS, name, feature_of2=owners, sample_weight=weight, memory=memory
     )  # fmt: skip
     for feature in range(owners.max() + 1):
         for number, lam in enumerate(LAMS):
@@ -108,10 +103,10 @@ def test_models_agree_with_their_own_predictions(kind):
         model = TorchModel(module, classes=["a", "b", "c"])
     losses = loss_at(model, XX, XX_fake, labels, LAMS, "log_loss", feature_of2=OWNERS)
     own = Loss(
-        "mine", "predict_proba", lambda y, p, classes: -np.log(p[np.arange(len(y)), np.searchsorted(classes, y)])
+        "mine", "predict_proba", None, lambda y, p, classes: -np.log(p[np.arange(len(y)), np.searchsorted(classes, y)])
     )
     mine = loss_at(model, XX, XX_fake, labels, LAMS, own, feature_of2=OWNERS)
-    wrong = Loss("accuracy", "predict", lambda y, prediction, classes: (y != prediction).astype(float))
+    wrong = Loss("accuracy", "predict", None, lambda y, prediction, classes: (y != prediction).astype(float))
     errors = loss_at(model, XX, XX_fake, labels, LAMS, wrong, feature_of2=OWNERS)
     np.testing.assert_allclose(errors, loss_at(model, XX, XX_fake, labels, LAMS, "accuracy", feature_of2=OWNERS))
     for feature in range(6):
@@ -137,9 +132,9 @@ def test_regression_and_integral():
         )
         found = loss_at(model, XX, XX_fake, y, grid, loss, feature_of2=np.arange(8))
         np.testing.assert_allclose(found, losses, rtol=1e-4)
-        mine = Loss("mine", "predict", lambda y, prediction, _, power=power: np.abs(y - prediction) ** power)
+        mine = Loss("mine", "predict", None, lambda y, prediction, _, power=power: np.abs(y - prediction) ** power)
         np.testing.assert_allclose(loss_at(model, XX, XX_fake, y, grid, mine, feature_of2=np.arange(8)), found)
-        integral = loss_integral(model, XX, XX_fake, y, 0, 4, loss, n_lams=9, feature_of2=np.arange(8))
+        integral = path_losses(model, XX, XX_fake, y, loss).integral(0, 4, 9)
         np.testing.assert_allclose(integral, np.trapezoid(losses, grid, axis=1), rtol=1e-4)
 
 
@@ -164,7 +159,7 @@ def test_errors_say_what_to_do():
     arguments = (XX, XX_fake, y, LAMS)
     with pytest.raises(InputError, match="'log_los' is not known. Did you mean 'log_loss'"):
         loss_at(model, *arguments, "log_los", feature_of2=np.arange(8))
-    with pytest.raises(InputError, match="'squared_error' does not fit a classifier: use one of 'accuracy'"):
+    with pytest.raises(InputError, match="'squared_error' is a loss for regression"):
         loss_at(model, *arguments, "squared_error", feature_of2=np.arange(8))
     with pytest.raises(InputError, match="8"):
         loss_at(model, XX[:, :6], XX_fake[:, :6], y, LAMS, "accuracy", feature_of2=np.arange(6))

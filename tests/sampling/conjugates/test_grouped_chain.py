@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from knockoffs.errors import InputError
-from knockoffs.sampling.conjugates.grouped_chain import GroupedChain
-from knockoffs.sampling.conjugates.markov_chain import JumpChain, MarkovChain
+from knockoffs.sampling.conjugates.markov_chain import GroupedChain, JumpChain, MarkovChain
 from knockoffs.sampling.definition import check_definition
 
 GROUPS = [[0, 1, 2, 3], [0, 0, 0, 0], [0, 0, 1, 1], [0, 1, 1, 2], [0, 0, 0, 1]]

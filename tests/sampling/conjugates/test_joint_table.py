@@ -7,7 +7,7 @@ from knockoffs.errors import InputError
 from knockoffs.sampling.conjugates import joint_table
 from knockoffs.sampling.conjugates.joint_table import JointTable
 from knockoffs.sampling.conjugates.markov_chain import MarkovChain
-from knockoffs.sampling.enumeration import enumerate_knockoffs, worst_swap
+from knockoffs.sampling.definition import enumerate_knockoffs, worst_swap
 from knockoffs.sampling.factors import Factor, restrict
 from knockoffs.sampling.network import BayesianNetwork, Node
 

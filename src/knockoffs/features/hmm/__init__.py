@@ -1,4 +1,4 @@
-"""Hidden Markov models of sequences and of genotypes: model.py, emissions.py, inference.py, fit.py and mosaic.py."""
+"""Hidden Markov models of sequences and of genotypes: model.py (law, inference), emissions.py, fit.py and mosaic.py."""
 
 from knockoffs.features.hmm.emissions import DiscreteEmissions, GaussianEmissions
 from knockoffs.features.hmm.fit import fit_hidden_markov

@@ -12,8 +12,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
+from knockoffs.sampling.categorical import sample_weights
 from knockoffs.sampling.conjugates.markov_chain import check_probabilities, draw_key, encode_states, over_rows
-from knockoffs.sampling.inverse_cdf import sample_weights
 from knockoffs.sampling.network import BayesianNetwork, Blanket
 
 BLOCK_BYTES = 1 << 26  # likelihoods held at once where every cell has its own
@@ -110,12 +110,12 @@ class DiscreteEmissions:
 
     def draw(self, H: NDArray, rng: Generator, n_jobs: int = 1) -> NDArray:
         """X given H, shape (n, p)."""
-        from knockoffs.features.posterior import emit
+        from knockoffs.features.posterior.forward_backward import draw_symbols
 
         X, key = np.empty(H.shape, np.uint8 if self.table.shape[2] <= 256 else np.int32), draw_key(rng)
 
         def work(rows: slice) -> None:
-            emit.draw_symbols(H[rows], self._cumulated, key, rows.start, X[rows])
+            draw_symbols(H[rows], self._cumulated, key, rows.start, X[rows])
 
         over_rows(work, len(H), n_jobs)
         return self.decode(X)

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, name_some, unknown_option
 from knockoffs.features.hmm.emissions import DiscreteEmissions, Emissions, GaussianEmissions
-from knockoffs.features.hmm.inference import filter_states, log_likelihoods
-from knockoffs.features.hmm.model import HiddenMarkov
+from knockoffs.features.hmm.model import HiddenMarkov, filter_states, log_likelihoods
 from knockoffs.features.support import check_kinds
 from knockoffs.progress import track
 from knockoffs.table.columns import ROWS_A_VALUE

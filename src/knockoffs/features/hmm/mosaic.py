@@ -9,7 +9,7 @@ chains, A -> X <- B, drawn together given X in O(K^2) a site and knocked off one
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import ClassVar
@@ -18,14 +18,12 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from knockoffs.errors import InputError
+from knockoffs.errors import InputError, name_some
 from knockoffs.features.family import kept_per_how
 from knockoffs.features.hmm.emissions import DiscreteEmissions, EmissionConjugate, fill_missing, keep_missing
-from knockoffs.features.hmm.inference import check_sites, refuse_impossible
-from knockoffs.features.hmm.model import move_chain
-from knockoffs.features.posterior.mosaic_filter import Likelihood, log_evidence, state_given_others
+from knockoffs.features.hmm.model import check_sites, move_chain, refuse_impossible
+from knockoffs.sampling.categorical import sample_weights
 from knockoffs.sampling.conjugates.markov_chain import JumpChain, draw_key, encode_states, over_rows
-from knockoffs.sampling.inverse_cdf import sample_weights
 from knockoffs.sampling.network import BayesianNetwork, Blanket, Conjugate, Node
 
 ALPHA_ROUNDING = 1e-4  # fastPHASE writes six digits, so the K numbers of a row of alpha add up to one only about
@@ -208,13 +206,13 @@ class HaplotypeModel(MosaicFeatures):
 
     def draw_states(self, codes: NDArray, key: NDArray, first: int, states: tuple[NDArray, ...]) -> int:
         """Draw the chain given the alleles."""
-        from knockoffs.features.posterior import forward_backward, jump_chain
+        from knockoffs.features.posterior import forward_backward
 
         chain, theta = self.mosaic.chain, self.mosaic.theta
         likelihood = np.stack([1 - theta, theta, np.ones_like(theta)], axis=1)
         segment = forward_backward.segment_length(len(theta), theta.shape[1], forward_backward.FEW_BYTES)
         law = (chain.alpha, chain.jump, likelihood)
-        return jump_chain.sample_jump_states(codes, *law, key, first, segment, *states)
+        return forward_backward.sample_jump_states(codes, *law, key, first, segment, *states)
 
     def sample(self, n: int, rng: Generator) -> NDArray:
         """Draw n haplotypes, shape (n, p)."""
@@ -294,13 +292,13 @@ class GenotypeConjugate:
 
     def draw(self, blanket: Blanket, rng: Generator) -> NDArray:
         """X given A and B, shape (n, p)."""
-        from knockoffs.features.posterior import emit
+        from knockoffs.features.posterior.forward_backward import draw_genotypes
 
         A, B, key = blanket["A"], blanket["B"], draw_key(rng)
         drawn = np.empty(A.shape, np.uint8)
 
         def work(rows: slice) -> None:
-            emit.draw_genotypes(A[rows], B[rows], self.theta, key, rows.start, drawn[rows])
+            draw_genotypes(A[rows], B[rows], self.theta, key, rows.start, drawn[rows])
 
         over_rows(work, len(A), self.n_jobs)
         return drawn
@@ -329,3 +327,59 @@ def genotype_law(theta: NDArray) -> NDArray:
     """P(g | a, b) of the sum of two alleles, shape (3, K, K), from P(allele 1 | a)."""
     a, b = theta[:, None], theta[None, :]
     return np.stack([(1 - a) * (1 - b), a * (1 - b) + (1 - a) * b, a * b])
+
+
+Likelihood = Callable[[int], NDArray]  # site -> P(x_j | hidden states), shape (n, K) or (n, K, K)
+
+
+def log_evidence(chain: JumpChain, likelihood: Likelihood, *, n_chains: int = 1) -> NDArray:
+    """Log P(X) of every row, shape (n,)."""
+    law, total = _observe(_start(chain, n_chains), likelihood(0))
+    for j in range(1, len(chain.alpha)):
+        law, log_scale = _observe(_step(chain, j - 1, law), likelihood(j))
+        total = total + log_scale
+    return total
+
+
+def state_given_others(chain: JumpChain, likelihood: Likelihood, j: int, *, n_chains: int = 1) -> NDArray:
+    """P(hidden states at site j | X at all other sites), shape (n, K) or (n, K, K)."""
+    before = _start(chain, n_chains)
+    for i in range(j):
+        before = _step(chain, i, _observe(before, likelihood(i))[0])
+    after: NDArray = np.ones_like(before)
+    for i in range(len(chain.alpha) - 1, j, -1):
+        after = _backward(chain, i, _observe(after, likelihood(i))[0])
+    law, log_total = _observe(before, after)
+    bad = np.flatnonzero(np.isneginf(log_total))
+    if bad.size:
+        raise InputError(f"rows {name_some(bad)} are impossible under the model, whatever their site {j} holds.")
+    return np.broadcast_to(law, likelihood(j).shape)
+
+
+def _start(chain: JumpChain, n_chains: int) -> NDArray:
+    alpha = chain.alpha[0]
+    return alpha[None] if n_chains == 1 else (alpha[:, None] * alpha)[None]
+
+
+def _step(chain: JumpChain, j: int, law: NDArray) -> NDArray:
+    """Law at site j + 1 from that at site j."""
+    for axis in range(1, law.ndim):
+        law = chain.forward(j, law, axis)
+    return law
+
+
+def _backward(chain: JumpChain, j: int, message: NDArray) -> NDArray:
+    """E[message at site j | state at the site before]."""
+    jump, alpha = chain.jump[j - 1], chain.alpha[j]
+    for axis in range(1, message.ndim):
+        landed = alpha.reshape([-1 if i == axis else 1 for i in range(message.ndim)])
+        message = (1 - jump) * message + jump * (landed * message).sum(axis=axis, keepdims=True)
+    return message
+
+
+def _observe(law: NDArray, likelihood: NDArray) -> tuple[NDArray, NDArray]:
+    """Product of the two with sum one in each row, and the log of what it was divided by."""
+    law = law * likelihood
+    total = law.sum(axis=tuple(range(1, law.ndim)), keepdims=True)
+    with np.errstate(divide="ignore"):
+        return law / np.where(total > 0, total, 1.0), np.log(total).reshape(len(total))

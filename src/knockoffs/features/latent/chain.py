@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtri
 from scipy.special import ndtr
 
-from knockoffs.features.latent.cells import FREE, POINT, Cells
 from knockoffs.features.latent.density import draw_starts, jump_rows, log_densities
 from knockoffs.features.latent.gibbs import sweep_rows
-from knockoffs.features.latent.margins import Margin
+from knockoffs.features.latent.margins import FREE, POINT, Cells, Margin
 from knockoffs.machine.parallel import in_place
 
 

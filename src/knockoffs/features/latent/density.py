@@ -7,7 +7,7 @@ from math import exp, log, pi
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.features.latent.cells import FREE, POINT
+from knockoffs.features.latent.margins import FREE, POINT
 from knockoffs.features.latent.normals import draw_normal, draw_truncated, draw_uniform, log_interval, seed_row
 from knockoffs.machine.compiled import njit
 

@@ -1,4 +1,9 @@
-"""Fit the latent model to a table: margins, one class, the number of classes, several classes, D."""
+"""Fit the latent model to a table: margins, one class, the number of classes, several classes, D.
+
+D by maximum entropy keeps L and L_tilde apart, and takes it that both are seen. Of a 0/1 column only the sign is. What
+nobody sees need not be kept apart, and a number beside such a column can have more room than its coordinate would
+leave it (``with_room``).
+"""
 
 from __future__ import annotations
 
@@ -12,22 +17,24 @@ from scipy.linalg.lapack import dpotrf
 
 from knockoffs.errors import InputError, KnockoffWarning, name_some
 from knockoffs.features.columns import Fixed
-from knockoffs.features.covariance import choose_correlations
+from knockoffs.features.covariance import FEW, PLENTY, choose_correlations
 from knockoffs.features.em import one_component
 from knockoffs.features.em_steps import Mixture
 from knockoffs.features.gaussian import compact, gaussian_law
 from knockoffs.features.gaussian_mixture import MixtureFeatures
 from knockoffs.features.held_out import fold_of, simplest
-from knockoffs.features.latent.cells import POINT, Cells
 from knockoffs.features.latent.chain import cell_densities, classes, lay_out
-from knockoffs.features.latent.cuts import cut_again
-from knockoffs.features.latent.kinds import check_cells, check_kinds, fit_both
-from knockoffs.features.latent.levels import place_levels
-from knockoffs.features.latent.margins import Affine, Margin, read_cells, write_values
+from knockoffs.features.latent.kinds import check_cells, check_kinds, cut_again, fit_both, place_levels
+from knockoffs.features.latent.margins import POINT, Affine, Cells, Margin, read_cells, write_values
 from knockoffs.features.latent.model import LatentFeatures
-from knockoffs.features.latent.pooling import Shrinkage, choose_shrinkage
-from knockoffs.features.latent.room import unseen, with_room
-from knockoffs.features.latent.search import ClassChoice, candidates_for, choose_classes, choose_units
+from knockoffs.features.latent.search import (
+    ClassChoice,
+    Shrinkage,
+    candidates_for,
+    choose_classes,
+    choose_shrinkage,
+    choose_units,
+)
 from knockoffs.features.latent.stochastic_em import (
     FLOOR,
     Fit,
@@ -39,10 +46,10 @@ from knockoffs.features.latent.stochastic_em import (
     scatter,
     separate,
 )
-from knockoffs.features.shrinkage import FEW, PLENTY
+from knockoffs.sampling.conjugates.gaussian import GaussianLaw
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
 from knockoffs.sampling.diagonal.representatives import ViaRepresentatives
-from knockoffs.sampling.swap import check_features
+from knockoffs.sampling.pair import check_features
 
 
 def fit_latent(
@@ -282,3 +289,95 @@ def _notes(choice: ClassChoice, how: str) -> tuple[str, ...]:
         units = "in their own units" if choice.affine else "Gaussianised"
         notes.append(f"continuous columns {units} (held-out log density {choice.gain:+.2g} per row)")
     return (*notes, how) if how else tuple(notes)
+
+
+def unseen(start: NDArray, unit: NDArray[np.bool_]) -> NDArray:
+    """Variance of the noise through which each coordinate is seen, shape (D,): zero where it is a point.
+
+    A score that holds a share v of a coordinate's variance tells as much of it as the coordinate plus noise of variance
+    (1 - v) / v.
+
+    Parameters
+    ----------
+    start : array, shape (n, D)
+        Scores of the cells.
+    unit : array of bool, shape (D,)
+        Coordinates known by intervals, whose variance is 1.
+    """
+    v = np.where(unit, start.var(axis=0).clip(1e-2, 1.0), 1.0)
+    return (1 - v) / v
+
+
+def with_room(
+    law: GaussianLaw, noise: NDArray, feature_of: NDArray[np.intp], *, barrier: float = 0.05, n_steps: int = 50
+) -> GaussianLaw:
+    """Law with the D of maximum entropy of (L + noise, L_tilde + noise), each feature's block of D times a number.
+
+    With S + N the covariance of what is seen, the entropy is log det(2S + N - D) + log det(D + N), up to a constant.
+    It is maximised by Newton's method, with a small weight on log det(2S - D) + log det(D), which hold D feasible.
+
+    Parameters
+    ----------
+    law : GaussianLaw
+        With a D to start from.
+    noise : array, shape (D,)
+        Variances N.
+    feature_of : array of int, shape (D,)
+    barrier : float
+        The small weight: 1 is the entropy of L and L_tilde themselves.
+    n_steps : int
+        Most steps; ten are usual.
+    """
+    if not noise.any():
+        return law
+    F = np.linalg.cholesky(law.D)
+    inverse = np.linalg.inv(F)
+    S, N = (inverse @ A @ inverse.T for A in (law.covariance, np.diag(noise)))
+    s = np.ones(feature_of.max() + 1)
+    value = _entropy(s, S, N, feature_of, barrier)
+    for _ in range(n_steps):
+        gradient, hessian = _slopes(s, S, N, feature_of, barrier)
+        step = np.linalg.solve(hessian, gradient)
+        decrement = float(gradient @ step)
+        length = 1.0
+        while (found := _entropy(s + length * step, S, N, feature_of, barrier)) < value + 0.1 * length * decrement:
+            length /= 2
+            if length < 1e-8:
+                break
+        else:
+            s, value = s + length * step, found
+            if decrement > 1e-8:
+                continue
+        break
+    return GaussianLaw(law.mean, law.covariance, F * s[feature_of] @ F.T)
+
+
+def _parts(
+    s: NDArray, S: NDArray, N: NDArray, feature_of: NDArray[np.intp], barrier: float
+) -> list[tuple[float, float, NDArray]]:
+    """Weight, sign of D, and matrix of each log determinant."""
+    D = np.diag(s[feature_of])
+    return [(1 - barrier, -1, 2 * S + N - D), (1 - barrier, 1, D + N), (barrier, -1, 2 * S - D), (barrier, 1, D)]
+
+
+def _entropy(s: NDArray, S: NDArray, N: NDArray, feature_of: NDArray[np.intp], barrier: float) -> float:
+    total = 0.0
+    for weight, _, A in _parts(s, S, N, feature_of, barrier):
+        factor, failed = dpotrf(A, lower=1)
+        if failed:
+            return -np.inf
+        total += 2 * weight * float(np.log(np.diagonal(factor)).sum())
+    return total
+
+
+def _slopes(
+    s: NDArray, S: NDArray, N: NDArray, feature_of: NDArray[np.intp], barrier: float
+) -> tuple[NDArray, NDArray]:
+    """Gradient, and minus the matrix of second derivatives, in the numbers of the features."""
+    own = (feature_of[:, None] == np.arange(len(s))).astype(float)
+    gradient, hessian = np.zeros(len(s)), np.zeros((len(s), len(s)))
+    for weight, sign, A in _parts(s, S, N, feature_of, barrier):
+        P = np.linalg.inv(A)
+        gradient += weight * sign * np.diagonal(P) @ own
+        hessian += weight * own.T @ (P * P) @ own
+    return gradient, hessian

@@ -11,7 +11,7 @@ from math import exp, inf, log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.features.latent.cells import FREE, POINT
+from knockoffs.features.latent.margins import FREE, POINT
 from knockoffs.features.latent.normals import draw_normal, draw_truncated, draw_uniform, seed_row
 from knockoffs.machine.compiled import njit
 

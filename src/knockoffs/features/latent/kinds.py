@@ -1,15 +1,34 @@
-"""What the columns of a table are, and the margin each kind asks for."""
+"""What the columns of a table are, and the margin each kind asks for.
+
+The levels of a label lie along the directions of the other columns in which they differ most (optimal scoring). Held-
+out rows decide how many directions there are; the target is not looked at. Cuts are quantiles of the standard normal,
+and with several classes those of their mixture: otherwise knockoffs would not have the distribution of their columns.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
+from scipy.special import ndtr, ndtri
 
 from knockoffs.errors import ColumnsError, InputError, unknown_option
-from knockoffs.features.latent.margins import TIED, Constant, Margin, count_values, fit_affine, fit_curve, fit_steps
-from knockoffs.features.latent.nominal import fit_nominal
+from knockoffs.features.held_out import N_FOLDS, fold_of, simplest
+from knockoffs.features.latent.margins import (
+    TIED,
+    Constant,
+    Margin,
+    Steps,
+    count_values,
+    fit_affine,
+    fit_curve,
+    fit_steps,
+    read_cells,
+)
+from knockoffs.features.latent.nominal import Nominal, fit_nominal
 from knockoffs.table.columns import KINDS, recognise_kind
 
 SEEN = 10  # cells of a column that must be observed, or all of them in a table with fewer rows
@@ -81,3 +100,168 @@ def _fit_margin(x: NDArray, kind: str) -> tuple[Margin, Margin]:
         margin = fit_curve(x, counted)
         return margin, margin if len(margin.atoms) else fit_affine(x)
     return margin, margin
+
+
+def place_levels(margins: Sequence[Margin], X: NDArray, *, most_rows: int = 10_000) -> tuple[Margin, ...]:
+    """Margins in which the levels of every nominal column lie where the other columns place them.
+
+    Parameters
+    ----------
+    margins : sequence of Margin
+    X : array, shape (n, d)
+        NaN where a cell is missing.
+    most_rows : int
+        About so many of the rows that have the label, evenly spaced.
+    """
+    nominal = [j for j, margin in enumerate(margins) if isinstance(margin, Nominal)]
+    placed = list(margins)
+    for j in nominal:
+        rows = np.flatnonzero(~np.isnan(X[:, j]))
+        rows = rows[:: max(1, len(rows) // most_rows)]
+        others = [_seen(margin, x) for i, (margin, x) in enumerate(zip(margins, X[rows].T, strict=True)) if i != j]
+        Z = np.hstack([np.empty((len(rows), 0)), *others])
+        Z = Z[:, Z.std(axis=0) > 0]
+        margin = margins[j]
+        assert isinstance(margin, Nominal)
+        level = margin.place(X[rows, j])
+        placed[j] = fit_nominal(X[~np.isnan(X[:, j]), j], positions(Z, level, len(margin.codes)))
+    return tuple(placed)
+
+
+def _seen(margin: Margin, x: NDArray) -> NDArray:
+    """Score of a column, shape (n, c): 0/1 for each level of labels. A missing cell is at the mean."""
+    if not isinstance(margin, Nominal):
+        return read_cells([margin], x[:, None]).start
+    shown = (margin.place(x)[:, None] == np.arange(len(margin.codes))).astype(float)
+    return np.where(np.isnan(x)[:, None], margin.shares, shown)
+
+
+def positions(Z: NDArray, level: NDArray[np.intp], n_levels: int, *, determined: float = 0.9) -> NDArray:
+    """Where levels lie in as many directions of Z as held-out rows find, shape (n_levels, r), r >= 1.
+
+    The number of directions is the smallest within one standard error of the best, by the log probability of the
+    levels of held-out rows given Z. It is at most log2 of the levels, so that each of them says something of every
+    coordinate. Without any direction, the levels lie in the order of their codes.
+
+    Parameters
+    ----------
+    Z : array, shape (n, D)
+    level : array of int, shape (n,)
+    n_levels : int
+    determined : float
+        Share of the variance of the levels' values along the first direction, from which on there is no other one. The
+        boxes of two labels that determine one another would have to agree, and in one direction they do.
+    """
+    folds = fold_of(len(level))
+    most = min(int(np.log2(n_levels)), n_levels - 1, Z.shape[1])
+    by_number: list[list[NDArray]] = [[] for _ in range(most + 1)]
+    for k in range(N_FOLDS):
+        held = folds == k
+        probabilities = _log_probabilities(Z[~held], level[~held], Z[held], level[held], n_levels)
+        for values, found in zip(by_number, probabilities, strict=False):
+            values.append(found)
+    r = simplest([np.concatenate(values) for values in by_number])
+    if r == 0:
+        return np.arange(n_levels, dtype=float)[:, None]
+    explained, theta, _, _ = directions(Z, level, n_levels)
+    return (theta * np.sqrt(explained))[:, : 1 if explained[0] > determined else r]
+
+
+def directions(
+    Z: NDArray, level: NDArray[np.intp], n_levels: int, *, ridge: float = 0.02, pseudo: float = 0.5
+) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    """Directions of Z in which levels differ, by falling strength.
+
+    Parameters
+    ----------
+    Z : array, shape (n, D)
+    level : array of int, shape (n,)
+    n_levels : int
+    ridge : float
+        Share of its variance that is added to that of each column of Z.
+    pseudo : float
+        Rows added to each level, so that one without any has a place.
+
+    Returns
+    -------
+    explained : array, shape (r,)
+        Share of the variance of the levels' values that the direction explains.
+    theta : array, shape (n_levels, r)
+        Values of the levels, with variance 1.
+    B : array, shape (D, r)
+        Directions, by which Z has the regression of the values.
+    shares : array, shape (n_levels,)
+    """
+    G = (level[:, None] == np.arange(n_levels)).astype(float)
+    shares = (G.sum(axis=0) + pseudo) / (len(G) + pseudo * n_levels)
+    C = (Z - Z.mean(axis=0)).T @ G / len(Z)
+    V = np.cov(Z.T, bias=True).reshape(Z.shape[1], -1)
+    B = np.linalg.solve(V + ridge * np.diag(np.diagonal(V)) + 1e-12 * np.eye(len(V)), C)
+    between = C.T @ B
+    explained, theta = eigh((between + between.T) / 2, np.diag(shares))
+    some = np.arange(n_levels)[::-1][: min(n_levels - 1, Z.shape[1])]
+    return explained[some].clip(1e-9, 1 - 1e-3), theta[:, some], B @ theta[:, some], shares
+
+
+def _log_probabilities(
+    Z: NDArray, level: NDArray[np.intp], Z_held: NDArray, held: NDArray[np.intp], n_levels: int
+) -> list[NDArray]:
+    """Log probability of the held rows' levels given Z_held, by 0, 1, 2, ... directions of the other rows.
+
+    Along a direction that explains e, a level with value t has mean e t and variance e (1 - e). One row in a hundred
+    may be of any level, whatever Z says.
+    """
+    if not Z.shape[1]:
+        return [np.zeros(len(held))]
+    explained, theta, B, shares = directions(Z, level, n_levels)
+    score = np.tile(np.log(shares), (len(held), 1))
+    rows, found = np.arange(len(held)), []
+    for e, t, b in [(None, None, None), *zip(explained, theta.T, B.T, strict=True)]:
+        if e is not None:
+            score -= ((Z_held - Z.mean(axis=0)) @ b[:, None] - e * t) ** 2 / (2 * e * (1 - e))
+        p = np.exp(score - score.max(axis=1, keepdims=True))
+        found.append(np.log(0.99 * p[rows, held] / p.sum(axis=1) + 0.01 * shares[held]))
+    return found
+
+
+def cut_again(
+    margins: Sequence[Margin], column_of: NDArray[np.intp], weights: NDArray, means: NDArray, covariances: NDArray
+) -> tuple[Margin, ...]:
+    """Margins whose values have the same shares under a mixture as they had under the standard normal.
+
+    Parameters
+    ----------
+    margins : sequence of Margin
+        Cut at quantiles of the standard normal.
+    column_of : array of int, shape (D,)
+        Column of each coordinate.
+    weights, means, covariances : array, shape (l,), (l, D), (l, D, D)
+    """
+    deviations = np.sqrt(np.einsum("kii->ki", covariances))
+    moved = list(margins)
+    for j, margin in enumerate(margins):
+        own = column_of == j
+        if isinstance(margin, Steps):
+            inner = mixture_quantiles(ndtr(margin.cuts[1:-1]), weights, means[:, own][:, 0], deviations[:, own][:, 0])
+            moved[j] = replace(margin, cuts=np.concatenate([[-np.inf], inner, [np.inf]]))
+        elif isinstance(margin, Nominal):
+            moved[j] = margin.under(weights, means[:, own], deviations[:, own])
+    return tuple(moved)
+
+
+def mixture_quantiles(
+    p: NDArray, weights: NDArray, means: NDArray, deviations: NDArray, *, n_halvings: int = 60
+) -> NDArray:
+    """Where a mixture of normals has the cumulated probabilities p, shape (m,), by halving.
+
+    >>> mixture_quantiles(np.array([0.5]), np.array([0.5, 0.5]), np.array([-2.0, 2.0]), np.ones(2)).round(6) + 0.0
+    array([0.])
+    """
+    # the quantile of the mixture lies between those of its parts
+    each = means[:, None] + deviations[:, None] * ndtri(p)
+    low, high = each.min(axis=0), each.max(axis=0)
+    for _ in range(n_halvings):
+        middle = (low + high) / 2
+        below = weights @ ndtr((middle - means[:, None]) / deviations[:, None]) < p
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return (low + high) / 2

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
 from knockoffs.errors import ColumnsError, InputError
+from knockoffs.features.covariance import Estimate
 from knockoffs.features.gaussian import compact, gaussian_law
 from knockoffs.features.gaussian_mixture import MixtureFeatures, gaussian_mixture_features
-from knockoffs.features.latent.cells import FREE, POINT, Cells
 from knockoffs.features.latent.chain import (
     Classes,
     Layout,
@@ -29,18 +29,16 @@ from knockoffs.features.latent.chain import (
 )
 from knockoffs.features.latent.density import log_densities
 from knockoffs.features.latent.kinds import KINDS
-from knockoffs.features.latent.margins import Margin, Steps, read_cells, write_values
+from knockoffs.features.latent.margins import FREE, POINT, Cells, Margin, Steps, read_cells, write_values
 from knockoffs.features.latent.nominal import Nominal
-from knockoffs.features.latent.pooling import Shrinkage
 from knockoffs.features.latent.resampling import LatentResampler
+from knockoffs.features.latent.search import Shrinkage
 from knockoffs.features.latent.stochastic_em import separate
-from knockoffs.features.shrinkage import Estimate
 from knockoffs.sampling.conjugates.gaussian import Gaussian
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
 from knockoffs.sampling.diagonal.representatives import ViaRepresentatives
-from knockoffs.sampling.pair import Pair
+from knockoffs.sampling.pair import Pair, check_features
 from knockoffs.sampling.sampler import sample_knockoffs, sample_several
-from knockoffs.sampling.swap import check_features
 
 N_SWEEPS = (20, 60)  # fewest and most sweeps of a draw, where a cell is an interval; without one, the first is exact
 MIXING = 6.0  # sweeps over the share of a coarse coordinate's variance that the others leave: see ``n_sweeps``

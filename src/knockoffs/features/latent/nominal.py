@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from knockoffs.features.latent.cells import Cells, free_cells, interval_cells, place_codes
+from knockoffs.features.latent.margins import Cells, free_cells, interval_cells, place_codes
 from knockoffs.features.latent.normals import interval_mean
 
 Tree = int | tuple[int, "Tree", "Tree"]  # a level, or a coordinate with the levels on its lower and on its upper side

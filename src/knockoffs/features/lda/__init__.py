@@ -1,4 +1,4 @@
-"""Latent Dirichlet allocation: model.py (the law), documents.py (tables and their laws) and fit.py."""
+"""Latent Dirichlet allocation: model.py (documents and their law) and fit.py."""
 
 from knockoffs.features.lda.fit import fit_latent_dirichlet
 from knockoffs.features.lda.model import LatentDirichlet

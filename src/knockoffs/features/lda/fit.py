@@ -13,8 +13,7 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln, psi
 
 from knockoffs.errors import InputError, unknown_option
-from knockoffs.features.lda.documents import check_counts, check_tokens, count_tokens
-from knockoffs.features.lda.model import VIEWS, LatentDirichlet
+from knockoffs.features.lda.model import VIEWS, LatentDirichlet, check_counts, check_tokens, count_tokens
 from knockoffs.progress import track
 
 
@@ -92,7 +91,7 @@ def refine_topics(
     sweeps), then alpha and beta are refitted to them; the second half of the rounds is averaged. Every topic borrows
     one token with the law of all the words, so that no word that was seen gets probability zero.
     """
-    from knockoffs.features.posterior.gibbs_lda import sample_topics_gibbs
+    from knockoffs.features.posterior.lda import sample_topics_gibbs
 
     n_topics, n_words = beta.shape
     rows = np.repeat(np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr)), counts.data)

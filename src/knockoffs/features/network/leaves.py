@@ -28,10 +28,9 @@ from numpy.typing import NDArray
 from knockoffs.errors import InputError, KnockoffWarning, name_some, unknown_option
 from knockoffs.features.network.model import MAX_TABLE, DiscreteNetwork, Law, write_entries
 from knockoffs.features.posterior.variable_elimination import sample_by_elimination, sample_by_gibbs
-from knockoffs.sampling.conjugates.identity import Identity
 from knockoffs.sampling.conjugates.joint_table import JointTable
 from knockoffs.sampling.factors import Factor, elimination_order, restrict, sum_out
-from knockoffs.sampling.network import BayesianNetwork, Blanket, Node
+from knockoffs.sampling.network import BayesianNetwork, Blanket, Identity, Node
 
 KEPT_NODE, MOVED_NODE = "(hidden, kept)", "(hidden, moved)"  # names of the hidden nodes of the network
 POSTERIORS = ("exact", "gibbs")

@@ -14,10 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, unknown_option
 from knockoffs.features.family import kept_per_how
-from knockoffs.features.posterior.categorical import sample_categorical
 from knockoffs.features.posterior.variable_elimination import log_evidence_by_elimination
+from knockoffs.sampling.categorical import sample_categorical, sample_weights
 from knockoffs.sampling.factors import Factor, elimination_order, restrict
-from knockoffs.sampling.inverse_cdf import sample_weights
 from knockoffs.sampling.network import BayesianNetwork
 
 SUM_TOLERANCE = 1e-8  # rows of a table may miss one by rounding, and no more

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.features.posterior.forward_backward import first_impossible
-from knockoffs.features.posterior.jump_chain import pick
+from knockoffs.features.posterior.forward_backward import first_impossible, pick
 from knockoffs.machine.compiled import njit
 from knockoffs.sampling.conjugates.markov_chain_kernels import (
     LANES,

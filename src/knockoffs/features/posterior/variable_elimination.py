@@ -9,9 +9,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, name_some
-from knockoffs.features.posterior.categorical import sample_categorical
+from knockoffs.sampling.categorical import sample_categorical, sample_weights
 from knockoffs.sampling.factors import Factor, eliminate, elimination_order, row_blocks
-from knockoffs.sampling.inverse_cdf import sample_weights
 
 Values = dict[int, NDArray]
 

@@ -7,41 +7,44 @@ otherwise by calling ``predict`` on few large tables.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from knockoffs.importance.losses import Loss, LossLike, resolve_loss
-from knockoffs.importance.paths.black_box import MEMORY, BlackBoxPath
-from knockoffs.importance.paths.moves import N_LAMS, Moves, PathLosses, check_lams, check_moves, check_range
+from knockoffs.importance.losses import Loss, LossLike, predict_for, resolve_loss
+from knockoffs.importance.paths.moves import Moves, PathLosses, check_moves, move, trapezoid, unmoved_loss
 from knockoffs.response.neural_model import NeuralModel
 from knockoffs.response.tree_arrays import has_trees
 
+MEMORY = 256e6  # bytes of table handed to predict at once
 
-def loss_at(
+
+def path_losses(
     model: object,
     XX: NDArray,
     XX_fake: NDArray,
     y: NDArray,
-    lams: ArrayLike,
     loss: LossLike = None,
     *,
     feature_of2: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     memory: float = MEMORY,
     n_jobs: int | None = None,
-) -> NDArray:
-    """Mean loss with one feature (or knockoff) moved to lam, for each of them and each lam.
+) -> PathLosses:
+    """Mean loss with one feature (or knockoff) moved along lam: ``at`` some lams, or its ``integral``.
+
+    It is computed by the fastest way that is exact for the model. Integrals are exact for tree ensembles and, where
+    their file says so, for linear models; the trapezoid rule otherwise.
 
     Parameters
     ----------
     model : object
         Fitted on tables like XX.
     XX, XX_fake : array, shape (n, 2 * n_columns)
-        ``np.hstack([X, X_tilde])`` and the fakes of its columns.
+        ``np.hstack([X, X_tilde])`` and the fakes of its columns: lam = 0 is no move, 1 replaces columns by their fakes.
     y : array, shape (n,)
-    lams : array-like, shape (n_lams,)
-        0 is no move, 1 replaces the columns by their fakes.
     loss : str, Loss or callable, optional
         See ``knockoffs.importance.losses``; None is accuracy for classes and squared error for numbers.
     feature_of2 : array-like of int, shape (2 * n_columns,), optional
@@ -51,61 +54,7 @@ def loss_at(
         Bytes that a table handed to a black box may take.
     n_jobs : int, optional
         Processes that call a black box.
-
-    Returns
-    -------
-    array, shape (2m, n_lams)
     """
-    path = path_losses(
-        model, XX, XX_fake, y, loss, feature_of2=feature_of2, sample_weight=sample_weight, memory=memory, n_jobs=n_jobs
-    )
-    return path.at(check_lams(lams))
-
-
-def loss_integral(
-    model: object,
-    XX: NDArray,
-    XX_fake: NDArray,
-    y: NDArray,
-    low: float = 0.0,
-    high: float = 10.0,
-    loss: LossLike = None,
-    *,
-    n_lams: int = N_LAMS,
-    feature_of2: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    memory: float = MEMORY,
-    n_jobs: int | None = None,
-) -> NDArray:
-    """Integral over lam of the mean loss with one feature (or knockoff) moved to lam.
-
-    Exact for tree ensembles and, where their file says so, for linear models; the trapezoid rule on ``n_lams`` points
-    otherwise. Parameters are those of ``loss_at``.
-
-    Returns
-    -------
-    array, shape (2m,)
-    """
-    check_range(low, high, n_lams)
-    path = path_losses(
-        model, XX, XX_fake, y, loss, feature_of2=feature_of2, sample_weight=sample_weight, memory=memory, n_jobs=n_jobs
-    )
-    return path.integral(float(low), float(high), int(n_lams))
-
-
-def path_losses(
-    model: object,
-    XX: NDArray,
-    XX_fake: NDArray,
-    y: NDArray,
-    loss: LossLike,
-    *,
-    feature_of2: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    memory: float = MEMORY,
-    n_jobs: int | None = None,
-) -> PathLosses:
-    """Choose how the loss along the path is computed for this model: the fastest way that is exact."""
     moves = check_moves(model, XX, XX_fake, y, feature_of2, sample_weight)
     resolved = resolve_loss(loss, model)
     for build in _fast_paths(model):
@@ -129,3 +78,69 @@ def _fast_paths(model: object) -> Iterator[Callable[[Any, Moves, Loss], PathLoss
         from knockoffs.importance.paths.neural import NeuralPath
 
         yield NeuralPath
+
+
+@dataclass(frozen=True)
+class BlackBoxPath:
+    """Any model: columns and lambdas are batched into few large predict calls within a memory bound."""
+
+    model: object
+    moves: Moves
+    loss: Loss
+    memory: float = MEMORY
+    n_jobs: int | None = None
+
+    def unmoved(self) -> float:
+        """Mean loss of the table as it is."""
+        return unmoved_loss(self.model, self.moves, self.loss)
+
+    def at(self, lams: NDArray) -> NDArray:
+        """Mean loss at each lam, shape (2m, n_lams); the unmoved table is predicted once."""
+        from joblib import delayed, effective_n_jobs
+
+        from knockoffs.machine.parallel import parallel_map
+        from knockoffs.progress import track
+
+        lams, n_features2 = np.asarray(lams, dtype=float), self.moves.n_features2
+        jobs = [(feature, lam) for feature in range(n_features2) for lam in np.unique(lams) if lam != 0.0]
+        unmoved = [(-1, 0.0)] if np.any(lams == 0.0) else []
+        blocks = self._blocks(unmoved + jobs, effective_n_jobs(self.n_jobs))
+        tasks = (delayed(_block_losses)(self.model, self.moves, self.loss, block, rows) for block, rows in blocks)
+        done = parallel_map(tasks, self.n_jobs)
+        total: dict[tuple[int, float], float] = {}
+        for (block, _), losses in zip(blocks, track(done, "lambda paths", total=len(blocks)), strict=True):
+            for job, value in zip(block, losses, strict=True):
+                total[job] = total.get(job, 0.0) + value
+        return np.array(
+            [[total[(feature, lam) if lam != 0.0 else (-1, 0.0)] for lam in lams] for feature in range(n_features2)]
+        )
+
+    def integral(self, low: float, high: float, n_lams: int) -> NDArray:
+        """Trapezoid rule on n_lams equidistant points."""
+        return trapezoid(self, low, high, n_lams)
+
+    def _blocks(self, jobs: list[tuple[int, float]], n_workers: int) -> list[tuple[list[tuple[int, float]], slice]]:
+        """Cut jobs (and rows, where one move of the whole table is too large) into tables that fit the memory."""
+        n, n_columns2 = self.moves.XX.shape
+        n_cells = max(1, int(self.memory / n_workers / 8))
+        n_rows = min(n, max(1, n_cells // n_columns2))
+        n_moves = max(1, n_cells // (n_rows * n_columns2))
+        # as many blocks as workers at least
+        n_moves = max(1, min(n_moves, -(-len(jobs) // n_workers)))
+        return [
+            (jobs[first : first + n_moves], slice(start, min(start + n_rows, n)))
+            for first in range(0, len(jobs), n_moves)
+            for start in range(0, n, n_rows)
+        ]
+
+
+def _block_losses(model: object, moves: Moves, loss: Loss, jobs: list[tuple[int, float]], rows: slice) -> NDArray:
+    """Weighted sum over the rows of the loss of each move, with one call of the model."""
+    XX, XX_fake, y = moves.XX[rows], moves.XX_fake[rows], moves.y[rows]
+    table = np.repeat(XX[None], len(jobs), axis=0)
+    for moved, (feature, lam) in zip(table, jobs, strict=True):
+        columns = moves.feature_of2 == feature  # none for the unmoved table, feature -1
+        moved[:, columns] = move(XX[:, columns], XX_fake[:, columns], lam)
+    prediction = predict_for(loss, model, table.reshape(-1, XX.shape[1]))
+    losses = loss(np.tile(y, len(jobs)), prediction, getattr(model, "classes_", None))
+    return np.asarray(losses, dtype=float).reshape(len(jobs), len(y)) @ moves.weights[rows]

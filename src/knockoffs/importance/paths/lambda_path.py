@@ -12,11 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, require
 from knockoffs.importance.losses import LossLike, resolve_loss
-from knockoffs.importance.paths.black_box import MEMORY
-from knockoffs.importance.paths.follow import loss_at
+from knockoffs.importance.paths.follow import MEMORY, path_losses
 from knockoffs.importance.paths.moves import N_LAMS, Fake, both_halves, check_lams, faked_tables
 from knockoffs.importance.scores import Scores
-from knockoffs.sampling.swap import check_features
+from knockoffs.sampling.pair import check_features
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -112,7 +111,7 @@ def lambda_path(
     feature_names : sequence of str, optional
     sample_weight : array-like, shape (n,), optional
     memory, n_jobs
-        See ``loss_at``.
+        See ``path_losses``.
 
     Returns
     -------
@@ -129,18 +128,18 @@ def lambda_path(
     names = tuple(f"x{j}" for j in range(m)) if feature_names is None else tuple(feature_names)
     _check_length("feature_names", np.asarray(names), m)
     XX, XX_fake = faked_tables(X, X_tilde, fake, rng)
-    losses = loss_at(
+    path = path_losses(
         model,
         XX,
         XX_fake,
         y,
-        grid,
         loss,
         feature_of2=both_halves(owners),
         sample_weight=sample_weight,
         memory=memory,
         n_jobs=n_jobs,
     )
+    losses = path.at(grid)
     return LambdaPath(grid, losses[:m] - losses[m:], truth, names, resolve_loss(loss, model).name)
 
 

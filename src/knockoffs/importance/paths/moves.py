@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError
 from knockoffs.importance.losses import Loss, class_codes, predict_for
-from knockoffs.sampling.swap import check_features
+from knockoffs.sampling.pair import check_features
 
 N_LAMS = 21  # steps of 0.5 on [0, 10]; the paper integrates to 10
 

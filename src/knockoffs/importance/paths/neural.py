@@ -20,7 +20,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from knockoffs.errors import InputError, unknown_option
 from knockoffs.importance.losses import LOSSES, SMALLEST_PROBABILITY, Loss, class_codes
 from knockoffs.importance.paths.moves import Moves, trapezoid
 from knockoffs.progress import track
@@ -67,22 +66,34 @@ def _absolute_error(output: Tensor, y: Tensor) -> Tensor:
     return (output[..., 0].double() - y).abs()
 
 
-CLASSIFIER_LOSSES: dict[str, RowLoss] = {
+ON_DEVICE: dict[str, RowLoss] = {
     "accuracy": _accuracy,
     "log_loss": _log_loss,
     "brier": _brier,
     "margin": _margin,
+    "squared_error": _squared_error,
+    "absolute_error": _absolute_error,
 }
-REGRESSION_LOSSES: dict[str, RowLoss] = {"squared_error": _squared_error, "absolute_error": _absolute_error}
 
 
 @dataclass(frozen=True)
 class NeuralPath:
-    """A neural network of this package: its first layer changes by a rank-one term."""
+    """A neural network of this package: its first layer changes by a rank-one term.
+
+    Parameters
+    ----------
+    model : NeuralClassifier, NeuralRegressor or TorchModel
+    moves : Moves
+    loss : Loss
+        One of `ON_DEVICE` runs there; any other is called on the predictions of each block.
+    memory_bytes : int, optional
+        Memory for the activations in flight: 4 MiB on a CPU (its cache) and 1 GiB on a GPU by default.
+    """
 
     model: NeuralModel
     moves: Moves
     loss: Loss
+    memory_bytes: int | None = None
 
     def unmoved(self) -> float:
         """Mean loss of the table as it is."""
@@ -90,90 +101,39 @@ class NeuralPath:
 
     def at(self, lams: NDArray) -> NDArray:
         """Mean loss at each lam, shape (2m, n_lams)."""
-        moves = self.moves
-        return loss_at(
-            self.model,
-            moves.XX,
-            moves.XX_fake,
-            moves.y,
-            lams,
-            self.loss,
-            feature_of2=moves.feature_of2,
-            sample_weight=moves.weights,
-        )
+        moves, classes, split = self.moves, getattr(self.model, "classes_", None), self.model.split()
+        row_loss = _row_loss(self.loss, classes)
+        device, dtype = split.weight.device, split.weight.dtype
+        grid, n = np.asarray(lams, dtype=float), len(moves.y)
+        moved = np.flatnonzero(grid != 0)
+        with torch.inference_mode():
+            inputs = as_tensor(moves.XX, device, torch.float64)
+            delta = (as_tensor(moves.XX_fake, device, torch.float64) - inputs).to(dtype)
+            base = split.first(inputs)
+            targets = as_tensor(moves.y.astype(float) if classes is None else class_codes(moves.y, classes), device)
+            weight = torch.from_numpy(moves.weights)
+            weight = (weight / weight.sum()).to(device)
+            steps = as_tensor(grid[moved], device, dtype)[:, None, None]
+            total = torch.zeros(moves.n_features2, len(grid), dtype=torch.float64, device=device)
+            memory = self.memory_bytes or (CUDA_BYTES if base.is_cuda else CPU_BYTES)
+            # two layers and the rank-one term live at once
+            in_flight = memory // (3 * max(split.width, base.shape[1]) * base.element_size())
+            if len(moved) < len(grid):  # nothing has moved: one pass for all features
+                for rows in _blocks(n, in_flight):
+                    losses = row_loss(split.rest(base[rows].clone()), targets[rows])
+                    total[:, grid == 0] += losses.double() @ weight[rows]
+            for feature in track(range(len(total)) if moved.size else [], "lambda paths"):
+                columns = as_tensor(np.flatnonzero(moves.feature_of2 == feature), device)
+                for rows in _blocks(n, in_flight // len(moved)):
+                    pre = torch.addcmul(base[rows], steps, _change(split, delta[rows], columns))  # (L, rows, width)
+                    output = split.rest(pre.flatten(0, 1)).unflatten(0, pre.shape[:2])
+                    losses = row_loss(output, targets[rows].expand(output.shape[:-1]))
+                    total[feature, moved] += losses.double() @ weight[rows]
+            return total.cpu().numpy()
 
     def integral(self, low: float, high: float, n_lams: int) -> NDArray:
         """Trapezoid rule on n_lams equidistant points."""
         return trapezoid(self, low, high, n_lams)
-
-
-def loss_at(
-    model: NeuralModel,
-    XX: NDArray,
-    XX_fake: NDArray,
-    y: NDArray,
-    lams: NDArray,
-    loss: str | Loss,
-    *,
-    feature_of2: NDArray[np.intp],
-    sample_weight: NDArray | None = None,
-    memory_bytes: int | None = None,
-) -> NDArray:
-    """Mean loss of a neural network with feature i moved to each lam, shape (2m, L).
-
-    Parameters
-    ----------
-    model : NeuralClassifier, NeuralRegressor or TorchModel
-    XX, XX_fake : array, shape (n, 2 n_columns)
-        [X, X_tilde], and the values of its columns at lam = 1.
-    y : array, shape (n,)
-        Labels, or values.
-    lams : array, shape (L,)
-    loss : str or Loss
-        A name of `CLASSIFIER_LOSSES` or `REGRESSION_LOSSES` runs on the device; any other `Loss` is called on the
-        predictions of each block.
-    feature_of2 : array of int, shape (2 n_columns,)
-        Which of the 2m features and knockoffs owns each column.
-    sample_weight : array, shape (n,), optional
-    memory_bytes : int, optional
-        Memory for the activations in flight: 4 MiB on a CPU (its cache) and 1 GiB on a GPU by default.
-    """
-    width = getattr(model, "n_features_in_", XX.shape[1])
-    if XX.shape[1] != width:
-        raise InputError(f"XX has {XX.shape[1]} columns: the model takes {width}.")
-    classes = getattr(model, "classes_", None)
-    row_loss = _row_loss(loss, classes)
-    split = model.split()
-    device, dtype = split.weight.device, split.weight.dtype
-    grid = np.asarray(lams, dtype=float)
-    moved = np.flatnonzero(grid != 0)
-    with torch.inference_mode():
-        inputs = as_tensor(XX, device, torch.float64)
-        delta = (as_tensor(XX_fake, device, torch.float64) - inputs).to(dtype)
-        base = split.first(inputs)
-        targets = as_tensor(y.astype(float) if classes is None else class_codes(y, classes), device)
-        weight = (
-            torch.ones(len(y)) if sample_weight is None else torch.from_numpy(np.asarray(sample_weight, dtype=float))
-        )
-        weight = (weight.double() / weight.double().sum()).to(device)
-        steps = as_tensor(grid[moved], device, dtype)[:, None, None]
-        total = torch.zeros(int(feature_of2.max()) + 1, len(grid), dtype=torch.float64, device=device)
-        if memory_bytes is None:
-            memory_bytes = CUDA_BYTES if base.is_cuda else CPU_BYTES
-        # two layers and the rank-one term live at once
-        in_flight = memory_bytes // (3 * max(split.width, base.shape[1]) * base.element_size())
-        if len(moved) < len(grid):  # nothing has moved: one pass for all features
-            for rows in _blocks(len(y), in_flight):
-                losses = row_loss(split.rest(base[rows].clone()), targets[rows])
-                total[:, grid == 0] += losses.double() @ weight[rows]
-        for feature in track(range(len(total)) if moved.size else [], "lambda paths"):
-            columns = as_tensor(np.flatnonzero(feature_of2 == feature), device)
-            for rows in _blocks(len(y), in_flight // len(moved)):
-                pre = torch.addcmul(base[rows], steps, _change(split, delta[rows], columns))  # (L, rows, width)
-                output = split.rest(pre.flatten(0, 1)).unflatten(0, pre.shape[:2])
-                losses = row_loss(output, targets[rows].expand(output.shape[:-1]))
-                total[feature, moved] += losses.double() @ weight[rows]
-        return total.cpu().numpy()
 
 
 def _change(split: Split, delta: Tensor, columns: Tensor) -> Tensor:
@@ -191,20 +151,11 @@ def _blocks(total: int, most: int) -> list[slice]:
     return [slice(start, start + size) for start in range(0, total, size)]
 
 
-def _row_loss(loss: str | Loss, classes: NDArray | None) -> RowLoss:
+def _row_loss(loss: Loss, classes: NDArray | None) -> RowLoss:
     """Return the loss as a function of tensors: one on the device by its name, or any `Loss` on the host."""
-    name = loss if isinstance(loss, str) else getattr(loss, "name", str(loss))
-    if isinstance(loss, str) and name not in LOSSES:
-        raise unknown_option("loss", name, LOSSES)
-    known = LOSSES[name] if isinstance(loss, str) else loss
-    on_device = CLASSIFIER_LOSSES | REGRESSION_LOSSES
-    if name not in on_device or LOSSES[name] is not known:  # a user's loss may have the same name as one of ours
-        return _on_host(known, classes)
-    fitting = REGRESSION_LOSSES if classes is None else CLASSIFIER_LOSSES
-    if name not in fitting:
-        kind = "regressor" if classes is None else "classifier"
-        raise InputError(f"loss={name!r} does not fit a {kind}: use one of {', '.join(map(repr, fitting))}.")
-    return on_device[name]
+    if LOSSES.get(loss.name) is loss and loss.name in ON_DEVICE:  # a user's loss may be called as one of ours
+        return ON_DEVICE[loss.name]
+    return _on_host(loss, classes)
 
 
 def _on_host(loss: Loss, classes: NDArray | None) -> RowLoss:

@@ -3,11 +3,11 @@
 # name -> "module:class", imported when first used. A conjugate that is listed here is tested, with the example that
 # tests/exact/test_definition_3_1.py asks for.
 CONJUGATES: dict[str, str] = {
-    "identity": "knockoffs.sampling.conjugates.identity:Identity",
+    "identity": "knockoffs.sampling.network:Identity",
     "independent": "knockoffs.sampling.conjugates.independent:Independent",
     "gaussian": "knockoffs.sampling.conjugates.gaussian:Gaussian",
     "joint_table": "knockoffs.sampling.conjugates.joint_table:JointTable",
     "markov_chain": "knockoffs.sampling.conjugates.markov_chain:MarkovChain",
     "jump_chain": "knockoffs.sampling.conjugates.markov_chain:JumpChain",
-    "grouped_chain": "knockoffs.sampling.conjugates.grouped_chain:GroupedChain",
+    "grouped_chain": "knockoffs.sampling.conjugates.markov_chain:GroupedChain",
 }

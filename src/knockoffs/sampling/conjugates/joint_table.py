@@ -10,8 +10,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, name_some
+from knockoffs.sampling.categorical import sample_weights
 from knockoffs.sampling.factors import Factor, eliminate, elimination_order, multiply, rescale, row_blocks
-from knockoffs.sampling.inverse_cdf import sample_weights
 from knockoffs.sampling.network import Blanket
 
 MAX_JOINT_TABLE = 2**22  # entries for one row, 32 MiB; three such tables are held at once

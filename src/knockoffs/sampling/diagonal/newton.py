@@ -15,6 +15,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigvalsh
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dlauum, dposv, dpotrf, dtrtri
 
@@ -275,3 +276,108 @@ def _room(shape: BlockShape, point: Point, step: NDArray, distance: NDArray) -> 
     scaled = turned / shape.outer(lambda a, b: np.sqrt(a * b), distance)
     largest = max(float(np.linalg.eigvalsh(piece)[:, -1].max()) for piece in shape.cut(scaled))
     return 1 / largest if largest > 0 else np.inf
+
+
+# The choices of D, (R, shape) -> D, its entries as one vector: R is the covariance in the order of ``shape``, and the
+# identity within each feature.
+
+
+# -log det A - log det D: up to constants, minus twice the entropy of (X, X_tilde)
+ENTROPY = Objective(
+    value=lambda s, A: -A.log_determinant - float(np.log(s).sum()),
+    pull=lambda s: 1 / s,
+    bend=lambda a, b: 1 / (a * b),  # of -1 / s
+)
+
+
+def maximum_entropy(R: NDArray, shape: BlockShape) -> NDArray:
+    """Maximiser D of log det(2R - D) + log det D.
+
+    At the solution trace(A^-1 D) = d, so A = 2R - D >= D / d: the margin needs no help.
+
+    >>> from knockoffs.sampling.diagonal.shape import shape_of
+    >>> maximum_entropy(np.eye(3), shape_of(np.arange(3)))
+    array([1., 1., 1.])
+    """
+    return minimise(ENTROPY, R, shape, inner_start(R, shape))
+
+
+# trace(A^-1) + trace(D^-1): half the trace of the inverse of the covariance of (X, X_tilde)
+RECONSTRUCTABILITY = Objective(
+    value=lambda s, A: float(np.vdot(A.inverse_L, A.inverse_L)) + float((1 / s).sum()),
+    pull=lambda s: 1 / s**2,
+    bend=lambda a, b: (a + b) / (a * b) ** 2,  # of -1 / s^2
+    power=2,
+)
+
+
+def mvr(R: NDArray, shape: BlockShape) -> NDArray:
+    """Minimiser D of trace((2R - D)^-1) + trace(D^-1).
+
+    At the solution trace(D A^-2 D) = d, so A = 2R - D >= D / sqrt(d): the margin needs no help.
+
+    >>> from knockoffs.sampling.diagonal.shape import shape_of
+    >>> mvr(np.eye(3), shape_of(np.arange(3)))
+    array([1., 1., 1.])
+    """
+    return minimise(RECONSTRUCTABILITY, R, shape, inner_start(R, shape))
+
+
+def barrier(weight: float) -> Objective:
+    """-trace(D) / weight - log det A - log det D - log det(I - D)."""
+    return Objective(
+        value=lambda s, A: -A.log_determinant - float((s / weight + np.log(s) + np.log1p(-s)).sum()),
+        pull=lambda s: 1 / weight + 1 / s,
+        bend=lambda a, b: 1 / (a * b) + 1 / ((1 - a) * (1 - b)),
+        push=lambda s: 1 / (1 - s),
+        upper=1.0,
+    )
+
+
+def sdp(R: NDArray, shape: BlockShape) -> NDArray:
+    """Maximiser D of trace(D) with 0 <= D <= I and A = 2R - D >= 0, moved inside by MARGIN.
+
+    The optimum itself makes A singular, so MARGIN of the inner start, which has D <= R, is mixed in: then
+    A >= MARGIN R, at a cost of at most MARGIN of the objective. R being whitened, the objective is
+    sum_g trace(Sigma_gg^-1 S_g) and the bound S_g <= Sigma_gg. (Chu et al. sum the entries of |Sigma_gg - S_g| instead,
+    which depends on the basis of the block.)
+
+    >>> from knockoffs.sampling.diagonal.shape import shape_of
+    >>> sdp(np.array([[1.0, 0.8], [0.8, 1.0]]), shape_of(np.arange(2))).round(4)  # 2 (1 - 0.8)
+    array([0.4, 0.4])
+    """
+    inner = 0.9 * inner_start(R, shape)  # strictly below I, also for R = I
+    return (1 - MARGIN) * follow_path(R, shape, inner) + MARGIN * inner
+
+
+def follow_path(
+    R: NDArray, shape: BlockShape, D: NDArray, *, gaps: tuple[float, float] = (1e-6, 1e-4), centred: float = 0.3
+) -> NDArray:
+    """Feasible D near the optimum: the minimiser of the barrier is at most 3 d weight from it.
+
+    Parameters
+    ----------
+    gaps : tuple of float
+        Distance from the optimum, relative to the objective; and that of full blocks, whose Newton equations are harder
+        the nearer the boundary is.
+    centred : float
+        First-order residual at which a point is near enough to the central path to go on.
+    """
+    d = len(R)
+    # of blocks a start nearer to the optimum than the analytic centre ends on the boundary and creeps along it
+    gap, weight = (gaps[0], shape.trace(D) / d) if shape.is_diagonal else (gaps[1], 1.0)
+    while (goal := gap * shape.trace(D) / (3 * d)) < weight:
+        D = minimise(barrier(weight), R, shape, D, last=centred)
+        weight *= 0.1  # three or four Newton steps for each
+    return minimise(barrier(goal), R, shape, D, last=centred)
+
+
+def equicorrelated(R: NDArray, shape: BlockShape) -> NDArray:
+    """D = s I with the largest s: min(1, 2 lambda_min(R) (1 - MARGIN)), so that 2R - D >= 2 MARGIN R.
+
+    >>> from knockoffs.sampling.diagonal.shape import shape_of
+    >>> equicorrelated(np.array([[1.0, 0.8], [0.8, 1.0]]), shape_of(np.arange(2))).round(4)
+    array([0.4, 0.4])
+    """
+    smallest = eigvalsh(R, subset_by_index=(0, 0))[0]
+    return shape.from_diagonal(np.full(len(R), min(1.0, 2.0 * (1.0 - MARGIN) * smallest)))

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from knockoffs.errors import InputError
-from knockoffs.features.posterior.categorical import normalise_log_weights, sample_categorical
-from knockoffs.sampling.inverse_cdf import sample_weights
+from knockoffs.sampling.categorical import normalise_log_weights, sample_categorical, sample_weights
 
 
 def test_frequencies_match_the_weights():
