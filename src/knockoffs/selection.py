@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,9 @@ from knockoffs.filter import FEW_FEATURES, fewest_selected
 from knockoffs.filter.e_values import Combined
 from knockoffs.importance.scores import Scores
 from knockoffs.sampling.pair import Pair
+
+if TYPE_CHECKING:
+    from knockoffs.report.summary import FirstScreen
 
 NEAR = 0.99  # correlation of a feature with its knockoff, above which it takes some fifty times the rows to find it
 BY_GHOSTS = (
@@ -114,6 +118,18 @@ class Selection:
         return np.lexsort((score, self.p_values, self.q_values))
 
     @property
+    def ranking(self) -> NDArray[np.intp]:
+        """Rank of each feature, 1 for the surest, shape (n_features,)."""
+        return np.argsort(self.surest_first) + 1
+
+    @property
+    def first_screen(self) -> FirstScreen:
+        """What was found, the verdict in one line and one next step: what is shown first, everywhere."""
+        from knockoffs.report.summary import first_screen
+
+        return first_screen(self)
+
+    @property
     def feature_columns(self) -> dict[str, list]:
         """Table of the features, by column: what selection.json, selection.csv and ``to_frame`` hold."""
         columns = {"name": list(self.feature_names), "selected": self.selected.tolist()}
@@ -161,8 +177,13 @@ class Selection:
     def __repr__(self) -> str:  # without the arrays
         return f"Selection(method={self.method!r}, fdr={self.fdr:g}: {count_found(self)})"
 
+    def __str__(self) -> str:
+        from knockoffs.report.summary import as_text
+
+        return as_text(self.first_screen)
+
     def _repr_html_(self) -> str:
-        """HTML for a notebook: the answer, and the surest features."""
+        """HTML for a notebook: the first screen."""
         from knockoffs.report.page import answer_html
 
         return answer_html(self)

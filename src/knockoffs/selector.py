@@ -120,6 +120,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
     q_values_ : array, shape (n_features,)
         Smallest level at which each feature is selected. With ``discoveries_``, the level of the discovery that
         contains it, or of the finest group with it that was tested.
+    ranking_ : array of int, shape (n_features,)
+        Rank of each feature, 1 for the surest.
     scores_ : Scores
         Importance of the features, Z, and of their knockoffs, Z_tilde.
     knockoffs_ : array or data frame, shape (n, n_columns)
@@ -321,6 +323,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         self.q_values_ = selection.q_values
         self.p_values_ = selection.p_values
         self.discoveries_ = selection.discoveries
+        self.ranking_ = selection.ranking
         self.scores_ = selection.scores
         self.feature_model_ = selection.feature_model
         self.verdict_ = selection.verdict

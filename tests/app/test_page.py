@@ -101,7 +101,8 @@ def test_the_answer_is_that_of_the_command_that_is_shown(tab, tmp_path, hostile,
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [hostile.name]  # the run left nothing
     shown = tab.dataframe[0].value["discovery"].tolist()
     assert {"--fdr", "a=b", "c,d"} <= set(shown)
-    assert tab.subheader[0].value == f"{len(shown)} discoveries among {len(NAMES) + 2} features"
+    assert tab.subheader[0].value == app.plain(f"{len(shown)} discoveries among {len(NAMES) + 2} features for the 'y'")
+    assert [box.value.split("\\:")[0] for box in (*tab.success, *tab.warning, *tab.error) if "erdict" in box.value]
     assert [button.label for button in tab.get("download_button")] == list(page.FILES)
     if shutil.which("bash") is None:
         pytest.skip("the line is for bash")

@@ -153,11 +153,11 @@ def check_report(table: Path, options: Options, force: bool, out: Path | None) -
     check_report_place(report, (table, *other_paths(options)), force=force)
 
 
-def deliver(record: SelectionRecord, out: Path | None) -> None:
+def deliver(record: SelectionRecord, out: Path | None, *, details: bool = True) -> None:
     """Save the answer if a folder was named, and show it even if it cannot be saved."""
     try:
         if out is not None:
             json_path, csv_path = write_selection(record, out)
             say(f"wrote {json_path} and {csv_path}")
     finally:
-        show(record)
+        show(record, details=details)

@@ -4,10 +4,10 @@ from itertools import product
 
 import numpy as np
 import pytest
+from knockoffs.sampling.enumeration import enumerate_knockoffs, worst_swap
 
 from knockoffs.errors import InputError
 from knockoffs.sampling.conjugates.metropolized import Metropolized
-from knockoffs.sampling.enumeration import enumerate_knockoffs, worst_swap
 from knockoffs.sampling.network import BayesianNetwork, Node
 from knockoffs.sampling.sampler import sample_knockoffs
 
