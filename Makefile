@@ -21,7 +21,7 @@ help:
 
 $(VENV)/.package: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) --editable .
+	$(PIP) --editable '.[plots]'
 	@touch $@
 
 $(VENV)/.development: $(VENV)/.package

@@ -50,7 +50,21 @@ def prepare_page(app, docname, source):
     text = INCLUDED.sub(lambda match: (ROOT / match[1]).read_text(encoding="utf-8"), source[0])
     for pattern, place in MOVED:
         text = re.sub(pattern, place, text)
+    text = as_formulas(text)
     source[0] = text + contents(text) if docname == "index" else text
+
+
+CODE_OR_HEADING = re.compile(r"(^```.*?^```$|^#+ [^\n]*$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
+
+
+def as_formulas(text):
+    """Page with P^X as a formula, except in code and in headings, whose words are addresses.
+
+    >>> as_formulas("P^X, `P^X`")
+    'P<sup>X</sup>, `P^X`'
+    """
+    parts = CODE_OR_HEADING.split(text)  # every second part is code or a heading
+    return "".join(part if k % 2 else part.replace("P^X", "P<sup>X</sup>") for k, part in enumerate(parts))
 
 
 def contents(index):

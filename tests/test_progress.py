@@ -169,3 +169,21 @@ def test_where_nothing_is_done_no_line_is_written(capsys):
         stage("")
         progress._SHOWN.get().say()
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("how", ["lines", "listener", "not asked"])
+def test_compiling_is_said_once_where_progress_is_shown(how, capsys, monkeypatch):
+    """A loop that numba has not seen is compiled within; with a cache nothing is."""
+    from contextlib import nullcontext
+
+    import numba
+
+    monkeypatch.setattr(progress.Progress, "compiled", False)
+    heard_of = []
+    outer = {"lines": showing(), "listener": heard(lambda *doing: heard_of.append(doing[0]))}.get(how, nullcontext())
+    with outer, showing(False):
+        for value in (1, 1.0):
+            assert numba.njit(lambda x: x + 1)(value) == 2
+    said = capsys.readouterr().err
+    assert said.count("compiling, once") == (how == "lines")
+    assert heard_of == (["compiling, once"] if how == "listener" else [])

@@ -409,6 +409,7 @@ def neural():
 def command_line(*arguments):
     """Run ``python -m knockoffs`` in this process; what it prints."""
     out = io.StringIO()
+    sys.modules.pop("knockoffs.__main__", None)  # which another test may have imported
     with (
         mock.patch.object(sys, "argv", ["knockoffs", *map(str, arguments)]),
         contextlib.redirect_stdout(out),

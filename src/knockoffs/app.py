@@ -18,24 +18,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from secrets import compare_digest
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
 from knockoffs.cli.page import FOLDER, TOKEN, Run
-from knockoffs.conditional_tests.resolution import discovery_name
-from knockoffs.errors import InputError, KnockoffWarning, count, printable
+from knockoffs.errors import InputError, KnockoffWarning, printable
 from knockoffs.options import options_of
-from knockoffs.record import SelectionRecord, surest_first
+from knockoffs.record import SelectionRecord
 from knockoffs.record.reading import read_selection
 from knockoffs.report.formatting import short
 from knockoffs.report.provenance import command_words, shell_word
-from knockoffs.report.summary import error_rate, next_step, verdict_line
+from knockoffs.report.summary import FirstScreen, recorded_screen
 from knockoffs.simulate.examples import EXAMPLES
 from knockoffs.table.columns import KINDS, Column
 from knockoffs.table.files import column_names, drop_columns, read_table_file, write_table_file
 from knockoffs.table.table import read_table
 from knockoffs.table.types import Frame, Label
+from knockoffs.table.writer import atomic_file
 
 ENDINGS = ("csv", "tsv", "gz", "parquet")
 OFFERED = {  # options of the page, and their labels
@@ -186,8 +185,11 @@ def ask(desk: Desk) -> None:
         if weights is not None:
             options["weights"] = upload.names[weights]
         parameters = {**options, **question(upload, edited, upload.names[target]), "fdr": float(level)}
-        desk.run = Run(desk.folder, command_words(parameters, upload.path.name))
         desk.answer, desk.error = None, ""
+        try:
+            desk.run = Run(desk.folder, command_words(parameters, upload.path.name))
+        except OSError as error:
+            desk.error = f"The run cannot be started on this machine: {error.strerror or error}."
         st.rerun()
 
 
@@ -214,10 +216,13 @@ def choose_table(desk: Desk) -> Upload | None:
                     write_table_file(EXAMPLES[key].make(), path)
                 else:
                     path = desk.folder / file_name(sent.name)
-                    path.write_bytes(sent.getbuffer())
+                    with atomic_file(path) as file:
+                        file.write(sent.getbuffer())
                 desk.upload = read_upload(path, source, target)
         except InputError as error:
             st.error(plain(str(error).replace(str(desk.folder) + os.sep, "")))
+        except OSError as error:
+            st.error(plain(f"The table cannot be kept on this machine: {error.strerror or error}."))
     return desk.upload
 
 
@@ -303,7 +308,8 @@ def more_options() -> dict[str, object]:
             values[name] = None if chosen == DEFAULT else chosen
         else:
             least, default = option.least or 0, int(str(option.default))
-            values[name] = int(st.number_input(label, min_value=least, value=default, step=1, help=about))
+            number = st.number_input(label, least, option.most, value=default, step=1, help=about)
+            values[name] = int(number)
     return values
 
 
@@ -345,57 +351,35 @@ def finish(desk: Desk, run: Run) -> None:
 
 
 def show_answer(answer: Answer) -> None:
-    """Show the selected features, the verdict and one next step; then the files and the command."""
+    """Show the first screen; then the files and the command."""
     record = answer.record
-    features = surest_first(record.features)
-    selected = [feature for feature in features if feature["selected"]]
-    of = f"{plain(short(record.data['file']))}, target {plain(short(str(record.parameters['target'])))}"
-    grouped, among = record.discoveries is not None, count(len(features), "feature")
-    found = count(len(record.discoveries or ()), "discovery", "discoveries")
-    st.subheader(f"{found} among {among}" if grouped else f"{len(selected)} of {among} selected")
-    st.caption(f"{of}, {error_rate(float(str(record.parameters['fdr'])), grouped=grouped)}")
-    if selected:
-        show_features(record)
-    else:
-        st.write(plain(record.explanation))
-    verdict = record.verdict or {}
-    shown = {"good": st.success, "doubtful": st.warning, "broken": st.error}.get(verdict.get("word", ""), st.info)
-    shown(plain(verdict_line(verdict.get("word"), verdict.get("p_value"))))
-    step = next_step(
-        n_selected=len(selected),
-        method=record.method,
-        one_draw=record.parameters["n_draws"] == 1,
-        smallest_q=min(feature["q_value"] for feature in features),
-        verdict=verdict.get("word"),
-        remedies=[remedy["sentence"] for remedy in verdict.get("remedies", ())],
-    )
-    st.markdown(f"**Next step:** {plain(step)}")
+    assert record.first_screen is not None  # of a record that was made now
+    screen = recorded_screen(record.first_screen)
+    st.subheader(plain(f"{screen.found} for {short(str(record.parameters['target']), 40)}"))
+    st.caption(plain(f"{short(record.data['file'])}: {screen.level}"))
+    if screen.rows:
+        show_rows(screen)
+    shown = {"good": st.success, "doubtful": st.warning, "broken": st.error}.get(screen.word, st.info)
+    shown(plain(screen.verdict))
+    st.markdown(f"**Next step:** {plain(screen.next_step)}")
     for place, (name, content) in zip(st.columns(len(answer.files)), answer.files.items(), strict=True):
         place.download_button(name, content, name, on_click="ignore", width="stretch")
     st.caption("The same answer on the command line, in the folder of the table:")
     st.code(answer.command, language=None, wrap_lines=True)
 
 
-def show_features(record: SelectionRecord) -> None:
-    """Show the discoveries or the selected features, with a bar each: W, or -log10 of the p-value."""
-    selected = [feature for feature in surest_first(record.features) if feature["selected"]]
-    if record.discoveries:
-        selected = [found | {"name": discovery_name(found["features"])} for found in record.discoveries]
-    tested = "p_value" in selected[0]
-    bars = [-np.log10(feature["p_value"]) if tested else feature["W"] for feature in selected]
-    label = "−log10 p" if tested else "W"
+def show_rows(screen: FirstScreen) -> None:
+    """Show the discoveries with a bar each."""
     table = pd.DataFrame(
         {
-            "discovery" if record.discoveries else "feature": [short(feature["name"], 80) for feature in selected],
-            label: bars,
+            screen.what: [short(row.name, 120) for row in screen.rows],
+            "size": [row.share for row in screen.rows],
+            screen.value: [f"{row.value:.3g}" for row in screen.rows],
         }
     )
-    for key, heading in {"p_value": "p-value", "level": "level", "e_value": "e-value", "q_value": "q-value"}.items():
-        if key in selected[0]:
-            table[heading] = [feature[key] for feature in selected]
-    bar = st.column_config.ProgressColumn(label, min_value=0.0, max_value=float(max(bars)) or 1.0, format="%.3g")
-    numbers = {name: st.column_config.NumberColumn(name, format="%.2g") for name in table.columns[2:]}
-    st.dataframe(table, hide_index=True, column_config={label: bar, **numbers}, height="content")
+    bar = st.column_config.ProgressColumn("", min_value=0.0, max_value=1.0, format=" ")
+    names = st.column_config.TextColumn(screen.what, width="large")
+    st.dataframe(table, hide_index=True, column_config={"size": bar, screen.what: names}, height="content")
 
 
 if __name__ == "__main__":  # Streamlit executes this file on every change; the module is imported once

@@ -17,6 +17,7 @@ from knockoffs.diagnostics.verdict import verdict as give_verdict
 from knockoffs.draws import Draw, Rest, draw_and_score, draw_many
 from knockoffs.errors import InputError
 from knockoffs.features.family import Conditional
+from knockoffs.features.fixed import FixedDesign, is_fixed, known_rows, refuse_fixed
 from knockoffs.features.gaussian import MixtureFeatures
 from knockoffs.features.source import FittedSampler, KnockoffSource
 from knockoffs.filter import check_fdr, check_offset, difference, filter_statistics, several_statistics
@@ -32,12 +33,12 @@ from knockoffs.progress import stage
 from knockoffs.sampling.pair import Pair
 from knockoffs.selection import Selection
 from knockoffs.table.clusters import rows_with_target
-from knockoffs.table.columns import Column, design
+from knockoffs.table.columns import design
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target, as_target
 
 if TYPE_CHECKING:
-    from knockoffs.conditional_tests.tests import Tested
+    from knockoffs.conditional_tests.tests import GroupTests
 
 Rule = Callable[[NDArray, NDArray], NDArray]
 
@@ -127,21 +128,24 @@ class Data:
     rest : Rest, optional
         The other rows of such a table, which are read in batches.
     clusters : array of int, shape (n,), optional
-        Cluster of each row, where rows belong together.
+        Cluster of each row, where rows belong together; or its place in a block of rows in order.
+    spaced : bool
+        Whether rows are in order, and a draw takes those of one place.
     rows : array of int, optional
-        Which rows of a table with clusters these are.
+        Which rows of a table with clusters, or of a fixed design, these are.
     """
 
     table: Table
     target: Target
     rest: Rest | None = None
     clusters: NDArray[np.intp] | None = None
+    spaced: bool = False
     rows: NDArray[np.intp] | None = None
 
     def one_row_each(self, rng: Generator) -> Data:
-        """One row of each cluster, drawn at random among those whose target is known."""
+        """One row of each cluster, or of each block, drawn at random among those whose target is known."""
         assert self.clusters is not None
-        rows = rows_with_target(self.clusters, self.target, rng)
+        rows = rows_with_target(self.clusters, self.target, rng, spaced=self.spaced)
         return Data(self.table.rows(rows), replace(self.target.at(rows), observed=None), rows=rows)
 
 
@@ -176,24 +180,37 @@ def run(plan: Plan, data: Data, *, rng: Generator, n_jobs: int | None = None) ->
             fits = [_fit(plan, data, rng, n_jobs)]
         else:
             streams = [stream.spawn(2) for stream in rng.spawn(plan.control.n_draws)]
-            fits = [_fit(plan, data.one_row_each(rows), stream, n_jobs) for rows, stream in streams]
+            # rows in order tell of P^X, all of them: only their number counts for less
+            whole = _fit(plan, data, rng.spawn(1)[0], n_jobs) if data.spaced else None
+            fits = [_fit(plan, data.one_row_each(rows), stream, n_jobs, whole) for rows, stream in streams]
         return (_run_tests if plan.method == "conditional_test" else _run_knockoffs)(plan, fits, n_jobs)
 
 
 @dataclass(frozen=True)
 class FittedRows:
-    """P^X fitted to rows, and the streams of what follows. Rows with clusters are fitted once for each draw."""
+    """P^X fitted to rows, and the streams of what follows. Rows with clusters are fitted once for each draw.
+
+    Rows in order have the P^X of all of them.
+    """
 
     data: Data
     fitted: FittedSampler
     streams: Streams
 
 
-def _fit(plan: Plan, data: Data, rng: Generator, n_jobs: int | None) -> FittedRows:
+def _fit(plan: Plan, data: Data, rng: Generator, n_jobs: int | None, whole: FittedRows | None = None) -> FittedRows:
     streams = Streams(*rng.spawn(4))
+    if whole is not None:
+        return FittedRows(data, whole.fitted, streams)
     stage("fitting P^X")
     if data.rest is None:
-        return FittedRows(data, plan.source(data.table, rng=streams.fit, n_jobs=n_jobs), streams)
+        if is_fixed(plan.source) and data.rows is None:
+            table, target, rows = known_rows(data.table, data.target)
+            data = Data(table, target, rows=rows)
+        fitted = plan.source(data.table, rng=streams.fit, n_jobs=n_jobs)
+        if isinstance(fitted.model, FixedDesign):
+            data = replace(data, target=fitted.model.pad(data.target, streams.test))
+        return FittedRows(data, fitted, streams)
     rest = data.rest.fit(plan.source, rng=streams.fit, n_jobs=n_jobs)
     return FittedRows(replace(data, rest=rest), rest.fitted, streams)
 
@@ -219,7 +236,7 @@ def _run_knockoffs(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -
         )
     ]
     W = np.stack([feature_statistics(draw.scores, plan.rule) for draw in draws])
-    pair, found = draws[0].pair, None
+    pair, found = draws[0].pair.rows(slice(len(table))), None  # a fixed design may have added rows
     if plan.verdict:
         budget = verdict_budget(fitted, statistic, table) if rest is None else Budget()
         found = diagnose(pair, table, streams.verdict, budget)
@@ -255,12 +272,12 @@ def decide(W: NDArray, control: ErrorControl) -> dict[str, Any]:
     return {"W": W.mean(axis=0), "evidence": joined, "q_values": joined.levels, "selected": joined.selected}
 
 
-def _test(plan: Plan, fit: FittedRows, n_jobs: int | None) -> tuple[Tested, Pair]:
-    """Test each feature by the conditional randomization test; and X, complete, beside knockoffs."""
-    from knockoffs.conditional_tests.tests import tested_features  # compiled code, which an import need not wait for
+def _tests(plan: Plan, fit: FittedRows) -> tuple[GroupTests, Pair, dict[str, str]]:
+    """Conditional randomization tests of groups of columns; X, complete, beside knockoffs; and notes."""
+    from knockoffs.conditional_tests.tests import group_tests  # compiled code, which an import need not wait for
 
     table, target, streams = fit.data.table, fit.data.target, fit.streams
-    law, fdr = fit.fitted.model, plan.control.fdr
+    law = fit.fitted.model
     if not isinstance(law, Conditional):
         raise InputError("this P^X cannot draw a feature given all the others: use method='knockoffs'.")
     pair = fit.fitted.sampler.sample(table.X, streams.draws(1)[0])  # which also fills the missing cells
@@ -270,39 +287,41 @@ def _test(plan: Plan, fit: FittedRows, n_jobs: int | None) -> tuple[Tested, Pair
         some = np.sort(streams.test.choice(len(rows), MOST_TESTED, replace=False))
         rows, target = rows[some], target.rows(some)
         said["rows"] = f"{MOST_TESTED:,} of the rows, drawn at random, are tested: more would take too long"
-    tested = tested_features(
+    tests = group_tests(
         law,
         pair.X[rows],
         target.values,
         kind=target.kind,
-        fdr=fdr,
         rng=streams.test,
-        n_jobs=n_jobs,
-        names=table.feature_names,
-        feature_of=table.feature_of,
         nominal=[j for j, kind in enumerate(table.kinds) if kind == "nominal"],
         response_model=plan.test_model,
-        encode=partial(_encode_without, table.columns),
+        encode=partial(_encode_without, table.rows(rows)),
     )
-    return replace(tested, notes={**said, **tested.notes}), pair
+    return tests, pair, said
 
 
 def _run_tests(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -> Selection:
-    """Test each feature: no knockoffs, no smallest number of discoveries."""
-    from knockoffs.conditional_tests.merge import merge_tests
-    from knockoffs.conditional_tests.resolution import TREE_NOTE, discover
+    """Test features or groups of them: no knockoffs, no smallest number of discoveries."""
+    from knockoffs.conditional_tests.merge import MergedTests
+    from knockoffs.conditional_tests.resolution import discover
+    from knockoffs.conditional_tests.tests import single_feature_tests
 
     fdr, first = plan.control.fdr, fits[0]
     table, fitted = first.data.table, first.fitted
-    found = [_test(plan, fit, n_jobs) for fit in fits]
-    tested, pair = merge_tests([one for one, _ in found], fdr), found[0][1]
-    q_values, discoveries, notes = tested.q_values, None, dict(tested.notes)
-    if plan.resolution == "auto" and not hasattr(fitted.model, "conditional_together"):
-        notes["resolution"] = "single features are tested: this P^X cannot draw groups of them"
-    elif plan.resolution == "auto":
-        stage("tests of groups")
-        discoveries, q_values = discover(tested, table.feature_of, fdr, n_jobs)
-        notes["adjustment"] = TREE_NOTE
+    made = [_tests(plan, fit) for fit in fits]
+    _, pair, notes = made[0]
+    tests = made[0][0] if len(made) == 1 else MergedTests(tuple(one for one, _, _ in made))
+    what = (tests, table.feature_names, table.feature_of, fdr, n_jobs)
+    discoveries = None
+    if plan.resolution == "auto" and hasattr(fitted.model, "conditional_together"):
+        found = discover(*what)
+        discoveries, q_values = found.discoveries, found.levels
+        p_values, scores, notes = found.p_values, found.scores, notes | found.notes
+    else:
+        tested = single_feature_tests(*what)
+        q_values, p_values, scores, notes = tested.q_values, tested.p_values, tested.scores, notes | tested.notes
+        if plan.resolution == "auto":
+            notes["resolution"] = "single features are tested: this P^X cannot draw groups of them"
     return Selection(
         feature_names=table.feature_names,
         covariates=table.covariates,
@@ -315,16 +334,17 @@ def _run_tests(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -> Se
         pair=pair,
         feature_model=fitted.model,
         notes={**plan.notes, **fitted.notes, **notes},
-        W=np.full(len(tested.p_values), np.nan),
-        p_values=tested.p_values,
-        test_scores=tested.scores,
+        W=np.full(len(p_values), np.nan),
+        p_values=p_values,
+        test_scores=scores,
         verdict=diagnose(pair, table, first.streams.verdict, Budget()) if plan.verdict else None,
     )
 
 
-def _encode_without(columns: Sequence[Column], rest: NDArray, own: NDArray[np.intp]) -> NDArray:
-    """Columns other than its own for a model of y."""
-    return design([column for i, column in enumerate(columns) if i not in own])(rest)
+def _encode_without(table: Table, rest: NDArray, own: NDArray[np.intp]) -> NDArray:
+    """Columns other than its own for a model of y, and derived columns that these determine."""
+    others = design([column for i, column in enumerate(table.columns) if i not in own])(rest)
+    return np.hstack([others, table.derived_without(own)])
 
 
 def verdict_budget(fitted: FittedSampler, statistic: Statistic, table: Table) -> Budget:
@@ -407,10 +427,6 @@ def select_features(
     rng : numpy.random.Generator
     n_jobs : int, optional
         Jobs at a time; the answer does not depend on it.
-
-    Returns
-    -------
-    Selection
     """
     control = ErrorControl(check_fdr(fdr), check_offset(offset), n_draws, level, n_knockoffs)
     plan = Plan(knockoffs, statistic, rule=rule, control=control, verdict=verdict, notes=notes or {})
@@ -434,6 +450,7 @@ def follow_lambda(
     From a generator in the same state the knockoffs, the fits and so W at lambda = 1 are those of
     ``select_features`` with the score Swap.
     """
+    refuse_fixed(knockoffs)
     table = knockoffs.read(X)
     target = as_target(y, table).centred
     along = statistic.along_lambda(lams=lams, fake=fake)

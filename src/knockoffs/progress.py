@@ -19,6 +19,8 @@ BETWEEN = 30.0  # seconds from line to line, where there is no terminal
 class Progress:
     """What is being done, since when, and whether a bar shows it already."""
 
+    compiled = False  # whether it was said, in this process, that loops are compiled
+
     def __init__(self, listener: Listener | None = None) -> None:
         self.start = time.monotonic()
         self.doing = "at work"
@@ -58,19 +60,63 @@ def showing(asked: bool = True) -> Iterator[None]:
     ...     print(sum(track([1, 2, 3], "counting")))
     6
     """
-    if not asked or _SHOWN.get() is not None:
+    shown = _SHOWN.get()
+    with announced(asked or shown is not None):
+        if not asked or shown is not None:
+            yield
+            return
+        progress, done = Progress(), Event()
+        token = _SHOWN.set(progress)
+        clock = Thread(target=progress.say_until, args=(done,), daemon=True)
+        if not progress.terminal:
+            clock.start()
+        try:
+            yield
+        finally:
+            done.set()
+            _SHOWN.reset(token)
+
+
+@contextmanager
+def announced(asked: bool) -> Iterator[None]:
+    """Say "compiling, once" when the work inside compiles its loops, as a first call does; once in a process.
+
+    It is said where progress is shown and on a terminal. Before numba is imported nothing is installed: work inside
+    that imports it enters again.
+    """
+    with suppress(AttributeError):
+        asked = asked or sys.stderr.isatty()
+    if not asked or "numba" not in sys.modules or Progress.compiled:
         yield
         return
-    progress, done = Progress(), Event()
-    token = _SHOWN.set(progress)
-    clock = Thread(target=progress.say_until, args=(done,), daemon=True)
-    if not progress.terminal:
-        clock.start()
+    from numba.core import event
+
+    class Compiling(event.Listener):
+        def on_start(self, event: object) -> None:
+            announce()
+
+        def on_end(self, event: object) -> None:
+            pass
+
+    listener = Compiling()
+    event.register("numba:compile", listener)
     try:
         yield
     finally:
-        done.set()
-        _SHOWN.reset(token)
+        event.unregister("numba:compile", listener)
+
+
+def announce() -> None:
+    """Say that loops are compiled, if it was not said before."""
+    if Progress.compiled:
+        return
+    Progress.compiled = True
+    progress = _SHOWN.get()
+    if progress is not None and progress.listener is not None:
+        progress.at("compiling, once")
+        return
+    with suppress(OSError, ValueError, AttributeError):
+        print("compiling, once: later calls start at once", file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,9 @@ from knockoffs.filter import FEW_FEATURES, fewest_selected
 from knockoffs.filter.e_values import Combined
 from knockoffs.importance.scores import Scores
 from knockoffs.sampling.pair import Pair
+
+if TYPE_CHECKING:
+    from knockoffs.report.summary import FirstScreen
 
 NEAR = 0.99  # correlation of a feature with its knockoff, above which it takes some fifty times the rows to find it
 BY_GHOSTS = (
@@ -62,7 +66,7 @@ class Selection:
     draws : array, shape (n_draws, n_features)
         W of every draw.
     p_values : array, shape (n_features,), or None
-        p-values of the conditional tests.
+        p-values of the conditional tests; with discoveries, of the finest group that was tested with each feature.
     test_scores : array, shape (n_features,), or None
         Statistics of the conditional tests in standard deviations of their draws. They order features with equal
         p-values and have no part in the error rate.
@@ -114,6 +118,18 @@ class Selection:
         return np.lexsort((score, self.p_values, self.q_values))
 
     @property
+    def ranking(self) -> NDArray[np.intp]:
+        """Rank of each feature, 1 for the surest, shape (n_features,)."""
+        return np.argsort(self.surest_first) + 1
+
+    @property
+    def first_screen(self) -> FirstScreen:
+        """What was found, the verdict in one line and one next step: what is shown first, everywhere."""
+        from knockoffs.report.summary import first_screen
+
+        return first_screen(self)
+
+    @property
     def feature_columns(self) -> dict[str, list]:
         """Table of the features, by column: what selection.json, selection.csv and ``to_frame`` hold."""
         columns = {"name": list(self.feature_names), "selected": self.selected.tolist()}
@@ -151,8 +167,7 @@ class Selection:
         said = explain_selection(self) if self.selected.any() else explain_nothing(self)
         if self.covariates:
             said += f" Features are judged given {name_some(self.covariates)} (covariates, not tested) and one another."
-        if "feature_model" in self.notes:
-            said += f" {self.notes['feature_model']}"
+        said += "".join(f" {self.notes[note]}" for note in ("missing", "feature_model") if note in self.notes)
         if self.verdict is not None and self.verdict.word != "good":
             said += (
                 f" The knockoffs look {self.verdict.word}: P^X does not fit, so the guarantee may not hold (verdict)."
@@ -162,8 +177,13 @@ class Selection:
     def __repr__(self) -> str:  # without the arrays
         return f"Selection(method={self.method!r}, fdr={self.fdr:g}: {count_found(self)})"
 
+    def __str__(self) -> str:
+        from knockoffs.report.summary import as_text
+
+        return as_text(self.first_screen)
+
     def _repr_html_(self) -> str:
-        """HTML for a notebook: the answer, and the surest features."""
+        """HTML for a notebook: the first screen."""
         from knockoffs.report.page import answer_html
 
         return answer_html(self)
@@ -185,7 +205,7 @@ def count_found(selection: Selection) -> str:
 def explain_selection(selection: Selection) -> str:
     """Words on how many features were selected, and on the guarantee."""
     n, q, m = int(selection.selected.sum()), selection.fdr, selection.n_knockoffs
-    provided = BY_GHOSTS if selection.method == "ghost" else PROVIDED
+    provided = BY_GHOSTS if selection.method == "ghost" else getattr(selection.feature_model, "provided", PROVIDED)
     found = count_found(selection)
     if selection.discoveries is not None:
         grouped = any(len(discovery.features) > 1 for discovery in selection.discoveries)

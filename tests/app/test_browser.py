@@ -109,9 +109,9 @@ def test_from_the_upload_to_the_report(browser, address, tmp_path, width, dark):
     browser.until("document.body.innerText.includes('120 rows, 7 columns')")
     choose_target(browser, "<b>y")
     press(browser, "Select features")
-    browser.until("document.body.innerText.includes('of 6 features selected')", 120)
+    browser.until("document.body.innerText.includes('among 6 features for <b>y</b>')", 120)
     browser.until("document.querySelector('iframe')?.src.startsWith('data:text/html')")
-    for words in ("target <b>y</b>", "Next step:", "knockoffs select t.csv --target"):
+    for words in ("Verdict:", "Next step:", "knockoffs select t.csv --target"):
         browser.until(f"document.body.innerText.includes({json.dumps(words)})")
     assert browser.run("document.documentElement.scrollWidth") <= width
     assert browser.run("window.ran === undefined")
@@ -119,9 +119,29 @@ def test_from_the_upload_to_the_report(browser, address, tmp_path, width, dark):
 
 
 def test_a_run_is_cancelled(browser, address):
-    open_page(browser, address, "Example: patients")
+    open_page(browser, address, "Example: houses")
     browser.run("[...document.querySelectorAll('label')].find(l => l.innerText.includes('patients')).click()")
     press(browser, "Select features")
     press(browser, "Cancel")
     browser.until("document.body.innerText.includes('Cancelled.')")
     browser.until(button("Select features"))
+
+
+def test_the_example_convinces(browser, address):
+    """The answer stands above the table and the question, and holds the columns that the price depends on."""
+    open_page(browser, address, "Example: houses", width=1400)
+    browser.run("[...document.querySelectorAll('label')].find(l => l.innerText.includes('houses')).click()")
+    browser.until("document.body.innerText.includes('500 rows, 14 columns')")
+    press(browser, "Select features")
+    browser.until("document.body.innerText.includes('discoveries among 13 features for price')", 240)
+    browser.until("document.querySelector('iframe')?.src.startsWith('data:text/html')")
+    place = "[...document.querySelectorAll({})].find(e => e.innerText.includes({})).getBoundingClientRect().top"
+    answer, question = (
+        browser.run(place.format(json.dumps(kind), json.dumps(words)))
+        for kind, words in (("h3", "discoveries among"), ("summary", "Table and question"))
+    )
+    assert answer < question
+    folder = os.environ.get("KNOCKOFFS_FIGURES")  # keep the picture, to look at it
+    if folder:
+        time.sleep(2)
+        browser.picture(Path(folder) / "app.png")

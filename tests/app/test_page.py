@@ -101,7 +101,8 @@ def test_the_answer_is_that_of_the_command_that_is_shown(tab, tmp_path, hostile,
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [hostile.name]  # the run left nothing
     shown = tab.dataframe[0].value["discovery"].tolist()
     assert {"--fdr", "a=b", "c,d"} <= set(shown)
-    assert tab.subheader[0].value == f"{len(shown)} discoveries among {len(NAMES) + 2} features"
+    assert tab.subheader[0].value == app.plain(f"{len(shown)} discoveries among {len(NAMES) + 2} features for the 'y'")
+    assert [box.value.split("\\:")[0] for box in (*tab.success, *tab.warning, *tab.error) if "erdict" in box.value]
     assert [button.label for button in tab.get("download_button")] == list(page.FILES)
     if shutil.which("bash") is None:
         pytest.skip("the line is for bash")
@@ -131,6 +132,25 @@ def test_a_file_that_cannot_be_read_is_refused_without_its_folder(tab, tmp_path)
     tab.file_uploader[0].set_value(("t.csv", b"a,a\n1,2\n", "text/csv")).run()
     (message,) = [box.value for box in tab.error]
     assert "t\\.csv" in message and tmp_path.name not in message
+
+
+def test_a_full_disk_is_a_sentence_and_leaves_nothing(tab, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("knockoffs.table.writer.os.fsync", full)
+    tab.file_uploader[0].set_value(("t.csv", b"a,b\n1,2\n", "text/csv")).run()
+    assert not tab.exception
+    (message,) = [box.value for box in tab.error]
+    assert message == app.plain("The table cannot be kept on this machine: No space left on device.")
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+    monkeypatch.undo()
+    monkeypatch.setenv(page.TOKEN, "secret")
+    monkeypatch.setattr(app, "Run", full)
+    press(choose(tab, "patients"), "Select features")
+    assert [box.value for box in tab.error] == [
+        app.plain("The run cannot be started on this machine: No space left on device.")
+    ]
 
 
 def test_a_session_that_ends_leaves_nothing(tmp_path, hostile):

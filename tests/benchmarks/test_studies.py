@@ -118,8 +118,9 @@ def test_a_table_that_runs(frame):
     row = new_user.try_table(frame, "y", drop=["id"])
     assert "error" not in row
     assert (row["rows"], row["columns"], row["missing"], row["kinds"]) == (120, 4, 0, "4 continuous")
-    assert row["method"] == "conditional_test" and "a" in row["selected"]
-    assert len(new_user.cells_of({"package": "p", "table": "t", "target_name": "y"} | row)) == len(new_user.HEADER)
+    assert row["method"] == "conditional_test" and row["selected"] == row["discoveries"] == "a"
+    rows = [{"package": "p", "table": "t", "target_name": "y"} | row]
+    assert len(new_user.cells_of(rows)) == len(new_user.HEADER)
 
 
 def test_a_refusal_names_the_column_that_has_to_go(frame):
@@ -127,8 +128,12 @@ def test_a_refusal_names_the_column_that_has_to_go(frame):
     assert new_user.named_in(row["error"], frame.columns) == ["id"]
 
 
-def test_time_is_out():
-    assert new_user.within(0.01, "scikit-learn", "iris", "target")["error"] == "not done within 0.01 s"
+def test_agreement_of_seeds():
+    row = {"selected": "a; b", "small": '{"a": 0.01, "b": 0.04}', "verdict": "good", "seconds": 2.0}
+    other = row | {"selected": "a", "small": '{"a": 0.03}'}
+    found = new_user.agreement([row, row, other])
+    assert not found["same"] and found["words"] == "good" and found["seconds"] == 2
+    assert found["jaccard"] == pytest.approx((1 + 0.5 + 0.5) / 3) and found["ratio"] == pytest.approx(3)
 
 
 def test_packages_that_are_not_installed_are_left_out(capsys):

@@ -16,7 +16,6 @@ import pytest
 import knockoffs
 from knockoffs.cli import app as cli
 from knockoffs.cli.checks import parse_pairs
-from knockoffs.cli.demo import about_lipids
 from knockoffs.record.reading import read_selection
 from knockoffs.table.files import read_table_file, take_column
 
@@ -171,10 +170,12 @@ def test_no_command_shows_the_help_and_exits_with_2():
 def test_select_prints_a_table_and_a_sentence(tmp_path, capsys):
     run("select", write_table(tmp_path), *SELECT)
     out, err = capsys.readouterr()
-    assert out.splitlines()[0].split() == ["feature", "W", "q-value"]
-    assert "[bold]x[/bold]" in out  # not taken for markup
-    assert "two\\nlines" in out  # does not break the table
-    assert "threshold" in out
+    first, _, *rows = out.splitlines()
+    assert re.fullmatch(r"(\d+) of 15 features selected for y \(false discovery rate 0.2\)", first)
+    shown = [re.fullmatch(r"  (.*?) +([▏▎▍▌▋▊▉█]+) +W = \S+", row) for row in rows[: int(first.split()[0])]]
+    assert all(shown) and [len(row[2]) for row in shown] == sorted((len(row[2]) for row in shown), reverse=True)
+    assert {"[bold]x[/bold]", "two\\nlines", "=SUM(A1)"} <= {row[1] for row in shown}  # no markup, no broken line
+    assert "\nVerdict: none, the knockoffs were not checked.\nNext step: " in out
     assert "P^X, the model of the features, is right" in out
     assert "reading" in err
     assert "\x1b" not in out + err  # plain lines in a pipe
@@ -258,7 +259,7 @@ def test_a_run_that_selects_nothing_says_why(tmp_path, capsys):
     run("select", table, *options)
     out = capsys.readouterr().out
     assert "Nothing is selected" in out
-    assert out.startswith("feature (not selected)")  # the nearest, named for what they are
+    assert "\nNearest, not selected:\n" in out
     assert json.loads((tmp_path / "selection.json").read_text())["threshold"] == "inf"
     assert read_selection(tmp_path / "selection.json").threshold == np.inf
 
@@ -398,24 +399,29 @@ def test_options_of_the_feature_model(tmp_path, capsys):
     assert parse_pairs("--kind", ["a=b=ordinal"]) == {"a=b": "ordinal"}  # a column may be called so
 
 
-def test_demo_takes_the_diabetes_data_as_they_are(capsys, tmp_path):
-    run("demo", "--out", tmp_path)
+def test_demo_finds_what_the_price_of_houses_depends_on(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("demo")
     out = capsys.readouterr().out
-    assert "of 10 features selected" in out
-    assert "method='conditional_test', because knockoffs select 10 features or more at 0.1" in out
-    assert "The probability that any discovery is false is at most 10%" in out
-    names = [feature["name"] for feature in read_selection(tmp_path / "selection.json").features]
-    assert sorted(names)[:4] == ["age", "bmi", "bp", "cholesterol"]
-    assert len(names) == 10
+    assert "Verdict: " in out and "Next step: " in out
+    assert "5 columns matter (area, garden, built, condition, km to centre)" in out
+    assert "Found: 5 of 5. Left out, rightly: " in out and "FALSE" not in out
+    folder = tmp_path / "knockoffs-demo"
+    assert {path.name for path in folder.iterdir()} == {"houses.csv", "report.html", "selection.csv", "selection.json"}
+    assert f"The report: {folder / 'report.html'}" in out
+    calls = re.findall(r"^  knockoffs (\w+)", out.split("Go on with")[1], re.MULTILINE)
+    assert calls == ["check", "select", "app"]
 
 
-def test_the_demo_explains_what_it_selected():
-    assert about_lipids([["sex"], ["bmi"]]).endswith(
-        "None is named alone; a linear regression is sure of the triglycerides."
-    )
-    assert about_lipids([["hdl", "tch"]]).endswith("sure of the triglycerides.")  # a group may be true
-    assert "Here ldl is a false discovery, which the level allows" in about_lipids([["bmi"], ["ldl"]])
-    assert "Here 'ldl', 'hdl' are false" in about_lipids([["ldl"], ["hdl"]])
+def test_the_demo_replaces_its_own_files_alone(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("knockoffs.cli.select.run_selection", lambda *given: pytest.fail("the work was begun"))
+    (tmp_path / "report.html").write_text("mine")
+    run("demo", "--out", tmp_path, status=1)
+    assert "--force" in capsys.readouterr().err and (tmp_path / "report.html").read_text() == "mine"
+    (tmp_path / "report.html").unlink()
+    (tmp_path / "houses.csv").write_text("mine")
+    run("demo", "--out", tmp_path, status=1)
+    assert "--force" in capsys.readouterr().err and (tmp_path / "houses.csv").read_text() == "mine"
 
 
 # ---- bad calls and bad data ---------------------------------------------------------------------------------
@@ -490,7 +496,7 @@ def test_exit_codes_and_streams_of_a_real_process(selected, tmp_path):
     table, _ = selected
     good = run_apart("select", table, *SELECT, "--out", tmp_path)
     assert good.returncode == 0
-    assert "threshold" in good.stdout
+    assert "features selected" in good.stdout
     bad_data = run_apart("select", tmp_path / "nowhere.csv", *SELECT)
     assert bad_data.returncode == 1
     assert bad_data.stderr.count("\n") == 1 + bad_data.stderr.count("reading")
@@ -659,7 +665,7 @@ def test_select_by_every_loss(targets, tmp_path, target, loss):
 def test_every_loss_of_the_registry_was_named():
     from knockoffs.importance.losses import LOSSES as registry
 
-    counts = {"poisson_deviance"}  # for targets that are counts, which none of these is
+    counts = {"poisson_deviance", "partial_likelihood"}  # for counts and survival times, which none of these is
     assert {name.replace("-", "_") for names in LOSSES.values() for name in names} == set(registry) - counts
 
 

@@ -40,11 +40,16 @@ def exceeds_uniform(p):
 
 
 @pytest.mark.parametrize("enough", [1, 2, 3, 10])
-def test_p_values_of_exchangeable_values_are_super_uniform_exactly(enough):
-    every = [sequential_p_value(v[0], feed(v[1:]), max_draws=6, enough=enough)[0] for v in permutations(range(7))]
+@pytest.mark.parametrize("sure", [None, 2, 3, 6])
+def test_p_values_of_exchangeable_values_are_super_uniform_exactly(enough, sure):
+    def p_value(v):
+        return sequential_p_value(v[0], feed(v[1:]), max_draws=6, enough=enough, sure=sure)[0]
+
+    every = np.sort([p_value(v) for v in permutations(range(7))])
     assert not exceeds_uniform(every)
-    tied = [sequential_p_value(v[0], feed(v[1:]), max_draws=6, enough=enough)[0] for v in product((0, 1, 2), repeat=7)]
-    assert not exceeds_uniform(tied)
+    reached = np.searchsorted(every, every + 1e-12, side="right") / len(every)
+    np.testing.assert_allclose(reached, every)  # P(p <= a) = a at every value that p takes: nothing is lost
+    assert not exceeds_uniform([p_value(v) for v in product((0, 1, 2), repeat=7)])
 
 
 def test_faults_are_seen():
@@ -54,7 +59,10 @@ def test_faults_are_seen():
     def stopped_when_small(v):  # stop as soon as it looks good
         return min(by_definition(v[0], v[1 : 1 + i], 99)[0] for i in range(2, 7))
 
-    for fault in (without_itself, stopped_when_small):
+    def sure_for_nothing(v):  # surely small after three draws, and otherwise as if it had not been looked at
+        return min(by_definition(v[0], v[1:4], 99)[0], by_definition(v[0], v[1:], 99)[0])
+
+    for fault in (without_itself, stopped_when_small, sure_for_nothing):
         assert exceeds_uniform([fault(v) for v in permutations(range(7))])
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from knockoffs import KnockoffSelector
 from knockoffs.errors import KnockoffWarning
 from knockoffs.features.source import knockoff_source, read_features
 from knockoffs.table.derived import find_derived
@@ -86,3 +87,21 @@ def test_an_identifier_is_no_source():
     person = np.repeat(np.arange(25), 40)
     of_person = rng.standard_normal((25, 3))[person]  # each is as good as the number of the person
     assert find_derived(read_table(np.column_stack([person, of_person, rng.standard_normal(1000)]))) == {}
+
+
+def test_a_model_of_y_sees_a_derived_column_unless_a_source_of_it_is_tested():
+    rng = np.random.default_rng(0)
+    table = columns(400).assign(square=lambda t: t["normal 0"] ** 2, ratio=lambda t: t["skewed 0"] / t["skewed 1"])
+    table.loc[:9, "ratio"] = np.nan
+    with pytest.warns(KnockoffWarning, match="functions of other columns"):
+        kept, _ = read_features(knockoff_source("auto"), table, dependent="auto")
+    names = list(kept.names)
+    shown = {name: kept.derived_without(np.array([names.index(name)])) for name in names}
+    assert {name for name, X in shown.items() if X.shape[1] == 1} == {"normal 0", "skewed 0", "skewed 1"}
+    assert all(np.isfinite(X).all() for X in shown.values())
+    np.testing.assert_array_equal(shown["normal 0"][10:, 0], table["ratio"][10:])
+    np.testing.assert_array_equal(kept.rows(slice(50)).derived_without(np.array([0]))[10:, 0], table["ratio"][10:50])
+    y = 2 * table["square"] + rng.standard_normal(400)
+    with pytest.warns(KnockoffWarning, match="functions of other columns"):
+        found = KnockoffSelector(verdict=False).fit(table, y)
+    assert [str(one) for one in found.discoveries_] == ["normal 0"]

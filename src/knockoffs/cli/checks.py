@@ -25,6 +25,8 @@ def prepare_call(options: Options, face: str) -> None:
     from knockoffs.registry import key_of
     from knockoffs.response import ESTIMATORS
 
+    if "target" in options_of(face):
+        _check_target(options)
     try:
         for option in options_of(face).values():
             refuse_value(option, getattr(options, option.name), option.written)
@@ -40,6 +42,17 @@ def prepare_call(options: Options, face: str) -> None:
         from knockoffs.cli.interrupt import shield_children
 
         shield_children()
+
+
+def _check_target(options: Options) -> None:
+    """Refuse a call without a target, or with half of a survival time."""
+    if not options.target_columns:
+        raise bad_call("Missing option '--target'. For a survival time use --time and --event.")
+    if options.target and len(options.target_columns) > 1:
+        raise bad_call("--target and --time, --event or --entry: a survival time is the target. Leave out --target.")
+    if not options.target and None in (options.time, options.event):
+        lacking = "--time" if options.time is None else "--event"
+        raise bad_call(f"Missing option '{lacking}': a survival time needs --time and --event.")
 
 
 def check_columns(frame: Frame, names: list[str], flag: str) -> None:

@@ -1,8 +1,9 @@
-"""What the command line prints: the selected features as a table, and lines about the progress."""
+"""What the command line prints: the first screen, and lines about the progress."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -78,54 +79,34 @@ def spoken_warnings() -> Iterator[list[str]]:
             say(f"warning: {message}")
 
 
-def show(record: SelectionRecord) -> None:
-    """Print the selected features, or the discoveries, as a table, and the explanation."""
-    import io
+def show(record: SelectionRecord, *, details: bool = True) -> None:
+    """Print the first screen; below it, with details, what it means, what was chosen, the advice of the verdict."""
     import shutil
+    import textwrap
 
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    from knockoffs.report.summary import as_text, recorded_screen
 
-    from knockoffs.conditional_tests.resolution import discovery_name
-    from knockoffs.record import surest_first
-
+    assert record.first_screen is not None  # of a record that was made now
     terminal = sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if terminal else 10_000
-    text = io.StringIO()
-    console = Console(file=text, force_terminal=terminal, width=width, highlight=False)
-    ordered = surest_first(record.features)
-    selected = [feature for feature in ordered if feature["selected"]]
-    # if nothing was selected, the nearest features
-    shown = selected or [feature for feature in ordered[:10] if feature.get("W", 1.0) > 0]
-    if record.discoveries:  # in the place of their features
-        shown = [found | {"name": discovery_name(found["features"])} for found in record.discoveries]
-    headings = {"W": "W", "p_value": "p-value", "level": "level", "e_value": "e-value", "frequency": "frequency"}
-    headings["q_value"] = "q-value"
-    if shown:
-        grid = Table(box=None, pad_edge=False, header_style="bold")
-        what = "feature (not selected)" if not selected else "discovery" if record.discoveries else "feature"
-        grid.add_column(what, overflow="fold")
-        keys = [key for key in headings if key in shown[0]]
-        for key in keys:
-            grid.add_column(headings[key], justify="right", no_wrap=True)
-        for feature in shown:
-            # Text, not a string: brackets in a name are not markup
-            grid.add_row(Text(printable(feature["name"])), *(f"{feature[key]:.4g}" for key in keys))
-        console.print(grid)
-        console.print()
-    threshold = "" if record.threshold is None else f"threshold {record.threshold:.4g}, "
-    found = "" if record.discoveries is None else f" in {len(record.discoveries)} discoveries"
-    console.print(f"{threshold}{len(selected)} of {len(record.features)} features selected{found}")
-    for note in record.notes.values():
-        if note in record.explanation:
-            continue
-        console.print(Text(f"- {printable(note)}"))
-    console.print()
-    console.print(Text(record.explanation))
-    if record.verdict is not None:
-        word, p = record.verdict["word"], record.verdict["p_value"]
-        console.print(Text(f"Verdict on the knockoffs: {word} (p = {p:.2g})."))
-        for remedy in record.verdict["remedies"] if record.verdict["word"] != "good" else ():
-            console.print(Text(printable(f"- {remedy['sentence']}")))
-    put(text.getvalue().removesuffix("\n"))
+    width = max(shutil.get_terminal_size().columns, 60) if terminal else 100
+    screen = recorded_screen(record.first_screen)
+    said = [as_text(screen, str(record.parameters["target"]), width=min(width, 100))]
+    if not details:
+        put(writable(said[0]))
+        return
+    said.append("")
+    below = [record.explanation, *(note for note in record.notes.values() if note not in record.explanation)]
+    if record.verdict is not None and screen.word != "good":
+        below += [remedy["sentence"] for remedy in record.verdict["remedies"][1:]]  # the first is the next step
+    for words in (f"- {printable(words)}" for words in below):
+        said += textwrap.wrap(words, width, subsequent_indent="  ") if terminal else [words]
+    put(writable("\n".join(said)))
+
+
+def writable(text: str) -> str:
+    """Text whose bars standard output can write; where it lacks blocks they are number signs."""
+    try:
+        "█▏".encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return re.sub("[▏▎▍▌▋▊▉█]", "#", text)
+    return text

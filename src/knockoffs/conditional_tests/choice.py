@@ -50,7 +50,8 @@ def choose_method(
     find(dict.fromkeys(METHODS, True), "method", str(asked["method"]))
     method, d = key_of(str(asked["method"])), len(table.feature_names)
     why = f"n_draws={n_draws} has no effect: a test makes as many draws as its p-value needs"
-    ignored = {"n_draws": why} if n_draws > 1 and asked.get("clusters") is None else {}
+    joined = asked.get("clusters") is not None or asked.get("order") is not None
+    ignored = {"n_draws": why} if n_draws > 1 and not joined else {}
     if method == "conditional_test":
         _check_testable(asked, target)
         return method, ignored

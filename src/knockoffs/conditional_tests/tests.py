@@ -20,6 +20,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.conditional_tests.adjust import adjust_p_values
+from knockoffs.conditional_tests.column_functions import outer_fences
 from knockoffs.conditional_tests.distil import Response, choose_response
 from knockoffs.conditional_tests.sequential import Randomization, sequential_p_value
 from knockoffs.conditional_tests.statistic import residual_statistic
@@ -60,8 +61,6 @@ class Tested:
         Draws that each p-value rests on.
     scores : array, shape (d,)
         Statistic in standard deviations of its draws: it orders features that share the smallest p-value.
-    tests : GroupTests, MergedTests or None
-        For further tests, of groups of features.
     notes : dict
     """
 
@@ -72,7 +71,6 @@ class Tested:
     n_draws: NDArray[np.intp]
     scores: NDArray
     notes: dict[str, str] = field(default_factory=dict)
-    tests: GroupTests | MergedTests | None = None
 
 
 def randomization_tests(
@@ -116,7 +114,8 @@ def randomization_tests(
     adjustment : {"bh", "by"}
     max_draws : int, optional
         Most draws for a p-value. By default 25 d / fdr, and at least 5,000: a p-value at the smallest level of BH,
-        fdr / d, then has a standard error of at most a fifth of it, and one at 4 fdr / d or more of a tenth.
+        fdr / d, then has a standard error of at most a fifth of it, and one at 4 fdr / d or more of a tenth. A tenth of
+        them suffices by default if none is as large as the observed statistic: p is then at most fdr / (2.5 d).
     enough : int
         Draws as large as the observed statistic after which no more are made; the standard error of the p-value is
         then p / sqrt(enough).
@@ -139,47 +138,6 @@ def randomization_tests(
     names = tuple(f"x{j}" for j in range(d)) if names is None else tuple(str(name) for name in names)
     if len(names) != d:
         raise InputError(f"names has {len(names)} names for {d} features.")
-    return tested_features(
-        model,
-        X,
-        y,
-        kind=kind,
-        fdr=fdr,
-        rng=rng,
-        n_jobs=n_jobs,
-        names=names,
-        nominal=nominal,
-        response_model=response_model,
-        encode=encode,
-        feature_of=feature_of,
-        adjustment=adjustment,
-        max_draws=max_draws,
-        enough=enough,
-    )
-
-
-def tested_features(
-    model: Conditional,
-    X: NDArray,
-    y: NDArray,
-    *,
-    kind: str,
-    fdr: float,
-    rng: Generator,
-    n_jobs: int | None,
-    names: Sequence[str],
-    nominal: Sequence[int],
-    response_model: object,
-    encode: Callable[[NDArray, Columns], NDArray] | None,
-    feature_of: NDArray[np.intp],
-    adjustment: str = "bh",
-    max_draws: int | None = None,
-    enough: int = 100,
-) -> Tested:
-    """p-values as ``randomization_tests`` gives them, of input that was checked before."""
-    d = len(names)
-    owned = [np.flatnonzero(feature_of == feature) for feature in range(d)]
-    draws = max(int(np.ceil(25 * d / fdr)), 5000) if max_draws is None else max_draws
     tests = group_tests(
         model,
         X,
@@ -189,23 +147,50 @@ def tested_features(
         nominal=nominal,
         response_model=response_model,
         encode=encode,
-        max_draws=draws,
         enough=enough,
+        sure=0.1 if max_draws is None else 1.0,
     )
-    found = tests.test_all(owned, n_jobs)
+    return single_feature_tests(tests, names, feature_of, fdr, n_jobs, adjustment=adjustment, max_draws=max_draws)
+
+
+def single_feature_tests(
+    tests: GroupTests | MergedTests,
+    names: Sequence[str],
+    feature_of: NDArray[np.intp],
+    fdr: float,
+    n_jobs: int | None = None,
+    *,
+    adjustment: str = "bh",
+    max_draws: int | None = None,
+) -> Tested:
+    """p-values of all features, each given all the others, and those selected at an FDR.
+
+    Parameters
+    ----------
+    tests : GroupTests or MergedTests
+    names : sequence of str
+    feature_of : array of int, shape (n_columns,)
+        Feature of each column; covariates have numbers beyond the last feature.
+    fdr, n_jobs, adjustment, max_draws
+        As ``randomization_tests`` has them.
+    """
+    d = len(names)
+    owned = [np.flatnonzero(feature_of == feature) for feature in range(d)]
+    draws = max(int(np.ceil(25 * d / fdr)), 5000) if max_draws is None else max_draws
+    found = tests.test_all(owned, n_jobs, [draws] * d)
     p_values = np.array([one.p_value for one in found])
     q_values = adjust_p_values(p_values, adjustment)
     notes = {
-        "response_model": f"residuals of y given the other features by {tests.models_used(owned)}",
+        **tests.notes_on(owned),
         "adjustment": {
             "bh": "Benjamini and Hochberg: the FDR is proven for independent and positively dependent p-values",
             "by": "Benjamini and Yekutieli: the FDR is proven for all p-values",
         }[adjustment],
-        "max_draws": f"at most {draws} draws a feature: no p-value is below {1 / (1 + draws):.2g}",
+        "max_draws": f"at most {draws} draws a feature: no p-value is below {tests.smallest_p_value(draws):.2g}",
     }
     n_draws = np.array([one.n_draws for one in found], dtype=np.intp)
     scores = np.array([one.score for one in found])
-    return Tested(tuple(names), p_values, q_values, q_values <= fdr, n_draws, scores, notes, tests)
+    return Tested(tuple(names), p_values, q_values, q_values <= fdr, n_draws, scores, notes)
 
 
 @dataclass(frozen=True)
@@ -229,9 +214,12 @@ class GroupTests:
     response_model : {"best", "lasso", "boosting"} or estimator
     encode : callable or None
         ``(rest, columns) -> array``: the columns other than those of the group as the model of y takes them.
-    max_draws, enough : int
+    enough : int
         See ``sequential_p_value``.
     seed : numpy.random.SeedSequence
+    sure : float
+        Share of the draws after which a test ends if none is as large as the observed statistic: the p-value is then
+        below the smallest level of a decision.
     n_blocks : int
         Blocks of columns, for the choice of the model of y.
     n_pilot : tuple of int
@@ -247,24 +235,21 @@ class GroupTests:
     nominal: NDArray[np.bool_]
     response_model: object
     encode: Callable[[NDArray, Columns], NDArray] | None
-    max_draws: int
     enough: int
     seed: np.random.SeedSequence
+    sure: float = 1.0
     n_blocks: int = 5
     n_pilot: tuple[int, int] = (20, 100)
     cells: int = 100_000
 
-    def test_all(
-        self, groups: Sequence[Columns], n_jobs: int | None = None, max_draws: Sequence[int | None] | None = None
-    ) -> list[Randomization]:
-        """Test each of several groups, each with its own largest number of draws if they are given."""
+    def test_all(self, groups: Sequence[Columns], n_jobs: int | None, max_draws: Sequence[int]) -> list[Randomization]:
+        """Test each of several groups, each with its own largest number of draws."""
         for columns in groups:
             self.response_without(columns)
-        most = max_draws or [None] * len(groups)
-        tasks = (delayed(self.test)(columns, draws) for columns, draws in zip(groups, most, strict=True))
+        tasks = (delayed(self.test)(columns, draws) for columns, draws in zip(groups, max_draws, strict=True))
         return list(track(parallel_map(tasks, n_jobs), "tests of features", total=len(groups)))
 
-    def test(self, columns: Columns, max_draws: int | None = None) -> Randomization:
+    def test(self, columns: Columns, max_draws: int) -> Randomization:
         """p-value of a group of columns; a group that a larger p-value rejects needs fewer draws."""
         pilot_seed, draw_seed = seeds_of(self.seed, columns).spawn(2)
         pilot_stream, draw_stream = StratifiedGenerator(np.random.PCG64(pilot_seed)), np.random.default_rng(draw_seed)
@@ -279,14 +264,19 @@ class GroupTests:
         return sequential_p_value(
             float(statistic(self.X[None][..., columns])[0]) - 1e-9,  # draws that equal X_G but for rounding are ties
             lambda m: statistic(sample(draw_stream, m)),
-            max_draws=self.max_draws if max_draws is None else max_draws,
+            max_draws=max_draws,
             enough=self.enough,
+            sure=int(np.ceil(self.sure * max_draws)),
             batch=max(1, self.cells // size),
         )
 
+    def smallest_p_value(self, max_draws: int) -> float:
+        """p-value of a statistic that no draw reaches."""
+        return 1 / (1 + int(np.ceil(self.sure * max_draws)))
+
     def without(self, columns: Columns) -> NDArray:
-        """All other columns, as the model of y takes them."""
-        rest = np.delete(self.X, columns, axis=1)
+        """All other columns, as the model of y takes them: numbers within their fences."""
+        rest = np.delete(self._within_fences, columns, axis=1)
         return rest if self.encode is None else self.encode(rest, columns)
 
     def response_without(self, columns: Columns) -> Response:
@@ -299,9 +289,16 @@ class GroupTests:
             self._chosen[key] = choose_response(self.without(away), self.y, self.kind, self.response_model)
         return self._chosen[key]
 
-    def models_used(self, groups: Sequence[Columns]) -> str:
-        """Names of the models of y that tests of these groups use."""
-        return " or ".join(sorted({self.response_without(columns).name for columns in groups}))
+    def notes_on(self, groups: Sequence[Columns]) -> dict[str, str]:
+        """Words on the models of y that tests of these groups use."""
+        names = sorted({self.response_without(columns).name for columns in groups})
+        return {"response_model": f"residuals of y given the other features by {' or '.join(names)}"}
+
+    @cached_property
+    def _within_fences(self) -> NDArray:
+        X, numbers = self.X.copy(), np.flatnonzero(~self.nominal)
+        X[:, numbers] = X[:, numbers].clip(*np.transpose([outer_fences(X[:, j]) for j in numbers]).reshape(2, -1))
+        return X
 
     @cached_property
     def _chosen(self) -> dict[tuple[int, ...], Response]:
@@ -318,8 +315,8 @@ def group_tests(
     nominal: Sequence[int],
     response_model: object,
     encode: Callable[[NDArray, Columns], NDArray] | None,
-    max_draws: int,
-    enough: int,
+    enough: int = 100,
+    sure: float = 0.1,
 ) -> GroupTests:
     """Make tests of groups of columns under a P^X with conditionals."""
     if y.dtype.kind not in "biuf" or kind in ("binary", "classes"):
@@ -328,7 +325,7 @@ def group_tests(
     seed = draws.bit_generator.seed_seq
     labels = np.isin(np.arange(X.shape[1]), list(nominal))
     sampler = sampling_given_others(model, X, hidden)
-    return GroupTests(sampler, X, y, kind, labels, response_model, encode, max_draws, enough, seed)  # type: ignore[arg-type]
+    return GroupTests(sampler, X, y, kind, labels, response_model, encode, enough, seed, sure)  # type: ignore[arg-type]
 
 
 def sampling_given_others(model: Conditional, X: NDArray, rng: Generator) -> Callable[[Columns], Sampler]:

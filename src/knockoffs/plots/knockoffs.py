@@ -69,7 +69,7 @@ def draw_margin(ax: Axes, found: Margin, name: str) -> None:
         ax.bar(at - 0.2, found.shares[0], 0.38, color=SELECTED, alpha=0.7, label="column")
         hatched: Look = {"facecolor": "none", "edgecolor": KNOCKOFF, "hatch": "////", "linewidth": 1.2}
         ax.bar(at + 0.2, found.shares[1], 0.38, label="knockoff", **hatched)
-        _label_values(ax, "x", [short(word, 14) for word in found.labels or ()])
+        label_values(ax, "x", [short(word, 14) for word in found.labels or ()])
         plain([ax.set_xlabel(short(name, 40))])
     ax.set_ylabel("share of the rows")
     ax.set_title(f"{found.nearness} with its knockoff", fontsize="small", loc="left")
@@ -78,7 +78,8 @@ def draw_margin(ax: Axes, found: Margin, name: str) -> None:
     tidy(ax)
 
 
-def _label_values(ax: Axes, axis: str, words: list[str]) -> None:
+def label_values(ax: Axes, axis: str, words: list[str]) -> None:
+    """Words at 0, 1, 2, ... of an axis, slanted where they are long."""
     from matplotlib.ticker import FixedFormatter, FixedLocator
 
     which = ax.xaxis if axis == "x" else ax.yaxis
@@ -124,7 +125,7 @@ def _fit_axis(ax: Axes, axis: str, values: NDArray, column: Column) -> None:
     which, limits = (ax.xaxis, ax.set_xlim) if axis == "x" else (ax.yaxis, ax.set_ylim)
     distinct = np.unique(values)
     if column.levels is not None and len(column.levels) <= 8:
-        _label_values(ax, axis, [short(str(level), 12) for level in column.levels])
+        label_values(ax, axis, [short(str(level), 12) for level in column.levels])
     elif len(distinct) <= 8:
         which.set_ticks(distinct)
     else:

@@ -68,7 +68,7 @@ def _bars(
     x: NDArray, x_tilde: NDArray, values: NDArray, column: Column | None, *, ordered: bool
 ) -> tuple[NDArray, tuple[str, ...]]:
     shares = np.stack([np.array([np.mean(v == value) for value in values]) for v in (x, x_tilde)])
-    labels = [_label(value, column) for value in values]
+    labels = [value_label(value, column) for value in values]
     if len(values) <= MOST_BARS:
         return shares, tuple(labels)
     often = np.argsort(-shares[0], kind="stable")
@@ -77,7 +77,8 @@ def _bars(
     return np.column_stack([shares[:, kept], rest]), (*(labels[j] for j in kept), OTHERS)
 
 
-def _label(value: float, column: Column | None) -> str:
+def value_label(value: float, column: Column | None) -> str:
+    """Value as it is read: the label of a code, or a number."""
     if column is not None and column.levels is not None and 0 <= value < len(column.levels) and value == int(value):
         return str(column.levels[int(value)])
     return f"{value:.4g}"

@@ -19,7 +19,7 @@ from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.importance.paths.moves import check_lams
 from knockoffs.options import importance_options
 from knockoffs.plots.layout import apart, linear_width
-from knockoffs.plots.style import LINES, QUIET, new_axes, plain, short, tidy
+from knockoffs.plots.style import LINES, QUIET, entitled, new_axes, plain, short, tidy
 from knockoffs.registry import find
 from knockoffs.sampling.pair import Pair
 from knockoffs.selection import Selection
@@ -74,7 +74,7 @@ def follow_selector(selector: Shown, lams: ArrayLike | None = None, fake: str = 
     if selection.p_values is not None:
         raise InputError("features were tested without knockoffs: there is no lambda path; use method='knockoffs'.")
     if selection.rows is not None:
-        raise InputError("lambda paths are not supported with clusters.")
+        raise InputError("lambda paths are not supported with clusters or order.")
     along = DEFAULT_LAMS if lams is None else check_lams(lams)
     scoring = importance_options(selector.importance_options)
     choice = choose(
@@ -146,7 +146,7 @@ def plot_paths(
     beyond = "" if width is None else f"\nlogarithmic beyond {width:.2g}"
     ax.set_ylabel(f"W ({path.loss.replace('_', ' ')}), feature minus knockoff{beyond}")
     tidy(ax)
-    return ax
+    return entitled(ax, "Importance beyond the knockoff, along lambda")
 
 
 def _named(path: LambdaPath, selection: Selection | None, features: Sequence[str] | None) -> list[int]:

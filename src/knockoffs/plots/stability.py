@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from knockoffs.errors import InputError
-from knockoffs.plots.style import HATCHED, KNOCKOFF, SELECTED, name_rows, new_axes, tidy
+from knockoffs.plots.style import HATCHED, KNOCKOFF, SELECTED, entitled, name_rows, new_axes, tidy
 from knockoffs.selection import Selection
 
 if TYPE_CHECKING:
@@ -55,4 +55,4 @@ def plot_stability(selection: Selection, *, ax: Axes | Figure | None = None) -> 
     ax.set_xlabel(f"share of {len(selection.draws)} draws that select it (level {selection.fdr:g})")
     ax.legend(loc="lower right", frameon=False, fontsize="small")
     tidy(ax)
-    return ax
+    return entitled(ax, f"How often {len(selection.draws)} draws of knockoffs select a feature")

@@ -84,6 +84,13 @@ def tidy(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
+def entitled(ax: Axes, words: str) -> Axes:
+    """Axes with a title that says what is shown; one that was set stays."""
+    if not ax.get_title(loc="left"):
+        ax.set_title(words, fontsize="medium", loc="left")
+    return ax
+
+
 def name_rows(ax: Axes, names: Iterable[str], bold: Iterable[bool] = ()) -> None:
     """Names at the left of horizontal bars, from the top down."""
     shown = [short(name) for name in names]

@@ -66,6 +66,8 @@ class SelectionRecord:
         "knockoffs", "conditional_test" or "ghost".
     verdict : dict, optional
         Whether the knockoffs are distinguishable from the features.
+    first_screen : dict, optional
+        What is shown first: discoveries with their bars, the verdict in one line, one next step.
     columns : list of dict
         Name and kind of every column, and why it has that kind.
     warnings : list of str
@@ -83,6 +85,7 @@ class SelectionRecord:
     discoveries: list[dict[str, Any]] | None = None
     method: str = "knockoffs"
     verdict: dict[str, Any] | None = None
+    first_screen: dict[str, Any] | None = None
     columns: list[dict[str, str]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     format: int = FORMAT
@@ -128,6 +131,7 @@ def record_selection(
         discoveries=None if found is None else [asdict(one) | {"features": list(one.features)} for one in found],
         method=selection.method,
         verdict=None if selection.verdict is None else selection.verdict.to_dict(),
+        first_screen={name: _writable(value) for name, value in asdict(selection.first_screen).items()},
         columns=[{"name": c.name, "kind": c.kind, "why": describe(c)} for c in table.columns],
         warnings=list(warnings),
     )

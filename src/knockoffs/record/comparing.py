@@ -42,7 +42,7 @@ def _answer_differs(old: SelectionRecord, new: SelectionRecord) -> list[str]:
         found.append(f"no longer selected: {', '.join(map(repr, gone))}")
     if come:
         found.append(f"newly selected: {', '.join(map(repr, come))}")
-    if json.dumps(old.verdict, sort_keys=True) != json.dumps(new.verdict, sort_keys=True):  # where 1.0 is not true
+    if _differ(old.verdict, new.verdict):
         found.append(f"the verdict: {brief(old.verdict)} then, {brief(new.verdict)} now")
     return found
 
@@ -75,8 +75,15 @@ def _grounds_differ(old: SelectionRecord, new: SelectionRecord) -> list[str]:
     found += [f"the note on {key}: {change}" for key, change in _changes(old.notes, new.notes)]
     if old.explanation != new.explanation:
         found.append(f"the explanation: {brief(old.explanation)} then, {brief(new.explanation)} now")
+    if old.first_screen is not None and _differ(old.first_screen, new.first_screen):  # earlier versions kept none
+        found.append(f"the first screen: {brief(old.first_screen)} then, {brief(new.first_screen)} now")
     found += [f"the version of {package}: {change}" for package, change in _changes(old.versions, new.versions)]
     return sorted(found)
+
+
+def _differ(then: object, now: object) -> bool:
+    """Whether two values are written differently: 1.0 is not true."""
+    return json.dumps(then, sort_keys=True) != json.dumps(now, sort_keys=True)
 
 
 def _changes(

@@ -75,6 +75,7 @@ FIELDS: dict[str, tuple[Callable[[object], bool], str]] = {
     "discoveries": (_are_discoveries, "a list of discoveries"),
     "method": (partial(_is, str), "a text"),
     "verdict": (lambda value: value is None or isinstance(value, dict), "an object"),
+    "first_screen": (lambda value: value is None or isinstance(value, dict), "an object"),
     "columns": (_are_columns, "a list of columns"),
     "warnings": (partial(_is, list), "a list of texts"),
 }
@@ -117,7 +118,7 @@ def _upgrade(content: Content) -> Content:
     if not isinstance(parameters, dict):
         return content
     parameters = {"resolution": "columns", **parameters}  # tests were of single features alone
-    content = {"discoveries": None, **content, "parameters": parameters}
+    content = {"discoveries": None, "first_screen": None, **content, "parameters": parameters}
     if content["format"] == FORMAT:
         return content
     if content["format"] == 1:

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping
-
-import numpy as np
 
 from knockoffs.filter.bounds import fdp_bounds
 from knockoffs.report import figures
 from knockoffs.report.facts import MOST_ROWS, Facts
-from knockoffs.report.formatting import count
 from knockoffs.report.method import CONFIDENCE, method_paragraph
 from knockoffs.report.provenance import command_of
-from knockoffs.report.summary import error_rate, next_step, verdict_line
 
-MOST_LISTED = 30  # selected features in the first block
 MOST_COLUMNS = 60  # in the table of kinds
 
 Context = dict[str, object]
@@ -29,6 +23,7 @@ def report_context(facts: Facts) -> Context:
         "answer": answer_context(facts),
         "explanation": facts.sentence(facts.selection.explain()),
         "bound": bound(facts),
+        "concordance": None if (c := facts.concordance) is None else f"{c:.2f}",
         "warnings": [facts.sentence(words) for words in facts.warnings],
         "table": table_context(facts),
         "figures": figures_context(facts),
@@ -41,54 +36,9 @@ def report_context(facts: Facts) -> Context:
 
 
 def answer_context(facts: Facts) -> Context:
-    """Values of the first block: selected features with a bar each, the verdict, one next step."""
-    selection = facts.selection
-    columns, verdict, grouped = selection.discovery_columns, selection.verdict, selection.discoveries is not None
-    values = np.array(columns["W" if selection.p_values is None else "p_value"], dtype=float)
-    sizes = np.nan_to_num(values) if selection.p_values is None else -np.log10(np.maximum(values, 1e-300))
-    largest = max((float(size) for size in sizes if math.isfinite(size)), default=1.0) or 1.0
-    order = np.argsort(-sizes, kind="stable")
-    listed = [
-        {
-            "name": columns["discovery"][j],
-            "share": round(float(np.clip(sizes[j] / largest, 0.0, 1.0)), 4),
-            "value": float(values[j]),
-        }
-        for j in (range(len(sizes)) if grouped else order)[:MOST_LISTED]
-    ]
-    n, of = len(sizes), count(len(selection.feature_names), "feature")
-    return {
-        "n": n,
-        "found": f"{count(n, 'discovery', 'discoveries')} among {of}" if grouped else f"{n} of {of} selected",
-        "called": facts.called,
-        "level": at_level(facts),
-        "features": listed,
-        "what": "discovery" if grouped else "selected feature",
-        "heading": "W" if selection.p_values is None else "p-value",
-        "verdict": verdict_line(None, None) if verdict is None else verdict_line(verdict.word, verdict.p_value),
-        "word": "" if verdict is None else verdict.word,
-        "next_step": facts.sentence(
-            next_step(
-                n_selected=n,
-                method=selection.method,
-                one_draw=selection.evidence is None,
-                smallest_q=float(np.min(selection.q_values, initial=np.inf)),
-                verdict=None if verdict is None else verdict.word,
-                remedies=[] if verdict is None else [remedy.sentence for remedy in verdict.remedies],
-            )
-        ),
-    }
-
-
-def at_level(facts: Facts) -> str:
-    """Level of the answer, and which error rate it is of."""
-    selection = facts.selection
-    if selection.discoveries is not None:
-        return error_rate(selection.fdr, grouped=True)
-    if selection.evidence is not None and selection.evidence.stated > selection.fdr:
-        return f"level {selection.evidence.stated:.3g}, chosen after looking"
-    modified = selection.offset == 0 and selection.evidence is None and selection.p_values is None
-    return f"{'modified ' if modified else ''}{error_rate(selection.fdr)}"
+    """Values of the first screen."""
+    screen = facts.selection.first_screen
+    return {"screen": screen, "called": facts.called, "next_step": facts.sentence(screen.next_step)}
 
 
 def bound(facts: Facts) -> str:
@@ -131,7 +81,10 @@ def figures_context(facts: Facts) -> Context | None:
         return None
     return {
         "features": figures.draw_features(facts),
+        "tree": figures.draw_tree(facts),
+        "effects": figures.draw_effects(facts),
         "stability": figures.draw_stability(facts),
+        "survival": figures.draw_survival(facts),
         "paths": figures.draw_paths(facts),
         "margins": figures.draw_margins(facts),
         "verdict": figures.draw_verdict(facts),

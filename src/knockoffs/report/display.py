@@ -39,6 +39,14 @@ class Shown:
     verbose: bool
     generator_: Generator
 
+    def __str__(self) -> str:
+        """First screen of a fitted selector; else its parameters."""
+        if not hasattr(self, "selection_"):
+            return repr(self)
+        from knockoffs.report.summary import as_text
+
+        return as_text(self.selection_.first_screen, self.target_.name)
+
     def explain(self) -> str:
         """Say in one paragraph what was selected and what it means, or why nothing was and what would help."""
         check_is_fitted(self)
@@ -70,11 +78,26 @@ class Shown:
         return nw.from_dict(columns, backend=backend).to_native()
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw W of the features with the largest |W| and the threshold, or p-values, those of discoveries first."""
+        """Draw the answer: W with the threshold, or tests with their p-values, discoveries first."""
         from knockoffs.plots.features import plot_features
 
         check_is_fitted(self)
         return plot_features(self.selection_, ax=ax)
+
+    def plot_tree(self, ax: Axes | None = None) -> Axes:
+        """Draw the tree of groups that were tested, with the discoveries in it."""
+        from knockoffs.plots.tree import plot_tree
+
+        check_is_fitted(self)
+        return plot_tree(self.selection_, self.table_, ax=ax)
+
+    def plot_effect(self, feature: str, ax: Axes | None = None) -> Axes:
+        """Draw the mean prediction of y along a discovered column; a model of y is fitted on the discoveries."""
+        from knockoffs.plots.effects import effect_of, effects, plot_effect
+
+        check_is_fitted(self)
+        found = effects(self.selection_, self.table_, self.target_, most=len(self.selection_.feature_names))
+        return plot_effect(effect_of(found, feature), self.target_.name or "y", ax=ax)
 
     def plot_paths(
         self,
@@ -149,4 +172,6 @@ class Shown:
 
         from knockoffs.report.page import answer_html
 
-        return answer_html(self.selection_) if hasattr(self, "selection_") else estimator_html_repr(self)
+        if not hasattr(self, "selection_"):
+            return estimator_html_repr(self)
+        return answer_html(self.selection_, self.target_.name)

@@ -6,17 +6,21 @@ import io
 import re
 import warnings
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from knockoffs.errors import InputError
+from knockoffs.plots.effects import Effect, effects, plot_effect
 from knockoffs.plots.features import plot_features
 from knockoffs.plots.knockoffs import draw_margin
 from knockoffs.plots.margins import margin
 from knockoffs.plots.paths import plot_paths
 from knockoffs.plots.stability import plot_stability
 from knockoffs.plots.style import KNOCKOFF, QUIET, SELECTED
+from knockoffs.plots.survival import plot_survival
+from knockoffs.plots.tree import plot_tree
 from knockoffs.plots.verdict import plot_verdict
 from knockoffs.report.facts import Facts
 
@@ -39,8 +43,36 @@ def can_draw() -> bool:
 
 
 def draw_features(facts: Facts) -> Markup | None:
-    """Figure of W with its threshold, or of the p-values of discoveries and features."""
-    return drawn("Feature statistics", lambda figure: plot_features(facts.selection, ax=figure))
+    """Figure of the answer: W with its threshold, or tests with their p-values."""
+    screen = facts.selection.first_screen
+    listed = "; ".join(f"{row.name[:60]}, {screen.value} {row.value:.3g}" for row in screen.rows[:12])
+    title = f"{screen.found}. Bars of {screen.what}: {listed}" if listed else screen.found
+    return drawn(title, lambda figure: plot_features(facts.selection, ax=figure))
+
+
+def draw_tree(facts: Facts) -> Markup | None:
+    """Figure of the tree of groups; None where groups were not tested, or for too many features."""
+    table, found = facts.table, facts.selection.discoveries
+    if table is None or not found:
+        return None
+    title = f"Tree of groups; discoveries: {'; '.join(str(one)[:60] for one in found[:12])}"
+    return drawn(title, lambda figure: plot_tree(facts.selection, table, ax=figure))
+
+
+def draw_effects(facts: Facts) -> list[Markup]:
+    """Figures of the first discoveries: the mean prediction of the target along each."""
+    if facts.table is None or facts.target is None or not len(facts.selection.pair):
+        return []
+    called = facts.called or "the target"
+    found = []
+    for effect in effects(facts.selection, facts.table, facts.target):
+        name, of = effect.column.name[:40], f" of {effect.lines[-1][:20]}" if effect.lines[-1] else ""
+        found.append(drawn(f"Along {name}, {called[:40]}{of} {effect.size}", partial(_draw_effect, effect, called)))
+    return [svg for svg in found if svg is not None]
+
+
+def _draw_effect(effect: Effect, called: str, figure: Figure) -> None:
+    plot_effect(effect, called, ax=figure)
 
 
 def draw_stability(facts: Facts) -> Markup | None:
@@ -57,6 +89,14 @@ def draw_paths(facts: Facts) -> Markup | None:
 def draw_verdict(facts: Facts) -> Markup | None:
     """Figure of the p-values of the checks; None where the knockoffs were not checked."""
     return drawn("Checks of the knockoffs", lambda figure: plot_verdict(facts.selection, ax=figure))
+
+
+def draw_survival(facts: Facts) -> Markup | None:
+    """Figure of Kaplan-Meier curves by the surest discovery; None for other targets."""
+    table, target = facts.table, facts.target
+    if table is None or target is None:
+        return None
+    return drawn("Kaplan-Meier curves", lambda figure: plot_survival(facts.selection, table, target, ax=figure))
 
 
 def draw_margins(facts: Facts) -> list[Markup]:

@@ -34,9 +34,9 @@ def page(facts: Facts) -> str:
     return template.render(**report_context(facts), mark=Markup(MARK), style=Markup(style), digest=digest)
 
 
-def answer_html(selection: Selection) -> str:
-    """Html of a selection for a notebook: the first block of the report."""
-    return environment().get_template("answer.html").render(answer=answer_context(Facts(selection)))
+def answer_html(selection: Selection, target: str | None = None) -> str:
+    """Html of a selection for a notebook: the first screen."""
+    return environment().get_template("answer.html").render(answer=answer_context(Facts(selection, called=target)))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Example tables: one of simulated patients, and two real ones that scikit-learn brings along."""
+"""Example tables: houses and patients that are made up, so that the answer is known, and one of scikit-learn's."""
 
 from __future__ import annotations
 
@@ -33,6 +33,47 @@ class Example:
     make: Callable[[], Columns]
 
 
+PRICED_BY = ("area", "garden", "built", "condition", "km to centre")  # columns that the price of a house depends on
+
+
+def houses(n: int = 500, seed: int = 0) -> Columns:
+    """Table of made-up houses; the price depends on ``PRICED_BY`` and on chance, and the other columns go with these.
+
+    Parameters
+    ----------
+    n : int
+    seed : int
+    """
+    rng = np.random.default_rng(seed)
+    size, place, care = rng.standard_normal((3, n))
+
+    def chance(scale: float) -> NDArray:
+        return scale * rng.standard_normal(n)
+
+    area = np.round(110 * np.exp(0.3 * size)).astype(int)
+    built = np.round(1975 + 14 * care + chance(14)).clip(1880, 2024).astype(int)
+    centre = np.round(9 * np.exp(-0.5 * place + chance(0.3)), 1)
+    fuels = np.array(["oil", "gas", "heat pump"], dtype=object)
+    columns = {
+        "area": area,
+        "area by agent": np.round(area * np.exp(chance(0.04))).astype(int),
+        "rooms": np.round(1 + area / 28 + chance(0.7)).clip(1).astype(int),
+        "bathrooms": np.round(area / 90 + chance(0.4)).clip(1).astype(int),
+        "garden": np.round(300 * np.exp(0.3 * size - 0.2 * place + chance(0.5))).astype(int),
+        "built": built,
+        "condition": np.digitize(care + chance(0.8), [-1.5, -0.5, 0.5, 1.5]) + 1,
+        "heating": fuels[np.digitize((built - 1975) / 20 + chance(0.8), [-0.5, 0.8])],
+        "km to centre": centre,
+        "minutes by bus": np.round(8 + 2.5 * centre + chance(4)).clip(3).astype(int),
+        "km to school": np.round(0.5 + 0.2 * centre * np.exp(chance(0.4)), 1),
+        "income nearby": np.round(38 * np.exp(0.2 * place + chance(0.15)), 1),
+        "floor": rng.integers(0, 5, n),
+    }
+    worth = 1.1 * np.log(area) + 0.12 * np.log(columns["garden"]) + 0.004 * (built - 1975)
+    worth += 0.07 * columns["condition"] - 0.22 * np.log(centre) + chance(0.12)
+    return {**columns, "price": np.round(3.2 * np.exp(worth)).astype(int)}
+
+
 def patients() -> Columns:
     """Table of the README: 1,000 simulated patients, labels as text, which is all that a csv file can hold."""
     from knockoffs.simulate.patients import make_patients
@@ -52,25 +93,21 @@ def diabetes() -> Columns:
     return {**dict(zip(names, data.data.T, strict=True)), "progression": data.target}
 
 
-def wine() -> Columns:
-    """Wine data of scikit-learn: thirteen measurements, and the cultivar as text."""
-    from sklearn.datasets import load_wine
-
-    data = load_wine()
-    columns = {str(name).replace("_", " "): x for name, x in zip(data.feature_names, data.data.T, strict=True)}
-    cultivars = np.array([f"cultivar {k + 1}" for k in data.target], dtype=object)
-    return {**columns, "cultivar": cultivars}
-
-
 EXAMPLES = {
+    "houses": Example(
+        "houses.csv",
+        "price",
+        "500 made-up houses. The price depends on area, garden, built, condition and km to centre; the other eight "
+        "columns only go with these.",
+        houses,
+    ),
     "diabetes": Example(
         "diabetes.csv", "progression", "442 patients, ten measurements, progression of diabetes after a year.", diabetes
     ),
-    "wine": Example("wine.csv", "cultivar", "178 wines of three cultivars, thirteen chemical measurements.", wine),
     "patients": Example(
         "patients.csv",
         "days",
-        "1,000 simulated patients: numbers, counts, grades, labels and empty cells; 14 of 24 columns matter.",
+        "1,000 made-up patients: numbers, counts, grades, labels and empty cells; 14 of 24 columns matter.",
         patients,
     ),
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
@@ -33,18 +35,21 @@ def take_clusters(clusters: object, X: object) -> tuple[NDArray[np.intp] | None,
         names = names_of(X)
         if clusters not in names:
             raise unknown_option("clusters", clusters, names)
-        labels, rest = _column(X, names.index(clusters), clusters), without_columns(X, [clusters])
+        labels, rest = column_of(X, names.index(clusters), clusters), without_columns(X, [clusters])
     return _number(labels, len(X)), rest  # type: ignore[arg-type]
 
 
-def _column(X: object, j: int, name: str) -> object:
+def column_of(X: object, j: int, name: str) -> object:
+    """Cells of one column of a table as it came."""
     if is_frame(X):
         return open_frame(X)[name].to_list()
     return np.asarray(X.X if isinstance(X, Table) else X.values if isinstance(X, SomeColumns) else X)[:, j]
 
 
 def _number(labels: object, n: int) -> NDArray[np.intp]:
-    values = labels.tolist() if hasattr(labels, "tolist") else list(labels)  # type: ignore[call-overload]
+    values = labels.tolist() if hasattr(labels, "tolist") else list(labels) if isinstance(labels, Iterable) else labels
+    if not isinstance(values, list):
+        raise InputError(f"clusters={labels!r}: expected the name of a column of X, or a label for each row.")
     if len(values) != n:
         raise InputError(f"clusters has {len(values)} labels and X has {n} rows: expected a label for each row.")
     missing = [i for i, value in enumerate(values) if value is None or value != value]
@@ -68,13 +73,19 @@ def one_row_each(clusters: NDArray[np.intp], rng: Generator) -> NDArray[np.intp]
     return np.sort(order[np.unique(clusters[order], return_index=True)[1]])
 
 
-def rows_with_target(clusters: NDArray[np.intp], target: Target, rng: Generator) -> NDArray[np.intp]:
-    """One row of each cluster, among those whose target is known; all classes of a target must be there."""
+def rows_with_target(
+    clusters: NDArray[np.intp], target: Target, rng: Generator, *, spaced: bool = False
+) -> NDArray[np.intp]:
+    """One row of each cluster, among those whose target is known; all classes of a target must be there.
+
+    If ``spaced``, the numbers are places in blocks of rows in order, and the rows are those of one place.
+    """
     known = np.arange(len(clusters))[target.known_rows]
-    some = one_row_each(clusters[known], rng)
+    place = rng.integers(clusters.max() + 1) if spaced else 0
+    some = np.flatnonzero(clusters[known] == place) if spaced else one_row_each(clusters[known], rng)
     if target.task == "classification" and len(np.unique(target.values[some])) < len(np.unique(target.values)):
         raise InputError(
-            "clusters: one row of each cluster, drawn at random, lacks a class of y. Join rare classes, or leave their "
-            "rows out."
+            f"{'order' if spaced else 'clusters'}: the rows of a draw lack a class of y. Join rare classes, or leave "
+            "their rows out."
         )
     return known[some]

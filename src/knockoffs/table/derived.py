@@ -21,7 +21,7 @@ from knockoffs.table.relations import Relations, describe_relations
 from knockoffs.table.table import Table
 
 if TYPE_CHECKING:
-    from sklearn.ensemble import ExtraTreesRegressor
+    from sklearn.tree import ExtraTreeRegressor
 
 
 def drop_derived(table: Table, dependent: str = "auto") -> tuple[Table, dict[str, str]]:
@@ -29,8 +29,6 @@ def drop_derived(table: Table, dependent: str = "auto") -> tuple[Table, dict[str
     derived = find_derived(table)
     if not derived:
         return table, {}
-    kept = np.ones(len(table.columns), dtype=bool)
-    kept[list(derived)] = False
     are = "is a function of other columns" if len(derived) == 1 else "are functions of other columns"
     said = (
         f"dropped, since {'it' if len(derived) == 1 else 'they'} {are} or nearly so (dependent={dependent!r}): "
@@ -38,7 +36,7 @@ def drop_derived(table: Table, dependent: str = "auto") -> tuple[Table, dict[str
         "they are made of stand for them. dependent='refuse' keeps them, and groups= makes one feature of both"
     )
     warnings.warn(f"{said}.", KnockoffWarning, stacklevel=4)
-    return table.keep(kept), {"derived": said}
+    return table.without_determined(derived), {"derived": said}
 
 
 def find_derived(
@@ -55,8 +53,8 @@ def find_derived(
 ) -> Relations:
     """Columns that others determine by a function that a Gaussian copula does not know, and those that determine each.
 
-    Columns are visited from last to first, and each is predicted from those that are still there: of columns that
-    determine one another the first stay. The answer is a function of the table.
+    The column that the others determine best is taken out first, and the last of those that are determined to the same
+    power of ten; then the rest is looked at again. The answer is a function of the table.
 
     Parameters
     ----------
@@ -90,18 +88,29 @@ def find_derived(
     held_out = np.random.default_rng(0).permutation(len(rows)) < len(rows) // 3
     columns = _Columns(table.X[rows], [kind == "nominal" for kind in table.kinds], held_out)
     kept = ~_identifiers(table)
-    found: Relations = {}
-    for j in reversed(np.flatnonzero(kept & columns.varies(fewest_cells))):
+    best: dict[int, tuple[int, float, NDArray[np.intp]]] = {}
+
+    def look(j: int) -> None:
         others = np.flatnonzero(kept & (np.arange(d) != j))
-        if not others.size:
-            continue
-        limit = min(1 - determined, max(exact, beyond * columns.left_by_scores(j, others)))
-        order = columns.by_importance(j, others)[:n_sources]
-        if columns.left(j, order) > limit:
-            continue
-        sources = _fewest(columns, j, order, limit)
-        if (table.feature_of[sources] != table.feature_of[j]).any():
-            kept[j], found[int(j)] = False, np.sort(sources)
+        best.pop(j, None)
+        if others.size:
+            limit = min(1 - determined, max(exact, beyond * columns.left_by_scores(j, others)))
+            order = columns.by_importance(j, others)[:n_sources]
+            left = columns.left(j, order)
+            if left <= limit:
+                best[j] = (int(np.ceil(np.log10(max(left, exact)))), limit, order)
+
+    for j in np.flatnonzero(kept & columns.varies(fewest_cells)):
+        look(int(j))
+    found: Relations = {}
+    while best:
+        column = min(best, key=lambda k: (best[k][0], -k))
+        _, limit, order = best.pop(column)
+        sources = _fewest(columns, column, order, limit)
+        if (table.feature_of[sources] != table.feature_of[column]).any():
+            kept[column], found[column] = False, np.sort(sources)
+            for other in [other for other, (_, _, used) in best.items() if column in used]:
+                look(other)
     return dict(sorted(found.items()))
 
 
@@ -160,7 +169,7 @@ class _Columns:
     def by_importance(self, j: int, others: NDArray[np.intp]) -> NDArray[np.intp]:
         """Other columns, those first by which trees, or least squares in units or in logs, predict column j."""
         rows = self._rows(j)
-        importance = self._trees(j, others).feature_importances_
+        importance = np.mean([tree.feature_importances_ for tree in self._trees(j, others)], axis=0)
         for A in (self.units, self.logs):
             weights = np.abs(np.linalg.lstsq(A[rows][:, others], A[rows, j], rcond=1e-6)[0])
             importance = np.maximum(importance, weights / max(weights.sum(), 1e-12))
@@ -172,8 +181,8 @@ class _Columns:
 
         rows, A = self._rows(j), self.scores[:, sources]
         one = DecisionTreeRegressor(random_state=0).fit(A[rows], self.target(j)[rows])  # exact at the edges of bins
-        by_trees = [trees.predict(A).reshape(len(A), -1) for trees in (self._trees(j, sources), one)]
-        found = [self._unexplained(j, predicted) for predicted in by_trees]
+        many = np.mean([tree.predict(A) for tree in self._trees(j, sources)], axis=0)
+        found = [self._unexplained(j, predicted.reshape(len(A), -1)) for predicted in (many, one.predict(A))]
         if not self.nominal[j]:
             numbers = sources[~self.nominal[sources]]
             found += [self._left_by_square(j, self.units, numbers)] if numbers.size else []
@@ -190,12 +199,13 @@ class _Columns:
         values, place = np.unique(A[:, j], return_index=True)
         return self._unexplained(j, np.interp(predicted, values, self.scores[place, j])[:, None])
 
-    def _trees(self, j: int, sources: NDArray[np.intp]) -> ExtraTreesRegressor:
-        from sklearn.ensemble import ExtraTreesRegressor
+    def _trees(self, j: int, sources: NDArray[np.intp], n_trees: int = 10) -> list[ExtraTreeRegressor]:
+        from sklearn.tree import ExtraTreeRegressor
 
         rows = self._rows(j)
-        trees = ExtraTreesRegressor(20, min_samples_leaf=2, random_state=0, n_jobs=1)
-        return trees.fit(self.scores[rows][:, sources], self.target(j)[rows].squeeze())
+        A, y = self.scores[rows][:, sources], self.target(j)[rows]
+        trees = [ExtraTreeRegressor(min_samples_leaf=2, max_features=1.0, random_state=i) for i in range(n_trees)]
+        return [tree.fit(A, y) for tree in trees]
 
     def _rows(self, j: int) -> NDArray[np.bool_]:
         return self.train & self.known[:, j]

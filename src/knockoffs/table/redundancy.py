@@ -73,14 +73,12 @@ def drop_dependent(table: Table, dependent: str = "drop") -> tuple[Table, dict[s
         relations = _between_features(table, relations)
     if not relations:
         return table, {}
-    kept = np.ones(len(table.columns), dtype=bool)
-    kept[list(relations)] = False
     said = (
         f"dropped as copies or exact combinations of other columns (dependent={dependent!r}): "
         f"{describe_relations(relations, table.names)}. The answer is about the table without them"
     )
     warnings.warn(f"{said}.", KnockoffWarning, stacklevel=4)
-    return table.keep(kept), {"dependent": said}
+    return table.without_determined(relations), {"dependent": said}
 
 
 def refuse_determined(table: Table) -> None:

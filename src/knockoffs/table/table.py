@@ -7,7 +7,7 @@ data is refused here, in one pass, so that the rest of the package trusts what i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -27,7 +27,7 @@ from knockoffs.table.column_checks import (
     warn_of_words,
 )
 from knockoffs.table.columns import Column, Design, design, recognise_kinds
-from knockoffs.table.decoding import decode_array, decode_frame
+from knockoffs.table.decoding import decimals_of, decode_array, decode_frame
 from knockoffs.table.frames import (
     SomeColumns,
     is_frame,
@@ -62,6 +62,23 @@ class InputTypeError(InputError, TypeError):
 
 
 @dataclass(frozen=True)
+class Derived:
+    """A column that others determine: no feature, but a model of y may use it where its sources are given.
+
+    Parameters
+    ----------
+    column : Column
+    values : array, shape (n,)
+    sources : tuple of str
+        Columns of the table that determine it.
+    """
+
+    column: Column
+    values: NDArray[np.float64]
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Table:
     """A table that was read and checked.
 
@@ -81,6 +98,8 @@ class Table:
         Whether the columns follow each other, as sites of a chromosome do: automatic groups are then of neighbours.
     covariates : tuple of str
         Columns that are part of P^X and of the model of y, and no features.
+    derived : tuple of Derived
+        Columns that are left out because others determine them.
     """
 
     X: NDArray[np.float64]
@@ -90,6 +109,7 @@ class Table:
     groups: Groups | None = None
     ordered: bool = False
     covariates: tuple[str, ...] = ()
+    derived: tuple[Derived, ...] = ()
 
     def __len__(self) -> int:
         return len(self.X)
@@ -195,9 +215,38 @@ class Table:
         """
         return self.keep(np.array([name not in names for name in self.names]))
 
+    def without_determined(self, relations: Mapping[int, NDArray[np.intp]]) -> Table:
+        """Table without columns that others determine, which it keeps aside for models of y.
+
+        >>> table = read_table([[1, 1, 2], [2, 4, 4], [3, 9, 6]])
+        >>> table = table.without_determined({2: np.array([1]), 1: np.array([0])})
+        >>> table.names, [(one.column.name, one.sources) for one in table.derived]
+        (('x0',), [('x2', ('x0',)), ('x1', ('x0',))])
+        """
+        made_of = {self.names[j]: [self.names[k] for k in sources] for j, sources in relations.items()}
+        aside = [(self.columns[j], self.X[:, j], made_of[self.names[j]]) for j in relations]
+        aside += [(one.column, one.values, list(one.sources)) for one in self.derived]
+
+        def kept_sources(names: Sequence[str]) -> set[str]:
+            return {k for name in names for k in (kept_sources(made_of[name]) if name in made_of else (name,))}
+
+        derived = tuple(Derived(column, x, tuple(sorted(kept_sources(names)))) for column, x, names in aside)
+        return replace(self.without(list(made_of)), derived=derived)
+
+    def derived_without(self, columns: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return derived columns that do not depend on some columns, as a model of y takes them, without gaps."""
+        away = {self.names[j] for j in columns}
+        some = [one for one in self.derived if away.isdisjoint(one.sources)]
+        if not some:
+            return np.empty((len(self), 0))
+        X = np.column_stack([one.values for one in some])
+        labels = np.array([one.column.kind == "nominal" for one in some])  # a missing label has no indicator
+        return design([one.column for one in some])(np.where(np.isnan(X) & ~labels, np.nanmedian(X, axis=0), X))
+
     def rows(self, which: NDArray | slice) -> Table:
         """Take some of the rows; ``decode`` then gives back no index."""
-        return replace(self, X=self.X[which])
+        derived = tuple(replace(one, values=one.values[which]) for one in self.derived)
+        return replace(self, X=self.X[which], derived=derived)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -212,7 +261,8 @@ class Table:
         """X, shape (n, n_columns), in the format that came in: an array, or a frame with its names, dtypes and index.
 
         A column of integers stays one where its values are whole numbers, and becomes a column of floats otherwise.
-        Dates and durations that were whole days, hours, minutes or seconds stay so. NaN is a missing cell again.
+        Dates and durations that were whole days, hours, minutes or seconds stay so, and numbers get no more decimals
+        than the column has. NaN is a missing cell again.
 
         >>> table = read_table([[1.5, "yes"], [2.5, "no"]])
         >>> table.X.tolist()
@@ -220,16 +270,21 @@ class Table:
         >>> table.decode(table.X).tolist()
         [[1.5, 'yes'], [2.5, 'no']]
         """
-        X = self._whole_units(X)
+        X = self._in_own_units(X)
         decode = decode_frame if is_frame(self.native) else decode_array
         return decode(self.native, self.columns, X)
 
-    def _whole_units(self, X: NDArray) -> NDArray:
-        """Round dates and durations to the unit that they came in: their knockoffs stay in the support."""
-        places = [j for j, column in enumerate(self.columns) if column.dtype in MOMENTS and column.levels is None]
-        X = X.copy() if places else X
-        for j in places:
-            X[:, j] = to_units(X[:, j], unit_of(self.X[:, j]))
+    def _in_own_units(self, X: NDArray) -> NDArray:
+        """Round dates and durations to the unit that they came in, numbers to their decimals: so should knockoffs."""
+        rounded = {}
+        for j, column in enumerate(self.columns):
+            if column.dtype in MOMENTS and column.levels is None:
+                rounded[j] = to_units(X[:, j], unit_of(self.X[:, j]))
+            elif column.dtype == "number" and column.levels is None and (decimals := decimals_of(self.X[:, j])):
+                rounded[j] = np.round(X[:, j], decimals)
+        X = X.copy() if rounded else X
+        for j, values in rounded.items():
+            X[:, j] = values
         return X
 
 

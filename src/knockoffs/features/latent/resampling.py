@@ -57,7 +57,7 @@ class LatentResampler:
     L: NDArray
     seed: SeedSequence
     n_states: int = 10
-    most_work: float = 1e9
+    most_work: float = 1e8
     most_cells: int = 10_000_000
 
     def given_others(self, columns: NDArray[np.intp]) -> Callable[[Generator, int], NDArray]:
@@ -95,7 +95,7 @@ class LatentResampler:
         size = len(self.L) * max(len(own), 1) * self.model.n_classes
         most = int(min(self.n_states, self.most_cells // size)) if own.size else 0
         D = self.L.shape[1]
-        sweeps = self.most_work / max(len(rows) * D**2 * (1 + self.model.n_classes / 4), 1)
+        sweeps = self.most_work / max(len(rows) * D * (D + 30) * (1 + self.model.n_classes / 4), 1)  # a draw: 30
         n_states, n_sweeps = affordable_chains(sweeps, most, self.model.n_sweeps)
         if n_states < 1 or not rows.size:
             return rows, []
