@@ -4,10 +4,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-from knockoffs.sampling.enumeration import enumerate_knockoffs, worst_swap
 
 from knockoffs.errors import InputError
 from knockoffs.sampling.conjugates.metropolized import Metropolized
+from knockoffs.sampling.definition import enumerate_knockoffs, worst_swap
 from knockoffs.sampling.network import BayesianNetwork, Node
 from knockoffs.sampling.sampler import sample_knockoffs
 
@@ -56,7 +56,7 @@ def test_triples_interact_if_the_graph_says_so():
 
 def test_theorem_3_2_under_a_hidden_parent():
     """K -> X, K kept: the law of (X, X_tilde) by enumeration, under every swap."""
-    from knockoffs.sampling.conjugates.identity import Identity
+    from knockoffs.sampling.network import Identity
 
     nodes = [Node("K", (), Identity()), Node("X", ("K",), Metropolized(energy, RING, states=SPINS), range(3))]
     network = BayesianNetwork(nodes, sample_hidden=lambda X, rng: {"K": np.zeros(len(X))})
