@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from knockoffs.errors import ColumnsError, InputError, count, name_some
 from knockoffs.features import FAMILIES, Family, FeatureModel, family_of
 from knockoffs.features.beside import beside_covariates, by_sites
-from knockoffs.features.requirements import check_takes, has_labels, refuse_numbers
+from knockoffs.features.requirements import check_takes, check_width, has_labels, refuse_numbers
 from knockoffs.registry import check_options, find, imported
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
 from knockoffs.sampling.diagonal.representatives import EXPLAINED_SHARE, ViaRepresentatives
@@ -171,7 +171,7 @@ class GivenModel:
         if isinstance(model, DiscreteNetwork):
             model = observe_columns(model, table.names, named=table.named)
         found = settled(model, {}, table)
-        _check_width(len(found.sampler.feature_of), table)
+        check_width(len(found.sampler.feature_of), table)
         return found
 
 
@@ -208,7 +208,7 @@ class Covariance:
         values = np.asarray(self.covariance, dtype=float)
         if values.ndim != 2 or values.shape[0] != values.shape[1]:
             raise InputError(f"feature_model is a covariance of shape {values.shape}: expected a square matrix.")
-        _check_width(len(values), table)
+        check_width(len(values), table)
         grouped, options = table.feature_of if table.grouped else None, dict(self.options)
         if table.groups is not None and table.groups.by_representatives:
             options["diagonal"] = ViaRepresentatives(options.get("diagonal", DEFAULT_DIAGONAL))
@@ -444,8 +444,3 @@ def _read_network(path: str) -> FeatureModel:
     if not Path(path).is_file():
         raise InputError(f"feature_model={path!r}: there is no such file.")
     return read_network(path)
-
-
-def _check_width(n_columns: int, table: Table) -> None:
-    if n_columns != len(table.columns):
-        raise InputError(f"feature_model has {n_columns} columns and X has {len(table.columns)}: they must agree.")
