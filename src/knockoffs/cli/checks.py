@@ -58,6 +58,7 @@ def _check_target(options: Options) -> None:
 def check_columns(frame: Frame, names: list[str], flag: str) -> None:
     """Refuse columns that the table does not have, and name the nearest that it has."""
     from knockoffs.errors import did_you_mean, name_some
+    from knockoffs.table.cells import is_number
     from knockoffs.table.files import column_names
 
     columns = [str(name) for name in column_names(frame)]
@@ -65,6 +66,8 @@ def check_columns(frame: Frame, names: list[str], flag: str) -> None:
     for name in names:
         if name not in known:
             hint = did_you_mean(name, columns)
+            if sum(map(is_number, columns)) > len(columns) / 2:
+                hint = " Its first line holds numbers: put a line with the names of the columns before it."
             raise bad_call(f"{flag} {name!r} is not a column of the table.{hint} It has {name_some(columns)}.")
 
 
