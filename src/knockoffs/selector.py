@@ -74,6 +74,11 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
     clusters : str or array-like, shape (n,), optional
         Rows that belong together, as those of one patient: a column of X, which is then no feature, or a label for each
         row. Each of ``n_draws`` draws uses one row of each cluster.
+    environments : str or array-like, shape (n,), optional
+        Independent studies or sites: a column of X, which is then no feature, or a label for each row. Each has its own
+        P^X, knockoffs and scores, and discoveries hold in all of them, or in ``min_environments``.
+    min_environments : int, optional
+        In how many environments a discovery must hold.
     dependent : {"auto", "refuse", "drop"}
         Columns that others determine exactly: duplicates (also in other units or under other labels), sums, a full set
         of indicators. "drop" leaves out as few as possible and warns; "refuse" raises if P^X cannot hold them; "auto"
@@ -168,6 +173,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         drop: Sequence[str] = (),
         covariates: Sequence[str] = (),
         clusters: object = None,
+        environments: object = None,
+        min_environments: int | None = None,
         dependent: str = "auto",
         method: str = "auto",
         resolution: str = "auto",
@@ -193,6 +200,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         self.drop = drop
         self.covariates = covariates
         self.clusters = clusters
+        self.environments = environments
+        self.min_environments = min_environments
         self.dependent = dependent
         self.method = method
         self.resolution = resolution
@@ -221,10 +230,10 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         from knockoffs.defaults import count_of, plan_of, source_of, task_for
         from knockoffs.features.source import read_features
         from knockoffs.options import check_arguments
-        from knockoffs.procedure import Data, run
+        from knockoffs.procedure import Data, run, run_environments
         from knockoffs.progress import showing
         from knockoffs.seeds import as_generator
-        from knockoffs.table.clusters import take_clusters
+        from knockoffs.table.clusters import split_environments, take_clusters, take_labels
         from knockoffs.table.drop import names_of, without_columns
         from knockoffs.table.memory import check_memory
         from knockoffs.table.rows import refuse_dask
@@ -240,6 +249,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
             refuse_dask(X)
             source = source_of(options)
             clusters, features = take_clusters(self.clusters, without_columns(X, self.drop))
+            labels, features = take_labels(self.environments, features, "environments")
             table, notes = read_features(
                 source,
                 features,
@@ -261,11 +271,18 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
                 notes["clusters"] = (
                     f"{count_of(options, 'n_draws')} times one row of each of {len(seen)} clusters, drawn at random"
                 )
+            sites = None
+            if labels is not None:
+                sites, at_least = split_environments(labels, target, self.min_environments)
+                notes["environments"] = f"discoveries hold in at least {at_least} of {len(sites)} environments"
             plan = plan_of(options, source, table, seen, notes, n_rows=len(seen))
             validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
             self.generator_ = deepcopy(generator)  # as it was: lambda paths follow the same draw
             with showing(bool(self.verbose)):
-                selection = run(plan, data, rng=generator, n_jobs=self.n_jobs)
+                if sites is None:
+                    selection = run(plan, data, rng=generator, n_jobs=self.n_jobs)
+                else:
+                    selection = run_environments(plan, data, sites, at_least, rng=generator, n_jobs=self.n_jobs)
             if selection.rows is not None:
                 table, target = table.rows(selection.rows), target.at(selection.rows)
             return self.set_answer(selection, table, target, names_of(X))

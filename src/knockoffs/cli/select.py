@@ -68,7 +68,15 @@ def run_selection(table: Path, options: Options, out: Path | None = None) -> Sel
     if why is not None:
         say(f"reading {table} in batches, because {why}")
         return run_streamed(table, options, out)
-    frame = read(table, options.target, options.weights, *options.drop, *options.covariates, options.clusters)
+    frame = read(
+        table,
+        options.target,
+        options.weights,
+        *options.drop,
+        *options.covariates,
+        options.clusters,
+        options.environments,
+    )
     return run_on_frame(frame, options, {"file": table.name, "sha256": file_hash(table)}, out)
 
 
