@@ -56,8 +56,9 @@ def take_labels(labels: object, X: object, argument: str) -> tuple[list[str] | N
             raise unknown_option(argument, labels, names)
         values, rest = _column(X, names.index(labels), labels), without_columns(X, [labels])
     listed = values.tolist() if hasattr(values, "tolist") else list(values)  # type: ignore[call-overload]
-    if len(listed) != len(X):  # type: ignore[arg-type]
-        raise InputError(f"{argument} has {len(listed)} labels and X has {len(X)} rows: expected a label for each row.")  # type: ignore[arg-type]
+    n = len(X)  # type: ignore[arg-type]
+    if len(listed) != n:
+        raise InputError(f"{argument} has {len(listed)} labels and X has {n} rows: expected a label for each row.")
     missing = [i for i, value in enumerate(listed) if value is None or value != value]
     if missing:
         raise InputError(f"{argument}: row {missing[0]} has no label. Give it one, or leave the row out.")
