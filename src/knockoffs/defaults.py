@@ -14,7 +14,7 @@ from knockoffs.conditional_tests.resolution import RESOLUTIONS
 from knockoffs.errors import InputError, name_some, unknown_option
 from knockoffs.features.fixed import is_fixed
 from knockoffs.features.source import GivenKnockoffs, KnockoffSource, knockoff_source
-from knockoffs.filter import RULES, check_fdr, check_offset
+from knockoffs.filter import RULES, ErrorControl, check_fdr, check_offset
 from knockoffs.importance import SCORES, Score
 from knockoffs.importance.contribution import contribution
 from knockoffs.importance.losses import LOSSES
@@ -22,7 +22,7 @@ from knockoffs.importance.model_choice import MOST_CELLS, BestOf
 from knockoffs.importance.normal_scores import normal_scores
 from knockoffs.importance.statistic import ModelScore, check_linear
 from knockoffs.options import ImportanceOptions, importance_options
-from knockoffs.procedure import ErrorControl, Plan
+from knockoffs.procedure import Plan
 from knockoffs.registry import find, imported, key_of
 from knockoffs.response import ESTIMATORS, Model, make_estimator, model_of
 from knockoffs.response.task import kind_of
@@ -66,6 +66,8 @@ def plan_of(
         Rows of y; None for a table that is read in batches.
     """
     scoring = importance_options(options["importance_options"])
+    if options["environments"] is not None:
+        options = environment_options(options)
     if is_fixed(source):
         options = fixed_options(options, scoring, target, n_rows)
     control = ErrorControl(
@@ -110,6 +112,16 @@ def plan_of(
         verdict=bool(options["verdict"]),
         notes=said if method == "conditional_test" else said | dict(choice.notes),
     )
+
+
+def environment_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options for several environments: one draw of knockoffs in each; others are refused."""
+    for name, default in (("clusters", None), ("knockoffs", None), ("n_draws", 1), ("n_knockoffs", 1)):
+        if not (options[name] is default if default is None else options[name] == default):
+            raise InputError(f"environments: {name} is not supported beside it. Leave one of them out.")
+    if key_of(str(options["method"])) == "conditional_test":
+        raise InputError("environments need W of each: use method='knockoffs'.")
+    return {**options, "method": "knockoffs"}
 
 
 def fixed_options(

@@ -147,6 +147,16 @@ class Options:
         objects=True,
         faces=("selector", *SELECTION),
     )
+    environments: str | None = _option(
+        None,
+        "Column of studies or sites: discoveries hold in all of them, or in --min-environments.",
+        metavar="COLUMN",
+        objects=True,
+        faces=KNOCKOFFS,
+    )
+    min_environments: int | None = _option(
+        None, "Number of environments in which a discovery must hold; all by default.", least=1, faces=KNOCKOFFS
+    )
     weights: str | None = _option(
         None, "Column of sample weights for the model of the target.", metavar="COLUMN", faces=("select", "path")
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,14 +14,24 @@ from numpy.typing import NDArray
 from knockoffs.conditional_tests import MOST_TESTED
 from knockoffs.diagnostics.verdict import Budget, Verdict, small_budget
 from knockoffs.diagnostics.verdict import verdict as give_verdict
-from knockoffs.draws import Draw, Rest, draw_and_score, draw_many
+from knockoffs.draws import Draw, Rest, Streams, draw_and_score, draw_many
 from knockoffs.errors import InputError
 from knockoffs.features.family import Conditional
 from knockoffs.features.fixed import FixedDesign, is_fixed, known_rows, refuse_fixed
 from knockoffs.features.gaussian import MixtureFeatures
 from knockoffs.features.source import FittedSampler, KnockoffSource
-from knockoffs.filter import check_fdr, check_offset, difference, filter_statistics, several_statistics
+from knockoffs.filter import (
+    ErrorControl,
+    Rule,
+    check_antisymmetric,
+    check_fdr,
+    check_offset,
+    difference,
+    filter_statistics,
+    several_statistics,
+)
 from knockoffs.filter.e_values import check_draws, join_draws
+from knockoffs.filter.environments import join_environments
 from knockoffs.importance.model_choice import BestOf
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.importance.paths.moves import Fake
@@ -30,7 +40,7 @@ from knockoffs.importance.statistic import ModelScore, Statistic, is_linear
 from knockoffs.machine.malloc import trim_memory
 from knockoffs.machine.threads import worthwhile_threads
 from knockoffs.progress import stage
-from knockoffs.sampling.pair import Pair
+from knockoffs.sampling.pair import Pair, stack_pairs
 from knockoffs.selection import Selection
 from knockoffs.table.clusters import rows_with_target
 from knockoffs.table.columns import design
@@ -39,33 +49,6 @@ from knockoffs.table.target import Target, as_target
 
 if TYPE_CHECKING:
     from knockoffs.conditional_tests.tests import GroupTests
-
-Rule = Callable[[NDArray, NDArray], NDArray]
-
-
-@dataclass(frozen=True)
-class ErrorControl:
-    """The level to hold, and how.
-
-    Parameters
-    ----------
-    fdr : float
-        Target false discovery rate.
-    offset : {1, 0}
-        1 is knockoff+, which controls the FDR.
-    n_draws : int
-        Draws of knockoffs, joined by their e-values.
-    level : {"fixed", "post_hoc"}
-        "post_hoc" chooses the level after looking, and states it.
-    n_knockoffs : int
-        Knockoffs that a feature is compared with in a draw.
-    """
-
-    fdr: float = 0.1
-    offset: int = 1
-    n_draws: int = 1
-    level: str = "fixed"
-    n_knockoffs: int = 1
 
 
 @dataclass(frozen=True)
@@ -147,20 +130,6 @@ class Data:
         assert self.clusters is not None
         rows = rows_with_target(self.clusters, self.target, rng, spaced=self.spaced)
         return Data(self.table.rows(rows), replace(self.target.at(rows), observed=None), rows=rows)
-
-
-@dataclass(frozen=True)
-class Streams:
-    """Random streams of one selection: what is drawn for one purpose never changes what is drawn for another."""
-
-    fit: Generator
-    draw: Generator
-    verdict: Generator
-    test: Generator
-
-    def draws(self, n: int) -> list[Generator]:
-        """One stream for each draw of knockoffs."""
-        return self.draw.spawn(n)
 
 
 def run(plan: Plan, data: Data, *, rng: Generator, n_jobs: int | None = None) -> Selection:
@@ -366,15 +335,42 @@ def diagnose(pair: Pair, table: Table, rng: Generator, budget: Budget, fewest_ro
     return give_verdict(pair, names=table.names, kinds=table.kinds, rng=rng, budget=budget)
 
 
-def check_antisymmetric(rule: Rule) -> None:
-    """Refuse a rule whose W does not change its sign when Z and Z_tilde change places, tried on random numbers."""
-    Z, Z_tilde = np.random.default_rng(0).standard_normal((2, 64))
-    W, back = np.asarray(rule(Z, Z_tilde)), np.asarray(rule(Z_tilde, Z))
-    if W.shape != Z.shape or not np.allclose(W, -back, rtol=1e-9, atol=1e-12):
-        raise InputError(
-            "rule is not antisymmetric: rule(Z_tilde, Z) must be -rule(Z, Z_tilde), one number for each feature, or "
-            "null features are not fair coins and the false discovery rate is not held."
-        )
+def run_environments(
+    plan: Plan,
+    data: Data,
+    sites: Mapping[str, NDArray[np.intp]],
+    at_least: int,
+    *,
+    rng: Generator,
+    n_jobs: int | None = None,
+) -> Selection:
+    """Select what matters in at least so many environments, whose rows ``sites`` holds by name: P^X and W of each."""
+    *streams, coins = rng.spawn(len(sites) + 1)
+    found: dict[str, Selection] = {}
+    for (name, rows), stream in zip(sites.items(), streams, strict=True):
+        stage(f"environment {name}")
+        try:
+            found[name] = run(plan, Data(data.table.rows(rows), data.target.at(rows)), rng=stream, n_jobs=n_jobs)
+        except InputError as error:
+            raise InputError(f"environment {name!r}: {error}") from None
+    every = list(found.values())
+    rows = np.concatenate(
+        [at if one.rows is None else at[one.rows] for at, one in zip(sites.values(), every, strict=True)]
+    )
+    order = np.argsort(rows)
+    W, odds = join_environments([one.W for one in every], at_least, coins)
+    verdicts = [one.verdict for one in every if one.verdict is not None]
+    return replace(
+        every[0],
+        pair=stack_pairs([one.pair for one in every]).rows(order),
+        rows=rows[order] if len(rows) < len(data.table) else None,
+        scores=mean_of([one.scores for one in every if one.scores is not None]),
+        verdict=min(verdicts, key=lambda verdict: verdict.p_value, default=None),
+        environments={name: one.W for name, one in found.items()},
+        at_least=at_least,
+        draws=None,
+        **decide(W[None], replace(plan.control, n_knockoffs=odds)),
+    )
 
 
 # ---- doors -------------------------------------------------------------------------------------------------------

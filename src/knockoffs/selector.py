@@ -79,6 +79,11 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
     order : str or array-like, shape (n,), optional
         Rows that follow one another in time: a column of X, which is then no feature, or a date or number for each row.
         Each of ``n_draws`` draws uses rows so far apart that they are nearly independent.
+    environments : str or array-like, shape (n,), optional
+        Independent studies or sites: a column of X, which is then no feature, or a label for each row. Each has its own
+        P^X, knockoffs and scores, and discoveries hold in all of them, or in ``min_environments``.
+    min_environments : int, optional
+        In how many environments a discovery must hold.
     dependent : {"auto", "refuse", "drop"}
         Columns that others determine exactly: duplicates (also in other units or under other labels), sums, a full set
         of indicators. "drop" leaves out as few as possible and warns; "refuse" raises if P^X cannot hold them; "auto"
@@ -176,6 +181,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         covariates: Sequence[str] = (),
         clusters: object = None,
         order: object = None,
+        environments: object = None,
+        min_environments: int | None = None,
         dependent: str = "auto",
         method: str = "auto",
         resolution: str = "auto",
@@ -202,6 +209,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         self.covariates = covariates
         self.clusters = clusters
         self.order = order
+        self.environments = environments
+        self.min_environments = min_environments
         self.dependent = dependent
         self.method = method
         self.resolution = resolution
@@ -231,10 +240,10 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         from knockoffs.defaults import count_of, plan_of, source_of, task_for
         from knockoffs.features.source import read_features
         from knockoffs.options import check_arguments
-        from knockoffs.procedure import Data, run
+        from knockoffs.procedure import Data, run, run_environments
         from knockoffs.progress import showing
         from knockoffs.seeds import as_generator
-        from knockoffs.table.clusters import take_clusters
+        from knockoffs.table.clusters import split_environments, take_clusters, take_labels
         from knockoffs.table.drop import names_of, without_columns
         from knockoffs.table.memory import check_memory
         from knockoffs.table.ordered import gap_of, places_in_blocks, take_order
@@ -252,6 +261,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
             source = source_of(options)
             clusters, features = take_clusters(options["clusters"], without_columns(X, options["drop"]))
             order, features = take_order(options["order"], features)
+            labels, features = take_labels(options["environments"], features, "environments")
             table, notes = read_features(
                 source,
                 features,
@@ -275,11 +285,18 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
                 if order is not None:
                     said = f"one row in {gap}, {len(seen)} rows, from a start drawn at random"
                 notes["clusters" if order is None else "order"] = f"{n_draws} times {said}"
+            sites = None
+            if labels is not None:
+                sites, at_least = split_environments(labels, target, options["min_environments"])
+                notes["environments"] = f"discoveries hold in at least {at_least} of {len(sites)} environments"
             plan = plan_of(options, source, table, seen, notes, n_rows=len(seen))
             validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
             self.generator_ = deepcopy(generator)  # as it was: lambda paths follow the same draw
             with showing(bool(options["verbose"])):
-                selection = run(plan, data, rng=generator, n_jobs=options["n_jobs"])
+                if sites is None:
+                    selection = run(plan, data, rng=generator, n_jobs=options["n_jobs"])
+                else:
+                    selection = run_environments(plan, data, sites, at_least, rng=generator, n_jobs=options["n_jobs"])
             if selection.rows is not None:
                 table, target = table.rows(selection.rows), target.at(selection.rows)
             return self.set_answer(selection, table, target, names_of(X))

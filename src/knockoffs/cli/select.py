@@ -70,7 +70,7 @@ def run_selection(table: Path, options: Options, out: Path | None = None) -> Sel
         say(f"reading {table} in batches, because {why}")
         return run_streamed(table, options, out)
     columns = (options.weights, *options.drop, *options.covariates, options.clusters, options.order)
-    frame = read(table, *options.target_columns, *columns)
+    frame = read(table, *options.target_columns, *columns, options.environments)
     return run_on_frame(frame, options, {"file": table.name, "sha256": file_hash(table)}, out)
 
 

@@ -46,8 +46,8 @@ def plot_manhattan(
     sizes = np.bincount(owner)
     x = np.bincount(owner, weights=place) / sizes
     shade = np.array([listed.index(name) % 2 for name in names])[np.unique(owner, return_index=True)[1]]
-    tested = selection.p_values is not None
-    y = -np.log10(np.maximum(selection.p_values, 1e-300)) if tested else selection.W  # type: ignore[arg-type]
+    p_values, tested = selection.p_values, selection.p_values is not None
+    y = selection.W if p_values is None else -np.log10(np.maximum(p_values, 1e-300))
     ax = new_axes(ax, 8.0, 3.2)
     for which, colour, size in (
         (~selection.selected & (shade == 0), QUIET, 4),

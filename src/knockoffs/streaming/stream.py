@@ -136,6 +136,8 @@ def _refuse_in_batches(selector: KnockoffSelector) -> None:
     """Refuse options that need all rows in memory."""
     if selector.order is not None:
         raise InputError("order is not supported in batches: leave it out, or use fit (--stream never).")
+    if selector.environments is not None:
+        raise InputError("environments are not supported in batches: leave them out, or use fit (--stream never).")
     if selector.clusters is not None:
         raise InputError("clusters are not supported in batches: leave clusters out, or use fit (--stream never).")
     if selector.knockoffs is not None:

@@ -31,9 +31,8 @@ def join_mosaics(parts: Sequence[Mosaic]) -> Mosaic:
 def join_chains(parts: Sequence[HiddenMarkov]) -> HiddenMarkov:
     """Hidden Markov model of all sites of the parts, whose emissions are symbols."""
     K = max(len(part.initial) for part in parts)
-    tables = [part.emissions for part in parts]
-    assert all(isinstance(one, DiscreteEmissions) for one in tables)
-    known = [np.arange(one.table.shape[2]) if one.symbols is None else one.symbols for one in tables]  # type: ignore[union-attr]
+    tables = [part.emissions for part in parts if isinstance(part.emissions, DiscreteEmissions)]
+    known = [np.arange(one.table.shape[2]) if one.symbols is None else one.symbols for one in tables]
     symbols = np.unique(np.concatenate(known))
     transitions, emissions = [], []
     for i, (part, one, own) in enumerate(zip(parts, tables, known, strict=True)):
@@ -47,7 +46,7 @@ def join_chains(parts: Sequence[HiddenMarkov]) -> HiddenMarkov:
         table = np.zeros((len(part.transitions) + 1, K, len(symbols)))
         table[:, :, 0] = 1.0  # of states that are never there
         table[:, :k] = 0.0
-        table[:, :k, np.searchsorted(symbols, own)] = one.table  # type: ignore[union-attr]
+        table[:, :k, np.searchsorted(symbols, own)] = one.table
         emissions.append(table)
     return HiddenMarkov(
         _wider(parts[0].initial, K, 0.0), np.concatenate(transitions), DiscreteEmissions(np.vstack(emissions), symbols)

@@ -120,7 +120,9 @@ class Metropolized:
         lost = np.argwhere(~same.any(axis=2))
         if len(lost):
             row, j = lost[0]
-            raise InputError(f"row {row}: {u[row, j]} is no state of coordinate {j}: states has {self.states[j]!r}.")  # type: ignore[index]
+            raise InputError(
+                f"row {row}: {u[row, j]} is no state of coordinate {j}: {candidates[row, j].tolist()} are."
+            )
         return same.argmax(axis=2)
 
     def _factors(self, candidates: NDArray, sizes: tuple[int, ...], blanket: Blanket) -> list[Factor]:
