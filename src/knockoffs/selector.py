@@ -64,7 +64,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         Knockoffs made elsewhere; ``feature_model`` is then not used.
     groups : "auto", dict, list or array, optional
         Columns that form one feature: a dict from column to group or from group to columns, a group for each column, or
-        "auto" for near-duplicate columns.
+        "auto" for near-duplicate columns. For tests also a tree of columns: dicts in a dict, or lists in a list.
     drop : sequence of str
         Columns to leave out.
     covariates : sequence of str
