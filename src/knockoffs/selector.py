@@ -80,7 +80,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         determine by another function, or nearly (squares, ratios, products, bins), are dropped too.
     method : {"auto", "knockoffs", "conditional_test"}
         "conditional_test" gives every feature a p-value by resampling it from P^X given the others. "auto" tests when
-        there are fewer than 4/fdr features (2/fdr with more than 10,000 rows or 60 features, or in batches).
+        there are fewer than 4/fdr features (2/fdr with more than 10,000 rows or a million cells, or in batches).
     resolution : {"auto", "columns"}
         For tests. "auto" finds single features where the data can tell, and groups of features where they cannot:
         ``discoveries_``. The probability of any false discovery is then at most ``fdr``. "columns" tests each feature
