@@ -99,6 +99,10 @@ def plan_of(
         n_knockoffs=control.n_knockoffs,
         n_rows=n_rows,
     )
+    if table.groups is not None and table.groups.tree is not None and method == "knockoffs":
+        raise InputError(
+            "groups is a tree, which knockoffs do not use: name method='conditional_test', or flat groups."
+        )
     said = {"task": target.note, **why, **notes}
     find(dict.fromkeys(RESOLUTIONS), "resolution", str(options["resolution"]))
     return Plan(

@@ -283,7 +283,7 @@ def _run_tests(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -> Se
     what = (tests, table.feature_names, table.feature_of, fdr, n_jobs)
     discoveries = None
     if plan.resolution == "auto" and hasattr(fitted.model, "conditional_together"):
-        found = discover(*what)
+        found = discover(*what, tree=None if table.groups is None else table.groups.tree)
         discoveries, q_values = found.discoveries, found.levels
         p_values, scores, notes = found.p_values, found.scores, notes | found.notes
     else:

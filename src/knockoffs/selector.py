@@ -67,7 +67,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         Knockoffs made elsewhere; ``feature_model`` is then not used.
     groups : "auto", dict, list or array, optional
         Columns that form one feature: a dict from column to group or from group to columns, a group for each column, or
-        "auto" for near-duplicate columns.
+        "auto" for near-duplicate columns. For tests also a tree of columns: dicts in a dict, or lists in a list.
     drop : sequence of str
         Columns to leave out.
     covariates : sequence of str
@@ -91,7 +91,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         determine by another function, or nearly (squares, ratios, products, bins), are dropped too.
     method : {"auto", "knockoffs", "conditional_test"}
         "conditional_test" gives every feature a p-value by resampling it from P^X given the others. "auto" tests when
-        there are fewer than 4/fdr features (2/fdr with more than 10,000 rows or 60 features, or in batches).
+        there are fewer than 4/fdr features (2/fdr with more than 10,000 rows or a million cells, or in batches).
     resolution : {"auto", "columns"}
         For tests. "auto" finds single features where the data can tell, and groups of features where they cannot:
         ``discoveries_``. The probability of any false discovery is then at most ``fdr``. "columns" tests each feature

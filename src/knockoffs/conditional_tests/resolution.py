@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from knockoffs.conditional_tests.column_tree import column_tree
 from knockoffs.conditional_tests.merge import MergedTests
 from knockoffs.conditional_tests.tests import GroupTests
-from knockoffs.conditional_tests.tree import TreeNode, reject_nodes
+from knockoffs.conditional_tests.tree import TreeNode, named_tree, reject_nodes
+from knockoffs.table.nested import Nested
 
 RESOLUTIONS = ("auto", "columns")
 TREE_NOTE = (
@@ -92,7 +93,9 @@ def discover(
     level: float,
     n_jobs: int | None = None,
     *,
-    draws_at_level: int = 50,
+    tree: Nested | None = None,
+    draws_at_level: tuple[int, int] = (10, 50),
+    cells: float = 1e8,
 ) -> Discovered:
     """Finest rejections of a tree of tests from the root down; the chance of any false one is at most ``level``.
 
@@ -105,9 +108,13 @@ def discover(
         Feature of each column; covariates have numbers beyond the last feature.
     level : float
     n_jobs : int, optional
-    draws_at_level : int
-        Number of draws as large as the observed statistic at which a group is just rejected; the standard error of a
-        p-value at the level is then p / sqrt(draws_at_level).
+    tree : nested tuple of str, optional
+        Tree over the names; by default ``column_tree`` makes it.
+    draws_at_level : tuple of int
+        Fewest and most draws that are as large as the observed statistic where a group is just rejected; the standard
+        error of a p-value at the level is then p over the root of that number.
+    cells : float
+        Of the draws of one group, as many as a few seconds allow: between the fewest and the most, this decides.
     """
     score: dict[TreeNode, float] = {}
 
@@ -115,13 +122,18 @@ def discover(
         return np.flatnonzero(np.isin(feature_of, node.features))
 
     def p_values(nodes: Sequence[TreeNode], levels: Sequence[float]) -> list[float]:
-        most = [int(np.ceil(draws_at_level / at)) for at in levels]
+        most = [int(np.ceil(at_level / at)) for at in levels]
         found = tests.test_all([columns(node) for node in nodes], n_jobs, most)
         score.update({node: one.score for node, one in zip(nodes, found, strict=True)})
         return [one.p_value for one in found]
 
     own = feature_of < len(names)  # covariates are numbered last
-    results = reject_nodes(column_tree(tests.X[:, own], tests.nominal[own], feature_of[own]), p_values, level)
+    at_level = int(np.clip(cells * level / tests.X.size, *draws_at_level))  # n times columns times draws is one number
+    if tree is None:
+        root = column_tree(tests.X[:, own], tests.nominal[own], feature_of[own])
+    else:
+        root = named_tree(tree, names)
+    results = reject_nodes(root, p_values, level)
     finest = sorted((one for one in results if one.finest), key=lambda one: (one.adjusted, -score[one.node]))
     levels, p, scores = np.ones((3, len(names)))
     for one in sorted(results, key=lambda one: -one.node.n_leaves):  # the last to speak counts

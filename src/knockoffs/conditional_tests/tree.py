@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from knockoffs.errors import InputError
+from knockoffs.table.nested import Nested
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +49,18 @@ class TreeNode:
         yield self
         for child in self.children:
             yield from child.walk()
+
+
+def named_tree(tree: Nested, names: Sequence[str]) -> TreeNode:
+    """Tree of features by their places among ``names``.
+
+    >>> [child.features for child in named_tree((("a", "c"), "b"), ["a", "b", "c"]).children]
+    [(0, 2), (1,)]
+    """
+    if isinstance(tree, str):
+        return TreeNode((list(names).index(tree),))
+    children = tuple(named_tree(part, names) for part in tree)
+    return TreeNode(tuple(sorted(feature for child in children for feature in child.features)), children)
 
 
 PValues = Callable[[Sequence[TreeNode], Sequence[float]], Sequence[float]]

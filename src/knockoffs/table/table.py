@@ -39,6 +39,7 @@ from knockoffs.table.frames import (
 from knockoffs.table.groups import Groups, as_groups
 from knockoffs.table.index import without_index
 from knockoffs.table.moments import MOMENTS, to_units, unit_of
+from knockoffs.table.nested import prune
 from knockoffs.table.overrule import overrule
 from knockoffs.table.types import Kinds
 
@@ -178,6 +179,8 @@ class Table:
                     f"covariates: {self.names[j]!r} is in the group {group!r}, and a covariate is no part of a "
                     "feature. Take it out of groups or of covariates."
                 )
+        if found.tree is not None:
+            found = replace(found, tree=prune(found.tree, set(self.names) - set(self.covariates)))
         return replace(self, groups=found)
 
     def with_covariates(self, names: Sequence[str] | None) -> Table:
