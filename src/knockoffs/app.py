@@ -360,7 +360,7 @@ def show_answer(answer: Answer) -> None:
         st.write(plain(record.explanation))
     verdict = record.verdict or {}
     shown = {"good": st.success, "doubtful": st.warning, "broken": st.error}.get(verdict.get("word", ""), st.info)
-    shown(plain(verdict_line(verdict.get("word"), verdict.get("p_value"))))
+    shown(plain(verdict_line(verdict.get("word"), verdict.get("sentence", ""))))
     step = next_step(
         n_selected=len(selected),
         method=record.method,

@@ -12,12 +12,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.conditional_tests import MOST_TESTED
-from knockoffs.diagnostics.verdict import Budget, Verdict, small_budget
-from knockoffs.diagnostics.verdict import verdict as give_verdict
 from knockoffs.draws import Draw, Rest, draw_and_score, draw_many
 from knockoffs.errors import InputError
 from knockoffs.features.family import Conditional
-from knockoffs.features.gaussian import MixtureFeatures
 from knockoffs.features.source import FittedSampler, KnockoffSource
 from knockoffs.filter import check_fdr, check_offset, difference, filter_statistics, several_statistics
 from knockoffs.filter.e_values import check_draws, join_draws
@@ -25,8 +22,7 @@ from knockoffs.importance.model_choice import BestOf
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.importance.paths.moves import Fake
 from knockoffs.importance.scores import Scores, mean_of
-from knockoffs.importance.statistic import ModelScore, Statistic, is_linear
-from knockoffs.machine.malloc import trim_memory
+from knockoffs.importance.statistic import ModelScore, Statistic
 from knockoffs.machine.threads import worthwhile_threads
 from knockoffs.progress import stage
 from knockoffs.sampling.pair import Pair
@@ -35,6 +31,7 @@ from knockoffs.table.clusters import rows_with_target
 from knockoffs.table.columns import Column, design
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target, as_target
+from knockoffs.trials.verdict import Verdict, verdict_by, verdict_of_knockoffs, verdict_of_tests
 
 if TYPE_CHECKING:
     from knockoffs.conditional_tests.tests import Tested
@@ -220,9 +217,21 @@ def _run_knockoffs(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -
     ]
     W = np.stack([feature_statistics(draw.scores, plan.rule) for draw in draws])
     pair, found = draws[0].pair, None
-    if plan.verdict:
-        budget = verdict_budget(fitted, statistic, table) if rest is None else Budget()
-        found = diagnose(pair, table, streams.verdict, budget)
+    if plan.verdict and rest is not None:
+        found = verdict_by(None, pair, table, streams.verdict)
+    elif plan.verdict:
+        found = verdict_of_knockoffs(
+            fitted,
+            table,
+            fits[0].data.target,
+            draws[0].used or statistic,
+            pair,
+            partial(feature_statistics, rule=plan.rule),
+            control.fdr,
+            m=control.n_knockoffs,
+            rng=streams.verdict,
+            n_jobs=n_jobs,
+        )
     return Selection(
         feature_names=table.feature_names,
         covariates=table.covariates,
@@ -318,32 +327,22 @@ def _run_tests(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -> Se
         W=np.full(len(tested.p_values), np.nan),
         p_values=tested.p_values,
         test_scores=tested.scores,
-        verdict=diagnose(pair, table, first.streams.verdict, Budget()) if plan.verdict else None,
+        verdict=_verdict_of_tests(plan, first, found[0][0], pair, n_jobs) if plan.verdict else None,
     )
+
+
+def _verdict_of_tests(plan: Plan, fit: FittedRows, tested: Tested, pair: Pair, n_jobs: int | None) -> Verdict | None:
+    from knockoffs.conditional_tests.tests import GroupTests
+
+    assert isinstance(tested.tests, GroupTests)
+    grouped = plan.resolution == "auto" and hasattr(fit.fitted.model, "conditional_together")
+    where = (fit.fitted, fit.data.table, fit.data.target, pair, plan.control.fdr)
+    return verdict_of_tests(tested.tests, *where, grouped=grouped, rng=fit.streams.verdict, n_jobs=n_jobs)
 
 
 def _encode_without(columns: Sequence[Column], rest: NDArray, own: NDArray[np.intp]) -> NDArray:
     """Columns other than its own for a model of y."""
     return design([column for i, column in enumerate(columns) if i not in own])(rest)
-
-
-def verdict_budget(fitted: FittedSampler, statistic: Statistic, table: Table) -> Budget:
-    """Budget of a verdict: a small one if the selection itself costs little.
-
-    That is a Gaussian P^X, or given knockoffs, with one linear model of y.
-    """
-    simple = fitted.model is None or (isinstance(fitted.model, MixtureFeatures) and not fitted.model.hidden)
-    linear = isinstance(statistic, ModelScore) and is_linear(statistic)
-    return small_budget(len(table.columns)) if simple and linear else Budget()
-
-
-def diagnose(pair: Pair, table: Table, rng: Generator, budget: Budget, fewest_rows: int = 50) -> Verdict | None:
-    """Verdict on the knockoffs; None with fewer than ``fewest_rows`` rows, which could show nothing."""
-    if len(pair) < fewest_rows:
-        return None
-    stage("comparing knockoffs with features")
-    trim_memory()
-    return give_verdict(pair, names=table.names, kinds=table.kinds, rng=rng, budget=budget)
 
 
 def check_antisymmetric(rule: Rule) -> None:

@@ -154,9 +154,7 @@ class Selection:
         if "feature_model" in self.notes:
             said += f" {self.notes['feature_model']}"
         if self.verdict is not None and self.verdict.word != "good":
-            said += (
-                f" The knockoffs look {self.verdict.word}: P^X does not fit, so the guarantee may not hold (verdict)."
-            )
+            said += f" Verdict: {self.verdict.word}. {self.verdict.headline} The guarantee may not hold."
         return said
 
     def __repr__(self) -> str:  # without the arrays

@@ -89,6 +89,7 @@ def show(record: SelectionRecord) -> None:
 
     from knockoffs.conditional_tests.resolution import discovery_name
     from knockoffs.record import surest_first
+    from knockoffs.report.summary import verdict_line
 
     terminal = sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if terminal else 10_000
@@ -124,8 +125,7 @@ def show(record: SelectionRecord) -> None:
     console.print()
     console.print(Text(record.explanation))
     if record.verdict is not None:
-        word, p = record.verdict["word"], record.verdict["p_value"]
-        console.print(Text(f"Verdict on the knockoffs: {word} (p = {p:.2g})."))
+        console.print(Text(printable(verdict_line(record.verdict["word"], record.verdict.get("sentence", "")))))
         for remedy in record.verdict["remedies"] if record.verdict["word"] != "good" else ():
             console.print(Text(printable(f"- {remedy['sentence']}")))
     put(text.getvalue().removesuffix("\n"))

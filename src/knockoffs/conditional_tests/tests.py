@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from knockoffs.conditional_tests.adjust import adjust_p_values
 from knockoffs.conditional_tests.distil import Response, choose_response
 from knockoffs.conditional_tests.sequential import Randomization, sequential_p_value
-from knockoffs.conditional_tests.statistic import residual_statistic
+from knockoffs.conditional_tests.statistic import ResidualStatistic, residual_statistic
 from knockoffs.conditional_tests.stratified import StratifiedGenerator
 from knockoffs.errors import ColumnsError, InputError
 from knockoffs.filter import check_fdr
@@ -238,6 +238,8 @@ class GroupTests:
         Fewest and most draws for the means and variances of the statistic.
     cells : int
         Of draws held at a time.
+    chosen : dict
+        Models of y that were chosen so far, by the columns left out.
     """
 
     given_others: Callable[[Columns], Sampler]
@@ -253,6 +255,7 @@ class GroupTests:
     n_blocks: int = 5
     n_pilot: tuple[int, int] = (20, 100)
     cells: int = 100_000
+    chosen: dict[tuple[int, ...], Response] = field(default_factory=dict)
 
     def test_all(
         self, groups: Sequence[Columns], n_jobs: int | None = None, max_draws: Sequence[int | None] | None = None
@@ -267,22 +270,32 @@ class GroupTests:
     def test(self, columns: Columns, max_draws: int | None = None) -> Randomization:
         """p-value of a group of columns; a group that a larger p-value rejects needs fewer draws."""
         pilot_seed, draw_seed = seeds_of(self.seed, columns).spawn(2)
-        pilot_stream, draw_stream = StratifiedGenerator(np.random.PCG64(pilot_seed)), np.random.default_rng(draw_seed)
-        distilled = self.response_without(columns).distil(self.without(columns))
         sample = self.given_others(columns)
         size = len(self.X) * len(columns)
-        pilot = sample(pilot_stream, int(np.clip(20 * self.cells // size, *self.n_pilot)))
-        statistic = residual_statistic(
-            distilled.weights, pilot, n_residuals=distilled.n_residuals, nominal=self.nominal[columns].tolist()
-        )
-        del pilot
+        statistic = self.statistic(columns, self.response_without(columns), self.pilot(sample, columns, pilot_seed))
+        draw_stream = np.random.default_rng(draw_seed)
         return sequential_p_value(
-            float(statistic(self.X[None][..., columns])[0]) - 1e-9,  # draws that equal X_G but for rounding are ties
+            self.observed(statistic, columns),
             lambda m: statistic(sample(draw_stream, m)),
             max_draws=self.max_draws if max_draws is None else max_draws,
             enough=self.enough,
             batch=max(1, self.cells // size),
         )
+
+    def pilot(self, sample: Sampler, columns: Columns, seed: np.random.SeedSequence) -> NDArray:
+        """Draws of the columns from which the constants of their statistic are taken."""
+        n_draws = int(np.clip(20 * self.cells // (len(self.X) * len(columns)), *self.n_pilot))
+        return sample(StratifiedGenerator(np.random.PCG64(seed)), n_draws)
+
+    def statistic(self, columns: Columns, response: Response, pilot: NDArray) -> ResidualStatistic:
+        """Statistic of a group of columns; its constants come from pilot draws."""
+        distilled = response.distil(self.without(columns))
+        labels = self.nominal[columns].tolist()
+        return residual_statistic(distilled.weights, pilot, n_residuals=distilled.n_residuals, nominal=labels)
+
+    def observed(self, statistic: ResidualStatistic, columns: Columns) -> float:
+        """Statistic of the columns as they are; draws that equal them but for rounding are ties."""
+        return float(statistic(self.X[None][..., columns])[0]) - 1e-9
 
     def without(self, columns: Columns) -> NDArray:
         """All other columns, as the model of y takes them."""
@@ -295,17 +308,13 @@ class GroupTests:
         touched = np.flatnonzero(np.isin(block_of, block_of[columns]))
         away = columns if 2 * touched.size > self.X.shape[1] else touched
         key = tuple(away.tolist())
-        if key not in self._chosen:
-            self._chosen[key] = choose_response(self.without(away), self.y, self.kind, self.response_model)
-        return self._chosen[key]
+        if key not in self.chosen:
+            self.chosen[key] = choose_response(self.without(away), self.y, self.kind, self.response_model)
+        return self.chosen[key]
 
     def models_used(self, groups: Sequence[Columns]) -> str:
         """Names of the models of y that tests of these groups use."""
         return " or ".join(sorted({self.response_without(columns).name for columns in groups}))
-
-    @cached_property
-    def _chosen(self) -> dict[tuple[int, ...], Response]:
-        return {}
 
 
 def group_tests(

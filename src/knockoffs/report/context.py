@@ -65,7 +65,7 @@ def answer_context(facts: Facts) -> Context:
         "features": listed,
         "what": "discovery" if grouped else "selected feature",
         "heading": "W" if selection.p_values is None else "p-value",
-        "verdict": verdict_line(None, None) if verdict is None else verdict_line(verdict.word, verdict.p_value),
+        "verdict": verdict_line(None) if verdict is None else verdict_line(verdict.word, verdict.headline),
         "word": "" if verdict is None else verdict.word,
         "next_step": facts.sentence(
             next_step(

@@ -6,12 +6,6 @@ from collections.abc import Sequence
 
 from knockoffs.report.formatting import number
 
-MEANING = {
-    "good": "no sign that they differ from the features",
-    "doubtful": "read the selection with care",
-    "broken": "they are distinguishable from the features, so the level is not guaranteed",
-}
-
 
 def error_rate(level: float, *, grouped: bool = False) -> str:
     """Error rate that is controlled: of single features, or of discoveries that may be groups.
@@ -22,15 +16,13 @@ def error_rate(level: float, *, grouped: bool = False) -> str:
     return f"any of them is false with probability {level:g} at most" if grouped else f"false discovery rate {level:g}"
 
 
-def verdict_line(word: str | None, p_value: float | None) -> str:
-    """Verdict in one line, with its number.
+def verdict_line(word: str | None, sentence: str = "") -> str:
+    """Verdict in one line, with what it rests on.
 
-    >>> verdict_line("good", 0.31)
-    'Check of the knockoffs: good (p = 0.31), no sign that they differ from the features.'
+    >>> verdict_line("good", "On this table, columns that do not matter were called in 9 % of 120 trials.")
+    'Verdict: good. On this table, columns that do not matter were called in 9 % of 120 trials.'
     """
-    if word is None:
-        return "The knockoffs were not checked."
-    return f"Check of the knockoffs: {word} (p = {number(p_value, 2)}), {MEANING[word]}."
+    return "There is no verdict on this selection." if word is None else f"Verdict: {word}. {sentence}".strip()
 
 
 def next_step(
