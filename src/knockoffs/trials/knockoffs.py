@@ -53,7 +53,8 @@ class KeptPair:
 
 
 def trial_of_knockoffs(
-    sampler: KnockoffSampler,
+    sampler: KnockoffSampler | None,
+    pair: Pair,
     table: Table,
     target: Target,
     statistic: Statistic,
@@ -65,14 +66,17 @@ def trial_of_knockoffs(
     per_round: int = 5,
     n_rounds: int = 6,
     largest: float = 0.5,
+    most_cells: int = 400_000,
     seed: int = 0,
 ) -> Trial:
     """Trial of knockoffs: rounds of comparisons of null features with their knockoffs until the word is clear.
 
     Parameters
     ----------
-    sampler : KnockoffSampler
-        P^X of the selection.
+    sampler : KnockoffSampler or None
+        P^X of the selection; None for given knockoffs.
+    pair : Pair
+        Knockoffs of the selection, used where they were given.
     table, target : Table, Target
     statistic : Statistic
         The one that the selection used.
@@ -87,12 +91,18 @@ def trial_of_knockoffs(
         Labels of a round, which share their knockoffs, and most rounds.
     largest : float
         Share of the features that are compared, those of the largest |W|; the size of W says nothing of its sign.
+    most_cells : int
+        Of more cells, so many rows are drawn as have that many, 1,000 at least.
     seed : int
     """
     found: list[tuple[int, float]] = []
     pair_stream, label_stream, score_stream = np.random.default_rng(seed).spawn(3)
+    most = max(most_cells // table.X.shape[1], 1000)
+    if len(table) > most:
+        rows = np.sort(label_stream.choice(len(table), most, replace=False))
+        table, target, pair = table.rows(rows), target.at(rows), pair.rows(rows)
     for number in range(n_rounds):
-        kept = KeptPair(draw_pair(sampler, table.X, pair_stream.spawn(1)[0], m))
+        kept = KeptPair(pair if sampler is None else draw_pair(sampler, table.X, pair_stream.spawn(1)[0], m))
         if number == 0:
             make_labels = null_labels(kept.pair.X[target.known_rows], table, target)
         for i in range(per_round):

@@ -89,7 +89,8 @@ def verdict_of_knockoffs(
     if len(pair) < FEWEST_ROWS:
         return None
     stage("trials with labels for which half of the features do not matter")
-    trial = trial_of_knockoffs(fitted.sampler, table, target, statistic, statistics, level, n_jobs, m=m)
+    sampler = None if fitted.model is None else fitted.sampler
+    trial = trial_of_knockoffs(sampler, pair, table, target, statistic, statistics, level, n_jobs, m=m)
     return verdict_by(trial, pair, table, rng)
 
 
