@@ -206,7 +206,7 @@ class Options:
         1, "1 (knockoff+, controls the FDR) or 0 (controls a modified FDR only).", faces=(*KNOCKOFFS, "ghost")
     )
     verdict: bool = _option(
-        True, "Check the knockoffs against the features, without using the target.", faces=("selector", *SELECTION)
+        True, "Try how often features that do not matter are called on this table.", faces=("selector", *SELECTION)
     )
     # P^X
     feature_model: str = _option(

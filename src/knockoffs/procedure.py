@@ -12,13 +12,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.conditional_tests import MOST_TESTED
-from knockoffs.diagnostics.verdict import Budget, Verdict, small_budget
-from knockoffs.diagnostics.verdict import verdict as give_verdict
 from knockoffs.draws import Draw, Rest, Streams, draw_and_score, draw_many
 from knockoffs.errors import InputError
 from knockoffs.features.family import Conditional
 from knockoffs.features.fixed import FixedDesign, is_fixed, known_rows, refuse_fixed
-from knockoffs.features.gaussian import MixtureFeatures
 from knockoffs.features.source import FittedSampler, KnockoffSource
 from knockoffs.filter import (
     ErrorControl,
@@ -36,8 +33,7 @@ from knockoffs.importance.model_choice import BestOf
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.importance.paths.moves import Fake
 from knockoffs.importance.scores import Scores, mean_of
-from knockoffs.importance.statistic import ModelScore, Statistic, is_linear
-from knockoffs.machine.malloc import trim_memory
+from knockoffs.importance.statistic import ModelScore, Statistic
 from knockoffs.machine.threads import worthwhile_threads
 from knockoffs.progress import stage
 from knockoffs.sampling.pair import Pair, stack_pairs
@@ -46,6 +42,7 @@ from knockoffs.table.clusters import rows_with_target
 from knockoffs.table.columns import design
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target, as_target
+from knockoffs.trials.verdict import Verdict, verdict_by, verdict_of_knockoffs, verdict_of_tests
 
 if TYPE_CHECKING:
     from knockoffs.conditional_tests.tests import GroupTests
@@ -206,9 +203,21 @@ def _run_knockoffs(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -
     ]
     W = np.stack([feature_statistics(draw.scores, plan.rule) for draw in draws])
     pair, found = draws[0].pair.rows(slice(len(table))), None  # a fixed design may have added rows
-    if plan.verdict:
-        budget = verdict_budget(fitted, statistic, table) if rest is None else Budget()
-        found = diagnose(pair, table, streams.verdict, budget)
+    if plan.verdict and rest is not None:
+        found = verdict_by(None, pair, table, streams.verdict)
+    elif plan.verdict:
+        found = verdict_of_knockoffs(
+            fitted,
+            table,
+            fits[0].data.target,
+            draws[0].used or statistic,
+            pair,
+            partial(feature_statistics, rule=plan.rule),
+            control.fdr,
+            m=control.n_knockoffs,
+            rng=streams.verdict,
+            n_jobs=n_jobs,
+        )
     return Selection(
         feature_names=table.feature_names,
         covariates=table.covariates,
@@ -306,33 +315,20 @@ def _run_tests(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -> Se
         W=np.full(len(p_values), np.nan),
         p_values=p_values,
         test_scores=scores,
-        verdict=diagnose(pair, table, first.streams.verdict, Budget()) if plan.verdict else None,
+        verdict=_verdict_of_tests(plan, first, made[0][0], pair, n_jobs) if plan.verdict else None,
     )
+
+
+def _verdict_of_tests(plan: Plan, fit: FittedRows, tests: GroupTests, pair: Pair, n_jobs: int | None) -> Verdict | None:
+    grouped = plan.resolution == "auto" and hasattr(fit.fitted.model, "conditional_together")
+    where = (fit.fitted, fit.data.table, fit.data.target, pair, plan.control.fdr)
+    return verdict_of_tests(tests, *where, grouped=grouped, rng=fit.streams.verdict, n_jobs=n_jobs)
 
 
 def _encode_without(table: Table, rest: NDArray, own: NDArray[np.intp]) -> NDArray:
     """Columns other than its own for a model of y, and derived columns that these determine."""
     others = design([column for i, column in enumerate(table.columns) if i not in own])(rest)
     return np.hstack([others, table.derived_without(own)])
-
-
-def verdict_budget(fitted: FittedSampler, statistic: Statistic, table: Table) -> Budget:
-    """Budget of a verdict: a small one if the selection itself costs little.
-
-    That is a Gaussian P^X, or given knockoffs, with one linear model of y.
-    """
-    simple = fitted.model is None or (isinstance(fitted.model, MixtureFeatures) and not fitted.model.hidden)
-    linear = isinstance(statistic, ModelScore) and is_linear(statistic)
-    return small_budget(len(table.columns)) if simple and linear else Budget()
-
-
-def diagnose(pair: Pair, table: Table, rng: Generator, budget: Budget, fewest_rows: int = 50) -> Verdict | None:
-    """Verdict on the knockoffs; None with fewer than ``fewest_rows`` rows, which could show nothing."""
-    if len(pair) < fewest_rows:
-        return None
-    stage("comparing knockoffs with features")
-    trim_memory()
-    return give_verdict(pair, names=table.names, kinds=table.kinds, rng=rng, budget=budget)
 
 
 def run_environments(
@@ -365,7 +361,7 @@ def run_environments(
         pair=stack_pairs([one.pair for one in every]).rows(order),
         rows=rows[order] if len(rows) < len(data.table) else None,
         scores=mean_of([one.scores for one in every if one.scores is not None]),
-        verdict=min(verdicts, key=lambda verdict: verdict.p_value, default=None),
+        verdict=min(verdicts, key=lambda one: ("broken", "doubtful", "good").index(one.word), default=None),
         environments={name: one.W for name, one in found.items()},
         at_least=at_least,
         draws=None,

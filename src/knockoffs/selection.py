@@ -175,9 +175,7 @@ class Selection:
             said += f" Features are judged given {name_some(self.covariates)} (covariates, not tested) and one another."
         said += "".join(f" {self.notes[note]}" for note in ("missing", "feature_model") if note in self.notes)
         if self.verdict is not None and self.verdict.word != "good":
-            said += (
-                f" The knockoffs look {self.verdict.word}: P^X does not fit, so the guarantee may not hold (verdict)."
-            )
+            said += f" Verdict: {self.verdict.word}. {self.verdict.headline} The guarantee may not hold."
         return said
 
     def __repr__(self) -> str:  # without the arrays

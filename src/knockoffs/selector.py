@@ -105,7 +105,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         "post_hoc" chooses the level after looking: if nothing is found at ``fdr``, it reports the smallest level that
         finds something. The guarantee is then E[FDP / reported level] <= 1.
     verdict : bool
-        Whether to check the knockoffs against the features, without using y.
+        Whether to try how often features that do not matter are called on this table.
     offset : {1, 0}
         1 is knockoff+, which controls the false discovery rate; 0 is knockoff, which controls a modified one.
     random_state : None, int, Generator, SeedSequence or RandomState
@@ -139,8 +139,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
     feature_model_ : FeatureModel or None
         P^X; None if knockoffs were given.
     verdict_ : Verdict or None
-        Whether the knockoffs are distinguishable from the features: ``verdict_.word`` is "good", "doubtful" or
-        "broken".
+        How often features that do not matter are called on this table: ``verdict_.word`` is "good", "doubtful" or
+        "broken", ``verdict_.say()`` has the numbers.
     table_ : Table
         The table as it was read, with the names, kinds and labels of its columns.
     target_ : Target

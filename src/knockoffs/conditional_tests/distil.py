@@ -90,7 +90,7 @@ class Response:
     def held_out(self, rest: NDArray) -> NDArray:
         """Predictions of Y, shape (n, m), of each fold by the model fitted to the others."""
         predicted = np.empty(responses(self.y, self.kind).shape)
-        for held, found in _cross_fit(self.estimator, rest, self.y, self.kind, fixed_folds(len(self.y))):
+        for held, found in cross_fit(self.estimator, rest, self.y, self.kind, fixed_folds(len(self.y))):
             predicted[held] = found
         return predicted
 
@@ -121,7 +121,7 @@ def choose_response(
         return first
     Y = responses(y, kind)
     predicted, excess = first.held_out(rest), np.empty(0)
-    for held, found in _cross_fit(others[0].estimator, rest, y, kind, fixed_folds(len(y))):
+    for held, found in cross_fit(others[0].estimator, rest, y, kind, fixed_folds(len(y))):
         mine, theirs = (_losses(y[held], Y[held], part, kind) for part in (found, predicted[held]))
         excess = np.append(excess, mine - theirs)
         if excess.mean() > sure * excess.std() / np.sqrt(len(excess)):
@@ -177,7 +177,7 @@ def _candidates(model: object, kind: str, few_rows: bool, n_trees: int = 60) -> 
     return [(name, makers[name]()) for name in names]
 
 
-def _cross_fit(
+def cross_fit(
     estimator: Estimator, rest: NDArray, y: NDArray, kind: str, fold_of: NDArray[np.intp]
 ) -> Iterator[tuple[NDArray, NDArray]]:
     """Rows of each fold, and the prediction of their Y by a model that was fitted to the other folds."""

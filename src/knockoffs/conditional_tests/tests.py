@@ -23,7 +23,7 @@ from knockoffs.conditional_tests.adjust import adjust_p_values
 from knockoffs.conditional_tests.column_functions import outer_fences
 from knockoffs.conditional_tests.distil import Response, choose_response
 from knockoffs.conditional_tests.sequential import Randomization, sequential_p_value
-from knockoffs.conditional_tests.statistic import residual_statistic
+from knockoffs.conditional_tests.statistic import ResidualStatistic, residual_statistic
 from knockoffs.conditional_tests.stratified import StratifiedGenerator
 from knockoffs.errors import ColumnsError, InputError
 from knockoffs.filter import check_fdr
@@ -226,6 +226,8 @@ class GroupTests:
         Fewest and most draws for the means and variances of the statistic.
     cells : int
         Of draws held at a time.
+    chosen : dict
+        Models of y that were chosen so far, by the columns left out.
     """
 
     given_others: Callable[[Columns], Sampler]
@@ -241,6 +243,7 @@ class GroupTests:
     n_blocks: int = 5
     n_pilot: tuple[int, int] = (20, 100)
     cells: int = 100_000
+    chosen: dict[tuple[int, ...], Response] = field(default_factory=dict)
 
     def test_all(self, groups: Sequence[Columns], n_jobs: int | None, max_draws: Sequence[int]) -> list[Randomization]:
         """Test each of several groups, each with its own largest number of draws."""
@@ -252,17 +255,12 @@ class GroupTests:
     def test(self, columns: Columns, max_draws: int) -> Randomization:
         """p-value of a group of columns; a group that a larger p-value rejects needs fewer draws."""
         pilot_seed, draw_seed = seeds_of(self.seed, columns).spawn(2)
-        pilot_stream, draw_stream = StratifiedGenerator(np.random.PCG64(pilot_seed)), np.random.default_rng(draw_seed)
-        distilled = self.response_without(columns).distil(self.without(columns))
         sample = self.given_others(columns)
         size = len(self.X) * len(columns)
-        pilot = sample(pilot_stream, int(np.clip(20 * self.cells // size, *self.n_pilot)))
-        statistic = residual_statistic(
-            distilled.weights, pilot, n_residuals=distilled.n_residuals, nominal=self.nominal[columns].tolist()
-        )
-        del pilot
+        statistic = self.statistic(columns, self.response_without(columns), self.pilot(sample, columns, pilot_seed))
+        draw_stream = np.random.default_rng(draw_seed)
         return sequential_p_value(
-            float(statistic(self.X[None][..., columns])[0]) - 1e-9,  # draws that equal X_G but for rounding are ties
+            self.observed(statistic, columns),
             lambda m: statistic(sample(draw_stream, m)),
             max_draws=max_draws,
             enough=self.enough,
@@ -273,6 +271,21 @@ class GroupTests:
     def smallest_p_value(self, max_draws: int) -> float:
         """p-value of a statistic that no draw reaches."""
         return 1 / (1 + int(np.ceil(self.sure * max_draws)))
+
+    def pilot(self, sample: Sampler, columns: Columns, seed: np.random.SeedSequence) -> NDArray:
+        """Draws of the columns from which the constants of their statistic are taken."""
+        n_draws = int(np.clip(20 * self.cells // (len(self.X) * len(columns)), *self.n_pilot))
+        return sample(StratifiedGenerator(np.random.PCG64(seed)), n_draws)
+
+    def statistic(self, columns: Columns, response: Response, pilot: NDArray) -> ResidualStatistic:
+        """Statistic of a group of columns; its constants come from pilot draws."""
+        distilled = response.distil(self.without(columns))
+        labels = self.nominal[columns].tolist()
+        return residual_statistic(distilled.weights, pilot, n_residuals=distilled.n_residuals, nominal=labels)
+
+    def observed(self, statistic: ResidualStatistic, columns: Columns) -> float:
+        """Statistic of the columns as they are; draws that equal them but for rounding are ties."""
+        return float(statistic(self.X[None][..., columns])[0]) - 1e-9
 
     def without(self, columns: Columns) -> NDArray:
         """All other columns, as the model of y takes them: numbers within their fences."""
@@ -285,9 +298,9 @@ class GroupTests:
         touched = np.flatnonzero(np.isin(block_of, block_of[columns]))
         away = columns if 2 * touched.size > self.X.shape[1] else touched
         key = tuple(away.tolist())
-        if key not in self._chosen:
-            self._chosen[key] = choose_response(self.without(away), self.y, self.kind, self.response_model)
-        return self._chosen[key]
+        if key not in self.chosen:
+            self.chosen[key] = choose_response(self.without(away), self.y, self.kind, self.response_model)
+        return self.chosen[key]
 
     def notes_on(self, groups: Sequence[Columns]) -> dict[str, str]:
         """Words on the models of y that tests of these groups use."""
@@ -299,10 +312,6 @@ class GroupTests:
         X, numbers = self.X.copy(), np.flatnonzero(~self.nominal)
         X[:, numbers] = X[:, numbers].clip(*np.transpose([outer_fences(X[:, j]) for j in numbers]).reshape(2, -1))
         return X
-
-    @cached_property
-    def _chosen(self) -> dict[tuple[int, ...], Response]:
-        return {}
 
 
 def group_tests(

@@ -87,8 +87,10 @@ def draw_paths(facts: Facts) -> Markup | None:
 
 
 def draw_verdict(facts: Facts) -> Markup | None:
-    """Figure of the p-values of the checks; None where the knockoffs were not checked."""
-    return drawn("Checks of the knockoffs", lambda figure: plot_verdict(facts.selection, ax=figure))
+    """Figure of the rates of the trial; None where there was none."""
+    if facts.selection.verdict is None or facts.selection.verdict.trial is None:
+        return None
+    return drawn("Rates of false calls in trials", lambda figure: plot_verdict(facts.selection, ax=figure))
 
 
 def draw_survival(facts: Facts) -> Markup | None:

@@ -126,10 +126,7 @@ def method_paragraph(facts: Facts) -> tuple[str, list[str]]:
             )
             cited += ["several", "median"]
     if selection.verdict is not None:
-        parts.append(
-            f"Checks of whether the knockoffs are distinguishable from the features: {selection.verdict.word} "
-            f"(p = {selection.verdict.p_value:.2g})."
-        )
+        parts.append(f"Verdict: {selection.verdict.word}. {selection.verdict.headline}")
     version = facts.versions.get("knockoffs")
     parts.append(f"Software: knockoffs {version} for Python." if version else "Software: knockoffs for Python.")
     return facts.sentence(" ".join(parts)), [REFERENCES[key] for key in REFERENCES if key in cited]
