@@ -25,7 +25,7 @@ from knockoffs.features.gaussian_mixture import MixtureFeatures
 from knockoffs.features.held_out import fold_of, simplest
 from knockoffs.features.latent.chain import cell_densities, classes, lay_out
 from knockoffs.features.latent.kinds import check_cells, check_kinds, cut_again, fit_both, place_levels
-from knockoffs.features.latent.margins import POINT, Affine, Cells, Margin, read_cells, write_values
+from knockoffs.features.latent.margins import POINT, Affine, Cells, Margin, Rounded, read_cells, write_values
 from knockoffs.features.latent.model import LatentFeatures
 from knockoffs.features.latent.search import (
     ClassChoice,
@@ -174,6 +174,10 @@ def _choose(
     seen = spaced(len(X), L.shape[1])
     smooth = [j for j, margin in enumerate(in_units) if isinstance(margin, Affine)]
     complete = np.where(np.isnan(X[seen]), write_values(scored, L[seen]), X[seen])[:, smooth]
+    for place, j in enumerate(smooth):
+        margin = in_units[j]
+        if isinstance(margin, Rounded):  # without ties, so that densities in either units can be compared
+            complete[:, place] = margin.spread(complete[:, place], np.random.default_rng(j))
     places = np.searchsorted(lay_out(scored).column_of, smooth)
     if numbers == [1]:
         affine, gain = choose_units(complete) if smooth else (False, np.nan)

@@ -21,6 +21,7 @@ from knockoffs.features.latent.margins import (
     TIED,
     Constant,
     Margin,
+    Rounded,
     Steps,
     count_values,
     fit_affine,
@@ -96,10 +97,28 @@ def _fit_margin(x: NDArray, kind: str) -> tuple[Margin, Margin]:
         margin = fit_nominal(x)
     elif kind != "continuous" or TIED * distinct <= len(x):
         margin = fit_steps(x, counted)
+        if is_fine(*counted):
+            affine = fit_affine(x)
+            return margin, Rounded(affine.centre, affine.scale, counted[0])
     else:
         margin = fit_curve(x, counted)
         return margin, margin if len(margin.atoms) else fit_affine(x)
     return margin, margin
+
+
+def is_fine(values: NDArray, counts: NDArray, *, fewest: int = 15, largest: float = 0.25) -> bool:
+    """Whether values are so many, none with a large share, that a column may be in its own units.
+
+    Parameters
+    ----------
+    values, counts : array, shape (m,)
+        Distinct values, and how often each is seen.
+    fewest : int
+        Of the values.
+    largest : float
+        Share of the cells that one value may have.
+    """
+    return len(values) >= fewest and counts.max() <= largest * counts.sum()
 
 
 def place_levels(margins: Sequence[Margin], X: NDArray, *, most_rows: int = 10_000) -> tuple[Margin, ...]:

@@ -7,11 +7,12 @@ and the log slope dl/dx at points. NaN is a missing cell. The pooled distributio
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
@@ -124,6 +125,31 @@ class Affine:
     def log_slope(self, x: NDArray) -> NDArray:
         """-log scale."""
         return np.where(np.isnan(x), 0.0, -np.log(self.scale))
+
+
+@dataclass(frozen=True)
+class Rounded(Affine):
+    """X = the value seen next to centre + scale L: numbers with ties, in their own units.
+
+    Parameters
+    ----------
+    values : array, shape (m,)
+        Values seen, in increasing order; every knockoff is one of them.
+    """
+
+    values: NDArray = field(default_factory=lambda: np.zeros(1))
+
+    def write(self, l: NDArray) -> NDArray:  # noqa: E741
+        """Return the value seen next to centre + scale l."""
+        return self.values[np.searchsorted((self.values[1:] + self.values[:-1]) / 2, super().write(l))]
+
+    def spread(self, x: NDArray, rng: Generator) -> NDArray:
+        """Values that rounding may have come from: x moved at random by up to half the way to its neighbours."""
+        gap = np.diff(self.values)
+        low, high = np.append(gap[:1], gap) / 2, np.append(gap, gap[-1:]) / 2
+        place = np.searchsorted(self.values, x).clip(max=len(self.values) - 1)
+        u = rng.uniform(-1, 1, len(x))
+        return x + np.where(u < 0, u * low[place], u * high[place])
 
 
 @dataclass(frozen=True)
