@@ -1,146 +1,141 @@
-"""How often the verdict is wrong: false alarms on valid knockoffs, and faults that it must detect.
+"""The verdict by its consequence: words of trials beside true error rates, and words of real tables.
 
-    PYTHONPATH=src python -m benchmarks.verdict_study --jobs 2 [--quick]
+    PYTHONPATH=src python -m benchmarks.verdict_study --jobs -1 [--quick]
 
-``verdict.csv``: how often each word came for the cases of ``verdict_cases.py``. ``verdict_excess.csv``: the smallest
-excess of the false discovery rate that is detected, with a link between columns that bends more and more. Both are
-written to ``benchmarks/results``; docs/verdict.md discusses them.
+``verdict_laws.csv``: data sets with a known law, whose P^X is right, or wrong in a link that bends more and more. Error
+is the true share of null features with p <= 0.1 (tests) or the mean false discovery proportion (knockoffs).
+``verdict_tables.csv``: tables of scikit-learn and statsmodels with three seeds: word, rate, seconds without and with
+the verdict. Both are written to ``benchmarks/results``.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import time
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.random import Generator
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from paper.runner import Context, Row, Table, mean_and_error, write_table
 
-from benchmarks.verdict_cases import CASES, CROSSED, FAULTS, VALID, Judged
-from knockoffs import false_discovery_proportion, fit_gaussian, knockoff_filter
-from knockoffs.diagnostics.verdict import WORDS, small_budget, verdict
-from knockoffs.sampling.pair import Pair
-from knockoffs.sampling.sampler import NetworkSampler
+from knockoffs import KnockoffSelector, false_discovery_proportion
 
-Sizes = Sequence[tuple[int, int]]  # rows, and the data sets of so many rows for each case
-CHECKS = ("support", "margins", "pairs", "classifier", "repeated rows", "order of rows", "neighbouring rows")
-N_SIGNALS, D = 15, 30  # of the excess
-BENDS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.6)  # share of the sd of a null that is a square of its signal; 0 is a valid P^X
-JUDGED = 12  # data sets whose verdict is asked for
-TARGET = 0.1
+BENDS = (0.0, 0.2, 0.4, 0.6, 0.8)  # share of the sd of a null that is a square of its signal; 0 is a right P^X
+STATSMODELS = ("anes96", "ccard", "fair", "heart", "longley", "modechoice", "randhie", "spector", "stackloss", "star98")
+Row = dict[str, object]
 
 
-def rates(words: NDArray, small: NDArray) -> Row:
-    """How often the verdict was doubtful or broken, by the full budget and by the small one."""
-    return {
-        "doubtful_or_worse": float((words >= 1).mean()),
-        "broken": float((words == 2).mean()),
-        "small_doubtful_or_worse": float((small >= 1).mean()),
-        "small_broken": float((small == 2).mean()),
-    }
+def simulate(n: int, d: int, bend: float, rng: np.random.Generator) -> tuple[NDArray, NDArray]:
+    """Half of the columns are signals, linear and squared; the others are partly squares of them, and null."""
+    k = d // 2
+    X = rng.standard_normal((n, d))
+    squares = (X[:, :k] ** 2 - 1) / np.sqrt(2)
+    X[:, k:] = bend * squares + np.sqrt(1 - bend**2) * X[:, k:]
+    return X, (squares + X[:, :k]).sum(axis=1) + np.sqrt(k) * rng.standard_normal(n)
 
 
-# Cases
+def one_data_set(method: str, model: str, n: int, bend: float, judged: bool, seed: int) -> tuple[float, str, float]:
+    """Error, word and rate of one data set."""
+    d = 10 if method == "conditional_test" else 40
+    X, y = simulate(n, d, bend, np.random.default_rng(seed))
+    options = {"method": method, "resolution": "columns"} if d == 10 else {"method": method, "estimator": "lasso"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = KnockoffSelector(feature_model=model, verdict=judged, random_state=seed, **options).fit(X, y).selection_
+    matters = np.arange(d) < d // 2
+    if found.p_values is None:
+        error = false_discovery_proportion(found.selected, matters)
+    else:
+        error = float((found.p_values[~matters] <= 0.1).mean())
+    trial = None if found.verdict is None else found.verdict.trial
+    return error, "" if trial is None else trial.word, np.nan if trial is None else trial.rate
 
 
-def repeat(case: str, n: int, rng: Generator) -> NDArray:
-    """One data set: words and seconds by the full budget and the small one, twins, whether rows were said, p-values."""
-    data_rng, check_rng, small_rng = rng.spawn(3)
-    made = CASES[case](n, data_rng)
-    pair, kinds = (made.pair, made.kinds) if isinstance(made, Judged) else (made, None)
-    names = [f"x{j}" for j in range(pair.n_columns)]
-    start = time.process_time()
-    found = verdict(pair, names=names, kinds=kinds, rng=check_rng)
-    between = time.process_time()
-    small = verdict(pair, names=names, kinds=kinds, rng=small_rng, budget=small_budget(pair.n_columns))
-    seconds = (between - start, time.process_time() - between)
-    words = (WORDS.index(found.word), WORDS.index(small.word))
-    return np.array([*words, *seconds, len(found.twins), bool(found.rows), *(check.p_value for check in found.checks)])
+def run_laws(sizes: Sequence[int], repetitions: int, judged: int, jobs: int) -> Iterator[Row]:
+    """Rows: true error, and how often each word came."""
+    for method in ("conditional_test", "knockoffs"):
+        for model in ("gaussian", "auto"):
+            for n in sizes:
+                for bend in BENDS:
+                    tasks = (delayed(one_data_set)(method, model, n, bend, i < judged, i) for i in range(repetitions))
+                    found = Parallel(n_jobs=jobs)(tasks)
+                    error = np.array([one[0] for one in found])
+                    words = [one[1] for one in found if one[1]]
+                    yield {
+                        "method": method,
+                        "feature_model": model,
+                        "n": n,
+                        "bend": bend,
+                        "error": error.mean(),
+                        "error_se": error.std() / np.sqrt(len(error)),
+                        "trial_rate": np.nanmean([one[2] for one in found]),
+                        "called": np.mean([word != "good" for word in words]),
+                        "broken": np.mean([word == "broken" for word in words]),
+                        "repetitions": repetitions,
+                        "judged": len(words),
+                    }
 
 
-def run_cases(valid: Sizes, faults: Sizes, rng: Generator, context: Context) -> Table:
-    """Rows: how often each word came, and how often each check failed, for each case and number of rows."""
-    work = [(case, *size, True) for case in VALID | CROSSED for size in valid]
-    work += [(case, *size, False) for case in FAULTS for size in faults]
-    table: Table = []
-    for (case, n, repetitions, is_valid), stream in zip(work, rng.spawn(len(work)), strict=True):
-        context.log(f"{case}, {n} rows: {repetitions} data sets")
-        found = np.stack(context.repeat(repeat, [(case, n, r) for r in stream.spawn(repetitions)]))
-        row = {"case": case, "n": n, "valid": is_valid} | rates(found[:, 0], found[:, 1])
-        row |= {"rows_said": float(found[:, 5].mean()), "seconds": float(np.median(found[:, 2]))}
-        row |= {"twins": float(found[:, 4].mean())}
-        for c, name in enumerate(CHECKS):
-            row[f"by_{name.replace(' ', '_')}"] = float((found[:, 6 + c] * len(CHECKS) < 0.05).mean())
-        table.append(row | {"repetitions": len(found)})
-    return table
+def tables() -> Iterator[tuple[str, object, object]]:
+    """Names, features and targets of tables that come with scikit-learn and statsmodels."""
+    from sklearn import datasets
+
+    for name in ("iris", "wine", "diabetes", "breast_cancer"):
+        yield name, *getattr(datasets, f"load_{name}")(return_X_y=True, as_frame=True)
+    try:
+        import statsmodels.api as sm
+    except ImportError:
+        return
+    for name in STATSMODELS:
+        loaded = getattr(sm.datasets, name).load_pandas()
+        yield name, loaded.exog, loaded.endog
 
 
-# Excess
+def one_table(name: str, X: object, y: object, seed: int) -> Row:
+    """Word, rate and CPU seconds of a table."""
+    row: Row = {"table": name, "seed": seed}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            start = time.process_time()
+            KnockoffSelector(verdict=False, random_state=seed).fit(X, y)
+            between = time.process_time()
+            found = KnockoffSelector(random_state=seed).fit(X, y).selection_
+            row |= {"selection_s": between - start, "with_verdict_s": time.process_time() - between}
+    except ValueError as error:
+        return row | {"word": f"refused: {error}"[:80]}
+    verdict = found.verdict
+    if verdict is None or verdict.trial is None:
+        return row | {"word": "none"}
+    return row | {"word": verdict.word, "rate": verdict.trial.rate, "trials": verdict.trial.n, "method": found.method}
 
 
-def simulate(n: int, bend: float, rng: Generator) -> tuple[NDArray, NDArray]:
-    """15 signals; 15 nulls, each partly the square of a signal; y is the sum of the squares, plus noise."""
-    X = rng.standard_normal((n, D))
-    squares = (X[:, :N_SIGNALS] ** 2 - 1) / np.sqrt(2)
-    X[:, N_SIGNALS:] = bend * squares + np.sqrt(1 - bend**2) * X[:, N_SIGNALS:]
-    return X, (squares + X[:, :N_SIGNALS]).sum(axis=1) + np.sqrt(N_SIGNALS) * rng.standard_normal(n)
-
-
-def false_discoveries(pair: Pair, y: NDArray) -> float:
-    """FDP of least squares coefficients: the squares are what a linear model sees through the nulls."""
-    U = pair.stacked - pair.stacked.mean(axis=0)
-    Z = np.abs(np.linalg.lstsq(U, y - y.mean(), rcond=None)[0])
-    return false_discovery_proportion(knockoff_filter(Z[:D] - Z[D:], TARGET), np.arange(D) < N_SIGNALS)
-
-
-def repeat_bent(n: int, bend: float, judge: bool, rng: Generator) -> NDArray:
-    """FDP, and the places of the words by the full budget and the small one (nan if not judged)."""
-    data_rng, draw_rng, check_rng, small_rng = rng.spawn(4)
-    X, y = simulate(n, bend, data_rng)
-    pair = NetworkSampler(fit_gaussian(X).as_network()).sample(X, draw_rng)
-    names, words = [f"x{j}" for j in range(D)], [np.nan, np.nan]
-    if judge:
-        found = [
-            verdict(pair, names=names, rng=check_rng),
-            verdict(pair, names=names, rng=small_rng, budget=small_budget(pair.n_columns)),
-        ]
-        words = [WORDS.index(one.word) for one in found]
-    return np.array([false_discoveries(pair, y), *words])
-
-
-def run_excess(sizes: Sequence[int], selections: int, rng: Generator, context: Context) -> Table:
-    """Rows: FDR, and how often the verdict was doubtful or broken, for each bend and number of rows."""
-    work = [(n, bend) for n in sizes for bend in BENDS]
-    table: Table = []
-    for (n, bend), stream in zip(work, rng.spawn(len(work)), strict=True):
-        context.log(f"bend {bend:g}, {n} rows")
-        each = [(n, bend, i < JUDGED, r) for i, r in enumerate(stream.spawn(selections))]
-        found = np.stack(context.repeat(repeat_bent, each))
-        fdr, error = mean_and_error(found[:, 0])
-        words, small = found[~np.isnan(found[:, 1]), 1:].T
-        row = {"n": n, "bend": bend, "target_fdr": TARGET, "fdr": fdr, "fdr_se": error}
-        table.append(row | rates(words, small) | {"repetitions": len(words)})
-    return table
+def write(path: Path, rows: Sequence[Row]) -> None:
+    """Write rows as csv."""
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(dict.fromkeys(key for row in rows for key in row)))
+        writer.writeheader()
+        writer.writerows({k: f"{v:.4g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows)
+    print(path.read_text())
 
 
 def main() -> None:
     """Read the command line."""
-    parser = argparse.ArgumentParser(description="How often the verdict is wrong")
+    parser = argparse.ArgumentParser(description="The verdict by its consequence")
     parser.add_argument("--quick", action="store_true", help="a few data sets, into build/verdict")
     parser.add_argument("--jobs", type=int, default=-1)
     given = parser.parse_args()
     out = Path("build/verdict") if given.quick else Path(__file__).parent / "results"
     out.mkdir(parents=True, exist_ok=True)
-    context = Context("cpu", given.jobs, Path("build/verdict/kept"), verbose=1)
-    valid: Sizes = ((200, 2),) if given.quick else ((200, 20), (500, 20), (1000, 16), (5000, 7))
-    faults: Sizes = ((500, 2),) if given.quick else ((500, 40), (1000, 20))
-    write_table(out / "verdict.csv", run_cases(valid, faults, np.random.default_rng(2019), context))
-    sizes, selections = ((500,), 12) if given.quick else ((500, 2000, 5000), 100)
-    table = run_excess(sizes, selections, np.random.default_rng(2019), context)
-    write_table(out / "verdict_excess.csv", table)
+    seeds = (0,) if given.quick else (0, 1, 2)
+    some = list(tables())[: 2 if given.quick else None]
+    found = Parallel(n_jobs=given.jobs)(delayed(one_table)(*table, seed) for table in some for seed in seeds)
+    write(out / "verdict_tables.csv", found)
+    sizes, repetitions, judged = ((200,), 3, 1) if given.quick else ((200, 500, 1000), 200, 40)
+    write(out / "verdict_laws.csv", list(run_laws(sizes, repetitions, judged, given.jobs)))
 
 
 if __name__ == "__main__":

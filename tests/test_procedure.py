@@ -385,29 +385,6 @@ def test_a_p_x_without_conditionals_is_not_tested_and_features_of_several_column
         by_tests(table, y, coded)
 
 
-@pytest.mark.parametrize(
-    ("options", "small"),
-    [
-        ({"feature_model": "gaussian", "estimator": "lasso"}, True),
-        ({"feature_model": np.eye(6), "estimator": "ridge"}, True),
-        ({"feature_model": "gaussian"}, False),
-        ({"feature_model": "gaussian", "estimator": "lasso", "importance": "swap"}, False),
-        ({"estimator": "lasso", "feature_model_options": {"n_classes": 1}}, False),
-    ],
-)
-def test_a_verdict_costs_little_where_the_selection_does(options, small, monkeypatch):
-    from knockoffs import KnockoffSelector, procedure
-    from knockoffs.diagnostics.verdict import Budget, small_budget
-
-    seen = []
-    monkeypatch.setattr(procedure, "give_verdict", lambda pair, *, budget, **rest: seen.append(budget))
-    X = np.random.default_rng(0).standard_normal((120, 6))
-    KnockoffSelector(0.3, method="knockoffs", random_state=0, **options).fit(
-        X, X.sum(axis=1) + np.random.default_rng(1).standard_normal(120)
-    )
-    assert seen == [small_budget(6) if small else Budget()]
-
-
 @pytest.mark.parametrize("drawn", [np.nan, np.inf])
 @pytest.mark.parametrize(("estimator", "m"), [("lasso", 1), ("boosting", 1), ("lasso", 3)])
 def test_knockoffs_that_are_no_numbers_are_refused_whatever_the_model_of_y_takes(drawn, estimator, m):

@@ -23,17 +23,11 @@ CONTEXT = Context("cpu", 1)
 # The verdict
 
 
-def test_rates_of_the_words(monkeypatch):
-    monkeypatch.setattr(verdict_study, "VALID", {"gaussian_true": None})
-    monkeypatch.setattr(verdict_study, "CROSSED", {})
-    monkeypatch.setattr(verdict_study, "FAULTS", {"plus_noise": None})
-    table = verdict_study.run_cases([(100, 2)], [(300, 2)], np.random.default_rng(0), CONTEXT)
-    assert [(row["case"], row["n"], row["valid"]) for row in table] == [
-        ("gaussian_true", 100, True),
-        ("plus_noise", 300, False),
-    ]
-    assert table[1]["broken"] == table[1]["doubtful_or_worse"] == 1.0
-    assert {f"by_{name.replace(' ', '_')}" for name in verdict_study.CHECKS} <= set(table[0])
+def test_the_error_of_a_wrong_law_is_seen_by_the_trial():
+    right, wrong = (
+        verdict_study.one_data_set("conditional_test", "gaussian", 300, bend, True, 0) for bend in (0.0, 0.8)
+    )
+    assert right[1] == "good" and wrong[1] != "good" and wrong[2] > right[2]
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -43,21 +37,6 @@ def test_every_case_is_a_pair(case, rng):
     assert len(pair) == 150
     assert pair.X.shape == pair.X_tilde.shape
     assert np.isfinite(pair.stacked).all()
-
-
-def test_the_checks_are_those_of_the_verdict(rng):
-    from knockoffs.diagnostics.verdict import verdict
-
-    pair = CASES["gaussian_true"](60, rng)
-    assert tuple(check.name for check in verdict(pair, names=range(30), rng=rng).checks) == verdict_study.CHECKS
-
-
-def test_the_excess_grows_with_the_bend(monkeypatch):
-    monkeypatch.setattr(verdict_study, "BENDS", (0.0, 0.8))
-    monkeypatch.setattr(verdict_study, "JUDGED", 2)
-    table = verdict_study.run_excess((400,), 20, np.random.default_rng(0), CONTEXT)
-    assert table[0]["fdr"] < 0.2 < table[1]["fdr"]
-    assert table[1]["broken"] == 1.0
 
 
 def test_the_page_holds_the_numbers_of_the_study():

@@ -28,7 +28,6 @@ DOUBTFUL, BROKEN = 0.05, 0.01  # levels of the combined p-value: the rates of fa
 MATTERS = 0.1  # effect from which a difference that is no chance breaks the guarantee: 55 signs in 100 the same
 ROWS_TO_SEE_FAULTS = 500  # rows from which the faults of docs/verdict.md are seen in 95 of 100 data sets or more
 WORDS = ("good", "doubtful", "broken")
-SMALL_CELLS = 70_000  # of X that a small verdict looks at; 1000 rows at least
 EXCHANGE = ("support", "margins", "pairs", "classifier")  # about P^X; the others are about rows
 # a table that was sorted is harmless; a covariance that was shrunk leaves rows a little nearer than their knockoffs
 MATTERS_ELSE = {"order of rows": np.inf, "neighbouring rows": 0.2}
@@ -56,16 +55,6 @@ class Budget:
     classifier_rows: int = 3000
     trees: int = 60
     tried: int = 100
-
-
-def small_budget(n_columns: int) -> Budget:
-    """Budget for a selection that costs next to nothing, by a Gaussian P^X and a linear model: less, and fewer trees.
-
-    >>> small_budget(30).rows, small_budget(200).rows
-    (2333, 1000)
-    """
-    rows = min(max(SMALL_CELLS // max(n_columns, 1), 1000), Budget.rows)
-    return Budget(rows=rows, columns=100, classifier_rows=400, trees=20, tried=20)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from knockoffs.table.column_checks import warn_of_lost_digits_of_target, warn_of
 from knockoffs.table.columns import Column, origins
 from knockoffs.table.decoding import own_values
 from knockoffs.table.frames import is_frame, is_pandas, is_sparse, open_frame, read_series, read_values
-from knockoffs.table.leakage import refuse_copy_of_target, warn_of_target_in_other_words
+from knockoffs.table.leakage import refuse_copy_of_target, warn_of_leaks, warn_of_target_in_other_words
 from knockoffs.table.moments import MOMENTS
 from knockoffs.table.survival import signed_times, split_times, survival_columns, warn_of_lone_event
 from knockoffs.table.table import Table
@@ -170,7 +170,8 @@ def as_target(
             warn_of_lost_digits_of_target(values)
     if kind == "binary" and task is None:
         warn_of_lone_event(values, table)
-    warn_of_target_in_other_words(values, kind, table, observed)
+    if not warn_of_target_in_other_words(values, kind, table, observed):
+        warn_of_leaks(values, kind, table, observed)
     kept = _weights_of(weights, observed, values, min_rows)
     said = describe_kind(values, kind, levels)
     others = [] if task is not None else other_tasks(values, kind)
