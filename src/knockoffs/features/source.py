@@ -15,7 +15,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from knockoffs.errors import ColumnsError, InputError, count, name_some
+from knockoffs.errors import ColumnsError, InputError, name_some
 from knockoffs.features import FAMILIES, Family, FeatureModel, family_of
 from knockoffs.features.requirements import check_takes, has_labels, refuse_numbers
 from knockoffs.registry import check_options, find, imported
@@ -332,12 +332,7 @@ def read_features(
     table = table.with_covariates(covariates).with_groups(groups)
     refuse_covariates(source, table)
     notes = {"groups": table.groups.note} if table.groups is not None and table.groups.note else {}
-    if table.missing:
-        n = sum(column.n_missing for column in table.columns)
-        notes["missing"] = (
-            f"{count(n, 'cell is', 'cells are')} missing ({n / table.X.size:.2g} of all) and drawn from P^X given the "
-            "other cells of their row: the completed columns are judged, and cells must be missing at random."
-        )
+    notes |= table.missing_note()
     if table.covariates:
         notes["covariates"] = (
             f"{name_some(table.covariates)}: in P^X and in the model of y, where a penalty treats them as other "
