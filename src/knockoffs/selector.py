@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -303,8 +302,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
 
     def options(self) -> dict[str, Any]:
         """Parameters of this class; a subclass with an ``__init__`` of its own may set some and leave the others."""
-        own = list(signature(KnockoffSelector.__init__).parameters.values())[1:]
-        return {parameter.name: getattr(self, parameter.name, parameter.default) for parameter in own}
+        return {name: getattr(self, name, default) for name, default in vars(KnockoffSelector()).items()}
 
     @contextmanager
     def fitting(self) -> Iterator[None]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from knockoffs.errors import ColumnsError, InputError, count, name_some
+from knockoffs.errors import ColumnsError, InputError, name_some
 from knockoffs.features import FAMILIES, Family, FeatureModel, family_of
 from knockoffs.features.beside import beside_covariates, by_sites
 from knockoffs.features.requirements import check_takes, check_width, has_labels, refuse_numbers
@@ -338,12 +338,7 @@ def read_features(
     table = source.read(X, kinds=kinds, argument=argument, min_rows=min_rows)
     table = table.with_covariates(covariates).with_groups(groups)
     notes = {"groups": table.groups.note} if table.groups is not None and table.groups.note else {}
-    if table.missing:
-        n = sum(column.n_missing for column in table.columns)
-        notes["missing"] = (
-            f"{count(n, 'cell is', 'cells are')} missing ({n / table.X.size:.2g} of all) and drawn from P^X given the "
-            "other cells of their row: the completed columns are judged, and cells must be missing at random."
-        )
+    notes |= table.missing_note()
     if table.covariates:
         within = "in the model of y" if by_sites(source) else "in P^X and in the model of y"
         notes["covariates"] = (

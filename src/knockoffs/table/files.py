@@ -167,7 +167,9 @@ def _decode_parquet(path: Path) -> pl.DataFrame:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
-        return pl.DataFrame(pl.from_arrow(file.read()))
+        table = file.read()
+    table.validate(full=True)  # else text that is no UTF-8 reaches polars, which believes it
+    return pl.DataFrame(pl.from_arrow(table))
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError, unknown_option
+from knockoffs.errors import InputError, count, unknown_option
 from knockoffs.table.auto_groups import auto_groups, score_correlation
 from knockoffs.table.cells import Problem, is_missing
 from knockoffs.table.column_checks import (
@@ -156,6 +156,17 @@ class Table:
     def missing(self) -> bool:
         """Whether any cell is missing."""
         return bool(np.isnan(self.X.sum())) and bool(np.isnan(self.X).any())
+
+    def missing_note(self) -> dict[str, str]:
+        """Note on the cells that are missing and will be drawn, under "missing"; empty if none is."""
+        if not self.missing:
+            return {}
+        n = sum(column.n_missing for column in self.columns)
+        said = (
+            f"{count(n, 'cell is', 'cells are')} missing ({n / self.X.size:.2g} of all) and drawn from P^X given the "
+        )
+        said += "other cells of their row: the completed columns are judged, and cells must be missing at random."
+        return {"missing": said}
 
     def with_groups(self, groups: object) -> Table:
         """Table some of whose columns are one feature; "auto" joins those whose knockoffs would be twins.
