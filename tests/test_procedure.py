@@ -367,7 +367,7 @@ def test_features_are_tested_by_draws_given_the_others():
     assert found.selected[:5].all() and (found.p_values[:5] < 0.01).all()
     assert np.isnan(found.W).all() and found.scores is None and np.isnan(found.threshold)
     assert found.pair.X.shape == X.shape
-    assert "p-values" in found.explain()
+    assert "conditional randomization test" in found.explain()
 
 
 def test_a_p_x_without_conditionals_is_not_tested_and_features_of_several_columns_are_where_it_can_draw_them():
