@@ -126,7 +126,13 @@ def test_the_selector_shows_its_progress_if_asked_to(monkeypatch, capsys, verbos
     monkeypatch.setattr(progress.Progress, "__setattr__", and_say)
     rng = np.random.default_rng(0)
     X = rng.standard_normal((100, 12))
-    options = {"feature_model": "gaussian", "estimator": "lasso", "method": method, "random_state": 0}
+    options = {
+        "feature_model": "gaussian",
+        "estimator": "lasso",
+        "method": method,
+        "resolution": "columns",
+        "random_state": 0,
+    }
     KnockoffSelector(fdr=0.2, verbose=verbose, **options).fit(X, X[:, 0] + rng.standard_normal(100))
     told = [line.partition(", about")[0] for line in capsys.readouterr().err.splitlines()]
     expected = {

@@ -86,6 +86,7 @@ def null_p_values(family, n_tables):
             feature_model=family,
             estimator=DummyRegressor(),
             method="conditional_test",
+            resolution="columns",
             verdict=False,
             random_state=seed,
         )
