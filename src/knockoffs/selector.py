@@ -246,7 +246,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
             refuse_dask(X)
             source = source_of(options)
             clusters, features = take_clusters(self.clusters, without_columns(X, self.drop))
-            order, features = take_order(self.order, features)
+            order, features = take_order(self.order, features, clusters)
             table, notes = read_features(
                 source,
                 features,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
@@ -28,34 +30,35 @@ def take_clusters(clusters: object, X: object) -> tuple[NDArray[np.intp] | None,
     """
     if clusters is None:
         return None, X
-    labels, rest = clusters, X
-    if isinstance(clusters, str):
-        names = names_of(X)
-        if clusters not in names:
-            raise unknown_option("clusters", clusters, names)
-        labels, rest = column_of(X, names.index(clusters), clusters), without_columns(X, [clusters])
-    return _number(labels, len(X)), rest  # type: ignore[arg-type]
-
-
-def column_of(X: object, j: int, name: str) -> object:
-    """Cells of one column of a table as it came."""
-    if is_frame(X):
-        return open_frame(X)[name].to_list()
-    return np.asarray(X.X if isinstance(X, Table) else X.values if isinstance(X, SomeColumns) else X)[:, j]
-
-
-def _number(labels: object, n: int) -> NDArray[np.intp]:
-    values = labels.tolist() if hasattr(labels, "tolist") else list(labels)  # type: ignore[call-overload]
-    if len(values) != n:
-        raise InputError(f"clusters has {len(values)} labels and X has {n} rows: expected a label for each row.")
-    missing = [i for i, value in enumerate(values) if value is None or value != value]
-    if missing:
-        raise InputError(f"clusters: row {missing[0]} has no label. Give it one, or leave the row out.")
+    values, rest = labels_of(clusters, X, "clusters")
     codes = np.unique([str(value) for value in values], return_inverse=True)[1]
     n_clusters = int(codes.max()) + 1
     if n_clusters < MIN_ROWS:
         raise InputError(f"clusters: there are {n_clusters}, and at least {MIN_ROWS} are needed, as of rows.")
-    return codes
+    return codes, rest
+
+
+def labels_of(given: object, X: Any, option: str) -> tuple[list, object]:
+    """Label of each row, none missing, from a column of X or from labels; and X without that column."""
+    labels, rest = given, X
+    if isinstance(given, str):
+        names = names_of(X)
+        if given not in names:
+            raise unknown_option(option, given, names)
+        labels, rest = _column(X, names.index(given), given), without_columns(X, [given])
+    values = labels.tolist() if hasattr(labels, "tolist") else list(labels)  # type: ignore[call-overload]
+    if len(values) != len(X):
+        raise InputError(f"{option} has {len(values)} labels and X has {len(X)} rows: expected a label for each row.")
+    missing = [i for i, value in enumerate(values) if value is None or value != value]
+    if missing:
+        raise InputError(f"{option}: row {missing[0]} has no label. Give it one, or leave the row out.")
+    return values, rest
+
+
+def _column(X: object, j: int, name: str) -> object:
+    if is_frame(X):
+        return open_frame(X)[name].to_list()
+    return np.asarray(X.X if isinstance(X, Table) else X.values if isinstance(X, SomeColumns) else X)[:, j]
 
 
 def one_row_each(clusters: NDArray[np.intp], rng: Generator) -> NDArray[np.intp]:
