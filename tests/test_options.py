@@ -14,7 +14,7 @@ from knockoffs.selector import KnockoffSelector
 
 FACES = ("select", "test", "path", "sample", "check", "ghost")
 OF_THE_DATA = {"drop", "knockoffs", "verbose"}  # taken from the table or a file, or not on the command line
-MOST_PARAMETERS = 26
+MOST_PARAMETERS = 27
 
 
 def parameters_of_the_selector():

@@ -161,8 +161,8 @@ def test_command_line_and_rerun(tmp_path):
     ("options", "message"),
     [
         ({"order": "dat"}, "order='dat' is not known. Did you mean 'date'?"),
-        ({"order": [1, 2, 3]}, "order has 3 values and X has 600 rows"),
-        ({"order": [1.0] * 599 + [np.nan]}, "order: row 599 has no time"),
+        ({"order": [1, 2, 3]}, "order has 3 labels and X has 600 rows"),
+        ({"order": [1.0] * 599 + [np.nan]}, "order: row 599 has no label"),
         ({"order": ["a"] * 599 + [1]}, "order holds values of several types"),
         ({"order": "date", "clusters": "f0"}, "clusters and order: rows belong together or follow one another"),
         ({"order": "date", "knockoffs": np.zeros((600, 6))}, "order: given knockoffs are of all rows"),

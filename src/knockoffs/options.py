@@ -95,10 +95,7 @@ class Options:
         None, "Column of survival times, in place of --target; needs --event.", metavar="COLUMN", faces=SELECTION
     )
     event: str | None = _option(
-        None,
-        "Column that is 1 where the event was seen and 0 where the row is censored.",
-        metavar="COLUMN",
-        faces=SELECTION,
+        None, "Column that is 1 where the event was seen, and 0 elsewhere.", metavar="COLUMN", faces=SELECTION
     )
     entry: str | None = _option(
         None, "Column of the times from which on rows are observed, if not from 0.", metavar="COLUMN", faces=SELECTION
@@ -413,8 +410,6 @@ def check_arguments(given: Mapping[str, Any]) -> None:
     for option in options_of("selector").values():
         refuse_value(option, given.get(option.called), option.called)
     refuse_dropped(given.get("covariates"), given.get("drop"))
-    if given.get("clusters") is not None and given.get("order") is not None:
-        raise InputError("clusters and order: rows belong together or follow one another. Leave one of them out.")
     importance_options(given.get("importance_options"))
 
 

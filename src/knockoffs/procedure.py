@@ -108,9 +108,7 @@ class Data:
     rest : Rest, optional
         The other rows of such a table, which are read in batches.
     clusters : array of int, shape (n,), optional
-        Cluster of each row, where rows belong together; or its place in a block of rows in order.
-    spaced : bool
-        Whether rows are in order, and a draw takes those of one place.
+        Cluster of each row, where rows belong together; its place in a block of rows in order, if ``spaced``.
     rows : array of int, optional
         Which rows of a table with clusters, or of a fixed design, these are.
     """
@@ -146,34 +144,28 @@ def run(plan: Plan, data: Data, *, rng: Generator, n_jobs: int | None = None) ->
             fits = [_fit(plan, data, rng, n_jobs)]
         else:
             streams = [stream.spawn(2) for stream in rng.spawn(plan.control.n_draws)]
-            # rows in order tell of P^X, all of them: only their number counts for less
-            whole = _fit(plan, data, rng.spawn(1)[0], n_jobs) if data.spaced else None
+            whole = _fit(plan, data, rng.spawn(1)[0], n_jobs).fitted if data.spaced else None  # all rows in order
             fits = [_fit(plan, data.one_row_each(rows), stream, n_jobs, whole) for rows, stream in streams]
         return (_run_tests if plan.method == "conditional_test" else _run_knockoffs)(plan, fits, n_jobs)
 
 
 @dataclass(frozen=True)
 class FittedRows:
-    """P^X fitted to rows, and the streams of what follows. Rows with clusters are fitted once for each draw.
-
-    Rows in order have the P^X of all of them.
-    """
+    """P^X fitted to rows, and the streams of what follows. Rows with clusters are fitted once for each draw."""
 
     data: Data
     fitted: FittedSampler
     streams: Streams
 
 
-def _fit(plan: Plan, data: Data, rng: Generator, n_jobs: int | None, whole: FittedRows | None = None) -> FittedRows:
+def _fit(plan: Plan, data: Data, rng: Generator, n_jobs: int | None, known: FittedSampler | None = None) -> FittedRows:
     streams = Streams(*rng.spawn(4))
-    if whole is not None:
-        return FittedRows(data, whole.fitted, streams)
     stage("fitting P^X")
     if data.rest is None:
         if is_fixed(plan.source) and data.rows is None:
             table, target, rows = known_rows(data.table, data.target)
             data = Data(table, target, rows=rows)
-        fitted = plan.source(data.table, rng=streams.fit, n_jobs=n_jobs)
+        fitted = known or plan.source(data.table, rng=streams.fit, n_jobs=n_jobs)
         if isinstance(fitted.model, FixedDesign):
             data = replace(data, target=fitted.model.pad(data.target, streams.test))
         return FittedRows(data, fitted, streams)

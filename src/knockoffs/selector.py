@@ -259,7 +259,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
             refuse_dask(X)
             source = source_of(options)
             clusters, features = take_clusters(options["clusters"], without_columns(X, options["drop"]))
-            order, features = take_order(options["order"], features)
+            order, features = take_order(options["order"], features, clusters)
             labels, features = take_labels(options["environments"], features, "environments")
             table, notes = read_features(
                 source,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -39,34 +40,30 @@ def take_clusters(clusters: object, X: object) -> tuple[NDArray[np.intp] | None,
 
 
 def take_labels(labels: object, X: object, argument: str) -> tuple[list[str] | None, object]:
-    """Label of each row, as text, and X without the column that holds them; None if nothing is asked for.
-
-    Parameters
-    ----------
-    labels : str, array-like of shape (n,), or None
-        A column of X, or a label for each row.
-    X : array or data frame, shape (n, n_columns)
-    argument : str
-        What to call the labels in errors.
-    """
+    """Label of each row, as text, and X without the column that holds them; None if nothing is asked for."""
     if labels is None:
         return None, X
-    values, rest = labels, X
-    if isinstance(labels, str):
+    values, rest = labels_of(labels, X, argument)
+    return [str(value) for value in values], rest
+
+
+def labels_of(given: object, X: Any, option: str) -> tuple[list, object]:
+    """Label of each row, none missing, from a column of X or from labels; and X without that column."""
+    labels, rest = given, X
+    if isinstance(given, str):
         names = names_of(X)
-        if labels not in names:
-            raise unknown_option(argument, labels, names)
-        values, rest = column_of(X, names.index(labels), labels), without_columns(X, [labels])
-    listed = values.tolist() if hasattr(values, "tolist") else list(values) if isinstance(values, Iterable) else values
-    if not isinstance(listed, list):
-        raise InputError(f"{argument}={labels!r}: expected the name of a column of X, or a label for each row.")
-    n = len(X)  # type: ignore[arg-type]
-    if len(listed) != n:
-        raise InputError(f"{argument} has {len(listed)} labels and X has {n} rows: expected a label for each row.")
-    missing = [i for i, value in enumerate(listed) if value is None or value != value]
+        if given not in names:
+            raise unknown_option(option, given, names)
+        labels, rest = _column(X, names.index(given), given), without_columns(X, [given])
+    values = labels.tolist() if hasattr(labels, "tolist") else list(labels) if isinstance(labels, Iterable) else labels
+    if not isinstance(values, list):
+        raise InputError(f"{option}={given!r}: expected the name of a column of X, or a label for each row.")
+    if len(values) != len(X):
+        raise InputError(f"{option} has {len(values)} labels and X has {len(X)} rows: expected a label for each row.")
+    missing = [i for i, value in enumerate(values) if value is None or value != value]
     if missing:
-        raise InputError(f"{argument}: row {missing[0]} has no label. Give it one, or leave the row out.")
-    return [str(value) for value in listed], rest
+        raise InputError(f"{option}: row {missing[0]} has no label. Give it one, or leave the row out.")
+    return values, rest
 
 
 def split_environments(
@@ -89,8 +86,7 @@ def split_environments(
     return sites, at_least or len(sites)
 
 
-def column_of(X: object, j: int, name: str) -> object:
-    """Cells of one column of a table as it came."""
+def _column(X: object, j: int, name: str) -> object:
     if is_frame(X):
         return open_frame(X)[name].to_list()
     return np.asarray(X.X if isinstance(X, Table) else X.values if isinstance(X, SomeColumns) else X)[:, j]

@@ -7,16 +7,15 @@ from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.stats import rankdata
 
-from knockoffs.errors import InputError, unknown_option
-from knockoffs.table.clusters import column_of
+from knockoffs.errors import InputError
+from knockoffs.table.clusters import labels_of
 from knockoffs.table.columns import design
-from knockoffs.table.drop import names_of, without_columns
 from knockoffs.table.survival import split_times
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
 
 
-def take_order(order: object, X: object) -> tuple[NDArray[np.intp] | None, object]:
+def take_order(order: object, X: object, clusters: object = None) -> tuple[NDArray[np.intp] | None, object]:
     """Rows from the first to the last, shape (n,), and X without the column that says so; None if nothing is asked for.
 
     Parameters
@@ -24,6 +23,8 @@ def take_order(order: object, X: object) -> tuple[NDArray[np.intp] | None, objec
     order : str, array-like of shape (n,), or None
         A column of X, or a date or number for each row. Equal ones stay in the order of the rows.
     X : array or data frame, shape (n, n_columns)
+    clusters : object
+        Which an order does not go together with.
 
     >>> rows, rest = take_order("x0", np.array([[7, 1], [5, 2], [6, 3]]))
     >>> rows.tolist(), rest.names
@@ -31,18 +32,9 @@ def take_order(order: object, X: object) -> tuple[NDArray[np.intp] | None, objec
     """
     if order is None:
         return None, X
-    values, rest = order, X
-    if isinstance(order, str):
-        names = names_of(X)
-        if order not in names:
-            raise unknown_option("order", order, names)
-        values, rest = column_of(X, names.index(order), order), without_columns(X, [order])
-    times = values.tolist() if hasattr(values, "tolist") else list(values)  # type: ignore[call-overload]
-    if len(times) != len(X):  # type: ignore[arg-type]
-        raise InputError(f"order has {len(times)} values and X has {len(X)} rows: expected one for each row.")  # type: ignore[arg-type]
-    missing = [i for i, value in enumerate(times) if value is None or value != value]
-    if missing:
-        raise InputError(f"order: row {missing[0]} has no time. Give it one, or leave the row out.")
+    if clusters is not None:
+        raise InputError("clusters and order: rows belong together or follow one another. Leave one of them out.")
+    times, rest = labels_of(order, X, "order")
     try:
         return np.array(sorted(range(len(times)), key=times.__getitem__), dtype=np.intp), rest
     except TypeError:
