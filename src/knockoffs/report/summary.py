@@ -196,7 +196,7 @@ def as_text(screen: FirstScreen, target: str | None = None, *, width: int = 100,
     2 discoveries among 10 features for y (level 0.1)
     <BLANKLINE>
       bmi              ████████████████  p = 0.0002
-      one of hdl, ldl  ███████▏          p = 0.004
+      one of hdl, ldl  ███████▎          p = 0.004
     <BLANKLINE>
     Verdict: good.
     Next step: Confirm the answer on new rows.
