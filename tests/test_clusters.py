@@ -96,7 +96,7 @@ def test_p_values_of_one_row_each_are_merged(resolution):
     fitted = selector(method="conditional_test", n_draws=3, resolution=resolution).fit(table, y)
     assert fitted.p_values_.shape == (12,) and fitted.selection_.selected.sum() >= 9
     assert "twice the mean" in fitted.selection_.notes["merged"] and "n_draws" not in fitted.selection_.notes
-    assert fitted.p_values_.min() >= 2 / 5001  # no p-value of a part is below 1 / 5001
+    assert fitted.p_values_.min() >= 2 / 10001  # no p-value of a part is below 1 / 10001
 
 
 def test_a_selection_from_rows_of_their_own_clusters_is_one_from_all_rows():

@@ -123,8 +123,8 @@ def test_covariates_are_conditioned_on_and_not_tested(resolution):
 def test_p_values_are_those_of_the_features_in_a_table_without_covariates():
     # a test draws from the stream of its columns: the same model, the same columns, the same p-values
     table, y = frame()
-    alone = selector(method="conditional_test", covariates=()).fit(table, y)
-    beside = selector(method="conditional_test").fit(table, y)
+    alone = selector(method="conditional_test", resolution="columns", covariates=()).fit(table, y)
+    beside = selector(method="conditional_test", resolution="columns").fit(table, y)
     places = [list(table).index(name) for name in FEATURES]
     np.testing.assert_array_equal(beside.p_values_, alone.p_values_[places])
     assert (beside.q_values_ != alone.q_values_[places]).any()  # of fewer hypotheses
@@ -149,12 +149,24 @@ def test_families_with_covariates(family):
     assert fitted.W_.shape == (12,)
 
 
-@pytest.mark.parametrize("family", ["hmm", "lda", "fastphase"])
-def test_sites_and_words_have_no_place_for_covariates(family):
-    table, y = frame(60)
+@pytest.mark.parametrize("family", ["hmm", "lda"])
+def test_covariates_stand_beside_sites_and_words(family):
+    """They are in the model of y alone: P^X is that of the other columns, and they are their own knockoffs."""
+    table, y = frame(120)
     counts = (2 * table + 9).clip(0).round().astype(int)
-    with pytest.raises(InputError, match="sites or words, and no covariate can be one of them"):
-        selector(feature_model=family).fit(counts, y)
+    small = {"hmm": {"n_states": 2, "n_starts": 1}, "lda": {"n_topics": 2, "max_iter": 2}}[family]
+    fitted = selector(
+        feature_model=family, feature_model_options=small, method="knockoffs", verdict=False, estimator="lasso"
+    ).fit(counts, y)
+    assert fitted.W_.shape == (12,) and "no part of P^X" in fitted.selection_.explain()
+    for name in fitted.selection_.covariates:
+        assert (fitted.knockoffs_[name] == counts[name]).all()
+    assert any((fitted.knockoffs_[name] != counts[name]).any() for name in fitted.selection_.feature_names)
+    holes = counts.astype(float)
+    holes.loc[3, fitted.selection_.covariates[0]] = np.nan
+    if family == "hmm":
+        with pytest.raises(InputError, match="covariates: .* have missing cells"):
+            selector(feature_model=family, feature_model_options=small).fit(holes, y)
 
 
 # ---- what is refused ---------------------------------------------------------------------------------------------

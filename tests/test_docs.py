@@ -30,7 +30,7 @@ MEASURED = [ROOT / "paper" / "README.md", *sorted((ROOT / "benchmarks").glob("*.
 BLOCK = re.compile(r"^```(python|text|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMENT = re.compile(r"<!-- numbers: (?:within (\S+)|any) -->\s*\Z")
 NUMBER = re.compile(r"-?(?:\d+(?:,\d{3})+|\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?")
-EXTRAS = {"torch", "lightgbm", "bed_reader"}  # pages that import what is not installed are left out
+EXTRAS = {"torch", "lightgbm", "bed_reader", "lifelines"}  # pages that import what is not installed are left out
 WITHIN = 0.01  # relative difference of numbers that passes
 WIDTH = 110  # of the outputs, which are wrapped as a terminal does
 

@@ -180,7 +180,7 @@ OF_KNOCKOFFS = ONCE | {"check_antisymmetric", "check_draws"}
 )
 def test_one_fit_checks_everything_once(options, once, of_each):
     calls = Counter()
-    for code, n in house.walk_of_fit(**options).calls.items():
+    for code, n in house.walk_of_fit(**options | {"verdict": False}).calls.items():
         calls[code.co_name] += n
     checks = {name: n for name, n in calls.items() if name.lstrip("_").startswith("check") and name not in of_each}
     assert checks == dict.fromkeys(checks, 1)

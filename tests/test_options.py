@@ -14,7 +14,7 @@ from knockoffs.selector import KnockoffSelector
 
 FACES = ("select", "test", "path", "sample", "check", "ghost")
 OF_THE_DATA = {"drop", "knockoffs", "verbose"}  # taken from the table or a file, or not on the command line
-MOST_PARAMETERS = 24
+MOST_PARAMETERS = 26
 
 
 def parameters_of_the_selector():
@@ -61,7 +61,7 @@ def test_the_record_holds_what_the_answer_depends_on():
 
 def test_tests_have_the_options_of_select_without_those_of_knockoffs():
     lacking = {"weights", "method", "n_draws", "n_knockoffs", "level", "offset", "knockoffs", "importance"}
-    lacking |= {"importance_options", "keep_knockoffs", "report_paths"}
+    lacking |= {"importance_options", "keep_knockoffs", "report_paths", "environments", "min_environments"}
     assert set(options_of("select")) - set(options_of("test")) == lacking
 
 

@@ -31,6 +31,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("features",),
     ("importance", "conditional_tests"),
     ("selection", "draws"),
+    ("trials",),
     ("procedure", "options"),
     ("defaults",),
     ("plots", "record"),

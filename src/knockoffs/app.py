@@ -34,6 +34,7 @@ from knockoffs.table.columns import KINDS, Column
 from knockoffs.table.files import column_names, drop_columns, read_table_file, write_table_file
 from knockoffs.table.table import read_table
 from knockoffs.table.types import Frame, Label
+from knockoffs.table.writer import atomic_file
 
 ENDINGS = ("csv", "tsv", "gz", "parquet")
 OFFERED = {  # options of the page, and their labels
@@ -184,8 +185,11 @@ def ask(desk: Desk) -> None:
         if weights is not None:
             options["weights"] = upload.names[weights]
         parameters = {**options, **question(upload, edited, upload.names[target]), "fdr": float(level)}
-        desk.run = Run(desk.folder, command_words(parameters, upload.path.name))
         desk.answer, desk.error = None, ""
+        try:
+            desk.run = Run(desk.folder, command_words(parameters, upload.path.name))
+        except OSError as error:
+            desk.error = f"The run cannot be started on this machine: {error.strerror or error}."
         st.rerun()
 
 
@@ -212,10 +216,13 @@ def choose_table(desk: Desk) -> Upload | None:
                     write_table_file(EXAMPLES[key].make(), path)
                 else:
                     path = desk.folder / file_name(sent.name)
-                    path.write_bytes(sent.getbuffer())
+                    with atomic_file(path) as file:
+                        file.write(sent.getbuffer())
                 desk.upload = read_upload(path, source, target)
         except InputError as error:
             st.error(plain(str(error).replace(str(desk.folder) + os.sep, "")))
+        except OSError as error:
+            st.error(plain(f"The table cannot be kept on this machine: {error.strerror or error}."))
     return desk.upload
 
 
@@ -301,7 +308,8 @@ def more_options() -> dict[str, object]:
             values[name] = None if chosen == DEFAULT else chosen
         else:
             least, default = option.least or 0, int(str(option.default))
-            values[name] = int(st.number_input(label, min_value=least, value=default, step=1, help=about))
+            number = st.number_input(label, least, option.most, value=default, step=1, help=about)
+            values[name] = int(number)
     return values
 
 

@@ -12,16 +12,17 @@ from numpy.typing import NDArray
 from knockoffs.conditional_tests.choice import choose_method
 from knockoffs.conditional_tests.resolution import RESOLUTIONS
 from knockoffs.errors import InputError, name_some, unknown_option
+from knockoffs.features.fixed import is_fixed
 from knockoffs.features.source import GivenKnockoffs, KnockoffSource, knockoff_source
-from knockoffs.filter import RULES, check_fdr, check_offset
+from knockoffs.filter import RULES, ErrorControl, check_fdr, check_offset
 from knockoffs.importance import SCORES, Score
 from knockoffs.importance.contribution import contribution
 from knockoffs.importance.losses import LOSSES
 from knockoffs.importance.model_choice import MOST_CELLS, BestOf
 from knockoffs.importance.normal_scores import normal_scores
 from knockoffs.importance.statistic import ModelScore, check_linear
-from knockoffs.options import importance_options
-from knockoffs.procedure import ErrorControl, Plan
+from knockoffs.options import ImportanceOptions, importance_options
+from knockoffs.procedure import Plan
 from knockoffs.registry import find, imported, key_of
 from knockoffs.response import ESTIMATORS, Model, make_estimator, model_of
 from knockoffs.response.task import kind_of
@@ -65,6 +66,10 @@ def plan_of(
         Rows of y; None for a table that is read in batches.
     """
     scoring = importance_options(options["importance_options"])
+    if options["environments"] is not None:
+        options = environment_options(options)
+    if is_fixed(source):
+        options = fixed_options(options, scoring, target, n_rows)
     control = ErrorControl(
         check_fdr(DEFAULT_FDR if options["fdr"] is None else options["fdr"]),
         check_offset(options["offset"]),
@@ -94,6 +99,10 @@ def plan_of(
         n_knockoffs=control.n_knockoffs,
         n_rows=n_rows,
     )
+    if table.groups is not None and table.groups.tree is not None and method == "knockoffs":
+        raise InputError(
+            "groups is a tree, which knockoffs do not use: name method='conditional_test', or flat groups."
+        )
     said = {"task": target.note, **why, **notes}
     find(dict.fromkeys(RESOLUTIONS), "resolution", str(options["resolution"]))
     return Plan(
@@ -109,6 +118,47 @@ def plan_of(
     )
 
 
+def environment_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options for several environments: one draw of knockoffs in each; others are refused."""
+    for name, default in (("clusters", None), ("knockoffs", None), ("n_draws", 1), ("n_knockoffs", 1)):
+        if not (options[name] is default if default is None else options[name] == default):
+            raise InputError(f"environments: {name} is not supported beside it. Leave one of them out.")
+    if key_of(str(options["method"])) == "conditional_test":
+        raise InputError("environments need W of each: use method='knockoffs'.")
+    return {**options, "method": "knockoffs"}
+
+
+def fixed_options(
+    options: Mapping[str, Any], scoring: ImportanceOptions, target: Target, n_rows: int | None
+) -> dict[str, Any]:
+    """Options for a fixed design, whose scores depend on the rows through [X, X_tilde]'[X, X_tilde, y] alone.
+
+    Others are refused. No verdict is given: exchangeable rows are not claimed.
+    """
+    from knockoffs.response.linear import LassoPathAIC
+
+    wrong = None
+    if n_rows is None:
+        wrong = "needs all rows in memory. Use fewer rows, or feature_model='auto'"
+    elif target.kind != "number":
+        wrong = f"is for a number with Gaussian noise, and y is {target.kind}. Use feature_model='auto'"
+        wrong += ", or task='regression'" if target.kind in ("count", "ordinal") else ""
+    elif target.weights is not None:
+        wrong = "takes no weights: leave them out"
+    elif key_of(str(options["method"])) == "conditional_test":
+        wrong = "has no tests: use method='knockoffs'"
+    elif not (options["estimator"] is None or options["estimator"] in (BEST, "lasso", "linear")):
+        wrong = "takes the linear models estimator='lasso' and 'linear', which use the products of the columns alone"
+    elif options["importance"] not in (None, "coefficients", "lasso_coefficient_difference", "contribution"):
+        wrong = "takes importance='coefficients' and 'contribution', which use the products of the columns alone"
+    elif scoring.rows not in (None, "in_sample") or scoring.n_fits > 1:
+        wrong = "scores all rows at once: leave out the importance options rows and n_fits"
+    if wrong:
+        raise InputError(f"feature_model='fixed' {wrong}.")
+    model = "linear" if options["estimator"] == "linear" else LassoPathAIC()
+    return {**options, "estimator": model, "verdict": False}
+
+
 def source_of(options: Mapping[str, Any]) -> KnockoffSource:
     """Source of knockoffs by the options of a selector: given knockoffs, or P^X."""
     if options["knockoffs"] is None:
@@ -118,6 +168,8 @@ def source_of(options: Mapping[str, Any]) -> KnockoffSource:
         raise InputError("knockoffs are used as they are: leave out feature_model and its options, or knockoffs.")
     if options["clusters"] is not None:
         raise InputError("clusters: given knockoffs are of all rows, and each draw uses one row of each cluster.")
+    if options["order"] is not None:
+        raise InputError("order: given knockoffs are of all rows, and each draw uses rows that are far apart.")
     if options["n_draws"] != 1:
         raise InputError(f"n_draws={options['n_draws']!r}: given knockoffs are one draw. Leave it out.")
     return GivenKnockoffs(options["knockoffs"])
@@ -326,8 +378,9 @@ def _check_loss(score: Score, asked: str, loss: object, task: str) -> None:
     if loss not in LOSSES:
         raise unknown_option("loss", loss, LOSSES)
     general = kind_of(task)  # a count is a number, and may be scored as one
-    if LOSSES[loss].task != general:
-        fitting = [name for name, known in LOSSES.items() if known.task == general]
+    fitting = [name for name, known in LOSSES.items() if known.task == general]
+    fitting = [name for name in fitting if (name == "partial_likelihood") == (task == "survival")]
+    if loss not in fitting:
         raise InputError(f"loss={loss!r} is not for {task}: use {', '.join(map(repr, fitting))}.")
 
 
@@ -342,6 +395,8 @@ def default_loss(task: str, model: object) -> str:
     """Loss that does not saturate: log-loss where there are probabilities, squared error for numbers."""
     if task == "count":
         return "poisson_deviance" if "poisson_deviance" in LOSSES else "squared_error"
+    if task == "survival":
+        return "partial_likelihood"
     if task == "regression":
         return "squared_error"
     return "log_loss" if hasattr(model, "predict_proba") else "accuracy"

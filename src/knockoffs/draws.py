@@ -37,6 +37,20 @@ class Draw:
     used: ModelScore | None
 
 
+@dataclass(frozen=True)
+class Streams:
+    """Random streams of one selection: what is drawn for one purpose never changes what is drawn for another."""
+
+    fit: Generator
+    draw: Generator
+    verdict: Generator
+    test: Generator
+
+    def draws(self, n: int) -> list[Generator]:
+        """One stream for each draw of knockoffs."""
+        return self.draw.spawn(n)
+
+
 class Rest(Protocol):
     """The rows of a table that are not in memory: they are read in batches, and scores are sums over these."""
 

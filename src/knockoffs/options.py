@@ -59,7 +59,7 @@ class ImportanceOptions:
     loss: object = _option(
         None,
         "Loss of the score: accuracy, log-loss, brier or margin for classes; squared-error, absolute-error or "
-        "poisson-deviance for numbers.",
+        "poisson-deviance for numbers; partial-likelihood for survival times.",
         choices=_names("importance.losses:LOSSES"),
         objects=True,
         faces=PATH,
@@ -70,8 +70,10 @@ class ImportanceOptions:
         choices=_names("importance.resampling:ROWS"),
         faces=PATH,
     )
-    n_folds: int = _option(5, "Folds of a cross-fitted score and of the choice of a model.", least=2, faces=PATH)
-    n_fits: int = _option(1, "Number of fits whose scores are averaged.", least=1, faces=KNOCKOFFS)
+    n_folds: int = _option(
+        5, "Folds of a cross-fitted score and of the choice of a model.", least=2, most=1000, faces=PATH
+    )
+    n_fits: int = _option(1, "Number of fits whose scores are averaged.", least=1, most=10_000, faces=KNOCKOFFS)
     rule: object = _option(
         "difference",
         "How W is computed from Z and Z_tilde: difference or signed-maximum.",
@@ -86,7 +88,21 @@ class Options:
     """Options of a run. Each field says which faces have it: the selector, or a command by its name."""
 
     # what is read
-    target: str = _option("", "Column to explain.", metavar="COLUMN", required=True, faces=("select", "test", "path"))
+    target: str = _option(
+        "", "Column to explain; required, but for a survival time.", metavar="COLUMN", faces=("select", "test", "path")
+    )
+    time: str | None = _option(
+        None, "Column of survival times, in place of --target; needs --event.", metavar="COLUMN", faces=SELECTION
+    )
+    event: str | None = _option(
+        None,
+        "Column that is 1 where the event was seen and 0 where the row is censored.",
+        metavar="COLUMN",
+        faces=SELECTION,
+    )
+    entry: str | None = _option(
+        None, "Column of the times from which on rows are observed, if not from 0.", metavar="COLUMN", faces=SELECTION
+    )
     drop: tuple[str, ...] = _option(
         (), "Column to leave out; repeat the option, or separate names by commas.", metavar="COLUMN", faces=DATA
     )
@@ -95,6 +111,13 @@ class Options:
         "Column to condition on without testing it; repeat the option, or separate names by commas.",
         metavar="COLUMN",
         faces=MODEL,
+    )
+    phenotype: str | None = _option(
+        None,
+        "For .bed files: text with a header and the columns FID, IID and the target; --covariates takes its columns, "
+        "or such files.",
+        metavar="FILE",
+        faces=SELECTION,
     )
     dependent: str = _option(
         "auto",
@@ -117,12 +140,29 @@ class Options:
         objects=True,
         faces=("selector", *SELECTION),
     )
+    order: str | None = _option(
+        None,
+        "Column of dates or numbers, where rows follow one another in time and so depend on each other.",
+        metavar="COLUMN",
+        objects=True,
+        faces=("selector", *SELECTION),
+    )
+    environments: str | None = _option(
+        None,
+        "Column of studies or sites: discoveries hold in all of them, or in --min-environments.",
+        metavar="COLUMN",
+        objects=True,
+        faces=KNOCKOFFS,
+    )
+    min_environments: int | None = _option(
+        None, "Number of environments in which a discovery must hold; all by default.", least=1, faces=KNOCKOFFS
+    )
     weights: str | None = _option(
         None, "Column of sample weights for the model of the target.", metavar="COLUMN", faces=("select", "path")
     )
     task: str | None = _option(
         None,
-        "Type of the target, if it cannot be inferred: regression, classification, count or ordinal.",
+        "Type of the target, if it cannot be inferred: regression, classification, count, ordinal or survival.",
         choices=_names("defaults:TASKS"),
         faces=MODEL,
     )
@@ -131,7 +171,7 @@ class Options:
     method: str = _option(
         "auto",
         "knockoffs, conditional-test (a p-value for every feature), or auto, which tests when there are fewer than "
-        "4/fdr features (2/fdr with more than 10,000 rows or 60 features, or in batches).",
+        "4/fdr features (2/fdr with more than 10,000 rows or a million cells, or in batches).",
         choices=_names("conditional_tests.choice:METHODS"),
         faces=KNOCKOFFS,
     )
@@ -142,10 +182,19 @@ class Options:
         faces=("selector", *SELECTION),
     )
     n_draws: int = _option(
-        1, "Number of knockoff draws, combined by e-values.", flag="--draws", least=1, faces=(*KNOCKOFFS, "ghost")
+        1,
+        "Number of knockoff draws, combined by e-values.",
+        flag="--draws",
+        least=1,
+        most=10_000,
+        faces=(*KNOCKOFFS, "ghost"),
     )
     n_knockoffs: int = _option(
-        1, "Knockoffs per feature in a draw; several need a linear model of the target.", least=1, faces=KNOCKOFFS
+        1,
+        "Knockoffs per feature in a draw; several need a linear model of the target.",
+        least=1,
+        most=1000,
+        faces=KNOCKOFFS,
     )
     level: str = _option(
         "fixed",
@@ -157,13 +206,13 @@ class Options:
         1, "1 (knockoff+, controls the FDR) or 0 (controls a modified FDR only).", faces=(*KNOCKOFFS, "ghost")
     )
     verdict: bool = _option(
-        True, "Check the knockoffs against the features, without using the target.", faces=("selector", *SELECTION)
+        True, "Try how often features that do not matter are called on this table.", faces=("selector", *SELECTION)
     )
     # P^X
     feature_model: str = _option(
         "auto",
         "P^X, the model of the features: auto (any table), gaussian, mixture, naive-bayes, hmm, lda, network, "
-        "fastphase, or a network's .bif file.",
+        "fastphase, fixed (nothing is assumed about the features, but a linear target), or a network's .bif file.",
         choices=_names("features:FAMILIES"),
         endings=(".bif", ".bif.gz"),
         objects=True,
@@ -281,6 +330,11 @@ class Options:
         """Options from the parameters of a selection.json."""
         return cls(**{**parameters, **{name: tuple(parameters.get(name) or ()) for name in ("drop", "covariates")}})
 
+    @property
+    def target_columns(self) -> list[str]:
+        """Columns of the target: one, or time, event and perhaps entry of a survival time."""
+        return [name for name in (self.target, self.time, self.event, self.entry) if name]
+
     def recorded(self, face: str) -> dict[str, Json]:
         """Options of a command on which the answer depends, as selection.json holds them."""
         values = {name: getattr(self, name) for name, option in options_of(face).items() if option.recorded}
@@ -310,6 +364,7 @@ class Option:
     choices: Callable[[], Iterable[str]] | None = None  # gives the names that are accepted
     endings: tuple[str, ...] = ()  # of files that are accepted besides
     least: int | None = None  # smallest whole number
+    most: int | None = None  # largest one: beyond it a slip of the hand would take days, or all memory
     objects: bool = False  # whether Python takes objects besides names
     parameter: str = ""  # of the selector, if it is not the name
     required: bool = False  # whether a command needs it
@@ -358,6 +413,8 @@ def check_arguments(given: Mapping[str, Any]) -> None:
     for option in options_of("selector").values():
         refuse_value(option, given.get(option.called), option.called)
     refuse_dropped(given.get("covariates"), given.get("drop"))
+    if given.get("clusters") is not None and given.get("order") is not None:
+        raise InputError("clusters and order: rows belong together or follow one another. Leave one of them out.")
     importance_options(given.get("importance_options"))
 
 
@@ -418,8 +475,21 @@ def _wanted(option: Option, value: object) -> str:
         return "names of columns, or None"
     if option.choices is not None and not isinstance(value, str):
         return f"one of {', '.join(map(repr, option.choices()))}"
-    if option.name == "jobs" and not whole:
-        return "a whole number that is not 0 (-1 stands for all cores), or None"
+    if option.name == "jobs":
+        return _wanted_jobs(whole)
     if option.least is not None and (whole is None or whole < option.least):
         return f"a whole number of at least {option.least}"
+    if option.most is not None and (whole is None or whole > option.most):
+        return f"a whole number of at most {option.most}"
     return ""
+
+
+def _wanted_jobs(jobs: int | None, per_core: int = 8) -> str:
+    """Words for what was expected, if these parallel jobs cannot be: on this machine ``per_core`` at most."""
+    from joblib import cpu_count
+    from joblib.parallel import get_active_backend
+
+    if not jobs:
+        return "a whole number that is not 0 (-1 stands for all cores), or None"
+    most = max(per_core * cpu_count(), get_active_backend()[0].effective_n_jobs(-1))  # a cluster may have more
+    return f"at most {most} jobs (-1 stands for all cores), or None" if jobs > most else ""

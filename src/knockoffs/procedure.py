@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,59 +12,40 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.conditional_tests import MOST_TESTED
-from knockoffs.diagnostics.verdict import Budget, Verdict, small_budget
-from knockoffs.diagnostics.verdict import verdict as give_verdict
-from knockoffs.draws import Draw, Rest, draw_and_score, draw_many
+from knockoffs.draws import Draw, Rest, Streams, draw_and_score, draw_many
 from knockoffs.errors import InputError
 from knockoffs.features.family import Conditional
-from knockoffs.features.gaussian import MixtureFeatures
+from knockoffs.features.fixed import FixedDesign, is_fixed, known_rows, refuse_fixed
 from knockoffs.features.source import FittedSampler, KnockoffSource
-from knockoffs.filter import check_fdr, check_offset, difference, filter_statistics, several_statistics
+from knockoffs.filter import (
+    ErrorControl,
+    Rule,
+    check_antisymmetric,
+    check_fdr,
+    check_offset,
+    difference,
+    filter_statistics,
+    several_statistics,
+)
 from knockoffs.filter.e_values import check_draws, join_draws
+from knockoffs.filter.environments import join_environments
 from knockoffs.importance.model_choice import BestOf
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.importance.paths.moves import Fake
 from knockoffs.importance.scores import Scores, mean_of
-from knockoffs.importance.statistic import ModelScore, Statistic, is_linear
-from knockoffs.machine.malloc import trim_memory
+from knockoffs.importance.statistic import ModelScore, Statistic
 from knockoffs.machine.threads import worthwhile_threads
 from knockoffs.progress import stage
-from knockoffs.sampling.pair import Pair
+from knockoffs.sampling.pair import Pair, stack_pairs
 from knockoffs.selection import Selection
 from knockoffs.table.clusters import rows_with_target
 from knockoffs.table.columns import design
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target, as_target
+from knockoffs.trials.verdict import Verdict, verdict_by, verdict_of_knockoffs, verdict_of_tests
 
 if TYPE_CHECKING:
-    from knockoffs.conditional_tests.tests import Tested
-
-Rule = Callable[[NDArray, NDArray], NDArray]
-
-
-@dataclass(frozen=True)
-class ErrorControl:
-    """The level to hold, and how.
-
-    Parameters
-    ----------
-    fdr : float
-        Target false discovery rate.
-    offset : {1, 0}
-        1 is knockoff+, which controls the FDR.
-    n_draws : int
-        Draws of knockoffs, joined by their e-values.
-    level : {"fixed", "post_hoc"}
-        "post_hoc" chooses the level after looking, and states it.
-    n_knockoffs : int
-        Knockoffs that a feature is compared with in a draw.
-    """
-
-    fdr: float = 0.1
-    offset: int = 1
-    n_draws: int = 1
-    level: str = "fixed"
-    n_knockoffs: int = 1
+    from knockoffs.conditional_tests.tests import GroupTests
 
 
 @dataclass(frozen=True)
@@ -127,36 +108,25 @@ class Data:
     rest : Rest, optional
         The other rows of such a table, which are read in batches.
     clusters : array of int, shape (n,), optional
-        Cluster of each row, where rows belong together.
+        Cluster of each row, where rows belong together; or its place in a block of rows in order.
+    spaced : bool
+        Whether rows are in order, and a draw takes those of one place.
     rows : array of int, optional
-        Which rows of a table with clusters these are.
+        Which rows of a table with clusters, or of a fixed design, these are.
     """
 
     table: Table
     target: Target
     rest: Rest | None = None
     clusters: NDArray[np.intp] | None = None
+    spaced: bool = False
     rows: NDArray[np.intp] | None = None
 
     def one_row_each(self, rng: Generator) -> Data:
-        """One row of each cluster, drawn at random among those whose target is known."""
+        """One row of each cluster, or of each block, drawn at random among those whose target is known."""
         assert self.clusters is not None
-        rows = rows_with_target(self.clusters, self.target, rng)
+        rows = rows_with_target(self.clusters, self.target, rng, spaced=self.spaced)
         return Data(self.table.rows(rows), replace(self.target.at(rows), observed=None), rows=rows)
-
-
-@dataclass(frozen=True)
-class Streams:
-    """Random streams of one selection: what is drawn for one purpose never changes what is drawn for another."""
-
-    fit: Generator
-    draw: Generator
-    verdict: Generator
-    test: Generator
-
-    def draws(self, n: int) -> list[Generator]:
-        """One stream for each draw of knockoffs."""
-        return self.draw.spawn(n)
 
 
 def run(plan: Plan, data: Data, *, rng: Generator, n_jobs: int | None = None) -> Selection:
@@ -176,24 +146,37 @@ def run(plan: Plan, data: Data, *, rng: Generator, n_jobs: int | None = None) ->
             fits = [_fit(plan, data, rng, n_jobs)]
         else:
             streams = [stream.spawn(2) for stream in rng.spawn(plan.control.n_draws)]
-            fits = [_fit(plan, data.one_row_each(rows), stream, n_jobs) for rows, stream in streams]
+            # rows in order tell of P^X, all of them: only their number counts for less
+            whole = _fit(plan, data, rng.spawn(1)[0], n_jobs) if data.spaced else None
+            fits = [_fit(plan, data.one_row_each(rows), stream, n_jobs, whole) for rows, stream in streams]
         return (_run_tests if plan.method == "conditional_test" else _run_knockoffs)(plan, fits, n_jobs)
 
 
 @dataclass(frozen=True)
 class FittedRows:
-    """P^X fitted to rows, and the streams of what follows. Rows with clusters are fitted once for each draw."""
+    """P^X fitted to rows, and the streams of what follows. Rows with clusters are fitted once for each draw.
+
+    Rows in order have the P^X of all of them.
+    """
 
     data: Data
     fitted: FittedSampler
     streams: Streams
 
 
-def _fit(plan: Plan, data: Data, rng: Generator, n_jobs: int | None) -> FittedRows:
+def _fit(plan: Plan, data: Data, rng: Generator, n_jobs: int | None, whole: FittedRows | None = None) -> FittedRows:
     streams = Streams(*rng.spawn(4))
+    if whole is not None:
+        return FittedRows(data, whole.fitted, streams)
     stage("fitting P^X")
     if data.rest is None:
-        return FittedRows(data, plan.source(data.table, rng=streams.fit, n_jobs=n_jobs), streams)
+        if is_fixed(plan.source) and data.rows is None:
+            table, target, rows = known_rows(data.table, data.target)
+            data = Data(table, target, rows=rows)
+        fitted = plan.source(data.table, rng=streams.fit, n_jobs=n_jobs)
+        if isinstance(fitted.model, FixedDesign):
+            data = replace(data, target=fitted.model.pad(data.target, streams.test))
+        return FittedRows(data, fitted, streams)
     rest = data.rest.fit(plan.source, rng=streams.fit, n_jobs=n_jobs)
     return FittedRows(replace(data, rest=rest), rest.fitted, streams)
 
@@ -219,10 +202,22 @@ def _run_knockoffs(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -
         )
     ]
     W = np.stack([feature_statistics(draw.scores, plan.rule) for draw in draws])
-    pair, found = draws[0].pair, None
-    if plan.verdict:
-        budget = verdict_budget(fitted, statistic, table) if rest is None else Budget()
-        found = diagnose(pair, table, streams.verdict, budget)
+    pair, found = draws[0].pair.rows(slice(len(table))), None  # a fixed design may have added rows
+    if plan.verdict and rest is not None:
+        found = verdict_by(None, pair, table, streams.verdict)
+    elif plan.verdict:
+        found = verdict_of_knockoffs(
+            fitted,
+            table,
+            fits[0].data.target,
+            draws[0].used or statistic,
+            pair,
+            partial(feature_statistics, rule=plan.rule),
+            control.fdr,
+            m=control.n_knockoffs,
+            rng=streams.verdict,
+            n_jobs=n_jobs,
+        )
     return Selection(
         feature_names=table.feature_names,
         covariates=table.covariates,
@@ -255,12 +250,12 @@ def decide(W: NDArray, control: ErrorControl) -> dict[str, Any]:
     return {"W": W.mean(axis=0), "evidence": joined, "q_values": joined.levels, "selected": joined.selected}
 
 
-def _test(plan: Plan, fit: FittedRows, n_jobs: int | None) -> tuple[Tested, Pair]:
-    """Test each feature by the conditional randomization test; and X, complete, beside knockoffs."""
-    from knockoffs.conditional_tests.tests import tested_features  # compiled code, which an import need not wait for
+def _tests(plan: Plan, fit: FittedRows) -> tuple[GroupTests, Pair, dict[str, str]]:
+    """Conditional randomization tests of groups of columns; X, complete, beside knockoffs; and notes."""
+    from knockoffs.conditional_tests.tests import group_tests  # compiled code, which an import need not wait for
 
     table, target, streams = fit.data.table, fit.data.target, fit.streams
-    law, fdr = fit.fitted.model, plan.control.fdr
+    law = fit.fitted.model
     if not isinstance(law, Conditional):
         raise InputError("this P^X cannot draw a feature given all the others: use method='knockoffs'.")
     pair = fit.fitted.sampler.sample(table.X, streams.draws(1)[0])  # which also fills the missing cells
@@ -270,39 +265,41 @@ def _test(plan: Plan, fit: FittedRows, n_jobs: int | None) -> tuple[Tested, Pair
         some = np.sort(streams.test.choice(len(rows), MOST_TESTED, replace=False))
         rows, target = rows[some], target.rows(some)
         said["rows"] = f"{MOST_TESTED:,} of the rows, drawn at random, are tested: more would take too long"
-    tested = tested_features(
+    tests = group_tests(
         law,
         pair.X[rows],
         target.values,
         kind=target.kind,
-        fdr=fdr,
         rng=streams.test,
-        n_jobs=n_jobs,
-        names=table.feature_names,
-        feature_of=table.feature_of,
         nominal=[j for j, kind in enumerate(table.kinds) if kind == "nominal"],
         response_model=plan.test_model,
         encode=partial(_encode_without, table.rows(rows)),
     )
-    return replace(tested, notes={**said, **tested.notes}), pair
+    return tests, pair, said
 
 
 def _run_tests(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -> Selection:
-    """Test each feature: no knockoffs, no smallest number of discoveries."""
-    from knockoffs.conditional_tests.merge import merge_tests
-    from knockoffs.conditional_tests.resolution import TREE_NOTE, discover
+    """Test features or groups of them: no knockoffs, no smallest number of discoveries."""
+    from knockoffs.conditional_tests.merge import MergedTests
+    from knockoffs.conditional_tests.resolution import discover
+    from knockoffs.conditional_tests.tests import single_feature_tests
 
     fdr, first = plan.control.fdr, fits[0]
     table, fitted = first.data.table, first.fitted
-    found = [_test(plan, fit, n_jobs) for fit in fits]
-    tested, pair = merge_tests([one for one, _ in found], fdr), found[0][1]
-    q_values, discoveries, notes = tested.q_values, None, dict(tested.notes)
-    if plan.resolution == "auto" and not hasattr(fitted.model, "conditional_together"):
-        notes["resolution"] = "single features are tested: this P^X cannot draw groups of them"
-    elif plan.resolution == "auto":
-        stage("tests of groups")
-        discoveries, q_values = discover(tested, table.feature_of, fdr, n_jobs)
-        notes["adjustment"] = TREE_NOTE
+    made = [_tests(plan, fit) for fit in fits]
+    _, pair, notes = made[0]
+    tests = made[0][0] if len(made) == 1 else MergedTests(tuple(one for one, _, _ in made))
+    what = (tests, table.feature_names, table.feature_of, fdr, n_jobs)
+    discoveries = None
+    if plan.resolution == "auto" and hasattr(fitted.model, "conditional_together"):
+        found = discover(*what, tree=None if table.groups is None else table.groups.tree)
+        discoveries, q_values = found.discoveries, found.levels
+        p_values, scores, notes = found.p_values, found.scores, notes | found.notes
+    else:
+        tested = single_feature_tests(*what)
+        q_values, p_values, scores, notes = tested.q_values, tested.p_values, tested.scores, notes | tested.notes
+        if plan.resolution == "auto":
+            notes["resolution"] = "single features are tested: this P^X cannot draw groups of them"
     return Selection(
         feature_names=table.feature_names,
         covariates=table.covariates,
@@ -315,11 +312,17 @@ def _run_tests(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -> Se
         pair=pair,
         feature_model=fitted.model,
         notes={**plan.notes, **fitted.notes, **notes},
-        W=np.full(len(tested.p_values), np.nan),
-        p_values=tested.p_values,
-        test_scores=tested.scores,
-        verdict=diagnose(pair, table, first.streams.verdict, Budget()) if plan.verdict else None,
+        W=np.full(len(p_values), np.nan),
+        p_values=p_values,
+        test_scores=scores,
+        verdict=_verdict_of_tests(plan, first, made[0][0], pair, n_jobs) if plan.verdict else None,
     )
+
+
+def _verdict_of_tests(plan: Plan, fit: FittedRows, tests: GroupTests, pair: Pair, n_jobs: int | None) -> Verdict | None:
+    grouped = plan.resolution == "auto" and hasattr(fit.fitted.model, "conditional_together")
+    where = (fit.fitted, fit.data.table, fit.data.target, pair, plan.control.fdr)
+    return verdict_of_tests(tests, *where, grouped=grouped, rng=fit.streams.verdict, n_jobs=n_jobs)
 
 
 def _encode_without(table: Table, rest: NDArray, own: NDArray[np.intp]) -> NDArray:
@@ -328,34 +331,42 @@ def _encode_without(table: Table, rest: NDArray, own: NDArray[np.intp]) -> NDArr
     return np.hstack([others, table.derived_without(own)])
 
 
-def verdict_budget(fitted: FittedSampler, statistic: Statistic, table: Table) -> Budget:
-    """Budget of a verdict: a small one if the selection itself costs little.
-
-    That is a Gaussian P^X, or given knockoffs, with one linear model of y.
-    """
-    simple = fitted.model is None or (isinstance(fitted.model, MixtureFeatures) and not fitted.model.hidden)
-    linear = isinstance(statistic, ModelScore) and is_linear(statistic)
-    return small_budget(len(table.columns)) if simple and linear else Budget()
-
-
-def diagnose(pair: Pair, table: Table, rng: Generator, budget: Budget, fewest_rows: int = 50) -> Verdict | None:
-    """Verdict on the knockoffs; None with fewer than ``fewest_rows`` rows, which could show nothing."""
-    if len(pair) < fewest_rows:
-        return None
-    stage("comparing knockoffs with features")
-    trim_memory()
-    return give_verdict(pair, names=table.names, kinds=table.kinds, rng=rng, budget=budget)
-
-
-def check_antisymmetric(rule: Rule) -> None:
-    """Refuse a rule whose W does not change its sign when Z and Z_tilde change places, tried on random numbers."""
-    Z, Z_tilde = np.random.default_rng(0).standard_normal((2, 64))
-    W, back = np.asarray(rule(Z, Z_tilde)), np.asarray(rule(Z_tilde, Z))
-    if W.shape != Z.shape or not np.allclose(W, -back, rtol=1e-9, atol=1e-12):
-        raise InputError(
-            "rule is not antisymmetric: rule(Z_tilde, Z) must be -rule(Z, Z_tilde), one number for each feature, or "
-            "null features are not fair coins and the false discovery rate is not held."
-        )
+def run_environments(
+    plan: Plan,
+    data: Data,
+    sites: Mapping[str, NDArray[np.intp]],
+    at_least: int,
+    *,
+    rng: Generator,
+    n_jobs: int | None = None,
+) -> Selection:
+    """Select what matters in at least so many environments, whose rows ``sites`` holds by name: P^X and W of each."""
+    *streams, coins = rng.spawn(len(sites) + 1)
+    found: dict[str, Selection] = {}
+    for (name, rows), stream in zip(sites.items(), streams, strict=True):
+        stage(f"environment {name}")
+        try:
+            found[name] = run(plan, Data(data.table.rows(rows), data.target.at(rows)), rng=stream, n_jobs=n_jobs)
+        except InputError as error:
+            raise InputError(f"environment {name!r}: {error}") from None
+    every = list(found.values())
+    rows = np.concatenate(
+        [at if one.rows is None else at[one.rows] for at, one in zip(sites.values(), every, strict=True)]
+    )
+    order = np.argsort(rows)
+    W, odds = join_environments([one.W for one in every], at_least, coins)
+    verdicts = [one.verdict for one in every if one.verdict is not None]
+    return replace(
+        every[0],
+        pair=stack_pairs([one.pair for one in every]).rows(order),
+        rows=rows[order] if len(rows) < len(data.table) else None,
+        scores=mean_of([one.scores for one in every if one.scores is not None]),
+        verdict=min(verdicts, key=lambda one: ("broken", "doubtful", "good").index(one.word), default=None),
+        environments={name: one.W for name, one in found.items()},
+        at_least=at_least,
+        draws=None,
+        **decide(W[None], replace(plan.control, n_knockoffs=odds)),
+    )
 
 
 # ---- doors -------------------------------------------------------------------------------------------------------
@@ -408,10 +419,6 @@ def select_features(
     rng : numpy.random.Generator
     n_jobs : int, optional
         Jobs at a time; the answer does not depend on it.
-
-    Returns
-    -------
-    Selection
     """
     control = ErrorControl(check_fdr(fdr), check_offset(offset), n_draws, level, n_knockoffs)
     plan = Plan(knockoffs, statistic, rule=rule, control=control, verdict=verdict, notes=notes or {})
@@ -435,6 +442,7 @@ def follow_lambda(
     From a generator in the same state the knockoffs, the fits and so W at lambda = 1 are those of
     ``select_features`` with the score Swap.
     """
+    refuse_fixed(knockoffs)
     table = knockoffs.read(X)
     target = as_target(y, table).centred
     along = statistic.along_lambda(lams=lams, fake=fake)

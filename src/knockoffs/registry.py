@@ -13,13 +13,13 @@ Part = TypeVar("Part")
 COUNTS = ("n_sweeps", "n_starts", "max_iter")  # options of any family: without a sweep a draw would not look at X
 
 
-def key_of(name: str) -> str:
+def key_of(name: object) -> str:
     """Name as registries have it: dashes are underscores, so that the command line's words are Python's.
 
     >>> key_of("swap-integral")
     'swap_integral'
     """
-    return name.replace("-", "_")
+    return str(name).replace("-", "_")
 
 
 def find(registry: Mapping[str, Part], argument: str, name: str) -> Part:

@@ -66,7 +66,7 @@ class Selection:
     draws : array, shape (n_draws, n_features)
         W of every draw.
     p_values : array, shape (n_features,), or None
-        p-values of the conditional tests.
+        p-values of the conditional tests; with discoveries, of the finest group that was tested with each feature.
     test_scores : array, shape (n_features,), or None
         Statistics of the conditional tests in standard deviations of their draws. They order features with equal
         p-values and have no part in the error rate.
@@ -80,6 +80,10 @@ class Selection:
         Columns that every hypothesis conditions on and that are no features. Their knockoffs in ``pair`` are not used.
     rows : array of int, or None
         With clusters: rows of the table that ``pair`` holds, one of each cluster.
+    environments : mapping of str to array, or None
+        W of each environment, by its name; ``W`` is what they have in common, and ``verdict`` the worst of theirs.
+    at_least : int
+        In how many of the environments a discovery matters.
     """
 
     feature_names: tuple[str, ...]
@@ -103,6 +107,8 @@ class Selection:
     verdict: Verdict | None = None
     covariates: tuple[str, ...] = ()
     rows: NDArray[np.intp] | None = None
+    environments: Mapping[str, NDArray] | None = None
+    at_least: int = 0
 
     @property
     def selected_names(self) -> tuple[str, ...]:
@@ -167,12 +173,9 @@ class Selection:
         said = explain_selection(self) if self.selected.any() else explain_nothing(self)
         if self.covariates:
             said += f" Features are judged given {name_some(self.covariates)} (covariates, not tested) and one another."
-        if "feature_model" in self.notes:
-            said += f" {self.notes['feature_model']}"
+        said += "".join(f" {self.notes[note]}" for note in ("missing", "feature_model") if note in self.notes)
         if self.verdict is not None and self.verdict.word != "good":
-            said += (
-                f" The knockoffs look {self.verdict.word}: P^X does not fit, so the guarantee may not hold (verdict)."
-            )
+            said += f" Verdict: {self.verdict.word}. {self.verdict.headline} The guarantee may not hold."
         return said
 
     def __repr__(self) -> str:  # without the arrays
@@ -206,7 +209,7 @@ def count_found(selection: Selection) -> str:
 def explain_selection(selection: Selection) -> str:
     """Words on how many features were selected, and on the guarantee."""
     n, q, m = int(selection.selected.sum()), selection.fdr, selection.n_knockoffs
-    provided = BY_GHOSTS if selection.method == "ghost" else PROVIDED
+    provided = BY_GHOSTS if selection.method == "ghost" else getattr(selection.feature_model, "provided", PROVIDED)
     found = count_found(selection)
     if selection.discoveries is not None:
         grouped = any(len(discovery.features) > 1 for discovery in selection.discoveries)
@@ -230,16 +233,20 @@ def explain_selection(selection: Selection) -> str:
             f"{selection.evidence.promise} It holds {provided}"
         )
     beaten = "" if m == 1 else f", each against {m} knockoffs"
+    where = ""
+    if selection.environments is not None:
+        where = f" in at least {selection.at_least} of {len(selection.environments)} environments"
+        provided = f"provided that environments are independent, and in each {provided.removeprefix('provided that ')}"
     if selection.offset == 1:
         promise = (
             f"On average over repeated data sets at most {percent(q)} of the selected features are false discoveries, "
-            f"which do not matter given all the others (false discovery rate {q:g})"
+            f"which do not matter given all the others{where} (false discovery rate {q:g})"
         )
     else:
         promise = (
             f"With offset=0 the false discovery rate is not controlled (if no feature matters it can be one half), "
-            "only a modified one: the false discoveries, which do not matter given all the others, are on average at "
-            f"most {percent(q)} of (the number of selected features + {1 / q:.3g})"
+            f"only a modified one: the false discoveries, which do not matter given all the others{where}, are on "
+            f"average at most {percent(q)} of (the number of selected features + {1 / q:.3g})"
         )
     return f"{found} (W >= {selection.threshold:.4g}{beaten}). {promise}, {provided}"
 
@@ -259,7 +266,8 @@ def explain_nothing(selection: Selection) -> str:
             f"and the Benjamini-Hochberg rule at {q:g} needs at most {q / d:.3g} for a first feature (the smallest "
             f"q-value is {selection.q_values.min():.3g}). {MAY_HELP}"
         )
-    needed, plus = fewest_selected(q, m), selection.offset == 1 and selection.evidence is None
+    needed = fewest_selected(q, m)
+    plus = selection.offset == 1 and selection.evidence is None and selection.environments is None
     parts = [f"Nothing is selected: no threshold controls the false discovery rate at {q:g}."]
     if selection.evidence is not None:
         parts = [f"Nothing is selected: the e-values of the draws are too small for a level of {q:g}."]

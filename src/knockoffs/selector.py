@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
+from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
@@ -40,6 +42,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         P^X: "auto" (any table: a latent Gaussian model with its own margin for every column); the name of another
         family ("gaussian", "mixture", "naive_bayes", "hmm", "lda", "network", "fastphase"); the .bif file of a Bayesian
         network; a fitted model; a network; a function that fits one; or a covariance matrix, for Gaussian features.
+        "fixed" assumes nothing about the features, and that y is linear in them with Gaussian noise.
     feature_model_options : dict, optional
         Options of the family's fit, for instance ``{"n_components": 3, "diagonal": "mvr"}``. With
         ``"representatives": True`` groups are linked through a few columns of each, chosen without y; use it for many
@@ -58,13 +61,13 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         Options of the score: "loss" (a name or a function; by default log-loss or squared error), "rows" (the rows that
         are scored: "in_sample", "held_out", "cross_fitted" or "out_of_bag"), "n_folds" (5), "n_fits" (1; the scores of
         several fits are averaged) and "rule" (W from Z and Z_tilde: "difference", "signed_maximum" or a function).
-    task : {"regression", "classification", "count", "ordinal"}, optional
+    task : {"regression", "classification", "count", "ordinal", "survival"}, optional
         Type of y, if it cannot be inferred from y or from the estimator.
     knockoffs : array or data frame, shape (n, n_columns), optional
         Knockoffs made elsewhere; ``feature_model`` is then not used.
     groups : "auto", dict, list or array, optional
         Columns that form one feature: a dict from column to group or from group to columns, a group for each column, or
-        "auto" for near-duplicate columns.
+        "auto" for near-duplicate columns. For tests also a tree of columns: dicts in a dict, or lists in a list.
     drop : sequence of str
         Columns to leave out.
     covariates : sequence of str
@@ -73,6 +76,14 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
     clusters : str or array-like, shape (n,), optional
         Rows that belong together, as those of one patient: a column of X, which is then no feature, or a label for each
         row. Each of ``n_draws`` draws uses one row of each cluster.
+    order : str or array-like, shape (n,), optional
+        Rows that follow one another in time: a column of X, which is then no feature, or a date or number for each row.
+        Each of ``n_draws`` draws uses rows so far apart that they are nearly independent.
+    environments : str or array-like, shape (n,), optional
+        Independent studies or sites: a column of X, which is then no feature, or a label for each row. Each has its own
+        P^X, knockoffs and scores, and discoveries hold in all of them, or in ``min_environments``.
+    min_environments : int, optional
+        In how many environments a discovery must hold.
     dependent : {"auto", "refuse", "drop"}
         Columns that others determine exactly: duplicates (also in other units or under other labels), sums, a full set
         of indicators. "drop" leaves out as few as possible and warns; "refuse" raises if P^X cannot hold them; "auto"
@@ -80,7 +91,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         determine by another function, or nearly (squares, ratios, products, bins), are dropped too.
     method : {"auto", "knockoffs", "conditional_test"}
         "conditional_test" gives every feature a p-value by resampling it from P^X given the others. "auto" tests when
-        there are fewer than 4/fdr features (2/fdr with more than 10,000 rows or 60 features, or in batches).
+        there are fewer than 4/fdr features (2/fdr with more than 10,000 rows or a million cells, or in batches).
     resolution : {"auto", "columns"}
         For tests. "auto" finds single features where the data can tell, and groups of features where they cannot:
         ``discoveries_``. The probability of any false discovery is then at most ``fdr``. "columns" tests each feature
@@ -94,7 +105,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         "post_hoc" chooses the level after looking: if nothing is found at ``fdr``, it reports the smallest level that
         finds something. The guarantee is then E[FDP / reported level] <= 1.
     verdict : bool
-        Whether to check the knockoffs against the features, without using y.
+        Whether to try how often features that do not matter are called on this table.
     offset : {1, 0}
         1 is knockoff+, which controls the false discovery rate; 0 is knockoff, which controls a modified one.
     random_state : None, int, Generator, SeedSequence or RandomState
@@ -128,8 +139,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
     feature_model_ : FeatureModel or None
         P^X; None if knockoffs were given.
     verdict_ : Verdict or None
-        Whether the knockoffs are distinguishable from the features: ``verdict_.word`` is "good", "doubtful" or
-        "broken".
+        How often features that do not matter are called on this table: ``verdict_.word`` is "good", "doubtful" or
+        "broken", ``verdict_.say()`` has the numbers.
     table_ : Table
         The table as it was read, with the names, kinds and labels of its columns.
     target_ : Target
@@ -169,6 +180,9 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         drop: Sequence[str] = (),
         covariates: Sequence[str] = (),
         clusters: object = None,
+        order: object = None,
+        environments: object = None,
+        min_environments: int | None = None,
         dependent: str = "auto",
         method: str = "auto",
         resolution: str = "auto",
@@ -194,6 +208,9 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         self.drop = drop
         self.covariates = covariates
         self.clusters = clusters
+        self.order = order
+        self.environments = environments
+        self.min_environments = min_environments
         self.dependent = dependent
         self.method = method
         self.resolution = resolution
@@ -213,7 +230,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         ----------
         X : array or data frame, shape (n, n_columns)
         y : array-like, shape (n,)
-            Numbers, or labels of classes.
+            Numbers, or labels of classes. For a survival time: (time, event) or (time, event, entry), a data frame of
+            these columns, or a structured array; the event is 1 where it was seen, 0 where the row is censored.
         **fit_params
             ``sample_weight``, array-like of shape (n,): weights of the rows in the model of y, to which it is passed on
             as scikit-learn's own selectors do. P^X and the knockoffs do not use it, so a row of weight two is not
@@ -222,17 +240,18 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         from knockoffs.defaults import count_of, plan_of, source_of, task_for
         from knockoffs.features.source import read_features
         from knockoffs.options import check_arguments
-        from knockoffs.procedure import Data, run
+        from knockoffs.procedure import Data, run, run_environments
         from knockoffs.progress import showing
         from knockoffs.seeds import as_generator
-        from knockoffs.table.clusters import take_clusters
+        from knockoffs.table.clusters import split_environments, take_clusters, take_labels
         from knockoffs.table.drop import names_of, without_columns
         from knockoffs.table.memory import check_memory
+        from knockoffs.table.ordered import gap_of, places_in_blocks, take_order
         from knockoffs.table.rows import refuse_dask
         from knockoffs.table.table import MIN_ROWS
         from knockoffs.table.target import as_target
 
-        options = self.get_params(deep=False)
+        options = self.options()
         with self.fitting():
             for name in fit_params:
                 if name != "sample_weight":
@@ -240,36 +259,52 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
             check_arguments(options)
             refuse_dask(X)
             source = source_of(options)
-            clusters, features = take_clusters(self.clusters, without_columns(X, self.drop))
+            clusters, features = take_clusters(options["clusters"], without_columns(X, options["drop"]))
+            order, features = take_order(options["order"], features)
+            labels, features = take_labels(options["environments"], features, "environments")
             table, notes = read_features(
                 source,
                 features,
-                kinds=self.kinds,
-                groups=self.groups,
-                covariates=self.covariates,
-                dependent=self.dependent,
+                **{name: options[name] for name in ("kinds", "groups", "covariates", "dependent")},
                 min_rows=MIN_ROWS,
             )
-            task = task_for(self.task, self.estimator)
+            task = task_for(options["task"], options["estimator"])
             target = as_target(y, table, task=task, weights=fit_params.get("sample_weight"), min_rows=MIN_ROWS)
             remedy = "write the table as parquet and use knockoffs.fit_streamed, or take fewer rows."
             check_memory(len(table), len(table.columns) * (count_of(options, "n_knockoffs") + 1) // 2, remedy)
-            generator = as_generator(self.random_state)
-            data = Data(table, target, clusters=clusters)
+            generator = as_generator(options["random_state"])
+            n_draws, gap = count_of(options, "n_draws"), 1
+            if order is not None:
+                gap = gap_of(table, target, order)
+                clusters = places_in_blocks(order, gap)
+            data = Data(table, target, clusters=clusters, spaced=order is not None)
             seen = target
             if clusters is not None:
                 seen = data.one_row_each(deepcopy(generator).spawn(1)[0]).target
-                notes["clusters"] = (
-                    f"{count_of(options, 'n_draws')} times one row of each of {len(seen)} clusters, drawn at random"
-                )
+                said = f"one row of each of {len(seen)} clusters, drawn at random"
+                if order is not None:
+                    said = f"one row in {gap}, {len(seen)} rows, from a start drawn at random"
+                notes["clusters" if order is None else "order"] = f"{n_draws} times {said}"
+            sites = None
+            if labels is not None:
+                sites, at_least = split_environments(labels, target, options["min_environments"])
+                notes["environments"] = f"discoveries hold in at least {at_least} of {len(sites)} environments"
             plan = plan_of(options, source, table, seen, notes, n_rows=len(seen))
             validate_data(self, X, skip_check_array=True)  # keeps the number and the names of the columns
             self.generator_ = deepcopy(generator)  # as it was: lambda paths follow the same draw
-            with showing(bool(self.verbose)):
-                selection = run(plan, data, rng=generator, n_jobs=self.n_jobs)
+            with showing(bool(options["verbose"])):
+                if sites is None:
+                    selection = run(plan, data, rng=generator, n_jobs=options["n_jobs"])
+                else:
+                    selection = run_environments(plan, data, sites, at_least, rng=generator, n_jobs=options["n_jobs"])
             if selection.rows is not None:
                 table, target = table.rows(selection.rows), target.at(selection.rows)
             return self.set_answer(selection, table, target, names_of(X))
+
+    def options(self) -> dict[str, Any]:
+        """Parameters of this class; a subclass with an ``__init__`` of its own may set some and leave the others."""
+        own = list(signature(KnockoffSelector.__init__).parameters.values())[1:]
+        return {parameter.name: getattr(self, parameter.name, parameter.default) for parameter in own}
 
     @contextmanager
     def fitting(self) -> Iterator[None]:
@@ -279,7 +314,12 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
 
         self._forget()
         try:
-            with interrupts(), one_blas_thread():
+            # underflow is meant: the caller's np.seterr(all="raise") is for the caller's code
+            with (
+                interrupts(),
+                one_blas_thread(),
+                np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"),
+            ):
                 yield
         except BaseException:
             self._forget()
@@ -308,6 +348,22 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         self._support = columns_of(selection.selected, table, names)
         return self
 
+    def transform(self, X: Any) -> Any:
+        """Return the selected columns as an array, or as the frame that ``set_output`` asks for, with their dtypes."""
+        from knockoffs.table.frames import array_of, is_frame, keep_columns, open_frame
+
+        if not is_frame(X):
+            return super().transform(X)
+        mask = self.get_support()
+        validate_data(self, X, reset=False, skip_check_array=True)
+        if not mask.any():
+            return self._transform(np.empty((len(X), len(mask))))  # which warns
+        frame = open_frame(keep_columns(X, mask))
+        asked = {"transform": get_config()["transform_output"], **getattr(self, "_sklearn_output_config", {})}
+        if asked["transform"] == "default":
+            return array_of(frame)
+        return frame.to_pandas() if asked["transform"] == "pandas" else frame.to_polars()
+
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
         return self._support
@@ -325,10 +381,12 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         from knockoffs.features.source import fills_cells
         from knockoffs.registry import key_of
 
-        if self.knockoffs is not None:
+        options = self.options()
+        feature_model = options["feature_model"]
+        if options["knockoffs"] is not None:
             return False
-        if isinstance(self.feature_model, str):
-            family = FAMILIES.get(key_of(self.feature_model))
+        if isinstance(feature_model, str):
+            family = FAMILIES.get(key_of(feature_model))
             return family is not None and "missing" in family.takes
-        fits = callable(self.feature_model) and "missing" in family_of(self.feature_model).takes
-        return fits or fills_cells(self.feature_model)
+        fits = callable(feature_model) and "missing" in family_of(feature_model).takes
+        return fits or fills_cells(feature_model)

@@ -134,6 +134,25 @@ def test_a_file_that_cannot_be_read_is_refused_without_its_folder(tab, tmp_path)
     assert "t\\.csv" in message and tmp_path.name not in message
 
 
+def test_a_full_disk_is_a_sentence_and_leaves_nothing(tab, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("knockoffs.table.writer.os.fsync", full)
+    tab.file_uploader[0].set_value(("t.csv", b"a,b\n1,2\n", "text/csv")).run()
+    assert not tab.exception
+    (message,) = [box.value for box in tab.error]
+    assert message == app.plain("The table cannot be kept on this machine: No space left on device.")
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+    monkeypatch.undo()
+    monkeypatch.setenv(page.TOKEN, "secret")
+    monkeypatch.setattr(app, "Run", full)
+    press(choose(tab, "patients"), "Select features")
+    assert [box.value for box in tab.error] == [
+        app.plain("The run cannot be started on this machine: No space left on device.")
+    ]
+
+
 def test_a_session_that_ends_leaves_nothing(tmp_path, hostile):
     folder = tmp_path / "desk"
     folder.mkdir()

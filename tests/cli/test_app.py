@@ -665,7 +665,7 @@ def test_select_by_every_loss(targets, tmp_path, target, loss):
 def test_every_loss_of_the_registry_was_named():
     from knockoffs.importance.losses import LOSSES as registry
 
-    counts = {"poisson_deviance"}  # for targets that are counts, which none of these is
+    counts = {"poisson_deviance", "partial_likelihood"}  # for counts and survival times, which none of these is
     assert {name.replace("-", "_") for names in LOSSES.values() for name in names} == set(registry) - counts
 
 

@@ -1,6 +1,7 @@
 """Faults on the command line: no file is lost, what was computed is saved, and every end is a sentence."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -342,3 +343,25 @@ def test_ctrl_c_in_compiled_code_is_ctrl_c(monkeypatch, capsys):
     with pytest.raises(SystemExit) as ended:
         cli.main([])
     assert ended.value.code == 130 and "stopped" in capsys.readouterr().err
+
+
+ABSURD = {
+    "jobs": (("--jobs", 100_000), r"--jobs=100000: expected at most \d+ jobs"),
+    "draws": (("--draws", 10**9), "--draws=1000000000: expected a whole number of at most 10000"),
+    "fits": (
+        ("--importance-option", "n-fits=1000000000"),
+        "n_fits=1000000000: expected a whole number of at most 10000",
+    ),
+}
+
+
+@pytest.mark.parametrize(("option", "words"), ABSURD.values(), ids=ABSURD)
+def test_absurd_sizes_are_refused_at_the_door(table, capsys, option, words):
+    run("select", table, *SELECT, *option, status=2)
+    assert re.search(words, capsys.readouterr().err)
+
+
+def test_a_table_without_names_is_told_so(tmp_path, capsys):
+    (tmp_path / "t.csv").write_text("".join(f"{i}.5,{i}.25,{i}\n" for i in range(20)))
+    run("select", tmp_path / "t.csv", "--target", "y", status=2)
+    assert "Its first line holds numbers: put a line with the names of the columns before it" in capsys.readouterr().err

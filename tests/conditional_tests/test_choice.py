@@ -14,7 +14,8 @@ from knockoffs.conditional_tests.choice import few_for_knockoffs
         (0.2, 10_000, 19),
         (0.2, 10_001, 9),
         (0.2, None, 9),
-        (0.05, 50, 60),  # of 80
+        (0.05, 50, 79),
+        (0.02, 10_000, 100),  # of 199: a million cells
         (0.01, 50, 199),
         (0.3, 50, 13),  # 4 / 0.3 = 13.3
     ],

@@ -46,7 +46,7 @@ def test_a_candidate_is_out_by_the_rows_so_far(first, asked, rng, monkeypatch):
     """Predictions of the second candidate are bad from one fold on: no fold is fitted after the first bad one."""
     X, folds, seen = rng.standard_normal((300, 2)), fixed_folds(300), []
     y = X[:, 0] + rng.standard_normal(300)
-    cross_fit = module._cross_fit
+    cross_fit = module.cross_fit
 
     def second(estimator, *arguments):
         if type(estimator).__name__.endswith("Lasso") or hasattr(estimator, "alpha"):
@@ -57,7 +57,7 @@ def test_a_candidate_is_out_by_the_rows_so_far(first, asked, rng, monkeypatch):
             held = folds == fold
             yield held, y[held, None] + (9.0 if fold >= first else 0.01)
 
-    monkeypatch.setattr(module, "_cross_fit", second)
+    monkeypatch.setattr(module, "cross_fit", second)
     found = choose_response(X, y, "number")
     assert len(seen) == asked and found.name == ("boosting" if first == 3 else "lasso")
 

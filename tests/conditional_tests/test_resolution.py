@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from knockoffs import KnockoffSelector
-from knockoffs.conditional_tests.column_tree import association, column_tree
+from knockoffs.conditional_tests.column_tree import column_tree
 from knockoffs.conditional_tests.resolution import Discovery
 from knockoffs.errors import InputError
 
@@ -92,17 +92,28 @@ def test_the_answer_in_words_is_short_and_speaks_of_one_error_rate(near_copies):
     assert "Goeman" in written and "one of x0, x1" in written
 
 
-def test_association_sees_squares_labels_and_their_indicators(rng):
+def test_the_tree_sees_squares_labels_and_their_indicators(rng):
     x, z = rng.standard_normal((2, 400))
     label = rng.integers(4, size=400).astype(float)
     X = np.column_stack([x, x**2, label, label == 2, z])
-    found = association(X, np.array([False, False, True, False, False]))
-    assert found[0, 1] > 0.95 and found[2, 3] > 0.95
-    others = found[np.triu_indices(5, 1)]
-    assert (np.sort(others)[:-2] < 0.25).all()
-    np.testing.assert_allclose(found, found.T)
     tree = column_tree(X, np.array([False, False, True, False, False]), np.arange(5))
     assert {(0, 1), (2, 3)} <= {node.features for node in tree.walk()}
+
+
+def test_sums_lie_with_their_parts_rather_than_with_what_they_resemble(rng):
+    """s = a + b + a little: given the rest each of the three is determined; t resembles a more, and is not."""
+    a, b, e, f = rng.standard_normal((4, 500))
+    X = np.column_stack([a, b, a + b + 0.05 * e, a + 0.7 * f])
+    tree = column_tree(X, np.zeros(4, bool), np.arange(4))
+    assert [child.features for child in tree.children] == [(3,), (0, 1, 2)]
+
+
+def test_columns_without_spread_or_with_few_rows_have_a_tree(rng):
+    X = np.column_stack([np.ones(8), rng.standard_normal((8, 12))])
+    tree = column_tree(X, np.zeros(13, bool), np.arange(13))
+    assert tree.features == tuple(range(13)) and tree.n_leaves == 13
+    copies = column_tree(X[:, [1, 1, 1]], np.zeros(3, bool), np.arange(3))
+    assert copies.n_leaves == 3
 
 
 def test_features_of_several_columns_are_leaves(rng):

@@ -26,9 +26,9 @@ class GaussianConditional:
 
 
 def test_of(model, columns, X, y, *, kind="number", max_draws, rng, **options):
-    given = {"nominal": (), "response_model": "lasso", "encode": None, "enough": 20} | options
-    tests = group_tests(model, X, y, kind=kind, rng=rng, max_draws=max_draws, **given)
-    return tests.test(np.array(columns))
+    given = {"nominal": (), "response_model": "lasso", "encode": None, "enough": 20, "sure": 1.0} | options
+    tests = group_tests(model, X, y, kind=kind, rng=rng, **given)
+    return tests.test(np.array(columns), max_draws)
 
 
 test_of.__test__ = False

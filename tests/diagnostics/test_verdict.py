@@ -153,7 +153,18 @@ def test_the_verdict_goes_to_json(rng):
     found = judge(Pair(gaussian_rows(rng), gaussian_rows(rng), np.arange(D)), rng)
     stored = json.loads(json.dumps(found.to_dict()))
     assert stored["word"] == found.word == "broken"
-    assert set(stored) == {"word", "n_rows", "p_value", "columns", "checks", "twins", "rows", "remedies"}
+    assert set(stored) == {
+        "word",
+        "sentence",
+        "trial",
+        "n_rows",
+        "p_value",
+        "columns",
+        "checks",
+        "twins",
+        "rows",
+        "remedies",
+    }
     assert [check["name"] for check in stored["checks"]] == [check.name for check in found.checks]
 
 

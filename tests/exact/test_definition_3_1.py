@@ -76,6 +76,21 @@ def jump_chain(rng, kind):
 
 
 @example
+def metropolized(rng, kind):
+    """A ring of three spins and a grade, whose field hangs on a parent; the whole density is given."""
+    J, field = rng.normal(size=(4, 4)), rng.normal(size=(2, 4))
+    ring = [(0, 1), (1, 2), (2, 3), (3, 0)]
+
+    def log_density(u, blanket):
+        return sum(J[a, b] * u[:, a] * u[:, b] for a, b in ring) + (field[blanket["K"]] * u).sum(axis=1)
+
+    states = [(-1, 1), (-1, 1), (0, 0.5, 2), (-1, 1)]
+    u = np.array(list(product(*states)))
+    conjugate = kind(log_density, ring, states=states)
+    return dict(conjugate=conjugate, u=u, blanket={"K": np.array([1])}, sums_to_one=True)
+
+
+@example
 def grouped_chain(rng, kind):
     """Whole groups are swapped: of one, two and one steps; a chain of steps, or one that stays or jumps."""
     chain = MarkovChain(*random_steps(rng, 4, 2))

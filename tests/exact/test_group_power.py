@@ -40,10 +40,9 @@ def rejected(c, strength, seed):
             nominal=(),
             response_model="lasso",
             encode=None,
-            max_draws=199,
             enough=200,
         )
-        found.append([f_test(X, y, c) <= 0.05, tests.test(np.arange(c)).p_value <= 0.05])
+        found.append([f_test(X, y, c) <= 0.05, tests.test(np.arange(c), 199).p_value <= 0.05])
     return np.array(found)
 
 

@@ -45,10 +45,9 @@ def what_is_used(law, X, y, kind, group, response_model):
             nominal=(),
             response_model=response_model,
             encode=None,
-            max_draws=5,
             enough=100,
         )
-        tests.test(np.array(group))
+        tests.test(np.array(group), 5)
     used["name"] = tests.response_without(np.array(group)).name
     used["draws"] = used["draws"][1:]  # the first are the columns themselves
     return used

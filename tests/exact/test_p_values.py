@@ -56,12 +56,11 @@ def p_values(n, size, response_model, *, fair=False, statistic=None):
             np.zeros(size + 1, bool),
             response_model,
             None,
-            max_draws=len(drawn),
             enough=2 * len(drawn),
             seed=np.random.SeedSequence(3),
             cells=10**7,
         )
-        found[table.tobytes()] = tests.test(columns).p_value
+        found[table.tobytes()] = tests.test(columns, len(drawn)).p_value
     return np.array([found[table.tobytes()] for table in truth])
 
 
@@ -89,13 +88,13 @@ def test_a_statistic_that_sees_the_observed_table_is_seen_exactly(n, size, monke
     """Weights turned so that the observed table has a large covariance with them."""
     test = GroupTests.test
 
-    def peeking(self, columns):
+    def peeking(self, columns, max_draws):
         distilled = self.response_without(columns).distil(self.without(columns))
         seen = self.X[:, columns].sum(axis=1)
         distilled.weights[:, 0] = seen - seen.mean() + 0.1 * distilled.weights[:, 0]
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(module.Response, "distil", lambda response, rest: distilled)
-            return test(self, columns)
+            return test(self, columns, max_draws)
 
     monkeypatch.setattr(GroupTests, "test", peeking)
     assert exceeds_uniform(p_values(n, size, DummyRegressor()))

@@ -206,7 +206,7 @@ SAID = {
     "network": "P^X is a Bayesian network of 3 discrete nodes, 0 of them hidden, and 2 arrows.",
     "fastphase": "P^X is fastPHASE's hidden Markov model of genotypes at 3 sites, in their order, with 2 ancestors.",
 }
-ELSEWHERE = {"gaussian", "mixture", "latent", "auto"}  # tests of their own
+ELSEWHERE = {"gaussian", "mixture", "latent", "auto", "fixed"}  # tests of their own
 
 
 def test_every_family_is_tested():

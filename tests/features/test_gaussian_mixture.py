@@ -34,23 +34,6 @@ def test_posterior_of_a_far_row_is_still_a_law(mixture):
     assert mixture.posterior(far).sum() == pytest.approx(1.0)
 
 
-def test_joint_density_is_exchangeable(mixture, rng):
-    """sum_k w_k P_k(x) Q_k(x_tilde | x) is unchanged by every swap: Proposition 3.1, exactly."""
-    X, X_tilde = draw(20, rng), draw(20, rng)
-
-    def joint(a, b):
-        terms = [
-            np.log(w) + law.log_density(a) + law.log_knockoff_density(b, a)
-            for w, law in zip(mixture.weights, mixture.laws, strict=True)
-        ]
-        return np.logaddexp.reduce(terms, axis=0)
-
-    for code in range(8):
-        S = np.array([code & 1, code & 2, code & 4], dtype=bool)
-        a, b = np.where(S, X_tilde, X), np.where(S, X, X_tilde)
-        np.testing.assert_allclose(joint(a, b), joint(X, X_tilde), rtol=1e-9)
-
-
 def test_knockoffs_have_the_mixture_moments(mixture, rng):
     """Moments 1 and 2 of (X, X_tilde) under a swap: 5 standard errors of 40,000 rows, 27 comparisons."""
     n = 40_000

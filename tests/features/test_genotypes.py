@@ -196,7 +196,7 @@ def test_errors(genotypes, tmp_path):
     with pytest.raises(InputError, match="chromosome 2, rows counted from person 0: row .* is impossible"):
         drawing.sample_knockoffs_bed(bed, tmp_path / "o.bed", models | {"2": GenotypeModel(certain)}, rng=rng)
     with pytest.raises(InputError, match="chromosome 1 do not lie together"):
-        drawing._chromosomes(np.array(["1", "2", "1"]))
+        drawing.chromosome_columns(np.array(["1", "2", "1"]))
 
 
 def write_fastphase(prefix, model):

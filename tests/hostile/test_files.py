@@ -85,6 +85,16 @@ def test_files_that_are_refused(tmp_path, name, content, words):
         read_table_file(tmp_path / name)
 
 
+def test_parquet_is_decoded_by_pyarrow(tmp_path, monkeypatch):
+    """Some damaged files end the process of polars: a length of a page that it believes takes all memory."""
+    (tmp_path / "t.parquet").write_bytes(parquet())
+    monkeypatch.setattr(pl, "read_parquet", None)
+    np.testing.assert_array_equal(read_table_file(tmp_path / "t.parquet").to_numpy(), X)
+    (tmp_path / "t.parquet").write_bytes(written())
+    with pytest.raises(InputError, match="t.parquet: cannot be read as parquet: .*not a parquet file"):
+        read_table_file(tmp_path / "t.parquet")
+
+
 @pytest.mark.parametrize("name", ["BZh9", "PAR1"])
 def test_a_name_that_begins_as_a_packed_file_does_is_a_name(tmp_path, name):
     (tmp_path / "t.csv").write_bytes(written(header=(name, *"bcdey")))

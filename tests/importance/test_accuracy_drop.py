@@ -96,15 +96,6 @@ def test_columns_of_a_feature_move_together(data):
     assert scores.Z[0] == pytest.approx(rise)
 
 
-def test_weights_are_repeated_rows(data):
-    X, X_tilde, y = data
-    model = KNeighborsClassifier(3).fit(np.hstack([X, X_tilde]), y)
-    weight = np.random.default_rng(1).integers(0, 3, size=len(y))
-    weighted = swap_score(model, X, X_tilde, y, rng=np.random.default_rng(0), sample_weight=weight)
-    again = swap_score(model, *(np.repeat(a, weight, axis=0) for a in (X, X_tilde, y)), rng=np.random.default_rng(0))
-    np.testing.assert_allclose(weighted.Z, again.Z, atol=1e-12)
-
-
 def test_same_draws_same_scores(data):
     X, X_tilde, y = data
     model = KNeighborsClassifier(3).fit(np.hstack([X, X_tilde]), y)
@@ -118,8 +109,9 @@ def test_range_and_grid_are_arguments(data):
     model = KNeighborsClassifier(3).fit(np.hstack([X, X_tilde]), y)
     score = partial(swap_integral, reduce=Integral(1.0, 2.0, n_lams=3), loss="brier")
     assert np.isfinite(score(model, X, X_tilde, y, rng=np.random.default_rng(0)).Z).all()
-    with pytest.raises(InputError, match=r"range \(5, 2\) is empty"):
-        Integral(5, 2)
+    for high in (2, 5):
+        with pytest.raises(InputError, match=rf"range \(5, {high}\) is empty"):
+            Integral(5, high)
     with pytest.raises(InputError, match=r"range \(-1, 2\) must be finite and start at 0"):
         Integral(-1, 2)
     with pytest.raises(InputError, match="at least 2 points"):

@@ -25,7 +25,7 @@ from knockoffs.sampling.diagonal.newton import (
 )
 from knockoffs.sampling.diagonal.shape import shape_of
 
-GAP, BLOCK_GAP = 1e-6, 1e-4  # of follow_path
+GAP = 1e-6  # of follow_path
 
 every_method = pytest.mark.parametrize("method", DIAGONALS)
 OBJECTIVES = {"entropy": ENTROPY, "reconstructability": RECONSTRUCTABILITY, "barrier": barrier(0.03)}
@@ -105,14 +105,6 @@ def test_identity(method):
 
 
 @every_method
-def test_one_feature_that_owns_every_column(method):
-    # alone, a feature can be drawn afresh: D = Sigma
-    Sigma = random_covariance(4, 100, np.random.default_rng(3))
-    atol = 2 * BLOCK_GAP if method == "sdp" else 3e-6
-    np.testing.assert_allclose(solve_diagonal(Sigma, method, np.zeros(4, dtype=int)), Sigma, rtol=0, atol=atol)
-
-
-@every_method
 def test_units_do_not_matter(method):
     Sigma = COVARIANCES["factors"]
     units = 10.0 ** np.random.default_rng(4).uniform(-12, 12, len(Sigma))
@@ -127,7 +119,7 @@ def test_basis_within_a_feature_does_not_matter(method):
     Sigma, feature_of = random_covariance(9, 50, rng), np.repeat(np.arange(3), 3)
     B = block_diag(*rng.standard_normal((3, 3, 3)))
     D = solve_diagonal(Sigma, method, feature_of)
-    # the SDP is flat near its optimum, and stops within BLOCK_GAP of it
+    # the SDP is flat near its optimum, and stops within 1e-4 of it
     rtol, atol = (0.01, 0.01) if method == "sdp" else (1e-6, 1e-7)
     np.testing.assert_allclose(solve_diagonal(B @ Sigma @ B.T, method, feature_of), B @ D @ B.T, rtol=rtol, atol=atol)
 
@@ -246,20 +238,6 @@ def test_inner_start_is_below_R():
     for Sigma in COVARIANCES.values():
         R = correlation(Sigma)
         assert smallest_relative(R - np.diag(inner_start(R, shape_of(np.arange(len(R))))), R) >= -1e-7
-
-
-def test_every_choice_is_best_by_its_own_measure():
-    """Entropy, reconstructability and sum of the four choices: each optimised one wins its own."""
-    R = correlation(COVARIANCES["factors"])
-    shape = shape_of(np.arange(len(R)))
-    solved = {name: np.diagonal(solve_diagonal(R, name)) for name in DIAGONALS}
-
-    def best(measure):
-        return min(solved, key=lambda name: measure(solved[name]))
-
-    assert best(lambda s: ENTROPY.value(s, factor(R, shape, s))) == "maximum_entropy"
-    assert best(lambda s: RECONSTRUCTABILITY.value(s, factor(R, shape, s))) == "mvr"
-    assert best(lambda s: -s.sum()) == "sdp"
 
 
 def test_default_is_registered():

@@ -5,8 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from knockoffs import KnockoffSelector
 from knockoffs.errors import InputError
 from knockoffs.table import memory
 
@@ -43,3 +45,10 @@ def test_what_is_too_large_is_said(monkeypatch):
     memory.check_memory(100_000, 50, "")
     with pytest.raises(InputError, match="1.5 GiB or more beside the table, and 1.0 GiB are free: take fewer"):
         memory.check_memory(1_000_000, 50, "take fewer")
+
+
+def test_a_covariance_that_is_too_large_is_refused_before_the_work(monkeypatch):
+    monkeypatch.setattr(memory, "available_memory", lambda: 60_000.0)
+    X = np.random.default_rng(0).standard_normal((30, 40))
+    with pytest.raises(InputError, match="a covariance of 40 columns needs 0.1 MiB or more.*'naive_bayes' or 'hmm'"):
+        KnockoffSelector(0.2, feature_model="gaussian", method="knockoffs").fit(X, X[:, 0] + X[:, 1])

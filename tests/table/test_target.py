@@ -202,3 +202,11 @@ def test_a_target_of_another_table_is_refused():
     weights = np.where(np.arange(N) == 1, 1.0, 0.0)
     with pytest.raises(InputError, match="zero in every row in which y is known"):
         as_target(GAPS[0], TABLE, weights=weights)
+
+
+def test_the_word_none_is_a_label_among_labels_and_missing_among_numbers():
+    table = read_table(np.arange(24.0).reshape(12, 2) % 7)
+    assert as_target(["None", "mild", "severe"] * 4, table).values.tolist() == ["None", "mild", "severe"] * 4
+    with pytest.warns(KnockoffWarning, match="y: 'None' taken as missing"):
+        target = as_target(["None", "1.5", "2.5"] * 4, table)
+    assert target.kind == "number" and "4 rows are left out, because y is missing there" in target.note

@@ -42,7 +42,15 @@ SHAPES = {
     "a bell of ratings": (lambda rng, n: rng.choice([1, 2, 3, 4, 5], n, p=[0.04, 0.2, 0.4, 0.3, 0.06]), "ordinal"),
     "happy ratings": (lambda rng, n: rng.choice([1, 2, 3, 4, 5], n, p=[0.03, 0.06, 0.11, 0.3, 0.5]), "ordinal"),
     "wine quality": (lambda rng, n: 3 + rng.choice(6, n, p=[0.006, 0.033, 0.426, 0.399, 0.124, 0.012]), "ordinal"),
-    "flat ratings": (lambda rng, n: rng.integers(1, 6, n), "classes"),
+    "flat ratings": (lambda rng, n: rng.integers(1, 6, n), "ordinal"),
+    "ratings that people send in": (
+        lambda rng, n: rng.choice([1, 2, 3, 4, 5], n, p=[0.3, 0.1, 0.05, 0.1, 0.45]),
+        "ordinal",
+    ),
+    "five classes from 0": (lambda rng, n: rng.integers(0, 5, n), "classes"),
+    "dollars": (lambda rng, n: np.round(rng.gamma(0.8, 300, n)).clip(0, 1999), "number"),
+    "dollars, mostly none": (lambda rng, n: np.round(rng.gamma(1, 200, n)) * (rng.random(n) < 0.4), "number"),
+    "many visits": (lambda rng, n: rng.negative_binomial(1, 0.02, n), "count"),
 }
 
 

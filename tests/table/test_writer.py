@@ -1,14 +1,19 @@
 """Files are written whole or not at all, together, and never over what is not ours."""
 
+import errno
 import os
+import signal
 import stat
 import subprocess
 import sys
 
+import numpy as np
+import polars as pl
 import pytest
 
 from knockoffs.errors import InputError
 from knockoffs.table import writer
+from knockoffs.table.files import write_table_file
 from knockoffs.table.writer import atomic_file, atomic_files, check_output, check_place
 
 
@@ -208,3 +213,52 @@ class TestCheckOutput:
         with pytest.raises(InputError, match="cannot write here"):
             check_output(tmp_path / "a.csv")
         tmp_path.chmod(0o700)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no limits of files")
+@pytest.mark.parametrize("ending", [".parquet", ".csv", ".csv.gz", ".tsv"])
+def test_a_disk_that_is_full_is_named_with_the_file_whatever_writes_it(tmp_path, ending):
+    """A limit of the size of files stands for a full disk."""
+    resource = pytest.importorskip("resource")
+    table, path = pl.DataFrame(np.random.default_rng(0).standard_normal((4000, 8))), tmp_path / f"t{ending}"
+    before, ignored = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, before[1]))
+    try:
+        with pytest.raises(OSError, match="too large") as error:
+            write_table_file(table, path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert (error.value.errno, error.value.filename) == (errno.EFBIG, str(path))
+    assert os.listdir(tmp_path) == []
+
+
+WRITES = """
+import sys
+from pathlib import Path
+from knockoffs.table.writer import atomic_files
+one, other = (Path(sys.argv[1]) / name for name in ("a.json", "a.csv"))
+for i in range(int(sys.argv[3])):
+    with atomic_files(one, other) as files:
+        for file in files:
+            file.write(f"{sys.argv[2]} {i}".encode())
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no locks of folders")
+def test_two_programs_that_write_into_one_folder(tmp_path, n=100):
+    """Neither fails, and whoever looks finds files of one of them, or the first alone."""
+    command = [sys.executable, "-c", WRITES, str(tmp_path)]
+    running = [subprocess.Popen([*command, who, str(n)], stderr=subprocess.PIPE) for who in ("one", "other")]
+    looks = 0
+    while any(process.poll() is None for process in running):
+        try:
+            before, beside, after = ((tmp_path / name).read_text() for name in ("a.json", "a.csv", "a.json"))
+        except FileNotFoundError:
+            continue
+        if before == after:
+            looks += 1
+            assert beside == before
+    assert [process.communicate()[1] for process in running] == [b"", b""]
+    assert (tmp_path / "a.json").read_text() == (tmp_path / "a.csv").read_text()
+    assert sorted(os.listdir(tmp_path)) == ["a.csv", "a.json"] and looks

@@ -32,6 +32,7 @@ def run_check(table: Path, options: Options) -> str:
     from knockoffs.cli.files import read_features_of, read_knockoffs, reading
     from knockoffs.diagnostics.verdict import verdict
     from knockoffs.errors import printable
+    from knockoffs.features.fixed import refuse_fixed
     from knockoffs.features.source import GivenKnockoffs, KnockoffSource, knockoff_source, read_features
     from knockoffs.machine.threads import worthwhile_threads
     from knockoffs.sampling.pair import Pair
@@ -42,6 +43,7 @@ def run_check(table: Path, options: Options) -> str:
         source: KnockoffSource = knockoff_source(options.feature_model, options.feature_model_options)
     else:
         source = GivenKnockoffs(read_knockoffs(Path(options.knockoffs), X, frame))
+    refuse_fixed(source)
     with spoken_warnings():
         checked, _ = read_features(source, X, argument=table.name, min_rows=6, **reading(options))
     with spoken_warnings(), worthwhile_threads(checked.X.size):

@@ -25,6 +25,8 @@ def prepare_call(options: Options, face: str) -> None:
     from knockoffs.registry import key_of
     from knockoffs.response import ESTIMATORS
 
+    if "target" in options_of(face):
+        _check_target(options)
     try:
         for option in options_of(face).values():
             refuse_value(option, getattr(options, option.name), option.written)
@@ -42,9 +44,21 @@ def prepare_call(options: Options, face: str) -> None:
         shield_children()
 
 
+def _check_target(options: Options) -> None:
+    """Refuse a call without a target, or with half of a survival time."""
+    if not options.target_columns:
+        raise bad_call("Missing option '--target'. For a survival time use --time and --event.")
+    if options.target and len(options.target_columns) > 1:
+        raise bad_call("--target and --time, --event or --entry: a survival time is the target. Leave out --target.")
+    if not options.target and None in (options.time, options.event):
+        lacking = "--time" if options.time is None else "--event"
+        raise bad_call(f"Missing option '{lacking}': a survival time needs --time and --event.")
+
+
 def check_columns(frame: Frame, names: list[str], flag: str) -> None:
     """Refuse columns that the table does not have, and name the nearest that it has."""
     from knockoffs.errors import did_you_mean, name_some
+    from knockoffs.table.cells import is_number
     from knockoffs.table.files import column_names
 
     columns = [str(name) for name in column_names(frame)]
@@ -52,6 +66,8 @@ def check_columns(frame: Frame, names: list[str], flag: str) -> None:
     for name in names:
         if name not in known:
             hint = did_you_mean(name, columns)
+            if sum(map(is_number, columns)) > len(columns) / 2:
+                hint = " Its first line holds numbers: put a line with the names of the columns before it."
             raise bad_call(f"{flag} {name!r} is not a column of the table.{hint} It has {name_some(columns)}.")
 
 

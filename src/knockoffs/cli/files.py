@@ -50,25 +50,28 @@ def read_features_of(table: Path, drop: tuple[str, ...]) -> tuple[Frame, Frame]:
     return frame, drop_columns(frame, dropped) if dropped else frame
 
 
-def take_apart(frame: Frame, options: Options) -> tuple[Frame, NDArray, NDArray[np.float64] | None]:
-    """Features, target and weights (or None) of a frame."""
-    target, weights = options.target, options.weights
-    check_columns(frame, [target], "--target")
+def take_apart(
+    frame: Frame, options: Options
+) -> tuple[Frame, NDArray | tuple[NDArray, ...], NDArray[np.float64] | None]:
+    """Features, target (of a survival time a tuple) and weights (or None) of a frame."""
+    target, weights = options.target_columns, options.weights
+    check_columns(frame, target, "--target" if options.target else "--time, --event or --entry")
     dropped = columns_named(frame, options.drop, "--drop")
+    parts = tuple(take_column(frame, name) for name in target)
+    y = parts[0] if options.target else parts
     if weights is None:
-        return drop_columns(frame, list({target, *dropped})), take_column(frame, target), None
+        return drop_columns(frame, list({*target, *dropped})), y, None
     check_columns(frame, [weights], "--weights")
-    if weights == target:
+    if weights in target:
         raise bad_call(f"--weights {weights!r} is the target: name another column, or leave out the weights.")
-    X = drop_columns(frame, list({target, weights, *dropped}))
-    return X, take_column(frame, target), weights_of(frame, weights)
+    return drop_columns(frame, list({*target, weights, *dropped})), y, weights_of(frame, weights)
 
 
 def covariates_of(frame: Frame, options: Options) -> list[str]:
     """Columns that are covariates: features that are left, not the target nor the weights."""
     found = columns_named(frame, options.covariates, "--covariates")
     for name in found:
-        if name in (options.target, options.weights, *columns_named(frame, options.drop, "--drop")):
+        if name in (*options.target_columns, options.weights, *columns_named(frame, options.drop, "--drop")):
             raise bad_call(f"--covariates {name!r} is the target, the weights or dropped: name it once.")
     return found
 

@@ -35,7 +35,7 @@ def path(
         0.0,
         10.0,
     ),
-    points: Annotated[int, typer.Option(metavar="N", help="Number of lambdas.", min=2)] = 41,
+    points: Annotated[int, typer.Option(metavar="N", help="Number of lambdas.", min=2, max=10_000)] = 41,
     force: Force = False,
 ) -> None:
     """Draw W along the lambda path of some columns.

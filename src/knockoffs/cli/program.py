@@ -18,6 +18,12 @@ app = typer.Typer(name="knockoffs", add_completion=False, rich_markup_mode=None,
 TableFile = Annotated[
     Path, typer.Argument(metavar="TABLE", help="csv, csv.gz, tsv or parquet, with a header; or a folder of parquet.")
 ]
+TableFiles = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="TABLE", help="csv, csv.gz, tsv or parquet, with a header; a folder of parquet; .bed files."
+    ),
+]
 OneFile = Annotated[Path, typer.Argument(metavar="TABLE", help="csv, csv.gz, tsv or parquet, with a header.")]
 Jobs = Annotated[int | None, typer.Option(metavar="N", help=options_of("select")["jobs"].help)]
 Seed = Annotated[int, typer.Option(metavar="N", help=options_of("select")["seed"].help, min=0)]

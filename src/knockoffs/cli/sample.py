@@ -66,6 +66,7 @@ def sample(
 def sample_table(table: Path, out: Path, options: Options, *, force: bool) -> None:
     """Write knockoffs of a table, in the table's format; and the completed table, if cells are missing."""
     from knockoffs.cli.files import other_paths, read_features_of, reading
+    from knockoffs.features.fixed import refuse_fixed
     from knockoffs.features.source import knockoff_source, read_features
     from knockoffs.machine.threads import worthwhile_threads
     from knockoffs.seeds import as_generator
@@ -80,6 +81,7 @@ def sample_table(table: Path, out: Path, options: Options, *, force: bool) -> No
     check_output(out, inputs, force=force)
     _, X = read_features_of(table, options.drop)
     source = knockoff_source(options.feature_model, options.feature_model_options)
+    refuse_fixed(source)
     if options.dependent == "auto":  # knockoffs of all columns are wanted
         options = replace(options, dependent="refuse")
     with spoken_warnings():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from knockoffs.cli.checks import bad_call
 from knockoffs.cli.output import say, spoken_warnings
-from knockoffs.cli.program import Force, OutFolder, TableFile, command
+from knockoffs.cli.program import Force, OutFolder, TableFiles, command
 from knockoffs.options import Options
 from knockoffs.progress import stage
 
@@ -19,18 +19,31 @@ if TYPE_CHECKING:
 
 
 @command("select")
-def select(table: TableFile, options: Options, out: OutFolder = None, force: Force = False) -> None:
+def select(tables: TableFiles, options: Options, out: OutFolder = None, force: Force = False) -> None:
     """Select the features of a table that matter for its target.
 
     \b
     knockoffs select table.csv --target y
     knockoffs select table.csv --target y --fdr 0.05 --out results --report report.html
     knockoffs select table.parquet --target y --drop id,date --kind grade=ordinal --groups auto
+    knockoffs select table.csv --time days --event died
     knockoffs select table.csv --target y --draws 5 --level post-hoc --jobs -1
+    knockoffs select chr*.bed --phenotype pheno.tab --target trait --covariates cov.tab --out results
     """
     if options.knockoffs is not None and (options.feature_model != "auto" or options.feature_model_options):
         raise bad_call("--knockoffs are used as they are: leave out --feature-model and its options.")
-    select_and_show(table, options, out, force)
+    from knockoffs.cli.files import check_out, deliver
+    from knockoffs.cli.genotypes import is_bed, run_genotypes
+
+    if not all(map(is_bed, tables)):
+        if len(tables) > 1:
+            raise bad_call(f"{len(tables)} tables: name one, or several .bed files of the same people.")
+        if options.phenotype is not None:
+            raise bad_call("--phenotype is for .bed files: a table holds its own target.")
+        select_and_show(tables[0], options, out, force)
+        return
+    check_out(out, tables[0], options, force)
+    deliver(run_genotypes(tables, options, out), out)
 
 
 def select_and_show(table: Path, options: Options, out: Path | None, force: bool) -> None:
@@ -48,11 +61,16 @@ def run_selection(table: Path, options: Options, out: Path | None = None) -> Sel
     from knockoffs.cli.streamed import run_streamed, why_streamed
     from knockoffs.table.files import file_hash
 
+    if table.suffix.lower() == ".bed":
+        from knockoffs.cli.genotypes import run_genotypes
+
+        return run_genotypes([table], options, out)
     why = why_streamed(table, options)
     if why is not None:
         say(f"reading {table} in batches, because {why}")
         return run_streamed(table, options, out)
-    frame = read(table, options.target, options.weights, *options.drop, *options.covariates, options.clusters)
+    columns = (options.weights, *options.drop, *options.covariates, options.clusters, options.order)
+    frame = read(table, *options.target_columns, *columns, options.environments)
     return run_on_frame(frame, options, {"file": table.name, "sha256": file_hash(table)}, out)
 
 
@@ -60,7 +78,7 @@ def run_on_frame(frame: Frame, options: Options, data: DataFile, out: Path | Non
     """Record of a selection from a frame; the report is written if it was asked for."""
     from knockoffs.cli.files import covariates_of, groups_of, other_files, read_knockoffs, take_apart
     from knockoffs.selector import KnockoffSelector
-    from knockoffs.table.files import column_names
+    from knockoffs.table.files import column_names, take_column
 
     options = replace(options, stream="never")  # as decided here, so that another machine gives the same answer
     X, y, weights = take_apart(frame, options)
@@ -71,10 +89,11 @@ def run_on_frame(frame: Frame, options: Options, data: DataFile, out: Path | Non
         arguments["knockoffs"] = read_knockoffs(Path(options.knockoffs), X, frame)
     selector = KnockoffSelector(**arguments)
     n_features = len(column_names(X)) - len(arguments["covariates"])
-    say(f"selecting from {n_features} features of {len(y)} rows for {options.target!r}")
+    n_rows = len(take_column(frame, options.target_columns[0]))
+    say(f"selecting from {n_features} features of {n_rows} rows for {', '.join(map(repr, options.target_columns))}")
     with spoken_warnings() as said:
         selector.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
-    about: DataFile = {**data, "n_rows": len(y), "n_columns": len(column_names(frame))}
+    about: DataFile = {**data, "n_rows": n_rows, "n_columns": len(column_names(frame))}
     if files:
         about["files"] = files
     return record_fitted(selector, options, about, said, out)
@@ -109,7 +128,7 @@ def _write_report(selector: KnockoffSelector, record: SelectionRecord, options: 
         say("the report has no lambda paths, because features were tested: use --method knockoffs")
     facts = replace(
         facts_of(selector),
-        called=options.target,
+        called=options.target_columns[0],
         parameters=record.parameters,
         data=record.data,
         versions=record.versions,

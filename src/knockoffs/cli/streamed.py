@@ -47,6 +47,8 @@ def run_streamed(table: Path, options: Options, out: Path | None) -> SelectionRe
         raise bad_call(
             "--report-paths: lambda paths are not supported in batches. Leave it out, or use --stream never."
         )
+    if options.time is not None:
+        raise InputError("--time: survival times are not supported in batches. Use --stream never.")
     if options.knockoffs is not None:
         raise InputError("--knockoffs are not supported in batches. Use --stream never.")
     target, weights = options.target, options.weights

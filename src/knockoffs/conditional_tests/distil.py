@@ -17,10 +17,11 @@ from sklearn.base import clone
 
 from knockoffs.errors import unknown_option
 from knockoffs.response.clone import Classifier, Estimator, FittedModel, fitted_copy
+from knockoffs.response.cox import martingale_residuals, partial_likelihood_loss
 from knockoffs.response.linear import PenaltyPath, make_lasso
 from knockoffs.response.trees import make_boosting
 
-TARGET_KINDS = ("number", "count", "binary", "classes", "ordinal")
+TARGET_KINDS = ("number", "count", "binary", "classes", "ordinal", "survival")
 TEST_MODELS = ("best", "lasso", "boosting")
 
 
@@ -52,7 +53,7 @@ class Response:
     ----------
     y : array, shape (n,)
         Numbers, or codes 0 .. K - 1 of classes.
-    kind : {"number", "count", "binary", "classes", "ordinal"}
+    kind : {"number", "count", "binary", "classes", "ordinal", "survival"}
     name : str
         Of the model.
     estimator : Estimator
@@ -70,7 +71,9 @@ class Response:
     def distil(self, rest: NDArray) -> Distilled:
         """Residuals of y given ``rest``, shape (n, c), and their products with its most promising columns."""
         Y = responses(self.y, self.kind)
-        r = Y - (self.fitted_values(rest) if isinstance(self.estimator, PenaltyPath) else self.held_out(rest))
+        predicted = self.fitted_values(rest) if isinstance(self.estimator, PenaltyPath) else self.held_out(rest)
+        survival = self.kind == "survival"
+        r = martingale_residuals(self.y, predicted[:, 0])[:, None] if survival else Y - predicted
         r = r - r.mean(axis=0)
         Z = standardised(rest)
         partners = Z[:, _partners(Z, Y, self.n_partners)]
@@ -87,7 +90,7 @@ class Response:
     def held_out(self, rest: NDArray) -> NDArray:
         """Predictions of Y, shape (n, m), of each fold by the model fitted to the others."""
         predicted = np.empty(responses(self.y, self.kind).shape)
-        for held, found in _cross_fit(self.estimator, rest, self.y, self.kind, fixed_folds(len(self.y))):
+        for held, found in cross_fit(self.estimator, rest, self.y, self.kind, fixed_folds(len(self.y))):
             predicted[held] = found
         return predicted
 
@@ -104,7 +107,7 @@ def choose_response(
     y, kind
         As ``Response`` has them.
     model : {"best", "lasso", "boosting"} or estimator
-        "best" compares the lasso with boosting by their held-out squared errors.
+        "best" compares the lasso with boosting by their held-out losses.
     few_rows : int
         With fewer rows boosted trees are not tried.
     sure : float
@@ -117,13 +120,20 @@ def choose_response(
     if not others or rest.shape[1] == 0:
         return first
     Y = responses(y, kind)
-    losses = np.sum((Y - first.held_out(rest)) ** 2, axis=1)
-    excess = np.empty(0)
-    for held, found in _cross_fit(others[0].estimator, rest, y, kind, fixed_folds(len(y))):
-        excess = np.append(excess, np.sum((Y[held] - found) ** 2, axis=1) - losses[held])
+    predicted, excess = first.held_out(rest), np.empty(0)
+    for held, found in cross_fit(others[0].estimator, rest, y, kind, fixed_folds(len(y))):
+        mine, theirs = (_losses(y[held], Y[held], part, kind) for part in (found, predicted[held]))
+        excess = np.append(excess, mine - theirs)
         if excess.mean() > sure * excess.std() / np.sqrt(len(excess)):
             break
     return first if excess.mean() > 0 else others[0]
+
+
+def _losses(y: NDArray, Y: NDArray, predicted: NDArray, kind: str) -> NDArray:
+    """Loss of each held-out row: the squared error, or its share in the partial likelihood of these rows."""
+    if kind == "survival":
+        return partial_likelihood_loss(y, predicted[:, 0])
+    return np.sum((Y - predicted) ** 2, axis=1)
 
 
 def _with_penalty(estimator: Estimator, rest: NDArray, y: NDArray) -> Estimator:
@@ -140,18 +150,21 @@ def fixed_folds(n: int, n_folds: int = 3) -> NDArray[np.intp]:
 
 
 def responses(y: NDArray, kind: str) -> NDArray:
-    """Y as numbers, shape (n, m): itself, the second of two classes, or an indicator for each of more."""
+    """Y as numbers, shape (n, m): itself, the second of two classes, an indicator for each of more, or residuals.
+
+    Of survival times they are the martingale residuals without columns.
+    """
     if kind not in TARGET_KINDS:
         raise unknown_option("kind", kind, TARGET_KINDS)
     if kind == "classes":
         Y = (y[:, None] == np.unique(y)).astype(float)
         return Y[:, 1:] if Y.shape[1] == 2 else Y
-    return np.asarray(y, dtype=float)[:, None]
+    return (martingale_residuals(y) if kind == "survival" else np.asarray(y, dtype=float))[:, None]
 
 
 def _candidates(model: object, kind: str, few_rows: bool, n_trees: int = 60) -> list[tuple[str, Estimator]]:
     """Names and unfitted models; residuals ask for fewer trees than predictions do."""
-    task = "classification" if kind in ("binary", "classes") else "regression"
+    task = {"binary": "classification", "classes": "classification", "survival": kind}.get(kind, "regression")
     if not isinstance(model, str):
         return [(type(model).__name__, cast(Estimator, model))]
     if model not in TEST_MODELS:
@@ -164,7 +177,7 @@ def _candidates(model: object, kind: str, few_rows: bool, n_trees: int = 60) -> 
     return [(name, makers[name]()) for name in names]
 
 
-def _cross_fit(
+def cross_fit(
     estimator: Estimator, rest: NDArray, y: NDArray, kind: str, fold_of: NDArray[np.intp]
 ) -> Iterator[tuple[NDArray, NDArray]]:
     """Rows of each fold, and the prediction of their Y by a model that was fitted to the other folds."""

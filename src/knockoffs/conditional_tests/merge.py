@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.conditional_tests.adjust import adjust_p_values
 from knockoffs.conditional_tests.sequential import Randomization
-from knockoffs.conditional_tests.tests import Columns, GroupTests, Tested
-from knockoffs.errors import InputError
+from knockoffs.conditional_tests.tests import Columns, GroupTests
 
 
 def merge_p_values(p_values: NDArray) -> NDArray:
@@ -39,34 +37,19 @@ class MergedTests:
         """Columns of labels without an order."""
         return self.parts[0].nominal
 
-    def test_all(
-        self, groups: Sequence[Columns], n_jobs: int | None = None, max_draws: Sequence[int | None] | None = None
-    ) -> list[Randomization]:
+    def smallest_p_value(self, max_draws: int) -> float:
+        """Return the merged p-value of statistics that no draw reaches."""
+        return 2 * self.parts[0].smallest_p_value(2 * max_draws)
+
+    def test_all(self, groups: Sequence[Columns], n_jobs: int | None, max_draws: Sequence[int]) -> list[Randomization]:
         """Test each of several groups; a mean of half the level needs twice the draws."""
-        most = None if max_draws is None else [None if draws is None else 2 * draws for draws in max_draws]
-        found = [part.test_all(groups, n_jobs, most) for part in self.parts]
+        found = [part.test_all(groups, n_jobs, [2 * draws for draws in max_draws]) for part in self.parts]
         p_values = merge_p_values(np.array([[one.p_value for one in part] for part in found]))
         scores = np.mean([[one.score for one in part] for part in found], axis=0)
         draws = np.sum([[one.n_draws for one in part] for part in found], axis=0)
         return [Randomization(float(p), int(n), float(s)) for p, n, s in zip(p_values, draws, scores, strict=True)]
 
-
-def merge_tests(tested: Sequence[Tested], fdr: float) -> Tested:
-    """Answer of tests of the same features on several sets of rows."""
-    if len(tested) == 1:
-        return tested[0]
-    if any(one.tests is None or not isinstance(one.tests, GroupTests) for one in tested):
-        raise InputError("tests of several sets of rows need the tests behind the p-values.")
-    p_values = merge_p_values(np.stack([one.p_values for one in tested]))
-    q_values = adjust_p_values(p_values, "bh")
-    notes = {**tested[0].notes, "merged": f"a p-value is twice the mean of those of {len(tested)} sets of rows"}
-    return replace(
-        tested[0],
-        p_values=p_values,
-        q_values=q_values,
-        selected=q_values <= fdr,
-        n_draws=np.sum([one.n_draws for one in tested], axis=0),
-        scores=np.mean([one.scores for one in tested], axis=0),
-        notes=notes,
-        tests=MergedTests(tuple(one.tests for one in tested)),  # type: ignore[misc]
-    )
+    def notes_on(self, groups: Sequence[Columns]) -> dict[str, str]:
+        """Words on the models of y, and on how p-values are merged."""
+        merged = f"a p-value is twice the mean of those of {len(self.parts)} sets of rows"
+        return {**self.parts[0].notes_on(groups), "merged": merged}

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.conditional_tests.column_tree import column_tree
-from knockoffs.conditional_tests.tests import Tested
-from knockoffs.conditional_tests.tree import TreeNode, reject_nodes
-from knockoffs.errors import InputError
+from knockoffs.conditional_tests.merge import MergedTests
+from knockoffs.conditional_tests.tests import GroupTests
+from knockoffs.conditional_tests.tree import TreeNode, named_tree, reject_nodes
+from knockoffs.table.nested import Nested
 
 RESOLUTIONS = ("auto", "columns")
 TREE_NOTE = (
@@ -63,48 +64,91 @@ def discovery_name(features: Sequence[str]) -> str:
     return features[0] if len(features) == 1 else f"one of {', '.join(features)}"
 
 
-def discover(
-    tested: Tested, feature_of: NDArray[np.intp], level: float, n_jobs: int | None = None, *, draws_at_level: int = 50
-) -> tuple[tuple[Discovery, ...], NDArray]:
-    """Finest rejections of a tree of tests, surest first, and the level of each feature.
-
-    The probability of any false discovery is at most ``level``. The level of a feature is that of the discovery that
-    contains it, or of the finest group that was tested with it and not rejected.
+@dataclass(frozen=True)
+class Discovered:
+    """Discoveries, and what was found of each feature.
 
     Parameters
     ----------
-    tested : Tested
-        Tests of the single features.
+    discoveries : tuple of Discovery
+        Surest first.
+    levels : array, shape (n_features,)
+        Level of the discovery that contains a feature, or of the finest group that was tested with it.
+    p_values, scores : array, shape (n_features,)
+        Of the finest group that was tested with a feature; of the feature itself where the tree came down to it.
+    notes : dict
+    """
+
+    discoveries: tuple[Discovery, ...]
+    levels: NDArray
+    p_values: NDArray
+    scores: NDArray
+    notes: dict[str, str]
+
+
+def discover(
+    tests: GroupTests | MergedTests,
+    names: Sequence[str],
+    feature_of: NDArray[np.intp],
+    level: float,
+    n_jobs: int | None = None,
+    *,
+    tree: Nested | None = None,
+    draws_at_level: tuple[int, int] = (10, 50),
+    cells: float = 1e8,
+) -> Discovered:
+    """Finest rejections of a tree of tests from the root down; the chance of any false one is at most ``level``.
+
+    Parameters
+    ----------
+    tests : GroupTests or MergedTests
+    names : sequence of str
+        Of the features.
     feature_of : array of int, shape (n_columns,)
         Feature of each column; covariates have numbers beyond the last feature.
     level : float
     n_jobs : int, optional
-    draws_at_level : int
-        Number of draws as large as the observed statistic at which a group is just rejected; the standard error of a
-        p-value at the level is then p / sqrt(draws_at_level).
+    tree : nested tuple of str, optional
+        Tree over the names; by default ``column_tree`` makes it.
+    draws_at_level : tuple of int
+        Fewest and most draws that are as large as the observed statistic where a group is just rejected; the standard
+        error of a p-value at the level is then p over the root of that number.
+    cells : float
+        Of the draws of one group, as many as a few seconds allow: between the fewest and the most, this decides.
     """
-    tests = tested.tests
-    if tests is None:
-        raise InputError("resolution='auto' needs the tests behind the p-values.")
     score: dict[TreeNode, float] = {}
 
-    def p_values(nodes: Sequence[TreeNode], levels: Sequence[float]) -> list[float]:
-        groups = [(node, at) for node, at in zip(nodes, levels, strict=True) if node.children]
-        columns = [np.flatnonzero(np.isin(feature_of, node.features)) for node, _ in groups]
-        most = [int(np.ceil(draws_at_level / at)) for _, at in groups]
-        found = dict(zip((node for node, _ in groups), tests.test_all(columns, n_jobs, most), strict=True))
-        score.update({node: one.score for node, one in found.items()})
-        score.update({node: float(tested.scores[node.features[0]]) for node in nodes if not node.children})
-        return [found[node].p_value if node.children else float(tested.p_values[node.features[0]]) for node in nodes]
+    def columns(node: TreeNode) -> NDArray[np.intp]:
+        return np.flatnonzero(np.isin(feature_of, node.features))
 
-    own = feature_of < len(tested.names)  # covariates are numbered last
-    results = reject_nodes(column_tree(tests.X[:, own], tests.nominal[own], feature_of[own]), p_values, level)
+    def p_values(nodes: Sequence[TreeNode], levels: Sequence[float]) -> list[float]:
+        most = [int(np.ceil(at_level / at)) for at in levels]
+        found = tests.test_all([columns(node) for node in nodes], n_jobs, most)
+        score.update({node: one.score for node, one in zip(nodes, found, strict=True)})
+        return [one.p_value for one in found]
+
+    own = feature_of < len(names)  # covariates are numbered last
+    at_level = int(np.clip(cells * level / tests.X.size, *draws_at_level))  # n times columns times draws is one number
+    if tree is None:
+        root = column_tree(tests.X[:, own], tests.nominal[own], feature_of[own])
+    else:
+        root = named_tree(tree, names)
+    results = reject_nodes(root, p_values, level)
     finest = sorted((one for one in results if one.finest), key=lambda one: (one.adjusted, -score[one.node]))
-    levels = np.ones(len(tested.names))
-    for one in (*sorted(results, key=lambda one: -one.node.n_leaves), *finest):  # the last to speak counts
+    levels, p, scores = np.ones((3, len(names)))
+    for one in sorted(results, key=lambda one: -one.node.n_leaves):  # the last to speak counts
+        members = list(one.node.features)
+        levels[members], p[members], scores[members] = one.adjusted, one.p_value, score[one.node]
+    for one in finest:
         levels[list(one.node.features)] = one.adjusted
     found = (
-        Discovery(tuple(tested.names[j] for j in one.node.features), one.p_value, one.adjusted, score[one.node])
+        Discovery(tuple(names[j] for j in one.node.features), one.p_value, one.adjusted, score[one.node])
         for one in finest
     )
-    return tuple(found), levels
+    tested = [one.node for one in results]
+    notes = {
+        **tests.notes_on([columns(node) for node in tested]),
+        "adjustment": TREE_NOTE,
+        "tested": f"{len(tested)} groups and features of a tree were tested, below rejected groups alone",
+    }
+    return Discovered(tuple(found), levels, p, scores, notes)

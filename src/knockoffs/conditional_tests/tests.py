@@ -20,9 +20,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.conditional_tests.adjust import adjust_p_values
+from knockoffs.conditional_tests.column_functions import outer_fences
 from knockoffs.conditional_tests.distil import Response, choose_response
 from knockoffs.conditional_tests.sequential import Randomization, sequential_p_value
-from knockoffs.conditional_tests.statistic import residual_statistic
+from knockoffs.conditional_tests.statistic import ResidualStatistic, residual_statistic
 from knockoffs.conditional_tests.stratified import StratifiedGenerator
 from knockoffs.errors import ColumnsError, InputError
 from knockoffs.filter import check_fdr
@@ -60,8 +61,6 @@ class Tested:
         Draws that each p-value rests on.
     scores : array, shape (d,)
         Statistic in standard deviations of its draws: it orders features that share the smallest p-value.
-    tests : GroupTests, MergedTests or None
-        For further tests, of groups of features.
     notes : dict
     """
 
@@ -72,7 +71,6 @@ class Tested:
     n_draws: NDArray[np.intp]
     scores: NDArray
     notes: dict[str, str] = field(default_factory=dict)
-    tests: GroupTests | MergedTests | None = None
 
 
 def randomization_tests(
@@ -140,47 +138,6 @@ def randomization_tests(
     names = tuple(f"x{j}" for j in range(d)) if names is None else tuple(str(name) for name in names)
     if len(names) != d:
         raise InputError(f"names has {len(names)} names for {d} features.")
-    return tested_features(
-        model,
-        X,
-        y,
-        kind=kind,
-        fdr=fdr,
-        rng=rng,
-        n_jobs=n_jobs,
-        names=names,
-        nominal=nominal,
-        response_model=response_model,
-        encode=encode,
-        feature_of=feature_of,
-        adjustment=adjustment,
-        max_draws=max_draws,
-        enough=enough,
-    )
-
-
-def tested_features(
-    model: Conditional,
-    X: NDArray,
-    y: NDArray,
-    *,
-    kind: str,
-    fdr: float,
-    rng: Generator,
-    n_jobs: int | None,
-    names: Sequence[str],
-    nominal: Sequence[int],
-    response_model: object,
-    encode: Callable[[NDArray, Columns], NDArray] | None,
-    feature_of: NDArray[np.intp],
-    adjustment: str = "bh",
-    max_draws: int | None = None,
-    enough: int = 100,
-) -> Tested:
-    """p-values as ``randomization_tests`` gives them, of input that was checked before."""
-    d = len(names)
-    owned = [np.flatnonzero(feature_of == feature) for feature in range(d)]
-    draws = max(int(np.ceil(25 * d / fdr)), 5000) if max_draws is None else max_draws
     tests = group_tests(
         model,
         X,
@@ -190,24 +147,50 @@ def tested_features(
         nominal=nominal,
         response_model=response_model,
         encode=encode,
-        max_draws=draws,
         enough=enough,
         sure=0.1 if max_draws is None else 1.0,
     )
-    found = tests.test_all(owned, n_jobs)
+    return single_feature_tests(tests, names, feature_of, fdr, n_jobs, adjustment=adjustment, max_draws=max_draws)
+
+
+def single_feature_tests(
+    tests: GroupTests | MergedTests,
+    names: Sequence[str],
+    feature_of: NDArray[np.intp],
+    fdr: float,
+    n_jobs: int | None = None,
+    *,
+    adjustment: str = "bh",
+    max_draws: int | None = None,
+) -> Tested:
+    """p-values of all features, each given all the others, and those selected at an FDR.
+
+    Parameters
+    ----------
+    tests : GroupTests or MergedTests
+    names : sequence of str
+    feature_of : array of int, shape (n_columns,)
+        Feature of each column; covariates have numbers beyond the last feature.
+    fdr, n_jobs, adjustment, max_draws
+        As ``randomization_tests`` has them.
+    """
+    d = len(names)
+    owned = [np.flatnonzero(feature_of == feature) for feature in range(d)]
+    draws = max(int(np.ceil(25 * d / fdr)), 5000) if max_draws is None else max_draws
+    found = tests.test_all(owned, n_jobs, [draws] * d)
     p_values = np.array([one.p_value for one in found])
     q_values = adjust_p_values(p_values, adjustment)
     notes = {
-        "response_model": f"residuals of y given the other features by {tests.models_used(owned)}",
+        **tests.notes_on(owned),
         "adjustment": {
             "bh": "Benjamini and Hochberg: the FDR is proven for independent and positively dependent p-values",
             "by": "Benjamini and Yekutieli: the FDR is proven for all p-values",
         }[adjustment],
-        "max_draws": f"at most {draws} draws a feature: no p-value is below {tests.smallest_p_value():.2g}",
+        "max_draws": f"at most {draws} draws a feature: no p-value is below {tests.smallest_p_value(draws):.2g}",
     }
     n_draws = np.array([one.n_draws for one in found], dtype=np.intp)
     scores = np.array([one.score for one in found])
-    return Tested(tuple(names), p_values, q_values, q_values <= fdr, n_draws, scores, notes, tests)
+    return Tested(tuple(names), p_values, q_values, q_values <= fdr, n_draws, scores, notes)
 
 
 @dataclass(frozen=True)
@@ -231,7 +214,7 @@ class GroupTests:
     response_model : {"best", "lasso", "boosting"} or estimator
     encode : callable or None
         ``(rest, columns) -> array``: the columns other than those of the group as the model of y takes them.
-    max_draws, enough : int
+    enough : int
         See ``sequential_p_value``.
     seed : numpy.random.SeedSequence
     sure : float
@@ -243,6 +226,8 @@ class GroupTests:
         Fewest and most draws for the means and variances of the statistic.
     cells : int
         Of draws held at a time.
+    chosen : dict
+        Models of y that were chosen so far, by the columns left out.
     """
 
     given_others: Callable[[Columns], Sampler]
@@ -252,57 +237,59 @@ class GroupTests:
     nominal: NDArray[np.bool_]
     response_model: object
     encode: Callable[[NDArray, Columns], NDArray] | None
-    max_draws: int
     enough: int
     seed: np.random.SeedSequence
     sure: float = 1.0
     n_blocks: int = 5
     n_pilot: tuple[int, int] = (20, 100)
     cells: int = 100_000
+    chosen: dict[tuple[int, ...], Response] = field(default_factory=dict)
 
-    def test_all(
-        self, groups: Sequence[Columns], n_jobs: int | None = None, max_draws: Sequence[int | None] | None = None
-    ) -> list[Randomization]:
-        """Test each of several groups, each with its own largest number of draws if they are given."""
+    def test_all(self, groups: Sequence[Columns], n_jobs: int | None, max_draws: Sequence[int]) -> list[Randomization]:
+        """Test each of several groups, each with its own largest number of draws."""
         for columns in groups:
             self.response_without(columns)
-        most = max_draws or [None] * len(groups)
-        tasks = (delayed(self.test)(columns, draws) for columns, draws in zip(groups, most, strict=True))
+        tasks = (delayed(self.test)(columns, draws) for columns, draws in zip(groups, max_draws, strict=True))
         return list(track(parallel_map(tasks, n_jobs), "tests of features", total=len(groups)))
 
-    def test(self, columns: Columns, max_draws: int | None = None) -> Randomization:
+    def test(self, columns: Columns, max_draws: int) -> Randomization:
         """p-value of a group of columns; a group that a larger p-value rejects needs fewer draws."""
         pilot_seed, draw_seed = seeds_of(self.seed, columns).spawn(2)
-        pilot_stream, draw_stream = StratifiedGenerator(np.random.PCG64(pilot_seed)), np.random.default_rng(draw_seed)
-        distilled = self.response_without(columns).distil(self.without(columns))
         sample = self.given_others(columns)
         size = len(self.X) * len(columns)
-        pilot = sample(pilot_stream, int(np.clip(20 * self.cells // size, *self.n_pilot)))
-        statistic = residual_statistic(
-            distilled.weights, pilot, n_residuals=distilled.n_residuals, nominal=self.nominal[columns].tolist()
-        )
-        del pilot
-        most = self.max_draws if max_draws is None else max_draws
+        statistic = self.statistic(columns, self.response_without(columns), self.pilot(sample, columns, pilot_seed))
+        draw_stream = np.random.default_rng(draw_seed)
         return sequential_p_value(
-            float(statistic(self.X[None][..., columns])[0]) - 1e-9,  # draws that equal X_G but for rounding are ties
+            self.observed(statistic, columns),
             lambda m: statistic(sample(draw_stream, m)),
-            max_draws=most,
+            max_draws=max_draws,
             enough=self.enough,
-            sure=self.sure_after(most),
+            sure=int(np.ceil(self.sure * max_draws)),
             batch=max(1, self.cells // size),
         )
 
-    def sure_after(self, max_draws: int) -> int:
-        """Draws after which a test ends if none is as large as the observed statistic."""
-        return int(np.ceil(self.sure * max_draws))
-
-    def smallest_p_value(self) -> float:
+    def smallest_p_value(self, max_draws: int) -> float:
         """p-value of a statistic that no draw reaches."""
-        return 1 / (1 + self.sure_after(self.max_draws))
+        return 1 / (1 + int(np.ceil(self.sure * max_draws)))
+
+    def pilot(self, sample: Sampler, columns: Columns, seed: np.random.SeedSequence) -> NDArray:
+        """Draws of the columns from which the constants of their statistic are taken."""
+        n_draws = int(np.clip(20 * self.cells // (len(self.X) * len(columns)), *self.n_pilot))
+        return sample(StratifiedGenerator(np.random.PCG64(seed)), n_draws)
+
+    def statistic(self, columns: Columns, response: Response, pilot: NDArray) -> ResidualStatistic:
+        """Statistic of a group of columns; its constants come from pilot draws."""
+        distilled = response.distil(self.without(columns))
+        labels = self.nominal[columns].tolist()
+        return residual_statistic(distilled.weights, pilot, n_residuals=distilled.n_residuals, nominal=labels)
+
+    def observed(self, statistic: ResidualStatistic, columns: Columns) -> float:
+        """Statistic of the columns as they are; draws that equal them but for rounding are ties."""
+        return float(statistic(self.X[None][..., columns])[0]) - 1e-9
 
     def without(self, columns: Columns) -> NDArray:
-        """All other columns, as the model of y takes them."""
-        rest = np.delete(self.X, columns, axis=1)
+        """All other columns, as the model of y takes them: numbers within their fences."""
+        rest = np.delete(self._within_fences, columns, axis=1)
         return rest if self.encode is None else self.encode(rest, columns)
 
     def response_without(self, columns: Columns) -> Response:
@@ -311,17 +298,20 @@ class GroupTests:
         touched = np.flatnonzero(np.isin(block_of, block_of[columns]))
         away = columns if 2 * touched.size > self.X.shape[1] else touched
         key = tuple(away.tolist())
-        if key not in self._chosen:
-            self._chosen[key] = choose_response(self.without(away), self.y, self.kind, self.response_model)
-        return self._chosen[key]
+        if key not in self.chosen:
+            self.chosen[key] = choose_response(self.without(away), self.y, self.kind, self.response_model)
+        return self.chosen[key]
 
-    def models_used(self, groups: Sequence[Columns]) -> str:
-        """Names of the models of y that tests of these groups use."""
-        return " or ".join(sorted({self.response_without(columns).name for columns in groups}))
+    def notes_on(self, groups: Sequence[Columns]) -> dict[str, str]:
+        """Words on the models of y that tests of these groups use."""
+        names = sorted({self.response_without(columns).name for columns in groups})
+        return {"response_model": f"residuals of y given the other features by {' or '.join(names)}"}
 
     @cached_property
-    def _chosen(self) -> dict[tuple[int, ...], Response]:
-        return {}
+    def _within_fences(self) -> NDArray:
+        X, numbers = self.X.copy(), np.flatnonzero(~self.nominal)
+        X[:, numbers] = X[:, numbers].clip(*np.transpose([outer_fences(X[:, j]) for j in numbers]).reshape(2, -1))
+        return X
 
 
 def group_tests(
@@ -334,9 +324,8 @@ def group_tests(
     nominal: Sequence[int],
     response_model: object,
     encode: Callable[[NDArray, Columns], NDArray] | None,
-    max_draws: int,
-    enough: int,
-    sure: float = 1.0,
+    enough: int = 100,
+    sure: float = 0.1,
 ) -> GroupTests:
     """Make tests of groups of columns under a P^X with conditionals."""
     if y.dtype.kind not in "biuf" or kind in ("binary", "classes"):
@@ -345,7 +334,7 @@ def group_tests(
     seed = draws.bit_generator.seed_seq
     labels = np.isin(np.arange(X.shape[1]), list(nominal))
     sampler = sampling_given_others(model, X, hidden)
-    return GroupTests(sampler, X, y, kind, labels, response_model, encode, max_draws, enough, seed, sure)  # type: ignore[arg-type]
+    return GroupTests(sampler, X, y, kind, labels, response_model, encode, enough, seed, sure)  # type: ignore[arg-type]
 
 
 def sampling_given_others(model: Conditional, X: NDArray, rng: Generator) -> Callable[[Columns], Sampler]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from knockoffs.errors import InputError
+from knockoffs.table.nested import Nested
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +49,18 @@ class TreeNode:
         yield self
         for child in self.children:
             yield from child.walk()
+
+
+def named_tree(tree: Nested, names: Sequence[str]) -> TreeNode:
+    """Tree of features by their places among ``names``.
+
+    >>> [child.features for child in named_tree((("a", "c"), "b"), ["a", "b", "c"]).children]
+    [(0, 2), (1,)]
+    """
+    if isinstance(tree, str):
+        return TreeNode((list(names).index(tree),))
+    children = tuple(named_tree(part, names) for part in tree)
+    return TreeNode(tuple(sorted(feature for child in children for feature in child.features)), children)
 
 
 PValues = Callable[[Sequence[TreeNode], Sequence[float]], Sequence[float]]
@@ -87,26 +100,32 @@ def reject_nodes(root: TreeNode, p_values: PValues, level: float) -> list[NodeRe
     level : float
         Bound on the family-wise error rate.
     """
+    p: dict[TreeNode, float] = {}
+
+    def smallest_levels(nodes: Collection[TreeNode], rejected: Collection[TreeNode]) -> dict[TreeNode, float]:
+        return {node: p[node] * most_null(root, rejected, node) / node.n_leaves for node in nodes}
+
+    opened, reached, ready = [root], set[TreeNode](), [root]
+    while ready:  # all that is rejected in the end, many at a time: a rejection never hinders another
+        if opened:
+            levels = [level * node.n_leaves / most_null(root, reached, node) for node in opened]
+            p.update(zip(opened, p_values(opened, levels), strict=True))
+        open_nodes = [node for node in p if node not in reached]
+        ready = [node for node, at in smallest_levels(open_nodes, reached).items() if at <= level]
+        reached.update(ready)
+        opened = [child for node in ready for child in node.children]
     rejected: dict[TreeNode, tuple[float, float]] = {}
-    active: dict[TreeNode, float] = {}
-    smallest: dict[TreeNode, float] = {}
-
-    def open_nodes(nodes: Sequence[TreeNode]) -> None:
-        levels = [level * node.n_leaves / most_null(root, rejected, node) for node in nodes]
-        active.update(zip(nodes, p_values(nodes, levels), strict=True))
-
-    open_nodes([root])
-    adjusted = 0.0
-    while active:
-        smallest = {node: p * most_null(root, rejected, node) / node.n_leaves for node, p in active.items()}
-        node = min(smallest, key=smallest.__getitem__)
+    active, adjusted = [root], 0.0
+    while active:  # the same again in the order of the levels
+        smallest = smallest_levels(active, rejected)
+        node = min(active, key=smallest.__getitem__)
         if smallest[node] > level:
             break
         adjusted = max(adjusted, smallest[node])
-        rejected[node] = (active.pop(node), adjusted)
-        if node.children:
-            open_nodes(node.children)
-    others = {node: (p, min(max(adjusted, smallest[node]), 1.0)) for node, p in active.items()}
+        rejected[node] = (p[node], adjusted)
+        active.remove(node)
+        active.extend(node.children)
+    others = {node: (p[node], min(max(adjusted, smallest[node]), 1.0)) for node in active}
     return [
         NodeResult(node, *found, node in rejected, node in rejected and rejected.keys().isdisjoint(node.children))
         for node, found in (rejected | others).items()

@@ -18,6 +18,7 @@ from knockoffs.diagnostics.rows import check_neighbours, check_order, check_repe
 from knockoffs.diagnostics.scores import link_scores, pooled_ranks
 from knockoffs.diagnostics.sign_tests import Check
 from knockoffs.diagnostics.support import LABEL_KINDS, check_support, round_alike
+from knockoffs.diagnostics.trial import Trial
 from knockoffs.errors import InputError, name_some
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler
@@ -76,10 +77,11 @@ class Verdict:
     word : {"good", "doubtful", "broken"}
     n_rows : int
         Rows that were checked.
-    p_value : float
+    p_value : float, optional
         Smallest p-value of the checks times their number: below a level with at most that probability if rows are
         independent and knockoffs exchangeable, for any number of rows.
     checks : tuple of Check
+        Whether knockoffs can be told from features; empty where a trial is good.
     failed : tuple of Check
         Those that failed, the smallest p-value first.
     twins : tuple of Twin
@@ -87,24 +89,31 @@ class Verdict:
     rows : tuple of str
         Sentences about rows that depend on each other; empty where no dependence was seen.
     remedies : tuple of Remedy
+    trial : Trial, optional
+        How often features that do not matter were called on this table: the word is by it. Without a target there is
+        none, and the word is by the checks.
     """
 
     word: str
     n_rows: int
-    p_value: float
-    checks: tuple[Check, ...]
-    failed: tuple[Check, ...]
-    twins: tuple[Twin, ...]
-    rows: tuple[str, ...]
-    remedies: tuple[Remedy, ...]
+    p_value: float | None = None
+    checks: tuple[Check, ...] = ()
+    failed: tuple[Check, ...] = ()
+    twins: tuple[Twin, ...] = ()
+    rows: tuple[str, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
+    trial: Trial | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The worst columns, a few."""
         return tuple(dict.fromkeys(name for check in self.failed for name in check.columns))[:5]
 
-    def say(self) -> str:
-        """Plain sentences: the word, what failed, and what to do."""
+    @property
+    def headline(self) -> str:
+        """What the word rests on, in one sentence or two."""
+        if self.trial is not None:
+            return self.trial.sentence
         meaning = {
             "good": "no check failed",
             "doubtful": "a check failed: read the selection with care",
@@ -113,10 +122,14 @@ class Verdict:
         what = meaning[self.word]
         if self.failed and not any(check.name in EXCHANGE for check in self.failed):
             what = "rows seem to depend on each other: the level is not guaranteed"
-        chance = f"p = {self.p_value:.2g}" if self.p_value > 1e-16 else "p < 1e-16"
-        lines = [f"The knockoffs look {self.word}: {what} ({chance})."]
-        if self.word == "good" and self.n_rows < ROWS_TO_SEE_FAULTS:
-            lines.append(f"In {self.n_rows} rows only gross faults can be seen.")
+        chance = f"p = {self.p_value:.2g}" if (self.p_value or 1.0) > 1e-16 else "p < 1e-16"
+        said = f"The knockoffs look {self.word}: {what} ({chance})."
+        few = self.word == "good" and self.n_rows < ROWS_TO_SEE_FAULTS
+        return f"{said}\nIn {self.n_rows} rows only gross faults can be seen." if few else said
+
+    def say(self) -> str:
+        """Plain sentences: the word, what failed, and what to do."""
+        lines = [self.headline if self.trial is None else f"Verdict: {self.word}. {self.headline}"]
         lines += [check.sentence for check in self.failed]
         if self.twins:
             names = [name for twin in self.twins for name in twin.columns]
@@ -132,6 +145,8 @@ class Verdict:
         return {
             "word": self.word,
             "n_rows": self.n_rows,
+            "sentence": self.headline,
+            "trial": None if self.trial is None else self.trial.to_dict(),
             "p_value": self.p_value,
             "columns": list(self.columns),
             "checks": [check.to_dict() for check in self.checks],

@@ -37,7 +37,8 @@ class Family:
         handed besides X: "names", "kinds", "groups" (which columns are one feature, as ``feature_of``). "free": columns
         that others determine are left out before the fit, unless a user says otherwise. "every": constant columns are
         not left out, because the law comes with a place for every column. "same": columns are sites or words, so that
-        no covariate can be one of them.
+        no covariate can be one of them. "fixed": there is no law; the rows whose target is known are a fixed design,
+        and the fit is handed the places of the ``covariates``.
     options : tuple of str, optional
         Options of the fit that a user may set; None for a function of one's own, which takes what it takes.
     how : tuple of str
@@ -92,8 +93,14 @@ FAMILIES: dict[str, Family] = {
         ("prefix", "haplotypes", "start"),
         ("hidden_knockoff", "n_jobs"),
     ),
+    "fixed": Family("knockoffs.features.fixed:fixed_design", ("numbers", "groups", "names", "fixed"), ("diagonal",)),
 }
-HANDED = {"names": "names", "kinds": "kinds", "groups": "feature_of"}  # by the table, to a fit that takes it
+HANDED = {
+    "names": "names",
+    "kinds": "kinds",
+    "groups": "feature_of",
+    "fixed": "covariates",
+}  # by the table, to a fit that takes it
 
 
 def family_of(fit: Any) -> Family:

@@ -91,7 +91,7 @@ def sample_knockoffs_bed(
     if rows_at_once < 1:
         raise InputError(f"rows_at_once={rows_at_once}: a block needs at least one person.")
     genotypes = open_genotypes(bed)
-    pieces = _models(models, _chromosomes(genotypes.chromosomes), len(genotypes.snps))
+    pieces = _models(models, chromosome_columns(genotypes.chromosomes), len(genotypes.snps))
     if groups is not None:
         pieces = _grouped(pieces, as_groups(groups, genotypes.snps.tolist()).feature_of)
     parts = _parts(pieces, genotypes.n, rows_at_once)
@@ -186,7 +186,7 @@ def fastphase_models(
 
     if "{}" not in str(prefix):
         return model(str(prefix), slice(0, len(genotypes.snps)))
-    chromosomes = _chromosomes(genotypes.chromosomes)
+    chromosomes = chromosome_columns(genotypes.chromosomes)
     return {name: model(str(prefix).replace("{}", name), columns) for name, columns in chromosomes.items()}
 
 
@@ -211,7 +211,7 @@ def _warn_of_other_frequencies(genotypes: Genotypes, columns: slice, expected: N
         )
 
 
-def _chromosomes(names: NDArray) -> dict[str, slice]:
+def chromosome_columns(names: NDArray) -> dict[str, slice]:
     """Columns of every chromosome, which must lie together."""
     starts = [0, *(np.flatnonzero(names[1:] != names[:-1]) + 1)]
     stops = [*starts[1:], len(names)]

@@ -50,3 +50,9 @@ def refuse_numbers(table: Table, argument: str) -> None:
             "as labels, at most 100 in a column, where any column holds labels: cut the numbers into classes, drop the "
             "columns, or use naive-bayes, which takes both."
         )
+
+
+def check_width(n_columns: int, table: Table) -> None:
+    """Refuse a table of another width than a given P^X."""
+    if n_columns != len(table.columns):
+        raise InputError(f"feature_model has {n_columns} columns and X has {len(table.columns)}: they must agree.")

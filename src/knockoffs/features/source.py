@@ -15,9 +15,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from knockoffs.errors import ColumnsError, InputError, name_some
+from knockoffs.errors import ColumnsError, InputError, count, name_some
 from knockoffs.features import FAMILIES, Family, FeatureModel, family_of
-from knockoffs.features.requirements import check_takes, has_labels, refuse_numbers
+from knockoffs.features.beside import beside_covariates, by_sites
+from knockoffs.features.requirements import check_takes, check_width, has_labels, refuse_numbers
 from knockoffs.registry import check_options, find, imported
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
 from knockoffs.sampling.diagonal.representatives import EXPLAINED_SHARE, ViaRepresentatives
@@ -26,6 +27,7 @@ from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler
 from knockoffs.table.coding import check_knockoffs, code_by, code_whole_numbers
 from knockoffs.table.derived import drop_derived
+from knockoffs.table.memory import check_covariance_memory
 from knockoffs.table.neighbours import runs
 from knockoffs.table.redundancy import (
     DEPENDENT,
@@ -92,8 +94,12 @@ class Fitted:
 
     def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> FittedSampler:
         """Fit the family; errors about columns get the columns' names."""
+        if table.covariates and by_sites(self):
+            return settled(beside_covariates(self(table.without(table.covariates), rng=rng, n_jobs=n_jobs), table))
         warn_of_constant(table)
         handed = self.handed(table)
+        if "diagonal" in (self.family.options or ()) and not self.representatives:
+            check_covariance_memory(table.X.shape[1])
         try:
             model = imported(self.family.fit)(table.X, rng=rng, n_jobs=n_jobs, **handed)
         except ColumnsError as error:
@@ -127,6 +133,8 @@ class Fitted:
                 handed["diagonal"] = ViaRepresentatives(str(handed.get("diagonal", DEFAULT_DIAGONAL)))
         if "names" in takes:
             handed["names"] = table.names
+        if "fixed" in takes:
+            handed["covariates"] = table.covariate_columns
         if "kinds" in takes:
             handed["kinds"] = [column.kind for column in table.columns]
         if "alike" in takes and has_labels(table) and handed.setdefault("emissions", "discrete") != "discrete":
@@ -154,6 +162,8 @@ class GivenModel:
 
     def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> FittedSampler:
         """Match the model's columns with the table's."""
+        if table.covariates and by_sites(self):
+            return settled(beside_covariates(self(table.without(table.covariates), rng=rng, n_jobs=n_jobs), table))
         from knockoffs.features.network import DiscreteNetwork
         from knockoffs.features.network.columns import observe_columns
 
@@ -161,7 +171,7 @@ class GivenModel:
         if isinstance(model, DiscreteNetwork):
             model = observe_columns(model, table.names, named=table.named)
         found = settled(model, {}, table)
-        _check_width(len(found.sampler.feature_of), table)
+        check_width(len(found.sampler.feature_of), table)
         return found
 
 
@@ -198,7 +208,7 @@ class Covariance:
         values = np.asarray(self.covariance, dtype=float)
         if values.ndim != 2 or values.shape[0] != values.shape[1]:
             raise InputError(f"feature_model is a covariance of shape {values.shape}: expected a square matrix.")
-        _check_width(len(values), table)
+        check_width(len(values), table)
         grouped, options = table.feature_of if table.grouped else None, dict(self.options)
         if table.groups is not None and table.groups.by_representatives:
             options["diagonal"] = ViaRepresentatives(options.get("diagonal", DEFAULT_DIAGONAL))
@@ -322,16 +332,22 @@ def read_features(
     -------
     table : Table
     notes : dict
-        How groups were found, and which columns were dropped.
+        How groups were found, how many cells are missing, and which columns were dropped.
     """
     find(dict.fromkeys(DEPENDENT), "dependent", dependent)
     table = source.read(X, kinds=kinds, argument=argument, min_rows=min_rows)
     table = table.with_covariates(covariates).with_groups(groups)
-    refuse_covariates(source, table)
     notes = {"groups": table.groups.note} if table.groups is not None and table.groups.note else {}
+    if table.missing:
+        n = sum(column.n_missing for column in table.columns)
+        notes["missing"] = (
+            f"{count(n, 'cell is', 'cells are')} missing ({n / table.X.size:.2g} of all) and drawn from P^X given the "
+            "other cells of their row: the completed columns are judged, and cells must be missing at random."
+        )
     if table.covariates:
+        within = "in the model of y" if by_sites(source) else "in P^X and in the model of y"
         notes["covariates"] = (
-            f"{name_some(table.covariates)}: in P^X and in the model of y, where a penalty treats them as other "
+            f"{name_some(table.covariates)}: {within}, where a penalty treats them as other "
             "columns; not tested, and without knockoffs in the model of y"
         )
     if isinstance(source, Fitted) and not (every_column or source.names_columns):
@@ -363,16 +379,6 @@ def read_features(
         return table, notes | dropped
     table, derived = drop_derived(table, dependent)
     return table, notes | dropped | derived | warn_of_functions(table)
-
-
-def refuse_covariates(source: KnockoffSource, table: Table) -> None:
-    """Refuse covariates among the columns of a chain or of documents."""
-    alike = isinstance(source, Fitted) and "same" in source.family.takes
-    if table.covariates and (alike or (isinstance(source, GivenModel) and in_order(source.model))):
-        raise InputError(
-            f"covariates={list(table.covariates)!r}: the columns of this feature model are sites or words, and no "
-            "covariate can be one of them. Use feature_model='auto', or leave covariates out."
-        )
 
 
 def knockoff_source(feature_model: Any, options: Mapping[str, object] | None = None) -> KnockoffSource:
@@ -438,8 +444,3 @@ def _read_network(path: str) -> FeatureModel:
     if not Path(path).is_file():
         raise InputError(f"feature_model={path!r}: there is no such file.")
     return read_network(path)
-
-
-def _check_width(n_columns: int, table: Table) -> None:
-    if n_columns != len(table.columns):
-        raise InputError(f"feature_model has {n_columns} columns and X has {len(table.columns)}: they must agree.")

@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError
 
+Rule = Callable[[NDArray, NDArray], NDArray]  # W from Z and Z_tilde
+
 
 def difference(Z: NDArray, Z_tilde: NDArray) -> NDArray:
     """W = Z - Z_tilde.
@@ -31,10 +33,46 @@ def signed_maximum(Z: NDArray, Z_tilde: NDArray) -> NDArray:
     return np.maximum(np.maximum(Z, Z_tilde), 0.0) * np.sign(Z - Z_tilde)
 
 
-RULES: dict[str, Callable[[NDArray, NDArray], NDArray]] = {
+RULES: dict[str, Rule] = {
     "difference": difference,
     "signed_maximum": signed_maximum,
 }
+
+
+def check_antisymmetric(rule: Rule) -> None:
+    """Refuse a rule whose W does not change its sign when Z and Z_tilde change places, tried on random numbers."""
+    Z, Z_tilde = np.random.default_rng(0).standard_normal((2, 64))
+    W, back = np.asarray(rule(Z, Z_tilde)), np.asarray(rule(Z_tilde, Z))
+    if W.shape != Z.shape or not np.allclose(W, -back, rtol=1e-9, atol=1e-12):
+        raise InputError(
+            "rule is not antisymmetric: rule(Z_tilde, Z) must be -rule(Z, Z_tilde), one number for each feature, or "
+            "null features are not fair coins and the false discovery rate is not held."
+        )
+
+
+@dataclass(frozen=True)
+class ErrorControl:
+    """The level to hold, and how.
+
+    Parameters
+    ----------
+    fdr : float
+        Target false discovery rate.
+    offset : {1, 0}
+        1 is knockoff+, which controls the FDR.
+    n_draws : int
+        Draws of knockoffs, joined by their e-values.
+    level : {"fixed", "post_hoc"}
+        "post_hoc" chooses the level after looking, and states it.
+    n_knockoffs : int
+        Knockoffs that a feature is compared with in a draw.
+    """
+
+    fdr: float = 0.1
+    offset: int = 1
+    n_draws: int = 1
+    level: str = "fixed"
+    n_knockoffs: int = 1
 
 
 def check_floats(values: ArrayLike, argument: str) -> NDArray:
@@ -72,7 +110,7 @@ def check_fdr(fdr: float) -> float:
         raise InputError(f"fdr={fdr!r} is not a number: use a level between 0 and 1, for instance 0.1.")
     if not 0 < fdr < 1:
         hint = f" Did you mean {fdr / 100:g}?" if 1 <= fdr < 100 else " Use for instance 0.1."
-        raise InputError(f"fdr={fdr:g} is not between 0 and 1.{hint}")
+        raise InputError(f"fdr={fdr} is not between 0 and 1.{hint}")
     return float(fdr)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
 
 from knockoffs.errors import InputError, name_some, unknown_option
+from knockoffs.response.cox import partial_likelihood_loss
 
 Needs = Literal["predict", "predict_proba", "decision"]
 Task = Literal["classification", "regression"]
@@ -117,6 +118,11 @@ def _poisson_deviance(y: NDArray, prediction: NDArray, classes: NDArray | None) 
     return np.maximum(2.0 * (mean - y + xlogy(y, y / mean)), 0.0)
 
 
+def _partial_likelihood(y: NDArray, prediction: NDArray, classes: NDArray | None) -> NDArray:
+    # risk sets are those of these rows alone; a constant may come with a number for each column of y
+    return partial_likelihood_loss(y, prediction if prediction.ndim == 1 else prediction[:, 0])
+
+
 LOSSES: dict[str, Loss] = {
     "accuracy": Loss(
         "accuracy", "predict", "classification", _accuracy
@@ -127,6 +133,7 @@ LOSSES: dict[str, Loss] = {
     "squared_error": Loss("squared_error", "predict", "regression", _squared_error),
     "absolute_error": Loss("absolute_error", "predict", "regression", _absolute_error),
     "poisson_deviance": Loss("poisson_deviance", "predict", "regression", _poisson_deviance),
+    "partial_likelihood": Loss("partial_likelihood", "predict", "regression", _partial_likelihood),
 }
 
 LossLike = str | Loss | Callable[[NDArray, NDArray], NDArray] | None

@@ -109,7 +109,7 @@ class BestOf:
         others = sorted((name for name in losses if name != chosen), key=losses.__getitem__)
         rest = "; ".join(f"{name} {losses[name]:.3g}" for name in others)
         words = {"log_loss": "log-loss", "squared_error": "squared error, in variances of y,"}
-        words["poisson_deviance"] = "Poisson deviance"
+        words |= {"poisson_deviance": "Poisson deviance", "partial_likelihood": "minus the log partial likelihood"}
         measure = words.get(self.loss, self.loss.replace("_", " "))
         best = losses[chosen] <= min(losses.values())
         why = "because it predicts held-out rows best"
@@ -354,12 +354,12 @@ def _plain(y: NDArray) -> bool:
 
 def _unit(y: NDArray, loss: str) -> float:
     """Losses are told in this: squares in variances of y."""
-    return 1.0 if loss == "poisson_deviance" else float(y.var()) or 1.0
+    return float(y.var()) or 1.0 if loss == "squared_error" else 1.0
 
 
 def _in_deviations(y: NDArray, loss: str) -> NDArray:
-    """Numbers in units of their standard deviation, whose squares cannot overflow; counts stay counts."""
-    if loss == "poisson_deviance":
+    """Numbers in units of their standard deviation, whose squares cannot overflow; counts and times stay."""
+    if loss != "squared_error":
         return y
     y = y / (np.abs(y).max() or 1.0)  # squares of very large numbers would be infinite
     return (y - y.mean()) / (y.std() or 1.0)

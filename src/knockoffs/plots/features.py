@@ -81,7 +81,10 @@ def _rows_of_tests(selection: Selection) -> list[tuple[str, float, float, bool]]
 def _bars(ax: Axes, values: NDArray, chosen: NDArray[np.bool_], found: str = "selected") -> None:
     at = np.arange(len(values))
     full: Look = {"color": SELECTED, "linewidth": 0.8}
-    looks = ((chosen, found, full), (~chosen, "not selected" if found == "selected" else "feature alone", HATCHED))
+    looks = (
+        (chosen, found, full),
+        (~chosen, "not selected" if found == "selected" else "finest group tested", HATCHED),
+    )
     for which, word, look in looks:
         if which.any():
             ax.barh(at[which], values[which], height=0.7, label=f"{word} ({int(which.sum())})", **look)

@@ -73,8 +73,10 @@ def follow_selector(selector: Shown, lams: ArrayLike | None = None, fake: str = 
     selection = selector.selection_
     if selection.p_values is not None:
         raise InputError("features were tested without knockoffs: there is no lambda path; use method='knockoffs'.")
+    if selection.environments is not None:
+        raise InputError("lambda paths are not supported with environments.")
     if selection.rows is not None:
-        raise InputError("lambda paths are not supported with clusters.")
+        raise InputError("lambda paths are not supported with clusters or order.")
     along = DEFAULT_LAMS if lams is None else check_lams(lams)
     scoring = importance_options(selector.importance_options)
     choice = choose(

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.record import DataFile
 from knockoffs.report.formatting import LONGEST, number, shorten_names
+from knockoffs.response.cox import martingale_residuals
+from knockoffs.response.linear import held_out_concordance
 from knockoffs.selection import Selection
-from knockoffs.table.columns import Column
+from knockoffs.table.columns import Column, design
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
 
@@ -134,7 +136,7 @@ class Facts:
         target, pair = self.target, self.selection.pair
         if target is None or target.kind == "classes":
             return {}
-        values = _as_numbers(target.values)
+        values = martingale_residuals(target.values) if target.kind == "survival" else _as_numbers(target.values)
         rows: slice | NDArray = slice(None) if target.observed is None else target.observed
         if values is None or len(pair) == 0 or len(pair.X[rows]) != len(values):
             return {}
@@ -144,6 +146,14 @@ class Facts:
             if len(columns) == 1 and self.column(columns[0]).kind != "nominal":
                 found[feature] = direction(np.asarray(pair.X[rows, columns[0]], dtype=float), values)
         return found
+
+    @property
+    def concordance(self) -> float | None:
+        """Held-out concordance of a Cox model of all features and covariates with a survival time; None for others."""
+        if self.target is None or self.table is None or self.target.kind != "survival" or not len(self.selection.pair):
+            return None
+        X = design(self.table.columns)(np.asarray(self.selection.pair.X[self.target.known_rows], dtype=float))
+        return held_out_concordance(X, self.target.values)
 
     @property
     def high_label(self) -> str | None:

@@ -19,6 +19,7 @@ from knockoffs.plots.margins import margin
 from knockoffs.plots.paths import plot_paths
 from knockoffs.plots.stability import plot_stability
 from knockoffs.plots.style import KNOCKOFF, QUIET, SELECTED
+from knockoffs.plots.survival import plot_survival
 from knockoffs.plots.tree import plot_tree
 from knockoffs.plots.verdict import plot_verdict
 from knockoffs.report.facts import Facts
@@ -86,8 +87,18 @@ def draw_paths(facts: Facts) -> Markup | None:
 
 
 def draw_verdict(facts: Facts) -> Markup | None:
-    """Figure of the p-values of the checks; None where the knockoffs were not checked."""
-    return drawn("Checks of the knockoffs", lambda figure: plot_verdict(facts.selection, ax=figure))
+    """Figure of the rates of the trial; None where there was none."""
+    if facts.selection.verdict is None or facts.selection.verdict.trial is None:
+        return None
+    return drawn("Rates of false calls in trials", lambda figure: plot_verdict(facts.selection, ax=figure))
+
+
+def draw_survival(facts: Facts) -> Markup | None:
+    """Figure of Kaplan-Meier curves by the surest discovery; None for other targets."""
+    table, target = facts.table, facts.target
+    if table is None or target is None:
+        return None
+    return drawn("Kaplan-Meier curves", lambda figure: plot_survival(facts.selection, table, target, ax=figure))
 
 
 def draw_margins(facts: Facts) -> list[Markup]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from knockoffs.features.fixed import FixedDesign
 from knockoffs.report.facts import Facts
 from knockoffs.report.formatting import count
 
@@ -86,13 +87,16 @@ def method_paragraph(facts: Facts) -> tuple[str, list[str]]:
             )
             cited += ["bh"]
     else:
+        fixed = isinstance(selection.feature_model, FixedDesign)
         parts.append(
-            "Model-X knockoffs of the features were drawn without using the target (Candès et al., 2018; Gimenez "
+            "Fixed-X knockoffs of the features were constructed from their Gram matrix (Barber and Candès, 2015)."
+            if fixed
+            else "Model-X knockoffs of the features were drawn without using the target (Candès et al., 2018; Gimenez "
             "et al., 2019)."
         )
         parts.append(f"{law}.")
         parts += [f"{_plain(notes[key])}." for key in ("estimator", "importance", "rows") if notes.get(key)]
-        cited += ["mass"]
+        cited = ["filter"] if fixed else [*cited, "mass"]
         if selection.evidence is not None:
             n_draws = 1 if selection.draws is None else len(selection.draws)
             parts.append(
@@ -122,10 +126,7 @@ def method_paragraph(facts: Facts) -> tuple[str, list[str]]:
             )
             cited += ["several", "median"]
     if selection.verdict is not None:
-        parts.append(
-            f"Checks of whether the knockoffs are distinguishable from the features: {selection.verdict.word} "
-            f"(p = {selection.verdict.p_value:.2g})."
-        )
+        parts.append(f"Verdict: {selection.verdict.word}. {selection.verdict.headline}")
     version = facts.versions.get("knockoffs")
     parts.append(f"Software: knockoffs {version} for Python." if version else "Software: knockoffs for Python.")
     return facts.sentence(" ".join(parts)), [REFERENCES[key] for key in REFERENCES if key in cited]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from numpy.random import Generator
 
+from knockoffs.errors import InputError
 from knockoffs.registry import find, imported
 from knockoffs.response.clone import Estimator
 
@@ -52,6 +53,7 @@ ESTIMATORS: dict[str, Model] = {
     # a network stops early: scored by log-loss in sample it finds as much as cross-fitted, in one fit
     "neural": Model("knockoffs.response.neural:make_neural", offers=("gradient",), rows="in_sample", package="torch"),
 }
+SURVIVAL_MODELS = ("lasso", "boosting")  # by name; others take signed times and predict a log-hazard
 
 
 def make_estimator(
@@ -64,11 +66,13 @@ def make_estimator(
     name : str
         A name in ``ESTIMATORS``.
     task : str
-        "classification" ("binary", "multiclass") or "regression" ("numeric").
+        "classification" ("binary", "multiclass"), "regression" ("numeric"), "count" or "survival".
 
     >>> make_estimator("lasso", "binary")
     LogisticPathCV()
     """
+    if task == "survival" and name in ESTIMATORS and name not in SURVIVAL_MODELS:
+        raise InputError(f"estimator={name!r} has no version for survival times: use 'best', 'lasso' or 'boosting'.")
     return imported(find(ESTIMATORS, "estimator", name).make)(task, random_state=random_state, n_jobs=n_jobs)
 
 

@@ -1,6 +1,7 @@
 """Cox regression with an L1 penalty: the partial likelihood with Efron's ties, as a ``Likelihood`` of the path.
 
 A survival time is one signed number, as in xgboost: t if the event was seen at t, -t if the row was censored at t.
+Rows that are seen from a later time on (left truncation) have a second column, the time of entry.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from knockoffs.response.l1_path import (
 )
 from knockoffs.response.likelihood import LikelihoodSet, solve_exactly
 from knockoffs.response.linear_parts import PenaltyPath, drop_weightless
+from knockoffs.table.survival import split_times
 
 SMALLEST_RISK = 1e-300  # of a risk set: its logarithm is taken
 
@@ -37,25 +39,27 @@ class CoxLoss:
 
     Parameters
     ----------
-    y : array, shape (n,)
-        Signed times.
+    y : array, shape (n,) or (n, 2)
+        Signed times, and times of entry: a row is at risk after its entry and up to its time.
     weights : array, shape (n,)
         Rows of weight 0 are in no risk set.
     """
 
     def __init__(self, y: NDArray, weights: NDArray) -> None:
-        time = np.abs(y)
+        time, event, entry = split_times(y)
         self.weights = weights
-        self.order = np.argsort(time, kind="stable")
-        self.event = (y > 0) & (weights > 0)
+        self.event = event & (weights > 0)
         times, self.group, self.ties = np.unique(time[self.event], return_inverse=True, return_counts=True)
-        self.first = np.searchsorted(time[self.order], times)  # the first row of each risk set, by time
-        self.passed = np.searchsorted(times, time, side="right")  # times of events up to that of each row
+        ends = [time] if entry is None else [time, entry]  # a risk set: rows that have not left, less those not there
+        self.orders = [np.argsort(end, kind="stable") for end in ends]
+        self.firsts = [np.searchsorted(end[order], times) for end, order in zip(ends, self.orders, strict=True)]
+        self.passed = [np.searchsorted(times, end, side="right") for end in ends]  # times of events up to these
         self.mean_weight = np.bincount(self.group, weights[self.event], len(times)) / self.ties
         # Efron: of d tied events the l-th sees the risk set without l / d of their own risk
         self.term = np.repeat(np.arange(len(times)), self.ties)
-        starts = np.cumsum(self.ties) - self.ties
-        self.share = (np.arange(len(self.term)) - starts[self.term]) / self.ties[self.term]
+        self.starts = np.cumsum(self.ties) - self.ties
+        self.share = (np.arange(len(self.term)) - self.starts[self.term]) / self.ties[self.term]
+        self.in_order = np.flatnonzero(self.event)[np.argsort(self.group, kind="stable")]  # events, time by time
 
     def _risks(self, eta: NDArray) -> tuple[NDArray, NDArray, float]:
         """Weighted risk of each row, of the risk set of each term, and what was subtracted from eta."""
@@ -65,11 +69,16 @@ class CoxLoss:
 
     def _of_terms(self, values: NDArray) -> NDArray:
         """Totals of values, shape (n, ...), over the risk set of each term."""
-        above = np.cumsum(values[self.order][::-1], axis=0)[::-1]
-        tied = np.zeros((len(self.ties), *values.shape[1:]))
-        np.add.at(tied, self.group, values[self.event])
+        at_risk = np.cumsum(values[self.orders[0][::-1]], axis=0)[len(values) - 1 - self.firsts[0]]
+        if len(self.orders) > 1:  # of the last risk sets, after the last entry, nothing is subtracted
+            entered = np.cumsum(values[self.orders[1][::-1]], axis=0)
+            some = self.firsts[1] < len(values)
+            at_risk[some] -= entered[len(values) - 1 - self.firsts[1][some]]
+        if len(self.term) == len(self.ties):  # no ties
+            return at_risk
+        tied = np.add.reduceat(values[self.in_order], self.starts, axis=0)
         share = self.share.reshape(-1, *[1] * (values.ndim - 1))
-        return above[self.first[self.term]] - share * tied[self.term]
+        return at_risk[self.term] - share * tied[self.term]
 
     def row_loss(self, Y: NDArray, eta: NDArray) -> NDArray:
         """Loss of every row, shape (n,): of an event the mean of its time's logarithms, less eta; else 0."""
@@ -88,8 +97,11 @@ class CoxLoss:
         _, A, top = self._risks(eta[0])
         hazard = self.mean_weight * np.bincount(self.term, 1 / A, len(self.ties))
         own = self.mean_weight * np.bincount(self.term, self.share / A, len(self.ties))
-        total = np.append(0.0, np.cumsum(hazard))[self.passed]
+        up_to = np.append(0.0, np.cumsum(hazard))
+        total = up_to[self.passed[0]]
         total[self.event] -= own[self.group]
+        if len(self.passed) > 1:
+            total -= up_to[self.passed[1]]
         return (np.exp(eta[0] - top) * total)[None]
 
     def null_intercept(self, Y: NDArray, weights: NDArray) -> NDArray:
@@ -113,7 +125,8 @@ class CoxSet(LikelihoodSet):
     """
 
     def __init__(self, X: NDArray, y: NDArray, weights: NDArray, rows: slice, row_weights: NDArray) -> None:
-        super().__init__(CoxLoss(y, weights), X, (y > 0).astype(float)[None], weights, rows, row_weights)
+        event = split_times(y)[1].astype(float)[None]
+        super().__init__(CoxLoss(y, weights), X, event, weights, rows, row_weights)
         self.train = CoxLoss(y, np.where(weights > 0, row_weights, 0.0))
         self.whole = CoxLoss(y, row_weights)
 
@@ -163,13 +176,13 @@ class CoxPathCV(PenaltyPath, BaseEstimator):
     log_hazard = True  # coefficients have no unit of y
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to X, shape (n, n_columns), and signed times y: negative where a row is censored."""
+        """Fit to X, shape (n, n_columns), and signed times y, (n,) or (n, 2): negative where a row is censored."""
         check_path(self.alpha, self.n_alphas, self.alpha_ratio, positive=True)
-        XX, yy = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, dtype=np.float64)
+        XX, yy = validate_data(self, X, y, y_numeric=True, multi_output=True, ensure_min_samples=2, dtype=np.float64)
         XX, yy, weights, folds = drop_weightless(XX, np.asarray(yy, dtype=float), sample_weight, self.folds)
-        if not (yy > 0).any():
+        event = split_times(yy)[1].astype(np.intp)
+        if not event.any():
             raise InputError("y has no event: all rows are censored (negative), so there is nothing to predict.")
-        event = (yy > 0).astype(np.intp)
         fold_of = assign_folds(folds, len(yy), np.random.default_rng(self.random_state), event)
         cross_validated = self.alpha is None and fold_of.max() > 0
         design = make_design(XX, weights, fold_of if cross_validated else np.zeros(len(yy), dtype=np.intp))
@@ -195,11 +208,41 @@ class CoxPathCV(PenaltyPath, BaseEstimator):
         return (validate_data(self, X, reset=False, dtype=np.float64) - self.mean_) @ self.coef_
 
 
+def expected_events(y: NDArray, log_hazard: NDArray | None = None, weights: NDArray | None = None) -> NDArray:
+    """Events expected of each row up to its time, shape (n,), at a log-hazard, by default the same for all rows."""
+    eta = np.zeros(len(y)) if log_hazard is None else log_hazard
+    return CoxLoss(y, np.ones(len(y)) if weights is None else weights).mean(eta[None])[0]
+
+
 def martingale_residuals(y: NDArray, log_hazard: NDArray | None = None) -> NDArray:
     """Events less those expected of each row, shape (n,), at a log-hazard, by default the same for all rows.
 
     >>> martingale_residuals(np.array([1.0, -2.0, 3.0])).round(3).tolist()
     [0.667, -0.333, -0.333]
     """
-    eta = np.zeros(len(y)) if log_hazard is None else log_hazard
-    return (y > 0) - CoxLoss(y, np.ones(len(y))).mean(eta[None])[0]
+    return split_times(y)[1] - expected_events(y, log_hazard)
+
+
+def partial_likelihood_loss(y: NDArray, log_hazard: NDArray) -> NDArray:
+    """Share of each row in minus the log partial likelihood of these rows, shape (n,); 0 for a censored row."""
+    return CoxLoss(y, np.ones(len(y))).row_loss(y, log_hazard[None])
+
+
+def concordance(y: NDArray, log_hazard: NDArray, rows_at_once: int = 1000) -> float:
+    """Share of comparable pairs in which the row with the earlier event has the larger log-hazard (Harrell's C).
+
+    A row is compared with all rows at risk at its event and without an event at that time; equal hazards count half.
+
+    >>> concordance(np.array([1.0, 2.0, -3.0]), np.array([1.0, 0.0, 2.0]))
+    0.3333333333333333
+    """
+    time, event, entry = split_times(y)
+    events, agree, pairs = np.flatnonzero(event), 0.0, 0
+    for some in np.split(events, range(rows_at_once, len(events), rows_at_once)):
+        t, own = time[some, None], log_hazard[some, None]
+        later = (time > t) | ((time == t) & ~event)
+        if entry is not None:
+            later &= entry < t
+        agree += (later & (own > log_hazard)).sum() + 0.5 * (later & (own == log_hazard)).sum()
+        pairs += int(later.sum())
+    return float(agree / pairs) if pairs else np.nan

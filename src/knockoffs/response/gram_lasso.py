@@ -88,6 +88,30 @@ def fit_lasso(
     return LinearFit(coef, intercept, used, found)
 
 
+def aic_penalty(gram: Gram, n_alphas: int = 100, alpha_ratio: float = 1e-3) -> float:
+    """Penalty with the smallest corrected AIC, n log RSS + 2 n k / (n - k - 1), of a lasso with k columns in the model.
+
+    It depends on the rows through their products alone, and not on the order of the columns.
+
+    Parameters
+    ----------
+    gram : Gram
+    n_alphas, alpha_ratio
+        As for ``LassoPathCV``.
+    """
+    n, kept = gram.rows, np.flatnonzero(_is_first(standardise_columns(gram)))
+    if not kept.size or gram.deviations[-1] == 0:
+        return 0.0
+    problem = Quadratic.of(gram, n, kept, gram.deviations[kept], float(gram.deviations[-1]))
+    alphas = penalties(float(np.abs(problem.c).max()), n_alphas, alpha_ratio)
+    path = _walk(problem, alphas, np.zeros(len(kept)), GAP_TOL)
+    k, left = (path != 0).sum(axis=1), problem.loss(path, problem.mean, problem.y_mean)
+    room = n - k - 1
+    with np.errstate(divide="ignore"):
+        aic = n * np.log(np.maximum(left, 0.0)) + 2 * n * k / np.maximum(room, 1)
+    return float(alphas[np.argmin(np.where(room > 0, aic, np.inf))])
+
+
 def standardise_columns(whole: Gram) -> Standardised:
     """Which columns are constant and which are repeated, by their correlations."""
     sd = whole.deviations[:-1]

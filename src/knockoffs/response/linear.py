@@ -12,9 +12,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from knockoffs.errors import InputError
-from knockoffs.response.cox import CoxPathCV
-from knockoffs.response.gram import FoldGrams
-from knockoffs.response.gram_lasso import fit_lasso
+from knockoffs.response.cox import CoxPathCV, concordance
+from knockoffs.response.gram import FoldGrams, Gram
+from knockoffs.response.gram_lasso import aic_penalty, fit_lasso
 from knockoffs.response.l1_path import (
     CrossValidation,
     assign_folds,
@@ -31,6 +31,7 @@ from knockoffs.response.plain import PlainLinear, PlainLogistic
 from knockoffs.response.poisson_loss import PoissonLoss
 from knockoffs.response.squared_error import SquaredErrorSet, lasso_at
 from knockoffs.response.task import kind_of
+from knockoffs.table.survival import split_times
 
 MANY_CELLS, ROWS_FOR_GRAMS = 1_000_000, 10  # from which on sums of products cost less than a walk over the rows
 EXACT_SIZES = (1e-60, 1e60)  # sizes of numbers whose products are exact
@@ -62,6 +63,19 @@ def with_penalties(
     shares = np.bincount(fold_of, weights)
     others = shares @ path.losses - shares[:, None] * path.losses  # sums over other folds, shape (n_folds, n_penalties)
     return [clone(estimator).set_params(alpha=float(path.alphas[at])) for at in np.argmin(others, axis=1)]
+
+
+def held_out_concordance(X: NDArray, y: NDArray, n_folds: int = 5) -> float:
+    """Concordance of an L1-penalised Cox model on rows it was not fitted on, averaged over folds by their events."""
+    event = split_times(y)[1]
+    fold_of = assign_folds(n_folds, len(y), np.random.default_rng(0), event.astype(np.intp))
+    found = []
+    for fold, model in enumerate(with_penalties(CoxPathCV(), X, y, fold_of)):
+        held = fold_of == fold
+        found.append(concordance(y[held], clone(model).fit(X[~held], y[~held]).predict(X[held])))
+    weights = np.bincount(fold_of, event, len(found))
+    known = ~np.isnan(found) & (weights > 0)
+    return float(np.average(np.array(found)[known], weights=weights[known])) if known.any() else np.nan
 
 
 class LassoPathCV(PenaltyPath, RegressorMixin, BaseEstimator):
@@ -132,6 +146,33 @@ class LassoPathCV(PenaltyPath, RegressorMixin, BaseEstimator):
             beta = lasso_at(design, ys, self.alpha_, guess)
         self.coef_ = design.spread(beta) * y_scale
         self.intercept_ = float(y_mean - self.coef_ @ design.mean)
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray:
+        """Fitted mean of y for the rows of X."""
+        check_is_fitted(self)
+        return validate_data(self, X, reset=False, dtype=np.float64) @ self.coef_ + self.intercept_
+
+
+class LassoPathAIC(RegressorMixin, BaseEstimator):
+    """Lasso with the penalty of the smallest corrected AIC, from the products of columns and y alone.
+
+    For fixed designs, whose statistic may depend on the rows in no other way: there are no folds, and nothing is drawn.
+
+    Attributes
+    ----------
+    coef_ : array, shape (n_columns,)
+    intercept_ : float
+    alpha_ : float
+        Penalty used, for columns and y of variance 1.
+    """
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Fit to X, shape (n, n_columns), and numeric y."""
+        XX, yy = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, dtype=np.float64)
+        gram = Gram.of(XX, np.asarray(yy, dtype=float))
+        found = fit_lasso(FoldGrams((gram,)), alpha=aic_penalty(gram))
+        self.coef_, self.intercept_, self.alpha_ = found.coef[0], float(found.intercept[0]), found.alpha
         return self
 
     def predict(self, X: ArrayLike) -> NDArray:
@@ -266,15 +307,17 @@ class PoissonPathCV(PenaltyPath, RegressorMixin, BaseEstimator):
         return np.exp(validate_data(self, X, reset=False, dtype=np.float64) @ self.coef_ + self.intercept_)
 
 
-LINEAR_MODELS = (LassoPathCV, PoissonPathCV, CoxPathCV, PlainLinear, LinearClassifier)  # scored by their coefficients
+LINEAR_MODELS = (LassoPathCV, LassoPathAIC, PoissonPathCV, CoxPathCV, PlainLinear, LinearClassifier)
 
 
 def make_lasso(
     task: str, *, random_state: int | Generator | None = None, n_jobs: int | None = None
-) -> LassoPathCV | LogisticPathCV | PoissonPathCV:
-    """Lasso for a number, L1-Poisson regression for a count, L1-logistic for classes; one thread is all they use."""
+) -> LassoPathCV | LogisticPathCV | PoissonPathCV | CoxPathCV:
+    """Lasso for a number, L1-Poisson for a count, L1-logistic for classes, L1-Cox for survival; all use one thread."""
     if task == "count":
         return PoissonPathCV(random_state=random_state)
+    if task == "survival":
+        return CoxPathCV(random_state=random_state)
     model = LassoPathCV if kind_of(task) == "regression" else LogisticPathCV
     return model(random_state=random_state)
 

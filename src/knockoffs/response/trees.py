@@ -58,8 +58,8 @@ def make_boosting(
     Parameters
     ----------
     task : str
-        "classification" ("binary", "multiclass"), "regression" ("numeric"), or "count", a regression by the Poisson
-        deviance.
+        "classification" ("binary", "multiclass"), "regression" ("numeric"), "count", a regression by the Poisson
+        deviance, or "survival", a log-hazard by the same deviance.
     random_state : int or Generator, optional
     n_jobs : int, optional
         Not used.
@@ -72,12 +72,14 @@ def make_boosting(
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
     kind = HistGradientBoostingRegressor if kind_of(task) == "regression" else HistGradientBoostingClassifier
+    if task == "survival":
+        from knockoffs.response.cox_boosting import CoxBoosting as kind
     own: dict[str, object] = {
         "max_bins": BOOSTING_BINS,
         "max_leaf_nodes": BOOSTING_LEAVES,
         "l2_regularization": LEAF_RIDGE,
     }
-    if task == "count":
+    if task in ("count", "survival"):
         own["loss"] = "poisson"
     # early stopping would set rows aside by class, which a class of one row does not survive
     return kind(**{"early_stopping": False, "random_state": _whole(random_state), **own, **options})

@@ -235,3 +235,9 @@ class Pair:
         if whole is None or isinstance(which, slice):
             return Pair.of([part[which] for part in self.parts], self.feature_of)
         return Pair.of(split_columns(whole[which], self.m + 1), self.feature_of)
+
+
+def stack_pairs(pairs: Sequence[Pair]) -> Pair:
+    """Pair of the rows of all, one after another."""
+    parts = (np.concatenate(part) for part in zip(*(pair.parts for pair in pairs), strict=True))
+    return Pair.of(tuple(parts), pairs[0].feature_of)

@@ -10,10 +10,18 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, name_some
-from knockoffs.filter import check_fdr, check_level, check_offset, difference
+from knockoffs.filter import (
+    ErrorControl,
+    Rule,
+    check_antisymmetric,
+    check_fdr,
+    check_level,
+    check_offset,
+    difference,
+)
 from knockoffs.importance.ghost import check_penalty, ghost_scores, noise_penalty
 from knockoffs.importance.scores import Scores, mean_of
-from knockoffs.procedure import ErrorControl, Rule, check_antisymmetric, decide
+from knockoffs.procedure import decide
 from knockoffs.sampling.diagonal import check_covariance, solve_diagonal
 from knockoffs.sampling.diagonal.linkage import LARGEST_BLOCK, solve_diagonal_blocks
 from knockoffs.sampling.ghost import check_z, sample_ghost_knockoffs

@@ -68,7 +68,7 @@ def fit_streamed(
     KnockoffSelector
         The selector itself.
     """
-    options = selector.get_params(deep=False)
+    options = selector.options()
     with selector.fitting():
         check_arguments(options)
         _refuse_in_batches(selector)
@@ -134,6 +134,10 @@ def _describe(n: int, size: int, method: str) -> str:
 
 def _refuse_in_batches(selector: KnockoffSelector) -> None:
     """Refuse options that need all rows in memory."""
+    if selector.order is not None:
+        raise InputError("order is not supported in batches: leave it out, or use fit (--stream never).")
+    if selector.environments is not None:
+        raise InputError("environments are not supported in batches: leave them out, or use fit (--stream never).")
     if selector.clusters is not None:
         raise InputError("clusters are not supported in batches: leave clusters out, or use fit (--stream never).")
     if selector.knockoffs is not None:
@@ -187,6 +191,8 @@ def target_of_rows(
     values: NDArray, weights: NDArray | None, sampled: NDArray[np.intp], table: Table, task: str | None
 ) -> Target:
     """Target of all rows; its kind is inferred from the sample."""
+    if task == "survival":
+        raise InputError("survival times are not supported in batches: read a table that fits into memory.")
     known = np.flatnonzero([value is not None and value == value for value in values[sampled].tolist()])
     if not len(known):
         raise InputError(f"the target is missing in all {len(sampled)} rows of the sample.")

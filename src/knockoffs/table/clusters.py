@@ -1,6 +1,8 @@
-"""Rows that belong together: which cluster each row is of, and one row of each, drawn at random."""
+"""Rows that belong together: which cluster or environment each row is of, and one row of each cluster."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.random import Generator
@@ -26,35 +28,72 @@ def take_clusters(clusters: object, X: object) -> tuple[NDArray[np.intp] | None,
     >>> codes.tolist(), rest.names
     ([4, 3, 4, 0, 1, 2], ('x1',))
     """
-    if clusters is None:
+    labels, rest = take_labels(clusters, X, "clusters")
+    if labels is None:
         return None, X
-    labels, rest = clusters, X
-    if isinstance(clusters, str):
-        names = names_of(X)
-        if clusters not in names:
-            raise unknown_option("clusters", clusters, names)
-        labels, rest = _column(X, names.index(clusters), clusters), without_columns(X, [clusters])
-    return _number(labels, len(X)), rest  # type: ignore[arg-type]
-
-
-def _column(X: object, j: int, name: str) -> object:
-    if is_frame(X):
-        return open_frame(X)[name].to_list()
-    return np.asarray(X.X if isinstance(X, Table) else X.values if isinstance(X, SomeColumns) else X)[:, j]
-
-
-def _number(labels: object, n: int) -> NDArray[np.intp]:
-    values = labels.tolist() if hasattr(labels, "tolist") else list(labels)  # type: ignore[call-overload]
-    if len(values) != n:
-        raise InputError(f"clusters has {len(values)} labels and X has {n} rows: expected a label for each row.")
-    missing = [i for i, value in enumerate(values) if value is None or value != value]
-    if missing:
-        raise InputError(f"clusters: row {missing[0]} has no label. Give it one, or leave the row out.")
-    codes = np.unique([str(value) for value in values], return_inverse=True)[1]
+    codes = np.unique(labels, return_inverse=True)[1]
     n_clusters = int(codes.max()) + 1
     if n_clusters < MIN_ROWS:
         raise InputError(f"clusters: there are {n_clusters}, and at least {MIN_ROWS} are needed, as of rows.")
-    return codes
+    return codes, rest
+
+
+def take_labels(labels: object, X: object, argument: str) -> tuple[list[str] | None, object]:
+    """Label of each row, as text, and X without the column that holds them; None if nothing is asked for.
+
+    Parameters
+    ----------
+    labels : str, array-like of shape (n,), or None
+        A column of X, or a label for each row.
+    X : array or data frame, shape (n, n_columns)
+    argument : str
+        What to call the labels in errors.
+    """
+    if labels is None:
+        return None, X
+    values, rest = labels, X
+    if isinstance(labels, str):
+        names = names_of(X)
+        if labels not in names:
+            raise unknown_option(argument, labels, names)
+        values, rest = column_of(X, names.index(labels), labels), without_columns(X, [labels])
+    listed = values.tolist() if hasattr(values, "tolist") else list(values) if isinstance(values, Iterable) else values
+    if not isinstance(listed, list):
+        raise InputError(f"{argument}={labels!r}: expected the name of a column of X, or a label for each row.")
+    n = len(X)  # type: ignore[arg-type]
+    if len(listed) != n:
+        raise InputError(f"{argument} has {len(listed)} labels and X has {n} rows: expected a label for each row.")
+    missing = [i for i, value in enumerate(listed) if value is None or value != value]
+    if missing:
+        raise InputError(f"{argument}: row {missing[0]} has no label. Give it one, or leave the row out.")
+    return [str(value) for value in listed], rest
+
+
+def split_environments(
+    labels: list[str], target: Target, at_least: int | None
+) -> tuple[dict[str, NDArray[np.intp]], int]:
+    """Rows of each environment by its name, and in how many of them a discovery must hold: all, or as asked for."""
+    names, codes = np.unique(labels, return_inverse=True)
+    sites = {str(name): np.flatnonzero(codes == k) for k, name in enumerate(names)}
+    if len(sites) < 2:
+        raise InputError(f"environments: all rows are of {labels[0]!r}, and at least two environments are needed.")
+    if at_least is not None and not 1 <= at_least <= len(sites):
+        raise InputError(f"min_environments={at_least}: there are {len(sites)} environments.")
+    for name, rows in sites.items():
+        n = len(target.at(rows))
+        if n < MIN_ROWS:
+            raise InputError(
+                f"environments: {name!r} has {n} rows with a target, and at least {MIN_ROWS} are needed. Leave them "
+                "out, or join it with another."
+            )
+    return sites, at_least or len(sites)
+
+
+def column_of(X: object, j: int, name: str) -> object:
+    """Cells of one column of a table as it came."""
+    if is_frame(X):
+        return open_frame(X)[name].to_list()
+    return np.asarray(X.X if isinstance(X, Table) else X.values if isinstance(X, SomeColumns) else X)[:, j]
 
 
 def one_row_each(clusters: NDArray[np.intp], rng: Generator) -> NDArray[np.intp]:
@@ -68,13 +107,19 @@ def one_row_each(clusters: NDArray[np.intp], rng: Generator) -> NDArray[np.intp]
     return np.sort(order[np.unique(clusters[order], return_index=True)[1]])
 
 
-def rows_with_target(clusters: NDArray[np.intp], target: Target, rng: Generator) -> NDArray[np.intp]:
-    """One row of each cluster, among those whose target is known; all classes of a target must be there."""
+def rows_with_target(
+    clusters: NDArray[np.intp], target: Target, rng: Generator, *, spaced: bool = False
+) -> NDArray[np.intp]:
+    """One row of each cluster, among those whose target is known; all classes of a target must be there.
+
+    If ``spaced``, the numbers are places in blocks of rows in order, and the rows are those of one place.
+    """
     known = np.arange(len(clusters))[target.known_rows]
-    some = one_row_each(clusters[known], rng)
+    place = rng.integers(clusters.max() + 1) if spaced else 0
+    some = np.flatnonzero(clusters[known] == place) if spaced else one_row_each(clusters[known], rng)
     if target.task == "classification" and len(np.unique(target.values[some])) < len(np.unique(target.values)):
         raise InputError(
-            "clusters: one row of each cluster, drawn at random, lacks a class of y. Join rare classes, or leave their "
-            "rows out."
+            f"{'order' if spaced else 'clusters'}: the rows of a draw lack a class of y. Join rare classes, or leave "
+            "their rows out."
         )
     return known[some]

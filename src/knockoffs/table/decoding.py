@@ -51,6 +51,21 @@ def own_values(column: Column, values: NDArray) -> NDArray:
     return levels[:-1].astype(dtype)[codes]
 
 
+def decimals_of(values: NDArray, most: int = 12, first: int = 100) -> int:
+    """Decimals with which every number is written; 0 if all are whole, or if some have more than ``most``.
+
+    Decimals that do not suffice for the ``first`` numbers are not tried on the others.
+
+    >>> decimals_of(np.array([72.08, 0.5, np.nan])), decimals_of(np.array([1 / 3, 0.5])), decimals_of(np.array([7.0]))
+    (2, 0, 0)
+    """
+    present = values[~np.isnan(values)]
+    if not present.size or np.abs(present).max() > 1e15:
+        return 0
+    fits = (k for k in range(most + 1) if all((np.round(some, k) == some).all() for some in (present[:first], present)))
+    return next(fits, 0)
+
+
 def from_days(days: NDArray, unit: str) -> NDArray:
     """Days as datetime64[us] or timedelta64[us], NaN as NaT.
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.errors import unknown_option
+from knockoffs.errors import InputError, unknown_option
 from knockoffs.table.frames import SomeColumns, as_array, is_frame, keep_columns, open_frame
 from knockoffs.table.table import Table
 
@@ -23,6 +23,8 @@ def without_columns(X: object, names: Sequence[str] | None) -> object:
         if name not in known:
             raise unknown_option("drop", name, columns)
     kept = np.array([name not in listed for name in columns])
+    if not kept.any():
+        raise InputError("drop: no column is left. Leave out those that are features.")
     if isinstance(X, Table):
         return X.keep(kept)
     some = keep_columns(X, kept)

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
@@ -153,10 +154,20 @@ def unpacking(path: Path) -> Iterator[None]:
 
 def _read_parquet(path: Path) -> pl.DataFrame:
     with parquet_errors(path):
-        frame = pl.read_parquet(path, glob=False, hive_partitioning=False)
+        frame = _decode_parquet(path)
     if len(frame) == 0:
         raise InputError(f"{path}: the file has no rows.")
     return frame
+
+
+def _decode_parquet(path: Path) -> pl.DataFrame:
+    """Frame of a parquet file, by pyarrow where it is installed: some damaged files end the process of polars."""
+    if find_spec("pyarrow") is None:
+        return pl.read_parquet(path, glob=False, hive_partitioning=False)
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        return pl.DataFrame(pl.from_arrow(file.read()))
 
 
 @contextmanager

@@ -352,6 +352,17 @@ def keep_columns(X: Any, kept: NDArray[np.bool_]) -> Any:
     return X[:, kept] if isinstance(X, np.ma.MaskedArray) else as_array(X, "X")[:, kept]
 
 
+def array_of(frame: nw.DataFrame) -> NDArray:
+    """Array of a frame: of numbers, or of Python objects where a column holds something else."""
+    columns = [series.to_numpy() for series in frame.iter_columns()]
+    if all(column.dtype.kind in "biuf" for column in columns):
+        return np.stack(columns, axis=1)
+    cells = np.empty(frame.shape, dtype=object)
+    for j, series in enumerate(frame.iter_columns()):
+        cells[:, j] = series.to_list()
+    return cells
+
+
 def is_frame(X: object) -> TypeGuard[IntoDataFrame]:
     """Whether it is a data frame of any of the known libraries."""
     # asked of the class and those it extends (geopandas); the columns of a lazy frame are work

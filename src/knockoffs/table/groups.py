@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, did_you_mean, name_some
+from knockoffs.table.nested import Nested, is_nested, prune, read_nested
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,15 @@ class Groups:
         How they were found; empty if they were given.
     by_representatives : bool
         Whether their knockoffs are made through representatives.
+    tree : nested tuple of str, optional
+        Tree over the names, for tests.
     """
 
     feature_of: NDArray[np.intp]
     names: tuple[str, ...]
     note: str = ""
     by_representatives: bool = False
+    tree: Nested | None = None
 
     def __len__(self) -> int:
         """Count the groups."""
@@ -51,7 +55,9 @@ class Groups:
         stay = list(dict.fromkeys(self.feature_of[kept].tolist()))  # in the order of their first columns
         number = {group: place for place, group in enumerate(stay)}
         feature_of = np.array([number[group] for group in self.feature_of[kept].tolist()], dtype=np.intp)
-        return replace(self, feature_of=feature_of, names=tuple(self.names[group] for group in stay))
+        names = tuple(self.names[group] for group in stay)
+        tree = None if self.tree is None else prune(self.tree, names)
+        return replace(self, feature_of=feature_of, names=names, tree=tree)
 
 
 def as_groups(groups: object, names: Sequence[str]) -> Groups:
@@ -61,7 +67,8 @@ def as_groups(groups: object, names: Sequence[str]) -> Groups:
     ----------
     groups : mapping, sequence, array or None
         A mapping from column to group or from group to a list of columns; a group for each column, in their order; or
-        pairs (column, group), as ``read_groups`` gives them. None: every column alone.
+        pairs (column, group), as ``read_groups`` gives them. None: every column alone. Mappings in a mapping, or lists
+        in a list, are a tree whose leaves are the columns.
     names : sequence of str
         Names of the table's columns.
 
@@ -80,6 +87,8 @@ def as_groups(groups: object, names: Sequence[str]) -> Groups:
         raise InputError(
             f"groups={groups!r}: use a mapping from column to group, a list of groups, one for each column, or 'auto'."
         )
+    if is_nested(groups):
+        return replace(number_groups([None] * len(names), names), tree=read_nested(groups, names))
     if isinstance(groups, Mapping):
         pairs = _pairs_of_mapping(groups)
     else:

@@ -99,6 +99,17 @@ def check_memory(n_rows: int, n_columns: int, remedy: str) -> None:
         )
 
 
+def check_covariance_memory(n_columns: int, matrices: int = 8) -> None:
+    """Refuse, before the work, a P^X for whose ``matrices`` of (n_columns, n_columns) there is certainly no room."""
+    needed, free = 8.0 * matrices * n_columns**2, available_memory()
+    if needed > free:
+        raise InputError(
+            f"a P^X with a covariance of {n_columns:,} columns needs {format_bytes(needed)} or more, and "
+            f"{format_bytes(free)} are free: drop columns, chosen without y, or use a feature_model without a "
+            "covariance, 'naive_bayes' or 'hmm'."
+        )
+
+
 def must_stream(n_rows: int, n_columns: int) -> str | None:
     """Why a table should be read in batches, if it should."""
     needed, free = needed_memory(n_rows, n_columns), available_memory()

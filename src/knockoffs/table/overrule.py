@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -36,8 +36,8 @@ def overrule(
             wrong.append(f"kinds names {name!r}, which is no column of {argument}.{hint}")
             continue
         j = place[name]
-        order = None if isinstance(kind, str) else list(kind)
-        word = kind if isinstance(kind, str) else "ordinal"
+        order = list(kind) if isinstance(kind, Iterable) and not isinstance(kind, str) else None
+        word = str(kind) if order is None else "ordinal"
         if word not in KINDS:
             wrong.append(str(unknown_option(f"kinds[{name!r}]", word, KINDS)))
             continue

@@ -27,12 +27,18 @@ class Genotypes:
         People.
     snps, chromosomes : array of str, shape (p,)
         Name and chromosome of every SNP.
+    positions : array of float, shape (p,)
+        Base pairs.
+    people : tuple of pairs of str
+        Family and person, as the .fam has them.
     """
 
     path: Path
     n: int
     snps: NDArray
     chromosomes: NDArray
+    positions: NDArray
+    people: tuple[tuple[str, str], ...]
 
     def read(self, rows: slice, columns: slice) -> NDArray[np.int8]:
         """Read counts of allele 1, -127 where missing."""
@@ -87,7 +93,8 @@ def open_genotypes(path: str | Path) -> Genotypes:
             f"{path} has {size} bytes, and {n} people (.fam) by {p} SNPs (.bim) take {needed}: it is cut off, or the "
             ".bim and .fam beside it are of another file."
         )
-    return Genotypes(path, n, np.array([line[1] for line in snps]), np.array([line[0] for line in snps]))
+    chromosome, name, _, position = (np.array([line[k] for line in snps]) for k in range(4))
+    return Genotypes(path, n, name, chromosome, position.astype(float), tuple((line[0], line[1]) for line in people))
 
 
 def _read_lines(path: Path, meaning: str) -> list[list[str]]:

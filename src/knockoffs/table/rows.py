@@ -59,7 +59,9 @@ def runs_of_rows(n_rows: int, n_columns: int, batch_rows: int | None) -> NDArray
 
 
 def refuse_dask(table: object) -> None:
-    """Refuse a dask DataFrame, and say how its rows can be read; dask is not imported for it."""
+    """Refuse what dask holds, and say how its rows can be read; dask is not imported for it."""
+    if type(table).__module__.startswith("dask.array"):
+        raise InputError("X is a dask array: pass X.compute(), if it fits into memory.")
     if type(table).__module__.partition(".")[0] == "dask":
         raise InputError(
             "a dask DataFrame is not read here: write it, frame.to_parquet(folder), and use "

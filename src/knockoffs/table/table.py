@@ -27,7 +27,7 @@ from knockoffs.table.column_checks import (
     warn_of_words,
 )
 from knockoffs.table.columns import Column, Design, design, recognise_kinds
-from knockoffs.table.decoding import decode_array, decode_frame
+from knockoffs.table.decoding import decimals_of, decode_array, decode_frame
 from knockoffs.table.frames import (
     SomeColumns,
     is_frame,
@@ -39,6 +39,7 @@ from knockoffs.table.frames import (
 from knockoffs.table.groups import Groups, as_groups
 from knockoffs.table.index import without_index
 from knockoffs.table.moments import MOMENTS, to_units, unit_of
+from knockoffs.table.nested import prune
 from knockoffs.table.overrule import overrule
 from knockoffs.table.types import Kinds
 
@@ -178,6 +179,8 @@ class Table:
                     f"covariates: {self.names[j]!r} is in the group {group!r}, and a covariate is no part of a "
                     "feature. Take it out of groups or of covariates."
                 )
+        if found.tree is not None:
+            found = replace(found, tree=prune(found.tree, set(self.names) - set(self.covariates)))
         return replace(self, groups=found)
 
     def with_covariates(self, names: Sequence[str] | None) -> Table:
@@ -261,7 +264,8 @@ class Table:
         """X, shape (n, n_columns), in the format that came in: an array, or a frame with its names, dtypes and index.
 
         A column of integers stays one where its values are whole numbers, and becomes a column of floats otherwise.
-        Dates and durations that were whole days, hours, minutes or seconds stay so. NaN is a missing cell again.
+        Dates and durations that were whole days, hours, minutes or seconds stay so, and numbers get no more decimals
+        than the column has. NaN is a missing cell again.
 
         >>> table = read_table([[1.5, "yes"], [2.5, "no"]])
         >>> table.X.tolist()
@@ -269,16 +273,21 @@ class Table:
         >>> table.decode(table.X).tolist()
         [[1.5, 'yes'], [2.5, 'no']]
         """
-        X = self._whole_units(X)
+        X = self._in_own_units(X)
         decode = decode_frame if is_frame(self.native) else decode_array
         return decode(self.native, self.columns, X)
 
-    def _whole_units(self, X: NDArray) -> NDArray:
-        """Round dates and durations to the unit that they came in: their knockoffs stay in the support."""
-        places = [j for j, column in enumerate(self.columns) if column.dtype in MOMENTS and column.levels is None]
-        X = X.copy() if places else X
-        for j in places:
-            X[:, j] = to_units(X[:, j], unit_of(self.X[:, j]))
+    def _in_own_units(self, X: NDArray) -> NDArray:
+        """Round dates and durations to the unit that they came in, numbers to their decimals: so should knockoffs."""
+        rounded = {}
+        for j, column in enumerate(self.columns):
+            if column.dtype in MOMENTS and column.levels is None:
+                rounded[j] = to_units(X[:, j], unit_of(self.X[:, j]))
+            elif column.dtype == "number" and column.levels is None and (decimals := decimals_of(self.X[:, j])):
+                rounded[j] = np.round(X[:, j], decimals)
+        X = X.copy() if rounded else X
+        for j, values in rounded.items():
+            X[:, j] = values
         return X
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ from knockoffs.table.decoding import own_values
 from knockoffs.table.frames import is_frame, is_pandas, is_sparse, open_frame, read_series, read_values
 from knockoffs.table.leakage import refuse_copy_of_target, warn_of_target_in_other_words
 from knockoffs.table.moments import MOMENTS
+from knockoffs.table.survival import signed_times, split_times, survival_columns, warn_of_lone_event
 from knockoffs.table.table import Table
 from knockoffs.table.target_kind import (
     IF_IT_IS,
@@ -37,10 +39,11 @@ class Target:
     Parameters
     ----------
     values : array, shape (n_observed,)
-        Numbers; labels of classes as they came; ranks 0, 1, ... of ordered categories.
+        Numbers; labels of classes as they came; ranks 0, 1, ... of ordered categories; signed survival times, with
+        times of entry shape (n_observed, 2): see ``knockoffs.table.survival``.
     weights : array, shape (n_observed,), optional
         Of the rows in the model of y.
-    kind : {"number", "count", "binary", "classes", "ordinal"}
+    kind : {"number", "count", "binary", "classes", "ordinal", "survival"}
     observed : array of bool, shape (n,), optional
         Rows of the table in which the target is known: those of ``values`` and ``weights``; all if left out.
     name : str, optional
@@ -92,11 +95,11 @@ class Target:
         return slice(None) if self.observed is None or self.observed.all() else self.observed
 
     @property
-    def task(self) -> Literal["classification", "regression", "count"]:
+    def task(self) -> Literal["classification", "regression", "count", "survival"]:
         """What a model of y is made for: "count" is a regression by the Poisson deviance."""
         if self.kind in ("binary", "classes"):
             return "classification"
-        return "count" if self.kind == "count" else "regression"
+        return self.kind if self.kind in ("count", "survival") else "regression"
 
 
 def as_target(
@@ -112,8 +115,9 @@ def as_target(
     Parameters
     ----------
     y : array, list, pandas or polars Series, shape (n,); or a Target
+        For a survival time: (time, event) or (time, event, entry), a frame of these columns, or a structured array.
     table : Table
-    task : {"classification", "regression", "binary", "multiclass", "numeric", "count", "ordinal"}, optional
+    task : {"classification", "regression", "binary", "multiclass", "numeric", "count", "ordinal", "survival"}, optional
         Says what y is; inferred if left out, by the rule of ``knockoffs.table.target_kind.infer_kind``.
     weights : array, shape (n,), optional
     min_rows : int
@@ -134,6 +138,11 @@ def as_target(
         return y
     if task is not None and task not in KINDS_OF_TASK:
         raise unknown_option("task", task, KINDS_OF_TASK)
+    columns = survival_columns(y, task)
+    if columns is not None and task not in (None, "regression", "survival"):  # models of numbers take signed times
+        raise InputError(f"task={task!r}, but y is a survival time, of {len(columns)} columns: pass one of them.")
+    if columns is not None or task == "survival":
+        return _survival_target(y, columns, table, weights, min_rows)
     _check_source(y, table)
     cells = _read(y)
     if len(cells.values) != len(table.X):
@@ -159,6 +168,8 @@ def as_target(
             values = values.astype(float)
         if kind == "number":
             warn_of_lost_digits_of_target(values)
+    if kind == "binary" and task is None:
+        warn_of_lone_event(values, table)
     warn_of_target_in_other_words(values, kind, table, observed)
     kept = _weights_of(weights, observed, values, min_rows)
     said = describe_kind(values, kind, levels)
@@ -166,6 +177,40 @@ def as_target(
     overrule = "".join(f"; if {IF_IT_IS[other]}, pass task={other!r}" for other in others)
     note = f"{said}{overrule}.{_left_out(observed)}"
     return Target(values, kept, kind, observed, target_name(y), levels, note)
+
+
+def _survival_target(
+    y: object, columns: Mapping[str, object] | None, table: Table, weights: ArrayLike | None, min_rows: int
+) -> Target:
+    """Target of survival times, from its columns or from signed numbers."""
+    if columns is None:
+        _check_source(y, table)
+        cells = _read(y)
+        if cells.levels is not None:
+            raise InputError("task='survival', but y holds labels: pass y=(time, event).")
+        parts = {"time": replace(cells, values=np.abs(cells.values)), "event": replace(cells, values=_events(cells))}
+    else:
+        _check_index(table.native, y)
+        for name in columns:
+            _refuse_name(name if is_frame(y) else None, table)
+        parts = {name: _read(column) for name, column in columns.items()}
+    for name, cells in parts.items():
+        if len(cells.values) != len(table.X):
+            raise InputError(f"y: {name!r} has {len(cells.values)} values and X has {len(table.X)} rows.")
+    every, name = signed_times(parts)
+    observed = ~np.isnan(every if every.ndim == 1 else every[:, 0])
+    values = every[observed]
+    time, event, _ = split_times(values)
+    for part in (time, event.astype(float)):
+        refuse_copy_of_target(part, table, observed)
+    kept = _weights_of(weights, observed, time, min_rows)
+    note = f"{describe_kind(values, 'survival')}.{_left_out(observed)}"
+    return Target(values, kept, "survival", observed, target_name(y) or name, None, note)
+
+
+def _events(cells: Cells) -> NDArray:
+    """Events of signed times: 1 where they are positive."""
+    return np.where(np.isnan(cells.values), np.nan, (cells.values > 0).astype(float))
 
 
 def extend_target(seen: Target, y: NDArray, weights: ArrayLike | None = None) -> Target:
@@ -231,7 +276,10 @@ def _check_source(y: object, table: Table) -> None:
     if hasattr(y, "collect") and not hasattr(y, "to_numpy"):
         raise InputError("y is a lazy frame: pass y.collect().")
     _check_index(table.native, y)
-    name = target_name(y)
+    _refuse_name(target_name(y), table)
+
+
+def _refuse_name(name: str | None, table: Table) -> None:
     if name is not None and table.named and name in table.names:
         raise InputError(
             f"y is called {name!r}, and X has a column {name!r} too: drop it from X, or rename y if it is another."

@@ -1,4 +1,4 @@
-"""What y is: two classes, several classes, a count, an ordered scale or a number."""
+"""What y is: two classes, several classes, a count, an ordered scale, a number or a survival time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from knockoffs.errors import InputError, name_some, unknown_option
 from knockoffs.table.columns import ROWS_A_VALUE, looks_like_counts, one_peak
 from knockoffs.table.types import Label
 
-TargetKind = Literal["number", "count", "binary", "classes", "ordinal"]
+TargetKind = Literal["number", "count", "binary", "classes", "ordinal", "survival"]
 
 MOST_CLASSES = 10  # more distinct integers than this are taken for a number
 
@@ -25,6 +25,7 @@ KINDS_OF_TASK = {
     "regression": "regression",
     "count": "regression",
     "ordinal": "regression",
+    "survival": "regression",
 }
 IF_IT_IS = {
     "regression": "it is a number",
@@ -41,12 +42,14 @@ def infer_kind(
     most_classes: int = MOST_CLASSES,
     rows_a_class: int = ROWS_A_VALUE,
     fewest_grades: int = 5,
+    most_dispersed: float = 100.0,
 ) -> TargetKind:
     """Kind of a target.
 
-    Labels and booleans are classes. Numbers with decimals are a number. Whole numbers are a count where they look like
-    counts (see ``knockoffs.table.columns.looks_like_counts``); a scale, ordinal, where they are few, have one peak and
-    a rare end; and otherwise classes if they are few, and a number if there are more.
+    Labels and booleans are classes. Numbers with decimals are a number. Whole numbers are a scale, ordinal, where they
+    are the grades 1 to 5; a count where they look like counts (see ``knockoffs.table.columns.looks_like_counts``) and
+    vary no more than counts do; a scale where they are few, have one peak and a rare end; and otherwise classes if they
+    are few, and a number if there are more.
 
     Parameters
     ----------
@@ -57,14 +60,17 @@ def infer_kind(
     most_classes, rows_a_class : int
         Whole numbers are few if they have at most so many values, each in so many rows on average.
     fewest_grades : int
-        Fewer whole numbers than this are no scale: three classes often have one peak.
+        Fewer whole numbers than this are no scale: three classes often have one peak. Exactly so many, from 1 on, are
+        grades.
+    most_dispersed : float
+        Variance over mean, above which whole numbers are no count: 0 to 1,999 dollars are a number.
 
     >>> infer_kind(np.repeat([0, 1, 2, 3, 4, 5], [27, 54, 54, 36, 18, 7]))
     'count'
     >>> infer_kind(np.repeat([1, 2, 3, 4, 5], [5, 20, 60, 40, 8]))
     'ordinal'
-    >>> infer_kind(np.repeat([1, 2, 3], 50))
-    'classes'
+    >>> infer_kind(np.repeat([1, 2, 3], 50)), infer_kind(np.repeat([1, 2, 3, 4, 5], 50))
+    ('classes', 'ordinal')
     """
     values = np.asarray(y)
     distinct, counts = np.unique(values, return_counts=True)
@@ -79,8 +85,10 @@ def infer_kind(
     if m == 2:
         return "binary"
     repeats = len(values) >= rows_a_class * m
+    if repeats and m == fewest_grades and (distinct[0], distinct[-1]) == (1, m):
+        return "ordinal"
     if looks_like_counts(distinct, counts) and (repeats or distinct[0] <= 1):
-        return "count"
+        return "count" if values.astype(float).var() <= most_dispersed * values.mean() else "number"
     if m > most_classes or not repeats:
         return "number"
     rare_end = min(counts[0], counts[-1]) <= counts.max() / 5
@@ -154,6 +162,13 @@ def describe_kind(y: NDArray, kind: TargetKind, levels: Sequence[Label] | None =
         return f"y has {len(classes)} classes: {', '.join(map(repr, classes[:5]))}{', ...' if len(classes) > 5 else ''}"
     if levels is not None:
         return f"y is ordinal, {name_some(levels)}, and predicted by its ranks"
+    if kind == "survival":
+        signed, entry = (y, "") if y.ndim == 1 else (y[:, 0], ", each row from its entry on")
+        times, events = np.abs(signed), int((signed > 0).sum())
+        return (
+            f"y is a survival time between {times.min():g} and {times.max():g}: {events} events, "
+            f"{len(y) - events} censored rows{entry}"
+        )
     low, high = f"{y.min():g}", f"{y.max():g}"
     return {
         "number": f"y is a number between {low} and {high}",

@@ -13,7 +13,7 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
 from typing import IO
@@ -66,13 +66,24 @@ def atomic_files(*paths: Path) -> Iterator[tuple[IO[bytes], ...]]:
 
 
 def rename_together(pairs: Sequence[tuple[Path, Path]]) -> None:
-    """Give finished files, each (temporary, place), their names, the first of them first; see `atomic_files`."""
-    aside: list[tuple[Path, Path]] = []
+    """Give finished files, each (temporary, place), their names, the first of them first; see `atomic_files`.
+
+    Of several files the folder is locked meanwhile, so that what two programs write is never mixed.
+    """
     for temporary, place in pairs:
         clear_leftovers(place)
         _sync(temporary, os.O_RDWR)
         with suppress(OSError):
             os.chmod(temporary, _new_file_mode(place))
+    with _locked(pairs[0][1].parent) if len(pairs) > 1 else nullcontext():
+        _rename(pairs)
+    for folder in {place.parent for _, place in pairs}:
+        with suppress(OSError):  # not every system can
+            _sync(folder, os.O_RDONLY)
+
+
+def _rename(pairs: Sequence[tuple[Path, Path]]) -> None:
+    aside: list[tuple[Path, Path]] = []
     try:
         for _, place in pairs[1:]:
             if place.exists():
@@ -91,9 +102,22 @@ def rename_together(pairs: Sequence[tuple[Path, Path]]) -> None:
         for old, _ in aside:
             with suppress(OSError):
                 old.unlink()
-    for folder in {place.parent for _, place in pairs}:
-        with suppress(OSError):  # not every system can
-            _sync(folder, os.O_RDONLY)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder, for which others wait; nothing is locked where the system has no such locks."""
+    handle = None
+    with suppress(ImportError, OSError):
+        import fcntl
+
+        handle = os.open(folder, os.O_RDONLY)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
 
 
 def clear_leftovers(path: Path) -> None:
@@ -242,10 +266,13 @@ def _sync(path: Path, flags: int) -> None:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Give an error of the disk the name of the file, which those of open files lack."""
+    """Give an error of the disk the name of the file, which those of open files lack; polars hides it in its own."""
     try:
         yield
-    except OSError as error:
-        if error.filename is None and error.errno is not None:
-            error.filename = str(path)
+    except Exception as error:
+        hidden = re.search(r"\(os error ([0-9]+)\)", str(error))
+        if isinstance(error, OSError) and error.errno is not None:
+            error.filename = error.filename or str(path)
+        elif hidden:
+            raise OSError(int(hidden[1]), os.strerror(int(hidden[1])), str(path)) from error
         raise

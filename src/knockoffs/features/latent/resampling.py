@@ -46,6 +46,8 @@ class LatentResampler:
         Of the sweeps; each group of columns has a stream that depends on its columns alone.
     n_states : int
         Most states that are drawn beside L where other columns are coarse. A draw keeps L in one of n_states + 1 rows.
+    n_sweeps : int, optional
+        Sweeps to each state; by default those of the model.
     most_work : float
         Multiplications in the sweeps of one group; see ``affordable_chains``.
     most_cells : int
@@ -57,6 +59,7 @@ class LatentResampler:
     L: NDArray
     seed: SeedSequence
     n_states: int = 10
+    n_sweeps: int | None = None
     most_work: float = 1e8
     most_cells: int = 10_000_000
 
@@ -96,7 +99,7 @@ class LatentResampler:
         most = int(min(self.n_states, self.most_cells // size)) if own.size else 0
         D = self.L.shape[1]
         sweeps = self.most_work / max(len(rows) * D * (D + 30) * (1 + self.model.n_classes / 4), 1)  # a draw: 30
-        n_states, n_sweeps = affordable_chains(sweeps, most, self.model.n_sweeps)
+        n_states, n_sweeps = affordable_chains(sweeps, most, self.n_sweeps or self.model.n_sweeps)
         if n_states < 1 or not rows.size:
             return rows, []
         cells = Cells(*(np.ascontiguousarray(part[rows]) for part in cells))

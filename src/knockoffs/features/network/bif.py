@@ -65,7 +65,10 @@ def read_bif(path: str | Path, *, tolerance: float = TOLERANCE) -> Bif:
         raise InputError(f"cannot read {path}: {error}") from None
     if len(text) > MOST_CHARACTERS:
         raise InputError(f"{path} has more than {MOST_CHARACTERS:,} characters: too large for a BIF file.")
-    return parse_bif(text, tolerance=tolerance)
+    try:
+        return parse_bif(text, tolerance=tolerance)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def parse_bif(text: str, *, tolerance: float = TOLERANCE) -> Bif:

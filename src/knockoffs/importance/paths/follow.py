@@ -142,5 +142,6 @@ def _block_losses(model: object, moves: Moves, loss: Loss, jobs: list[tuple[int,
         columns = moves.feature_of2 == feature  # none for the unmoved table, feature -1
         moved[:, columns] = move(XX[:, columns], XX_fake[:, columns], lam)
     prediction = predict_for(loss, model, table.reshape(-1, XX.shape[1]))
-    losses = loss(np.tile(y, len(jobs)), prediction, getattr(model, "classes_", None))
-    return np.asarray(losses, dtype=float).reshape(len(jobs), len(y)) @ moves.weights[rows]
+    classes = getattr(model, "classes_", None)  # each move by itself: a loss may compare rows with one another
+    losses = [loss(y, part, classes) for part in np.split(prediction, len(jobs))]
+    return np.asarray(losses, dtype=float) @ moves.weights[rows]

@@ -145,7 +145,7 @@ def check_moves(
             f"({n_columns2 // 2} and as many knockoffs). Fit it on np.hstack([X, X_tilde])."
         )
     y = np.asarray(y)
-    if y.shape != (n,):
+    if len(y) != n or y.ndim > 2:
         raise InputError(f"y has shape {y.shape}: expected one value for each of {n} rows.")
     classes = getattr(model, "classes_", None)
     if classes is not None:

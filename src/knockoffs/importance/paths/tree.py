@@ -13,7 +13,7 @@ here, which the first class wins as in scikit-learn, where its own rounding may 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from knockoffs.errors import InputError
 from knockoffs.importance.losses import LOSSES, SMALLEST_MEAN, SMALLEST_PROBABILITY, Loss, check_counts, class_codes
 from knockoffs.importance.paths.moves import Moves
 from knockoffs.machine.compiled import njit
+from knockoffs.response.cox_boosting import CoxBoosting, events_as_counts
 from knockoffs.response.tree_arrays import IDENTITY, LOGARITHM, LOGISTIC, PROBABILITY, TreeArrays, tree_arrays
 
 LOSS_CODES = {
@@ -39,8 +40,14 @@ TIE = 1e-10  # scores this near are a tie: sums of leaves differ by rounding acc
 
 def tree_path(model: object, moves: Moves, loss: Loss) -> TreePath | None:
     """Path losses of a tree ensemble; None for another model, for another loss, or for a table with NaN."""
-    if loss.name not in LOSS_CODES or LOSSES[loss.name] is not loss:
+    if LOSSES.get(loss.name) is not loss or (loss.name not in LOSS_CODES and not isinstance(model, CoxBoosting)):
         return None
+    if (
+        loss.name not in LOSS_CODES
+    ):  # a partial likelihood is no sum over rows: the deviance that the trees were fitted by
+        ratio, weights = events_as_counts(moves.y)
+        moves = replace(moves, y=ratio, weights=(weights := moves.weights * weights) / weights.sum())
+        loss = LOSSES["poisson_deviance"]
     trees = tree_arrays(model, moves.XX)
     if trees is None or not (np.all(np.isfinite(moves.XX)) and np.all(np.isfinite(moves.XX_fake))):
         return None

@@ -10,4 +10,5 @@ CONJUGATES: dict[str, str] = {
     "markov_chain": "knockoffs.sampling.conjugates.markov_chain:MarkovChain",
     "jump_chain": "knockoffs.sampling.conjugates.markov_chain:JumpChain",
     "grouped_chain": "knockoffs.sampling.conjugates.markov_chain:GroupedChain",
+    "metropolized": "knockoffs.sampling.conjugates.metropolized:Metropolized",
 }

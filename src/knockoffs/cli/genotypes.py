@@ -1,0 +1,158 @@
+"""``knockoffs select`` of .bed files: genotypes with a phenotype, a table of discoveries and a Manhattan picture."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from knockoffs.cli.checks import bad_call
+from knockoffs.cli.output import say, spoken_warnings
+from knockoffs.options import Options
+from knockoffs.progress import stage
+
+if TYPE_CHECKING:
+    from knockoffs.features import FeatureModel
+    from knockoffs.record import DataFile, SelectionRecord
+    from knockoffs.selection import Selection
+    from knockoffs.table.groups import Groups
+    from knockoffs.table.study import Study
+
+PICTURE, DISCOVERIES = "manhattan.svg", "discoveries.csv"
+
+
+def is_bed(table: Path) -> bool:
+    """Whether a table is a .bed file of PLINK, or a pattern of several."""
+    return table.suffix.lower() == ".bed"
+
+
+def run_genotypes(beds: Sequence[Path], options: Options, out: Path | None = None) -> SelectionRecord:
+    """Record of a selection from .bed files; the picture and the discoveries are written into ``out``."""
+    from knockoffs.cli.select import record_fitted
+    from knockoffs.selector import KnockoffSelector
+    from knockoffs.table.files import file_hash
+    from knockoffs.table.study import find_beds, read_study
+
+    if options.phenotype is None:
+        raise bad_call("a .bed file needs --phenotype FILE: a text file with FID, IID and the target.")
+    for flag, given in (("--drop", options.drop), ("--weights", options.weights), ("--clusters", options.clusters)):
+        if given:
+            raise bad_call(f"{flag} is for tables: leave it out for a .bed file.")
+    files = find_beds(beds)
+    say(f"reading {', '.join(path.name for path in files)}")
+    stage("reading genotypes")
+    study = read_study(files, options.phenotype, options.target, options.covariates)
+    for note in study.notes:
+        say(note)
+    with spoken_warnings() as said:
+        model = genotype_model(study, options)
+        arguments = options.selector_arguments()
+        arguments |= {"feature_model": model, "feature_model_options": None, "covariates": study.covariates}
+        arguments["groups"] = genotype_groups(study, options)
+        selector = KnockoffSelector(**arguments)
+        say(f"selecting from {len(study.snps)} SNPs of {len(study.y)} people for {options.target!r}")
+        selector.fit(study.table, study.y)
+    digest = hashlib.sha256("".join(map(file_hash, files)).encode()).hexdigest()
+    data: DataFile = {
+        "file": ", ".join(path.name for path in files),
+        "sha256": digest,
+        "n_rows": len(study.y),
+        "n_columns": study.table.width,
+    }
+    inputs = [Path(name) for name in (options.phenotype, *options.covariates, options.groups) if name]
+    data["files"] = {path.name: file_hash(path) for path in inputs if path.is_file()}
+    record = record_fitted(selector, replace(options, stream="never"), data, said, out)
+    if out is not None:
+        write_discoveries(selector.selection_, study, selector.table_.groups, out)
+    return record
+
+
+def genotype_groups(study: Study, options: Options) -> object:
+    """Return groups of SNPs: "auto", a csv file, or FILE:RESOLUTION of a partition; a covariate is in none."""
+    from knockoffs.cli.files import groups_of
+    from knockoffs.table.study import read_partition
+
+    path, _, resolution = (options.groups or "").rpartition(":")
+    if not path or Path(str(options.groups)).is_file():
+        return groups_of(options)
+    labels = read_partition(path, resolution, study.chromosomes, study.snps)
+    return dict(zip(study.snps, labels, strict=True))
+
+
+def genotype_model(study: Study, options: Options) -> FeatureModel:
+    """P^X of the SNPs: fastPHASE's parameters, or a hidden Markov model fitted to each chromosome."""
+    from knockoffs.features.fastphase import read_fastphase
+    from knockoffs.features.genotypes import chromosome_columns
+    from knockoffs.features.hmm.fit import fit_hidden_markov
+    from knockoffs.features.hmm.join import join_chains, join_mosaics
+    from knockoffs.features.hmm.mosaic import GenotypeModel
+    from knockoffs.registry import check_options
+    from knockoffs.seeds import as_generator
+
+    given = options.feature_model_options or {}
+    chromosomes = chromosome_columns(study.chromosomes)
+    family = "fastphase" if options.feature_model == "auto" and "prefix" in given else options.feature_model
+    if family == "fastphase":
+        bound = check_options(given, ("prefix", "start"), "feature_model_options")
+        prefix, start = str(bound.get("prefix", "")), int(bound.get("start", 0))
+        if not prefix:
+            raise bad_call(
+                "--feature-model fastphase needs --feature-model-option prefix=PREFIX, with {} for chromosomes."
+            )
+        if "{}" not in prefix:
+            return GenotypeModel(read_fastphase(prefix, start=start))
+        return GenotypeModel(join_mosaics([read_fastphase(prefix.replace("{}", c), start=start) for c in chromosomes]))
+    if family not in ("auto", "hmm"):
+        raise bad_call(
+            f"--feature-model {family}: for a .bed file use fastphase, or hmm (default), which is fitted here."
+        )
+    how = {"n_states": 6, "n_starts": 1, "max_iter": 50, **check_options(given, None, "feature_model_options")}
+    X = study.table[study.snps].to_numpy().astype(float)
+    parts = []
+    for name, columns in chromosomes.items():
+        say(f"fitting a hidden Markov model to chromosome {name}")
+        stream = as_generator(options.seed)
+        parts.append(
+            fit_hidden_markov(X[:, columns], rng=stream, n_jobs=options.jobs, emissions="discrete", **how)  # type: ignore[arg-type]
+        )
+    return join_chains(parts)
+
+
+def write_discoveries(selection: Selection, study: Study, groups: Groups | None, out: Path) -> None:
+    """Write the discoveries with their places, and the picture."""
+    from matplotlib.figure import Figure
+
+    from knockoffs.plots.manhattan import plot_manhattan
+    from knockoffs.table.files import write_delimited
+    from knockoffs.table.writer import atomic_files
+
+    feature_of = np.arange(len(study.snps)) if groups is None else groups.feature_of[: len(study.snps)]
+    columns: dict[str, list] = {"discovery": [], "chromosome": [], "first": [], "last": [], "n_snps": [], "snps": []}
+    value = "W" if selection.p_values is None else "p_value"
+    columns |= {value: [], "q_value": []}
+    values = selection.W if selection.p_values is None else selection.p_values
+    for g in (int(g) for g in selection.surest_first if selection.selected[g]):
+        own = np.flatnonzero(feature_of == g)
+        found = (
+            selection.feature_names[g],
+            study.chromosomes[own[0]],
+            int(study.positions[own].min()),
+            int(study.positions[own].max()),
+            len(own),
+            " ".join(study.snps[j] for j in own),
+            float(values[g]),
+            float(selection.q_values[g]),
+        )
+        for name, cell in zip(columns, found, strict=True):
+            columns[name].append(cell)
+    figure = Figure(layout="constrained")
+    plot_manhattan(selection, study.chromosomes, study.positions, feature_of, ax=figure)
+    out.mkdir(parents=True, exist_ok=True)
+    with atomic_files(out / DISCOVERIES, out / PICTURE) as (table, picture):
+        write_delimited(columns, table, ",")
+        figure.savefig(picture, format="svg")
+    say(f"wrote {out / DISCOVERIES} and {out / PICTURE}")
