@@ -219,6 +219,10 @@ def test_the_tree_has_a_thick_line_for_each_discovery(found, selector):
     assert set(thick.get_ydata()) == {names.index("c1"), names.index("c2")} and len(joints) == 7
     with pytest.raises(InputError, match="no tree of groups"):
         selector.plot_tree()
+    far = names[0], names[-1]
+    other = replace(found.selection_, discoveries=(Discovery(far, 0.01, 0.01, 3.0),))
+    with pytest.raises(InputError, match="of another tree"):
+        plot_tree(other, found.table_)
 
 
 def test_every_figure_has_a_title(selector, drawn, found):
