@@ -1,6 +1,7 @@
 """The figures: each returns its axes, takes those it is given, shows what it says, and names are only names."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -16,7 +17,9 @@ import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 
 from knockoffs import KnockoffSelector  # noqa: E402
+from knockoffs.conditional_tests.resolution import Discovery  # noqa: E402
 from knockoffs.errors import InputError  # noqa: E402
+from knockoffs.plots.tree import plot_tree  # noqa: E402
 
 NAMES = ("$\\frac{$", "_hidden", "a\nb", "<b>", "n" * 10_000, "100 %", "\u202eturn", "{x}")
 
@@ -208,8 +211,18 @@ def test_the_tree_has_a_thick_line_for_each_discovery(found, selector):
     assert chosen == {name for one in found.discoveries_ for name in one.features}
     ends = {line.get_ydata()[0] for line in ax.lines if line.get_linewidth() == 3 and len(line.get_xdata())}
     assert {names.index(name) for name in chosen} <= ends
+    group = replace(found.selection_, discoveries=(Discovery(("c1", "c2"), 0.01, 0.01, 3.0),))
+    joints = [
+        line for line in plot_tree(group, found.table_).lines if len(line.get_ydata()) and np.ptp(line.get_ydata()) > 0
+    ]
+    (thick,) = [line for line in joints if line.get_linewidth() == 3]  # the one joint within the group
+    assert set(thick.get_ydata()) == {names.index("c1"), names.index("c2")} and len(joints) == 7
     with pytest.raises(InputError, match="no tree of groups"):
         selector.plot_tree()
+    far = names[0], names[-1]
+    other = replace(found.selection_, discoveries=(Discovery(far, 0.01, 0.01, 3.0),))
+    with pytest.raises(InputError, match="of another tree"):
+        plot_tree(other, found.table_)
 
 
 def test_every_figure_has_a_title(selector, drawn, found):

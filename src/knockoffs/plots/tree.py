@@ -43,6 +43,8 @@ def plot_tree(selection: Selection, table: Table, *, ax: Axes | Figure | None = 
     nominal = np.array([column.kind == "nominal" for column in table.columns])
     tree = column_tree(np.asarray(pair.X, dtype=float)[:, own], nominal[own], pair.feature_of[own])
     found = {frozenset(selection.feature_names.index(name) for name in one.features) for one in selection.discoveries}
+    if not found <= _nodes(tree):
+        raise InputError("the discoveries are of another tree, which was given by groups=: it cannot be drawn.")
     ax = new_axes(ax, 6.4, 1.0 + 0.22 * d)
     leaves: list[int] = []
     _draw(ax, tree, found, leaves, blue=False)
@@ -56,6 +58,11 @@ def plot_tree(selection: Selection, table: Table, *, ax: Axes | Figure | None = 
     tidy(ax)
     ax.spines[["left", "bottom"]].set_visible(False)
     return ax
+
+
+def _nodes(node: TreeNode) -> set[frozenset[int]]:
+    """Features of a node and of all nodes below it."""
+    return {frozenset(node.features)}.union(*(_nodes(child) for child in node.children))
 
 
 def _draw(

@@ -150,8 +150,7 @@ def verdict_line(verdict: Verdict | None) -> str:
     """Verdict in one line: its word, and its first sentence."""
     if verdict is None:
         return "Verdict: none, the knockoffs were not checked."
-    said = verdict.say().splitlines()[0].removeprefix("Verdict: ")
-    return f"Verdict: {said}" if verdict.word in said else f"Verdict: {verdict.word}. {said}"
+    return f"Verdict: {verdict.word}. {verdict.headline.splitlines()[0]}"
 
 
 def next_step(selection: Selection, n_found: int) -> str:
@@ -196,7 +195,7 @@ def as_text(screen: FirstScreen, target: str | None = None, *, width: int = 100,
     2 discoveries among 10 features for y (level 0.1)
     <BLANKLINE>
       bmi              ████████████████  p = 0.0002
-      one of hdl, ldl  ███████▏          p = 0.004
+      one of hdl, ldl  ███████▎          p = 0.004
     <BLANKLINE>
     Verdict: good.
     Next step: Confirm the answer on new rows.
