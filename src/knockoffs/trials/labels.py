@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from knockoffs.conditional_tests.distil import cross_fit, responses, standardised
 from knockoffs.response.clone import Estimator
 from knockoffs.response.linear_parts import PenaltyPath
+from knockoffs.table.survival import split_times
 
 LabelSampler = Callable[[Generator], NDArray]
 
@@ -23,7 +24,8 @@ def label_sampler(
     Predictions are of held-out rows: a model that had seen a row's y would pass on what other columns have to do with
     it. A lasso has the squares of the columns too: labels must bend where y does. Numbers are predictions with their
     residuals permuted over the rows, classes are drawn from their predicted probabilities. Counts and ordered
-    categories are drawn as numbers, whose ranks then get the values of y.
+    categories are drawn as numbers, whose ranks then get the values of y. Survival times are drawn with the predicted
+    hazards, and their ranks get the times of y, with their events.
 
     Parameters
     ----------
@@ -49,6 +51,15 @@ def label_sampler(
         shares = predicted if len(classes) > 2 else np.hstack([1 - predicted, predicted])
         upto = np.cumsum(shares, axis=1)[:, :-1]
         return lambda rng: classes[(rng.random((n, 1)) > upto).sum(axis=1)]
+    if kind == "survival":
+        earliest = np.argsort(split_times(y)[0], kind="stable")
+
+        def times(rng: Generator) -> NDArray:
+            found = np.empty_like(y)
+            found[np.argsort(np.log(rng.exponential(size=n)) - predicted[:, 0])] = y[earliest]
+            return found
+
+        return times
     residuals = (Y - predicted)[:, 0]
 
     def numbers(rng: Generator) -> NDArray:
