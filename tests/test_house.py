@@ -97,6 +97,7 @@ def test_few_modules_at_the_root():
 
 def test_no_file_is_longer_than_one_idea():
     long = {name: path.read_text().count("\n") for name, path in house.modules().items()}
+    assert long.pop("knockoffs.options") <= 500  # one list, which grows with the options
     assert {name: lines for name, lines in long.items() if lines > 450} == {}
 
 

@@ -41,7 +41,7 @@ def test_tests_find_what_matters(entry):
     y = (time, event, np.minimum(0.02, time / 2)) if entry else (time, event)
     fitted = KnockoffSelector(feature_model="gaussian", random_state=0).fit(X, y)
     assert fitted.selection_.method == "conditional_test" and fitted.target_.kind == "survival"
-    assert fitted.selection_.selected_names == ("x0", "x1")
+    assert set(fitted.selection_.selected_names) == {"x0", "x1"}
     assert "events, " in fitted.selection_.notes["task"]
 
 

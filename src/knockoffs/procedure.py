@@ -266,6 +266,7 @@ def _tests(plan: Plan, fit: FittedRows) -> tuple[GroupTests, Pair, dict[str, str
         nominal=[j for j, kind in enumerate(table.kinds) if kind == "nominal"],
         response_model=plan.test_model,
         encode=partial(_encode_without, table.rows(rows)),
+        sure=0.1,
     )
     return tests, pair, said
 

@@ -137,6 +137,16 @@ def heard(listener: Listener) -> Iterator[None]:
         _SHOWN.reset(token)
 
 
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Show nothing of the steps of the work inside."""
+    token = _SHOWN.set(None)
+    try:
+        yield
+    finally:
+        _SHOWN.reset(token)
+
+
 def stage(label: str) -> None:
     """Say what is being done from now on, "" for nothing; a listener is told of the outermost loop alone."""
     progress = _SHOWN.get()

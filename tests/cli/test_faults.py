@@ -334,11 +334,11 @@ def test_ctrl_c_in_compiled_code_is_ctrl_c(monkeypatch, capsys):
     def broken(*_, **__):
         raise SystemError("another fault")
 
-    X = np.random.default_rng(0).standard_normal((60, 4))
+    X, y = np.random.default_rng(0).standard_normal((60, 4)), np.random.default_rng(1).standard_normal(60)
     for work, error in ((interrupted, KeyboardInterrupt), (broken, SystemError)):
         monkeypatch.setattr("knockoffs.procedure.run", work)
         with pytest.raises(error):
-            KnockoffSelector(fdr=0.3).fit(X, X[:, 0] + X[:, 1])
+            KnockoffSelector(fdr=0.3).fit(X, y)
     monkeypatch.setattr("knockoffs.cli.app.app", interrupted)
     with pytest.raises(SystemExit) as ended:
         cli.main([])

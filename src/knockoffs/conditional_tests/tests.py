@@ -325,7 +325,7 @@ def group_tests(
     response_model: object,
     encode: Callable[[NDArray, Columns], NDArray] | None,
     enough: int = 100,
-    sure: float = 0.1,
+    sure: float = 1.0,
 ) -> GroupTests:
     """Make tests of groups of columns under a P^X with conditionals."""
     if y.dtype.kind not in "biuf" or kind in ("binary", "classes"):

@@ -55,7 +55,7 @@ def plot_survival(selection: Selection, table: Table, target: Target, *, ax: Axe
 def split_column(x: NDArray, column: Column, most: int = 5) -> dict[str, NDArray[np.bool_]]:
     """Rows of each of at most ``most`` values of a column, by name; of more values, those up to the median and above.
 
-    >>> split_column(np.array([1.5, 2.5, 9.0]), Column("x"))
+    >>> split_column(np.array([1.5, 2.5, 9.0]), Column("x"), most=2)
     {'up to 2.5': array([ True,  True, False]), 'above 2.5': array([False, False,  True])}
     """
     values = np.unique(x)

@@ -240,9 +240,10 @@ class FullData:
         border = H[np.ix_(~is_intercept, is_intercept)]
         schur = H[np.ix_(~is_intercept, ~is_intercept)]
         schur = schur - border @ np.linalg.pinv(H[np.ix_(is_intercept, is_intercept)]) @ border.T
-        scale = np.sqrt(np.diag(schur))
-        if not (scale > 0).all():
+        diagonal = np.diag(schur)
+        if not (diagonal > 0).all():
             return None
+        scale = np.sqrt(diagonal)
         try:
             factor = cho_factor(schur / np.outer(scale, scale), check_finite=False)
         except LinAlgError:

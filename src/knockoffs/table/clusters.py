@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sized
 
 import numpy as np
 from numpy.random import Generator
@@ -47,7 +46,7 @@ def take_labels(labels: object, X: object, argument: str) -> tuple[list[str] | N
     return [str(value) for value in values], rest
 
 
-def labels_of(given: object, X: Any, option: str) -> tuple[list, object]:
+def labels_of(given: object, X: object, option: str) -> tuple[list, object]:
     """Label of each row, none missing, from a column of X or from labels; and X without that column."""
     labels, rest = given, X
     if isinstance(given, str):
@@ -58,8 +57,9 @@ def labels_of(given: object, X: Any, option: str) -> tuple[list, object]:
     values = labels.tolist() if hasattr(labels, "tolist") else list(labels) if isinstance(labels, Iterable) else labels
     if not isinstance(values, list):
         raise InputError(f"{option}={given!r}: expected the name of a column of X, or a label for each row.")
-    if len(values) != len(X):
-        raise InputError(f"{option} has {len(values)} labels and X has {len(X)} rows: expected a label for each row.")
+    n = len(X) if isinstance(X, Sized) else 0
+    if len(values) != n:
+        raise InputError(f"{option} has {len(values)} labels and X has {n} rows: expected a label for each row.")
     missing = [i for i, value in enumerate(values) if value is None or value != value]
     if missing:
         raise InputError(f"{option}: row {missing[0]} has no label. Give it one, or leave the row out.")

@@ -95,8 +95,13 @@ def warn_of_leaks(
     if kind not in ("number", "count") or len(y) < 2 * FEWEST_ROWS or not np.ptp(y[seen]) or not np.ptp(y[~seen]):
         return
     numbers = np.array([column != "nominal" for column in table.kinds])
-    columns = np.flatnonzero(numbers & np.isfinite(X).all(axis=0) & (np.ptp(X[seen], axis=0) > 0))
-    X, y = X[:, columns] / np.ptp(y), y / np.ptp(y)
+    with np.errstate(over="ignore"):
+        unit, spread = np.ptp(y), np.ptp(X[seen], axis=0)
+        plain = (spread > 1e-6 * unit) & (spread < 1e6 * unit)  # a sum has parts of its own size
+    columns = np.flatnonzero(numbers & np.isfinite(X).all(axis=0) & plain)
+    if not 1e-150 < unit < 1e150:
+        return
+    X, y = X[:, columns] / unit, y / unit
     U, v = X - X[seen].mean(axis=0), y - y[seen].mean()
     chosen: list[int] = []
     residual = v[seen]

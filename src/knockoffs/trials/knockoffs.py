@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from knockoffs.conditional_tests.distil import choose_response
 from knockoffs.diagnostics.trial import Outcomes, Trial
 from knockoffs.draws import draw_and_score
+from knockoffs.errors import InputError
 from knockoffs.importance.scores import Scores
 from knockoffs.importance.statistic import Statistic
 from knockoffs.response.clone import Estimator
@@ -107,18 +108,20 @@ def trial_of_knockoffs(
             make_labels = null_labels(kept.pair.X[target.known_rows], table, target)
         for i in range(per_round):
             null, values = make_labels(i, label_stream)
-            if len(np.unique(values)) < 2:
+            if values.ndim == 1 and len(np.unique(values)) < 2:
                 continue
-            drawn = draw_and_score(
-                kept, table, replace(target, values=values), statistic, rng=score_stream.spawn(1)[0], n_jobs=n_jobs, m=m
-            )
+            stream, of_labels = score_stream.spawn(1)[0], replace(target, values=values)
+            try:
+                drawn = draw_and_score(kept, table, of_labels, statistic, rng=stream, n_jobs=n_jobs, m=m)
+            except InputError:  # a class that is rare among y may have one row among the labels
+                continue
             W = statistics(drawn.scores)
             large = np.abs(W) >= max(np.quantile(np.abs(W), 1 - largest), np.finfo(float).tiny)
             found += [(int(j), float(W[j] > 0)) for j in np.flatnonzero(null & large)]
         outcomes = join_comparisons(found, m)
         if outcomes.decided(level):
             break
-    return outcomes.judge(level, [table.feature_names[j] for j, _ in found])
+    return outcomes.judge(level, [table.feature_names[j] for j, _ in found] or [""])
 
 
 def join_comparisons(found: Sequence[tuple[int, float]], m: int) -> Outcomes:
@@ -150,11 +153,11 @@ def null_labels(
     """
     encode, d, kind = design(table.columns, table.feature_of), len(table.feature_names), target.kind
     seen, owner = encode(X), encode.feature_of
-    classes, y = np.unique(target.values, return_inverse=True)
     labelled = kind in ("binary", "classes")
-    if not labelled:
-        y = np.asarray(target.values, dtype=float)
-    task = "classification" if labelled else "regression"
+    y = np.asarray(target.values)
+    if labelled:
+        classes, y = np.unique(y, return_inverse=True)
+    task = "survival" if kind == "survival" else "classification" if labelled else "regression"
     models: list[Estimator] = [choose_response(seen, y, kind, "lasso").estimator]
     if len(y) >= few_rows:
         models.append(make_boosting(task, random_state=0, max_iter=n_trees, learning_rate=4 / n_trees))

@@ -180,7 +180,9 @@ def trial_models(
     Labels come from a lasso (or a user's model) and from boosting in turn. Boosting has fewer trees than in the
     selection, which makes up most of its cost, and learns faster.
     """
-    task = "classification" if response.kind in ("binary", "classes") else "regression"
+    task = {"binary": "classification", "classes": "classification", "survival": "survival"}.get(
+        response.kind, "regression"
+    )
     boosting = make_boosting(task, random_state=0, max_iter=n_trees, learning_rate=4 / n_trees)
     if response.name == "boosting":
         return replace(response, estimator=boosting), [lasso.response_without(columns[:1]).estimator, boosting]

@@ -18,7 +18,7 @@ from knockoffs.features.source import FittedSampler
 from knockoffs.importance.scores import Scores
 from knockoffs.importance.statistic import Statistic
 from knockoffs.machine.malloc import trim_memory
-from knockoffs.progress import stage
+from knockoffs.progress import quietly, stage
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
@@ -67,9 +67,11 @@ def verdict_of_tests(
     stage("trials with labels for which a column does not matter")
     gaps = np.isnan(table.X).any()
     X = fitted.sampler.sample(table.X, np.random.default_rng(0)).X if gaps else pair.X
-    own = trial_tests(tests, fitted.model, X, target, most_rows=MOST_TESTED)  # type: ignore[arg-type]
-    groups = trial_groups(own, table.feature_names, table.feature_of, grouped=grouped)
-    return verdict_by(trial_of_tests(own, groups, level, n_jobs), pair, table, rng)
+    with quietly():  # its steps are those of a selection
+        own = trial_tests(tests, fitted.model, X, target, most_rows=MOST_TESTED)  # type: ignore[arg-type]
+        groups = trial_groups(own, table.feature_names, table.feature_of, grouped=grouped)
+        trial = trial_of_tests(own, groups, level, n_jobs)
+    return verdict_by(trial, pair, table, rng)
 
 
 def verdict_of_knockoffs(
@@ -90,7 +92,8 @@ def verdict_of_knockoffs(
         return None
     stage("trials with labels for which half of the features do not matter")
     sampler = None if fitted.model is None else fitted.sampler
-    trial = trial_of_knockoffs(sampler, pair, table, target, statistic, statistics, level, n_jobs, m=m)
+    with quietly():  # its steps are those of a selection
+        trial = trial_of_knockoffs(sampler, pair, table, target, statistic, statistics, level, n_jobs, m=m)
     return verdict_by(trial, pair, table, rng)
 
 

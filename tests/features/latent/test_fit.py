@@ -9,7 +9,7 @@ from knockoffs.errors import ColumnsError, InputError, KnockoffWarning
 from knockoffs.features.gaussian import fit_gaussian
 from knockoffs.features.latent.fit import fit_latent
 from knockoffs.features.latent.kinds import check_kinds
-from knockoffs.features.latent.margins import Affine, Constant, Curve, Steps
+from knockoffs.features.latent.margins import Affine, Constant, Curve, Rounded, Steps
 from knockoffs.features.latent.nominal import Nominal
 
 
@@ -150,7 +150,7 @@ def test_margins_by_kind(rng):
     kinds = ["continuous", "count", "ordinal", "binary", "nominal", "continuous", "continuous"]
     X[0, 5] = np.nan
     model = fit_latent(X, rng=rng, kinds=kinds, n_classes=1)
-    expected = [(Affine, Curve), Steps, Steps, Steps, Nominal, Constant, Steps]
+    expected = [(Affine, Curve), Steps, Steps, Steps, Nominal, Constant, (Rounded, Steps)]
     for margin, kind in zip(model.margins, expected, strict=True):
         assert isinstance(margin, kind)
     pair = model.as_sampler().sample(X, rng)

@@ -13,6 +13,7 @@ from knockoffs.features.latent.margins import (
     Affine,
     Constant,
     Curve,
+    Rounded,
     Steps,
     fit_affine,
     fit_curve,
@@ -154,7 +155,7 @@ def test_quantiles_of_a_mixture_are_where_it_has_the_probabilities():
 def test_a_fit_with_classes_has_the_shares_of_every_column(seed):
     rng = np.random.default_rng(seed)
     centre = 2.5 * rng.standard_normal((3, 6))
-    X = np.round(rng.standard_normal((1200, 6)) + centre[rng.integers(3, size=1200)])
+    X = np.round(rng.standard_normal((1200, 6)) + centre[rng.integers(3, size=1200)]).clip(-4, 4)
     model = fit_latent(X, rng=rng, n_classes=3, kinds=["ordinal"] * 6)
     assert model.n_classes == 3
     for j, margin in enumerate(model.margins):
@@ -164,3 +165,26 @@ def test_a_fit_with_classes_has_the_shares_of_every_column(seed):
         below = model.mixture.weights @ ndtr((margin.cuts[1:-1] - means[:, None]) / deviations[:, None])
         shares = np.array([(X[:, j] <= value).mean() for value in margin.values[:-1]])
         assert np.abs(below - shares).max() < 1e-9
+
+
+def test_numbers_with_ties_in_their_own_units():
+    rng = np.random.default_rng(0)
+    values = np.array([0.0, 0.1, 0.2, 0.4])
+    margin = Rounded(0.1, 0.5, values)
+    x = rng.choice(values, 200)
+    np.testing.assert_array_equal(margin.write(margin.read(x).start), x)
+    assert set(margin.write(rng.standard_normal((500, 1)))) == set(values)
+    moved = margin.spread(x, rng)
+    assert len(np.unique(moved)) == 200
+    np.testing.assert_array_equal(values[np.abs(moved[:, None] - values).argmin(axis=1)], x)
+
+
+def test_rounded_columns_of_classes_stay_in_their_own_units():
+    """Normal scores would close the gap between two classes; 150 rows, as iris has, of 25 to 40 values."""
+    rng = np.random.default_rng(0)
+    K = np.arange(150) % 3 == 0
+    X = np.round(rng.normal(np.where(K, 1.5, 5.0)[:, None], np.where(K, 0.2, 0.8)[:, None], (150, 3)), 1)
+    model = fit_latent(X, rng=rng)
+    assert model.n_classes == 2 and all(isinstance(margin, Rounded) for margin in model.margins)
+    pair = model.as_sampler().sample(X, rng)
+    assert all(np.isin(pair.X_tilde[:, j], X[:, j]).all() for j in range(3))
