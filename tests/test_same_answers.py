@@ -117,7 +117,8 @@ def whole(selector):
     sums = [math.fsum(column) for column in np.asarray(drawn, dtype=float).T]  # exact: memory order does not matter
     found = [*values.tolist(), float(selector.threshold_), *selector.q_values_.tolist(), *sums]
     if selector.verdict_ is not None:
-        found += [WORDS.index(selector.verdict_.word), selector.verdict_.p_value]
+        trial, p_value = selector.verdict_.trial, selector.verdict_.p_value
+        found += [WORDS.index(selector.verdict_.word), p_value if trial is None else trial.rate]
     return found
 
 
