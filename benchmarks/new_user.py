@@ -272,7 +272,7 @@ def write_page(table: Table, page: Path) -> None:
     done = [rows for rows in tables if not any(row.get("error") for row in rows)]
     found = [agreement(rows) for rows in done]
     n_seeds = max(len(rows) for rows in tables)
-    some = sum(bool(rows[0]["selected"]) for rows in done)
+    some = sum(bool(rows[0].get("selected")) for rows in done)
     same, jaccard = [one["same"] for one in found], np.mean([one["jaccard"] for one in found])
     near = sum(one["ratio"] <= 2 for one in found)
     lines = [
@@ -302,7 +302,7 @@ def cells_of(rows: Table) -> list[str]:
         return [*first, *size, f"refused: {said}", "", "", "", f"{row.get('seconds', 0):.1f}"]
     agree = agreement(rows)
     same = "yes" if agree["same"] else f"{agree['jaccard']:.2f}"
-    chosen = row["discoveries"].replace("|", "/") or "none"
+    chosen = str(row.get("discoveries") or "none").replace("|", "/")
     return [*first, *size, chosen[:160], same, f"{agree['ratio']:.1f}", agree["words"], f"{agree['seconds']:.1f}"]
 
 

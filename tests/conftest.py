@@ -6,6 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from knockoffs.progress import Progress
+
+Progress.compiled = True  # else the first test of an empty cache would say "compiling, once"
+
 
 @pytest.fixture
 def seed():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,7 @@ from knockoffs.conditional_tests import MOST_TESTED
 from knockoffs.diagnostics.trial import Trial
 from knockoffs.diagnostics.verdict import Budget, Verdict
 from knockoffs.diagnostics.verdict import verdict as compare
+from knockoffs.errors import KnockoffWarning
 from knockoffs.features.source import FittedSampler
 from knockoffs.importance.scores import Scores
 from knockoffs.importance.statistic import Statistic
@@ -67,7 +70,7 @@ def verdict_of_tests(
     stage("trials with labels for which a column does not matter")
     gaps = np.isnan(table.X).any()
     X = fitted.sampler.sample(table.X, np.random.default_rng(0)).X if gaps else pair.X
-    with quietly():  # its steps are those of a selection
+    with _apart():
         own = trial_tests(tests, fitted.model, X, target, most_rows=MOST_TESTED)  # type: ignore[arg-type]
         groups = trial_groups(own, table.feature_names, table.feature_of, grouped=grouped)
         trial = trial_of_tests(own, groups, level, n_jobs)
@@ -92,9 +95,17 @@ def verdict_of_knockoffs(
         return None
     stage("trials with labels for which half of the features do not matter")
     sampler = None if fitted.model is None else fitted.sampler
-    with quietly():  # its steps are those of a selection
+    with _apart():
         trial = trial_of_knockoffs(sampler, pair, table, target, statistic, statistics, level, n_jobs, m=m)
     return verdict_by(trial, pair, table, rng)
+
+
+@contextmanager
+def _apart() -> Iterator[None]:
+    """Show no steps and no warnings of a trial, which are those of many selections."""
+    with quietly(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", KnockoffWarning)
+        yield
 
 
 def verdict_by(trial: Trial | None, pair: Pair, table: Table, rng: Generator, budget: Budget | None = None) -> Verdict:
