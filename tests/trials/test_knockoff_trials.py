@@ -1,9 +1,15 @@
 """Trials of knockoffs: coins are fair under the right P^X, and loaded under a wrong one."""
 
 import numpy as np
+from sklearn.ensemble import RandomForestClassifier
 
 from knockoffs import KnockoffSelector
 from knockoffs.features.gaussian import gaussian_features
+from knockoffs.importance.coefficients import coefficient_magnitude
+from knockoffs.importance.statistic import ModelScore
+from knockoffs.response.linear import make_lasso
+from knockoffs.response.trees import make_boosting
+from knockoffs.trials.verdict import affordable_statistic
 
 OPTIONS = {"method": "knockoffs", "estimator": "lasso"}
 
@@ -28,3 +34,13 @@ def test_a_wrong_law_is_not_good_and_the_seed_is_no_matter(rng):
     ]
     assert found[0].word != "good" and found[0].trial == found[1].trial
     assert found[0].checks and "beat their knockoffs" in found[0].say()
+
+
+def test_a_trial_takes_the_statistic_of_the_selection_where_its_fits_cost_little():
+    lasso = ModelScore(make_lasso("regression"), coefficient_magnitude)
+    assert affordable_statistic(lasso, "number") == (lasso, 6)
+    boosting = ModelScore(make_boosting("regression"), coefficient_magnitude, rows="cross_fitted")
+    assert affordable_statistic(boosting, "number") == (boosting, 1)
+    forest = ModelScore(RandomForestClassifier(), coefficient_magnitude, rows="cross_fitted")
+    instead, n_rounds = affordable_statistic(forest, "binary")
+    assert type(instead.estimator) is type(make_lasso("classification")) and n_rounds == 6

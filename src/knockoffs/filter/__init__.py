@@ -110,7 +110,8 @@ def check_fdr(fdr: float) -> float:
         raise InputError(f"fdr={fdr!r} is not a number: use a level between 0 and 1, for instance 0.1.")
     if not 0 < fdr < 1:
         hint = f" Did you mean {fdr / 100:g}?" if 1 <= fdr < 100 else " Use for instance 0.1."
-        raise InputError(f"fdr={fdr:g} is not between 0 and 1.{hint}")
+        shown = fdr if isinstance(fdr, int) else f"{fdr:g}"  # a whole number may be larger than any float
+        raise InputError(f"fdr={shown} is not between 0 and 1.{hint}")
     return float(fdr)
 
 

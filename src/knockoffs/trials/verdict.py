@@ -18,10 +18,12 @@ from knockoffs.diagnostics.verdict import Budget, Verdict
 from knockoffs.diagnostics.verdict import verdict as compare
 from knockoffs.errors import KnockoffWarning
 from knockoffs.features.source import FittedSampler
+from knockoffs.importance.coefficients import coefficient_magnitude
 from knockoffs.importance.scores import Scores
-from knockoffs.importance.statistic import Statistic
+from knockoffs.importance.statistic import ModelScore, Statistic, is_linear
 from knockoffs.machine.malloc import trim_memory
 from knockoffs.progress import quietly, stage
+from knockoffs.response.linear import make_lasso
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
@@ -95,9 +97,26 @@ def verdict_of_knockoffs(
         return None
     stage("trials with labels for which half of the features do not matter")
     sampler = None if fitted.model is None else fitted.sampler
+    tried, n_rounds = affordable_statistic(statistic, target.kind)
     with _apart():
-        trial = trial_of_knockoffs(sampler, pair, table, target, statistic, statistics, level, n_jobs, m=m)
+        where = (sampler, pair, table, target, tried, statistics, level, n_jobs)
+        trial = trial_of_knockoffs(*where, m=m, n_rounds=n_rounds)
     return verdict_by(trial, pair, table, rng)
+
+
+def affordable_statistic(statistic: Statistic, kind: str) -> tuple[Statistic, int]:
+    """Statistic of a trial, and its rounds, each of a few fits.
+
+    That of the selection if it reads the coefficients of a linear model, whose fits cost little; for one round if it is
+    boosting; else those of the lasso: a forest or a user's model would take many times as long as the selection.
+    """
+    if isinstance(statistic, ModelScore) and is_linear(statistic):
+        return statistic, 6
+    boosting = ("HistGradientBoosting", "CoxBoosting")
+    if isinstance(statistic, ModelScore) and type(statistic.estimator).__name__.startswith(boosting):
+        return statistic, 1
+    task = {"binary": "classification", "classes": "classification", "survival": "survival"}.get(kind, "regression")
+    return ModelScore(make_lasso(task, random_state=0), coefficient_magnitude), 6
 
 
 @contextmanager
