@@ -8,14 +8,19 @@ import numpy as np
 import pytest
 
 from knockoffs.features import FAMILIES
-from knockoffs.features.class_conditional import BernoulliColumn, CategoricalColumn, GaussianColumn, PoissonColumn
+from knockoffs.features.class_conditional import (
+    BernoulliColumn,
+    CategoricalColumn,
+    GaussianColumn,
+    Labels,
+    PoissonColumn,
+)
 from knockoffs.features.fastphase import fastphase_features
 from knockoffs.features.hmm import DiscreteEmissions, GaussianEmissions, HiddenMarkov, fit_hidden_markov
 from knockoffs.features.hmm.mosaic import GenotypeModel, HaplotypeModel, Mosaic
 from knockoffs.features.lda import LatentDirichlet, fit_latent_dirichlet
 from knockoffs.features.naive_bayes import NaiveBayes, fit_naive_bayes
 from knockoffs.features.network import DiscreteNetwork, fit_discrete_network
-from knockoffs.features.support import Labels
 from knockoffs.registry import imported
 from knockoffs.sampling.sampler import sample_knockoffs
 

@@ -6,9 +6,7 @@ import pytest
 from knockoffs.errors import InputError
 from knockoffs.features.hmm import DiscreteEmissions, GaussianEmissions, fit_hidden_markov
 from knockoffs.features.naive_bayes import fit_naive_bayes
-from knockoffs.features.support import Labels, Lattice, in_units
 from knockoffs.sampling.sampler import sample_knockoffs
-from knockoffs.table.columns import recognise_kind
 
 
 def columns(n=300):
@@ -31,7 +29,6 @@ RECODED = {
     "0/1 and -7/3": (0, -7.0, 10.0),
     "grades 1 to 5": (1, 1.0, 1.0),
     "grades in halves": (1, -3.0, 0.5),
-    "counts times 0.1": (2, 0.0, 0.1),
     "counts times 12": (2, 0.0, 12.0),
     "other degrees": (3, 32.0, 1.8),
 }
@@ -108,7 +105,7 @@ def test_kinds_overrule_the_values():
         ("GaussianColumn", (3,)),
         ("PoissonColumn", (1,)),
     ]
-    with pytest.raises(InputError, match="columns '3' are not of kind 'count': expected multiples of one unit"):
+    with pytest.raises(InputError, match="columns '3' are not of kind 'count': expected whole numbers"):
         fit_naive_bayes(X, rng=np.random.default_rng(0), kinds=["binary", "nominal", "count", "count"])
     with pytest.raises(InputError, match="columns '1' are not of kind 'binary': expected two values"):
         fit_naive_bayes(X, rng=np.random.default_rng(0), kinds=["binary"] * 4)
@@ -126,31 +123,3 @@ def test_a_constant_column_is_its_own_knockoff():
     X = np.column_stack([columns()[:, 3], np.full(300, 3.0)])
     law = fit_naive_bayes(X, rng=np.random.default_rng(0), n_classes=1)
     assert (sample_knockoffs(law.as_network(), X, np.random.default_rng(1))[:, 1] == 3.0).all()
-
-
-def test_lattices():
-    """Units by Euclid's algorithm, whatever the rounding; numbers without one have none."""
-    rng = np.random.default_rng(7)
-    assert Lattice.of([0.2, 0.5, 0.7]).unit == 0.1
-    assert Lattice.of(6.0 * rng.integers(0, 50, 200)).unit == 6.0
-    assert Lattice.of(rng.random(50)) is None
-    assert Lattice.of([0.0, np.inf]) is None
-    assert Lattice.of([0.0, 1.0, 1e9 + 0.5]) is None
-    for value in (0.1 + 0.2, 0.7, 1.1):
-        lattice = Lattice.of([0.1, 0.4, value])
-        assert lattice.decode(lattice.encode(np.array([value])).astype(int))[0] == value
-    assert np.isnan(Lattice(2.0).encode(np.array([3.0, -2.0, np.nan, np.inf]))).all()
-    assert np.isnan(Labels(np.array([1.0, 2.0])).encode(np.array([0.0, 3.0, 1.5, np.nan]))).all()
-
-
-def test_the_kind_of_a_column_does_not_depend_on_its_units():
-    rng = np.random.default_rng(8)
-    counts, scores = rng.poisson(8.0, 200), rng.integers(5, size=200)
-    for scale in (1.0, 0.1, 3.0, 1e-9, 1e9):
-        assert recognise_kind(in_units(scale * counts))[0] == "count"
-        assert recognise_kind(in_units(scale * rng.random(200)))[0] == "continuous"
-        assert recognise_kind(in_units(scale * scores))[0] == "ordinal"
-        assert recognise_kind(in_units(scale * np.arange(2)))[0] == "binary"
-    assert (
-        recognise_kind(in_units(np.round(rng.normal(170, 10, 300), 1)))[0] == "continuous"
-    )  # rounded numbers are numbers

@@ -1,6 +1,7 @@
 """Columns that are independent given a class: categorical, Bernoulli, Gaussian and Poisson, one node for each kind.
 
-A discrete law is one of codes 0, 1, ..., and carries what values of X they stand for (``supports``, see support.py).
+A discrete law is one of codes 0, 1, ... and carries the values of X that they stand for: neither the coding of a label
+(0/1 or 1/2) nor the unit of a count (pieces or dozens) matters.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, Protocol
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.random import Generator
@@ -17,89 +18,99 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 from knockoffs.errors import InputError, name_some
-from knockoffs.features.support import Labels, Lattice, Support
 
 LOG_ZERO = -1e30  # stands for log 0 in matrix products, where 0 * inf would be NaN; no real log likelihood is as low
 SUM_TOLERANCE = 1e-8  # rows of a table may miss one by rounding, and no more
 
 
-class Children(Protocol):
+@dataclass(frozen=True)
+class Labels:
+    """Finitely many values, in rising order: code i stands for ``values[i]``.
+
+    >>> grades = Labels(np.array([1.0, 2.0, 5.0]))
+    >>> grades.encode(np.array([5.0, 1.0, 3.0])), grades.values[[2, 0]]
+    (array([ 2.,  0., nan]), array([5., 1.]))
+    """
+
+    values: NDArray
+
+    def encode(self, u: NDArray) -> NDArray:
+        """Place of each value among those known, as a float; NaN for what is none of them."""
+        u = np.asarray(u, dtype=float)
+        codes = np.minimum(np.searchsorted(self.values, u), len(self.values) - 1)
+        return np.where(self.values[codes] == u, codes, np.nan)
+
+
+class Children(ABC):
     """Columns of X that are independent given the class K."""
 
-    @property
-    def columns(self) -> tuple[int, ...]:
-        """Columns of X."""
-        ...
+    columns: tuple[int, ...]
 
     @property
+    @abstractmethod
     def n_classes(self) -> int:
         """Number of classes."""
-        ...
 
     @property
+    @abstractmethod
     def n_parameters(self) -> int:
         """Free parameters, for AIC and BIC."""
-        ...
 
+    @abstractmethod
     def encode(self, U: NDArray) -> NDArray:
         """Codes of U, shape (n, d), as floats: NaN for values that the columns cannot take."""
-        ...
 
+    @abstractmethod
     def check(self, U: NDArray) -> None:
         """Raise InputError where U, shape (n, d), has values the columns cannot take."""
-        ...
 
+    @abstractmethod
     def log_prob_of_codes(self, C: NDArray) -> NDArray:
         """Log P(codes | K = k), shape (n, n_classes)."""
-        ...
 
+    @abstractmethod
     def draw(self, K: NDArray, rng: Generator) -> NDArray:
         """Draw from P(u | K) for the class of each row, shape (n, d)."""
-        ...
+
+    def log_prob(self, U: NDArray) -> NDArray:
+        """Log P(u | K = k), shape (n, n_classes); -inf where a value is outside the support."""
+        C = self.encode(U)
+        outside = np.isnan(C).any(axis=1)
+        out = self.log_prob_of_codes(np.where(outside[:, None], 0.0, C) if outside.any() else C)
+        out[outside] = -np.inf
+        return out
+
+    def refuse_first(self, U: NDArray, C: NDArray, known: Sequence[str]) -> None:
+        """Refuse the first value without a code, and say what its column holds."""
+        for i in np.flatnonzero(np.isnan(C).any(axis=0)).tolist():
+            row = int(np.isnan(C[:, i]).argmax())
+            raise InputError(f"column {self.columns[i]} has the value {U[row, i]:g} in row {row}, and {known[i]}.")
 
 
-def log_prob(children: Children, U: NDArray) -> NDArray:
-    """Log P(u | K = k), shape (n, n_classes); -inf where a value is outside the support."""
-    C = children.encode(U)
-    outside = np.isnan(C).any(axis=1)
-    out = children.log_prob_of_codes(np.where(outside[:, None], 0.0, C) if outside.any() else C)
-    out[outside] = -np.inf
-    return out
+class LabelledColumns(Children):
+    """Columns of finitely many values each: a law of codes, and the values of X that they stand for."""
 
-
-class CodedColumns(ABC):
-    """Discrete columns: a law of codes 0, 1, ..., and the values of X that they stand for."""
-
-    columns: tuple[int, ...]
-    supports: tuple[Support, ...] | None
+    supports: tuple[Labels, ...] | None
 
     @abstractmethod
     def draw_codes(self, K: NDArray, rng: Generator) -> NDArray:
         """Draw codes for the class of each row, shape (n, d)."""
 
     def encode(self, U: NDArray) -> NDArray:
-        """Codes of U, shape (n, d), as floats: NaN for values that the columns cannot take."""
+        """Place of each value among those of its column."""
         return np.stack([support.encode(U[:, i]) for i, support in enumerate(self.supports or ())], axis=1)
 
     def draw(self, K: NDArray, rng: Generator) -> NDArray:
-        """Draw from P(u | K) for the class of each row, shape (n, d)."""
+        """Draw values of the columns."""
         codes = self.draw_codes(K, rng)
-        return np.stack([support.decode(codes[:, i]) for i, support in enumerate(self.supports or ())], axis=1)
+        return np.stack([support.values[codes[:, i]] for i, support in enumerate(self.supports or ())], axis=1)
 
     def check(self, U: NDArray) -> None:
         """Refuse values that are none of a column's own, with an example."""
-        for i, support in enumerate(self.supports or ()):
-            bad = np.flatnonzero(np.isnan(support.encode(U[:, i])))
-            if bad.size:
-                if isinstance(support, Labels):
-                    some = ", ".join(f"{value:g}" for value in support.values[:10])
-                    known = f"its values are {some}{' ...' if len(support.values) > 10 else ''}"
-                else:
-                    known = f"it holds counts in units of {getattr(support, 'unit', 1.0):g}"
-                where = f"column {self.columns[i]} has the value {U[bad[0], i]:g} in row {bad[0]}"
-                raise InputError(f"{where}, and {known}.")
+        some = [(", ".join(f"{value:g}" for value in s.values[:10]), len(s.values) > 10) for s in self.supports or ()]
+        self.refuse_first(U, self.encode(U), [f"its values are {values}{' ...' * more}" for values, more in some])
 
-    def _fill_supports(self, plain: Sequence[Support]) -> None:
+    def _fill_supports(self, plain: Sequence[Labels]) -> None:
         supports = tuple(plain if self.supports is None else self.supports)
         if len(supports) != len(self.columns):
             raise InputError(f"{len(supports)} supports for {len(self.columns)} columns.")
@@ -107,12 +118,12 @@ class CodedColumns(ABC):
 
 
 @dataclass(frozen=True)
-class BernoulliColumn(CodedColumns):
+class BernoulliColumn(LabelledColumns):
     """Columns of two values each; ``p``, shape (n_classes, d), is the probability of the second, the larger one."""
 
     columns: tuple[int, ...]
     p: NDArray
-    supports: tuple[Support, ...] | None = None  # zeros and ones if left out
+    supports: tuple[Labels, ...] | None = None  # zeros and ones if left out
 
     def __post_init__(self) -> None:
         _check_shape(self, "p", self.p)
@@ -149,17 +160,18 @@ class BernoulliColumn(CodedColumns):
 
 
 @dataclass(frozen=True)
-class PoissonColumn(CodedColumns):
+class PoissonColumn(Children):
     """Columns of counts, in units of their own; ``rate``, shape (n_classes, d), counts the units."""
 
     columns: tuple[int, ...]
     rate: NDArray
-    supports: tuple[Support, ...] | None = None  # whole numbers if left out
+    units: NDArray | None = None  # shape (d,), whole numbers; ones if left out
 
     def __post_init__(self) -> None:
         _check_shape(self, "rate", self.rate)
         _refuse(self.columns, ~((self.rate >= 0) & np.isfinite(self.rate)).all(axis=0), "a rate that is not >= 0")
-        self._fill_supports([Lattice()] * len(self.columns))
+        if self.units is None:
+            object.__setattr__(self, "units", np.ones(len(self.columns)))
 
     @property
     def n_classes(self) -> int:
@@ -171,13 +183,23 @@ class PoissonColumn(CodedColumns):
         """One for each class and column."""
         return self.rate.size
 
+    def encode(self, U: NDArray) -> NDArray:
+        """Count the units."""
+        codes = np.asarray(U, dtype=float) / self.units
+        return np.where((codes >= 0) & (codes == np.floor(codes)) & np.isfinite(codes), codes, np.nan)
+
+    def check(self, U: NDArray) -> None:
+        """Refuse what is no multiple of a column's unit."""
+        known = [f"it holds counts in units of {unit:g}" for unit in np.ravel(np.asarray(self.units))]
+        self.refuse_first(U, self.encode(U), known)
+
     def log_prob_of_codes(self, C: NDArray) -> NDArray:
         """Sum of c log rate - rate - log c!."""
         return _impossible(C @ _log(self.rate).T - self.rate.sum(axis=1) - gammaln(C + 1.0).sum(axis=1)[:, None])
 
-    def draw_codes(self, K: NDArray, rng: Generator) -> NDArray:
+    def draw(self, K: NDArray, rng: Generator) -> NDArray:
         """Draw counts."""
-        return rng.poisson(self.rate[K])
+        return rng.poisson(self.rate[K]) * self.units
 
     @staticmethod
     def statistics(C: NDArray) -> NDArray:
@@ -191,7 +213,7 @@ class PoissonColumn(CodedColumns):
 
 
 @dataclass(frozen=True)
-class GaussianColumn:
+class GaussianColumn(Children):
     """Real columns; ``mean`` and ``variance`` have shape (n_classes, d)."""
 
     columns: tuple[int, ...]
@@ -253,12 +275,12 @@ class GaussianColumn:
 
 
 @dataclass(frozen=True)
-class CategoricalColumn(CodedColumns):
+class CategoricalColumn(LabelledColumns):
     """Columns of finitely many values; ``tables`` holds one (n_classes, n_states) array for each column."""
 
     columns: tuple[int, ...]
     tables: tuple[NDArray, ...]
-    supports: tuple[Support, ...] | None = None  # the codes 0, ..., n_states - 1 if left out
+    supports: tuple[Labels, ...] | None = None  # the codes 0, ..., n_states - 1 if left out
 
     def __post_init__(self) -> None:
         if len(self.tables) != len(self.columns):
@@ -317,7 +339,6 @@ class CategoricalColumn(CodedColumns):
 
 
 Law = type[BernoulliColumn] | type[PoissonColumn] | type[GaussianColumn] | type[CategoricalColumn]
-DISCRETE = (BernoulliColumn, PoissonColumn, CategoricalColumn)
 LAWS: dict[str, Law] = {  # kind of a column -> its law given the class
     "nominal": CategoricalColumn,
     "ordinal": CategoricalColumn,
@@ -325,22 +346,15 @@ LAWS: dict[str, Law] = {  # kind of a column -> its law given the class
     "continuous": GaussianColumn,
     "count": PoissonColumn,
 }
+Some = TypeVar("Some", bound=Children)
 
 
-def support_of(column: NDArray, law: object) -> Support | None:
-    """Values of a column as the law takes them; None if it cannot have that law."""
-    values = np.unique(column)
-    if law is PoissonColumn:
-        return Lattice.of(values) if values[0] >= 0 else None
-    return Labels(values) if law is CategoricalColumn or len(values) == 2 else None
-
-
-def take_columns(children: Children, chosen: Sequence[int]) -> Children:
+def take_columns(children: Some, chosen: Sequence[int]) -> Some:
     """Law of some of the columns, by their places."""
     assert is_dataclass(children)
 
     def some(value: Any) -> Any:
-        return value[:, chosen] if isinstance(value, np.ndarray) else tuple(value[i] for i in chosen)
+        return value[..., chosen] if isinstance(value, np.ndarray) else tuple(value[i] for i in chosen)
 
     return replace(children, **{field.name: some(getattr(children, field.name)) for field in fields(children)})
 

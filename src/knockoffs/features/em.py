@@ -14,7 +14,6 @@ from knockoffs.errors import unknown_option
 from knockoffs.features.covariance import FEW
 from knockoffs.features.em_steps import RIDGE, Fitted, Mixture, em_steps, mixture_of, run_em
 from knockoffs.features.held_out import N_FOLDS, bounded, fold_of, is_behind, simplest
-from knockoffs.features.order import CRITERIA
 from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import track
 
@@ -29,6 +28,7 @@ __all__ = [
     "search_mixture",
 ]
 
+CRITERIA = ("aic", "bic", "held_out")
 N_STARTS = 3  # default of ``n_starts``
 
 Settle = Callable[[NDArray, Mixture], Mixture]

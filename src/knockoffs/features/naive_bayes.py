@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,20 +15,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, KnockoffWarning, name_some, unknown_option
 from knockoffs.features.class_conditional import (
-    DISCRETE,
     LAWS,
     SUM_TOLERANCE,
     CategoricalColumn,
     Children,
+    LabelledColumns,
+    Labels,
     Law,
-    log_prob,
-    support_of,
+    PoissonColumn,
     take_columns,
 )
-from knockoffs.features.family import kept_per_how
-from knockoffs.features.order import choose_order
-from knockoffs.features.support import Labels, Support, check_kinds, in_units
+from knockoffs.features.family import check_kinds, kept_per_how
 from knockoffs.machine.parallel import parallel_map
+from knockoffs.progress import track
 from knockoffs.sampling.categorical import normalise_log_weights, sample_categorical
 from knockoffs.sampling.conjugates.independent import Independent
 from knockoffs.sampling.network import BayesianNetwork, Blanket, Identity, Node
@@ -50,8 +49,8 @@ class NaiveBayes:
     ----------
     weights : array, shape (n_classes,)
     children : sequence of Children
-        ``CategoricalColumn``, ``BernoulliColumn``, ``GaussianColumn`` or ``PoissonColumn`` of given_class.py. Columns
-        of one kind share a node: they are independent given K, so one node or many is the same law.
+        ``CategoricalColumn``, ``BernoulliColumn``, ``GaussianColumn`` or ``PoissonColumn`` of class_conditional.py.
+        Columns of one kind share a node: they are independent given K, so one node or many is the same law.
 
     Examples
     --------
@@ -113,7 +112,7 @@ class NaiveBayes:
         with np.errstate(divide="ignore"):
             out = np.tile(np.log(self.weights), (len(X), 1))
         for group in self.children:
-            out += log_prob(group, X[:, list(group.columns)])
+            out += group.log_prob(X[:, list(group.columns)])
         return out
 
     def log_density(self, X: NDArray) -> NDArray:
@@ -165,7 +164,7 @@ def _draw(group: Children, blanket: Blanket, n: int, rng: Generator) -> NDArray:
 
 
 def _log_prob(group: Children, u: NDArray, blanket: Blanket) -> NDArray:
-    return log_prob(group, u)[np.arange(len(u)), blanket["K"]]
+    return group.log_prob(u)[np.arange(len(u)), blanket["K"]]
 
 
 def fit_naive_bayes(
@@ -211,32 +210,38 @@ def fit_naive_bayes(
     X = _check_table(X)
     if criterion not in ("aic", "bic"):
         raise unknown_option("criterion", criterion, ("aic", "bic"))
-    groups, supports = _group_columns(X, kinds)
+    groups, known = _group_columns(X, kinds)
     codes = X.copy()
-    for j, support in supports.items():
-        codes[:, j] = support.encode(X[:, j])
+    for j, support in known.items():
+        codes[:, j] = support.encode(X[:, j]) if isinstance(support, Labels) else X[:, j] / support
     numbers = [n_classes] if isinstance(n_classes, int | np.integer) else list(n_classes)
     if not numbers or min(numbers) < 1 or max(numbers) > len(X):
         raise InputError(f"n_classes={n_classes!r}: expected numbers from 1 to the number of rows, {len(X)}.")
     if n_starts < 1 or pseudo_count < 0:
         raise InputError(f"n_starts={n_starts} must be at least 1 and pseudo_count={pseudo_count:g} not negative.")
-    jobs = n_jobs if len(numbers) == 1 else None  # the starts of one number run together, or the numbers do
+    inner, outer = (n_jobs, None) if len(numbers) == 1 else (None, n_jobs)  # the starts run together, or the numbers do
 
-    def fit(table: NDArray, k: int, stream: Generator) -> NaiveBayes:
+    def fit(k: int, stream: Generator) -> NaiveBayes:
         starts = stream.spawn(n_starts if k > 1 else 1)
-        work = (delayed(_em)(table, groups, k, start, pseudo_count, max_iter, tol) for start in starts)
-        model, _, converged = max(parallel_map(work, jobs), key=lambda one: one[1])
+        work = (delayed(_em)(codes, groups, k, start, pseudo_count, max_iter, tol) for start in starts)
+        model, _, converged = max(parallel_map(work, inner), key=lambda one: one[1])
         if not converged:
             text = f"EM of {k} classes did not converge in {max_iter} steps: raise max_iter."
             warnings.warn(text, KnockoffWarning, stacklevel=2)
         return model
 
-    of_codes = choose_order(codes, numbers, fit, criterion=criterion, rng=rng, n_jobs=n_jobs)[0]
-    children = [
-        replace(group, supports=tuple(supports[j] for j in group.columns)) if isinstance(group, DISCRETE) else group
-        for group in of_codes.children
-    ]
-    return NaiveBayes(of_codes.weights, tuple(children))
+    tasks = (delayed(fit)(k, stream) for k, stream in zip(numbers, rng.spawn(len(numbers)), strict=True))
+    models = track(parallel_map(tasks, outer, threads=True), "fitting P^X", total=len(numbers))
+    best = min(models, key=lambda model: getattr(model, criterion)(codes))
+    return NaiveBayes(best.weights, tuple(_of_values(group, known) for group in best.children))
+
+
+def _of_values(group: Children, known: Mapping[int, Labels | float]) -> Children:
+    """Law of the values of X that the codes stand for."""
+    own = [known[j] for j in group.columns if j in known]
+    if isinstance(group, LabelledColumns):
+        return replace(group, supports=tuple(own))  # type: ignore[type-var]
+    return replace(group, units=np.array(own, dtype=float)) if isinstance(group, PoissonColumn) else group
 
 
 def _em(
@@ -281,31 +286,29 @@ def _em(
 
 def _group_columns(
     X: NDArray, kinds: Sequence[str] | None
-) -> tuple[list[tuple[Law, tuple[int, ...]]], dict[int, Support]]:
-    """Columns of each law, and the supports of the discrete ones."""
+) -> tuple[list[tuple[Law, tuple[int, ...]]], dict[int, Labels | float]]:
+    """Columns of each law; the values of those with labels, and the units of those with counts."""
     if kinds is None:
-        kinds = [recognise_kind(in_units(column))[0] for column in X.T]
+        kinds = [recognise_kind(column)[0] for column in X.T]
     if len(kinds) != X.shape[1]:
         raise InputError(f"kinds has {len(kinds)} entries for {X.shape[1]} columns.")
     check_kinds(kinds)
-    laws = [LAWS[kind] for kind in kinds]
-    supports: dict[int, Support] = {}
-    constant = np.ptp(X, axis=0) == 0
-    unfit = np.flatnonzero(constant & (np.array(kinds) == "continuous"))
-    if unfit.size:
-        raise InputError(f"columns {name_some(unfit)} are constant: drop them.")
-    for j in range(X.shape[1]):
-        if constant[j]:  # a table with one state, whatever the kind
-            laws[j], supports[j] = CategoricalColumn, Labels(X[:1, j])
-        elif kinds[j] != "continuous":
-            support = support_of(X[:, j], laws[j])
-            if support is None:
-                wanted = "two values" if kinds[j] == "binary" else "multiples of one unit that are not negative"
-                raise InputError(f"columns {name_some([j])} are not of kind {kinds[j]!r}: expected {wanted}.")
-            supports[j] = support
+    laws, known = [LAWS[kind] for kind in kinds], dict[int, Labels | float]()
+    for j, (kind, values) in enumerate(zip(kinds, map(np.unique, X.T), strict=True)):
+        if len(values) == 1 and kind == "continuous":
+            raise InputError(f"columns {name_some([j])} are constant: drop them.")
+        if len(values) == 1:  # a table with one state, whatever the kind
+            laws[j], known[j] = CategoricalColumn, Labels(values)
+        elif laws[j] is PoissonColumn and values[0] >= 0 and (values == np.floor(values)).all() and values[-1] < 2**53:
+            known[j] = float(np.gcd.reduce(values.astype(np.int64)))
+        elif laws[j] is CategoricalColumn or (kind == "binary" and len(values) == 2):
+            known[j] = Labels(values)
+        elif kind != "continuous":
+            wanted = "two values" if kind == "binary" else "whole numbers that are not negative"
+            raise InputError(f"columns {name_some([j])} are not of kind {kind!r}: expected {wanted}.")
     order = dict.fromkeys(LAWS.values())  # one group for each law
     groups = [(law, tuple(j for j, other in enumerate(laws) if other is law)) for law in order]
-    return [(law, columns) for law, columns in groups if columns], supports
+    return [(law, columns) for law, columns in groups if columns], known
 
 
 def _check_table(X: ArrayLike) -> NDArray:

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from scipy.stats import chi2, kstest, multivariate_normal, norm, truncnorm
+from scipy.stats import chi2, kstest, multivariate_normal, truncnorm
 
-from knockoffs.features.latent.chain import classes, coordinate_law, draw_coordinate, draw_latent, jump, sweep
+from knockoffs.features.latent.chain import classes, draw_latent, jump, sweep
 from knockoffs.features.latent.margins import INTERVAL, Affine, Steps, interval_cells, point_cells
 from knockoffs.features.latent.model import latent_features
 from knockoffs.features.latent.nominal import fit_nominal
@@ -166,37 +166,6 @@ def test_sweeps_move_open_cells_only(rng):
     sweep(L, K, cells, model.law, rng=rng, n_sweeps=2)
     assert (L[:, 0] == cells.start[:, 0]).all()
     assert (L[:, 1:] != cells.start[:, 1:]).all()
-
-
-def test_the_law_of_a_coordinate_is_the_joint_density_along_it(rng):
-    root = rng.standard_normal((2, 3, 3))
-    S = root @ root.swapaxes(1, 2) + 0.2 * np.eye(3)
-    weights, centres = np.array([0.3, 0.7]), rng.standard_normal((2, 3))
-    own, rest = np.array([False, True, False]), rng.standard_normal((5, 3))
-    means, deviations, shares = coordinate_law(rest, own, classes(weights, centres, S))
-    grid = np.linspace(-30, 30, 60_001)
-    for i, row in enumerate(rest):
-        along = np.where(own, grid[:, None], row)
-        joint = sum(w * multivariate_normal(m, C).pdf(along) for w, m, C in zip(weights, centres, S, strict=True))
-        density = joint / np.trapezoid(joint, grid)
-        ours = sum(shares[k, i] * norm(means[k, i], deviations[k]).pdf(grid) for k in range(2))
-        assert np.abs(ours - density).max() < 1e-9
-
-
-def test_draws_of_a_coordinate_have_its_law(rng):
-    # mean, variance and share below zero of each row at five standard errors: a false failure in 100,000 runs
-    S = np.array([[[1.0, 0.6], [0.6, 1.0]], [[1.0, -0.5], [-0.5, 2.0]]])
-    law = classes(np.array([0.4, 0.6]), np.array([[0.0, -1.0], [0.5, 1.0]]), S)
-    own, rest = np.array([False, True]), np.array([[-1.0, np.nan], [0.0, np.nan], [2.0, np.nan]])
-    rest[:, 1] = 99.0  # not looked at
-    means, deviations, shares = coordinate_law(rest, own, law)
-    drawn = draw_coordinate(rest, own, law, rng, 40_000)
-    mean = (shares * means).sum(axis=0)
-    variance = (shares * (means**2 + deviations[:, None] ** 2)).sum(axis=0) - mean**2
-    assert (np.abs(drawn.mean(axis=0) - mean) < 5 * np.sqrt(variance / 40_000)).all()
-    below = (shares * norm.cdf(-means / deviations[:, None])).sum(axis=0)
-    assert (np.abs((drawn < 0).mean(axis=0) - below) < 5 * np.sqrt(below * (1 - below) / 40_000)).all()
-    assert drawn.var(axis=0) == pytest.approx(variance, rel=0.1)  # at least eight standard errors
 
 
 BINARY = Steps(np.array([0.0, 1.0]), np.array([-np.inf, 0.0, np.inf]))

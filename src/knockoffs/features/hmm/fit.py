@@ -13,9 +13,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, name_some, unknown_option
+from knockoffs.features.family import check_kinds
 from knockoffs.features.hmm.emissions import DiscreteEmissions, Emissions, GaussianEmissions
 from knockoffs.features.hmm.model import HiddenMarkov, filter_states, log_likelihoods
-from knockoffs.features.support import check_kinds
 from knockoffs.progress import track
 from knockoffs.table.columns import ROWS_A_VALUE
 

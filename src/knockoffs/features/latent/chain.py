@@ -217,38 +217,3 @@ def run_chain(
 def has_jumps(cells: Cells, law: Classes) -> bool:
     """Whether a chain may be held in a class: there are several, and intervals."""
     return len(law.log_weights) > 1 and bool((cells.status > FREE).any())
-
-
-def draw_coordinate(L: NDArray, own: NDArray[np.bool_], law: Classes, rng: Generator, n_draws: int) -> NDArray:
-    """Draws of one coordinate given all the others, which are known, shape (n_draws, n): a mixture of Gaussians a row.
-
-    Parameters
-    ----------
-    L : array, shape (n, D)
-        Its own coordinate is not looked at.
-    own : array of bool, shape (D,)
-        True at the coordinate.
-    """
-    means, deviations, shares = coordinate_law(L, own, law)
-    level = rng.random((n_draws, len(L)))
-    K = np.zeros((n_draws, len(L)), np.intp)
-    for below in np.cumsum(shares, axis=0)[:-1]:
-        K += level > below
-    rows = np.arange(len(L))
-    return means[K, rows] + deviations[K] * rng.standard_normal(K.shape)
-
-
-def coordinate_law(L: NDArray, own: NDArray[np.bool_], law: Classes) -> tuple[NDArray, NDArray, NDArray]:
-    """Law of one coordinate given all the others: means (l, n), deviations (l,), shares of the classes (l, n)."""
-    j = int(np.flatnonzero(own)[0])
-    means, scores = np.empty((len(law.means), len(L))), np.empty((len(law.means), len(L)))
-    deviations = 1 / np.sqrt(law.precisions[:, j, j])
-    for k, (mean, P, W) in enumerate(zip(law.means, law.precisions, law.whiteners, strict=True)):
-        centred = np.where(own, 0.0, L - mean)
-        # where l_j is its mean given the others, the square of all is the square of the others by themselves
-        centred[:, j] = -centred @ P[j] * deviations[k] ** 2
-        means[k] = mean[j] + centred[:, j]
-        square = ((centred @ W.T) ** 2).sum(axis=1)
-        scores[k] = law.log_weights[k] + law.half_log_det[k] + np.log(deviations[k]) - square / 2
-    shares = np.exp(scores - scores.max(axis=0))
-    return means, deviations, shares / shares.sum(axis=0)

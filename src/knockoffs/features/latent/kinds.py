@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.special import ndtr, ndtri
 
-from knockoffs.errors import ColumnsError, InputError, unknown_option
+from knockoffs.errors import ColumnsError, InputError
+from knockoffs.features import family
 from knockoffs.features.held_out import N_FOLDS, fold_of, simplest
 from knockoffs.features.latent.margins import (
     TIED,
@@ -30,7 +31,7 @@ from knockoffs.features.latent.margins import (
     read_cells,
 )
 from knockoffs.features.latent.nominal import Nominal, fit_nominal
-from knockoffs.table.columns import KINDS, recognise_kind
+from knockoffs.table.columns import recognise_kind
 
 SEEN = 10  # cells of a column that must be observed, or all of them in a table with fewer rows
 
@@ -41,9 +42,7 @@ def check_kinds(X: NDArray, kinds: Sequence[str] | None) -> tuple[str, ...]:
         return tuple(recognise_kind(x)[0] for x in X.T)
     if len(kinds) != X.shape[1]:
         raise InputError(f"kinds has {len(kinds)} words: expected {X.shape[1]}, one for each column.")
-    for kind in kinds:
-        if kind not in KINDS:
-            raise unknown_option("kinds", kind, KINDS)
+    family.check_kinds(kinds)
     for j, kind in enumerate(kinds):
         if kind not in ("binary", "count"):
             continue

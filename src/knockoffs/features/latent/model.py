@@ -21,14 +21,12 @@ from knockoffs.features.latent.chain import (
     Classes,
     Layout,
     classes,
-    draw_coordinate,
     draw_latent,
     lay_out,
     points_first,
     run_chain,
 )
 from knockoffs.features.latent.density import log_densities
-from knockoffs.features.latent.kinds import KINDS
 from knockoffs.features.latent.margins import FREE, POINT, Cells, Margin, Steps, read_cells, write_values
 from knockoffs.features.latent.nominal import Nominal
 from knockoffs.features.latent.resampling import LatentResampler
@@ -39,6 +37,7 @@ from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
 from knockoffs.sampling.diagonal.representatives import ViaRepresentatives
 from knockoffs.sampling.pair import Pair, check_features
 from knockoffs.sampling.sampler import sample_knockoffs, sample_several
+from knockoffs.table.columns import KINDS
 
 N_SWEEPS = (20, 60)  # fewest and most sweeps of a draw, where a cell is an interval; without one, the first is exact
 MIXING = 6.0  # sweeps over the share of a coarse coordinate's variance that the others leave: see ``n_sweeps``
@@ -190,9 +189,6 @@ class LatentFeatures:
         hidden[:, j] = np.nan
         cells = self.read(hidden)
         own = self.layout.column_of == j
-        if own.sum() == 1 and (cells.status[:, ~own] == POINT).all():
-            drawn = draw_coordinate(cells.start, own, self.law, rng, n_draws)  # in closed form
-            return self.margins[j].write(drawn.reshape(-1, 1)).reshape(drawn.shape)
         exact = not (cells.status > FREE).any()
         sweeps = 1 if exact else n_sweeps or self.n_sweeps
         K, L = draw_latent(cells, self.law, rng=rng, n_sweeps=sweeps, n_jobs=n_jobs)
