@@ -60,13 +60,13 @@ def fit_of_features(X: np.ndarray) -> Slow:
     """Fit the default P^X: bound by the products of the EM steps it took."""
     from scipy.linalg import get_blas_funcs
 
-    from knockoffs.features import em_steps
+    from knockoffs.features import em
     from knockoffs.features.latent.fit import fit_latent
 
     def call() -> Any:
         return fit_latent(X, rng=np.random.default_rng(0))
 
-    steps = [(Z, mixture.n_components) for Z, mixture in recorded(em_steps, "_em_step", call)]
+    steps = [(Z, mixture.n_components) for Z, mixture in recorded(em, "em_step", call)]
 
     def products() -> None:  # of a step: L^-1 times every row, and a Gram matrix, for every component
         for Z, k in steps:

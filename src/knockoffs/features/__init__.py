@@ -85,7 +85,7 @@ FAMILIES: dict[str, Family] = {
         "knockoffs.features.network.fit:fit_discrete_network",
         ("labels", "codes", "names"),
         ("parents", "pseudo_count", "max_table"),
-        ("posterior", "n_sweeps", "hidden_knockoff", "n_jobs"),
+        ("hidden_knockoff", "n_jobs"),
     ),
     "fastphase": Family(
         "knockoffs.features.fastphase:fastphase_features",

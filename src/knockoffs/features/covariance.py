@@ -1,5 +1,11 @@
-"""Covariances of few rows, estimated by what held-out rows ask for.
+"""Held-out log density, the one criterion by which the default P^X is chosen; and covariances of few rows by it.
 
+Row i is in fold i mod 4, in every choice. A candidate is fitted to three folds and judged by the log density of the
+rows of the fourth, for each fold in turn. Candidates are ordered from simple to complex, and the simplest one within
+one standard error of the best is chosen. A needless class or correlation costs power, for it explains a column by
+others that it has nothing to do with. What held-out rows cannot tell from the best costs the level next to nothing.
+
+Covariances of few rows are estimated by what held-out rows ask for.
 They are shrunk towards their diagonal; or correlations below a threshold are taken for none, since shrinking all of
 them alike takes as much from the few that are there as from the noise in all the others; or each column is linked to
 the few that are nearest to it (chains, trees, neighbours on a map), a precision matrix of few entries. One chooser for
@@ -9,7 +15,7 @@ the three.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,14 +24,67 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotrf
 
 from knockoffs.errors import KnockoffWarning
-from knockoffs.features.em_steps import NEGLIGIBLE, ROWS_AT_ONCE
-from knockoffs.features.held_out import N_FOLDS, bounded, fold_of, simplest
 
 Estimator = Callable[[NDArray, int], NDArray]  # sample correlations, and of how many rows -> correlations
 FEW = 2  # rows a column, under which the user is told that the covariance rests on little
 PLENTY = 50  # rows a column, from which on a covariance is kept as it is
 MOVED = 0.25  # a correlation that shrinkage takes more than this from is worth a warning
 INTENSITIES = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 61)])
+ROWS_AT_ONCE = 2048  # a block, whitened for one component, stays in the cache; memory does not grow with n
+NEGLIGIBLE = 1e-16  # responsibility under which a row is left out of a component's sums: less than their rounding
+N_FOLDS = 4  # three quarters of the rows fit, and every row is held out once
+
+
+def fold_of(n: int) -> NDArray[np.intp]:
+    """Fold of each of n rows: 0, 1, 2, 3, 0, 1, ... so that a sorted table does no harm.
+
+    >>> fold_of(6)
+    array([0, 1, 2, 3, 0, 1])
+    """
+    return np.arange(n) % N_FOLDS
+
+
+def is_behind(log_density: NDArray, best: NDArray) -> bool:
+    """Whether rows are less likely than by another candidate, by more than one standard error of the differences."""
+    gains = best - log_density
+    return bool(gains.mean() > gains.std() / np.sqrt(len(gains)))
+
+
+def simplest(log_densities: Sequence[NDArray]) -> int:
+    """Place of the first candidate that is not behind the best one.
+
+    Parameters
+    ----------
+    log_densities : sequence of arrays, shape (n,)
+        Of the same held-out rows under each candidate, in order from simple to complex.
+
+    >>> noise = np.array([0.5, -0.5, 0.4, -0.4])
+    >>> simplest([np.full(4, -9.0), np.zeros(4), 0.01 + noise])
+    1
+    """
+    best = max(log_densities, key=np.mean)
+    return next(i for i, values in enumerate(log_densities) if values is best or not is_behind(values, best))
+
+
+def bounded(log_density: NDArray, Z: NDArray, *, elsewhere: float = 0.01) -> NDArray:
+    """Log densities of rows, a share of which come from independent Cauchy variables, whatever the law says.
+
+    Where columns nearly determine one another, a single row off their relation has a density of exp(-1e6) or less. It
+    would outweigh all others, and as the standard error of a mean is then as large as the mean, hide what they say.
+
+    Parameters
+    ----------
+    log_density : array, shape (n,)
+    Z : array, shape (n, d)
+        The rows, standardised.
+    elsewhere : float
+        Share of the Cauchy rows.
+
+    >>> bounded(np.array([-2.0, -1e6]), np.zeros((2, 1))).round(2)
+    array([-1.99, -5.75])
+    """
+    anywhere = -np.log(np.pi * (1 + Z**2)).sum(axis=1)
+    return np.logaddexp(np.log(1 - elsewhere) + log_density, np.log(elsewhere) + anywhere)
 
 
 class Correlations(NamedTuple):

@@ -1,298 +1,191 @@
-"""Gaussian mixtures by EM: a path over 1, 2, 3, ... components, in which each mixture grows out of the one before."""
+"""EM for Gaussian mixtures, and where it starts.
+
+One pass over blocks of rows is an E-step and the sums of an M-step, both in BLAS-3.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
-from joblib import delayed
 from numpy.random import Generator
 from numpy.typing import NDArray
+from scipy.linalg import get_blas_funcs
+from scipy.linalg.lapack import dpotrf, dtrtri
 
-from knockoffs.errors import unknown_option
-from knockoffs.features.covariance import FEW
-from knockoffs.features.em_steps import RIDGE, Fitted, Mixture, em_steps, mixture_of, run_em
-from knockoffs.features.held_out import N_FOLDS, bounded, fold_of, is_behind, simplest
-from knockoffs.machine.parallel import parallel_map
-from knockoffs.progress import track
+from knockoffs.features.covariance import FEW, NEGLIGIBLE, ROWS_AT_ONCE
 
-__all__ = [
-    "Fold",
-    "Mixture",
-    "admissible",
-    "collapsed",
-    "em_steps",
-    "one_component",
-    "run_em",
-    "search_mixture",
-]
-
-CRITERIA = ("aic", "bic", "held_out")
-N_STARTS = 3  # default of ``n_starts``
-
-Settle = Callable[[NDArray, Mixture], Mixture]
-MakeFold = Callable[[], "Fold"]
+RIDGE = 1e-6  # added to every variance, in units of the column's own, so that a component of few rows has a density
+MAX_STEPS = 500
 
 
 @dataclass(frozen=True)
-class Fold:
-    """Rows that a mixture is fitted to, and rows that judge it.
+class Mixture:
+    """Parameters of a mixture of l Gaussians.
 
     Parameters
     ----------
-    rows, held : array, shape (n_rows, d), (n_held, d)
-        Complete rows, standardised.
-    log_slope : array, shape (n_held,)
-        Log of the factor between a density of the held rows and one in the units that candidates are compared in.
+    weights, means, covariances : array, shape (l,), (l, d), (l, d, d)
+    converged : bool
+        Whether EM had come to its end; no start has.
     """
 
-    rows: NDArray
-    held: NDArray
-    log_slope: NDArray | float = 0.0
-
-    def judge(self, mixture: Mixture, settle: Settle | None) -> NDArray:
-        """Log density of the held rows under a mixture of the others."""
-        used = mixture if settle is None else settle(self.rows, mixture)
-        return bounded(used.log_density(self.held), self.held) + self.log_slope
-
-
-def folds_of(Z: NDArray) -> list[MakeFold]:
-    """Folds of rows, shape (n, d)."""
-    folds = fold_of(len(Z))
-    return [lambda k=k: Fold(Z[folds != k], Z[folds == k]) for k in range(N_FOLDS) if (folds == k).any()]  # type: ignore[misc]
-
-
-def search_mixture(
-    Z: NDArray,
-    candidates: Sequence[int],
-    *,
-    criterion: str,
-    rng: Generator,
-    n_jobs: int | None = None,
-    n_starts: int = N_STARTS,
-    settle: Settle | None = None,
-) -> tuple[Mixture, dict[int, float]]:
-    """Mixture with the best criterion among the numbers of components given.
-
-    AIC and BIC choose the number for which they are smallest. Held-out rows choose the smallest number within one
-    standard error of the best; see ``held_out``.
-
-    Parameters
-    ----------
-    Z : array, shape (n, d)
-        Complete rows, standardised.
-    candidates : sequence of int
-    criterion : {"aic", "bic", "held_out"}
-    rng : numpy.random.Generator
-        Seeds of k-means, and the rows that starts are found on.
-    n_jobs : int, optional
-        Starts tried at a time; the answer does not depend on it.
-    n_starts : int
-    settle : callable, optional
-        (rows, mixture) -> what is made of a mixture fitted to these rows before it is used, for instance by shrinkage:
-        what held-out rows judge.
-
-    Returns
-    -------
-    mixture : Mixture
-        Components by falling weight; as EM left it.
-    values : dict
-        Criterion of each number tried; infinite where it cannot be chosen: a component has few rows or no spread, or
-        the first fold found it behind. Empty for a single candidate.
-    """
-    if criterion not in CRITERIA:
-        raise unknown_option("criterion", criterion, CRITERIA)
-    numbers = sorted(set(candidates))
-    path = MixturePath(
-        Z, criterion=criterion if len(numbers) > 1 else "aic", settle=settle, n_starts=n_starts, n_jobs=n_jobs
-    )
-    path.walk(numbers, rng)
-    return path.mixture(path.best), path.values if len(numbers) > 1 else {}
-
-
-@dataclass
-class MixturePath:
-    """Mixtures of 1, 2, 3, ... components, each grown out of the one before.
-
-    Each number has ``n_starts`` starts: the mixture before it with its best component split, and clusters of k-means.
-    Starts are found on a sample of the rows in float32, and the best after a few steps goes on in float64: on all rows
-    for AIC and BIC, and for held-out rows on the folds without them.
-
-    Parameters
-    ----------
-    Z : array, shape (n, d)
-        Complete rows, standardised.
-    criterion : {"aic", "bic", "held_out"}
-    folds : list of callable
-        Each returns a Fold, which is as large as Z: one is held at a time. Those of Z if left out.
-    settle : callable, optional
-        See ``search_mixture``.
-    n_starts, n_jobs : int
-        See ``search_mixture``.
-    patience : int
-        Numbers in a row that are worse than the best, after which larger ones are not tried.
-    race_steps : int
-        Steps of EM after which the best of several starts is kept.
-    """
-
-    Z: NDArray
-    criterion: str = "held_out"
-    folds: Sequence[MakeFold] = ()
-    settle: Settle | None = None
-    n_starts: int = N_STARTS
-    n_jobs: int | None = None
-    patience: int = 2
-    race_steps: int = 10
-
-    def __post_init__(self) -> None:
-        self.fitted: dict[int, Mixture] = {}
-        self.values: dict[int, float] = {}
-        self.log_densities: dict[int, NDArray] = {}
-        self._growing: dict[int, _Growing] = {}
-        if self.criterion == "held_out" and not self.folds:
-            self.folds = folds_of(self.Z)
-
-    def walk(self, numbers: Sequence[int], rng: Generator) -> None:
-        """Fit the numbers given, in order, until ``patience`` of them in a row are worse than the best."""
-        if numbers:
-            for _ in track(self._steps(numbers, rng), "fitting P^X", total=len(numbers)):
-                pass
-
-    def _steps(self, numbers: Sequence[int], rng: Generator) -> Iterator[int]:
-        self._most, self._streams = max(numbers), rng.spawn(max(len(self.folds), 1))
-        self._growing = {}
-        worse = 0
-        for k in numbers:
-            best = min(self.values.values(), default=np.inf)
-            self.fitted[k], self.values[k] = self._hold_out(k) if self.folds else self._count(k)
-            worse = 0 if self.values[k] < best else worse + 1
-            yield k
-            if worse >= self.patience:
-                return
-
-    def _count(self, k: int) -> tuple[Mixture, float]:
-        """Mixture of k components, and its AIC or BIC."""
-        found = self._grow(0, self.Z).fit(k, self)
-        if not admissible(found.mixture, len(self.Z)):
-            return found.mixture, np.inf
-        price = 2.0 if self.criterion == "aic" else float(np.log(len(self.Z)))
-        return found.mixture, price * found.mixture.n_parameters - 2 * found.log_likelihood
-
-    def _hold_out(self, k: int) -> tuple[Mixture, float]:
-        """Mixture of the first fold's rows, and minus twice the log density of all rows, each held out once.
-
-        A number that the first fold finds behind the best is given up there, before EM or after it.
-        """
-        parts: list[NDArray] = []
-        for i, make in enumerate(self.folds):
-            fold = make()
-            growing = self._grow(i, fold.rows)  # no start knows the rows that will judge it
-            start = growing.start(k, self)
-            if not parts and self._lags(fold.judge(start, self.settle)):
-                return start, np.inf
-            fitted = start if k == 1 else run_em(fold.rows, start).mixture
-            growing.mixture = fitted
-            if not parts:
-                found = fitted
-            if not admissible(fitted, len(fold.rows)):
-                return found, np.inf
-            parts.append(fold.judge(fitted, self.settle))
-            if len(parts) == 1 and self._lags(parts[0]):
-                return found, np.inf
-        self.log_densities[k] = np.concatenate(parts)
-        return found, -2 * float(self.log_densities[k].sum())
-
-    def _grow(self, i: int, rows: NDArray) -> _Growing:
-        """Mixture that grows on the rows of fold i, or on all of them."""
-        if i not in self._growing:
-            self._growing[i] = _Growing(rows, self._most, self._streams[i])
-        return self._growing[i]
-
-    def _lags(self, first: NDArray) -> bool:
-        """Whether the first fold finds a number behind the best so far."""
-        if not self.log_densities:
-            return False
-        best = min(self.log_densities, key=self.values.__getitem__)
-        return is_behind(first, self.log_densities[best][: len(first)])
+    weights: NDArray
+    means: NDArray
+    covariances: NDArray
+    converged: bool = False
 
     @property
-    def best(self) -> int:
-        """Number of components that the criterion chooses."""
-        if self.criterion != "held_out":
-            return min(self.values, key=self.values.__getitem__)
-        able = sorted(self.log_densities) or sorted(self.values)[:1]
-        if not self.log_densities:
-            return able[0]
-        return able[simplest([self.log_densities[k] for k in able])]
+    def n_components(self) -> int:
+        """Number of components."""
+        return len(self.weights)
 
-    def mixture(self, k: int) -> Mixture:
-        """Mixture of k components fitted to all rows, components by falling weight."""
-        if k == 1:
-            return one_component(self.Z)
-        return by_weight(run_em(self.Z, self.fitted[k]).mixture if self.criterion == "held_out" else self.fitted[k])
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: weights, means and covariances."""
+        k, d = self.means.shape
+        return k - 1 + k * d + k * d * (d + 1) // 2
 
+    @cached_property
+    def whiteners(self) -> tuple[tuple[NDArray, float], ...]:
+        """L^-1 (lower triangular) and log det L of each component, L L^T its covariance."""
+        return tuple(map(_whitener, self.covariances))
 
-class _Growing:
-    """The last mixture of a path, and a sample of the rows that it is fitted to, for starts."""
+    def log_joint(self, Z: NDArray) -> NDArray:
+        """Log weights_k N(z; mean_k, S_k), shape (n, l)."""
+        value = np.empty((self.n_components, len(Z))).T  # work goes component by component: contiguous columns
+        constant = -0.5 * Z.shape[1] * np.log(2 * np.pi)
+        trmm = get_blas_funcs("trmm", dtype=Z.dtype)
+        for start in range(0, len(Z), ROWS_AT_ONCE):
+            rows = slice(start, start + ROWS_AT_ONCE)
+            for k, (inverse, log_det) in enumerate(self.whiteners):
+                centred = Z[rows] - self.means[k].astype(Z.dtype)
+                # rows are draws, BLAS sees columns: L^-1 (z - mean)^T
+                z = trmm(1.0, inverse.astype(Z.dtype, order="F", copy=False), centred.T, lower=True, overwrite_b=True).T
+                value[rows, k] = -0.5 * np.einsum("ij,ij->i", z, z) + (np.log(self.weights[k]) - log_det + constant)
+        return value
 
-    def __init__(self, Z: NDArray, most: int, rng: Generator) -> None:
-        sample_stream, *self.streams = rng.spawn(most + 1)
-        self.rows = sample_rows(Z, most, sample_stream)
-        self.mixture = one_component(Z)
+    def log_density(self, Z: NDArray) -> NDArray:
+        """Log density of each row, shape (n,)."""
+        return np.logaddexp.reduce(self.log_joint(Z), axis=1)
 
-    def start(self, k: int, path: MixturePath) -> Mixture:
-        """Best of several starts with k components, and one component itself."""
-        if k == 1:
-            return self.mixture
-        rows, least = self.rows, FEW * self.rows.shape[1]
-        grown = self.mixture
-        for size in range(grown.n_components + 1, k + 1):
-            grown = split_start(rows, grown, least) or clusters_start(rows, size, self.streams[size - 1].spawn(1)[0])
-        starts = [grown, *(clusters_start(rows, k, child) for child in self.streams[k - 1].spawn(path.n_starts - 1))]
-        if len(starts) > 1:
-            tasks = (delayed(em_steps)(rows, start, path.race_steps) for start in starts)
-            runs = parallel_map(tasks, path.n_jobs, threads=True)
-            grown = max(runs, key=lambda run: (admissible(run[0], len(rows)), run[1][-1]))[0]
-        self.mixture = grown
-        return grown
-
-    def fit(self, k: int, path: MixturePath) -> Fitted:
-        """Mixture of k components at the end of EM: on the sample, then on all rows."""
-        start = self.start(k, path)
-        if k == 1:
-            return Fitted(start, float(start.log_density(path.Z).sum()))
-        found = run_em(path.Z, run_em(self.rows, start).mixture)
-        self.mixture = found.mixture
-        return found
+    def posterior(self, Z: NDArray) -> NDArray:
+        """Responsibilities P(K = k | z), shape (n, l)."""
+        return _normalise(self.log_joint(Z))[0]
 
 
-def sample_rows(
-    Z: NDArray, most: int, rng: Generator, *, enough: int = 4096, a_column: int = 20, safe: float = 1e-3
-) -> NDArray:
-    """Rows that starts are found on, in float32 where that is exact enough.
+def _whitener(covariance: NDArray) -> tuple[NDArray, float]:
+    """L^-1 and log det L; LAPACK is called as it is, which takes half the time of few columns."""
+    L, failed = dpotrf(covariance.T, lower=1, clean=1)
+    ridge = RIDGE
+    while failed:  # rounding of a component with fewer rows than columns
+        L, failed = dpotrf(covariance.T + ridge * np.eye(len(covariance)), lower=1, clean=1)
+        ridge *= 10
+    log_det = float(np.log(np.diagonal(L)).sum())
+    return dtrtri(L, lower=1, overwrite_c=1)[0], log_det
 
-    Parameters
-    ----------
-    Z : array, shape (n, d)
-    most : int
-        Largest number of components.
-    rng : numpy.random.Generator
-    enough, a_column : int
-        So many rows, or so many for each column and component if that is more.
-    safe : float
-        Smallest eigenvalue of the correlations from which on float32 is exact enough.
-    """
-    n, d = Z.shape
-    size = max(enough, a_column * d * most)
-    rows = Z[np.sort(rng.choice(n, size, replace=False))] if n > size else Z
-    exact = n > d and np.linalg.eigvalsh(rows.T @ rows / len(rows))[0] > safe
-    return rows.astype(np.float32) if exact else rows
+
+def _normalise(log_joint: NDArray) -> tuple[NDArray, NDArray]:
+    """Responsibilities and log evidence."""
+    top = log_joint.max(axis=1)
+    shares = np.exp(log_joint - top[:, None])
+    total = shares.sum(axis=1)
+    return shares / total[:, None], top + np.log(total)
+
+
+# Steps of EM
+
+
+class _Sums:
+    """Sums of an M-step around the means before it: centred, so that far and narrow components keep their digits."""
+
+    def __init__(self, centres: NDArray) -> None:
+        k, d = centres.shape
+        self.centres, self.total = centres, np.zeros(k)
+        self.first, self.second = np.zeros((k, d)), np.zeros((k, d, d))
+
+    def add(self, block: NDArray, responsibilities: NDArray) -> None:
+        self.total += responsibilities.sum(axis=0)
+        for k, centre in enumerate(self.centres):
+            weights = responsibilities[:, k]
+            rows = np.flatnonzero(weights > NEGLIGIBLE)  # far components share few rows: most of the work is saved
+            if not rows.size:
+                continue
+            root = np.sqrt(weights[rows]).astype(block.dtype)
+            weighted = (block if len(rows) == len(block) else block[rows]) - centre.astype(block.dtype)
+            weighted *= root[:, None]
+            self.first[k] += root @ weighted
+            self.second[k] += weighted.T @ weighted
+
+    def mixture(self) -> Mixture:
+        total = self.total + 10 * np.finfo(float).eps  # an empty component keeps its place
+        moved = self.first / total[:, None]
+        covariances = self.second / total[:, None, None] - moved[:, :, None] * moved[:, None, :]
+        np.einsum("kii->ki", covariances)[:] += RIDGE
+        return Mixture(total / total.sum(), self.centres + moved, covariances)
+
+
+def mixture_of(Z: NDArray, responsibilities: NDArray) -> Mixture:
+    """M-step: weights and weighted moments of the rows, shape (n, d), with responsibilities of shape (n, l)."""
+    sums = _Sums(np.zeros((responsibilities.shape[1], Z.shape[1])))
+    for start in range(0, len(Z), ROWS_AT_ONCE):
+        sums.add(Z[start : start + ROWS_AT_ONCE], responsibilities[start : start + ROWS_AT_ONCE])
+    return sums.mixture()
 
 
 def one_component(Z: NDArray) -> Mixture:
     """Mixture of one component: the moments of the rows."""
     return replace(mixture_of(Z, np.ones((len(Z), 1))), converged=True)
+
+
+def em_step(Z: NDArray, mixture: Mixture) -> tuple[Mixture, float]:
+    """Mixture after one step of EM, and the log-likelihood of all rows before it.
+
+    Rows in float32 are computed in float32, with sums over blocks in float64.
+    """
+    sums, log_likelihood = _Sums(mixture.means), 0.0
+    for start in range(0, len(Z), ROWS_AT_ONCE):
+        block = Z[start : start + ROWS_AT_ONCE]
+        responsibilities, log_evidence = _normalise(mixture.log_joint(block))
+        log_likelihood += float(log_evidence.sum())
+        sums.add(block, responsibilities)
+    return sums.mixture(), log_likelihood
+
+
+def em_steps(Z: NDArray, mixture: Mixture, n_steps: int) -> tuple[Mixture, NDArray]:
+    """Mixture after some steps of EM, and the log-likelihood before each step, shape (n_steps,)."""
+    trace = np.empty(n_steps)
+    for step in range(n_steps):
+        mixture, trace[step] = em_step(Z, mixture)
+    return mixture, trace
+
+
+def run_em(
+    Z: NDArray, mixture: Mixture, *, max_steps: int = MAX_STEPS, precision: float = 5e-3
+) -> tuple[Mixture, float]:
+    """Mixture at the end of EM, and its log-likelihood.
+
+    Gains shrink by a factor that the last two of them tell, so what is left is a geometric series (Aitken). A fitted
+    likelihood is n_parameters / 2 above that of the truth by chance alone: EM stops when a share of it,
+    ``precision * n_parameters``, is left to gain.
+    """
+    values: list[float] = []
+    for _ in range(max_steps):
+        following, value = em_step(Z, mixture)
+        values.append(value)
+        if len(values) > 3 and _left_to_gain(*values[-3:]) < precision * mixture.n_parameters:
+            return replace(mixture, converged=True), value
+        mixture = following
+    return mixture, float(mixture.log_density(Z).sum())
+
+
+def _left_to_gain(first: float, second: float, third: float) -> float:
+    before, last = second - first, third - second
+    if last <= 0:
+        return 0.0
+    shrinks = min(max(last / before, 0.0), 0.99) if before > 0 else 0.99
+    return last * shrinks / (1 - shrinks)
 
 
 def admissible(mixture: Mixture, n: int) -> bool:
@@ -302,13 +195,9 @@ def admissible(mixture: Mixture, n: int) -> bool:
 
 
 def collapsed(mixture: Mixture, *, least: float = 1e-4) -> tuple[int, int] | None:
-    """Component and column where a component has no spread of its own, or None.
+    """Component and column where a component sits on one value, or None: its variance is below ``least``.
 
-    Parameters
-    ----------
-    mixture : Mixture
-    least : float
-        Variance in a component, in units of the column's own, below which the component sits on one value.
+    Variances are in units of the column's own.
     """
     spread = np.einsum("kii->ki", mixture.covariances) - RIDGE
     if len(spread) == 1 or spread.min() >= least:
@@ -317,10 +206,22 @@ def collapsed(mixture: Mixture, *, least: float = 1e-4) -> tuple[int, int] | Non
     return int(k), int(column)
 
 
-def by_weight(mixture: Mixture) -> Mixture:
-    """Order components by falling weight, so that how they were found does not show."""
-    order = np.argsort(-mixture.weights, kind="stable")
-    return Mixture(mixture.weights[order], mixture.means[order], mixture.covariances[order], mixture.converged)
+# Starts
+
+
+def sample_rows(
+    Z: NDArray, most: int, rng: Generator, *, enough: int = 4096, a_column: int = 20, safe: float = 1e-3
+) -> NDArray:
+    """Rows that starts with at most so many components are found on, in float32 where that is exact enough.
+
+    They are ``enough``, or ``a_column`` for each column and component if that is more. float32 is exact enough where
+    the smallest eigenvalue of the correlations is above ``safe``.
+    """
+    n, d = Z.shape
+    size = max(enough, a_column * d * most)
+    rows = Z[np.sort(rng.choice(n, size, replace=False))] if n > size else Z
+    exact = n > d and np.linalg.eigvalsh(rows.T @ rows / len(rows))[0] > safe
+    return rows.astype(np.float32) if exact else rows
 
 
 def clusters_start(Z: NDArray, n_components: int, rng: Generator, *, n_steps: int = 20) -> Mixture:
@@ -341,23 +242,10 @@ def clusters_start(Z: NDArray, n_components: int, rng: Generator, *, n_steps: in
 
 
 def split_start(Z: NDArray, mixture: Mixture, least: float, *, n_steps: int = 5) -> Mixture | None:
-    """Split one component in two: the split that gains most on the rows of its component.
+    """Mixture with the component split in two whose split gains most on its own rows.
 
-    A component is cut in half in four ways, each followed by a few steps of EM with two components.
-
-    Parameters
-    ----------
-    Z : array, shape (n, d)
-    mixture : Mixture
-    least : float
-        Rows that each half needs.
-    n_steps : int
-        Steps of EM that a split is tried with, on the rows of its component alone.
-
-    Returns
-    -------
-    Mixture or None
-        With one component more; None if every component has too few rows to split.
+    A component is cut in half in four ways, each followed by ``n_steps`` of EM with two components. None if no
+    component has the ``least`` rows that each half needs.
     """
     owner = mixture.log_joint(Z).argmax(axis=1)
     best, best_gain = None, -np.inf
@@ -370,7 +258,15 @@ def split_start(Z: NDArray, mixture: Mixture, least: float, *, n_steps: int = 5)
         for half in _halves(rows, whole):
             pair, values = em_steps(rows, mixture_of(rows, np.column_stack([half, ~half])), n_steps)
             if values[-1] - before > best_gain and pair.weights.min() * len(rows) >= least / 2:
-                best, best_gain = _replace(mixture, [k], pair), values[-1] - before
+                kept = np.arange(mixture.n_components) != k
+                best, best_gain = (
+                    Mixture(
+                        np.concatenate([mixture.weights[kept], mixture.weights[k] * pair.weights]),
+                        np.concatenate([mixture.means[kept], pair.means]),
+                        np.concatenate([mixture.covariances[kept], pair.covariances]),
+                    ),
+                    values[-1] - before,
+                )
     return best
 
 
@@ -393,13 +289,3 @@ def _halves(rows: NDArray, whole: Mixture) -> list[NDArray]:
         scores = (z @ least, z @ most, squares, centred @ principal)
     masks = [values > np.median(values) for values in scores]
     return [mask for mask in masks if 0 < mask.sum() < len(mask)]
-
-
-def _replace(mixture: Mixture, old: list[int], new: Mixture) -> Mixture:
-    """Put new components, with the weight of the old ones, in their place."""
-    kept = np.delete(np.arange(mixture.n_components), old)
-    return Mixture(
-        np.concatenate([mixture.weights[kept], mixture.weights[old].sum() * new.weights]),
-        np.concatenate([mixture.means[kept], new.means]),
-        np.concatenate([mixture.covariances[kept], new.covariances]),
-    )

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from knockoffs.errors import ColumnsError, InputError, KnockoffWarning
 from knockoffs.features.columns import Fixed, check_numbers, split_columns
 from knockoffs.features.covariance import Estimate, estimate_covariance
-from knockoffs.features.em import N_STARTS, collapsed, search_mixture
-from knockoffs.features.em_steps import MAX_STEPS, Mixture
+from knockoffs.features.em import MAX_STEPS, Mixture, collapsed
 from knockoffs.features.gaussian import MixtureFeatures, compact, gaussian_law, in_units
+from knockoffs.features.mixture_path import N_STARTS, search_mixture
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL, check_covariance
 from knockoffs.sampling.diagonal.representatives import ViaRepresentatives
 from knockoffs.sampling.pair import check_features

@@ -13,8 +13,7 @@ from typing import Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.features.covariance import PLENTY, Estimate, intensity_of_moments, join_moments
-from knockoffs.features.held_out import N_FOLDS
+from knockoffs.features.covariance import N_FOLDS, PLENTY, Estimate, intensity_of_moments, join_moments
 from knockoffs.features.source import Fitted, FittedSampler, KnockoffSource, settled
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
 from knockoffs.sampling.diagonal.representatives import ViaRepresentatives

@@ -6,7 +6,7 @@ from sklearn.datasets import load_iris, load_wine
 
 from knockoffs.errors import KnockoffWarning
 from knockoffs.features.covariance import estimate_covariance
-from knockoffs.features.em_steps import Mixture
+from knockoffs.features.em import Mixture
 from knockoffs.features.latent import fit as fitting
 from knockoffs.features.latent.fit import fit_latent
 from knockoffs.features.latent.margins import fit_curve

@@ -62,8 +62,9 @@ def test_table_and_default_of_a_child():
     root = "probability ( A ) { table .5 .5; }"
     whole = parse_bif(f"{head} {root} probability ( B | A ) {{ table 0.1, 0.2, 0.9, 0.8; }}")  # the child is slowest
     assert whole.tables["B"] == pytest.approx(np.array([[0.1, 0.9], [0.2, 0.8]]))
-    rest = parse_bif(f"{head} {root} probability ( B | A ) {{ (b) 1, 0; default 0.25, 0.75; }}")
-    assert rest.tables["B"] == pytest.approx(np.array([[0.25, 0.75], [1, 0]]))
+    for rows in ("(b) 1, 0; default 0.25, 0.75;", "default 0.25, 0.75; (b) 1, 0;"):  # wherever it stands
+        rest = parse_bif(f"{head} {root} probability ( B | A ) {{ {rows} }}")
+        assert rest.tables["B"] == pytest.approx(np.array([[0.25, 0.75], [1, 0]]))
 
 
 @pytest.mark.parametrize(
@@ -110,13 +111,6 @@ def test_rows_that_contradict_each_other_are_refused(rows, message):
     head = "variable A { type discrete [ 2 ] { a, b }; } variable B { type discrete [ 2 ] { c, d }; }"
     with pytest.raises(InputError, match=message):
         parse_bif(f"{head} probability ( A ) {{ table .5 .5; }} probability ( B | A ) {{ {rows} }}")
-
-
-def test_a_default_holds_for_the_rows_that_are_not_given_wherever_it_stands():
-    head = "variable A { type discrete [ 2 ] { a, b }; } variable B { type discrete [ 2 ] { c, d }; }"
-    root = "probability ( A ) { table .5 .5; }"
-    first = parse_bif(f"{head} {root} probability ( B | A ) {{ default 0.25, 0.75; (b) 1, 0; }}")
-    assert first.tables["B"] == pytest.approx(np.array([[0.25, 0.75], [1, 0]]))
 
 
 def wide(n_parents):
@@ -168,10 +162,6 @@ def test_rounding_is_taken_up_to_the_tolerance():
 def test_hostile_files(tmp_path):
     with pytest.raises(InputError, match="declares no variable"):
         parse_bif("")
-    wide = "".join(f"variable v{i} {{ type discrete [ 4 ] {{ a, b, c, d }}; }}" for i in range(40))
-    law = "probability ( v0 | " + ", ".join(f"v{i}" for i in range(1, 40)) + " ) { table 1; }"
-    with pytest.raises(InputError, match="39 parents.*the limit is 1,048,576"):
-        parse_bif(wide + law)
     bomb = tmp_path / "bomb.bif.gz"
     with gzip.open(bomb, "wb") as file:
         for _ in range(70):

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from knockoffs.errors import InputError, KnockoffWarning
+from knockoffs.errors import InputError
 from knockoffs.features.network import DiscreteNetwork, fit_discrete_network, read_network
 from knockoffs.features.network.leaves import Leaves
 from knockoffs.sampling.definition import enumerate_knockoffs, worst_swap
@@ -141,13 +141,13 @@ def test_log_density_against_brute_force():
         assert model.log_density(seen) == pytest.approx(expected, rel=1e-10)
 
 
-def posterior_check(model, n_rows, rng, tolerance, **how):
+def posterior_check(model, n_rows, rng, tolerance):
     """Draws of H given one row of X against brute force."""
     values, p = brute_force(model)
     x = model.sample(1, rng)[0]
     match = np.all([values[name] == code for name, code in zip(model.observed, x, strict=True)], axis=0)
     leaves = Leaves(model)
-    drawn = leaves.sample_hidden(np.tile(x, (n_rows, 1)), rng, **how)
+    drawn = leaves.sample_hidden(np.tile(x, (n_rows, 1)), rng)
     H = np.stack([drawn[node][:, i] for node, i in leaves._at.values()], axis=1)
     kept = np.stack([values[model.order[v]] for v in leaves._at], axis=1)[match]
     for state in np.unique(kept, axis=0):
@@ -162,16 +162,6 @@ def test_exact_draws_of_the_hidden_nodes():
     for _ in range(10):
         edges = [pair for pair in combinations(range(6), 2) if rng.random() < 0.5] + [(0, 5)]
         posterior_check(random_network(6, sorted(set(edges)), (5, 4), rng, most_states=3), 20_000, rng, 5)
-
-
-def test_gibbs_draws_of_the_hidden_nodes():
-    # Rows are independent chains; tables bounded away from 0 and 1 mix in far fewer than 40 sweeps. 5 standard errors.
-    rng = np.random.default_rng(3)
-    edges = [(0, 1), (0, 2), (1, 3), (2, 3), (3, 4), (2, 5)]
-    model = random_network(6, edges, (4, 5), rng)
-    tables = {name: 0.7 * table + 0.3 / table.shape[-1] for name, table in model.tables.items()}
-    model = DiscreteNetwork(model.parents, tables, model.observe)
-    posterior_check(model, 20_000, rng, 5, posterior="gibbs", n_sweeps=60)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -196,16 +186,13 @@ def test_repository_networks_give_exchangeable_knockoffs(name):
             assert (np.abs(gap.mean(axis=0)) <= 5.5 * gap.std(axis=0) / np.sqrt(len(X)) + 1e-3).all()
 
 
-def test_a_network_too_wide_is_refused_and_gibbs_takes_it():
+def test_a_network_too_wide_is_refused():
     # 12 hidden causes of one observed effect: a table of 2^12 entries
     rng = np.random.default_rng(6)
     edges = [(i, 12) for i in range(12)]
     model = random_network(13, edges, (12,), rng)
     with pytest.raises(InputError, match=r"12 hidden nodes exactly needs a table of 4,096 .* limit is max_table=1,000"):
         model.as_network(max_table=1000)
-    X = model.sample(20, rng)
-    gibbs = model.as_network(max_table=1000, posterior="gibbs", n_sweeps=10)
-    assert sample_knockoffs(gibbs, X, rng).shape == X.shape
     with pytest.raises(
         InputError, match=r"observed nodes 'v0', .* needs a table of 8,192 entries; the limit is .*1,000"
     ):
@@ -227,14 +214,7 @@ def test_a_copy_of_the_hidden_nodes_depends_less_on_X():
         agree[hidden_knockoff] = (X_tilde == X).mean()
     assert agree["copy"] < agree["posterior"] - 0.02  # 60,000 cells: 0.02 is ten standard errors
     with pytest.raises(InputError, match="hidden_knockoff='copy' needs a table of 4 entries; the limit is max_table=3"):
-        model.as_network(hidden_knockoff="copy", max_table=3, posterior="gibbs")
-
-
-def test_gibbs_with_zeros_warns():
-    model = random_network(2, [(0, 1)], (1,), np.random.default_rng(0))
-    tables = dict(model.tables) | {"v1": np.array([[1.0, 0.0], [0.5, 0.5]])}
-    with pytest.warns(KnockoffWarning, match="'v1' hold zeros"):
-        DiscreteNetwork(model.parents, tables, ("v1",)).as_network(posterior="gibbs")
+        _ = Leaves(model, "copy", 3)._moved
 
 
 def test_fitted_tables_are_the_frequencies():
@@ -263,14 +243,11 @@ def test_chow_liu_finds_a_tree_and_long_trees_are_exact():
     assert 0.1 < (X_tilde != X).mean()  # neighbours agree in 0.85 of the rows, which leaves little room
 
 
-def test_encode_and_bad_input():
+def test_bad_input():
     parents = {"a": (), "b": ("a",)}
     tables = {"a": [0.5, 0.5], "b": [[0.1, 0.9], [1.0, 0.0]]}
     model = DiscreteNetwork(parents, tables, ("b",), {"a": ("x", "y"), "b": ("no", "yes")})
-    assert model.encode({"b": ["yes", "no"]}).tolist() == [[1], [0]]
     rng = np.random.default_rng(0)
-    with pytest.raises(InputError, match=r"row 1: 'maybe' is no state of 'b' \(no, yes\)"):
-        model.encode({"b": ["yes", "maybe"]})
     with pytest.raises(InputError, match=r"row 1: 2 is no state of node 'b', whose states are coded 0, ..., 1"):
         sample_knockoffs(model.as_network(), np.array([[0], [2]]), rng)
     with pytest.raises(InputError, match="rows '1' of X are impossible"):
@@ -290,8 +267,6 @@ def test_encode_and_bad_input():
         DiscreteNetwork(parents, tables, ("A",))
     with pytest.raises(InputError, match="none twice"):
         DiscreteNetwork(parents, tables, ("a", "a"))
-    with pytest.raises(InputError, match="Did you mean 'gibbs'"):
-        DiscreteNetwork(parents, tables).as_network(posterior="gibs")
     with pytest.raises(InputError, match="codes 0, 1"):
         fit_discrete_network(np.array([[0.5]]), rng=rng)
     with pytest.raises(InputError, match="1,000,001 states together .column 0 has 1,000,000."):
@@ -334,11 +309,6 @@ def test_blocks_of_rows_change_nothing_where_every_row_has_tables_of_its_own(mon
     monkeypatch.setattr("knockoffs.sampling.factors.ENTRIES_AT_ONCE", 64)
     for one, other in zip(whole, everything(), strict=True):
         np.testing.assert_allclose(other, one, rtol=1e-12)
-
-
-def test_gibbs_without_a_sweep_is_refused():
-    with pytest.raises(InputError, match="n_sweeps=0"):
-        DiscreteNetwork({"a": ()}, {"a": [0.5, 0.5]}).as_network(posterior="gibbs", n_sweeps=0)
 
 
 def test_a_label_above_so_many_columns_that_their_product_is_no_float():
@@ -385,9 +355,7 @@ def test_slips_in_a_definition_are_told():
     with pytest.raises(InputError, match=r"node 'a' has parents None: a node without parents has \(\)"):
         DiscreteNetwork({"a": None, "b": ("a",)}, tables)
     model = DiscreteNetwork(parents, tables)
-    with pytest.raises(InputError, match="the table has no column 'b', which is an observed node"):
-        model.encode({"a": ["0", "1"]})
-    with pytest.raises(InputError, match="X has dtype <U1: expected codes 0, 1, ... of the states; encode makes them"):
+    with pytest.raises(InputError, match="X has dtype <U1: expected codes 0, 1, ... of the states"):
         model.log_density(np.array([["0", "1"]]))
 
 
@@ -396,23 +364,3 @@ def test_one_parent_may_come_by_its_name():
     tables = {"a": [0.5, 0.5], "b": [0.5, 0.5], "ab": [0.2, 0.8], "c": [[0.1, 0.9], [1.0, 0.0]]}
     network = DiscreteNetwork({"a": (), "b": (), "ab": (), "c": "ab"}, tables)
     assert network.parents["c"] == ("ab",)
-
-
-@pytest.mark.filterwarnings("ignore:the tables of .* hold zeros")
-def test_gibbs_ends_in_what_is_possible():
-    """Four causes of which a flag tells if there is any, and a count how many are of the first two: 2,000 rows."""
-    rng = np.random.default_rng(5)
-    causes = {f"h{j}": () for j in range(4)}
-    some, count = np.zeros((2, 2, 2, 2, 2)), np.zeros((2, 2, 3))
-    for state in product(range(2), repeat=4):
-        some[(*state, int(any(state)))] = 1.0
-    for state in product(range(2), repeat=2):
-        count[(*state, sum(state))] = 1.0
-    tables = dict.fromkeys(causes, [0.7, 0.3]) | {"any": some, "count": count}
-    network = DiscreteNetwork(causes | {"any": tuple(causes), "count": ("h0", "h1")}, tables, ("any", "count"))
-    X = network.sample(2000, rng)
-    leaves = Leaves(network)
-    drawn = leaves.sample_hidden(X, rng, posterior="gibbs", n_sweeps=40)
-    H = {network.order[v]: drawn[node][:, i] for v, (node, i) in leaves._at.items()}
-    assert (some[H["h0"], H["h1"], H["h2"], H["h3"], X[:, 0]] == 1).all()
-    assert (count[H["h0"], H["h1"], X[:, 1]] == 1).all()

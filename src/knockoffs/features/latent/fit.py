@@ -17,12 +17,10 @@ from scipy.linalg.lapack import dpotrf
 
 from knockoffs.errors import InputError, KnockoffWarning, name_some
 from knockoffs.features.columns import Fixed
-from knockoffs.features.covariance import FEW, PLENTY, choose_correlations
-from knockoffs.features.em import one_component
-from knockoffs.features.em_steps import Mixture
+from knockoffs.features.covariance import FEW, PLENTY, choose_correlations, fold_of, simplest
+from knockoffs.features.em import Mixture, one_component
 from knockoffs.features.gaussian import compact, gaussian_law
 from knockoffs.features.gaussian_mixture import MixtureFeatures
-from knockoffs.features.held_out import fold_of, simplest
 from knockoffs.features.latent.chain import cell_densities, classes, lay_out
 from knockoffs.features.latent.kinds import check_cells, check_kinds, cut_again, fit_both, place_levels
 from knockoffs.features.latent.margins import POINT, Affine, Cells, Margin, Rounded, read_cells, write_values

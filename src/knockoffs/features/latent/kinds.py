@@ -17,7 +17,7 @@ from scipy.special import ndtr, ndtri
 
 from knockoffs.errors import ColumnsError, InputError
 from knockoffs.features import family
-from knockoffs.features.held_out import N_FOLDS, fold_of, simplest
+from knockoffs.features.covariance import N_FOLDS, fold_of, simplest
 from knockoffs.features.latent.margins import (
     TIED,
     Constant,

@@ -13,11 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.features.covariance import PLENTY, held_out_intensity
-from knockoffs.features.em import Fold, MakeFold, MixturePath
-from knockoffs.features.em_steps import Mixture
-from knockoffs.features.held_out import N_FOLDS, bounded, fold_of, simplest
+from knockoffs.features.covariance import N_FOLDS, PLENTY, bounded, fold_of, held_out_intensity, simplest
+from knockoffs.features.em import Mixture
 from knockoffs.features.latent.margins import Affine, Curve, fit_affine, fit_curve
+from knockoffs.features.mixture_path import Fold, MakeFold, MixturePath
 
 RIDGE = 1e-6  # of the common correlations, which are inverted
 

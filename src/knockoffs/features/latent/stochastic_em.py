@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf
 from scipy.special import ndtri
 
-from knockoffs.features.em_steps import ROWS_AT_ONCE
+from knockoffs.features.covariance import ROWS_AT_ONCE
 from knockoffs.features.latent.chain import Layout, classes, has_jumps, jump, lay_out, start_latent, sweep
 from knockoffs.features.latent.margins import FREE, INTERVAL, Cells, Margin, Steps
 from knockoffs.features.latent.nominal import Nominal

@@ -7,8 +7,8 @@ import math
 import re
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,19 +26,12 @@ _TOKEN = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Bif:
+class Bif(NamedTuple):
     """What a BIF file says: for each variable its states, parents and table, shape (*parents' states, own states)."""
 
-    states: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    parents: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    tables: dict[str, NDArray] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class _Token:
-    text: str
-    line: int
+    states: dict[str, tuple[str, ...]]
+    parents: dict[str, tuple[str, ...]]
+    tables: dict[str, NDArray]
 
 
 def read_bif(path: str | Path, *, tolerance: float = TOLERANCE) -> Bif:
@@ -46,11 +39,6 @@ def read_bif(path: str | Path, *, tolerance: float = TOLERANCE) -> Bif:
 
     Rows that miss one by at most ``tolerance`` (the files print few digits) are divided by their sum; others are
     refused. Nothing of the file is ever executed.
-
-    Parameters
-    ----------
-    path : str or Path
-    tolerance : float
 
     Raises
     ------
@@ -78,11 +66,11 @@ def parse_bif(text: str, *, tolerance: float = TOLERANCE) -> Bif:
     >>> bif.states["A"], bif.tables["A"]
     (('yes', 'no'), array([0.3, 0.7]))
     """
-    reader = _Reader(list(_tokens(text)), tolerance)
-    return reader.read()
+    return _Reader(list(_tokens(text)), tolerance).read()
 
 
-def _tokens(text: str) -> Iterator[_Token]:
+def _tokens(text: str) -> Iterator[tuple[str, int]]:
+    """Words and marks, each with its line."""
     line, place = 1, 0
     while place < len(text):
         if text.startswith("/*", place) and text.find("*/", place + 2) < 0:
@@ -91,180 +79,171 @@ def _tokens(text: str) -> Iterator[_Token]:
         if match is None:
             raise InputError(f"line {line}: {text[place : place + 10]!r} begins a string that does not end.")
         if match.lastgroup != "skip":
-            yield _Token(match.group().strip('"') if match.lastgroup == "string" else match.group(), line)
+            yield match.group().strip('"') if match.lastgroup == "string" else match.group(), line
         line += match.group().count("\n")
         place = match.end()
 
 
-@dataclass
 class _Reader:
-    tokens: list[_Token]
-    tolerance: float
-    place: int = 0
-    n_entries: int = 0
+    """Walk along the tokens; ``line`` is that of the last one."""
+
+    def __init__(self, tokens: list[tuple[str, int]], tolerance: float) -> None:
+        self.tokens, self.tolerance, self.place, self.line = tokens, tolerance, 0, 1
+        self.bif, self.n_entries = Bif({}, {}, {}), 0
 
     def read(self) -> Bif:
-        bif = Bif()
         laws = []
         while self.place < len(self.tokens):
             word = self.next("network, variable or probability")
-            if word.text == "network":
-                while self.next("{").text != "{":
-                    pass
+            if word == "network":
+                self.skip_to("{")
                 self.skip_to("}")
-            elif word.text == "variable":
-                self.variable(bif)
-            elif word.text == "probability":
+            elif word == "variable":
+                self.variable()
+            elif word == "probability":
                 laws.append(self.place)
                 self.skip_to("}")
             else:
-                raise self.error(word, "network, variable or probability")
+                raise self.expected("network, variable or probability", word)
         for self.place in laws:  # variables may be declared after their tables
-            self.probability(bif)
-        missing = [name for name in bif.states if name not in bif.tables]
+            self.probability()
+        missing = [name for name in self.bif.states if name not in self.bif.tables]
         if missing:
             raise InputError(f"variable {missing[0]!r} has no probability table.")
-        if not bif.states:
+        if not self.bif.states:
             raise InputError("the file declares no variable.")
-        return bif
+        return self.bif
 
-    def variable(self, bif: Bif) -> None:
-        name = self.next("a variable's name")
-        if name.text in bif.states:
-            raise InputError(f"line {name.line}: variable {name.text!r} is declared twice.")
+    def variable(self) -> None:
+        name, states = self.next("a variable's name"), None
+        if name in self.bif.states:
+            raise self.error(f"variable {name!r} is declared twice.")
         self.expect("{")
-        states: tuple[str, ...] | None = None
-        while (word := self.next("type, property or }")).text != "}":
-            if word.text != "type":
+        while (word := self.next("type, property or }")) != "}":
+            if word != "type":
                 self.skip_to(";")
                 continue
-            self.expect("discrete")
-            self.expect("[")
+            self.expect("discrete", "[")
             count = self.next("the number of states")
-            self.expect("]")
-            self.expect("{")
+            self.expect("]", "{")
             states = tuple(self.list_to("}"))
             self.expect(";")
-            if str(len(states)) != count.text or len(set(states)) < len(states) or not states:
-                raise InputError(
-                    f"line {count.line}: variable {name.text!r} announces {count.text} states and lists {len(states)} "
-                    f"({len(set(states))} different)."
-                )
+            different = len(set(states))
+            if str(different) != count or different < len(states):
+                lists = f"lists {len(states)} ({different} different)"
+                raise self.error(f"variable {name!r} announces {count} states and {lists}.")
         if states is None:
-            raise InputError(f"line {name.line}: variable {name.text!r} has no type.")
-        bif.states[name.text] = states
+            raise self.error(f"variable {name!r} has no type.")
+        self.bif.states[name] = states
 
-    def probability(self, bif: Bif) -> None:
+    def probability(self) -> None:
         self.expect("(")
-        first = self.next("a variable's name")
-        child, parents = first.text, []
-        mark = self.next("| or )")
-        if mark.text == "|":
+        child, parents = self.next("a variable's name"), list[str]()
+        if (mark := self.next("| or )")) == "|":
             parents = self.list_to(")")
-        elif mark.text != ")":
-            raise self.error(mark, "| or )")
+        elif mark != ")":
+            raise self.expected("| or )", mark)
+        states, tables, line = self.bif.states, self.bif.tables, self.line
         for name in (child, *parents):
-            if name not in bif.states:
-                raise InputError(f"line {first.line}: {name!r} is not a declared variable.")
-        if child in bif.tables or len({child, *parents}) < 1 + len(parents):
-            raise InputError(f"line {first.line}: {child!r} has two tables, or a parent twice.")
-        shape = tuple(len(bif.states[name]) for name in (*parents, child))
-        if math.prod(shape) > MOST_ENTRIES:
-            raise InputError(
-                f"line {first.line}: the table of {child!r}, which has {len(parents)} parents, has "
-                f"{math.prod(shape):,} entries; the limit is {MOST_ENTRIES:,}. Give it fewer parents or states."
-            )
-        self.n_entries += math.prod(shape)
+            if name not in states:
+                raise self.error(f"{name!r} is not a declared variable.")
+        if child in tables or len({child, *parents}) < 1 + len(parents):
+            raise self.error(f"{child!r} has two tables, or a parent twice.")
+        shape = tuple(len(states[name]) for name in (*parents, child))
+        size = math.prod(shape)
+        if size > MOST_ENTRIES:
+            what = f"the table of {child!r}, which has {len(parents)} parents, has {size:,} entries"
+            raise self.error(f"{what}; the limit is {MOST_ENTRIES:,}. Give it fewer parents or states.")
+        self.n_entries += size
         if self.n_entries > MOST_ENTRIES_IN_ALL:
-            raise InputError(
-                f"line {first.line}: the tables up to that of {child!r} have {self.n_entries:,} entries together; the "
-                f"limit is {MOST_ENTRIES_IN_ALL:,}."
-            )
-        table, default = np.full(shape, np.nan), None
-        self.expect("{")
-        while (word := self.next("table, default, ( or }")).text != "}":
-            if word.text == "table":
-                if not np.isnan(table).all():
-                    raise self.twice(word, child, "a table after other rows")
-                flat = self.numbers(table.size, word.line)
-                table[...] = np.moveaxis(flat.reshape(shape[-1], *shape[:-1]), 0, -1)  # the child varies slowest
-            elif word.text == "default":
-                if default is not None:
-                    raise self.twice(word, child, "two default rows")
-                default = self.numbers(shape[-1], word.line)
-            elif word.text == "(":
-                labels = self.list_to(")")
-                if len(labels) != len(parents):
-                    raise InputError(f"line {word.line}: {len(labels)} states for {len(parents)} parents of {child!r}.")
-                place = tuple(
-                    self.state(bif, parent, label, word.line) for parent, label in zip(parents, labels, strict=True)
-                )
-                if not np.isnan(table[place][0]):
-                    raise self.twice(word, child, f"two rows given ({', '.join(labels)})")
-                table[place] = self.numbers(shape[-1], word.line)
-            else:
-                self.skip_to(";")
-        if default is not None:  # for the rows that are not given, wherever it stands
-            table[np.isnan(table).all(axis=-1)] = default
-        self.finish(bif, child, parents, table, first.line)
-
-    def finish(self, bif: Bif, child: str, parents: list[str], table: NDArray, line: int) -> None:
+            what = f"the tables up to that of {child!r} have {self.n_entries:,} entries together"
+            raise self.error(f"{what}; the limit is {MOST_ENTRIES_IN_ALL:,}.")
+        table = self.rows(child, parents, np.full(shape, np.nan))
         total = table.sum(axis=-1)
         bad = np.argwhere(~(np.abs(total - 1) <= self.tolerance))
         if len(bad):
             place = tuple(bad[0])
-            given = ", ".join(f"{name}={bif.states[name][i]}" for name, i in zip(parents, place, strict=True))
+            given = ", ".join(f"{name}={states[name][i]}" for name, i in zip(parents, place, strict=True))
             what = "is missing" if np.isnan(total[place]) else f"sums to {total[place]:.6g}"
-            raise InputError(
-                f"line {line}: the row of {child!r} given ({given}) {what}; rows must sum to one within "
-                f"{self.tolerance:g}."
-            )
-        bif.parents[child] = tuple(parents)
-        bif.tables[child] = table / total[..., None]
+            rule = f"rows must sum to one within {self.tolerance:g}"
+            raise InputError(f"line {line}: the row of {child!r} given ({given}) {what}; {rule}.")
+        self.bif.parents[child], tables[child] = tuple(parents), table / total[..., None]
 
-    def numbers(self, count: int, line: int) -> NDArray:
+    def rows(self, child: str, parents: list[str], table: NDArray) -> NDArray:
+        """Fill the rows of a table, NaN where they are not given."""
+        default = None
+        self.expect("{")
+        while (word := self.next("table, default, ( or }")) != "}":
+            if word == "table":
+                if not np.isnan(table).all():
+                    raise self.twice(child, "a table after other rows")
+                flat = self.numbers(table.size)
+                table[...] = np.moveaxis(flat.reshape(table.shape[-1], *table.shape[:-1]), 0, -1)  # child is slowest
+            elif word == "default":
+                if default is not None:
+                    raise self.twice(child, "two default rows")
+                default = self.numbers(table.shape[-1])
+            elif word == "(":
+                labels = self.list_to(")")
+                if len(labels) != len(parents):
+                    raise self.error(f"{len(labels)} states for {len(parents)} parents of {child!r}.")
+                place = tuple(map(self.state, parents, labels))
+                if not np.isnan(table[place][0]):
+                    raise self.twice(child, f"two rows given ({', '.join(labels)})")
+                table[place] = self.numbers(table.shape[-1])
+            else:
+                self.skip_to(";")
+        if default is not None:  # for the rows that are not given, wherever it stands
+            table[np.isnan(table).all(axis=-1)] = default
+        return table
+
+    def numbers(self, count: int) -> NDArray:
         words = self.list_to(";")
+        got = f"got {', '.join(words)[:60]!r}."
         try:
             values = np.array([float(word) for word in words])
         except ValueError:
-            raise InputError(f"line {line}: expected numbers, got {', '.join(words)[:60]!r}.") from None
+            raise self.error(f"expected numbers, {got}") from None
         if len(values) != count or not (np.isfinite(values) & (values >= 0)).all():
-            raise InputError(f"line {line}: expected {count} probabilities, got {', '.join(words)[:60]!r}.")
+            raise self.error(f"expected {count} probabilities, {got}")
         return values
 
-    def state(self, bif: Bif, name: str, label: str, line: int) -> int:
-        if label not in bif.states[name]:
-            raise InputError(f"line {line}: {label!r} is no state of {name!r} ({', '.join(bif.states[name])}).")
-        return bif.states[name].index(label)
+    def state(self, name: str, label: str) -> int:
+        if label not in self.bif.states[name]:
+            raise self.error(f"{label!r} is no state of {name!r} ({', '.join(self.bif.states[name])}).")
+        return self.bif.states[name].index(label)
 
     def list_to(self, end: str) -> list[str]:
         """Words up to the mark ``end``, the commas between them optional."""
         words = []
-        while (token := self.next(end)).text != end:
-            if token.text in "{}()[];|":
-                raise self.error(token, f"a list that ends with {end}")
-            if token.text != ",":
-                words.append(token.text)
+        while (word := self.next(end)) != end:
+            if word in "{}()[];|":
+                raise self.expected(f"a list that ends with {end}", word)
+            if word != ",":
+                words.append(word)
         return words
 
     def skip_to(self, end: str) -> None:
-        while self.next(end).text != end:
+        while self.next(end) != end:
             pass
 
-    def next(self, wanted: str) -> _Token:
+    def next(self, wanted: str) -> str:
         if self.place >= len(self.tokens):
-            line = self.tokens[-1].line if self.tokens else 1
-            raise InputError(f"line {line}: the file ends where {wanted} was expected.")
+            raise self.error(f"the file ends where {wanted} was expected.")
+        word, self.line = self.tokens[self.place]
         self.place += 1
-        return self.tokens[self.place - 1]
+        return word
 
-    def expect(self, text: str) -> None:
-        token = self.next(text)
-        if token.text != text:
-            raise self.error(token, text)
+    def expect(self, *words: str) -> None:
+        for wanted in words:
+            if (word := self.next(wanted)) != wanted:
+                raise self.expected(wanted, word)
 
-    def twice(self, token: _Token, child: str, what: str) -> InputError:
-        return InputError(f"line {token.line}: {child!r} has {what}: which of them holds is not said.")
+    def error(self, text: str) -> InputError:
+        return InputError(f"line {self.line}: {text}")
 
-    def error(self, token: _Token, wanted: str) -> InputError:
-        return InputError(f"line {token.line}: expected {wanted}, got {token.text[:40]!r}.")
+    def expected(self, wanted: str, word: str) -> InputError:
+        return self.error(f"expected {wanted}, got {word[:40]!r}.")
+
+    def twice(self, child: str, what: str) -> InputError:
+        return self.error(f"{child!r} has {what}: which of them holds is not said.")

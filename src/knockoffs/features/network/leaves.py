@@ -16,7 +16,6 @@ be exchanged together. The knockoffs depend less on X, so this is the default wh
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -25,15 +24,14 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError, KnockoffWarning, name_some, unknown_option
+from knockoffs.errors import InputError, name_some, unknown_option
 from knockoffs.features.network.model import MAX_TABLE, DiscreteNetwork, Law, write_entries
-from knockoffs.features.posterior.variable_elimination import sample_by_elimination, sample_by_gibbs
+from knockoffs.features.posterior.variable_elimination import sample_by_elimination
 from knockoffs.sampling.conjugates.joint_table import JointTable
 from knockoffs.sampling.factors import Factor, elimination_order, restrict, sum_out
 from knockoffs.sampling.network import BayesianNetwork, Blanket, Identity, Node
 
 KEPT_NODE, MOVED_NODE = "(hidden, kept)", "(hidden, moved)"  # names of the hidden nodes of the network
-POSTERIORS = ("exact", "gibbs")
 HIDDEN_KNOCKOFFS = ("auto", "copy", "posterior")
 
 
@@ -49,13 +47,9 @@ class Leaves:
         if self.hidden_knockoff not in HIDDEN_KNOCKOFFS:
             raise unknown_option("hidden_knockoff", self.hidden_knockoff, HIDDEN_KNOCKOFFS)
 
-    def as_network(self, posterior: str = "exact", n_sweeps: int = 200) -> BayesianNetwork:
+    def as_network(self) -> BayesianNetwork:
         """Hidden nodes above blocks of observed ones."""
-        if posterior not in POSTERIORS:
-            raise unknown_option("posterior", posterior, POSTERIORS)
-        if n_sweeps < 1:
-            raise InputError(f"n_sweeps={n_sweeps}: without a sweep the draw does not look at X. Use 1 or more.")
-        self._check(posterior)
+        self._check()
         home = {v: (MOVED_NODE if v in self._moved else KEPT_NODE) for v in self._hidden}
         nodes = [
             Node(
@@ -75,18 +69,12 @@ class Leaves:
             factors = partial(_factors_given, self._hidden_laws, place, self._at)
             copy = JointTable(self._shape(place), factors, self.max_table)
             nodes.append(Node(MOVED_NODE, parents=(KEPT_NODE,) if KEPT_NODE in home.values() else (), conjugate=copy))
-        sample_hidden = partial(self.sample_hidden, posterior=posterior, n_sweeps=n_sweeps)
-        return BayesianNetwork(tuple(nodes), sample_hidden=sample_hidden if home else None)
+        return BayesianNetwork(tuple(nodes), sample_hidden=self.sample_hidden if home else None)
 
-    def sample_hidden(
-        self, X: NDArray, rng: Generator, *, posterior: str = "exact", n_sweeps: int = 200
-    ) -> dict[str, NDArray]:
+    def sample_hidden(self, X: NDArray, rng: Generator) -> dict[str, NDArray]:
         """H ~ P(H | X): the hidden nodes that touch an observed one, those that stay and those that move."""
         factors = self.law.factors(self.law.evidence(X), len(X))
-        if posterior == "gibbs":
-            values = sample_by_gibbs(factors, self.law.hidden_states, len(X), rng, n_sweeps=n_sweeps)
-        else:
-            values = sample_by_elimination(factors, self.law.hidden_states, len(X), rng)
+        values = sample_by_elimination(factors, self.law.hidden_states, len(X), rng)
         kept = [v for v in self._hidden if v not in self._moved]
         parts = {KEPT_NODE: kept, MOVED_NODE: self._moved}
         return {name: np.stack([values[v] for v in part], axis=1) for name, part in parts.items() if part}
@@ -169,7 +157,7 @@ class Leaves:
     def _shape(self, variables: Iterable[int]) -> tuple[int, ...]:
         return tuple(self.law.n_states[variable] for variable in variables)
 
-    def _check(self, posterior: str) -> None:
+    def _check(self) -> None:
         for block in self._blocks:
             inside = {variable: self.law.n_states[variable] for variable in block.place}
             _, largest = elimination_order((scope for scope, _ in block.laws), inside)
@@ -180,17 +168,7 @@ class Leaves:
                     f"conjugate of them needs a table of {write_entries(largest)} entries; the limit is max_table="
                     f"{self.max_table:,}. Observe fewer of them, or raise max_table."
                 )
-        if posterior == "exact":
-            self.law.check_elimination(self.max_table, "Pass posterior='gibbs' (approximate). ")
-        if posterior == "gibbs" and self._hidden:
-            zeros = [self.law.order[scope[-1]] for scope, table in self.law.laws if (table == 0).any()]
-            if zeros:
-                warnings.warn(
-                    f"the tables of {name_some(zeros)} hold zeros: Gibbs sampling may not reach all possible values of "
-                    "the hidden nodes, and the knockoffs are then not valid.",
-                    KnockoffWarning,
-                    stacklevel=2,
-                )
+        self.law.check_elimination(self.max_table)
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ class DiscreteNetwork:
         P(node | parents), shape (*states of the parents, states of the node).
     observe : sequence of str, optional
         The observed nodes, in the order of the columns of X; all of them if left out. X holds the codes 0, 1, ... of
-        the states, in the order of ``states``: ``encode`` makes them of labels.
+        the states, in the order of ``states``.
     states : mapping of node to the names of its states, optional
 
     Examples
@@ -107,8 +107,6 @@ class DiscreteNetwork:
     def as_network(
         self,
         *,
-        posterior: str = "exact",
-        n_sweeps: int = 200,
         hidden_knockoff: str = "auto",
         max_table: int = MAX_TABLE,
         n_jobs: int | None = None,
@@ -117,9 +115,6 @@ class DiscreteNetwork:
 
         Parameters
         ----------
-        posterior : {"exact", "gibbs"}
-            How H is drawn given X: by variable elimination, or approximately by ``n_sweeps`` sweeps of Gibbs sampling.
-        n_sweeps : int
         hidden_knockoff : {"auto", "copy", "posterior"}
             How the hidden nodes move, see leaves.py; "auto" is "copy" unless that needs too large a table.
         max_table : int
@@ -129,7 +124,7 @@ class DiscreteNetwork:
         """
         from knockoffs.features.network.leaves import Leaves
 
-        return Leaves(self, hidden_knockoff, max_table).as_network(posterior, n_sweeps)
+        return Leaves(self, hidden_knockoff, max_table).as_network()
 
     def log_density(self, X: NDArray, *, max_table: int = MAX_TABLE) -> NDArray:
         """Log P(x) of the observed nodes, shape (n,), exactly, by variable elimination."""
@@ -155,21 +150,6 @@ class DiscreteNetwork:
             p = table[tuple(values[parent] for parent in self.parents[name])]
             values[name] = sample_weights(np.broadcast_to(p, (n, table.shape[-1])), rng)
         return np.stack([values[name] for name in self.observed], axis=1)
-
-    def encode(self, table: Mapping[str, ArrayLike]) -> NDArray[np.intp]:
-        """Codes of the observed nodes, shape (n, n_observed), from columns of state names."""
-        columns = []
-        for name in self.observed:
-            if name not in table:
-                raise InputError(f"the table has no column {name!r}, which is an observed node.")
-            code = {state: i for i, state in enumerate((self.states or {})[name])}
-            labels = [str(label) for label in np.asarray(table[name]).tolist()]
-            unseen = [(row, label) for row, label in enumerate(labels) if label not in code]
-            if unseen:
-                row, label = unseen[0]
-                raise InputError(f"row {row}: {label!r} is no state of {name!r} ({', '.join(code)}).")
-            columns.append([code[label] for label in labels])
-        return np.array(columns, dtype=np.intp).T
 
     # Inside, nodes are numbered in topological order
 
@@ -207,9 +187,7 @@ class DiscreteNetwork:
         X = np.asarray(X)
         names = self.observed
         if X.dtype.kind not in "biufO":
-            raise InputError(
-                f"X has dtype {X.dtype}: expected codes 0, 1, ... of the states; encode makes them of labels."
-            )
+            raise InputError(f"X has dtype {X.dtype}: expected codes 0, 1, ... of the states.")
         if X.ndim != 2 or X.shape[1] != len(names):
             raise InputError(f"X has shape {X.shape}: expected one column for each of {len(names)} observed nodes.")
         evidence = {}
@@ -228,13 +206,13 @@ class DiscreteNetwork:
         """Tables at the evidence of n rows."""
         return [restrict(scope, table, evidence, n) for scope, table in self.laws]
 
-    def check_elimination(self, max_table: int, hint: str = "") -> None:
+    def check_elimination(self, max_table: int) -> None:
         """Refuse a sum over the hidden nodes that needs too large a table."""
         _, largest = elimination_order((scope for scope, _ in self.laws), self.hidden_states)
         if largest > max_table:
             raise InputError(
                 f"drawing the {len(self.hidden_states)} hidden nodes exactly needs a table of {write_entries(largest)} "
-                f"entries; the limit is max_table={max_table:,}. {hint}Observe more nodes, or raise max_table."
+                f"entries; the limit is max_table={max_table:,}. Observe more nodes, or raise max_table."
             )
 
 
