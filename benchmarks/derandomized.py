@@ -29,7 +29,7 @@ from joblib import Parallel, delayed  # noqa: E402
 from scipy.linalg import toeplitz  # noqa: E402
 
 from knockoffs.features.gaussian import gaussian_features  # noqa: E402
-from knockoffs.features.source import GivenModel  # noqa: E402
+from knockoffs.features.given import GivenModel  # noqa: E402
 from knockoffs.filter import false_discovery_proportion, knockoff_filter, power  # noqa: E402
 from knockoffs.filter.bounds import pfer  # noqa: E402
 from knockoffs.filter.e_values import combine_draws  # noqa: E402

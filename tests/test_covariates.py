@@ -12,7 +12,7 @@ from knockoffs.cli.app import app
 from knockoffs.draws import draw_and_score
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.features.gaussian import gaussian_features
-from knockoffs.features.source import GivenModel
+from knockoffs.features.given import GivenModel
 from knockoffs.importance.scores import Scores
 from knockoffs.importance.statistic import Scored
 from knockoffs.streaming.stream import fit_streamed

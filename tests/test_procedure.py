@@ -13,8 +13,9 @@ from knockoffs.draws import draw_and_score
 from knockoffs.errors import InputError
 from knockoffs.features import Family
 from knockoffs.features.gaussian import fit_gaussian, gaussian_features
+from knockoffs.features.given import GivenKnockoffs
 from knockoffs.features.naive_bayes import fit_naive_bayes
-from knockoffs.features.source import Fitted, GivenKnockoffs, knockoff_source
+from knockoffs.features.source import Fitted, knockoff_source
 from knockoffs.filter import difference
 from knockoffs.filter.e_values import combine_draws
 from knockoffs.importance.coefficients import coefficient_magnitude

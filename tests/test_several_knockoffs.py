@@ -11,9 +11,9 @@ from knockoffs import KnockoffSelector, draws
 from knockoffs.draws import draw_and_score
 from knockoffs.errors import InputError
 from knockoffs.features.gaussian import gaussian_features
+from knockoffs.features.given import GivenModel
 from knockoffs.features.hmm import HiddenMarkov
 from knockoffs.features.hmm.emissions import GaussianEmissions
-from knockoffs.features.source import GivenModel
 from knockoffs.filter import several_statistics
 from knockoffs.filter.e_values import combine_draws
 from knockoffs.importance.contribution import contribution

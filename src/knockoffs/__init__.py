@@ -27,7 +27,7 @@ _PUBLIC = {
     "Family": "features",
     "FAMILIES": "features",
     "knockoff_source": "features.source",
-    "GivenKnockoffs": "features.source",
+    "GivenKnockoffs": "features.given",
     "fit_latent": "features.latent.fit",
     "fit_gaussian": "features.gaussian",
     "gaussian_features": "features.gaussian",

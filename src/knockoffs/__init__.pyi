@@ -14,6 +14,7 @@ from knockoffs.features.gaussian import fit_gaussian as fit_gaussian
 from knockoffs.features.gaussian import gaussian_features as gaussian_features
 from knockoffs.features.gaussian_mixture import fit_gaussian_mixture as fit_gaussian_mixture
 from knockoffs.features.genotypes import sample_knockoffs_bed as sample_knockoffs_bed
+from knockoffs.features.given import GivenKnockoffs as GivenKnockoffs
 from knockoffs.features.hmm import fit_hidden_markov as fit_hidden_markov
 from knockoffs.features.hmm import from_hmmlearn as from_hmmlearn
 from knockoffs.features.hmm.mosaic import GenotypeModel as GenotypeModel
@@ -24,7 +25,6 @@ from knockoffs.features.naive_bayes import fit_naive_bayes as fit_naive_bayes
 from knockoffs.features.network import DiscreteNetwork as DiscreteNetwork
 from knockoffs.features.network import fit_discrete_network as fit_discrete_network
 from knockoffs.features.network import read_network as read_network
-from knockoffs.features.source import GivenKnockoffs as GivenKnockoffs
 from knockoffs.features.source import knockoff_source as knockoff_source
 from knockoffs.filter import false_discovery_proportion as false_discovery_proportion
 from knockoffs.filter import knockoff_filter as knockoff_filter

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from knockoffs.conditional_tests.choice import choose_method
 from knockoffs.conditional_tests.resolution import RESOLUTIONS
 from knockoffs.errors import InputError, name_some, unknown_option
-from knockoffs.features.fixed import is_fixed
-from knockoffs.features.source import GivenKnockoffs, KnockoffSource, knockoff_source
+from knockoffs.features.given import GivenKnockoffs
+from knockoffs.features.source import KnockoffSource, is_fixed, knockoff_source
 from knockoffs.filter import RULES, ErrorControl, check_fdr, check_offset
 from knockoffs.importance import SCORES, Score
 from knockoffs.importance.contribution import contribution

@@ -15,8 +15,8 @@ from knockoffs.conditional_tests import MOST_TESTED
 from knockoffs.draws import Draw, Rest, Streams, draw_and_score, draw_many
 from knockoffs.errors import InputError
 from knockoffs.features.family import Conditional
-from knockoffs.features.fixed import FixedDesign, is_fixed, known_rows, refuse_fixed
-from knockoffs.features.source import FittedSampler, KnockoffSource
+from knockoffs.features.fixed import FixedDesign, known_rows
+from knockoffs.features.source import FittedSampler, KnockoffSource, is_fixed, refuse_fixed
 from knockoffs.filter import (
     ErrorControl,
     Rule,

@@ -7,8 +7,8 @@ from sklearn.linear_model import Lasso
 
 from knockoffs import KnockoffSelector
 from knockoffs.errors import InputError
-from knockoffs.features.fixed import fixed_design, refuse_fixed
-from knockoffs.features.source import knockoff_source
+from knockoffs.features.fixed import fixed_design
+from knockoffs.features.source import knockoff_source, refuse_fixed
 from knockoffs.filter import false_discovery_proportion
 from knockoffs.importance.coefficients import coefficient_magnitude
 from knockoffs.response.linear import LassoPathAIC

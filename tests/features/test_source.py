@@ -13,11 +13,12 @@ from knockoffs.draws import check_swaps
 from knockoffs.errors import InputError
 from knockoffs.features import FAMILIES, HANDED, Family
 from knockoffs.features.gaussian import fit_gaussian, gaussian_features
+from knockoffs.features.given import GivenModel
 from knockoffs.features.hmm import fit_hidden_markov
 from knockoffs.features.latent.fit import fit_latent
 from knockoffs.features.naive_bayes import fit_naive_bayes
 from knockoffs.features.network import DiscreteNetwork, fit_discrete_network
-from knockoffs.features.source import Fitted, GivenModel, knockoff_source
+from knockoffs.features.source import Fitted, knockoff_source
 from knockoffs.registry import imported
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import sample_knockoffs

@@ -13,7 +13,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.tree import DecisionTreeRegressor
 
-from knockoffs.features.source import GivenKnockoffs
+from knockoffs.features.given import GivenKnockoffs
 from knockoffs.importance.accuracy_drop import permutation_integral, swap_integral, swap_score
 from knockoffs.importance.model_choice import BestOf
 from knockoffs.importance.statistic import ModelScore, fit_and_score

@@ -14,7 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 from knockoffs import KnockoffSelector, defaults
 from knockoffs.defaults import task_for
 from knockoffs.errors import InputError
-from knockoffs.features.source import GivenKnockoffs
+from knockoffs.features.given import GivenKnockoffs
 from knockoffs.importance import Score
 from knockoffs.importance import model_choice as best_of
 from knockoffs.importance.accuracy_drop import swap_score

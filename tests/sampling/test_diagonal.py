@@ -5,7 +5,7 @@ import pytest
 from scipy.linalg import block_diag, toeplitz
 
 from knockoffs.errors import InputError
-from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL, DIAGONALS, solve_diagonal
+from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL, DIAGONALS, shape_of, solve_diagonal
 from knockoffs.sampling.diagonal.newton import (
     ENTROPY,
     MARGIN,
@@ -23,7 +23,6 @@ from knockoffs.sampling.diagonal.newton import (
     sdp,
     step_by_conjugate_gradients,
 )
-from knockoffs.sampling.diagonal.shape import shape_of
 
 GAP = 1e-6  # of follow_path
 

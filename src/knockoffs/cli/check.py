@@ -32,8 +32,8 @@ def run_check(table: Path, options: Options) -> str:
     from knockoffs.cli.files import read_features_of, read_knockoffs, reading
     from knockoffs.diagnostics.verdict import verdict
     from knockoffs.errors import printable
-    from knockoffs.features.fixed import refuse_fixed
-    from knockoffs.features.source import GivenKnockoffs, KnockoffSource, knockoff_source, read_features
+    from knockoffs.features.given import GivenKnockoffs
+    from knockoffs.features.source import KnockoffSource, knockoff_source, read_features, refuse_fixed
     from knockoffs.machine.threads import worthwhile_threads
     from knockoffs.sampling.pair import Pair
     from knockoffs.seeds import as_generator

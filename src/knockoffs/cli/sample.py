@@ -66,8 +66,7 @@ def sample(
 def sample_table(table: Path, out: Path, options: Options, *, force: bool) -> None:
     """Write knockoffs of a table, in the table's format; and the completed table, if cells are missing."""
     from knockoffs.cli.files import other_paths, read_features_of, reading
-    from knockoffs.features.fixed import refuse_fixed
-    from knockoffs.features.source import knockoff_source, read_features
+    from knockoffs.features.source import knockoff_source, read_features, refuse_fixed
     from knockoffs.machine.threads import worthwhile_threads
     from knockoffs.seeds import as_generator
     from knockoffs.table.files import file_format, write_table_file

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from joblib import delayed
@@ -26,6 +26,7 @@ from knockoffs.conditional_tests.sequential import Randomization, sequential_p_v
 from knockoffs.conditional_tests.statistic import ResidualStatistic, residual_statistic
 from knockoffs.conditional_tests.stratified import StratifiedGenerator
 from knockoffs.errors import ColumnsError, InputError
+from knockoffs.features.family import Conditional
 from knockoffs.filter import check_fdr
 from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import track
@@ -36,14 +37,6 @@ if TYPE_CHECKING:
 
 Columns = NDArray[np.intp]  # those of one group
 Sampler = Callable[[Generator, int], NDArray]  # to draws of them, shape (n_draws, n, n_columns)
-
-
-class Conditional(Protocol):
-    """A P^X that can draw one feature given all the others."""
-
-    def conditional(self, j: int, X: NDArray, rng: Generator, n_draws: int) -> NDArray:
-        """Draw X_j given the other columns of each row of X, shape (n_draws, n)."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,8 @@ class Columns:
     centre, scale : array, shape (d,)
     varying : array of int, shape (d,)
         Their places in the table.
-    fixed : Fixed
+    fixed : dict
+        Value of each column that is constant, by its place.
     """
 
     Z: NDArray
@@ -34,31 +35,7 @@ class Columns:
     centre: NDArray
     scale: NDArray
     varying: NDArray[np.intp]
-    fixed: Fixed
-
-
-@dataclass(frozen=True)
-class Fixed:
-    """Columns with one value instead of a law.
-
-    Parameters
-    ----------
-    columns : array of int, shape (m,)
-        Their places in the table.
-    values : array, shape (m,)
-    """
-
-    columns: NDArray[np.intp]
-    values: NDArray
-
-    @staticmethod
-    def none() -> Fixed:
-        """No column but those that vary."""
-        return Fixed(np.empty(0, np.intp), np.empty(0))
-
-    def hold(self, X: NDArray) -> NDArray[np.bool_]:
-        """Whether each row has these values, up to rounding, shape (n,)."""
-        return (np.abs(X[:, self.columns] - self.values) <= 1e-9 * np.abs(self.values)).all(axis=1)
+    fixed: dict[int, float]
 
 
 def check_numbers(X: object) -> NDArray:
@@ -111,4 +88,4 @@ def split_columns(X: NDArray, *, names: Sequence[str] | None = None) -> Columns:
     relations = {int(varying[j]): varying[of] for j, of in dependent_columns(Z, correlation).items()}
     if relations:
         raise dependent_error(relations, names, ", or pass dependent='drop' to the selector (--dependent drop)")
-    return Columns(Z, correlation, centre, scale, varying, Fixed(constant, np.asarray(X[0, constant], dtype=float)))
+    return Columns(Z, correlation, centre, scale, varying, {int(j): float(X[0, j]) for j in constant})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Concatenate, ParamSpec, Protocol, TypeVar, runtime_checkable
@@ -11,9 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.errors import unknown_option
 from knockoffs.sampling.network import BayesianNetwork
-from knockoffs.table.columns import KINDS
 
 
 class FeatureModel(Protocol):
@@ -66,13 +64,6 @@ class Prepared:
     def as_network(self, **how: object) -> BayesianNetwork:
         """Return the network of the law, by the settled options where others are not passed."""
         return self.law.as_network(**{**self.how, **how})
-
-
-def check_kinds(kinds: Iterable[str]) -> None:
-    """Refuse words that are no kinds."""
-    for kind in kinds:
-        if kind not in KINDS:
-            raise unknown_option("kinds", kind, KINDS)
 
 
 Law = TypeVar("Law")

@@ -151,20 +151,6 @@ def fixed_design(
     return FixedDesign(X, owner, tested, n_added, np.roll(Q, p, axis=1), unit[tested], T, D)
 
 
-def is_fixed(source: object) -> bool:
-    """Whether a source of knockoffs takes the rows for a fixed design."""
-    return "fixed" in getattr(getattr(source, "family", None), "takes", ())
-
-
-def refuse_fixed(source: object) -> None:
-    """Refuse a fixed design where nothing is selected."""
-    if is_fixed(source):
-        raise InputError(
-            "feature_model='fixed' is for selections: its knockoffs are compared with X in a linear model of y alone. "
-            "Use feature_model='gaussian'."
-        )
-
-
 def known_rows(table: Table, target: Target) -> tuple[Table, Target, NDArray[np.intp] | None]:
     """Table and target of the rows whose target is known, and which they are; None if all are."""
     known = target.known_rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import ColumnsError, InputError, name_some
-from knockoffs.features.columns import Fixed, check_numbers, split_columns
+from knockoffs.features.columns import check_numbers, split_columns
 from knockoffs.features.conditionals import Conditionals, Resampler
 from knockoffs.features.covariance import Estimate, shrink_covariance
 from knockoffs.sampling.categorical import normalise_log_weights, sample_categorical
@@ -40,9 +40,9 @@ class MixtureFeatures:
         Mixture proportions.
     laws : tuple of GaussianLaw
         Mean, covariance and D of each component, over the columns that vary freely.
-    fixed : Fixed
-        The others, which are constant.
     feature_of : array of int, shape (n_columns,)
+    fixed : mapping
+        Value of each other column, which is constant, by its place.
     criterion : dict
         Value of the criterion for each number of components tried; empty for given parameters, or a given number.
     chosen_by : str
@@ -57,8 +57,8 @@ class MixtureFeatures:
 
     weights: NDArray
     laws: tuple[GaussianLaw, ...]
-    fixed: Fixed
     feature_of: NDArray[np.intp]
+    fixed: Mapping[int, float] = field(default_factory=dict)
     criterion: dict[int, float] = field(default_factory=dict)
     chosen_by: str = ""
     rows: float = 0.0
@@ -78,11 +78,11 @@ class MixtureFeatures:
     @cached_property
     def varying(self) -> NDArray[np.intp]:
         """Columns that vary freely."""
-        return np.setdiff1d(np.arange(self.n_columns), self.fixed.columns)
+        return np.setdiff1d(np.arange(self.n_columns), list(self.fixed))
 
     def free(self, X: NDArray) -> NDArray:
         """Rows of the columns that vary freely."""
-        return X[:, self.varying] if len(self.fixed.columns) else X
+        return X[:, self.varying] if self.fixed else X
 
     def log_joint(self, X: NDArray) -> NDArray:
         """Log weights_k N(x; mean_k, S_k) of the columns that vary freely, shape (n, l)."""
@@ -92,10 +92,12 @@ class MixtureFeatures:
     def log_density(self, X: NDArray) -> NDArray:
         """Log density of the columns that vary freely, shape (n,); the others are point masses.
 
-        A constant column adds nothing where it has its value, and minus infinity where it has not.
+        A constant column adds nothing where it has its value, up to rounding, and minus infinity where it has not.
         """
         density = np.logaddexp.reduce(self.log_joint(X), axis=1)
-        return np.where(self.fixed.hold(X), density, -np.inf) if len(self.fixed.columns) else density
+        for j, value in self.fixed.items():
+            density[np.abs(X[:, j] - value) > 1e-9 * abs(value)] = -np.inf
+        return density
 
     def posterior(self, X: NDArray) -> NDArray:
         """P(K = k | X), shape (n, l), computed in log space."""
@@ -110,10 +112,10 @@ class MixtureFeatures:
                 drawn[K == k] = law.sample_rows(int((K == k).sum()), rng)
         else:
             drawn = self.laws[0].sample_rows(n, rng)
-        if not len(self.fixed.columns):
+        if not self.fixed:
             return drawn
         X = np.empty((n, self.n_columns))
-        X[:, self.varying], X[:, self.fixed.columns] = drawn, self.fixed.values
+        X[:, self.varying], X[:, list(self.fixed)] = drawn, list(self.fixed.values())
         return X
 
     def given_others(self, X: NDArray) -> Conditionals:
@@ -145,8 +147,8 @@ class MixtureFeatures:
         parent = "K" if self.hidden else None
         conjugate = Gaussian(self.laws, component=parent)
         nodes.append(Node("X", (parent,) if parent else (), conjugate, columns=self.varying.tolist()))
-        if len(self.fixed.columns):
-            nodes.append(Node("fixed", (), Identity(), columns=self.fixed.columns.tolist()))
+        if self.fixed:
+            nodes.append(Node("fixed", (), Identity(), columns=list(self.fixed)))
         sample_hidden = self._sample_component if self.hidden else None
         return BayesianNetwork(tuple(nodes), sample_hidden, self.feature_of, checked=True)
 
@@ -156,9 +158,9 @@ class MixtureFeatures:
 
     def as_sampler(self) -> KnockoffSampler:
         """Sampler of Algorithm 1; a constant column may share its feature with others."""
-        if not len(self.fixed.columns):
+        if not self.fixed:
             return NetworkSampler(self._network)
-        inner = replace(self, fixed=Fixed.none(), feature_of=np.arange(len(self.varying)))
+        inner = replace(self, fixed={}, feature_of=np.arange(len(self.varying)))
         return FreeColumns(inner.as_network(), self.varying, self.feature_of)
 
     def coordinates(self, X: NDArray) -> NDArray:
@@ -187,10 +189,9 @@ class MixtureFeatures:
             shrunk = ", ".join(f"{intensity:.2g}" for intensity in self.intensities)
             whose = "its covariance was" if self.n_components == 1 else "their covariances were"
             words.append(f"; {whose} shrunk towards the diagonal by {shrunk}")
-        constant = self.fixed.columns
-        if constant.size:
-            which = name_some(constant if names is None else [names[j] for j in constant])
-            words.append(f"; columns {which} are constant" if constant.size > 1 else f"; column {which} is constant")
+        if self.fixed:
+            which = name_some(self.fixed if names is None else [names[j] for j in self.fixed])
+            words.append(f"; columns {which} are constant" if len(self.fixed) > 1 else f"; column {which} is constant")
         return "".join(words) + "."
 
 
@@ -226,13 +227,6 @@ def gaussian_law(
     return GaussianLaw(mean, covariance, solve_checked(check_covariance(covariance), diagonal, feature_of))
 
 
-def single_gaussian(
-    law: GaussianLaw, fixed: Fixed, feature_of: NDArray[np.intp], rows: float = 0.0, intensity: float = 0.0
-) -> MixtureFeatures:
-    """P^X of one component, which needs no hidden node."""
-    return MixtureFeatures(np.ones(1), (law,), fixed, feature_of, rows=rows, intensities=(intensity,), hidden=False)
-
-
 def gaussian_features(
     mean: ArrayLike,
     covariance: ArrayLike,
@@ -260,7 +254,8 @@ def gaussian_features(
     if mu.shape != (len(Sigma),) or not np.isfinite(mu).all():
         raise InputError(f"mean has shape {mu.shape}: expected {len(Sigma)} finite numbers, one for each column.")
     owners = check_features(feature_of, len(Sigma))
-    return single_gaussian(gaussian_law(mu, Sigma, diagonal, owners), Fixed.none(), owners)
+    law = gaussian_law(mu, Sigma, diagonal, owners)
+    return MixtureFeatures(np.ones(1), (law,), owners, intensities=(0.0,), hidden=False)
 
 
 def check_covariance_units(covariance: ArrayLike, X: NDArray) -> None:
@@ -323,7 +318,10 @@ def fit_gaussian(
     correlation = table.correlation - np.outer(rest, rest)
     mean, correlation, intensity = shrink_covariance(table.Z, np.ones(len(X)), rest, correlation, what="the Gaussian")
     law = gaussian_law(mean, correlation, diagonal, compact(owners[table.varying]))
-    return single_gaussian(in_units(law, table.centre, table.scale), table.fixed, owners, float(len(X)), intensity)
+    laws = (in_units(law, table.centre, table.scale),)
+    return MixtureFeatures(
+        np.ones(1), laws, owners, table.fixed, rows=float(len(X)), intensities=(intensity,), hidden=False
+    )
 
 
 def compact(owners: NDArray[np.intp]) -> NDArray[np.intp]:

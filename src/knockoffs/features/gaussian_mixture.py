@@ -10,7 +10,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import ColumnsError, InputError, KnockoffWarning
-from knockoffs.features.columns import Fixed, check_numbers, split_columns
+from knockoffs.features.columns import check_numbers, split_columns
 from knockoffs.features.covariance import Estimate, estimate_covariance
 from knockoffs.features.em import MAX_STEPS, Mixture, collapsed
 from knockoffs.features.gaussian import MixtureFeatures, compact, gaussian_law, in_units
@@ -57,7 +57,7 @@ def gaussian_mixture_features(
         gaussian_law(mu[k], check_covariance(Sigma[k], f"covariance of component {k}"), diagonal, owners)
         for k in range(len(w))
     )
-    return MixtureFeatures(w / w.sum(), laws, Fixed.none(), owners)
+    return MixtureFeatures(w / w.sum(), laws, owners)
 
 
 def _check_weights(weights: NDArray) -> None:
@@ -128,7 +128,7 @@ def fit_gaussian_mixture(
     laws = tuple(in_units(gaussian_law(mean, S, diagonal, inner), table.centre, table.scale) for mean, S, _ in moments)
     intensities = tuple(estimate.intensity for estimate in moments)
     chosen_by = criterion if values else ""
-    return MixtureFeatures(weights, laws, table.fixed, owners, values, chosen_by, float(len(X)), intensities)
+    return MixtureFeatures(weights, laws, owners, table.fixed, values, chosen_by, float(len(X)), intensities)
 
 
 def _candidates(n_components: int | Iterable[int] | None, n: int, d: int) -> list[int]:

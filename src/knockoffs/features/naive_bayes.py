@@ -25,13 +25,13 @@ from knockoffs.features.class_conditional import (
     PoissonColumn,
     take_columns,
 )
-from knockoffs.features.family import check_kinds, kept_per_how
+from knockoffs.features.family import kept_per_how
 from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import track
 from knockoffs.sampling.categorical import normalise_log_weights, sample_categorical
 from knockoffs.sampling.conjugates.independent import Independent
 from knockoffs.sampling.network import BayesianNetwork, Blanket, Identity, Node
-from knockoffs.table.columns import recognise_kind
+from knockoffs.table.columns import check_kinds, recognise_kind
 
 CALLED = {
     "GaussianColumn": "Gaussian",

@@ -1,4 +1,4 @@
-"""Where knockoffs come from: P^X by a name, a file, a network, a covariance or a fit, or knockoffs brought along.
+"""Where knockoffs come from: a family that is fitted, or what given.py holds, from whatever stands for P^X.
 
 A source is a value; called with a table it gives the sampler, without a look at y.
 """
@@ -13,19 +13,16 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike, NDArray
 
-from knockoffs.errors import ColumnsError, InputError, name_some
+from knockoffs.errors import ColumnsError, InputError, name_columns, name_some
 from knockoffs.features import FAMILIES, Family, FeatureModel, family_of
 from knockoffs.features.beside import beside_covariates, by_sites
-from knockoffs.features.requirements import check_takes, check_width, has_labels, refuse_numbers
 from knockoffs.registry import check_options, find, imported
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
 from knockoffs.sampling.diagonal.representatives import EXPLAINED_SHARE, ViaRepresentatives
 from knockoffs.sampling.network import BayesianNetwork
-from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler
-from knockoffs.table.coding import check_knockoffs, code_by, code_whole_numbers
+from knockoffs.table.coding import code_whole_numbers
 from knockoffs.table.derived import drop_derived
 from knockoffs.table.memory import check_covariance_memory
 from knockoffs.table.neighbours import runs
@@ -38,7 +35,6 @@ from knockoffs.table.redundancy import (
     warn_of_dependent,
     warn_of_functions,
 )
-from knockoffs.table.relations import dependent_error, dependent_in_covariance
 from knockoffs.table.table import Kinds, Table, read_table
 
 REPRESENTATIVES = "representatives"  # option of every family made of Gaussians, and of a covariance
@@ -140,123 +136,6 @@ class Fitted:
         if "alike" in takes and has_labels(table) and handed.setdefault("emissions", "discrete") != "discrete":
             raise InputError(f"emissions={handed['emissions']!r}, and X holds labels: use 'discrete'.")
         return handed
-
-
-@dataclass(frozen=True)
-class GivenModel:
-    """P^X that is known: a fitted family or a Bayesian network."""
-
-    model: FeatureModel
-
-    def read(self, X: object, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
-        """Labels get the codes that the model has for them."""
-        table = read_table(X, kinds=kinds, argument=argument, min_rows=min_rows)
-        table = replace(table, ordered=True) if in_order(self.model) else table
-        check_takes(table, ("labels", "missing") if fills_cells(self.model) else ("labels",), argument)
-        from knockoffs.features.network import DiscreteNetwork
-        from knockoffs.features.network.columns import code_by_state
-
-        if not isinstance(self.model, DiscreteNetwork):
-            return table
-        return code_by_state(code_by(table, self.model.states or {}, argument), self.model)
-
-    def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> FittedSampler:
-        """Match the model's columns with the table's."""
-        if table.covariates and by_sites(self):
-            return settled(beside_covariates(self(table.without(table.covariates), rng=rng, n_jobs=n_jobs), table))
-        from knockoffs.features.network import DiscreteNetwork
-        from knockoffs.features.network.columns import observe_columns
-
-        model: FeatureModel = self.model
-        if isinstance(model, DiscreteNetwork):
-            model = observe_columns(model, table.names, named=table.named)
-        found = settled(model, {}, table)
-        check_width(len(found.sampler.feature_of), table)
-        return found
-
-
-@dataclass(frozen=True)
-class Covariance:
-    """P^X Gaussian with a known covariance, around the means of the columns.
-
-    Parameters
-    ----------
-    covariance : array or data frame, shape (n_columns, n_columns)
-    options : mapping
-        Of ``gaussian_features``.
-    representatives : bool
-        Whether groups are linked through representatives.
-    """
-
-    covariance: ArrayLike
-    options: Mapping[str, Any] = field(default_factory=dict)
-    representatives: bool = False
-
-    def read(self, X: object, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
-        """Numbers only."""
-        table = read_table(X, kinds=kinds, argument=argument, min_rows=min_rows)
-        check_takes(table, ("numbers",), argument)
-        return table
-
-    def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> FittedSampler:
-        """Gaussian around the means of the table."""
-        from knockoffs.features.gaussian import check_covariance_units, gaussian_features
-
-        names = getattr(self.covariance, "columns", None)
-        if names is not None and table.named and tuple(map(str, names)) != table.names:
-            raise InputError("feature_model is a covariance whose columns are not those of X, in the order of X.")
-        values = np.asarray(self.covariance, dtype=float)
-        if values.ndim != 2 or values.shape[0] != values.shape[1]:
-            raise InputError(f"feature_model is a covariance of shape {values.shape}: expected a square matrix.")
-        check_width(len(values), table)
-        grouped, options = table.feature_of if table.grouped else None, dict(self.options)
-        if table.groups is not None and table.groups.by_representatives:
-            options["diagonal"] = ViaRepresentatives(options.get("diagonal", DEFAULT_DIAGONAL))
-        try:
-            check_covariance_units(values, table.X)
-        except ColumnsError as error:
-            raise error.named(table.names) from None
-        try:
-            model = gaussian_features(table.X.mean(axis=0), values, feature_of=grouped, **options)
-        except InputError:
-            relations = dependent_in_covariance(values)
-            if not relations:
-                raise
-            raise dependent_error(relations, table.names, " from X and from the covariance").named(
-                table.names
-            ) from None
-        return settled(model, {}, table)
-
-
-@dataclass(frozen=True)
-class GivenKnockoffs:
-    """Knockoffs that were drawn elsewhere; the guarantee rests on how they were drawn."""
-
-    knockoffs: object
-
-    def read(self, X: object, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
-        """Any complete table that comes with its knockoffs will do."""
-        table = read_table(X, kinds=kinds, argument=argument, min_rows=min_rows)
-        check_takes(table, ("labels",), argument)
-        return table
-
-    def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> FittedSampler:
-        """Check that they fit the table."""
-        X_tilde = check_knockoffs(self.knockoffs, table)
-        note = "the knockoffs were brought along: the guarantee rests on how they were drawn"
-        return FittedSampler(FixedKnockoffs(X_tilde, table.feature_of), None, {"knockoffs": note})
-
-
-@dataclass(frozen=True)
-class FixedKnockoffs:
-    """Sampler of knockoffs that are there already."""
-
-    X_tilde: NDArray
-    feature_of: NDArray[np.intp]
-
-    def sample(self, X: NDArray, rng: Generator) -> Pair:
-        """X beside them; nothing is drawn."""
-        return Pair(X, self.X_tilde, self.feature_of)
 
 
 @dataclass(frozen=True)
@@ -364,7 +243,7 @@ def read_features(
             warn_of_dependent(table)
             notes |= warn_of_functions(table)
         return table, notes
-    if isinstance(source, GivenModel | Covariance | GivenKnockoffs):
+    if not isinstance(source, Fitted):
         raise InputError(
             f"dependent={dependent!r} is for a feature model that is fitted to {argument}; this one, or the knockoffs, "
             "came with all columns: drop the dependent ones from both."
@@ -387,6 +266,8 @@ def knockoff_source(feature_model: Any, options: Mapping[str, object] | None = N
     options : mapping, optional
         Options of the fit, for instance ``{"diagonal": "mvr"}``.
     """
+    from knockoffs.features.given import Covariance, GivenModel
+
     if isinstance(feature_model, np.ndarray | list) or hasattr(feature_model, "iloc"):
         given = check_options(options, ("diagonal", REPRESENTATIVES), "feature_model_options")
         return Covariance(feature_model, *_take_representatives(given))
@@ -439,3 +320,69 @@ def _read_network(path: str) -> FeatureModel:
     if not Path(path).is_file():
         raise InputError(f"feature_model={path!r}: there is no such file.")
     return read_network(path)
+
+
+# What a source takes of a table
+
+
+def check_takes(table: Table, takes: tuple[str, ...], argument: str) -> None:
+    """Refuse columns that a family cannot model, by name, and say which can."""
+    if "labels" not in takes:
+        labels = [c for c in table.columns if c.levels is not None and c.dtype not in ("boolean", "number", "integer")]
+        if labels:
+            example = next(iter(labels[0].levels or ("",)))
+            raise InputError(
+                f"{argument} holds labels, not numbers, in {name_columns([c.name for c in labels])}, for instance "
+                f"{example!r} in column {labels[0].name!r}. This feature model could not convert string to "
+                f"float: use one that takes labels ({_families_that_take('labels')}), or drop the columns."
+            )
+    if "missing" not in takes and table.missing:
+        empty = np.isnan(table.X)
+        i, j = (int(k) for k in np.argwhere(empty)[0])
+        bad = [table.names[int(k)] for k in np.flatnonzero(empty.any(axis=0))]
+        raise InputError(
+            f"{argument} contains NaN in {name_columns(bad)}, the first in row {i}, column {table.names[j]!r}: use a "
+            f"feature model that takes missing cells ({_families_that_take('missing')}), or drop or impute these "
+            "values before the selection; fill them in by a model of the features, not of the target."
+        )
+
+
+def _families_that_take(word: str) -> str:
+    return ", ".join(repr(name) for name, family in FAMILIES.items() if word in family.takes) or "none yet"
+
+
+def has_labels(table: Table) -> bool:
+    """Whether any column holds labels."""
+    return any(column.levels is not None for column in table.columns)
+
+
+def refuse_numbers(table: Table, argument: str) -> None:
+    """Refuse columns that have no levels where every column must have them."""
+    numbers = [j for j, column in enumerate(table.columns) if column.levels is None]
+    if numbers:
+        names, example = name_some(table.names[j] for j in numbers), table.X[0, numbers[0]]
+        raise InputError(
+            f"{argument} has columns of numbers, {names} (for instance {example:g}), and this feature model takes them "
+            "as labels, at most 100 in a column, where any column holds labels: cut the numbers into classes, drop the "
+            "columns, or use naive-bayes, which takes both."
+        )
+
+
+def check_width(n_columns: int, table: Table) -> None:
+    """Refuse a table of another width than a given P^X."""
+    if n_columns != len(table.columns):
+        raise InputError(f"feature_model has {n_columns} columns and X has {len(table.columns)}: they must agree.")
+
+
+def is_fixed(source: object) -> bool:
+    """Whether a source of knockoffs takes the rows for a fixed design."""
+    return "fixed" in getattr(getattr(source, "family", None), "takes", ())
+
+
+def refuse_fixed(source: object) -> None:
+    """Refuse a fixed design where nothing is selected."""
+    if is_fixed(source):
+        raise InputError(
+            "feature_model='fixed' is for selections: its knockoffs are compared with X in a linear model of y alone. "
+            "Use feature_model='gaussian'."
+        )

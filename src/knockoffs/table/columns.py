@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.errors import name_some
+from knockoffs.errors import name_some, unknown_option
 from knockoffs.table.moments import MOMENTS, WORDS, format_duration, unit_of
 from knockoffs.table.types import Label
 
@@ -16,6 +16,13 @@ KINDS = ("continuous", "count", "ordinal", "binary", "nominal")
 CODED = ("boolean", "string", "category")  # dtypes of columns that hold labels, not numbers
 SCALE, MOST_STEPS, ROWS_A_VALUE = 20, 100, 5  # thresholds of ``recognise_kind``, which says what they decide
 FIRST_ROWS = 500  # in which most continuous columns are recognised
+
+
+def check_kinds(kinds: Iterable[str]) -> None:
+    """Refuse words that are no kinds."""
+    for kind in kinds:
+        if kind not in KINDS:
+            raise unknown_option("kinds", kind, KINDS)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import pytest
 from knockoffs.errors import ColumnsError, InputError, KnockoffWarning
 from knockoffs.features.gaussian import fit_gaussian
 from knockoffs.features.latent.fit import fit_latent
-from knockoffs.features.latent.kinds import check_kinds
+from knockoffs.features.latent.kinds import kinds_of
 from knockoffs.features.latent.margins import Affine, Constant, Curve, Rounded, Steps
 from knockoffs.features.latent.nominal import Nominal
 
@@ -161,7 +161,7 @@ def test_margins_by_kind(rng):
 
 def test_kinds_are_inferred(rng):
     X = np.column_stack([np.arange(30) % 2, np.arange(30), np.arange(30) - 3, np.arange(30) / 7, np.arange(30) % 6])
-    assert check_kinds(X, None) == ("binary", "continuous", "continuous", "continuous", "ordinal")
+    assert kinds_of(X, None) == ("binary", "continuous", "continuous", "continuous", "ordinal")
 
 
 def test_the_same_numbers_give_the_same_fit(rng):

@@ -5,10 +5,9 @@ import pytest
 from scipy.special import ndtri
 
 from knockoffs.features.gaussian import gaussian_features
-from knockoffs.features.latent.chain import lay_out
 from knockoffs.features.latent.fit import fit_latent, with_room
 from knockoffs.features.latent.kinds import place_levels
-from knockoffs.features.latent.margins import Cells
+from knockoffs.features.latent.margins import LatentCells, lay_out
 
 N = 3000
 ERROR = 4 / np.sqrt(N)  # of the correlation of a column and its knockoff: four standard errors at most
@@ -117,7 +116,7 @@ class _Corners:
         high = np.where(own, np.inf, self.cut)
         density = np.exp(-(self.cut**2) / 2) / np.sqrt(2 * np.pi)
         start = np.where(own, density / self.shares, -density / (1 - self.shares))
-        return Cells(np.full(own.shape, 2, np.int8), low, high, start)
+        return LatentCells(np.full(own.shape, 2, np.int8), low, high, start)
 
     def write(self, l):  # noqa: E741
         return self.codes[(l - self.cut).argmax(axis=1)]

@@ -5,7 +5,7 @@ import pytest
 from scipy.linalg import block_diag, toeplitz
 from scipy.optimize import minimize
 
-from knockoffs.sampling.diagonal import DIAGONALS, solve_diagonal, whiten
+from knockoffs.sampling.diagonal import DIAGONALS, shape_of, solve_diagonal, whiten
 from knockoffs.sampling.diagonal.newton import (
     ENTROPY,
     RECONSTRUCTABILITY,
@@ -19,7 +19,6 @@ from knockoffs.sampling.diagonal.newton import (
     mvr,
     symmetric,
 )
-from knockoffs.sampling.diagonal.shape import shape_of
 
 BLOCK_GAP = 1e-4  # of follow_path
 

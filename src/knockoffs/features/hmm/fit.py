@@ -13,11 +13,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, name_some, unknown_option
-from knockoffs.features.family import check_kinds
 from knockoffs.features.hmm.emissions import DiscreteEmissions, Emissions, GaussianEmissions
 from knockoffs.features.hmm.model import HiddenMarkov, filter_states, log_likelihoods
 from knockoffs.progress import track
-from knockoffs.table.columns import ROWS_A_VALUE
+from knockoffs.table.columns import ROWS_A_VALUE, check_kinds
 
 MOST_SYMBOLS = 20  # more different values than this are taken for numbers, unless the kinds say otherwise
 MOST_DISTINCT = 1000  # symbols of a chain: its tables have p K M entries

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -14,38 +14,8 @@ from scipy.special import ndtr
 
 from knockoffs.features.latent.density import draw_starts, jump_rows, log_densities
 from knockoffs.features.latent.gibbs import sweep_rows
-from knockoffs.features.latent.margins import FREE, POINT, Cells, Margin
+from knockoffs.features.latent.margins import FREE, POINT, LatentCells
 from knockoffs.machine.parallel import in_place
-
-
-class Layout(NamedTuple):
-    """Which coordinates belong to which column.
-
-    Parameters
-    ----------
-    column_of : array of int, shape (D,)
-        Column of each coordinate.
-    first, last : array of int, shape (D,)
-        Range of the coordinates of the same column.
-    """
-
-    column_of: NDArray[np.intp]
-    first: NDArray[np.intp]
-    last: NDArray[np.intp]
-
-    @property
-    def blocks(self) -> list[tuple[int, int]]:
-        """Ranges of the columns with several coordinates."""
-        pairs = sorted({(int(a), int(b)) for a, b in zip(self.first, self.last, strict=True)})
-        return [(a, b) for a, b in pairs if b > a + 1]
-
-
-def lay_out(margins: Sequence[Margin]) -> Layout:
-    """Coordinates of the columns, in their order."""
-    sizes = np.array([margin.n_coordinates for margin in margins])
-    ends = np.cumsum(sizes)
-    column_of = np.repeat(np.arange(len(margins)), sizes)
-    return Layout(column_of, (ends - sizes)[column_of], ends[column_of])
 
 
 class Classes(NamedTuple):
@@ -72,7 +42,7 @@ def classes(weights: NDArray, means: NDArray, covariances: NDArray) -> Classes:
 def sweep(
     L: NDArray,
     K: NDArray[np.intp],
-    cells: Cells,
+    cells: LatentCells,
     law: Classes,
     *,
     rng: Generator,
@@ -99,7 +69,7 @@ def sweep(
 def jump(
     L: NDArray,
     K: NDArray[np.intp],
-    cells: Cells,
+    cells: LatentCells,
     law: Classes,
     *,
     rng: Generator,
@@ -113,7 +83,7 @@ def jump(
     key = rng.integers(2**64, size=2, dtype=np.uint64)
 
     def work(rows: slice) -> None:
-        some = Cells(*(np.ascontiguousarray(part[:, order]) for part in cells.rows(rows)))
+        some = LatentCells(*(np.ascontiguousarray(part[:, order]) for part in cells.rows(rows)))
         moved, classes_of = np.ascontiguousarray(L[rows][:, order]), K[rows]
         jump_rows(moved, classes_of, *some, law.log_weights, means, F, key, rows.start, n_draws)
         L[rows, order] = moved
@@ -128,25 +98,25 @@ def _in_blocks(work: Callable[[slice], None], n: int, n_jobs: int | None) -> Non
     in_place((delayed(work)(slice(start, start + step)) for start in range(0, n, step)), n_jobs)
 
 
-def points_first(cells: Cells) -> NDArray[np.intp]:
+def points_first(cells: LatentCells) -> NDArray[np.intp]:
     """Order of the coordinates with those that are mostly points first."""
     return np.argsort(-(cells.status == POINT).mean(axis=0), kind="stable")
 
 
-def cell_densities(cells: Cells, law: Classes, *, n_draws: int = 16, elsewhere: float = 0.01) -> NDArray:
+def cell_densities(cells: LatentCells, law: Classes, *, n_draws: int = 16, elsewhere: float = 0.01) -> NDArray:
     """Log density of the cells of each row, by importance sampling with fixed random numbers, and with a floor.
 
     Parameters
     ----------
     cells, law
-        Cells, and the law of (K, L).
+        LatentCells, and the law of (K, L).
     n_draws : int
         Of each class.
     elsewhere : float
         Share of rows that may be anywhere: Cauchy variables at points, and independent normals in intervals.
     """
     order = points_first(cells)
-    some = Cells(*(np.ascontiguousarray(part[:, order]) for part in cells))
+    some = LatentCells(*(np.ascontiguousarray(part[:, order]) for part in cells))
     value = log_densities(
         *some,
         law.log_weights,
@@ -167,7 +137,7 @@ def factors_of(law: Classes, order: NDArray[np.intp]) -> NDArray:
     return np.linalg.cholesky(covariances[:, order][:, :, order])
 
 
-def start_latent(cells: Cells, law: Classes, *, rng: Generator) -> NDArray:
+def start_latent(cells: LatentCells, law: Classes, *, rng: Generator) -> NDArray:
     """L inside the cells, drawn coordinate by coordinate from the Gaussian with the mixture's moments."""
     order = points_first(cells)
     weights = np.exp(law.log_weights)
@@ -176,7 +146,7 @@ def start_latent(cells: Cells, law: Classes, *, rng: Generator) -> NDArray:
     factors = np.linalg.inv(law.whiteners)
     S = np.einsum("k,kij,klj->il", weights, factors, factors, optimize=True) + spread
     key = rng.integers(2**64, size=2, dtype=np.uint64)
-    some = Cells(*(np.ascontiguousarray(part[:, order]) for part in cells))
+    some = LatentCells(*(np.ascontiguousarray(part[:, order]) for part in cells))
     F = np.linalg.cholesky(S[np.ix_(order, order)])
     L = np.empty(cells.start.shape)
     L[:, order] = draw_starts(*some, mean[order], F, key)
@@ -184,7 +154,7 @@ def start_latent(cells: Cells, law: Classes, *, rng: Generator) -> NDArray:
 
 
 def draw_latent(
-    cells: Cells, law: Classes, *, rng: Generator, n_sweeps: int, n_jobs: int | None = None
+    cells: LatentCells, law: Classes, *, rng: Generator, n_sweeps: int, n_jobs: int | None = None
 ) -> tuple[NDArray[np.intp], NDArray]:
     """(K, L) given the cells, after n_sweeps sweeps."""
     started = (cells.status > FREE).any()  # without an interval the first sweep is exact from anywhere
@@ -197,7 +167,7 @@ def draw_latent(
 def run_chain(
     L: NDArray,
     K: NDArray[np.intp],
-    cells: Cells,
+    cells: LatentCells,
     law: Classes,
     *,
     rng: Generator,
@@ -214,6 +184,6 @@ def run_chain(
         sweep(L, K, cells, law, rng=rng, n_sweeps=some, n_jobs=n_jobs)
 
 
-def has_jumps(cells: Cells, law: Classes) -> bool:
+def has_jumps(cells: LatentCells, law: Classes) -> bool:
     """Whether a chain may be held in a class: there are several, and intervals."""
     return len(law.log_weights) > 1 and bool((cells.status > FREE).any())

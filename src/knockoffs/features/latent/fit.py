@@ -16,14 +16,22 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.lapack import dpotrf
 
 from knockoffs.errors import InputError, KnockoffWarning, name_some
-from knockoffs.features.columns import Fixed
 from knockoffs.features.covariance import FEW, PLENTY, choose_correlations, fold_of, simplest
 from knockoffs.features.em import Mixture, one_component
 from knockoffs.features.gaussian import compact, gaussian_law
 from knockoffs.features.gaussian_mixture import MixtureFeatures
-from knockoffs.features.latent.chain import cell_densities, classes, lay_out
-from knockoffs.features.latent.kinds import check_cells, check_kinds, cut_again, fit_both, place_levels
-from knockoffs.features.latent.margins import POINT, Affine, Cells, Margin, Rounded, read_cells, write_values
+from knockoffs.features.latent.chain import cell_densities, classes
+from knockoffs.features.latent.kinds import check_cells, cut_again, fit_both, kinds_of, place_levels
+from knockoffs.features.latent.margins import (
+    POINT,
+    Affine,
+    ColumnMap,
+    LatentCells,
+    Rounded,
+    lay_out,
+    read_cells,
+    write_values,
+)
 from knockoffs.features.latent.model import LatentFeatures
 from knockoffs.features.latent.search import (
     ClassChoice,
@@ -96,7 +104,7 @@ def fit_latent(
     X = np.asarray(X, dtype=float)
     check_cells(X)
     owners = check_features(feature_of, X.shape[1])
-    words = check_kinds(X, kinds)
+    words = kinds_of(X, kinds)
     called = [str(name) for name in names] if names is not None else [str(j) for j in range(X.shape[1])]
     scored, in_units = fit_both(X, words)
     scored = place_levels(scored, X)
@@ -131,7 +139,7 @@ def fit_latent(
         noise = unseen(cells.start, frame.unit)
         laws = tuple(with_room(law, noise, inner) for law in laws)
     chosen_by = "held_out" if choice.values else ""
-    mixture = MixtureFeatures(fit.weights, laws, Fixed.none(), inner, choice.values, chosen_by, float(len(X)))
+    mixture = MixtureFeatures(fit.weights, laws, inner, {}, choice.values, chosen_by, float(len(X)))
     return LatentFeatures(tuple(margins), mixture, owners, words, choice.values, _notes(choice, how))
 
 
@@ -163,8 +171,8 @@ def _candidates(n_classes: int | Iterable[int] | None, n: int, D: int) -> list[i
 def _choose(
     X: NDArray,
     L: NDArray,
-    scored: Sequence[Margin],
-    in_units: Sequence[Margin],
+    scored: Sequence[ColumnMap],
+    in_units: Sequence[ColumnMap],
     numbers: Sequence[int],
     n_jobs: int | None,
 ) -> ClassChoice:
@@ -195,13 +203,13 @@ def _by_moments(L: NDArray, frame: Frame) -> tuple[Fit, str]:
     return Fit(np.ones(1), mean[None], separate(S, frame.within)[None], np.zeros(n, np.intp), L), how
 
 
-def _by_stochastic_em(cells: Cells, frame: Frame, n_jobs: int | None) -> tuple[Fit, str]:
+def _by_stochastic_em(cells: LatentCells, frame: Frame, n_jobs: int | None) -> tuple[Fit, str]:
     """One class of rows whose L is known by intervals, and in words how its correlations were estimated."""
     shrunk = _shrinkage(cells, np.ones((len(cells.start), 1)))
     return fit_one_class(cells, frame, a=shrunk.common, rng=np.random.default_rng(0), n_jobs=n_jobs), str(shrunk)
 
 
-def _several(cells: Cells, frame: Frame, L: NDArray, mixture: Mixture, n_jobs: int | None) -> tuple[Fit, str]:
+def _several(cells: LatentCells, frame: Frame, L: NDArray, mixture: Mixture, n_jobs: int | None) -> tuple[Fit, str]:
     """Several classes: moments where L is known, stochastic EM from them where it is not; and how, in words."""
     shares = mixture.posterior(L)
     shrunk = _shrinkage(cells, shares)
@@ -217,7 +225,7 @@ def _several(cells: Cells, frame: Frame, L: NDArray, mixture: Mixture, n_jobs: i
     return fit, str(shrunk)
 
 
-def _confirmed(cells: Cells, frame: Frame, L: NDArray, mixture: Mixture, n_jobs: int | None) -> bool:
+def _confirmed(cells: LatentCells, frame: Frame, L: NDArray, mixture: Mixture, n_jobs: int | None) -> bool:
     """Whether the cells of held-out rows, too, are likelier with the classes than with one.
 
     Classes are searched for in L, which was completed under one class. Where most cells are intervals, stochastic EM
@@ -231,7 +239,7 @@ def _confirmed(cells: Cells, frame: Frame, L: NDArray, mixture: Mixture, n_jobs:
     return simplest([cell_densities(some, classes(fit.weights, fit.means, fit.covariances)) for fit in fits]) == 1
 
 
-def _shrinkage(cells: Cells, shares: NDArray) -> Shrinkage:
+def _shrinkage(cells: LatentCells, shares: NDArray) -> Shrinkage:
     """Shrinkage by the scores of the cells.
 
     A completed L would repeat the covariance it was drawn with, and ask for too little. Scores do not: a correlation
@@ -252,7 +260,7 @@ def _warn_few(how: str, n: int, D: int) -> None:
 
 
 def _warn_near(
-    fit: Fit, cells: Cells, frame: Frame, names: Sequence[str], *, least: float = 5 * FLOOR, alike: float = 0.9995
+    fit: Fit, cells: LatentCells, frame: Frame, names: Sequence[str], *, least: float = 5 * FLOOR, alike: float = 0.9995
 ) -> None:
     """Warn of columns that nearly determine one another: their latent correlations were held below one.
 

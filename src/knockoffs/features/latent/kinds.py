@@ -16,12 +16,11 @@ from scipy.linalg import eigh
 from scipy.special import ndtr, ndtri
 
 from knockoffs.errors import ColumnsError, InputError
-from knockoffs.features import family
 from knockoffs.features.covariance import N_FOLDS, fold_of, simplest
 from knockoffs.features.latent.margins import (
     TIED,
+    ColumnMap,
     Constant,
-    Margin,
     Rounded,
     Steps,
     count_values,
@@ -31,18 +30,18 @@ from knockoffs.features.latent.margins import (
     read_cells,
 )
 from knockoffs.features.latent.nominal import Nominal, fit_nominal
-from knockoffs.table.columns import recognise_kind
+from knockoffs.table.columns import check_kinds, recognise_kind
 
 SEEN = 10  # cells of a column that must be observed, or all of them in a table with fewer rows
 
 
-def check_kinds(X: NDArray, kinds: Sequence[str] | None) -> tuple[str, ...]:
+def kinds_of(X: NDArray, kinds: Sequence[str] | None) -> tuple[str, ...]:
     """Return the kinds given, or inferred where None; a kind that contradicts its column is refused."""
     if kinds is None:
         return tuple(recognise_kind(x)[0] for x in X.T)
     if len(kinds) != X.shape[1]:
         raise InputError(f"kinds has {len(kinds)} words: expected {X.shape[1]}, one for each column.")
-    family.check_kinds(kinds)
+    check_kinds(kinds)
     for j, kind in enumerate(kinds):
         if kind not in ("binary", "count"):
             continue
@@ -75,21 +74,21 @@ def check_cells(X: NDArray) -> None:
         )
 
 
-def fit_both(X: NDArray, kinds: Sequence[str]) -> tuple[tuple[Margin, ...], tuple[Margin, ...]]:
+def fit_both(X: NDArray, kinds: Sequence[str]) -> tuple[tuple[ColumnMap, ...], tuple[ColumnMap, ...]]:
     """Margins of every column with smooth columns by their normal scores, and with them in their own units."""
     scored, in_units = zip(*_both(X, kinds), strict=True)
     return scored, in_units
 
 
-def _both(X: NDArray, kinds: Sequence[str]) -> Iterator[tuple[Margin, Margin]]:
+def _both(X: NDArray, kinds: Sequence[str]) -> Iterator[tuple[ColumnMap, ColumnMap]]:
     return (_fit_margin(x[~np.isnan(x)], kind) for x, kind in zip(X.T, kinds, strict=True))
 
 
-def _fit_margin(x: NDArray, kind: str) -> tuple[Margin, Margin]:
-    """Margin by normal scores and, of a smooth column, the affine one; the values are sorted once."""
+def _fit_margin(x: NDArray, kind: str) -> tuple[ColumnMap, ColumnMap]:
+    """ColumnMap by normal scores and, of a smooth column, the affine one; the values are sorted once."""
     counted = count_values(x)
     distinct = len(counted[0])
-    margin: Margin
+    margin: ColumnMap
     if distinct == 1:
         margin = Constant(float(x[0]))
     elif kind == "nominal" and distinct > 2:
@@ -120,12 +119,12 @@ def is_fine(values: NDArray, counts: NDArray, *, fewest: int = 15, largest: floa
     return len(values) >= fewest and counts.max() <= largest * counts.sum()
 
 
-def place_levels(margins: Sequence[Margin], X: NDArray, *, most_rows: int = 10_000) -> tuple[Margin, ...]:
+def place_levels(margins: Sequence[ColumnMap], X: NDArray, *, most_rows: int = 10_000) -> tuple[ColumnMap, ...]:
     """Margins in which the levels of every nominal column lie where the other columns place them.
 
     Parameters
     ----------
-    margins : sequence of Margin
+    margins : sequence of ColumnMap
     X : array, shape (n, d)
         NaN where a cell is missing.
     most_rows : int
@@ -146,7 +145,7 @@ def place_levels(margins: Sequence[Margin], X: NDArray, *, most_rows: int = 10_0
     return tuple(placed)
 
 
-def _seen(margin: Margin, x: NDArray) -> NDArray:
+def _seen(margin: ColumnMap, x: NDArray) -> NDArray:
     """Score of a column, shape (n, c): 0/1 for each level of labels. A missing cell is at the mean."""
     if not isinstance(margin, Nominal):
         return read_cells([margin], x[:, None]).start
@@ -243,13 +242,13 @@ def _log_probabilities(
 
 
 def cut_again(
-    margins: Sequence[Margin], column_of: NDArray[np.intp], weights: NDArray, means: NDArray, covariances: NDArray
-) -> tuple[Margin, ...]:
+    margins: Sequence[ColumnMap], column_of: NDArray[np.intp], weights: NDArray, means: NDArray, covariances: NDArray
+) -> tuple[ColumnMap, ...]:
     """Margins whose values have the same shares under a mixture as they had under the standard normal.
 
     Parameters
     ----------
-    margins : sequence of Margin
+    margins : sequence of ColumnMap
         Cut at quantiles of the standard normal.
     column_of : array of int, shape (D,)
         Column of each coordinate.

@@ -26,7 +26,7 @@ TIED = 2.0  # rows for each distinct value from which on all the values of a con
 STEEPEST = 3.0  # largest growth rate of a tail: e^3 for each unit of L
 
 
-class Cells(NamedTuple):
+class LatentCells(NamedTuple):
     """Constraints on the latent coordinates, one row for each row of X; each array has shape (n, n_coordinates).
 
     Parameters
@@ -44,9 +44,9 @@ class Cells(NamedTuple):
     high: NDArray
     start: NDArray
 
-    def rows(self, which: NDArray | slice) -> Cells:
+    def rows(self, which: NDArray | slice) -> LatentCells:
         """Take some of the rows."""
-        return Cells(*(part[which] for part in self))
+        return LatentCells(*(part[which] for part in self))
 
     @property
     def all_points(self) -> bool:
@@ -54,21 +54,21 @@ class Cells(NamedTuple):
         return not self.status.any()
 
 
-def point_cells(start: NDArray) -> Cells:
-    """Cells of known coordinates, shape (n, c)."""
+def point_cells(start: NDArray) -> LatentCells:
+    """LatentCells of known coordinates, shape (n, c)."""
     bound = np.full(start.shape, np.inf)
-    return Cells(np.zeros(start.shape, np.int8), -bound, bound, start)
+    return LatentCells(np.zeros(start.shape, np.int8), -bound, bound, start)
 
 
-def free_cells(n: int, c: int) -> Cells:
-    """Cells of which nothing is known."""
+def free_cells(n: int, c: int) -> LatentCells:
+    """LatentCells of which nothing is known."""
     bound = np.full((n, c), np.inf)
-    return Cells(np.full((n, c), FREE, np.int8), -bound, bound, np.zeros((n, c)))
+    return LatentCells(np.full((n, c), FREE, np.int8), -bound, bound, np.zeros((n, c)))
 
 
-def interval_cells(low: NDArray, high: NDArray, start: NDArray) -> Cells:
-    """Cells known up to an interval, shape (n, c)."""
-    return Cells(np.full(start.shape, INTERVAL, np.int8), low, high, start)
+def interval_cells(low: NDArray, high: NDArray, start: NDArray) -> LatentCells:
+    """LatentCells known up to an interval, shape (n, c)."""
+    return LatentCells(np.full(start.shape, INTERVAL, np.int8), low, high, start)
 
 
 def place_codes(codes: NDArray, x: NDArray) -> NDArray[np.intp]:
@@ -85,7 +85,7 @@ def place_codes(codes: NDArray, x: NDArray) -> NDArray[np.intp]:
     return m
 
 
-class Margin(Protocol):
+class ColumnMap(Protocol):
     """The map g of one column from its latent coordinates."""
 
     @property
@@ -93,7 +93,7 @@ class Margin(Protocol):
         """Latent coordinates of the column."""
         ...
 
-    def read(self, x: NDArray) -> Cells:
+    def read(self, x: NDArray) -> LatentCells:
         """Say what x, shape (n,), tells of the coordinates, each array of shape (n, n_coordinates)."""
         ...
 
@@ -114,7 +114,7 @@ class Affine:
     scale: float = 1.0
     n_coordinates = 1
 
-    def read(self, x: NDArray) -> Cells:
+    def read(self, x: NDArray) -> LatentCells:
         """Every value is a point."""
         return _with_missing(x, point_cells(((x - self.centre) / self.scale)[:, None]))
 
@@ -177,7 +177,7 @@ class Steps:
         """Step of each value; one that was never seen belongs to the nearest that was (NaN to the last)."""
         return np.abs(np.searchsorted((self.values[1:] + self.values[:-1]) / 2, x, side="left"))
 
-    def read(self, x: NDArray) -> Cells:
+    def read(self, x: NDArray) -> LatentCells:
         """Every value is an interval."""
         m = self.place(x)
         return _with_missing(
@@ -220,7 +220,7 @@ class Curve:
     tails: tuple[tuple[float, float], tuple[float, float]]
     n_coordinates = 1
 
-    def read(self, x: NDArray) -> Cells:
+    def read(self, x: NDArray) -> LatentCells:
         """Atoms are intervals, all other values points."""
         point = np.interp(x, self.x, self.l)
         point = np.where(x < self.x[0], self.l[0] - _tail_inverse(self.x[0] - x, *self.tails[0]), point)
@@ -266,7 +266,7 @@ class Constant:
     value: float
     n_coordinates = 0
 
-    def read(self, x: NDArray) -> Cells:
+    def read(self, x: NDArray) -> LatentCells:
         """Nothing to read."""
         return free_cells(len(x), 0)
 
@@ -378,7 +378,7 @@ def _tail_inverse(gap: NDArray, slope: float, rate: float) -> NDArray:
     return ratio if rate == 0 else np.log1p(np.maximum(rate * ratio, -1 + 1e-9)) / rate
 
 
-def _with_missing(x: NDArray, cells: Cells) -> Cells:
+def _with_missing(x: NDArray, cells: LatentCells) -> LatentCells:
     missing = np.isnan(x)
     if missing.any():
         for part, value in zip(cells, free_cells(1, cells.start.shape[1]), strict=True):
@@ -386,7 +386,7 @@ def _with_missing(x: NDArray, cells: Cells) -> Cells:
     return cells
 
 
-def read_cells(margins: Sequence[Margin], X: NDArray) -> Cells:
+def read_cells(margins: Sequence[ColumnMap], X: NDArray) -> LatentCells:
     """Say what the rows of X, shape (n, d), tell of all the coordinates.
 
     Where L is known in every cell there are no bounds, and no memory is taken for them.
@@ -404,13 +404,43 @@ def read_cells(margins: Sequence[Margin], X: NDArray) -> Cells:
                 bounds = np.full(shape, -np.inf), np.full(shape, np.inf)
             bounds[0][:, here], bounds[1][:, here] = part.low, part.high
     low, high = bounds or (np.broadcast_to(-np.inf, shape), np.broadcast_to(np.inf, shape))
-    return Cells(status, low, high, start)
+    return LatentCells(status, low, high, start)
 
 
-def write_values(margins: Sequence[Margin], L: NDArray) -> NDArray:
+def write_values(margins: Sequence[ColumnMap], L: NDArray) -> NDArray:
     """X_j = g_j(L_j), shape (n, d), for L of shape (n, n_coordinates)."""
     ends = np.cumsum([margin.n_coordinates for margin in margins])
     X = np.empty((len(L), len(margins)))
     for j, (margin, end) in enumerate(zip(margins, ends, strict=True)):
         X[:, j] = margin.write(L[:, end - margin.n_coordinates : end])
     return X
+
+
+class Coordinates(NamedTuple):
+    """Which coordinates belong to which column.
+
+    Parameters
+    ----------
+    column_of : array of int, shape (D,)
+        Column of each coordinate.
+    first, last : array of int, shape (D,)
+        Range of the coordinates of the same column.
+    """
+
+    column_of: NDArray[np.intp]
+    first: NDArray[np.intp]
+    last: NDArray[np.intp]
+
+    @property
+    def blocks(self) -> list[tuple[int, int]]:
+        """Ranges of the columns with several coordinates."""
+        pairs = sorted({(int(a), int(b)) for a, b in zip(self.first, self.last, strict=True)})
+        return [(a, b) for a, b in pairs if b > a + 1]
+
+
+def lay_out(margins: Sequence[ColumnMap]) -> Coordinates:
+    """Coordinates of the columns, in their order."""
+    sizes = np.array([margin.n_coordinates for margin in margins])
+    ends = np.cumsum(sizes)
+    column_of = np.repeat(np.arange(len(margins)), sizes)
+    return Coordinates(column_of, (ends - sizes)[column_of], ends[column_of])

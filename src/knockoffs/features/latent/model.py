@@ -19,15 +19,23 @@ from knockoffs.features.gaussian import compact, gaussian_law
 from knockoffs.features.gaussian_mixture import MixtureFeatures, gaussian_mixture_features
 from knockoffs.features.latent.chain import (
     Classes,
-    Layout,
     classes,
     draw_latent,
-    lay_out,
     points_first,
     run_chain,
 )
 from knockoffs.features.latent.density import log_densities
-from knockoffs.features.latent.margins import FREE, POINT, Cells, Margin, Steps, read_cells, write_values
+from knockoffs.features.latent.margins import (
+    FREE,
+    POINT,
+    ColumnMap,
+    Coordinates,
+    LatentCells,
+    Steps,
+    lay_out,
+    read_cells,
+    write_values,
+)
 from knockoffs.features.latent.nominal import Nominal
 from knockoffs.features.latent.resampling import LatentResampler
 from knockoffs.features.latent.search import Shrinkage
@@ -52,7 +60,7 @@ class LatentFeatures:
 
     Parameters
     ----------
-    margins : tuple of Margin
+    margins : tuple of ColumnMap
         g_j of each column.
     mixture : MixtureFeatures
         Law of (K, L) over the latent coordinates, with the matrices D of its knockoffs.
@@ -65,7 +73,7 @@ class LatentFeatures:
         What was decided in the fit.
     """
 
-    margins: tuple[Margin, ...]
+    margins: tuple[ColumnMap, ...]
     mixture: MixtureFeatures
     feature_of: NDArray[np.intp]
     kinds: tuple[str, ...]
@@ -85,7 +93,7 @@ class LatentFeatures:
         return self.mixture.n_components
 
     @cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> Coordinates:
         """Coordinates of each column."""
         return lay_out(self.margins)
 
@@ -95,7 +103,7 @@ class LatentFeatures:
         laws = self.mixture.laws
         return classes(self.mixture.weights, np.stack([g.mean for g in laws]), np.stack([g.covariance for g in laws]))
 
-    def read(self, X: NDArray) -> Cells:
+    def read(self, X: NDArray) -> LatentCells:
         """Say what the cells of X, shape (n, n_columns), NaN where missing, tell of L."""
         X = np.asarray(X, dtype=float)
         if X.ndim != 2 or X.shape[1] != self.n_columns:
@@ -152,7 +160,7 @@ class LatentFeatures:
             return np.logaddexp.reduce(self.mixture.log_joint(cells.start), axis=1) + jacobian
         place = points_first(cells)
         value = log_densities(
-            *Cells(*(np.ascontiguousarray(part[:, place]) for part in cells)),
+            *LatentCells(*(np.ascontiguousarray(part[:, place]) for part in cells)),
             self.law.log_weights,
             np.ascontiguousarray(self.law.means[:, place]),
             np.stack([np.linalg.cholesky(law.covariance[np.ix_(place, place)]) for law in self.mixture.laws]),
@@ -237,7 +245,7 @@ class LatentFeatures:
         return f"P^X is a latent Gaussian model of {kinds} columns in {D} coordinates, {said}."
 
 
-def _is_coarse(margin: Margin) -> bool:
+def _is_coarse(margin: ColumnMap) -> bool:
     if isinstance(margin, Nominal):
         return bool((ndtr(margin.high) - ndtr(margin.low)).max() > COARSE)
     return isinstance(margin, Steps) and bool(np.diff(ndtr(margin.cuts)).max() > COARSE)
@@ -295,7 +303,7 @@ class LatentSampler:
 
 
 def latent_features(
-    margins: Sequence[Margin],
+    margins: Sequence[ColumnMap],
     weights: ArrayLike,
     means: ArrayLike,
     covariances: ArrayLike,
@@ -308,7 +316,7 @@ def latent_features(
 
     Parameters
     ----------
-    margins : sequence of Margin
+    margins : sequence of ColumnMap
         One for each column.
     weights, means, covariances : array-like, shape (l,), (l, D), (l, D, D)
         Of the classes, over the coordinates of all columns in order.
@@ -334,7 +342,7 @@ def latent_features(
     return LatentFeatures(tuple(margins), mixture, owners, named)
 
 
-def _kind(margin: Margin) -> str:
+def _kind(margin: ColumnMap) -> str:
     if isinstance(margin, Nominal):
         return "nominal"
     return "ordinal" if isinstance(margin, Steps) else "continuous"

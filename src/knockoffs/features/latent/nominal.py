@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from knockoffs.features.latent.margins import Cells, free_cells, interval_cells, place_codes
+from knockoffs.features.latent.margins import LatentCells, free_cells, interval_cells, place_codes
 from knockoffs.features.latent.normals import interval_mean
 
 Tree = int | tuple[int, "Tree", "Tree"]  # a level, or a coordinate with the levels on its lower and on its upper side
@@ -59,7 +59,7 @@ class Nominal:
         """Level of each code; a code that was never seen is refused, NaN is level 0."""
         return place_codes(self.codes, x)
 
-    def read(self, x: NDArray) -> Cells:
+    def read(self, x: NDArray) -> LatentCells:
         """Return the intervals of the box of each label."""
         m = self.place(x)
         cells = interval_cells(self.low[m], self.high[m], self.scores[m])

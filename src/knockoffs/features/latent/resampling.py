@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from knockoffs.features.conditionals import Conditionals, sampler_of
 from knockoffs.features.latent.chain import sweep
-from knockoffs.features.latent.margins import FREE, Cells
+from knockoffs.features.latent.margins import FREE, LatentCells
 from knockoffs.seeds import seeds_of
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class LatentResampler:
         n_states, n_sweeps = affordable_chains(sweeps, most, self.n_sweeps or self.model.n_sweeps)
         if n_states < 1 or not rows.size:
             return rows, []
-        cells = Cells(*(np.ascontiguousarray(part[rows]) for part in cells))
+        cells = LatentCells(*(np.ascontiguousarray(part[rows]) for part in cells))
         rng = np.random.default_rng(seeds_of(self.seed, columns))
         hub, K = self.L[rows], np.zeros(len(rows), np.intp)
         sweep(hub, K, cells, self.model.law, rng=rng, n_sweeps=n_sweeps, backward=True)

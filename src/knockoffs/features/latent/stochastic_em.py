@@ -12,8 +12,8 @@ from scipy.linalg.lapack import dpotrf
 from scipy.special import ndtri
 
 from knockoffs.features.covariance import ROWS_AT_ONCE
-from knockoffs.features.latent.chain import Layout, classes, has_jumps, jump, lay_out, start_latent, sweep
-from knockoffs.features.latent.margins import FREE, INTERVAL, Cells, Margin, Steps
+from knockoffs.features.latent.chain import classes, has_jumps, jump, start_latent, sweep
+from knockoffs.features.latent.margins import FREE, INTERVAL, ColumnMap, Coordinates, LatentCells, Steps, lay_out
 from knockoffs.features.latent.nominal import Nominal
 from knockoffs.features.latent.search import Shrinkage, pool
 from knockoffs.progress import track
@@ -26,13 +26,13 @@ class Frame(NamedTuple):
 
     Parameters
     ----------
-    layout : Layout
+    layout : Coordinates
     unit : array of bool, shape (D,)
         Coordinates known by intervals only, whose pooled mean and variance the margin fixes at 0 and 1. Those of one
         label are independent, in every class.
     """
 
-    layout: Layout
+    layout: Coordinates
     unit: NDArray[np.bool_]
 
     @property
@@ -41,7 +41,7 @@ class Frame(NamedTuple):
         return np.equal.outer(self.layout.first, self.layout.first)
 
 
-def frame_of(margins: Sequence[Margin]) -> Frame:
+def frame_of(margins: Sequence[ColumnMap]) -> Frame:
     """Coordinates, and what is fixed about them."""
     layout = lay_out(margins)
     unit = np.array([isinstance(margins[j], Steps | Nominal) for j in layout.column_of], dtype=bool)
@@ -71,7 +71,7 @@ def softening(start: NDArray, frame: Frame, a: float) -> NDArray:
     return np.where(frame.within, 1.0, (1 - a) / (1 - a * (1 - observed)))
 
 
-def first_covariance(cells: Cells, frame: Frame, *, coarse_below: float = 0.9, closest: float = 0.999) -> NDArray:
+def first_covariance(cells: LatentCells, frame: Frame, *, coarse_below: float = 0.9, closest: float = 0.999) -> NDArray:
     """Covariances of the scores, pairwise where observed, corrected for what steps take away.
 
     Between a step and a point the correction is exact, between fine steps nearly so. Two coarse columns have their
@@ -79,7 +79,7 @@ def first_covariance(cells: Cells, frame: Frame, *, coarse_below: float = 0.9, c
 
     Parameters
     ----------
-    cells : Cells
+    cells : LatentCells
     frame : Frame
     coarse_below : float
         Variance of the scores below which a column of steps is coarse: at most about four even levels.
@@ -101,7 +101,7 @@ def first_covariance(cells: Cells, frame: Frame, *, coarse_below: float = 0.9, c
     return decouple(_positive((corrected + corrected.T) / 2), layout)
 
 
-def _coarse_correlations(cells: Cells, coarse: NDArray[np.intp], closest: float) -> NDArray:
+def _coarse_correlations(cells: LatentCells, coarse: NDArray[np.intp], closest: float) -> NDArray:
     """Tetrachoric correlations of columns of steps, each cut in two where that is nearest to halves."""
     seen = (cells.status[:, coarse] == INTERVAL).astype(float)
     ends = np.where(np.isfinite(cells.high[:, coarse]), cells.high[:, coarse], np.inf)
@@ -149,7 +149,7 @@ def normalise(mean: NDArray, S: NDArray, frame: Frame) -> tuple[NDArray, NDArray
     return np.where(frame.unit, 0.0, mean), decouple(S * np.outer(scale, scale), frame.layout)
 
 
-def decouple(S: NDArray, layout: Layout) -> NDArray:
+def decouple(S: NDArray, layout: Coordinates) -> NDArray:
     """Covariance in which the coordinates of a label are independent, variances kept: they are mixed until they are."""
     S = S.copy()
     for first, last in layout.blocks:
@@ -184,7 +184,7 @@ def separate(S: NDArray, within: NDArray[np.bool_], a: float = 0.0) -> NDArray:
     return np.where(within, S, left * S)
 
 
-def pool_classes(counts: NDArray, raw: NDArray, cells: Cells, frame: Frame, shrunk: Shrinkage) -> NDArray:
+def pool_classes(counts: NDArray, raw: NDArray, cells: LatentCells, frame: Frame, shrunk: Shrinkage) -> NDArray:
     """Covariances of the classes, drawn towards what they have in common, shape (l, D, D)."""
     own = [softening(cells.start, frame, a) for a in shrunk.own]
     pooled = pool(counts, raw, softening(cells.start, frame, shrunk.common), own)
@@ -203,7 +203,7 @@ def scatter(L: NDArray, mean: NDArray) -> NDArray:
 
 
 def fit_one_class(
-    cells: Cells,
+    cells: LatentCells,
     frame: Frame,
     *,
     a: float,
@@ -237,7 +237,7 @@ def fit_one_class(
 
 
 def fit_classes(
-    cells: Cells,
+    cells: LatentCells,
     frame: Frame,
     start: Fit,
     *,

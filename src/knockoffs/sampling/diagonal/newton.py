@@ -20,7 +20,7 @@ from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dlauum, dposv, dpotrf, dtrtri
 
 from knockoffs.errors import InputError, KnockoffWarning
-from knockoffs.sampling.diagonal.shape import BlockShape
+from knockoffs.sampling.diagonal import BlockShape
 
 MARGIN = 1e-6  # solutions on the boundary are moved inside until 2R - D >= MARGIN R; the others are further inside
 LAST = 1e-5  # first-order residual below which the next Newton step, which squares it, is the last
@@ -126,7 +126,7 @@ def inner_start(R: NDArray, shape: BlockShape) -> NDArray:
 
     The largest eigenvalue of D R^-1 is at most its largest row sum of absolute values, which is then at most 1.
 
-    >>> from knockoffs.sampling.diagonal.shape import shape_of
+    >>> from knockoffs.sampling.diagonal import shape_of
     >>> inner_start(np.array([[1.0, 0.5], [0.5, 1.0]]), shape_of(np.arange(2))).round(12)
     array([0.5, 0.5])
     """
@@ -295,7 +295,7 @@ def maximum_entropy(R: NDArray, shape: BlockShape) -> NDArray:
 
     At the solution trace(A^-1 D) = d, so A = 2R - D >= D / d: the margin needs no help.
 
-    >>> from knockoffs.sampling.diagonal.shape import shape_of
+    >>> from knockoffs.sampling.diagonal import shape_of
     >>> maximum_entropy(np.eye(3), shape_of(np.arange(3)))
     array([1., 1., 1.])
     """
@@ -316,7 +316,7 @@ def mvr(R: NDArray, shape: BlockShape) -> NDArray:
 
     At the solution trace(D A^-2 D) = d, so A = 2R - D >= D / sqrt(d): the margin needs no help.
 
-    >>> from knockoffs.sampling.diagonal.shape import shape_of
+    >>> from knockoffs.sampling.diagonal import shape_of
     >>> mvr(np.eye(3), shape_of(np.arange(3)))
     array([1., 1., 1.])
     """
@@ -342,7 +342,7 @@ def sdp(R: NDArray, shape: BlockShape) -> NDArray:
     sum_g trace(Sigma_gg^-1 S_g) and the bound S_g <= Sigma_gg. (Chu et al. sum the entries of |Sigma_gg - S_g| instead,
     which depends on the basis of the block.)
 
-    >>> from knockoffs.sampling.diagonal.shape import shape_of
+    >>> from knockoffs.sampling.diagonal import shape_of
     >>> sdp(np.array([[1.0, 0.8], [0.8, 1.0]]), shape_of(np.arange(2))).round(4)  # 2 (1 - 0.8)
     array([0.4, 0.4])
     """
@@ -375,7 +375,7 @@ def follow_path(
 def equicorrelated(R: NDArray, shape: BlockShape) -> NDArray:
     """D = s I with the largest s: min(1, 2 lambda_min(R) (1 - MARGIN)), so that 2R - D >= 2 MARGIN R.
 
-    >>> from knockoffs.sampling.diagonal.shape import shape_of
+    >>> from knockoffs.sampling.diagonal import shape_of
     >>> equicorrelated(np.array([[1.0, 0.8], [0.8, 1.0]]), shape_of(np.arange(2))).round(4)
     array([0.4, 0.4])
     """
