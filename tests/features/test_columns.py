@@ -2,12 +2,9 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_classification
 
 from knockoffs.errors import ColumnsError, InputError
 from knockoffs.features.columns import split_columns
-from knockoffs.features.gaussian import fit_gaussian
-from knockoffs.features.gaussian_mixture import fit_gaussian_mixture
 from knockoffs.table.relations import dependent_columns, standardise
 
 
@@ -67,16 +64,6 @@ def test_near_collinear_columns_are_free(rng):
 def test_with_few_rows_only_copies_count(rng):
     X = rng.normal(size=(10, 20))
     assert found(np.column_stack([X, -X[:, 1], 5 * X[:, 1] + 1, X[:, 0] + X[:, 1]])) == {20: [1], 21: [1]}
-
-
-@pytest.mark.parametrize("fit", [fit_gaussian, fit_gaussian_mixture])
-def test_the_default_of_make_classification(fit, rng):
-    """Two redundant columns among twenty: the refusal names two, and the argument that drops them."""
-    X, _ = make_classification(random_state=0)
-    with pytest.raises(ColumnsError, match="pass dependent='drop' to the selector") as caught:
-        fit(X, rng=rng)
-    assert len(caught.value.columns) == 2
-    assert np.linalg.matrix_rank(np.delete(X, caught.value.columns, axis=1)) == 18
 
 
 def test_messages_name_columns_and_what_they_are_made_of(rng):

@@ -89,22 +89,6 @@ def test_the_file_does_not_depend_on_the_number_of_jobs(genotypes, tmp_path, n_j
     assert one.read_bytes() == several.read_bytes()
 
 
-def test_a_run_stopped_with_two_jobs_goes_on_with_one(genotypes, tmp_path, monkeypatch):
-    whole, draw, calls = run(genotypes, tmp_path / "whole.bed").read_bytes(), drawing.sample_knockoffs, []
-
-    def fails(*arguments):
-        calls.append(1)
-        if len(calls) == 5:
-            raise OSError("disk full")
-        return draw(*arguments)
-
-    monkeypatch.setattr(drawing, "sample_knockoffs", fails)
-    with pytest.raises(OSError, match="disk full"):
-        run(genotypes, tmp_path / "out.bed", n_jobs=2)
-    assert not (tmp_path / "out.bed").exists() and (tmp_path / "out.parts").is_dir()
-    assert run(genotypes, tmp_path / "out.bed").read_bytes() == whole
-
-
 def test_a_run_that_was_stopped_while_it_cleared_up_is_finished_without_force(genotypes, tmp_path, monkeypatch):
     whole = run(genotypes, tmp_path / "whole.bed").read_bytes()
     monkeypatch.setattr(batches.Blocks, "remove", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
@@ -149,15 +133,6 @@ def test_groups_of_snps_are_drawn_as_one(genotypes, tmp_path):
     law = gaussian_features(np.zeros(12), np.eye(12))
     with pytest.raises(InputError, match="MixtureFeatures does not draw groups of neighbours"):
         drawing.sample_knockoffs_bed(bed, tmp_path / "o.bed", law, groups=groups, rng=np.random.default_rng())
-
-
-def test_other_groups_are_another_run(genotypes, tmp_path, monkeypatch):
-    monkeypatch.setattr(drawing, "_assemble", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-    with pytest.raises(KeyboardInterrupt):
-        run(genotypes, tmp_path / "out.bed", groups={"a": ["rs0", "rs1"]})
-    monkeypatch.undo()
-    with pytest.raises(InputError, match="from another run, with other 'models'"):
-        run(genotypes, tmp_path / "out.bed")
 
 
 def test_another_run_does_not_go_on_with_these_blocks(genotypes, tmp_path, monkeypatch):

@@ -77,14 +77,6 @@ def test_labels_get_the_codes_of_a_fitted_network():
         source.read(pd.DataFrame({"wet": ["damp"]}))
 
 
-def test_a_network_observes_the_columns_of_the_table():
-    frame = pd.DataFrame({"slippery": ["very", "not"], "rain": ["yes", "no"]})
-    source = knockoff_source(WEATHER)
-    model = source(source.read(frame), rng=np.random.default_rng(0)).model
-    assert model.observed == ("slippery", "rain")
-    assert model.as_network().n_columns == 2
-
-
 def test_a_network_comes_from_a_file(data_folder):
     source = knockoff_source(str(next((data_folder / "bif").glob("asia*"))))
     assert len(source.model.parents) == 8
@@ -148,13 +140,6 @@ def test_a_chain_takes_labels_or_numbers_and_not_codes_for_numbers():
     with pytest.raises(InputError, match="emissions='gaussian', and X holds labels"):
         draw(fit_hidden_markov, labels_table(), emissions="gaussian")
     assert set(draw(fit_hidden_markov, labels_table(), n_states=2, n_starts=1)["visits"].to_list()) == {1, 2, 5}
-
-
-def test_columns_that_are_no_nodes_are_named():
-    frame = pd.DataFrame({"rain": ["yes", "no"], "snow": ["yes", "no"]})
-    with pytest.raises(InputError, match="columns 'snow' of X are no nodes of the network, which has 'rain', 'wet'"):
-        source = knockoff_source(WEATHER)
-        source(source.read(frame), rng=np.random.default_rng(0))
 
 
 def table_for(takes):

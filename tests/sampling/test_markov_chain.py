@@ -208,8 +208,3 @@ def test_errors_name_the_place():
     jumps = JumpChain(np.array([[0.5, 0.5], [0.5, 0.5]]), np.array([0.0]))
     with pytest.raises(InputError, match="row 0 has probability zero under the chain, first at step 1"):
         jumps.sample(np.array([[0, 1]]), {}, rng)
-
-
-def test_states_of_text_are_refused():
-    with pytest.raises(InputError, match="states have dtype <U1: expected the numbers 0, ..., 1"):
-        MarkovChain(np.array([0.5, 0.5]), np.eye(2)[None]).sample(np.array([["0", "0"]]), {}, np.random.default_rng(0))

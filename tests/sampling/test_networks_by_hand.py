@@ -4,17 +4,15 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from scipy.stats import binom, norm
+from scipy.stats import norm
 
 from knockoffs.features.hmm import HiddenMarkov
 from knockoffs.sampling.categorical import sample_weights
 from knockoffs.sampling.conjugates.gaussian import Gaussian, GaussianLaw
 from knockoffs.sampling.conjugates.independent import Independent
-from knockoffs.sampling.conjugates.joint_table import JointTable
 from knockoffs.sampling.conjugates.markov_chain import MarkovChain
 from knockoffs.sampling.definition import enumerate_knockoffs, worst_swap
 from knockoffs.sampling.diagonal import solve_diagonal
-from knockoffs.sampling.factors import Factor
 from knockoffs.sampling.network import BayesianNetwork, Identity, Node
 from knockoffs.sampling.pair import swap
 from knockoffs.sampling.sampler import sample_knockoffs
@@ -207,136 +205,7 @@ def test_a_copy_of_a_hidden_chain_is_for_one_leaf_a_state():
     assert worst_swap(X, law, np.arange(6)) > 1e-3
 
 
-# 3. A factorial mixture: two labels that nobody saw, and leaves that depend on both.
-
-BOTH = np.random.default_rng(3).dirichlet(np.ones(3), size=(2, 3, 4))  # P(X_j = m | a, b): (a, b, j, m)
-PRIOR_A, PRIOR_B = np.array([0.35, 0.65]), np.array([0.2, 0.5, 0.3])
-
-
-def redraw_first(blanket):
-    """P(A | B, X): of its blanket, B is a parent of the same children."""
-    X = np.hstack([blanket[f"X{j}"] for j in range(4)]).astype(int)
-    weights = PRIOR_A * np.prod([BOTH[:, blanket["B"], j, X[:, j]] for j in range(4)], axis=0).T
-    return weights / weights.sum(axis=1, keepdims=True)
-
-
-def test_a_factorial_mixture():
-    first = Independent(
-        draw=lambda blanket, n, rng: sample_weights(redraw_first(blanket), rng),
-        log_prob=lambda u, blanket: np.log(redraw_first(blanket)[np.arange(len(u)), u]),
-    )
-    leaves = [
-        Node(f"X{j}", ("A", "B"), from_table(lambda blanket, j=j: BOTH[blanket["A"], blanket["B"], j]), columns=[3 - j])
-        for j in range(4)
-    ]
-
-    def sample_hidden(X, rng):
-        weights = np.multiply.outer(PRIOR_A, PRIOR_B)[..., None] * np.prod(
-            [BOTH[:, :, j, X[:, 3 - j].astype(int)] for j in range(4)], axis=0
-        )
-        both = sample_weights(weights.reshape(6, -1).T, rng)
-        return {"A": both // 3, "B": both % 3}
-
-    network = BayesianNetwork([*leaves, Node("A", (), first), Node("B", (), Identity())], sample_hidden)
-
-    def log_joint(values):
-        A, B = values["A"], values["B"]
-        terms = [np.log(BOTH[A, B, j, values[f"X{j}"][:, 0]]) for j in range(4)]
-        return np.log(PRIOR_A[A]) + np.log(PRIOR_B[B]) + sum(terms)
-
-    states = {"A": np.arange(2), "B": np.arange(3)} | {f"X{j}": np.arange(3)[:, None] for j in range(4)}
-    X, law = enumerate_knockoffs(network, states, log_joint)
-    assert law.sum() == pytest.approx(1, abs=TOLERANCE)
-    assert worst_swap(X, law, network.feature_of) < TOLERANCE
-
-    rng = np.random.default_rng(1)
-    A, B = (sample_weights(np.tile(p, (200_000, 1)), rng) for p in (PRIOR_A, PRIOR_B))
-    drawn = np.stack([sample_weights(BOTH[A, B, 3 - column], rng) for column in range(4)], axis=1)
-    check_draws(network, drawn, rng)
-
-
-# 4. Counts of words: a hidden mix of two topics, moved by a Metropolis step given the counts.
-
-MIX, MIX_LAW = np.array([0.1, 0.4, 0.9]), np.array([0.25, 0.35, 0.4])
-TOPICS = np.array([[0.7, 0.2, 0.4], [0.1, 0.5, 0.3]])
-TOKENS = 2  # of a word, at most
-
-
-class Metropolis:
-    """Propose another mix, and take it or keep the old one: reversible for P(mix | counts)."""
-
-    def steps(self, blanket):
-        """P(new | old) for every row, shape (n, 3, 3)."""
-        weights = MIX_LAW * np.exp(binom.logpmf(blanket["X"][:, None], TOKENS, rates()).sum(axis=2))
-        accept = np.minimum(1, weights[:, None, :] / weights[:, :, None]) / 2
-        accept[:, np.arange(3), np.arange(3)] = 0
-        accept[:, np.arange(3), np.arange(3)] = 1 - accept.sum(axis=2)
-        return accept
-
-    def sample(self, u, blanket, rng):
-        return sample_weights(self.steps(blanket)[np.arange(len(u)), u], rng)
-
-    def log_conditional(self, u, blanket):
-        return np.log(MIX_LAW[u]) + binom.logpmf(blanket["X"], TOKENS, rates()[u]).sum(axis=1)
-
-    def log_kernel(self, u_tilde, u, blanket):
-        with np.errstate(divide="ignore"):
-            return np.log(self.steps(blanket)[np.arange(len(u)), u, u_tilde])
-
-
-def rates():
-    return MIX[:, None] * TOPICS[0] + (1 - MIX[:, None]) * TOPICS[1]
-
-
-def test_counts_of_words_with_a_mix_that_moves_given_them():
-    counts = Independent(
-        draw=lambda blanket, n, rng: rng.binomial(TOKENS, rates()[blanket["mix"]]),
-        log_prob=lambda u, blanket: binom.logpmf(u, TOKENS, rates()[blanket["mix"]]).sum(axis=1),
-    )
-
-    def sample_hidden(X, rng):
-        return {"mix": sample_weights(MIX_LAW * np.exp(binom.logpmf(X[:, None], TOKENS, rates()).sum(axis=2)), rng)}
-
-    network = BayesianNetwork(
-        [Node("mix", (), Metropolis()), Node("X", ("mix",), counts, columns=range(3))], sample_hidden
-    )
-
-    def log_joint(values):
-        return np.log(MIX_LAW[values["mix"]]) + counts.log_conditional(values["X"], values)
-
-    states = {"mix": np.arange(3), "X": np.array(list(product(range(TOKENS + 1), repeat=3)))}
-    X, law = enumerate_knockoffs(network, states, log_joint)
-    assert law.sum() == pytest.approx(1, abs=TOLERANCE)
-    assert worst_swap(X, law, network.feature_of) < TOLERANCE
-    rng = np.random.default_rng(2)
-    mix = sample_weights(np.tile(MIX_LAW, (200_000, 1)), rng)
-    check_draws(network, rng.binomial(TOKENS, rates()[mix]), rng)
-
-
-# 5. A hidden chain some of whose leaves are missing: always (a state that nobody sees), or in some rows.
-
-
-def test_a_chain_with_states_that_nobody_sees():
-    # H0 -> H1 -> H2, leaves below H0 and H2 only: the chain moves by the sequential pairs of its joint table.
-    scopes = (((0,), START), ((0, 1), STEP), ((1, 2), STEP))
-    chain = JointTable(
-        (2, 2, 2), lambda blanket, n: [Factor(s, table[None], np.zeros(n, dtype=int)) for s, table in scopes]
-    )
-    leaves = [
-        Node(f"X{t}", ("H",), from_table(lambda blanket, t=t: FIRST[blanket["H"][:, t]]), columns=[t // 2])
-        for t in (0, 2)
-    ]
-    network = BayesianNetwork([Node("H", (), chain), *leaves], never)
-
-    def log_joint(values):
-        H = values["H"]
-        seen = sum(np.log(FIRST[H[:, t], values[f"X{t}"][:, 0]]) for t in (0, 2))
-        return log_of_chain(H) + seen
-
-    states = {"H": np.array(list(product([0, 1], repeat=3))), "X0": np.array([[0], [1]]), "X2": np.array([[0], [1]])}
-    X, law = enumerate_knockoffs(network, states, log_joint)
-    assert law.sum() == pytest.approx(1, abs=TOLERANCE)
-    assert worst_swap(X, law, network.feature_of) < TOLERANCE
+# 3. A hidden chain some of whose leaves are missing in some rows.
 
 
 def law_with_missing(p_missing, hidden_knockoff):

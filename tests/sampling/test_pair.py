@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from knockoffs.errors import InputError
-from knockoffs.sampling.pair import Pair, check_features, swap
+from knockoffs.sampling.pair import Pair, check_features
 
 FEATURE_OF = np.array([0, 1, 1])
 
@@ -54,15 +54,6 @@ def test_parts_after_a_swap_are_views_of_the_array_that_a_model_sees():
     some = moved.rows(np.array([0, 3]))
     assert some.stacked is some.X.base
     np.testing.assert_array_equal(some.stacked, np.hstack(moved.parts)[[0, 3]])
-
-
-def test_swap_twice_is_nothing_and_acts_on_features(rng):
-    X, X_tilde = rng.normal(size=(2, 4, 3))
-    feature_of = np.array([0, 1, 1])
-    a, b = swap(X, X_tilde, [False, True], feature_of)
-    assert (a[:, 0] == X[:, 0]).all() and (a[:, 1:] == X_tilde[:, 1:]).all() and (b[:, 1:] == X[:, 1:]).all()
-    back = swap(a, b, [False, True], feature_of)
-    assert (back[0] == X).all() and (back[1] == X_tilde).all()
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,11 @@ from scipy.linalg import toeplitz
 from knockoffs.errors import InputError
 from knockoffs.features.gaussian import gaussian_features
 from knockoffs.features.gaussian_mixture import gaussian_mixture_features
+from knockoffs.features.given import FixedKnockoffs
 from knockoffs.features.hmm import HiddenMarkov
 from knockoffs.features.latent.margins import Affine, Steps
 from knockoffs.features.latent.model import latent_features
-from knockoffs.features.source import FixedKnockoffs, settled
+from knockoffs.features.source import settled
 from knockoffs.sampling.conjugates.gaussian import GaussianLaw, several_of
 from knockoffs.sampling.conjugates.independent import Independent
 from knockoffs.sampling.conjugates.markov_chain import MarkovChain
@@ -42,15 +43,6 @@ def test_any_two_of_them_have_covariance_s_minus_d(m, feature_of):
     owners = np.arange(6) if feature_of is None else feature_of
     assert np.abs(law.D[owners[:, None] != owners]).max() == 0
     assert np.linalg.eigvalsh((m + 1) / m * S - law.D)[0] > 0
-
-
-def test_one_copy_has_the_law_of_the_usual_knockoff():
-    law = law_of_several(np.ones(6), 1)
-    usual = GaussianLaw(np.ones(6), S, law.D)
-    np.testing.assert_allclose(law.slope, usual.slope, atol=1e-9)
-    np.testing.assert_allclose(
-        law.shared_factor @ law.shared_factor.T, usual.noise_factor @ usual.noise_factor.T, atol=1e-9
-    )
 
 
 def test_draws_have_these_moments():

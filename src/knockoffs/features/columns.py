@@ -57,19 +57,8 @@ def split_columns(X: NDArray, *, names: Sequence[str] | None = None) -> Columns:
     """Columns that vary freely, standardised, apart from constant ones; refuses columns that others determine.
 
     Knockoffs of columns that determine one another would have to obey the same equation, which a fitted covariance
-    hides behind rounding or shrinkage.
-
-    Parameters
-    ----------
-    X : array, shape (n, n_columns)
-    names : sequence of str, optional
-        Of the columns, for messages; their numbers if left out.
-
-    Raises
-    ------
-    InputError
-        For fewer than 3 rows, missing or infinite values, no column that varies, or dependent columns: a smallest set
-        of them is named, without which the rest is free.
+    hides behind rounding or shrinkage: a smallest set of them is named, without which the rest is free. Refused are
+    also fewer than 3 rows, missing or infinite values, and tables of which no column varies.
     """
     if len(X) < 3:
         raise InputError(f"X has {len(X)} rows: a covariance needs at least 3.")

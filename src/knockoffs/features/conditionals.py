@@ -68,17 +68,9 @@ class Conditionals:
 
 
 def sampler_of(laws: Sequence[tuple[NDArray, NDArray, NDArray]]) -> Callable[[Generator, int], NDArray]:
-    """Sampler of rows, each from one of several mixtures, all equally probable, independently of other rows.
+    """Sampler ``(rng, n_draws) -> array`` of rows from one of several mixtures, equally probable.
 
-    Parameters
-    ----------
-    laws : sequence of (weights, means, factors)
-        As ``Conditionals.law`` gives them; the factors are those of the first.
-
-    Returns
-    -------
-    callable
-        ``(rng, n_draws) -> array``, shape (n_draws, n, c).
+    The mixtures (weights, means, factors) are as ``Conditionals.law`` gives them; the factors are those of the first.
     """
     means, factors = np.stack([law[1] for law in laws]), laws[0][2]
     below = np.stack([np.cumsum(law[0], axis=1)[:, :-1] for law in laws])  # (s, n, l - 1)
@@ -97,14 +89,9 @@ def sampler_of(laws: Sequence[tuple[NDArray, NDArray, NDArray]]) -> Callable[[Ge
 def place_draws(draws: NDArray, level: NDArray, below: NDArray, means: NDArray, factors: NDArray) -> None:
     """Turn standard normals, shape (m, n, c), into draws of one of s mixtures in each row, in place.
 
-    Parameters
-    ----------
-    draws : array, shape (m, n, c)
-    level : array, shape (m, n)
-        Uniform numbers that decide the mixture and its component.
-    below : array, shape (s, n, l - 1)
-        Cumulated weights of the components but the last.
-    means, factors : array, shape (s, n, l, c) and (l, c, c)
+    ``level``, shape (m, n), are uniform numbers that decide the mixture and its component, ``below``, shape (s, n, l -
+    1), cumulated weights of the components but the last; ``means`` and ``factors`` have shape (s, n, l, c) and (l, c,
+    c).
     """
     m, n, c = draws.shape
     drawn, n_mixtures = np.empty(c), len(means)

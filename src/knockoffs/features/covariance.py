@@ -51,12 +51,9 @@ def is_behind(log_density: NDArray, best: NDArray) -> bool:
 
 
 def simplest(log_densities: Sequence[NDArray]) -> int:
-    """Place of the first candidate that is not behind the best one.
+    """Place of the first candidate, in order from simple to complex, that is not behind the best one.
 
-    Parameters
-    ----------
-    log_densities : sequence of arrays, shape (n,)
-        Of the same held-out rows under each candidate, in order from simple to complex.
+    Each is given by the log densities of the same held-out rows, shape (n,).
 
     >>> noise = np.array([0.5, -0.5, 0.4, -0.4])
     >>> simplest([np.full(4, -9.0), np.zeros(4), 0.01 + noise])
@@ -67,18 +64,11 @@ def simplest(log_densities: Sequence[NDArray]) -> int:
 
 
 def bounded(log_density: NDArray, Z: NDArray, *, elsewhere: float = 0.01) -> NDArray:
-    """Log densities of rows, a share of which come from independent Cauchy variables, whatever the law says.
+    """Log densities of rows, shape (n,), an ``elsewhere`` share of which come from independent Cauchy variables.
 
     Where columns nearly determine one another, a single row off their relation has a density of exp(-1e6) or less. It
-    would outweigh all others, and as the standard error of a mean is then as large as the mean, hide what they say.
-
-    Parameters
-    ----------
-    log_density : array, shape (n,)
-    Z : array, shape (n, d)
-        The rows, standardised.
-    elsewhere : float
-        Share of the Cauchy rows.
+    would outweigh all others, and as the standard error of a mean is then as large as the mean, hide what they say. Z
+    are the rows, standardised, shape (n, d).
 
     >>> bounded(np.array([-2.0, -1e6]), np.zeros((2, 1))).round(2)
     array([-1.99, -5.75])
@@ -100,17 +90,9 @@ def choose_correlations(
     """Correlations by the simplest estimator that held-out rows do not find behind the best one.
 
     In order: shrunk towards none by the intensity that held-out rows ask for; those below a threshold taken for none,
-    by the threshold that held-out rows ask for; and links to the nearest columns.
-
-    Parameters
-    ----------
-    Z : array, shape (n, d)
-        Rows in units of their standard deviations, with means zero.
-    errors : tuple of float
-        Thresholds, in standard errors of a correlation that is none.
-    most_columns : int
-        Beyond so many columns correlations are shrunk, and nothing else is tried: the comparison would cost more than
-        the rest of the fit.
+    by the threshold that held-out rows ask for among ``errors``, in standard errors of a correlation that is none; and
+    links to the nearest columns. Beyond ``most_columns`` they are shrunk, and nothing else is tried: the comparison
+    would cost more than the rest of the fit. Rows, shape (n, d), have means zero and deviations one.
     """
     n, d = Z.shape
     R = correlations_of(Z)
@@ -169,12 +151,8 @@ def correlations_of(Z: NDArray) -> NDArray:
 def thresholded(R: NDArray, threshold: float, *, least: float = 0.1) -> NDArray:
     """Correlations beyond a threshold, shrunk as far as a positive definite matrix needs; the others are zero.
 
-    Parameters
-    ----------
-    R : array, shape (d, d)
-    threshold : float
-    least : float
-        Smallest eigenvalue: half of it, or twice it, makes held-out rows of chains and blocks less likely.
+    The smallest eigenvalue is ``least``: half of it, or twice it, makes held-out rows of chains and blocks less
+    likely.
 
     >>> thresholded(np.array([[1.0, 0.5, 0.1], [0.5, 1.0, 0.0], [0.1, 0.0, 1.0]]), 0.2)
     array([[1. , 0.5, 0. ],
@@ -188,12 +166,7 @@ def thresholded(R: NDArray, threshold: float, *, least: float = 0.1) -> NDArray:
 def definite(R: NDArray, *, least: float = 0.02) -> NDArray:
     """Correlations shrunk until their smallest eigenvalue is at least ``least``: (1 - a) R + a I, a as small as can be.
 
-    Parameters
-    ----------
-    R : array, shape (d, d)
-        Symmetric, with a diagonal of ones.
-    least : float
-        Room for the rounding of what is solved with the matrix, and for a knockoff that differs from its column.
+    That is room for the rounding of what is solved with the matrix, and for a knockoff that differs from its column.
 
     >>> definite(np.array([[1.0, 2.0], [2.0, 1.0]]), least=0.1)
     array([[1. , 0.9],
@@ -209,22 +182,11 @@ def definite(R: NDArray, *, least: float = 0.02) -> NDArray:
 def linked_precision(
     R: NDArray, n: int, *, n_nearest: int = 8, stands_out: float = 2.0, least_own: float = 0.05, ridge: float = 1e-6
 ) -> NDArray:
-    """Precision matrix of d columns, each linked to those nearest to it, shape (d, d).
+    """Precision matrix in which a column has a link to the few others that it is correlated with most.
 
-    Parameters
-    ----------
-    R : array, shape (d, d)
-        Their correlations.
-    n : int
-        Rows that these were estimated from.
-    n_nearest : int
-        Most columns that a column is regressed on.
-    stands_out : float
-        Correlations of at most ``stands_out * sqrt(log(d) / n)`` are no links: the largest of d that are none.
-    least_own : float
-        Smallest share of a column's variance that its neighbours leave it.
-    ridge : float
-        Added to the correlations that are inverted.
+    A column is regressed on its ``n_nearest`` at most. Correlations of ``stands_out * sqrt(log(d) / n)`` or less are
+    no links: the largest of d that are none. Its neighbours leave a column at least the share ``least_own`` of its
+    variance; ``ridge`` is added to the correlations that are inverted. R are correlations of n rows, shape (d, d).
     """
     d = len(R)
     strength = np.abs(R)
@@ -264,25 +226,9 @@ def estimate_covariance(X: NDArray, weights: NDArray | None = None, *, what: str
 
     The likelihood of held-out rows estimates the divergence of the fitted P^X from the true one, which is what the
     FDR's robustness rests on. It sees what the squared error of Ledoit and Wolf does not: near-collinear columns,
-    whose smallest eigenvalues any shrinkage would hide.
-
-    Parameters
-    ----------
-    X : array, shape (n, d)
-    weights : array, shape (n,), optional
-        Weight of each row in [0, 1], as EM's responsibilities; all one if left out.
-    what : str
-        What the covariance is of, for the warning.
-
-    Returns
-    -------
-    Estimate
-        Mean, shape (d,), covariance, shape (d, d), and the intensity of the shrinkage.
-
-    Warns
-    -----
-    KnockoffWarning
-        Where shrinkage takes more than ``MOVED`` from a correlation, or rows are fewer than ``FEW`` a column.
+    whose smallest eigenvalues any shrinkage would hide. Weights, shape (n,), lie in [0, 1], as EM's responsibilities
+    do. A warning, which says ``what`` the covariance is of, is given where shrinkage takes more than ``MOVED`` from a
+    correlation, or rows are fewer than ``FEW`` a column.
     """
     w = np.ones(len(X)) if weights is None else weights
     if (w <= NEGLIGIBLE).any():  # components far apart share few rows
@@ -314,16 +260,7 @@ def shrink_covariance(X: NDArray, weights: NDArray, mean: NDArray, covariance: N
 def held_out_intensity(Z: NDArray, weights: NDArray) -> float:
     """Intensity a for which (1 - a) C + a I, C from the other folds, gives held-out rows the largest likelihood.
 
-    Parameters
-    ----------
-    Z : array, shape (n, d)
-        Rows in units of their standard deviations.
-    weights : array, shape (n,)
-
-    Returns
-    -------
-    float
-        Between 0 and 1; it vanishes as rows grow.
+    Rows Z, shape (n, d), are in units of their deviations. It is between 0 and 1, and vanishes as rows grow.
     """
     folds, held_out = fold_of(len(Z)), []
     for fold in range(N_FOLDS):
@@ -345,11 +282,8 @@ def held_out_intensity(Z: NDArray, weights: NDArray) -> float:
 def intensity_of_moments(rows: NDArray, means: NDArray, scatters: NDArray) -> float:
     """``held_out_intensity`` of rows that are known by the moments of their folds alone.
 
-    Parameters
-    ----------
-    rows : array, shape (n_folds,)
-    means, scatters : array, shape (n_folds, d), (n_folds, d, d)
-        Mean of each fold, and the sum of (x - mean)(x - mean)^T over its rows.
+    ``means`` and ``scatters``, shape (n_folds, d) and (n_folds, d, d), are the mean of each fold, and the sum of (x -
+    mean)(x - mean)^T over its rows.
     """
     unit = np.sqrt(np.diagonal(join_moments(rows, means, scatters)[1]))
     means, scatters = means / unit, scatters / np.outer(unit, unit)
@@ -380,11 +314,8 @@ def join_moments(rows: NDArray, means: NDArray, scatters: NDArray) -> tuple[NDAr
 def _most_likely(held_out: Iterable[tuple[float, NDArray, NDArray, int]]) -> float:
     """Intensity under which held-out rows have the largest likelihood.
 
-    Parameters
-    ----------
-    held_out : iterable
-        Of each fold: its rows, eigenvalues of the covariance of the others, the sum of its squares along their axes,
-        and on how many axes the others have no spread (the last eigenvalue is then that of all of these).
+    Of each fold there are: its rows, eigenvalues of the covariance of the others, the sum of its squares along their
+    axes, and on how many axes the others have no spread (the last eigenvalue is then that of all of these).
     """
     log_likelihood = np.zeros(len(INTENSITIES))
     for total, eigenvalues, squares, beyond in held_out:

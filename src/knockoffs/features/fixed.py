@@ -113,20 +113,8 @@ def fixed_design(
 ) -> FixedDesign:
     """Make a fixed design of the rows of X: no swap with its knockoffs changes the Gram matrix.
 
-    Parameters
-    ----------
-    X : array, shape (n, n_columns)
-        Of full rank, with the intercept.
-    rng, n_jobs
-        Not used.
-    diagonal : {"maximum_entropy", "mvr", "sdp", "equicorrelated"}
-        How D is chosen.
-    feature_of : array of int, shape (n_columns,), optional
-        Feature that owns each column; one column a feature by default.
-    covariates : sequence of int
-        Columns that are not tested.
-    names : sequence of str, optional
-        Of the columns, for messages.
+    X, shape (n, n_columns), must have full rank with the intercept. ``covariates`` are columns that are not tested;
+    ``rng`` and ``n_jobs`` are not used.
     """
     n, d = X.shape
     varying = split_columns(X, names=names).varying  # a constant column is its own knockoff

@@ -262,16 +262,6 @@ def check_covariance_units(covariance: ArrayLike, X: NDArray) -> None:
     """Refuse a covariance whose standard deviations are not those of the columns of X, up to a factor of 2.
 
     Columns that are constant in X, and tables of fewer than 10 rows, say nothing about units.
-
-    Parameters
-    ----------
-    covariance : array-like, shape (d, d)
-    X : array, shape (n, d)
-
-    Raises
-    ------
-    ColumnsError
-        Names the columns, with the two standard deviations of the first.
     """
     if len(X) < ROWS_FOR_UNITS:
         return

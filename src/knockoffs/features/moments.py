@@ -69,14 +69,9 @@ def settle_by_moments(
 ) -> FittedSampler:
     """P^X with the mean and covariance of many rows, shrunk as far as their folds ask for it.
 
-    Parameters
-    ----------
-    source, found, table
-        How P^X was settled, on fewer rows.
-    rows : array, shape (n_folds,)
-    means, scatters : array, shape (n_folds, D), (n_folds, D, D)
-        Of the coordinates in each fold: their mean, and the sum of (l - mean)(l - mean)^T.
-    n_jobs : int, optional
+    It was settled on fewer rows before (``source``, ``found``, ``table``). ``means`` and ``scatters``, shape (n_folds,
+    D) and (n_folds, D, D), are those of the coordinates in each fold: their mean, and the sum of (l - mean)(l -
+    mean)^T.
     """
     assert isinstance(found.model, ByMoments)
     total = rows.sum()

@@ -195,23 +195,9 @@ def read_features(
 ) -> tuple[Table, dict[str, str]]:
     """Table as a source takes it, with its groups, without constant columns and, if asked for, without dependent ones.
 
-    Parameters
-    ----------
-    source : KnockoffSource
-    X : array or data frame
-    kinds, groups, covariates, dependent
-        As in ``KnockoffSelector``.
-    every_column : bool
-        Whether constant columns are kept, because knockoffs of every column are wanted.
-    argument : str
-        What to call the table in errors.
-    min_rows : int
-
-    Returns
-    -------
-    table : Table
-    notes : dict
-        How groups were found, how many cells are missing, and which columns were dropped.
+    ``kinds``, ``groups``, ``covariates`` and ``dependent`` are as in ``KnockoffSelector``. With ``every_column``
+    constant columns are kept, because knockoffs of every column are wanted. Errors call the table by ``argument``. The
+    notes say how groups were found, how many cells are missing, and which columns were dropped.
     """
     find(dict.fromkeys(DEPENDENT), "dependent", dependent)
     table = source.read(X, kinds=kinds, argument=argument, min_rows=min_rows)

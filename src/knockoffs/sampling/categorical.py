@@ -10,18 +10,9 @@ from knockoffs.errors import InputError, name_some
 
 
 def sample_weights(weights: NDArray, rng: Generator, *, first_row: int = 0) -> NDArray[np.intp]:
-    """Draw one state a row, with probabilities proportional to non-negative weights.
+    """Draw one state a row, shape (n,), with probabilities proportional to non-negative weights, shape (n, K).
 
-    Parameters
-    ----------
-    weights : array, shape (n, K)
-    rng : numpy.random.Generator
-    first_row : int
-        Number of the first row, for the error that names the rows without a positive weight.
-
-    Returns
-    -------
-    array of int, shape (n,)
+    ``first_row`` is the number of the first row, for the error that names the rows without a positive weight.
     """
     cdf = np.cumsum(weights, axis=1)
     total = cdf[:, -1]
@@ -35,22 +26,10 @@ def sample_weights(weights: NDArray, rng: Generator, *, first_row: int = 0) -> N
 
 
 def normalise_log_weights(log_weights: NDArray) -> tuple[NDArray, NDArray]:
-    """Log posterior of every class and log evidence of every row.
+    """Log posterior of every class, shape (n, K), and log evidence of every row, shape (n,).
 
-    Parameters
-    ----------
-    log_weights : array, shape (n, K)
-        log P(K = k) + log P(x | K = k); -inf where impossible.
-
-    Returns
-    -------
-    log_posterior : array, shape (n, K)
-    log_evidence : array, shape (n,)
-
-    Raises
-    ------
-    InputError
-        If a row has NaN, or probability zero in every class (its rows are named).
+    ``log_weights`` are log P(K = k) + log P(x | K = k), -inf where impossible. Rows with NaN, or with probability zero
+    in every class, are refused by name.
     """
     top = _finite_maximum(log_weights)
     shifted = log_weights - top[:, None]
@@ -59,18 +38,9 @@ def normalise_log_weights(log_weights: NDArray) -> tuple[NDArray, NDArray]:
 
 
 def sample_categorical(log_weights: NDArray, rng: Generator) -> NDArray[np.intp]:
-    """Draw one class a row, with probabilities proportional to exp(log_weights).
+    """Draw one class a row, shape (n,), with probabilities proportional to exp(log_weights), shape (n, K).
 
     A class of weight zero is never drawn, and only differences of the log weights matter.
-
-    Parameters
-    ----------
-    log_weights : array, shape (n, K)
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    array of int, shape (n,)
 
     >>> sample_categorical(np.array([[-np.inf, -2000.0], [-1e5, -np.inf]]), np.random.default_rng(0))
     array([1, 0])

@@ -150,7 +150,7 @@ LogJoint = Callable[[dict[str, NDArray]], NDArray]
 def enumerate_knockoffs(
     network: BayesianNetwork, states: Mapping[str, ArrayLike], log_joint: LogJoint
 ) -> tuple[NDArray, NDArray]:
-    """Exact law of (X, X_tilde) that ``sample_knockoffs`` draws from.
+    """Values of X, shape (m, n_columns), and the exact law of (X, X_tilde), shape (m, m), that is sampled from.
 
     P(x, x_tilde) = sum over h, h_tilde of P(x) P(h | x) prod_i Q_i(u_tilde_i | u_i, blanket), in which the blanket
     holds the new values of the nodes visited before, as in Algorithm 1. Every Q_i is the node's own ``log_kernel``.
@@ -163,13 +163,6 @@ def enumerate_knockoffs(
         (m,) or (m, k) for a hidden one.
     log_joint : callable
         ``values -> (n,)``, log P(x) + log P(h | x) with the P(h | x) that ``sample_hidden`` draws from.
-
-    Returns
-    -------
-    X : array, shape (m, n_columns)
-        The values X can take.
-    law : array, shape (m, m)
-        ``law[a, b]`` is the probability of (X, X_tilde) = (X[a], X[b]).
     """
     names = [node.name for node in network.nodes]
     tables = [np.asarray(states[name]) for name in names]

@@ -39,17 +39,7 @@ class Factor:
 
 
 def restrict(scope: Sequence[int], table: NDArray, values: Mapping[int, NDArray], n: int) -> Factor:
-    """Fix some variables of a table at the values of n rows.
-
-    Parameters
-    ----------
-    scope : sequence of int
-        The variable of each axis of the table.
-    table : array
-    values : mapping of variable to array of int, shape (n,)
-        Variables outside the scope are left aside.
-    n : int
-    """
+    """Fix some variables of a table, whose axes are ``scope``, at the values of n rows; others are left aside."""
     fixed = [axis for axis, variable in enumerate(scope) if variable in values]
     free = [axis for axis in range(len(scope)) if axis not in fixed]
     rest = tuple(scope[axis] for axis in free)
@@ -113,13 +103,9 @@ def sum_out(factors: Iterable[Factor], order: Sequence[int]) -> list[Factor]:
 def eliminate(factors: Iterable[Factor], order: Sequence[int], n: int) -> tuple[list[Factor], NDArray]:
     """Sum the variables out of a product of factors, one after the other.
 
-    Returns
-    -------
-    steps : list of Factor
-        For each variable of ``order`` the product it was summed out of, itself on the last axis: proportional to its
-        law given the variables eliminated later.
-    log_total : array, shape (n,)
-        Log of the sum of the product over all the variables, for each row.
+    The steps are, for each variable of ``order``, the product it was summed out of, itself on the last axis:
+    proportional to its law given the variables eliminated later. The other answer, shape (n,), is the log of the sum
+    of the product over all the variables.
     """
     pool, steps, log_total = list(factors), [], np.zeros(n)
     for variable in order:
@@ -145,13 +131,7 @@ def elimination_order(
 ) -> tuple[list[int], int]:
     """Order to eliminate the variables in, by fewest fill-in edges, and the entries of the largest table it makes.
 
-    Parameters
-    ----------
-    scopes : iterable of sequences of int
-    n_states : mapping of variable to its number of states
-        The variables to eliminate; others in the scopes are taken as fixed.
-    keep : collection of int
-        Variables of ``n_states`` that stay: they count in the size of the tables.
+    Variables without ``n_states`` are taken as fixed; those to ``keep`` stay, and count in the size of the tables.
 
     >>> elimination_order([(0, 1), (1, 2), (2, 3)], {0: 2, 1: 2, 2: 2, 3: 2})
     ([0, 1, 2, 3], 4)

@@ -12,24 +12,11 @@ from knockoffs.sampling.diagonal import check_covariance
 
 
 def sample_ghost_knockoffs(z: ArrayLike, correlation: ArrayLike, D: ArrayLike, rng: Generator) -> NDArray[np.float64]:
-    """Z_tilde = (I - D S^-1) Z + N(0, 2D - D S^-1 D): what X_tilde^T y / sqrt(n) would have been.
+    """Z_tilde = (I - D S^-1) Z + N(0, 2D - D S^-1 D), shape (d,): what X_tilde^T y / sqrt(n) would have been.
 
     With X_tilde the Gaussian knockoffs of X, standardised, X^T y / sqrt(n) and X_tilde^T y / sqrt(n) are jointly as Z
-    and Z_tilde given y. Z is one row, and its knockoff is that of the Gaussian conjugate with mean 0.
-
-    Parameters
-    ----------
-    z : array-like, shape (d,)
-        Marginal z-scores of y on each column, X^T y / sqrt(n) for standardised X and y.
-    correlation : array-like, shape (d, d)
-        S, of the columns: the population's, or of a reference panel.
-    D : array-like, shape (d, d)
-        As ``solve_diagonal`` gives it.
-    rng : Generator
-
-    Returns
-    -------
-    ndarray, shape (d,)
+    and Z_tilde given y. Z is one row, and its knockoff is that of the Gaussian conjugate with mean 0. The correlation
+    S of the columns is the population's, or that of a reference panel; D is as ``solve_diagonal`` gives it.
 
     >>> sample_ghost_knockoffs([3.0, -1.0], np.eye(2), np.eye(2), np.random.default_rng(0)).shape
     (2,)

@@ -78,17 +78,8 @@ def swap(
 def permute(parts: Sequence[NDArray], place: NDArray[np.intp], feature_of: NDArray[np.intp]) -> list[NDArray]:
     """X and its m knockoffs with the parts of each feature in another order; a swap is that with m = 1.
 
-    Parameters
-    ----------
-    parts : sequence of m + 1 arrays, shape (n, n_columns)
-    place : array of int, shape (m + 1, n_features)
-        ``place[l, g]`` is the part of feature g that stands l-th.
-    feature_of : array of int, shape (n_columns,)
-
-    Returns
-    -------
-    list of m + 1 arrays, shape (n, n_columns)
-        Views of one array, side by side, so that a model can be fitted on it without another copy.
+    ``place[l, g]`` is the part of feature g that stands l-th. The m + 1 arrays, shape (n, n_columns), are views of one
+    array, side by side, so that a model can be fitted on it without another copy.
     """
     n, d = parts[0].shape
     views = split_columns(np.empty((n, len(parts) * d), dtype=np.result_type(*parts)), len(parts))
@@ -203,11 +194,10 @@ class Pair:
         return Pair(*swap(self.X, self.X_tilde, S, self.feature_of), self.feature_of)
 
     def permute(self, place: NDArray[np.intp]) -> Pair:
-        """Pair in which place[l, g] says which of the m + 1 parts of feature g stands l-th, shape (m + 1, n_features).
+        """X and its m knockoffs with the parts of each feature in another order; a swap is that with m = 1.
 
-        >>> pair = Pair.of(np.array([[[1, 2]], [[10, 20]], [[100, 200]]]), np.array([0, 1]))
-        >>> pair.permute(np.array([[0, 2], [1, 0], [2, 1]])).stacked
-        array([[  1, 200,  10,   2, 100,  20]])
+        ``place[l, g]`` is the part of feature g that stands l-th. The m + 1 arrays, shape (n, n_columns), are views of
+        one array, side by side, so that a model can be fitted on it without another copy.
         """
         return Pair.of(permute(self.parts, place, self.feature_of), self.feature_of)
 

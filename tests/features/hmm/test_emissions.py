@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from knockoffs.errors import InputError
-from knockoffs.features.hmm import emissions as module
 from knockoffs.features.hmm.emissions import DiscreteEmissions, EmissionConjugate, GaussianEmissions
 from knockoffs.features.hmm.model import log_likelihoods
-from knockoffs.features.posterior import forward_backward
 from knockoffs.sampling.definition import check_definition
 
 P, K = 4, 2  # sites and states: every site and every state has a law of its own
@@ -38,58 +36,6 @@ def check_numbers(emissions):
 def test_draws_follow_the_law_of_their_own_site_and_state():
     check_symbols(DiscreteEmissions(TABLE, SYMBOLS))
     check_numbers(GaussianEmissions(MEANS, SDS))
-
-
-def test_single_sites_are_drawn_from_the_same_law():
-    discrete, gaussian, rng = DiscreteEmissions(TABLE, SYMBOLS), GaussianEmissions(MEANS, SDS), np.random.default_rng(5)
-    for j in range(P):
-        for k in range(K):
-            X = discrete.draw_site(j, np.full(N, k), rng)
-            for m, symbol in enumerate(SYMBOLS):
-                p = TABLE[j, k, m]
-                assert abs((X == symbol).mean() - p) < 5 * np.sqrt(p * (1 - p) / N)
-            X = gaussian.draw_site(j, np.full(N, k), rng)
-            assert abs(X.mean() - MEANS[j, k]) < 5 * SDS[j, k] / np.sqrt(N)
-            assert abs(X.var() - SDS[j, k] ** 2) < 5 * SDS[j, k] ** 2 * np.sqrt(2 / N)
-
-
-@pytest.mark.parametrize("fault", ["the site before", "the first site", "the other state"])
-def test_faults_in_symbols_are_seen(fault, monkeypatch):
-    wrong = {
-        "the site before": TABLE[[0, 0, 1, 2]],
-        "the first site": TABLE[[0, 0, 0, 0]],
-        "the other state": TABLE[:, ::-1],
-    }[fault]
-    draw_symbols = forward_backward.draw_symbols
-    monkeypatch.setattr(
-        forward_backward, "draw_symbols", lambda H, cdf, *rest: draw_symbols(H, wrong.cumsum(axis=2), *rest)
-    )
-    with pytest.raises(AssertionError):
-        check_symbols(DiscreteEmissions(TABLE, SYMBOLS))
-
-
-@pytest.mark.parametrize(
-    ("means", "sds"),
-    [
-        (MEANS[[0, 0, 1, 2]], SDS),
-        (MEANS[[0, 0, 0, 0]], SDS),
-        (MEANS, SDS[[0, 0, 1, 2]]),
-        (MEANS, 1.2 * SDS),
-        (MEANS, 0.95 * SDS),
-    ],
-)
-def test_faults_in_numbers_are_seen(means, sds, monkeypatch):
-    right = GaussianEmissions(MEANS, SDS)
-    monkeypatch.setattr(
-        module.GaussianEmissions, "draw", lambda self, H, rng: GaussianEmissions_draw(means, sds, H, rng)
-    )
-    with pytest.raises(AssertionError):
-        check_numbers(right)
-
-
-def GaussianEmissions_draw(means, sds, H, rng):
-    sites = np.arange(H.shape[1])
-    return means[sites, H] + sds[sites, H] * rng.standard_normal(H.shape)
 
 
 def cells(kind):

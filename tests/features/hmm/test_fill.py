@@ -85,22 +85,3 @@ def test_a_selection_is_made_from_the_completed_table():
     np.testing.assert_array_equal(same.W_, selector.W_)
     found = settled(model, {"hidden_knockoff": "posterior"}).sampler.sample_several(flagged, 2, rng)
     assert all(set(np.unique(copy)) <= {0, 1, 2} for copy in found.parts)
-
-
-@pytest.mark.parametrize("labels", [False, True])
-def test_a_hidden_markov_model_is_fitted_to_what_is_seen(labels):
-    rng = np.random.default_rng(5)
-    law = HiddenMarkov(
-        np.array([0.5, 0.5]), np.tile([[0.9, 0.1], [0.1, 0.9]], (11, 1, 1)), np.tile(TABLE[0], (12, 1, 1))
-    )
-    X = law.sample(300, rng).astype(float)
-    frame = pd.DataFrame(np.where(rng.random(X.shape) < 0.05, np.nan, X)).rename(columns="site {}".format)
-    if labels:
-        frame = frame.apply(lambda column: column.map({0.0: "A", 1.0: "C", 2.0: "G"}))
-    y = X[:, ::3].sum(axis=1) + rng.normal(size=300)
-    selector = KnockoffSelector(0.3, feature_model="hmm", method="knockoffs", estimator="lasso", random_state=0)
-    selector.fit(frame, y)
-    assert not np.isnan(selector.selection_.pair.stacked).any()
-    assert not selector.knockoffs_.isna().any(axis=None)
-    tested = KnockoffSelector(0.1, feature_model="hmm", method="conditional_test", estimator="lasso", random_state=0)
-    assert tested.fit(frame, y).p_values_.shape == (12,)

@@ -89,33 +89,6 @@ def test_a_long_chain_survives(make):
     assert np.isfinite(X_tilde).all() and (X_tilde != X).any()
 
 
-@pytest.mark.parametrize("hidden_knockoff", ["copy", "posterior"])
-def test_missing_cells_stay_missing_and_nothing_else(hidden_knockoff):
-    rng = np.random.default_rng(6)
-    model = random_model(rng, 5, 2, 3, False)
-    X = model.sample(200, rng)
-    holes = X.astype(float)
-    holes[rng.random(X.shape) < 0.2] = np.nan
-    network = model.as_network(hidden_knockoff=hidden_knockoff)
-    X_tilde = sample_knockoffs(network, holes, np.random.default_rng(0))
-    assert (np.isnan(X_tilde) == np.isnan(holes)).all() and X_tilde.dtype == float
-    conjugate = network.nodes[1].conjugate
-    H = np.zeros(X.shape, int)
-    assert np.isfinite(conjugate.log_kernel(X_tilde, holes, {"H": H})).all()
-    assert np.isneginf(conjugate.log_kernel(X.astype(float), holes, {"H": H})[np.isnan(holes).any(axis=1)]).all()
-
-
-def test_threads_do_not_change_the_draw():
-    rng = np.random.default_rng(7)
-    parts = random_rows(rng, False, 3), random_rows(rng, False, 6, 3, 3), random_rows(rng, False, 7, 3, 2)
-    X = rng.integers(2, size=(300, 7))
-    draws = [
-        sample_knockoffs(HiddenMarkov(*parts).as_network(n_jobs=n_jobs), X, np.random.default_rng(0))
-        for n_jobs in (1, 2, 3)
-    ]
-    assert (draws[0] == draws[1]).all() and (draws[0] == draws[2]).all()
-
-
 def simulate(rng, n, p, K, M):
     """Rows of a sticky chain with distinct emissions."""
     transitions = np.tile(0.85 * np.eye(K) + 0.15 / K, (p - 1, 1, 1))
@@ -315,23 +288,6 @@ def test_whole_numbers_with_a_gaussian_law_are_refused():
         sample_knockoffs(model.as_network(), np.array([[1, 2, 3]]), np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("kind", ["discrete", "gaussian"])
-def test_the_emission_conjugate_is_the_law_of_each_knockoff_cell(kind):
-    """Q(x_tilde | x, h) = P(x_tilde | h): a kernel that scores x would be symmetric in swaps as well."""
-    rng = np.random.default_rng(15)
-    model = random_model(rng, 4, 2, 3, False) if kind == "discrete" else gaussian_model(rng, 4, 2, False)
-    H = rng.integers(2, size=(30, 4))
-    u, u_tilde = (model.emissions.draw(H.astype(np.uint8), rng).astype(float) for _ in range(2))
-    conjugate = model.as_network().nodes[1].conjugate
-    if kind == "discrete":
-        table = model.emissions.table
-        expected = np.log([[table[j, h[j], int(x[j])] for j in range(4)] for h, x in zip(H, u_tilde, strict=True)])
-    else:
-        mean, sd = model.emissions.means[np.arange(4), H], model.emissions.sds[np.arange(4), H]
-        expected = -0.5 * ((u_tilde - mean) / sd) ** 2 - np.log(sd) - 0.5 * np.log(2 * np.pi)
-    np.testing.assert_allclose(conjugate.log_kernel(u_tilde, u, {"H": H}), expected.sum(axis=1), rtol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("criterion", "gain", "chosen"), [("aic", 1.1, 2), ("aic", 0.9, 1), ("bic", 1.1, 2), ("bic", 0.9, 1)]
 )
@@ -358,17 +314,6 @@ def test_options_that_leave_nothing_to_fit_are_refused(options):
     X = np.random.default_rng(0).integers(3, size=(20, 4))
     with pytest.raises(InputError, match=f"{next(iter(options))}="):
         fit_hidden_markov(X, rng=np.random.default_rng(0), **({"n_states": 2} | options))
-
-
-def test_many_cells_that_are_a_little_far_add_up():
-    """Ten cells make state 1 a matter of exp(-1000), the twelve after them make it the only likely one."""
-    emissions = GaussianEmissions(np.tile([0.0, 14.0], (22, 1)), np.ones((22, 2)))
-    model = HiddenMarkov(np.array([0.5, 0.5]), np.tile(np.eye(2), (21, 1, 1)), emissions)
-    X = np.array([[0.0] * 10 + [14.0] * 12, [0.0] * 12 + [14.0] * 10])
-    H = sample_states(model, X, np.random.default_rng(0))
-    assert H.tolist() == [[1] * 22, [0] * 22]
-    each = 22 * -0.5 * np.log(2 * np.pi) + np.log(0.5)
-    np.testing.assert_allclose(log_likelihood(model, X), each - 10 * 14.0**2 / 2, rtol=1e-12)
 
 
 def test_expected_starts_steps_and_moments_against_enumeration():

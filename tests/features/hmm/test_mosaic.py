@@ -2,7 +2,6 @@
 
 import gzip
 import os
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -43,21 +42,6 @@ def test_the_posterior_sampler_follows_the_enumerated_posterior(family, row, seg
     codes = np.hstack([drawn[name] for name in hidden]) @ (2 ** np.arange(3 * len(hidden))[::-1])
     frequency = np.bincount(codes, minlength=len(p)) / n
     assert (np.abs(frequency - p) <= 5 * np.sqrt(p * (1 - p) / n) + 1e-12).all()
-
-
-def test_emitted_genotypes_follow_their_law():
-    """5 standard errors in each of 3 cells and 4 pairs of states; shows 0.01."""
-    rng = np.random.default_rng(0)
-    model = GenotypeModel(random_mosaic(rng, 2, 2))
-    X = model.as_network().nodes[-1].conjugate
-    n = 100_000
-    for a, b in product(range(2), repeat=2):
-        blanket = {"A": np.full((n, 2), a, np.uint8), "B": np.full((n, 2), b, np.uint8)}
-        drawn = X.sample(np.zeros((n, 2)), blanket, rng)
-        for g in range(3):
-            p = np.exp(X.log_conditional(np.full((1, 2), g), {k: v[:1] for k, v in blanket.items()}))[0]
-            frequency = ((drawn == g).all(axis=1)).mean()
-            assert abs(frequency - p) <= 5 * np.sqrt(p * (1 - p) / n)
 
 
 def test_impossible_and_unknown_alleles_are_named():

@@ -231,12 +231,3 @@ class TestBadInput:
             warnings.simplefilter("error")
             model = fit_latent(X, rng=rng, kinds=["nominal", "continuous", "continuous"], n_classes=1)
         assert np.isfinite(model.as_sampler().sample(X, rng).X_tilde).all()
-
-
-def test_more_than_ten_classes_are_looked_for_where_most_cells_are_points():
-    rng = np.random.default_rng(0)
-    angle = 2 * np.pi * np.arange(14) / 14
-    X = 10 * np.column_stack([np.cos(angle), np.sin(angle)])[rng.integers(14, size=2000)] + rng.normal(size=(2000, 2))
-    X[:3, 0] = np.nan
-    model = fit_latent(X, rng=np.random.default_rng(1))
-    assert len(model.mixture.weights) == 14

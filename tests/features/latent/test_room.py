@@ -6,8 +6,6 @@ from scipy.special import ndtri
 
 from knockoffs.features.gaussian import gaussian_features
 from knockoffs.features.latent.fit import fit_latent, with_room
-from knockoffs.features.latent.kinds import place_levels
-from knockoffs.features.latent.margins import LatentCells, lay_out
 
 N = 3000
 ERROR = 4 / np.sqrt(N)  # of the correlation of a column and its knockoff: four standard errors at most
@@ -81,51 +79,3 @@ def test_D_of_what_is_seen_has_the_largest_entropy(rng):
     best = max(((a, b) for a in grid for b in grid), key=lambda d: entropy(np.array(d)))
     np.testing.assert_allclose(found, best, atol=0.012)
     assert found[1] > law.D[1, 1] + 0.05
-
-
-def test_a_coordinate_for_each_level_would_leave_no_room(monkeypatch):
-    """The fault that this guards against: a level as the largest of many coordinates, hardly any of which is seen."""
-    from knockoffs.features.latent import fit as fitting
-
-    X = beside_a_label(20, 0.2)
-
-    def corners(margins, X):
-        """One coordinate for each level but the first, positive where it is the level."""
-        return tuple(
-            _Corners(m) if m.n_coordinates == 1 and hasattr(m, "tree") else m for m in place_levels(margins, X)
-        )
-
-    monkeypatch.setattr(fitting, "place_levels", corners)
-    assert correlation(X) > true_correlation(0.2) + 0.2
-
-
-class _Corners:
-    """Levels as the largest of as many utilities, each known by an interval."""
-
-    def __init__(self, margin):
-        self.codes, self.shares = margin.codes, margin.shares
-        self.cut = -ndtri(margin.shares)
-
-    @property
-    def n_coordinates(self):
-        return len(self.codes)
-
-    def read(self, x):
-        own = x[:, None] == self.codes
-        low = np.where(own, self.cut, -np.inf)
-        high = np.where(own, np.inf, self.cut)
-        density = np.exp(-(self.cut**2) / 2) / np.sqrt(2 * np.pi)
-        start = np.where(own, density / self.shares, -density / (1 - self.shares))
-        return LatentCells(np.full(own.shape, 2, np.int8), low, high, start)
-
-    def write(self, l):  # noqa: E741
-        return self.codes[(l - self.cut).argmax(axis=1)]
-
-    def log_slope(self, x):
-        return np.zeros(len(x))
-
-
-def test_a_coordinate_of_a_label_is_laid_out_with_its_column():
-    X = beside_a_label(5, 0.3)
-    model = fit_latent(X, kinds=["nominal", "continuous"])
-    np.testing.assert_array_equal(lay_out(model.margins).column_of, [0, 1])

@@ -156,19 +156,6 @@ def covariances(scales, correlations):
     return correlations * scales[:, :, None] * scales[:, None, :]
 
 
-def test_nothing_is_moved_without_shrinkage(classes):
-    weights, scales, R = classes
-    S = covariances(scales, R)
-    np.testing.assert_allclose(pool(weights, S, 1.0, [1.0] * 3), S, atol=1e-14)
-
-
-def test_all_the_way_every_class_has_the_average_correlations_and_its_own_variances(classes):
-    weights, scales, R = classes
-    average = (2 * R[0] + R[1] + R[2]) / 4
-    found = pool(weights, covariances(scales, R), 1.0, [0.0] * 3)
-    np.testing.assert_allclose(found, covariances(scales, np.stack([average] * 3)), atol=1e-14)
-
-
 def test_part_of_the_way_it_is_the_convex_combination(classes):
     weights, scales, R = classes
     average = (2 * R[0] + R[1] + R[2]) / 4

@@ -101,21 +101,6 @@ def test_the_conjugate_of_counts_is_poisson():
     assert conjugate.log_kernel(X_tilde, X, blanket) == pytest.approx(conjugate.log_conditional(X_tilde, blanket))
 
 
-def test_drawn_counts_are_independent_poisson():
-    # 5 standard errors of 12 means, 12 variances and 66 covariances: false alarm about 5e-5; 2 % of a mean shows.
-    rng = np.random.default_rng(1)
-    beta = rng.dirichlet(np.ones(12), size=3)
-    theta, n = np.array([0.5, 0.3, 0.2]), 60_000
-    blanket = {"theta": np.tile(theta, (n, 1)), "rate": np.full(n, 20.0)}
-    X = draw_counts(beta, blanket, n, rng).astype(float)
-    mean = 20 * theta @ beta
-    assert (np.abs(X.mean(axis=0) - mean) < 5 * np.sqrt(mean / n)).all()
-    covariance = np.cov(X.T)
-    error = np.sqrt(np.outer(mean, mean) / n)
-    error[np.diag_indices(12)] = np.sqrt((mean + 2 * mean**2) / n)
-    assert (np.abs(covariance - np.diag(mean)) < 5 * error).all()
-
-
 @pytest.mark.parametrize("view", ["counts", "tokens"])
 def test_knockoffs_have_the_second_moments_of_X(view):
     # 5 standard errors of 24 or so means: false alarm about 1e-5. Gibbs sampling given documents of 15 tokens.

@@ -101,15 +101,6 @@ def test_draws_follow_the_kernel():
     assert (np.abs(share - exact) < 5 * np.sqrt(exact / n)).all()
 
 
-def test_blocks_of_rows_change_nothing(monkeypatch):
-    rng = np.random.default_rng(4)
-    conjugate = one_table(random_table(rng, (3, 2, 2), 0.0)).nodes[0].conjugate
-    u, u_tilde = (rng.integers(0, 2, size=(50, 3)) for _ in range(2))
-    whole = conjugate.log_kernel(u_tilde, u, {})
-    monkeypatch.setattr("knockoffs.sampling.factors.ENTRIES_AT_ONCE", 40)
-    assert np.array_equal(conjugate.log_kernel(u_tilde, u, {}), whole)
-
-
 def test_forgotten_history_is_seen(monkeypatch):
     def forget(phi, u, u_tilde):  # the law of the others given u_j alone
         table = np.moveaxis(phi.table, -1, 1)[phi.group, u]

@@ -7,9 +7,7 @@ import pytest
 
 from knockoffs.errors import InputError
 from knockoffs.sampling.conjugates.metropolized import Metropolized
-from knockoffs.sampling.definition import enumerate_knockoffs, worst_swap
-from knockoffs.sampling.network import BayesianNetwork, Node
-from knockoffs.sampling.sampler import sample_knockoffs
+from knockoffs.sampling.definition import worst_swap
 
 RING = [(0, 1), (1, 2), (2, 0)]
 J = np.random.default_rng(5).normal(size=(3, 3))
@@ -52,25 +50,6 @@ def test_triples_interact_if_the_graph_says_so():
     np.testing.assert_allclose(np.exp(whole.log_conditional(EVERY, {})), weights / weights.sum(), atol=1e-14)
     missed = Metropolized(log_density, RING, states=SPINS)
     assert np.abs(np.exp(missed.log_conditional(EVERY, {})) - weights / weights.sum()).max() > 0.01
-
-
-def test_theorem_3_2_under_a_hidden_parent():
-    """K -> X, K kept: the law of (X, X_tilde) by enumeration, under every swap."""
-    from knockoffs.sampling.network import Identity
-
-    nodes = [Node("K", (), Identity()), Node("X", ("K",), Metropolized(energy, RING, states=SPINS), range(3))]
-    network = BayesianNetwork(nodes, sample_hidden=lambda X, rng: {"K": np.zeros(len(X))})
-    tables = np.log(np.stack([0.4 * law_of(EVERY, 0), 0.6 * law_of(EVERY, 1)]))
-
-    def log_joint(values):
-        place = ((values["X"] + 1) @ [9, 3, 1]).astype(int)
-        return tables[values["K"], place]
-
-    X, law = enumerate_knockoffs(network, {"K": np.arange(2), "X": EVERY}, log_joint)
-    assert law.sum() == pytest.approx(1, abs=1e-12)
-    assert worst_swap(X, law, np.arange(3)) < 1e-14
-    rng = np.random.default_rng(0)
-    assert sample_knockoffs(network, EVERY, rng).shape == EVERY.shape
 
 
 def test_candidates_that_are_drawn_leave_the_law_exchangeable():
@@ -150,16 +129,6 @@ def test_a_chain_with_heavy_tails_is_exchangeable():
                 before[:, far] * both[0][:, j] * (far != j) - after[:, far] * both[1][:, j] * (far != j),
             ):
                 assert abs(change.mean()) <= 5 * change.std() / 200 + 1e-12
-
-
-def test_draws_follow_the_kernel():
-    """Frequencies of 100,000 draws within 5 standard errors; 27 cells: one false failure in 60,000."""
-    spins, rng, n = Metropolized(energy, RING, states=SPINS), np.random.default_rng(2), 100_000
-    u = np.tile(EVERY[5], (n, 1))
-    drawn = spins.sample(u, {}, rng)
-    Q = np.exp(spins.log_kernel(EVERY, u[: len(EVERY)], {}))
-    share = np.array([(drawn == value).all(axis=1).mean() for value in EVERY])
-    assert (np.abs(share - Q) <= 5 * np.sqrt(Q * (1 - Q) / n) + 1e-12).all()
 
 
 def test_what_cannot_be_is_refused():

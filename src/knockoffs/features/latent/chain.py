@@ -106,14 +106,8 @@ def points_first(cells: LatentCells) -> NDArray[np.intp]:
 def cell_densities(cells: LatentCells, law: Classes, *, n_draws: int = 16, elsewhere: float = 0.01) -> NDArray:
     """Log density of the cells of each row, by importance sampling with fixed random numbers, and with a floor.
 
-    Parameters
-    ----------
-    cells, law
-        LatentCells, and the law of (K, L).
-    n_draws : int
-        Of each class.
-    elsewhere : float
-        Share of rows that may be anywhere: Cauchy variables at points, and independent normals in intervals.
+    There are ``n_draws`` of each class. An ``elsewhere`` share of rows may be anywhere: Cauchy variables at points,
+    and independent normals in intervals.
     """
     order = points_first(cells)
     some = LatentCells(*(np.ascontiguousarray(part[:, order]) for part in cells))

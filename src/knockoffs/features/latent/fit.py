@@ -146,11 +146,7 @@ def fit_latent(
 def spaced(n: int, D: int, *, most: int = 10_000, a_coordinate: int = 40) -> slice | NDArray[np.intp]:
     """Rows that are enough to find classes in D coordinates: all, or so many evenly spaced ones if they are more.
 
-    Parameters
-    ----------
-    n, D : int
-    most, a_coordinate : int
-        So many rows, or so many for each coordinate if that is more: the error of a correlation is then 0.01.
+    They are ``most``, or ``a_coordinate`` for each if that is more: the error of a correlation is then 0.01.
     """
     size = max(most, a_coordinate * D)
     return slice(None) if n <= size else np.arange(size) * n // size
@@ -264,12 +260,7 @@ def _warn_near(
 ) -> None:
     """Warn of columns that nearly determine one another: their latent correlations were held below one.
 
-    Parameters
-    ----------
-    fit, cells, frame, names
-        The fit, and the names of the columns.
-    least, alike : float
-        Eigenvalue of correlations below which, and correlation of scores above which, columns are named.
+    They are named below an eigenvalue ``least`` of correlations, and above a correlation ``alike`` of scores.
     """
     sd = np.maximum(cells.start.std(axis=0), 1e-12)
     R = np.abs(scatter(cells.start, cells.start.mean(axis=0))) / len(cells.start) / np.outer(sd, sd)
@@ -304,15 +295,8 @@ def _notes(choice: ClassChoice, how: str) -> tuple[str, ...]:
 def unseen(start: NDArray, unit: NDArray[np.bool_]) -> NDArray:
     """Variance of the noise through which each coordinate is seen, shape (D,): zero where it is a point.
 
-    A score that holds a share v of a coordinate's variance tells as much of it as the coordinate plus noise of variance
-    (1 - v) / v.
-
-    Parameters
-    ----------
-    start : array, shape (n, D)
-        Scores of the cells.
-    unit : array of bool, shape (D,)
-        Coordinates known by intervals, whose variance is 1.
+    A score that holds a share v of a coordinate's variance tells as much of it as the coordinate plus noise of
+    variance (1 - v) / v. Coordinates known by intervals, ``unit``, have variance 1.
     """
     v = np.where(unit, start.var(axis=0).clip(1e-2, 1.0), 1.0)
     return (1 - v) / v
@@ -323,20 +307,10 @@ def with_room(
 ) -> GaussianLaw:
     """Law with the D of maximum entropy of (L + noise, L_tilde + noise), each feature's block of D times a number.
 
-    With S + N the covariance of what is seen, the entropy is log det(2S + N - D) + log det(D + N), up to a constant.
-    It is maximised by Newton's method, with a small weight on log det(2S - D) + log det(D), which hold D feasible.
-
-    Parameters
-    ----------
-    law : GaussianLaw
-        With a D to start from.
-    noise : array, shape (D,)
-        Variances N.
-    feature_of : array of int, shape (D,)
-    barrier : float
-        The small weight: 1 is the entropy of L and L_tilde themselves.
-    n_steps : int
-        Most steps; ten are usual.
+    With S + N the covariance of what is seen, N = diag(noise), the entropy is log det(2S + N - D) + log det(D + N), up
+    to a constant. It is maximised by Newton's method, from the D of the law in at most ``n_steps`` (ten are usual),
+    with a small weight ``barrier`` on log det(2S - D) + log det(D), which hold D feasible: with weight 1 that is the
+    entropy of L and L_tilde themselves.
     """
     if not noise.any():
         return law

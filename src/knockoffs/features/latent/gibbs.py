@@ -121,19 +121,11 @@ def sweep_rows(
 ) -> None:
     """Move L, shape (n, D), and K, shape (n,), by n_sweeps sweeps in place.
 
-    Parameters
-    ----------
-    status, low, high : array, shape (n, D)
-        The cells.
-    log_weights, half_log_det : array, shape (l,)
-        Log proportions of the classes, half the log determinant of their precisions.
-    means, P, W : array, shape (l, D), (l, D, D), (l, D, D)
-        Means, precisions and their lower triangular roots, P = W^T W.
-    key, first_row
-        Of the random streams: a row draws the same numbers whatever block it is worked in.
-    backward : bool
-        Whether intervals are visited from the last to the first. An even number of such sweeps is the time reversal of
-        as many in order, for the coordinates that are not free: a sweep starts with (K, L_free) given these.
+    ``status``, ``low`` and ``high`` are the cells; ``half_log_det`` is half the log determinant of the precisions P =
+    W^T W, W lower triangular. A row draws the same numbers whatever block it is worked in: ``key`` and ``first_row``
+    are those of the random streams. With ``backward``, intervals are visited from the last to the first. An even
+    number of such sweeps is the time reversal of as many in order, for the coordinates that are not free: a sweep
+    starts with (K, L_free) given these.
     """
     n, D = L.shape
     n_classes = len(log_weights)

@@ -105,16 +105,9 @@ def _fit_margin(x: NDArray, kind: str) -> tuple[ColumnMap, ColumnMap]:
 
 
 def is_fine(values: NDArray, counts: NDArray, *, fewest: int = 15, largest: float = 0.25) -> bool:
-    """Whether values are so many, none with a large share, that a column may be in its own units.
+    """Whether distinct values are at least ``fewest``, none with more than the share ``largest`` of the cells.
 
-    Parameters
-    ----------
-    values, counts : array, shape (m,)
-        Distinct values, and how often each is seen.
-    fewest : int
-        Of the values.
-    largest : float
-        Share of the cells that one value may have.
+    Such a column may be in its own units.
     """
     return len(values) >= fewest and counts.max() <= largest * counts.sum()
 
@@ -122,13 +115,7 @@ def is_fine(values: NDArray, counts: NDArray, *, fewest: int = 15, largest: floa
 def place_levels(margins: Sequence[ColumnMap], X: NDArray, *, most_rows: int = 10_000) -> tuple[ColumnMap, ...]:
     """Margins in which the levels of every nominal column lie where the other columns place them.
 
-    Parameters
-    ----------
-    margins : sequence of ColumnMap
-    X : array, shape (n, d)
-        NaN where a cell is missing.
-    most_rows : int
-        About so many of the rows that have the label, evenly spaced.
+    About ``most_rows`` of the rows that have the label, evenly spaced, place them.
     """
     nominal = [j for j, margin in enumerate(margins) if isinstance(margin, Nominal)]
     placed = list(margins)
@@ -157,17 +144,10 @@ def positions(Z: NDArray, level: NDArray[np.intp], n_levels: int, *, determined:
     """Where levels lie in as many directions of Z as held-out rows find, shape (n_levels, r), r >= 1.
 
     The number of directions is the smallest within one standard error of the best, by the log probability of the
-    levels of held-out rows given Z. It is at most log2 of the levels, so that each of them says something of every
-    coordinate. Without any direction, the levels lie in the order of their codes.
-
-    Parameters
-    ----------
-    Z : array, shape (n, D)
-    level : array of int, shape (n,)
-    n_levels : int
-    determined : float
-        Share of the variance of the levels' values along the first direction, from which on there is no other one. The
-        boxes of two labels that determine one another would have to agree, and in one direction they do.
+    levels of held-out rows given Z, shape (n, D). It is at most log2 of the levels, so that each of them says
+    something of every coordinate. Without any direction, the levels lie in the order of their codes. There is no
+    second direction where the first explains more than ``determined`` of the variance of the levels' values: the boxes
+    of two labels that determine one another would have to agree, and in one direction they do.
     """
     folds = fold_of(len(level))
     most = min(int(np.log2(n_levels)), n_levels - 1, Z.shape[1])
@@ -187,17 +167,10 @@ def positions(Z: NDArray, level: NDArray[np.intp], n_levels: int, *, determined:
 def directions(
     Z: NDArray, level: NDArray[np.intp], n_levels: int, *, ridge: float = 0.02, pseudo: float = 0.5
 ) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """Directions of Z in which levels differ, by falling strength.
+    """Directions of Z, shape (n, D), in which levels differ, by falling strength.
 
-    Parameters
-    ----------
-    Z : array, shape (n, D)
-    level : array of int, shape (n,)
-    n_levels : int
-    ridge : float
-        Share of its variance that is added to that of each column of Z.
-    pseudo : float
-        Rows added to each level, so that one without any has a place.
+    A share ``ridge`` of its variance is added to that of each column of Z, and ``pseudo`` rows to each level, so that
+    one without any has a place.
 
     Returns
     -------
@@ -246,13 +219,7 @@ def cut_again(
 ) -> tuple[ColumnMap, ...]:
     """Margins whose values have the same shares under a mixture as they had under the standard normal.
 
-    Parameters
-    ----------
-    margins : sequence of ColumnMap
-        Cut at quantiles of the standard normal.
-    column_of : array of int, shape (D,)
-        Column of each coordinate.
-    weights, means, covariances : array, shape (l,), (l, D), (l, D, D)
+    ``column_of`` is the column of each coordinate.
     """
     deviations = np.sqrt(np.einsum("kii->ki", covariances))
     moved = list(margins)

@@ -299,12 +299,7 @@ def fit_affine(x: NDArray) -> Affine:
 def fit_curve(x: NDArray, counted: tuple[NDArray, NDArray] | None = None) -> Curve:
     """Take normal scores of the values seen, smoothed to about 2 n^0.4 knots, with steps at the atoms.
 
-    Parameters
-    ----------
-    x : array, shape (n,)
-        Values without missing ones, in any order.
-    counted : (array, array), optional
-        What ``count_values`` says of them, where it is known already.
+    ``counted`` is what ``count_values`` says of them, where it is known already.
     """
     values, counts = counted or count_values(x)
     n = len(x)

@@ -80,13 +80,7 @@ class Nominal:
         return np.zeros(len(x))
 
     def under(self, weights: NDArray, means: NDArray, deviations: NDArray) -> Nominal:
-        """Boxes by which a mixture has the shares; its coordinates are independent in each class.
-
-        Parameters
-        ----------
-        weights : array, shape (l,)
-        means, deviations : array, shape (l, n_coordinates)
-        """
+        """Boxes by which a mixture, whose coordinates are independent in each class, has the shares."""
 
         def cut(low: NDArray, high: NDArray, i: int, share: float) -> float:
             inside = ndtr((high - means) / deviations) - ndtr((low - means) / deviations)
@@ -105,13 +99,8 @@ class Nominal:
 def fit_nominal(x: NDArray, positions: NDArray | None = None) -> Nominal:
     """Boxes by which the levels of x have the shares seen.
 
-    Parameters
-    ----------
-    x : array, shape (n,)
-        Codes.
-    positions : array, shape (m, r), optional
-        Where each level lies, in the order of the codes. Without them the levels are steps of one coordinate, in the
-        order of their codes.
+    ``positions``, shape (m, r), says where each level lies, in the order of the codes. Without them the levels are
+    steps of one coordinate, in the order of their codes.
     """
     codes, counts = np.unique(x, return_counts=True)
     shares = counts / len(x)

@@ -48,14 +48,8 @@ def choose_shrinkage(Z: NDArray, shares: NDArray, *, plenty: float = PLENTY) -> 
 
     A class of few rows cannot tell its correlations, but they are rarely far from those within the other classes: what
     it is drawn to is their average. Towards no correlation at all, knockoffs would lose the links between columns.
-
-    Parameters
-    ----------
-    Z : array, shape (n, D)
-    shares : array, shape (n, l)
-        Share of each class in each row.
-    plenty : float
-        Rows a coordinate, from which on correlations are kept as they are.
+    With ``plenty`` rows a coordinate correlations are kept as they are. ``shares``, shape (n, l), are those of the
+    classes in each row.
     """
     (n, D), l = Z.shape, shares.shape[1]  # noqa: E741
     if D == 1 or (l == 1 and n >= plenty * D):
@@ -93,14 +87,8 @@ def _in_units(Z: NDArray, share: NDArray, *, smallest: float = 1e-3) -> NDArray:
 def pool(weights: NDArray, covariances: NDArray, common: NDArray | float, own: Sequence[NDArray | float]) -> NDArray:
     """Covariances with their correlations drawn towards the average ones, variances kept, shape (l, D, D).
 
-    Parameters
-    ----------
-    weights : array, shape (l,)
-    covariances : array, shape (l, D, D)
-    common : float or array, shape (D, D)
-        What is left of the average correlations.
-    own : sequence of float or of arrays, shape (D, D)
-        What is left of the difference of each class to them.
+    ``common`` is what is left of the average correlations, ``own`` what is left of the difference of each class to
+    them: numbers, or one for each entry.
     """
     sd = np.sqrt(np.maximum(np.einsum("kii->ki", covariances), 1e-12))
     correlations = covariances / (sd[:, :, None] * sd[:, None, :])
@@ -169,19 +157,9 @@ def choose_classes(
     """Fewest classes, in either units, within one standard error of the best held-out log density.
 
     A mixture of Gaussians is one in the columns' own units, and is none after normal scores; skewed columns are the
-    other way round. The units that are better with the first number are searched first, and the others no further
-    than the number found in these.
-
-    Parameters
-    ----------
-    X : array, shape (n, s)
-        Complete values of the smooth columns.
-    L : array, shape (n, D)
-        Coordinates with smooth columns in normal scores.
-    smooth : array of int, shape (s,)
-        Coordinates of the smooth columns.
-    numbers : sequence of int
-    n_jobs : int, optional
+    other way round. The units that are better with the first number are searched first, and the others no further than
+    the number found in these. X, shape (n, s), holds complete values of the smooth columns, whose coordinates are
+    ``smooth``, and L, shape (n, D), the coordinates with smooth columns in normal scores.
     """
     paths = {affine: _path(X, L, smooth, affine, n_jobs) for affine in ((True, False) if smooth.size else (False,))}
     first, *rest = numbers
@@ -203,14 +181,9 @@ def choose_classes(
 
 
 def choose_units(X: NDArray) -> tuple[bool, float]:
-    """Whether smooth columns stay in their own units where there is one class, and the held-out log density gained.
+    """Whether smooth columns of one class stay in their own units, and the held-out log density gained.
 
-    Correlations count the same in both units, so that each column is judged by its own density.
-
-    Parameters
-    ----------
-    X : array, shape (n, s)
-        Complete values.
+    Correlations count the same in both units, so that each column, complete, is judged by its own density.
     """
     densities = []
     for affine in (True, False):

@@ -74,17 +74,9 @@ def softening(start: NDArray, frame: Frame, a: float) -> NDArray:
 def first_covariance(cells: LatentCells, frame: Frame, *, coarse_below: float = 0.9, closest: float = 0.999) -> NDArray:
     """Covariances of the scores, pairwise where observed, corrected for what steps take away.
 
-    Between a step and a point the correction is exact, between fine steps nearly so. Two coarse columns have their
-    tetrachoric correlation, from the cuts nearest to their medians: stochastic EM would take long to get there.
-
-    Parameters
-    ----------
-    cells : LatentCells
-    frame : Frame
-    coarse_below : float
-        Variance of the scores below which a column of steps is coarse: at most about four even levels.
-    closest : float
-        Largest correlation to start from.
+    Between a step and a point the correction is exact, between fine steps nearly so. Two coarse columns, whose scores
+    have a variance below ``coarse_below`` (at most about four even levels), have their tetrachoric correlation, from
+    the cuts nearest to their medians: stochastic EM would take long to get there. None is larger than ``closest``.
     """
     seen = (cells.status != FREE).astype(float)
     pairs = np.maximum(seen.T @ seen, 1.0)
@@ -165,16 +157,8 @@ def separate(S: NDArray, within: NDArray[np.bool_], a: float = 0.0) -> NDArray:
     """Covariance whose correlations have eigenvalues above FLOOR.
 
     Where they have not, all covariances between columns give way by the same factor, until the smallest eigenvalue is
-    the one that shrinking by a leaves. Without any of them the matrix is diagonal, as the coordinates of one column are
-    independent, so that there is always such a factor.
-
-    Parameters
-    ----------
-    S : array, shape (D, D)
-    within : array of bool, shape (D, D)
-        Pairs of coordinates of one column, which are independent.
-    a : float
-        How far correlations were shrunk.
+    the one that shrinking by a leaves. Without any of them the matrix is diagonal, as the coordinates of one column
+    (``within``) are independent, so that there is always such a factor.
     """
     variances = np.diagonal(S)
     if dpotrf(S - FLOOR * np.diag(variances), lower=1)[1] == 0:
@@ -285,17 +269,9 @@ def tetrachoric(
 ) -> NDArray:
     """Correlation r for which P(A > h, B > k) = both, with P(A > h) = first and P(B > k) = second.
 
-    P(A > h, B > k; r) = P(A > h) P(B > k) + integral from 0 to asin r of
-    exp(-(h^2 + k^2 - 2 h k sin t) / (2 cos^2 t)) / (2 pi) dt, which grows in r: solved by bisection.
-
-    Parameters
-    ----------
-    both, first, second : array, any one shape
-        Probabilities strictly between 0 and 1.
-    most : float
-        Largest absolute correlation returned.
-    n_nodes, n_halvings : int
-        Of the integral, right to 1e-6 up to a correlation of 0.99, and of the bisection.
+    P(A > h, B > k; r) = P(A > h) P(B > k) + integral from 0 to asin r of exp(-(h^2 + k^2 - 2 h k sin t) / (2 cos^2 t))
+    / (2 pi) dt, which grows in r: solved by bisection, up to ``most``. The integral is right to 1e-6 up to a
+    correlation of 0.99.
 
     >>> tetrachoric(np.array([1 / 3]), np.array([0.5]), np.array([0.5]), most=0.999).round(4)
     array([0.5])

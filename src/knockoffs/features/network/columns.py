@@ -36,13 +36,8 @@ def code_by_state(table: Table, network: DiscreteNetwork) -> Table:
     """Table whose columns of numbers are codes of the states that have these numbers as names.
 
     A column of labels has its codes from the table. A column of numbers is matched by label too: the number 1 is the
-    state called "1" (or "1.0"), whatever its place. Where the states have other names, the numbers of a named table are
-    refused, because nothing says which state is which; those of a plain array are the codes themselves.
-
-    Raises
-    ------
-    InputError
-        With the column, its value and the names of the states.
+    state called "1" (or "1.0"), whatever its place. Where the states have other names, the numbers of a named table
+    are refused, because nothing says which state is which; those of a plain array are the codes themselves.
     """
     X, columns = table.X.copy(), list(table.columns)
     nodes = table.names if table.named else network.observed

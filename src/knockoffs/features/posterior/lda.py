@@ -37,19 +37,9 @@ PAIRS_OF_CHAINS = 128  # of chains: the standard error of memory is some 0.03
 def variational_topics(
     counts: csr_array, alpha: NDArray, beta: NDArray, *, max_iter: int = 200, tol: float = 1e-4
 ) -> NDArray:
-    """Dirichlet parameters gamma of q(theta) for each document (Blei et al., figure 6).
+    """Dirichlet parameters gamma of q(theta) for each document, shape (n, n_topics) (Blei et al., figure 6).
 
-    Parameters
-    ----------
-    counts : sparse array, shape (n, n_words)
-    alpha : array, shape (n_topics,)
-    beta : array, shape (n_topics, n_words)
-    max_iter, tol : int, float
-        A document is done when gamma moves by less than ``tol`` on average.
-
-    Returns
-    -------
-    array, shape (n, n_topics)
+    A document is done when gamma moves by less than ``tol`` on average.
     """
     indptr, words, weights = counts.indptr, counts.indices, counts.data.astype(float)
     return _gamma(indptr, words, weights, alpha, np.ascontiguousarray(beta.T), max_iter, tol)
@@ -129,27 +119,12 @@ def sample_topics_gibbs(
     n_sweeps: int,
     start: NDArray | None = None,
 ) -> tuple[NDArray, NDArray]:
-    """Draw theta and the topics of the tokens given the words.
+    """Draw theta, shape (n, n_topics), and the topics z of the tokens, shape (n_tokens,), given the words.
 
-    The topics z are swept ``n_sweeps`` times with theta integrated out, P(z_i = t | rest) proportional to
-    (alpha_t + tokens of topic t elsewhere) beta[t, w_i]; then theta ~ Dirichlet(alpha + tokens of each topic). The
-    chain starts from z drawn at the mean of the variational theta, so short documents need few sweeps.
-
-    Parameters
-    ----------
-    counts : sparse array of int, shape (n, n_words)
-    alpha : array, shape (n_topics,)
-    beta : array, shape (n_topics, n_words)
-    rng : numpy.random.Generator
-    n_sweeps : int
-    start : array, shape (n, n_topics), optional
-        Theta at which the first z are drawn, in place of the variational mean.
-
-    Returns
-    -------
-    theta : array, shape (n, n_topics)
-    z : array of int, shape (n_tokens,)
-        Topic of each token, documents one after the other and their words in the order of ``counts.indices``.
+    z is swept ``n_sweeps`` times with theta integrated out, P(z_i = t | rest) proportional to (alpha_t + tokens of
+    topic t elsewhere) beta[t, w_i]; then theta ~ Dirichlet(alpha + tokens of each topic). The chain starts from z
+    drawn at ``start`` or, if left out, at the mean of the variational theta, so short documents need few sweeps.
+    Tokens come document by document, their words in the order of ``counts.indices``.
     """
     if start is None:
         gamma = variational_topics(counts, alpha, beta)

@@ -20,19 +20,9 @@ def sample_by_elimination(
 ) -> dict[int, NDArray]:
     """Draw hidden variables from the law proportional to a product of factors, exactly, for each of n rows.
 
-    The variables are summed out by fewest fill-in edges; then each is drawn given those that were summed out later.
-
-    Parameters
-    ----------
-    factors : sequence of Factor
-        The tables of the network, restricted to the evidence of the rows.
-    n_states : mapping of hidden variable to its number of states
-    n : int
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    dict of variable to array of int, shape (n,)
+    The factors are the tables of the network, restricted to the evidence of the rows. The variables, ``n_states`` by
+    their numbers of states, are summed out by fewest fill-in edges; then each is drawn given those that were summed
+    out later.
     """
     order, largest = elimination_order((factor.scope for factor in factors), n_states)
     values: Values = {variable: np.empty(n, dtype=np.intp) for variable in order}

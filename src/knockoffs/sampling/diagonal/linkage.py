@@ -46,25 +46,13 @@ def linked_blocks(R: NDArray, largest: int = LARGEST_BLOCK) -> list[NDArray[np.i
 def solve_diagonal_blocks(
     Sigma: NDArray, method: str = DEFAULT_DIAGONAL, *, largest: int = LARGEST_BLOCK
 ) -> NDArray[np.float64]:
-    """Diagonal of D for a Sigma too large for ``solve_diagonal``, one column a feature.
+    """Diagonal of D, shape (d,), for a Sigma too large for ``solve_diagonal``, one column a feature.
 
-    D is solved for each block of ``linked_blocks`` alone and the whole is multiplied by one number c <= 1, so that
-    2 Sigma - c D >= MARGIN Sigma: 1 where that holds (blocks that are independent lose nothing), and otherwise
-    2 (1 - MARGIN) / lambda, lambda the largest eigenvalue of D Sigma^-1, found by Lanczos from one Cholesky factor of
-    Sigma. That is the number a bisection would end at. The result is certified by a Cholesky factorisation of the
-    whole. Two (d, d) arrays in memory beside Sigma at the most.
-
-    Parameters
-    ----------
-    Sigma : ndarray, shape (d, d)
-        Symmetric and positive definite; it is not changed.
-    method : {"maximum_entropy", "mvr", "sdp", "equicorrelated"}
-    largest : int
-        Columns of the largest block.
-
-    Returns
-    -------
-    ndarray, shape (d,)
+    D is solved for each block of ``linked_blocks`` alone, with ``largest`` columns at most, and the whole is
+    multiplied by one number c <= 1, so that 2 Sigma - c D >= MARGIN Sigma: 1 where that holds (blocks that are
+    independent lose nothing), and otherwise 2 (1 - MARGIN) / lambda, lambda the largest eigenvalue of D Sigma^-1,
+    found by Lanczos from one Cholesky factor of Sigma. That is the number a bisection would end at. The result is
+    certified by a Cholesky factorisation of the whole. Two (d, d) arrays in memory beside Sigma at the most.
 
     >>> solve_diagonal_blocks(np.diag([1.0, 4.0, 9.0]), largest=1)
     array([1., 4., 9.])

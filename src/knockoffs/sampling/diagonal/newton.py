@@ -137,24 +137,11 @@ def inner_start(R: NDArray, shape: BlockShape) -> NDArray:
 
 
 def minimise(objective: Objective, R: NDArray, shape: BlockShape, D: NDArray, *, last: float = LAST) -> NDArray:
-    """Minimiser of a convex objective over {D block-diagonal, D > 0, A > 0}, from a feasible D.
+    """Minimiser of a convex objective over {D block-diagonal, D > 0, A > 0}, from a feasible D as one vector.
 
-    Parameters
-    ----------
-    objective : Objective
-    R : ndarray, shape (d, d)
-        Covariance in the order of ``shape``, the identity within each feature.
-    shape : BlockShape
-    D : ndarray, shape (n_entries,)
-        Start, strictly feasible: its blocks as one vector.
-    last : float
-        The step taken where the first-order residual is below this is the last one. The residual is the root mean
-        square of C^T (gradient) C, with C C^T = pull^-1.
-
-    Returns
-    -------
-    ndarray, shape (n_entries,)
-        Strictly feasible: every step has been tested by a Cholesky factorisation.
+    The step taken where the first-order residual is below ``last`` is the last one. The residual is the root mean
+    square of C^T (gradient) C, with C C^T = pull^-1. The answer is strictly feasible: every step has been tested by a
+    Cholesky factorisation.
     """
     point = feasible_point(objective, R, shape, D)
     if point is None:
@@ -355,13 +342,9 @@ def follow_path(
 ) -> NDArray:
     """Feasible D near the optimum: the minimiser of the barrier is at most 3 d weight from it.
 
-    Parameters
-    ----------
-    gaps : tuple of float
-        Distance from the optimum, relative to the objective; and that of full blocks, whose Newton equations are harder
-        the nearer the boundary is.
-    centred : float
-        First-order residual at which a point is near enough to the central path to go on.
+    ``gaps`` are the distance from the optimum, relative to the objective, and that of full blocks, whose Newton
+    equations are harder the nearer the boundary is. At a first-order residual of ``centred`` a point is near enough to
+    the central path to go on.
     """
     d = len(R)
     # of blocks a start nearer to the optimum than the analytic centre ends on the boundary and creeps along it

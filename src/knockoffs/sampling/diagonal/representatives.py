@@ -80,24 +80,11 @@ def solve_through(
 def representatives(
     correlation: ArrayLike, feature_of: ArrayLike, n: int = 1, *, share: float | None = None
 ) -> NDArray[np.intp]:
-    """Columns that represent their groups best: chosen one by one to explain the most variance of the group.
+    """Columns that represent their groups best, in the order of the table, without a look at the target.
 
-    The target is not looked at.
-
-    Parameters
-    ----------
-    correlation : array-like, shape (d, d)
-    feature_of : array-like of int, shape (d,)
-    n : int
-        Columns of each group, or all of it where it has fewer.
-    share : float, optional
-        In place of ``n``: so many that the variance of the group's other columns that the representatives explain is
-        at least this share of what they and all columns outside of the group explain.
-
-    Returns
-    -------
-    ndarray of int
-        In the order of the table.
+    They are chosen one by one to explain the most variance of the group: ``n`` of each group, or all of it where it
+    has fewer. With a ``share`` there are so many that the variance of the group's other columns that they explain is
+    at least this share of what they and all columns outside of the group explain.
 
     >>> R = np.array([[1.0, 0.9, 0.5, 0.0], [0.9, 1.0, 0.9, 0.0], [0.5, 0.9, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
     >>> representatives(R, [0, 0, 0, 1])
