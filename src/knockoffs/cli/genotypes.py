@@ -88,8 +88,8 @@ def genotype_model(study: Study, options: Options) -> FeatureModel:
     from knockoffs.features.fastphase import read_fastphase
     from knockoffs.features.genotypes import chromosome_columns
     from knockoffs.features.hmm.fit import fit_hidden_markov
-    from knockoffs.features.hmm.join import join_chains, join_mosaics
-    from knockoffs.features.hmm.mosaic import GenotypeModel
+    from knockoffs.features.hmm.model import join_chains
+    from knockoffs.features.hmm.mosaic import GenotypeModel, join_mosaics
     from knockoffs.registry import check_options
     from knockoffs.seeds import as_generator
 

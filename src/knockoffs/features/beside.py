@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -65,30 +65,16 @@ class BesideCovariates:
         return f"{said} Covariates are in the model of y alone, and no part of P^X.".strip()
 
 
-class Settled(Protocol):
-    """P^X that is settled: a law and its sampler."""
-
-    @property
-    def sampler(self) -> KnockoffSampler:
-        """How knockoffs are drawn."""
-        ...
-
-    @property
-    def model(self) -> object:
-        """Law of the columns."""
-        ...
-
-
 def by_sites(source: object) -> bool:
     """Whether the columns of a source of knockoffs are sites or words, so that no covariate can be one of them."""
     takes = getattr(getattr(source, "family", None), "takes", ())
     return "same" in takes or bool(getattr(getattr(source, "model", None), "groups_of_neighbours", False))
 
 
-def beside_covariates(settled: Settled, table: Table) -> BesideCovariates:
+def beside_covariates(law: object, sampler: KnockoffSampler, table: Table) -> BesideCovariates:
     """Law of the columns that are no covariates, with the covariates of the table beside it."""
     gaps = [table.names[j] for j in table.covariate_columns if np.isnan(table.X[:, j]).any()]
     if gaps:
         raise InputError(f"covariates: {name_some(gaps)} have missing cells. Fill them, or leave their rows out.")
     columns = np.setdiff1d(np.arange(len(table.columns)), table.covariate_columns)
-    return BesideCovariates(settled.model, settled.sampler, columns, table.feature_of)
+    return BesideCovariates(law, sampler, columns, table.feature_of)

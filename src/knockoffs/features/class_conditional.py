@@ -18,9 +18,9 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 from knockoffs.errors import InputError, name_some
+from knockoffs.sampling.categorical import check_probabilities
 
 LOG_ZERO = -1e30  # stands for log 0 in matrix products, where 0 * inf would be NaN; no real log likelihood is as low
-SUM_TOLERANCE = 1e-8  # rows of a table may miss one by rounding, and no more
 
 
 @dataclass(frozen=True)
@@ -288,12 +288,7 @@ class CategoricalColumn(LabelledColumns):
         for column, table in zip(self.columns, self.tables, strict=True):
             if table.ndim != 2 or len(table) != len(self.tables[0]):
                 raise InputError(f"the table of column {column} has shape {table.shape}: expected (n_classes, states).")
-            off = np.flatnonzero(~(np.abs(table.sum(axis=1) - 1.0) <= SUM_TOLERANCE) | (table < 0).any(axis=1))
-            if off.size:
-                raise InputError(
-                    f"row {off[0]} of the table of column {column} is no probability: it sums to "
-                    f"{table[off[0]].sum():.6g}, smallest entry {table[off[0]].min():.3g}. Divide it by its sum."
-                )
+            check_probabilities(f"the table of column {column}", table)
         self._fill_supports([Labels(np.arange(float(table.shape[1]))) for table in self.tables])
 
     @property

@@ -18,10 +18,7 @@ class FeatureModel(Protocol):
     """A fitted P^X: a law, and nothing about how it is run. How is said to ``as_network``."""
 
     def log_density(self, X: NDArray) -> NDArray:
-        """Log density (or probability) of every row of X, shape (n,).
-
-        It is exact, unless the class says ``density_is_exact = False``, and its docstring how it is approximated.
-        """
+        """Log density (or probability) of every row of X, shape (n,)."""
         ...
 
     def sample(self, n: int, rng: Generator) -> NDArray:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import shutil
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
+import joblib
 import numpy as np
 from joblib import delayed, effective_n_jobs
 from numpy.random import Generator
@@ -285,35 +283,22 @@ def _parts(pieces: Mapping[str, tuple[slice, FeatureModel]], n: int, rows_at_onc
     ]
 
 
-def _fingerprint(bed: Path, chosen: Mapping[str, Any], streams: Sequence[Generator], rows_at_once: int) -> dict:
-    """Write down what must be the same for a stopped run to go on."""
-    state = json.dumps(streams[0].bit_generator.state, default=str) if streams else ""
-    digest = hashlib.sha256()
+def _fingerprint(
+    bed: Path, chosen: Mapping[str, tuple[slice, FeatureModel]], streams: Sequence[Generator], rows_at_once: int
+) -> dict:
+    """Write down what must be the same for a stopped run to go on; threads do not change the draw."""
+    laws = []
     for name, (_, model) in chosen.items():
-        digest.update(name.encode())
-        _digest(model, digest)
+        law, how = (model.law, model.how) if isinstance(model, Prepared) else (model, {})
+        fields = asdict(law) if is_dataclass(law) and not isinstance(law, type) else repr(law)
+        laws.append((name, type(law).__name__, fields, {key: how[key] for key in sorted(how) if key != "n_jobs"}))
     places = [bed.with_suffix(ending).stat() for ending in ENDINGS]
     return {
         "rows_at_once": rows_at_once,
-        "random": hashlib.sha256(state.encode()).hexdigest(),
-        "models": digest.hexdigest(),
+        "random": joblib.hash([stream.bit_generator.state for stream in streams[:1]]),
+        "models": joblib.hash(laws),
         "genotypes": [[place.st_size, place.st_mtime_ns] for place in places],
     }
-
-
-def _digest(value: object, digest: hashlib._Hash) -> None:
-    if is_dataclass(value):
-        for field in fields(value):
-            if field.name != "n_jobs":  # threads do not change the draw
-                _digest(getattr(value, field.name), digest)
-    elif isinstance(value, Mapping):
-        for name in sorted(name for name in value if name != "n_jobs"):
-            digest.update(repr(name).encode())
-            _digest(value[name], digest)
-    elif isinstance(value, np.ndarray):
-        digest.update(np.ascontiguousarray(value).tobytes())
-    else:
-        digest.update(repr(value).encode())
 
 
 def _assemble(genotypes: Genotypes, out: Path, blocks: Blocks, parts: Sequence[_Part]) -> None:

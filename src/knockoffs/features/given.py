@@ -42,7 +42,8 @@ class GivenModel:
     def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> FittedSampler:
         """Match the model's columns with the table's."""
         if table.covariates and by_sites(self):
-            return settled(beside_covariates(self(table.without(table.covariates), rng=rng, n_jobs=n_jobs), table))
+            inner = self(table.without(table.covariates), rng=rng, n_jobs=n_jobs)
+            return settled(beside_covariates(inner.model, inner.sampler, table))
         from knockoffs.features.network import DiscreteNetwork
         from knockoffs.features.network.columns import observe_columns
 

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from knockoffs.errors import InputError, KnockoffWarning, name_some, unknown_option
 from knockoffs.features.class_conditional import (
     LAWS,
-    SUM_TOLERANCE,
     CategoricalColumn,
     Children,
     LabelledColumns,
@@ -28,7 +27,7 @@ from knockoffs.features.class_conditional import (
 from knockoffs.features.family import kept_per_how
 from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import track
-from knockoffs.sampling.categorical import normalise_log_weights, sample_categorical
+from knockoffs.sampling.categorical import check_probabilities, normalise_log_weights, sample_categorical
 from knockoffs.sampling.conjugates.independent import Independent
 from knockoffs.sampling.network import BayesianNetwork, Blanket, Identity, Node
 from knockoffs.table.columns import check_kinds, recognise_kind
@@ -68,8 +67,7 @@ class NaiveBayes:
     def __post_init__(self) -> None:
         weights = np.asarray(self.weights, dtype=float)
         object.__setattr__(self, "weights", weights)
-        if weights.ndim != 1 or (weights < 0).any() or not abs(weights.sum() - 1) <= SUM_TOLERANCE:
-            raise InputError(f"weights sum to {weights.sum():.6g}: expected non-negative numbers that sum to one.")
+        check_probabilities("weights", np.atleast_1d(weights))
         counted = Counter(column for group in self.children for column in group.columns)
         twice = [column for column, times in counted.items() if times > 1]
         if twice:

@@ -91,7 +91,8 @@ class Fitted:
     def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> FittedSampler:
         """Fit the family; errors about columns get the columns' names."""
         if table.covariates and by_sites(self):
-            return settled(beside_covariates(self(table.without(table.covariates), rng=rng, n_jobs=n_jobs), table))
+            inner = self(table.without(table.covariates), rng=rng, n_jobs=n_jobs)
+            return settled(beside_covariates(inner.model, inner.sampler, table))
         warn_of_constant(table)
         handed = self.handed(table)
         if "diagonal" in (self.family.options or ()) and not self.representatives:

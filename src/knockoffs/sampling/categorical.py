@@ -1,4 +1,4 @@
-"""One draw a row from a table of weights, or of log weights: the posterior of a categorical hidden node."""
+"""Tables of probabilities, and one draw a row from weights or log weights: the posterior of a categorical node."""
 
 from __future__ import annotations
 
@@ -7,6 +7,23 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, name_some
+
+
+def check_probabilities(name: str, table: NDArray, *, tolerance: float = 1e-8) -> None:
+    """Refuse a table whose last axis holds no probabilities: they may miss one by rounding, ``tolerance``, and no more.
+
+    >>> check_probabilities("initial", np.array([0.5, 0.4]))
+    Traceback (most recent call last):
+    knockoffs.errors.InputError: initial adds up to 0.9, not to 1.
+    """
+    sums = table.sum(axis=-1)
+    bad = np.argwhere(~(np.abs(sums - 1) <= tolerance) | (table < 0).any(axis=-1))
+    if len(bad):
+        row = tuple(bad[0])
+        where = f"{name}[{', '.join(map(str, row))}]" if row else name
+        if (table[row] < 0).any():
+            raise InputError(f"{where} has a negative probability, {table[row].min():g}.")
+        raise InputError(f"{where} adds up to {sums[row]:.9g}, not to 1.")
 
 
 def sample_weights(weights: NDArray, rng: Generator, *, first_row: int = 0) -> NDArray[np.intp]:

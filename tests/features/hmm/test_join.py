@@ -4,8 +4,8 @@ import numpy as np
 
 from knockoffs.features.hmm import HiddenMarkov
 from knockoffs.features.hmm.emissions import DiscreteEmissions
-from knockoffs.features.hmm.join import join_chains, join_mosaics
-from knockoffs.features.hmm.mosaic import GenotypeModel, Mosaic
+from knockoffs.features.hmm.model import join_chains
+from knockoffs.features.hmm.mosaic import GenotypeModel, Mosaic, join_mosaics
 from knockoffs.sampling.sampler import sample_knockoffs
 
 

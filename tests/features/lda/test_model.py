@@ -201,7 +201,7 @@ def test_bad_input():
         fit_latent_dirichlet(np.array([[np.nan, 1.0]]), rng=rng)
     with pytest.raises(InputError, match="has the words '1', which no topic produces"):
         sample_knockoffs(LatentDirichlet(ALPHA, np.array([[0.5, 0, 0.5]] * 2)).as_network(), good, rng)
-    with pytest.raises(InputError, match="row 1 of beta sums to 0.9"):
+    with pytest.raises(InputError, match=r"beta\[1\] adds up to 0.9"):
         LatentDirichlet(ALPHA, np.array([[0.5, 0.5], [0.4, 0.5]]))
     with pytest.raises(InputError, match=r"alpha has shape \(2,\), beta \(3, 2\)"):
         LatentDirichlet(ALPHA, np.full((3, 2), 0.5))

@@ -243,7 +243,7 @@ def test_bad_input():
         sample_knockoffs(all_ones.as_network(), np.array([[0], [1]]), rng)
     with pytest.raises(InputError, match="the network has a cycle"):
         DiscreteNetwork({"a": ("b",), "b": ("a",)}, tables)
-    with pytest.raises(InputError, match=r"row \(1,\) of the table of 'b' is no probability: it sums to 1.5"):
+    with pytest.raises(InputError, match=r"the table of 'b'\[1\] adds up to 1.5, not to 1"):
         DiscreteNetwork(parents, {"a": [0.5, 0.5], "b": [[0.1, 0.9], [1.0, 0.5]]})
     with pytest.raises(InputError, match=r"table of 'b' has shape \(3, 2\): expected \(2, states\)"):
         DiscreteNetwork(parents, {"a": [0.5, 0.5], "b": np.full((3, 2), 0.5)})

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
 from knockoffs.sampling.categorical import sample_weights
-from knockoffs.sampling.conjugates.markov_chain import check_probabilities, draw_key, encode_states, over_rows
+from knockoffs.sampling.conjugates.markov_chain import as_probabilities, draw_key, encode_states, over_rows
 from knockoffs.sampling.network import BayesianNetwork, Blanket
 
 BLOCK_BYTES = 1 << 26  # likelihoods held at once where every cell has its own
@@ -41,7 +41,7 @@ class DiscreteEmissions:
         table = np.asarray(self.table, dtype=float)
         if table.ndim != 3:
             raise InputError(f"emissions have shape {table.shape}: expected (p, K, M), a table for every site.")
-        object.__setattr__(self, "table", check_probabilities("emissions", table))
+        object.__setattr__(self, "table", as_probabilities("emissions", table))
         if self.symbols is None:
             return
         symbols = np.asarray(self.symbols, dtype=float)

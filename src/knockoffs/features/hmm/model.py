@@ -297,6 +297,39 @@ def move_chain(chain: Chain, hidden_knockoff: str, groups: NDArray | None) -> Co
     return chain if groups is None else GroupedChain(chain, groups)
 
 
+def join_chains(parts: Sequence[HiddenMarkov]) -> HiddenMarkov:
+    """Hidden Markov model of all sites of the parts, chromosomes whose emissions are symbols: nothing is remembered."""
+    K = max(len(part.initial) for part in parts)
+    tables = [part.emissions for part in parts if isinstance(part.emissions, DiscreteEmissions)]
+    known = [np.arange(one.table.shape[2]) if one.symbols is None else one.symbols for one in tables]
+    symbols = np.unique(np.concatenate(known))
+    transitions, emissions = [], []
+    for i, (part, one, own) in enumerate(zip(parts, tables, known, strict=True)):
+        start = with_states(part.initial, K, 0.0)
+        if i:
+            transitions.append(np.broadcast_to(start, (1, K, K)))  # whatever the last state was
+        square = np.broadcast_to(start, (len(part.transitions), K, K)).copy()
+        k = len(part.initial)
+        square[:, :k, :k], square[:, :k, k:] = part.transitions, 0.0
+        transitions.append(square)
+        table = np.zeros((len(part.transitions) + 1, K, len(symbols)))
+        table[:, :, 0] = 1.0  # of states that are never there
+        table[:, :k] = 0.0
+        table[:, :k, np.searchsorted(symbols, own)] = one.table
+        emissions.append(table)
+    return HiddenMarkov(
+        with_states(parts[0].initial, K, 0.0),
+        np.concatenate(transitions),
+        DiscreteEmissions(np.vstack(emissions), symbols),
+    )
+
+
+def with_states(values: NDArray, K: int, fill: float) -> NDArray:
+    """Add columns up to K states."""
+    pad = [(0, 0)] * (values.ndim - 1) + [(0, K - values.shape[-1])]
+    return np.pad(values, pad, constant_values=fill)
+
+
 def from_hmmlearn(model: BaseHMM, n_sites: int) -> HiddenMarkov:
     """HiddenMarkov of a fitted hmmlearn CategoricalHMM or one-dimensional GaussianHMM, for sequences of n_sites.
 

@@ -21,11 +21,12 @@ from numpy.typing import ArrayLike, NDArray
 from knockoffs.errors import InputError, name_some
 from knockoffs.features.family import kept_per_how
 from knockoffs.features.hmm.emissions import DiscreteEmissions, EmissionConjugate, fill_missing, keep_missing
-from knockoffs.features.hmm.model import check_sites, move_chain, refuse_impossible
+from knockoffs.features.hmm.model import check_sites, move_chain, refuse_impossible, with_states
 from knockoffs.sampling.categorical import sample_weights
 from knockoffs.sampling.conjugates.markov_chain import JumpChain, draw_key, encode_states, over_rows
 from knockoffs.sampling.network import BayesianNetwork, Blanket, Conjugate, Node
 
+NEVER_STAYS = 50.0  # rate of jumps between chromosomes: exp(-50) = 2e-22
 ALPHA_ROUNDING = 1e-4  # fastPHASE writes six digits, so the K numbers of a row of alpha add up to one only about
 
 
@@ -88,6 +89,20 @@ class Mosaic:
         for j, jump in enumerate(self.chain.jump, start=1):
             law[j] = (1 - jump) * law[j - 1] + jump * self.alpha[j]
         return (law * self.theta).sum(axis=1)
+
+
+def join_mosaics(parts: Sequence[Mosaic]) -> Mosaic:
+    """Mosaic of all sites of the parts; ancestors that a part does not have are never jumped to.
+
+    >>> one = Mosaic(np.ones(3), np.full((3, 2), 0.5), np.full((3, 2), 0.3))
+    >>> join_mosaics([one, one]).r.tolist()
+    [1.0, 1.0, 1.0, 50.0, 1.0, 1.0]
+    """
+    K = max(part.alpha.shape[1] for part in parts)
+    r = np.concatenate([np.concatenate([[NEVER_STAYS], part.r[1:]]) for part in parts])
+    r[0] = parts[0].r[0]
+    alpha = np.vstack([with_states(part.alpha, K, 0.0) for part in parts])
+    return Mosaic(r, alpha, np.vstack([with_states(part.theta, K, 0.5) for part in parts]))
 
 
 @dataclass(frozen=True)

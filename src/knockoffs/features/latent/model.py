@@ -269,30 +269,24 @@ class LatentSampler:
 
     def sample(self, X: NDArray, rng: Generator) -> Pair:
         """X, its missing cells drawn, beside its knockoffs."""
-        model, X = self.model, np.asarray(X, dtype=float)
-        cells = model.read(X)
-        if cells.all_points:
-            L_tilde = sample_knockoffs(model.mixture.as_network(), cells.start, rng)
-            X = self._complete(X, cells.start)  # a constant column has no coordinate, and may lack cells
-            del cells
-            return Pair(X, model.write(L_tilde), model.feature_of)
-        else:
-            del cells  # each is as large as the table
-            K, L = model.draw_hidden(X, rng, n_sweeps=self.n_sweeps, n_jobs=self.n_jobs)
-            L_tilde = Gaussian(model.mixture.laws, component="K").sample(L, {"K": K}, rng)
-        return Pair(self._complete(X, L), model.write(L_tilde), model.feature_of)
+        return self.sample_several(X, 1, rng)
 
     def sample_several(self, X: NDArray, m: int, rng: Generator) -> Pair:
         """X, its missing cells drawn, beside m knockoffs of it."""
         model, X = self.model, np.asarray(X, dtype=float)
         cells = model.read(X)
         if cells.all_points:
-            L = cells.start
-            copies = sample_several(model.mixture.as_network(), L, m, rng)
+            L, network = cells.start, model.mixture.as_network()
+            copies = sample_several(network, L, m, rng) if m > 1 else [sample_knockoffs(network, L, rng)]
+            X = self._complete(X, L)  # a constant column has no coordinate, and may lack cells
+            del L, cells  # each is as large as the table
         else:
+            del cells
             K, L = model.draw_hidden(X, rng, n_sweeps=self.n_sweeps, n_jobs=self.n_jobs)
-            copies = Gaussian(model.mixture.laws, component="K").several(L, {"K": K}, m, rng)
-        return Pair.of([self._complete(X, L), *map(model.write, copies)], model.feature_of)
+            conjugate = Gaussian(model.mixture.laws, component="K")
+            copies = conjugate.several(L, {"K": K}, m, rng) if m > 1 else [conjugate.sample(L, {"K": K}, rng)]
+            X = self._complete(X, L)
+        return Pair.of([X, *map(model.write, copies)], model.feature_of)
 
     def _complete(self, X: NDArray, L: NDArray) -> NDArray:
         """X with its missing cells filled from L."""

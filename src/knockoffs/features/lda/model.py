@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -15,10 +15,10 @@ from scipy.special import gammaln
 
 from knockoffs.errors import InputError, name_some, unknown_option
 from knockoffs.features.family import kept_per_how
+from knockoffs.sampling.categorical import check_probabilities
 from knockoffs.sampling.conjugates.independent import Independent
 from knockoffs.sampling.network import BayesianNetwork, Blanket, Identity, Node
 
-SUM_TOLERANCE = 1e-8  # rows of beta may miss one by rounding, and no more
 VIEWS = ("counts", "tokens")
 POSTERIORS = ("gibbs", "variational")
 HIDDEN_KNOCKOFFS = ("copy", "posterior")
@@ -175,17 +175,13 @@ class LatentDirichlet:
     view: str = "counts"
     n_positions: int = 0
 
-    density_is_exact: ClassVar[bool] = False  # see log_density
-
     def __post_init__(self) -> None:
         alpha, beta = np.asarray(self.alpha, dtype=float), np.asarray(self.beta, dtype=float)
         if beta.ndim != 2 or alpha.shape != (len(beta),):
             raise InputError(f"alpha has shape {alpha.shape}, beta {beta.shape}: expected (T,) and (T, n_words).")
         if not ((alpha > 0) & np.isfinite(alpha)).all():
             raise InputError(f"alpha must be positive; topic {np.flatnonzero(~(alpha > 0))[0]} is not.")
-        bad = np.flatnonzero(~(np.abs(beta.sum(axis=1) - 1) <= SUM_TOLERANCE) | (beta < 0).any(axis=1))
-        if bad.size:
-            raise InputError(f"row {bad[0]} of beta sums to {beta[bad[0]].sum():.6g}: rows must be probabilities.")
+        check_probabilities("beta", beta)
         if not (self.length_shape > 0 and self.length_scale > 0):
             raise InputError("length_shape and length_scale must be positive.")
         if self.view not in VIEWS:
@@ -248,8 +244,8 @@ class LatentDirichlet:
     def log_density(self, X: Any) -> NDArray:
         """Log P(x) of every document, shape (n,).
 
-        Of tokens given the number of them. Documents that are short for the number of topics are summed out exactly;
-        for the others it is an approximation, by importance sampling: see posterior/lda.py.
+        Of tokens given the number of them. Topics are summed out exactly; documents that are too long for their number
+        are refused.
         """
         from knockoffs.features.posterior.lda import log_words
 

@@ -15,11 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from knockoffs.errors import InputError, unknown_option
 from knockoffs.features.family import kept_per_how
 from knockoffs.features.posterior.variable_elimination import log_evidence_by_elimination
-from knockoffs.sampling.categorical import sample_categorical, sample_weights
+from knockoffs.sampling.categorical import check_probabilities, sample_categorical, sample_weights
 from knockoffs.sampling.factors import Factor, elimination_order, restrict
 from knockoffs.sampling.network import BayesianNetwork
 
-SUM_TOLERANCE = 1e-8  # rows of a table may miss one by rounding, and no more
 MAX_TABLE = 2**20  # entries for one row: 8 MiB
 
 Law = tuple[tuple[int, ...], NDArray]  # scope and table
@@ -262,14 +261,7 @@ def _check_tables(parents: Mapping[str, Sequence[str]], tables: Mapping[str, NDA
         if table.ndim != len(above) + 1 or table.shape[:-1] != expected or not table.size:
             wanted = ", ".join([*map(str, expected), "states"])
             raise InputError(f"the table of {name!r} has shape {table.shape}: expected ({wanted}) for parents {above}.")
-        total = table.sum(axis=-1)
-        bad = np.argwhere(~(np.abs(total - 1) <= SUM_TOLERANCE) | (table < 0).any(axis=-1))
-        if len(bad):
-            place = tuple(int(i) for i in bad[0])
-            raise InputError(
-                f"row {place} of the table of {name!r} is no probability: it sums to {total[place]:.6g}, smallest "
-                f"entry {table[place].min():.3g}."
-            )
+        check_probabilities(f"the table of {name!r}", table)
 
 
 def write_entries(count: int) -> str:

@@ -2,8 +2,7 @@
 
 P(w) = E[prod_v (theta @ beta[:, v])^x_v] for theta ~ Dirichlet(alpha). The product is a polynomial in theta, whose
 terms have known expectations: with N words and T topics it has binom(N + T - 1, T - 1) of them, held here as an array
-of (N + 1)^(T - 1). Where that is too large, the expectation is estimated by importance sampling from a mixture of the
-variational posterior and the prior, with random numbers that are the same for every call.
+of (N + 1)^(T - 1). Documents for which that is too large are refused.
 
 How many sweeps a document needs is learned from two chains that start with all words in two different topics, and run
 side by side. With D_s the difference of their topic counts after s sweeps, memory(s) = sum <D_s, D_0> / sum <D_0, D_0>
@@ -27,8 +26,6 @@ from knockoffs.errors import InputError, KnockoffWarning, name_some
 from knockoffs.machine.compiled import njit
 
 MOST_TERMS = 2**16  # of the polynomial of one document
-DENSITY_DRAWS = 2000  # of theta, for one document
-WIDENED = 0.5  # of the variational concentrations: their law is too narrow, and a proposal must not be
 FORGOTTEN = 0.1  # of the start, when s sweeps are enough for the sweeps to be 2 s
 FEWEST_SWEEPS, MOST_SWEEPS = 10, 6400  # s
 PAIRS_OF_CHAINS = 128  # of chains: the standard error of memory is some 0.03
@@ -205,12 +202,12 @@ def log_words(counts: csr_array, alpha: NDArray, beta: NDArray) -> NDArray:
     for d in np.flatnonzero(exact & (length > 0)):
         row = slice(counts.indptr[d], counts.indptr[d + 1])
         out[d] = _polynomial(counts.indices[row], counts.data[row], alpha, beta)
-    rest = np.flatnonzero(~exact)
-    if rest.size:
-        gamma = variational_topics(counts[rest], alpha, beta)
-        for d, concentration in zip(rest, alpha + WIDENED * (gamma - alpha), strict=True):
-            row = slice(counts.indptr[d], counts.indptr[d + 1])
-            out[d] = _importance(counts.indices[row], counts.data[row], alpha, beta, concentration)
+    if not exact.all():
+        long = np.flatnonzero(~exact)
+        raise InputError(
+            f"rows {name_some(long)} are too long for an exact density with {len(alpha)} topics: row {long[0]} has "
+            f"{length[long[0]]:,} words."
+        )
     return out
 
 
@@ -236,23 +233,6 @@ def _polynomial(words: NDArray, x: NDArray, alpha: NDArray, beta: NDArray) -> fl
     log_moments = (gammaln(alpha + powers) - gammaln(alpha)).sum(axis=1)
     total = gammaln(alpha.sum()) - gammaln(alpha.sum() + N)
     return float(logsumexp(np.log(flat[used]) + log_moments) + total + log_scale)
-
-
-def _importance(words: NDArray, x: NDArray, alpha: NDArray, beta: NDArray, concentration: NDArray) -> float:
-    """Estimate log E[...] with half of the draws from each part of the proposal."""
-    rng = np.random.default_rng(0)  # a density is a function: the same document has the same value
-    half = DENSITY_DRAWS // 2
-    theta = np.vstack([sample_dirichlet(np.tile(a, (half, 1)), rng) for a in (alpha, concentration)])
-    theta = np.maximum(theta, 1e-300)
-    with np.errstate(divide="ignore"):
-        log_likelihood = np.log(theta @ beta[:, words]) @ x
-    proposal = np.logaddexp(_log_dirichlet(theta, alpha), _log_dirichlet(theta, concentration)) - np.log(2)
-    log_weights = log_likelihood + _log_dirichlet(theta, alpha) - proposal
-    return float(logsumexp(log_weights) - np.log(len(theta)))
-
-
-def _log_dirichlet(theta: NDArray, a: NDArray) -> NDArray:
-    return np.log(theta) @ (a - 1) + gammaln(a.sum()) - gammaln(a).sum()
 
 
 def sample_topics_converged(counts: csr_array, alpha: NDArray, beta: NDArray, rng: Generator) -> NDArray:

@@ -24,10 +24,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
+from knockoffs.sampling.categorical import check_probabilities
 from knockoffs.sampling.network import Blanket
 from knockoffs.sampling.pair import check_features
-
-SUM_TOLERANCE = 1e-6  # a row of probabilities may miss one by this much (float32); it is then divided by its sum
 
 
 class Chain(ABC):
@@ -190,8 +189,8 @@ class MarkovChain(Chain):
                 f"initial has shape {initial.shape} and transitions {transitions.shape}: "
                 "expected (K,) and (T - 1, K, K)."
             )
-        object.__setattr__(self, "initial", check_probabilities("initial", initial))
-        object.__setattr__(self, "transitions", check_probabilities("transitions", transitions))
+        object.__setattr__(self, "initial", as_probabilities("initial", initial))
+        object.__setattr__(self, "transitions", as_probabilities("transitions", transitions))
 
     @property
     def start(self) -> NDArray:
@@ -250,7 +249,7 @@ class JumpChain(Chain):
         bad = np.flatnonzero(~((jump >= 0) & (jump <= 1)))
         if bad.size:
             raise InputError(f"jump[{bad[0]}] = {jump[bad[0]]} is not a probability.")
-        object.__setattr__(self, "alpha", check_probabilities("alpha", alpha))
+        object.__setattr__(self, "alpha", as_probabilities("alpha", alpha))
         object.__setattr__(self, "jump", jump)
 
     @property
@@ -285,23 +284,10 @@ class JumpChain(Chain):
         return kernels.find_impossible_jump, kernels.sample_jump_chain, (self.alpha, self.jump)
 
 
-def check_probabilities(name: str, table: NDArray) -> NDArray:
-    """Check that the last axis of a table holds probabilities, and return it contiguous with sums of one.
-
-    >>> check_probabilities("initial", np.array([0.5, 0.4]))
-    Traceback (most recent call last):
-        ...
-    knockoffs.errors.InputError: initial adds up to 0.9, not to 1.
-    """
-    sums = table.sum(axis=-1)
-    bad = np.argwhere(~(np.abs(sums - 1) <= SUM_TOLERANCE) | (table < 0).any(axis=-1))
-    if len(bad):
-        row = tuple(bad[0])
-        where = f"{name}[{', '.join(map(str, row))}]" if row else name
-        if (table[row] < 0).any():
-            raise InputError(f"{where} has a negative probability, {table[row].min():g}.")
-        raise InputError(f"{where} adds up to {sums[row]:.9g}, not to 1.")
-    return np.ascontiguousarray(table / sums[..., None])
+def as_probabilities(name: str, table: NDArray) -> NDArray:
+    """Table whose last axis holds probabilities, contiguous and with sums of one: float32 misses it by 1e-7."""
+    check_probabilities(name, table, tolerance=1e-6)
+    return np.ascontiguousarray(table / table.sum(axis=-1)[..., None])
 
 
 def encode_states(u: NDArray, K: int, *, missing: bool = False, flagged: bool = False, name: str = "state") -> NDArray:
