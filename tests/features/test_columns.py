@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from knockoffs.errors import ColumnsError, InputError
-from knockoffs.features.columns import split_columns
+from knockoffs.features.gaussian import split_columns
 from knockoffs.table.relations import dependent_columns, standardise
 
 

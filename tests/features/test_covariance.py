@@ -16,7 +16,6 @@ from knockoffs.features.covariance import (
     bounded,
     choose_correlations,
     correlations_of,
-    definite,
     estimate_covariance,
     fold_of,
     held_out_intensity,
@@ -77,10 +76,6 @@ def test_small_correlations_are_none_and_the_others_give_way_no_further_than_nee
     smallest = np.linalg.eigvalsh(found)[0]
     assert smallest >= 0.1 - 1e-12
     assert left[0] == 1 or smallest == pytest.approx(0.1)
-
-
-def test_a_definite_matrix_stays_as_it_is():
-    assert definite(chain(4)) is not None and (definite(chain(4)) == chain(4)).all()
 
 
 @pytest.mark.parametrize(

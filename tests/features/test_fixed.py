@@ -12,7 +12,6 @@ from knockoffs.features.source import knockoff_source, refuse_fixed
 from knockoffs.filter import false_discovery_proportion
 from knockoffs.importance.coefficients import coefficient_magnitude
 from knockoffs.response.linear import LassoPathAIC
-from knockoffs.sampling.diagonal.newton import MARGIN
 from knockoffs.table.target import Target
 
 
@@ -59,19 +58,6 @@ def test_no_swap_changes_the_gram_matrix(case):
     # y may have any mean: the knockoffs have the means of X in the rows of y and in those that were added
     np.testing.assert_allclose(pair.X_tilde[:n].mean(axis=0), X.mean(axis=0), rtol=1e-9)
     np.testing.assert_array_equal(pair.X[:n], X)
-
-
-def test_the_equicorrelated_design_is_that_of_the_paper():
-    X = design(60, 8)
-    Z = centred(X) / np.sqrt((centred(X) ** 2).sum(axis=0))
-    s = min(1.0, 2 * (1 - MARGIN) * np.linalg.eigvalsh(Z.T @ Z)[0])
-    pair = fixed_design(X, diagonal="equicorrelated").sample(X, np.random.default_rng(1))
-    knockoffs = centred(pair.X_tilde) / np.sqrt((centred(X) ** 2).sum(axis=0))
-    np.testing.assert_allclose(Z.T @ knockoffs, Z.T @ Z - s * np.eye(8), atol=1e-10)
-    inverse = np.linalg.inv(Z.T @ Z)
-    beside = knockoffs - Z @ (np.eye(8) - s * inverse)  # U C of the paper
-    np.testing.assert_allclose(beside.T @ Z, 0, atol=1e-10)
-    np.testing.assert_allclose(beside.T @ beside, 2 * s * np.eye(8) - s**2 * inverse, atol=1e-10)
 
 
 def scored(XX, y):
@@ -166,13 +152,6 @@ def test_a_column_that_is_constant_where_the_target_is_known_is_its_own_knockoff
     with pytest.warns(UserWarning, match="column 'f0' is constant: its own knockoff, never selected"):
         fitted = KnockoffSelector(feature_model="fixed").fit(late, y.where(np.arange(100) < 90))
     assert fitted.W_[0] == 0 and (fitted.W_ != 0).sum() > 10
-
-
-def test_several_draws_and_clusters_go_with_it():
-    X, y = table(300)
-    patients = np.repeat(np.arange(150), 2)
-    fitted = KnockoffSelector(0.2, feature_model="fixed", n_draws=3, clusters=patients).fit(X, y)
-    assert fitted.knockoffs_.shape == (150, 30) and len(fitted.selection_.draws) == 3
 
 
 def test_the_report_and_the_method_say_what_it_is(tmp_path):

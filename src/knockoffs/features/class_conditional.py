@@ -48,13 +48,13 @@ class Children(ABC):
 
     @property
     @abstractmethod
-    def n_classes(self) -> int:
-        """Number of classes."""
+    def parameters(self) -> tuple[NDArray, ...]:
+        """Arrays with a row for each class."""
 
     @property
-    @abstractmethod
-    def n_parameters(self) -> int:
-        """Free parameters, for AIC and BIC."""
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.parameters[0])
 
     @abstractmethod
     def encode(self, U: NDArray) -> NDArray:
@@ -131,14 +131,9 @@ class BernoulliColumn(LabelledColumns):
         self._fill_supports([Labels(np.array([0.0, 1.0]))] * len(self.columns))
 
     @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        return len(self.p)
-
-    @property
-    def n_parameters(self) -> int:
-        """One for each class and column."""
-        return self.p.size
+    def parameters(self) -> tuple[NDArray, ...]:
+        """P."""
+        return (self.p,)
 
     def log_prob_of_codes(self, C: NDArray) -> NDArray:
         """Sum of c log p + (1 - c) log(1 - p)."""
@@ -174,14 +169,9 @@ class PoissonColumn(Children):
             object.__setattr__(self, "units", np.ones(len(self.columns)))
 
     @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        return len(self.rate)
-
-    @property
-    def n_parameters(self) -> int:
-        """One for each class and column."""
-        return self.rate.size
+    def parameters(self) -> tuple[NDArray, ...]:
+        """Rates."""
+        return (self.rate,)
 
     def encode(self, U: NDArray) -> NDArray:
         """Count the units."""
@@ -229,14 +219,9 @@ class GaussianColumn(Children):
         _refuse(self.columns, bad, "a variance that is not positive (or a mean that is not finite)")
 
     @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        return len(self.mean)
-
-    @property
-    def n_parameters(self) -> int:
-        """Two for each class and column."""
-        return 2 * self.mean.size
+    def parameters(self) -> tuple[NDArray, ...]:
+        """Means and variances."""
+        return (self.mean, self.variance)
 
     def encode(self, U: NDArray) -> NDArray:
         """Return the numbers themselves: NaN has no density."""
@@ -292,14 +277,9 @@ class CategoricalColumn(LabelledColumns):
         self._fill_supports([Labels(np.arange(float(table.shape[1]))) for table in self.tables])
 
     @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        return len(self.tables[0])
-
-    @property
-    def n_parameters(self) -> int:
-        """States less one for each class and column."""
-        return sum(table.size - len(table) for table in self.tables)
+    def parameters(self) -> tuple[NDArray, ...]:
+        """Tables."""
+        return self.tables
 
     def log_prob_of_codes(self, C: NDArray) -> NDArray:
         """Sum of log table[k, c_j]."""

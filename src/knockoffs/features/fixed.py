@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
 from knockoffs.errors import InputError
-from knockoffs.features.columns import split_columns
+from knockoffs.features.gaussian import split_columns
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL, solve_diagonal
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.table import Table

@@ -11,7 +11,6 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import ColumnsError, InputError, name_some
-from knockoffs.features.columns import check_numbers, split_columns
 from knockoffs.features.conditionals import Conditionals, Resampler
 from knockoffs.features.covariance import Estimate, shrink_covariance
 from knockoffs.sampling.categorical import normalise_log_weights, sample_categorical
@@ -21,6 +20,8 @@ from knockoffs.sampling.diagonal.representatives import ViaRepresentatives
 from knockoffs.sampling.network import BayesianNetwork, Identity, Node
 from knockoffs.sampling.pair import Pair, check_features
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler, sample_knockoffs, sample_several
+from knockoffs.table.redundancy import constant_columns
+from knockoffs.table.relations import dependent_columns, dependent_error, standardise
 
 UNIT_RATIO = 2.0  # standard deviations that differ by more than this factor are in different units
 ROWS_FOR_UNITS = 10  # rows from which a standard deviation shows the units
@@ -323,3 +324,73 @@ def in_units(law: GaussianLaw, centre: NDArray, scale: NDArray) -> GaussianLaw:
     """Law of centre + scale * Z when Z has the law given; D moves along exactly."""
     units = np.outer(scale, scale)
     return GaussianLaw(centre + scale * law.mean, law.covariance * units, law.D * units)
+
+
+# Columns that a continuous law cannot hold: constants, and columns that others determine exactly
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns of a table that a continuous law is fitted to, standardised, and those that it leaves out.
+
+    Parameters
+    ----------
+    Z : array, shape (n, d)
+        The d columns that vary freely, as (x - centre) / scale.
+    correlation : array, shape (d, d)
+        Z^T Z / n.
+    centre, scale : array, shape (d,)
+    varying : array of int, shape (d,)
+        Their places in the table.
+    fixed : dict
+        Value of each column that is constant, by its place.
+    """
+
+    Z: NDArray
+    correlation: NDArray
+    centre: NDArray
+    scale: NDArray
+    varying: NDArray[np.intp]
+    fixed: dict[int, float]
+
+
+def check_numbers(X: object) -> NDArray:
+    """Array of numbers, shape (n, n_columns); anything else is refused.
+
+    >>> check_numbers([["a"]])
+    Traceback (most recent call last):
+    knockoffs.errors.InputError: X has dtype <U1: a covariance is of numbers.
+    """
+    values = np.asarray(X)
+    if values.ndim != 2:
+        raise InputError(f"X has shape {values.shape}: expected a row for each sample and a column for each feature.")
+    if values.dtype.kind not in "biuf":
+        raise InputError(f"X has dtype {values.dtype}: a covariance is of numbers.")
+    return values
+
+
+def split_columns(X: NDArray, *, names: Sequence[str] | None = None) -> Columns:
+    """Columns that vary freely, standardised, apart from constant ones; refuses columns that others determine.
+
+    Knockoffs of columns that determine one another would have to obey the same equation, which a fitted covariance
+    hides behind rounding or shrinkage: a smallest set of them is named, without which the rest is free. Refused are
+    also fewer than 3 rows, missing or infinite values, and tables of which no column varies.
+    """
+    if len(X) < 3:
+        raise InputError(f"X has {len(X)} rows: a covariance needs at least 3.")
+    finite = np.isfinite(X.sum(axis=0, dtype=float))  # a sum may overflow, so what it accuses is looked at
+    missing = np.flatnonzero(~finite)
+    missing = missing[~np.isfinite(X[:, missing]).all(axis=0)]
+    if missing.size:
+        raise ColumnsError(missing, "columns", "have missing or infinite values: fill them or drop the rows first.")
+    constant = constant_columns(X)
+    varying = np.setdiff1d(np.arange(X.shape[1]), constant)
+    if not varying.size:
+        raise InputError("every column of X is constant: there is nothing to select from.")
+    own = np.take(X, varying, axis=1).astype(float, copy=False)  # the one copy of X that a fit makes
+    Z, centre, scale = standardise(own, copy=False)
+    correlation = Z.T @ Z / len(Z)
+    relations = {int(varying[j]): varying[of] for j, of in dependent_columns(Z, correlation).items()}
+    if relations:
+        raise dependent_error(relations, names, ", or pass dependent='drop' to the selector (--dependent drop)")
+    return Columns(Z, correlation, centre, scale, varying, {int(j): float(X[0, j]) for j in constant})

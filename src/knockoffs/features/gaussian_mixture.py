@@ -10,10 +10,16 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import ColumnsError, InputError, KnockoffWarning
-from knockoffs.features.columns import check_numbers, split_columns
 from knockoffs.features.covariance import Estimate, estimate_covariance
 from knockoffs.features.em import MAX_STEPS, Mixture, collapsed
-from knockoffs.features.gaussian import MixtureFeatures, compact, gaussian_law, in_units
+from knockoffs.features.gaussian import (
+    MixtureFeatures,
+    check_numbers,
+    compact,
+    gaussian_law,
+    in_units,
+    split_columns,
+)
 from knockoffs.features.mixture_path import N_STARTS, search_mixture
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL, check_covariance
 from knockoffs.sampling.diagonal.representatives import ViaRepresentatives

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -132,21 +132,14 @@ class MixturePath:
 
     def walk(self, numbers: Sequence[int], rng: Generator) -> None:
         """Fit the numbers given, in order, until ``patience`` of them in a row are worse than the best."""
-        if numbers:
-            for _ in track(self._steps(numbers, rng), "fitting P^X", total=len(numbers)):
-                pass
-
-    def _steps(self, numbers: Sequence[int], rng: Generator) -> Iterator[int]:
-        self._most, self._streams = max(numbers), rng.spawn(max(len(self.folds), 1))
-        self._growing = {}
-        worse = 0
-        for k in numbers:
+        self._most, self._streams = max(numbers, default=0), rng.spawn(max(len(self.folds), 1))
+        self._growing, worse = {}, 0
+        for k in track(numbers, "fitting P^X"):
             best = min(self.values.values(), default=np.inf)
             self.fitted[k], self.values[k] = self._hold_out(k) if self.folds else self._count(k)
             worse = 0 if self.values[k] < best else worse + 1
-            yield k
             if worse >= self.patience:
-                return
+                break
 
     def _count(self, k: int) -> tuple[Mixture, float]:
         """Mixture of k components, and its AIC or BIC."""

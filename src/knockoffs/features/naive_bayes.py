@@ -91,7 +91,11 @@ class NaiveBayes:
     @property
     def n_parameters(self) -> int:
         """Free parameters, for AIC and BIC."""
-        return len(self.weights) - 1 + sum(group.n_parameters for group in self.children)
+        free = [len(self.weights) - 1]
+        for group in self.children:  # a row of a table sums to one
+            tables = len(group.columns) if isinstance(group, CategoricalColumn) else 0
+            free.append(sum(array.size for array in group.parameters) - tables * group.n_classes)
+        return sum(free)
 
     def score(self, X: NDArray) -> float:
         """Mean log-likelihood of the rows."""

@@ -11,9 +11,6 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
 
-SPREAD = 1.0  # standard deviation of the means of the components; their variances are between 1 and 2
-CONCENTRATION = 10.0  # of the Dirichlet law of the proportions: the smallest of 20 is then about a third of the mean
-
 
 @dataclass(frozen=True)
 class Simulation:
@@ -60,8 +57,8 @@ def draw_mixture(
     d: int,
     *,
     rng: Generator,
-    spread: float = SPREAD,
-    concentration: float = CONCENTRATION,
+    spread: float = 1.0,
+    concentration: float = 10.0,
     degrees_of_freedom: float = np.inf,
 ) -> MixtureParameters:
     """Draw a mixture: Dirichlet proportions, normal means, covariances from scikit-learn's ``make_spd_matrix``.
@@ -70,9 +67,9 @@ def draw_mixture(
     ----------
     n_components, d : int
     spread : float
-        Standard deviation of every coordinate of every mean.
+        Standard deviation of every coordinate of every mean; variances are between 1 and 2.
     concentration : float
-        Of the symmetric Dirichlet law of the proportions; large means nearly equal.
+        Of the symmetric Dirichlet law of the proportions: at 10, the smallest of 20 is about a third of the mean.
     degrees_of_freedom : float
         Of the components; infinity for Gaussian ones.
 

@@ -10,18 +10,15 @@ from knockoffs.errors import InputError
 from knockoffs.simulate.mixtures import MixtureParameters, Simulation, sample_mixture
 
 GROUP = 10  # the paper: ten non-nulls, ten nulls correlated with them, ten independent nulls
-WIDE_VARIANCE = 16.0  # the first component is four times as wide as the two others
-WIDE_WEIGHT = 0.15  # and holds this share of the rows
-CORRELATION = (0.92, 0.98)  # of a non-null with its null in the two narrow components
 MEAN_SPREAD = 0.3  # standard deviation of the means: small, or they alone would correlate all features
 
 
 def draw_three_components(
     *,
     rng: Generator,
-    wide_variance: float = WIDE_VARIANCE,
-    wide_weight: float = WIDE_WEIGHT,
-    correlation: tuple[float, float] = CORRELATION,
+    wide_variance: float = 16.0,
+    wide_weight: float = 0.15,
+    correlation: tuple[float, float] = (0.92, 0.98),
     degrees_of_freedom: float = np.inf,
 ) -> MixtureParameters:
     """Draw the mixture of section 5.1 in 30 dimensions.

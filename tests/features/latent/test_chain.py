@@ -150,24 +150,6 @@ def truncnorm_log_mass(a, b):
     return float(log_ndtr(b) + np.log1p(-np.exp(log_ndtr(a) - log_ndtr(b))))
 
 
-def test_classes_hold_the_precision(rng):
-    root = rng.standard_normal((2, 4, 4))
-    S = root @ root.swapaxes(1, 2) + np.eye(4)
-    law = classes(np.array([0.5, 0.5]), np.zeros((2, 4)), S)
-    np.testing.assert_allclose(law.precisions @ S, np.tile(np.eye(4), (2, 1, 1)), atol=1e-10)
-    np.testing.assert_allclose(law.half_log_det, -0.5 * np.linalg.slogdet(S)[1])
-
-
-def test_sweeps_move_open_cells_only(rng):
-    model = mixed_model()
-    X = model.sample(50, rng)
-    cells = model.read(X)
-    L, K = cells.start.copy(), np.zeros(50, np.intp)
-    sweep(L, K, cells, model.law, rng=rng, n_sweeps=2)
-    assert (L[:, 0] == cells.start[:, 0]).all()
-    assert (L[:, 1:] != cells.start[:, 1:]).all()
-
-
 BINARY = Steps(np.array([0.0, 1.0]), np.array([-np.inf, 0.0, np.inf]))
 FAR = 4.5  # standard errors: a right answer fails in one of 150,000 comparisons
 

@@ -99,36 +99,6 @@ def test_a_law_of_another_class_is_seen():
     assert asymmetry(joint_law(model, model.mixture.laws[::-1])) > 1e-3
 
 
-def test_a_matrix_of_another_class_is_seen():
-    model = MODELS["two classes"]()
-    first, second = model.mixture.laws
-    # the second class's D scaled to be feasible in the first: still a knockoff of its own law, hence no fault of
-    # exchangeability in L, but one as soon as the conditional mean is that of D and the noise that of another
-    wrong = _Mixed(first.mean, first.covariance, first.D)
-    object.__setattr__(wrong, "other", second)
-    assert asymmetry(joint_law(model, (wrong, second))) > 1e-3
-
-
-class _Mixed(GaussianLaw):
-    """Noise of another class's D."""
-
-    @property
-    def noise_factor(self):
-        return self.other.noise_factor
-
-
-def test_the_variance_of_the_margin_instead_of_the_conditional_is_seen():
-    model = MODELS["binary"]()
-    law = model.mixture.laws[0]
-
-    class Marginal(GaussianLaw):
-        @property
-        def noise_factor(self):
-            return np.asfortranarray(np.linalg.cholesky(np.diag(np.diag(self.covariance))))
-
-    assert asymmetry(joint_law(model, (Marginal(law.mean, law.covariance, law.D),))) > 1e-3
-
-
 def nominal_law(model):
     """P(N, B, N_tilde, B_tilde) of a label with three levels and a binary column, by probabilities of boxes.
 

@@ -131,13 +131,6 @@ def test_scores_look_at_one_cell_only(rng):
     np.testing.assert_array_equal(scores[:, 2], X[:, 2])
 
 
-def test_a_code_that_was_not_seen_is_refused():
-    nominal = label((0.0, 1.0, 3.0))
-    model = latent_features([nominal], [1.0], [np.zeros(2)], [np.eye(2)])
-    with pytest.raises(InputError, match="code 2 of a nominal column was not seen"):
-        model.as_sampler().sample(np.array([[2.0]]), np.random.default_rng(0))
-
-
 def test_wrong_number_of_columns_is_refused():
     model = latent_features([Affine()], [1.0], [[0]], [[[1.0]]])
     with pytest.raises(InputError, match="has 1 columns"):

@@ -5,7 +5,6 @@ import pytest
 from scipy.special import ndtr
 
 from knockoffs.errors import InputError
-from knockoffs.features.latent.fit import fit_latent
 from knockoffs.features.latent.kinds import directions, fit_both, place_levels, positions
 from knockoffs.features.latent.margins import FREE, INTERVAL, Affine, Steps
 from knockoffs.features.latent.model import latent_features
@@ -141,10 +140,3 @@ def test_directions_are_those_of_canonical_correlations(rng):
     expected = [np.corrcoef(one[:, i], other[:, i])[0, 1] ** 2 for i in range(3)]
     np.testing.assert_allclose(explained, expected, atol=1e-4)
     np.testing.assert_allclose(shares @ theta**2, 1)
-
-
-def test_the_table_says_what_a_label_is():
-    X, _ = bands(600)
-    model = fit_latent(X, kinds=KINDS, n_classes=1)
-    assert model.kinds[1] == "nominal"
-    np.testing.assert_array_equal(model.scores(X)[:, 1], X[:, 1])

@@ -91,12 +91,6 @@ def test_other_columns_meet_other_groups_only_through_representatives(S):
     np.testing.assert_allclose(S_new[np.ix_(CHOSEN, CHOSEN)], S[np.ix_(CHOSEN, CHOSEN)], atol=1e-12)
 
 
-def test_all_columns_representatives_is_the_law_itself(S):
-    S_new, D = solve_through(S, OWNERS, np.arange(8), "maximum_entropy")
-    np.testing.assert_allclose(S_new, S)
-    np.testing.assert_allclose(D, solve_checked(S, "maximum_entropy", OWNERS))
-
-
 def r_squared(S, j, given):
     """Share of the variance of j that others explain."""
     return S[j, given] @ np.linalg.solve(S[np.ix_(given, given)], S[given, j]) / S[j, j]
@@ -148,10 +142,6 @@ def test_representatives_explain_the_most():
     assert representatives(R, feature_of, 10).tolist() == list(range(9))
     with pytest.raises(InputError, match="at least one"):
         representatives(R, feature_of, 0)
-
-
-def test_representatives_of_copies():
-    assert representatives(np.ones((3, 3)), [0, 0, 0], 2).tolist() == [0, 1]
 
 
 # Where a user meets them

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, cast
 
 import numpy as np
 from numpy.random import Generator
@@ -221,8 +220,46 @@ Emissions = DiscreteEmissions | GaussianEmissions
 
 
 @dataclass(frozen=True)
+class GenotypeEmissions:
+    """Genotypes of two hidden chains: X_j is the sum of alleles 1 with probabilities theta[j, a] and theta[j, b].
+
+    A missing cell is NaN, a negative number or 9.
+    """
+
+    theta: NDArray
+
+    def encode(self, X: NDArray) -> NDArray:
+        """Genotypes as small integers, 3 where missing."""
+        return encode_states(X, 3, missing=True, flagged=True, name="genotype")
+
+    def missing(self, X: NDArray) -> NDArray[np.bool_]:
+        """Where X is missing."""
+        return self.encode(X) == 3
+
+    def draw(self, A: NDArray, B: NDArray, rng: Generator, n_jobs: int = 1) -> NDArray:
+        """X given both chains, shape (n, p)."""
+        from knockoffs.features.posterior.forward_backward import draw_genotypes
+
+        X, key = np.empty(A.shape, np.uint8), draw_key(rng)
+
+        def work(rows: slice) -> None:
+            draw_genotypes(A[rows], B[rows], self.theta, key, rows.start, X[rows])
+
+        over_rows(work, len(A), n_jobs)
+        return X
+
+    def log_prob(self, X: NDArray, A: NDArray, B: NDArray) -> NDArray:
+        """Log P(X_j | A_j, B_j) of every cell, 0 where missing, shape (n, p)."""
+        sites = np.arange(X.shape[1])
+        a, b = self.theta[sites, A], self.theta[sites, B]
+        table = np.stack([(1 - a) * (1 - b), a * (1 - b) + (1 - a) * b, a * b, np.ones_like(a)], axis=2)
+        with np.errstate(divide="ignore"):
+            return np.log(np.take_along_axis(table, self.encode(X).astype(np.intp)[..., None], axis=2)[..., 0])
+
+
+@dataclass(frozen=True)
 class EmissionConjugate:
-    """Q(X_tilde | X, H_tilde) = P(X_tilde | H_tilde): sites are independent given the hidden chain.
+    """Q(X_tilde | X, H_tilde) = P(X_tilde | H_tilde): sites are independent given the hidden chain, or chains.
 
     A missing cell stays missing in the knockoff. The mask is then the same for X_j and X_tilde_j, so masking and
     swapping commute and the masked pair is exchangeable if the full one is, as long as the mask does not depend on X at
@@ -230,20 +267,21 @@ class EmissionConjugate:
     (A filled knockoff beside a missing original would distinguish the two as well.)
     """
 
-    emissions: Emissions
+    emissions: Emissions | GenotypeEmissions
     n_jobs: int = 1
+    chains: tuple[str, ...] = ("H",)  # names of the hidden nodes
 
     def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:
         """Draw every cell from P(. | H_tilde_j), and set it missing where u is."""
-        return keep_missing(u, self.draw(blanket, rng).astype(u.dtype), self.missing(u))
+        drawn, missing = self.draw(blanket, rng).astype(u.dtype), self.emissions.missing(u)
+        if missing.any():
+            drawn[missing] = u[missing]
+        return drawn
 
     def draw(self, blanket: Blanket, rng: Generator) -> NDArray:
         """X given H, shape (n, p)."""
-        return self.emissions.draw(blanket["H"], rng, self.n_jobs)
-
-    def missing(self, u: NDArray) -> NDArray[np.bool_]:
-        """Where u is missing."""
-        return self.emissions.missing(u)
+        draw: Callable[..., NDArray] = self.emissions.draw
+        return draw(*(blanket[name] for name in self.chains), rng, self.n_jobs)
 
     def several(self, u: NDArray, blanket: Blanket, m: int, rng: Generator) -> NDArray:
         """Draw m times, shape (m, n, p): where the chain stays, X and they are independent and alike given it."""
@@ -251,24 +289,12 @@ class EmissionConjugate:
 
     def log_conditional(self, u: NDArray, blanket: Blanket) -> NDArray:
         """Log P(X | H) of the cells that are not missing."""
-        return self.emissions.log_prob(u, blanket["H"]).sum(axis=1)
+        return self.emissions.log_prob(u, *(blanket[name] for name in self.chains)).sum(axis=1)
 
     def log_kernel(self, u_tilde: NDArray, u: NDArray, blanket: Blanket) -> NDArray:
         """Log P(X_tilde | H_tilde) if u_tilde is missing where u is, else -inf."""
         same = (self.emissions.missing(u_tilde) == self.emissions.missing(u)).all(axis=1)
         return np.where(same, self.log_conditional(u_tilde, blanket), -np.inf)
-
-
-class Emitted(Protocol):
-    """The leaf of a chain: its cells are drawn again given the chain."""
-
-    def missing(self, u: NDArray) -> NDArray[np.bool_]:
-        """Where u is missing."""
-        ...
-
-    def draw(self, blanket: Blanket, rng: Generator) -> NDArray:
-        """Every cell given the chain, shape (n, p)."""
-        ...
 
 
 def fill_missing(network: BayesianNetwork, X: NDArray, rng: Generator) -> NDArray:
@@ -277,16 +303,10 @@ def fill_missing(network: BayesianNetwork, X: NDArray, rng: Generator) -> NDArra
     Where cells are missing may depend on what is seen of their row: the completed rows then follow the law of X, which
     gaps that stay gaps do not. X itself where nothing is missing, and nothing is drawn then.
     """
-    leaf = cast(Emitted, network.observed[0].conjugate)
-    missing = leaf.missing(X)
+    leaf = network.observed[0].conjugate
+    assert isinstance(leaf, EmissionConjugate)
+    missing = leaf.emissions.missing(X)
     if not missing.any():
         return X
     drawn = leaf.draw(network.draw_hidden(X, rng), rng)
     return np.where(missing, drawn, X).astype(X.dtype, copy=False)
-
-
-def keep_missing(u: NDArray, drawn: NDArray, missing: NDArray[np.bool_]) -> NDArray:
-    """Put u's own missing values back in."""
-    if missing.any():
-        drawn[missing] = u[missing]
-    return drawn

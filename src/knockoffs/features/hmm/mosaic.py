@@ -20,11 +20,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, name_some
 from knockoffs.features.family import kept_per_how
-from knockoffs.features.hmm.emissions import DiscreteEmissions, EmissionConjugate, fill_missing, keep_missing
+from knockoffs.features.hmm.emissions import DiscreteEmissions, EmissionConjugate, GenotypeEmissions, fill_missing
 from knockoffs.features.hmm.model import check_sites, move_chain, refuse_impossible, with_states
 from knockoffs.sampling.categorical import sample_weights
 from knockoffs.sampling.conjugates.markov_chain import JumpChain, draw_key, encode_states, over_rows
-from knockoffs.sampling.network import BayesianNetwork, Blanket, Conjugate, Node
+from knockoffs.sampling.network import BayesianNetwork, Conjugate, Node
 
 NEVER_STAYS = 50.0  # rate of jumps between chromosomes: exp(-50) = 2e-22
 ALPHA_ROUNDING = 1e-4  # fastPHASE writes six digits, so the K numbers of a row of alpha add up to one only about
@@ -264,7 +264,7 @@ class GenotypeModel(MosaicFeatures):
 
     def conjugate(self, n_jobs: int) -> Conjugate:
         """Genotypes given the ancestors."""
-        return GenotypeConjugate(self.mosaic.theta, n_jobs)
+        return EmissionConjugate(GenotypeEmissions(self.mosaic.theta), n_jobs, self.chains)
 
     def draw_states(self, codes: NDArray, key: NDArray, first: int, states: tuple[NDArray, ...]) -> int:
         """Draw both chains given the genotypes."""
@@ -285,57 +285,6 @@ class GenotypeModel(MosaicFeatures):
         """Draws of X_j given the other sites of each row, shape (n_draws, n), exactly."""
         weights = np.einsum("nab,gab->ng", self.state_given_others(j, X), self.emission(j))
         return sample_weights(np.tile(weights, (n_draws, 1)), rng).reshape(n_draws, len(X)).astype(np.int8)
-
-
-@dataclass(frozen=True)
-class GenotypeConjugate:
-    """Q(X_tilde | X, A_tilde, B_tilde) = P(X_tilde | A_tilde, B_tilde), a sum of two Bernoullis at every site.
-
-    Missing cells stay missing, for the reason given at EmissionConjugate.
-    """
-
-    theta: NDArray
-    n_jobs: int = 1
-
-    def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:
-        """Draw every genotype from P(. | A_tilde_j, B_tilde_j), and set it missing where u is."""
-        return keep_missing(u, self.draw(blanket, rng).astype(u.dtype), self.missing(u))
-
-    def missing(self, u: NDArray) -> NDArray[np.bool_]:
-        """Where u is missing."""
-        return encode_states(u, 3, missing=True, flagged=True, name="genotype") == 3
-
-    def draw(self, blanket: Blanket, rng: Generator) -> NDArray:
-        """X given A and B, shape (n, p)."""
-        from knockoffs.features.posterior.forward_backward import draw_genotypes
-
-        A, B, key = blanket["A"], blanket["B"], draw_key(rng)
-        drawn = np.empty(A.shape, np.uint8)
-
-        def work(rows: slice) -> None:
-            draw_genotypes(A[rows], B[rows], self.theta, key, rows.start, drawn[rows])
-
-        over_rows(work, len(A), self.n_jobs)
-        return drawn
-
-    def several(self, u: NDArray, blanket: Blanket, m: int, rng: Generator) -> NDArray:
-        """Draw m times, shape (m, n, p): where the chain stays, X and they are independent and alike given it."""
-        return np.stack([self.sample(u, blanket, rng) for _ in range(m)])
-
-    def log_conditional(self, u: NDArray, blanket: Blanket) -> NDArray:
-        """Log P(X | A, B) of the cells that are not missing."""
-        sites = np.arange(u.shape[1])
-        a, b = self.theta[sites, blanket["A"]], self.theta[sites, blanket["B"]]
-        table = np.stack([(1 - a) * (1 - b), a * (1 - b) + (1 - a) * b, a * b, np.ones_like(a)], axis=2)
-        codes = encode_states(u, 3, missing=True, flagged=True, name="genotype").astype(np.intp)
-        with np.errstate(divide="ignore"):
-            return np.log(np.take_along_axis(table, codes[..., None], axis=2)[..., 0]).sum(axis=1)
-
-    def log_kernel(self, u_tilde: NDArray, u: NDArray, blanket: Blanket) -> NDArray:
-        """Log P(X_tilde | A_tilde, B_tilde) if u_tilde is missing where u is, else -inf."""
-        codes = [encode_states(value, 3, missing=True, flagged=True, name="genotype") for value in (u_tilde, u)]
-        same = ((codes[0] == 3) == (codes[1] == 3)).all(axis=1)
-        return np.where(same, self.log_conditional(u_tilde, blanket), -np.inf)
 
 
 def genotype_law(theta: NDArray) -> NDArray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from joblib import delayed, effective_n_jobs
@@ -13,19 +12,9 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 from scipy.special import ndtr
 
 from knockoffs.features.latent.density import draw_starts, jump_rows, log_densities
-from knockoffs.features.latent.gibbs import sweep_rows
+from knockoffs.features.latent.gibbs import Classes, sweep_rows
 from knockoffs.features.latent.margins import FREE, POINT, LatentCells
 from knockoffs.machine.parallel import in_place
-
-
-class Classes(NamedTuple):
-    """Proportions, means and precisions P = W^T W of the classes, shapes (l,), (l, D) and (l, D, D)."""
-
-    log_weights: NDArray
-    means: NDArray
-    precisions: NDArray
-    whiteners: NDArray
-    half_log_det: NDArray
 
 
 def classes(weights: NDArray, means: NDArray, covariances: NDArray) -> Classes:
@@ -57,11 +46,7 @@ def sweep(
     key = rng.integers(2**64, size=2, dtype=np.uint64)
 
     def work(rows: slice) -> None:
-        some = cells.rows(rows)
-        sweep_rows(
-            L[rows], K[rows], some.status, some.low, some.high, law.log_weights, law.means,
-            law.precisions, law.whiteners, law.half_log_det, key, rows.start, n_sweeps, backward,
-        )  # fmt: skip
+        sweep_rows(L[rows], K[rows], cells.rows(rows), law, key, rows.start, n_sweeps, backward)
 
     _in_blocks(work, len(L), n_jobs)
 
@@ -83,9 +68,8 @@ def jump(
     key = rng.integers(2**64, size=2, dtype=np.uint64)
 
     def work(rows: slice) -> None:
-        some = LatentCells(*(np.ascontiguousarray(part[:, order]) for part in cells.rows(rows)))
-        moved, classes_of = np.ascontiguousarray(L[rows][:, order]), K[rows]
-        jump_rows(moved, classes_of, *some, law.log_weights, means, F, key, rows.start, n_draws)
+        moved = np.ascontiguousarray(L[rows][:, order])
+        jump_rows(moved, K[rows], cells.rows(rows).columns(order), law.log_weights, means, F, key, rows.start, n_draws)
         L[rows, order] = moved
 
     _in_blocks(work, len(L), n_jobs)
@@ -103,24 +87,22 @@ def points_first(cells: LatentCells) -> NDArray[np.intp]:
     return np.argsort(-(cells.status == POINT).mean(axis=0), kind="stable")
 
 
+def log_density_of(cells: LatentCells, law: Classes, *, n_draws: int) -> NDArray:
+    """Log density of the cells of each row, by importance sampling with fixed random numbers."""
+    order = points_first(cells)
+    means, key = np.ascontiguousarray(law.means[:, order]), np.array([1, 2], np.uint64)
+    return log_densities(cells.columns(order), law.log_weights, means, factors_of(law, order), key, n_draws)
+
+
 def cell_densities(cells: LatentCells, law: Classes, *, n_draws: int = 16, elsewhere: float = 0.01) -> NDArray:
     """Log density of the cells of each row, by importance sampling with fixed random numbers, and with a floor.
 
     There are ``n_draws`` of each class. An ``elsewhere`` share of rows may be anywhere: Cauchy variables at points,
     and independent normals in intervals.
     """
-    order = points_first(cells)
-    some = LatentCells(*(np.ascontiguousarray(part[:, order]) for part in cells))
-    value = log_densities(
-        *some,
-        law.log_weights,
-        np.ascontiguousarray(law.means[:, order]),
-        factors_of(law, order),
-        np.array([1, 2], np.uint64),
-        n_draws,
-    )
-    in_cell = np.log(np.maximum(ndtr(some.high) - ndtr(some.low), np.finfo(float).tiny))
-    anywhere = np.where(some.status == POINT, -np.log(np.pi * (1 + some.start**2)), in_cell).sum(axis=1)
+    value = log_density_of(cells, law, n_draws=n_draws)
+    in_cell = np.log(np.maximum(ndtr(cells.high) - ndtr(cells.low), np.finfo(float).tiny))
+    anywhere = np.where(cells.status == POINT, -np.log(np.pi * (1 + cells.start**2)), in_cell).sum(axis=1)
     return np.logaddexp(np.log(1 - elsewhere) + value, np.log(elsewhere) + anywhere)
 
 
@@ -140,10 +122,9 @@ def start_latent(cells: LatentCells, law: Classes, *, rng: Generator) -> NDArray
     factors = np.linalg.inv(law.whiteners)
     S = np.einsum("k,kij,klj->il", weights, factors, factors, optimize=True) + spread
     key = rng.integers(2**64, size=2, dtype=np.uint64)
-    some = LatentCells(*(np.ascontiguousarray(part[:, order]) for part in cells))
     F = np.linalg.cholesky(S[np.ix_(order, order)])
     L = np.empty(cells.start.shape)
-    L[:, order] = draw_starts(*some, mean[order], F, key)
+    L[:, order] = draw_starts(cells.columns(order), mean[order], F, key)
     return L
 
 

@@ -7,7 +7,7 @@ from math import exp, log, pi
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.features.latent.margins import FREE, POINT
+from knockoffs.features.latent.margins import FREE, POINT, LatentCells
 from knockoffs.features.latent.normals import draw_normal, draw_truncated, draw_uniform, log_interval, seed_row
 from knockoffs.machine.compiled import njit
 
@@ -59,20 +59,13 @@ def _draw_in_order(
 
 @njit(cache=True, nogil=True)
 def log_densities(
-    status: NDArray,
-    low: NDArray,
-    high: NDArray,
-    start: NDArray,
-    log_weights: NDArray,
-    means: NDArray,
-    factors: NDArray,
-    key: NDArray,
-    n_draws: int,
+    cells: LatentCells, log_weights: NDArray, means: NDArray, factors: NDArray, key: NDArray, n_draws: int
 ) -> NDArray:
     """Log sum_k weights_k N(cells; mean_k, F_k F_k^T), shape (n,), by n_draws draws of each class.
 
     It is exact where every cell is a point, and where the only other one comes last.
     """
+    status, low, high, start = cells
     n, D = start.shape
     value = np.empty(n)
     z, l, state = np.empty(D), np.empty(D), np.empty(4, np.uint64)  # noqa: E741
@@ -94,16 +87,9 @@ def log_densities(
 
 
 @njit(cache=True, nogil=True)
-def draw_starts(
-    status: NDArray,
-    low: NDArray,
-    high: NDArray,
-    start: NDArray,
-    mean: NDArray,
-    F: NDArray,
-    key: NDArray,
-) -> NDArray:
+def draw_starts(cells: LatentCells, mean: NDArray, F: NDArray, key: NDArray) -> NDArray:
     """L inside the cells of every row, shape (n, D), nearly as correlated as L is: where Gibbs sampling starts."""
+    status, low, high, start = cells
     L = np.empty(start.shape)
     z, state = np.empty(start.shape[1]), np.empty(4, np.uint64)
     for i in range(len(L)):
@@ -116,10 +102,7 @@ def draw_starts(
 def jump_rows(
     L: NDArray,
     K: NDArray,
-    status: NDArray,
-    low: NDArray,
-    high: NDArray,
-    start: NDArray,
+    cells: LatentCells,
     log_weights: NDArray,
     means: NDArray,
     factors: NDArray,
@@ -133,6 +116,7 @@ def jump_rows(
     iterated importance resampling, which leaves the law of (K, L) given the cells as it is, whatever n_draws. Gibbs
     sampling changes one coordinate at a time and can be held in a class for ever; this changes all of them.
     """
+    status, low, high, start = cells
     D = L.shape[1]
     z, l, kept, state = np.empty(D), np.empty(D), np.empty(D), np.empty(4, np.uint64)  # noqa: E741
     for i in range(len(L)):

@@ -7,13 +7,25 @@ cell leaves an interval, one by one. Where no cell is an interval, one sweep is 
 from __future__ import annotations
 
 from math import exp, inf, log, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.features.latent.margins import FREE, POINT
+from knockoffs.features.latent.margins import FREE, POINT, LatentCells
 from knockoffs.features.latent.normals import draw_normal, draw_truncated, draw_uniform, seed_row
 from knockoffs.machine.compiled import njit
+
+
+class Classes(NamedTuple):
+    """Proportions, means and precisions P = W^T W of the classes, shapes (l,), (l, D) and (l, D, D)."""
+
+    log_weights: NDArray
+    means: NDArray
+    precisions: NDArray
+    whiteners: NDArray
+    half_log_det: NDArray
+
 
 reals = {"contract", "nsz", "reassoc"}  # sums may be taken in any order; infinities and NaN keep their meaning
 
@@ -106,14 +118,8 @@ def _draw_free(
 def sweep_rows(
     L: NDArray,
     K: NDArray,
-    status: NDArray,
-    low: NDArray,
-    high: NDArray,
-    log_weights: NDArray,
-    means: NDArray,
-    P: NDArray,
-    W: NDArray,
-    half_log_det: NDArray,
+    cells: LatentCells,
+    law: Classes,
     key: NDArray,
     first_row: int,
     n_sweeps: int,
@@ -121,12 +127,13 @@ def sweep_rows(
 ) -> None:
     """Move L, shape (n, D), and K, shape (n,), by n_sweeps sweeps in place.
 
-    ``status``, ``low`` and ``high`` are the cells; ``half_log_det`` is half the log determinant of the precisions P =
-    W^T W, W lower triangular. A row draws the same numbers whatever block it is worked in: ``key`` and ``first_row``
-    are those of the random streams. With ``backward``, intervals are visited from the last to the first. An even
-    number of such sweeps is the time reversal of as many in order, for the coordinates that are not free: a sweep
-    starts with (K, L_free) given these.
+    A row draws the same numbers whatever block it is worked in: ``key`` and ``first_row`` are those of the random
+    streams. With ``backward``, intervals are visited from the last to the first. An even number of such sweeps is the
+    time reversal of as many in order, for the coordinates that are not free: a sweep starts with (K, L_free) given
+    these.
     """
+    status, low, high, _ = cells
+    log_weights, means, P, W, half_log_det = law
     n, D = L.shape
     n_classes = len(log_weights)
     most = 0

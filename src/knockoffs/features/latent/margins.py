@@ -48,6 +48,10 @@ class LatentCells(NamedTuple):
         """Take some of the rows."""
         return LatentCells(*(part[which] for part in self))
 
+    def columns(self, which: NDArray[np.intp]) -> LatentCells:
+        """Take the coordinates in another order, contiguous."""
+        return LatentCells(*(np.ascontiguousarray(part[:, which]) for part in self))
+
     @property
     def all_points(self) -> bool:
         """Whether L is known in every cell."""

@@ -21,10 +21,9 @@ from knockoffs.features.latent.chain import (
     Classes,
     classes,
     draw_latent,
-    points_first,
+    log_density_of,
     run_chain,
 )
-from knockoffs.features.latent.density import log_densities
 from knockoffs.features.latent.margins import (
     FREE,
     POINT,
@@ -158,16 +157,7 @@ class LatentFeatures:
         jacobian = sum((margin.log_slope(X[:, j]) for j, margin in enumerate(self.margins)), np.zeros(len(X)))
         if cells.all_points:
             return np.logaddexp.reduce(self.mixture.log_joint(cells.start), axis=1) + jacobian
-        place = points_first(cells)
-        value = log_densities(
-            *LatentCells(*(np.ascontiguousarray(part[:, place]) for part in cells)),
-            self.law.log_weights,
-            np.ascontiguousarray(self.law.means[:, place]),
-            np.stack([np.linalg.cholesky(law.covariance[np.ix_(place, place)]) for law in self.mixture.laws]),
-            np.array([1, 2], np.uint64),
-            n_draws,
-        )
-        return value + jacobian
+        return log_density_of(cells, self.law, n_draws=n_draws) + jacobian
 
     def scores(self, X: NDArray) -> NDArray:
         """Monotone score of each column, shape (n, n_columns): the mean of L_j given x_j alone; NaN where missing.

@@ -102,7 +102,7 @@ class LatentResampler:
         n_states, n_sweeps = affordable_chains(sweeps, most, self.n_sweeps or self.model.n_sweeps)
         if n_states < 1 or not rows.size:
             return rows, []
-        cells = LatentCells(*(np.ascontiguousarray(part[rows]) for part in cells))
+        cells = LatentCells(*map(np.ascontiguousarray, cells.rows(rows)))
         rng = np.random.default_rng(seeds_of(self.seed, columns))
         hub, K = self.L[rows], np.zeros(len(rows), np.intp)
         sweep(hub, K, cells, self.model.law, rng=rng, n_sweeps=n_sweeps, backward=True)

@@ -70,10 +70,9 @@ def choose_shrinkage(Z: NDArray, shares: NDArray, *, plenty: float = PLENTY) -> 
     rows, average = shares.sum(axis=0), average / n
     target = (1 - common) * average + (common + RIDGE) * np.eye(D)
     whiten = np.linalg.inv(np.linalg.cholesky(target)).T  # rows are draws, so the factor multiplies from the right
-    own = [
-        held_out_intensity(_in_units(Z, share) @ whiten, share) if total < plenty * D else 0.0
-        for share, total in zip(shares.T, rows, strict=True)
-    ]
+    own = [0.0] * l
+    for k in np.flatnonzero(rows < plenty * D):
+        own[k] = held_out_intensity(_in_units(Z, shares[:, k]) @ whiten, shares[:, k])
     return Shrinkage(common, tuple(own))
 
 
