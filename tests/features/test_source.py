@@ -11,7 +11,7 @@ import pytest
 from knockoffs import KnockoffSelector
 from knockoffs.draws import check_swaps
 from knockoffs.errors import InputError
-from knockoffs.features import FAMILIES, HANDED, Family
+from knockoffs.features import FAMILIES, Family
 from knockoffs.features.gaussian import fit_gaussian, gaussian_features
 from knockoffs.features.given import GivenModel
 from knockoffs.features.hmm import fit_hidden_markov
@@ -50,6 +50,8 @@ def labels_table(n=60):
     )
 
 
+# what the table hands to a fit that takes it
+HANDED = {"names": "names", "kinds": "kinds", "groups": "feature_of", "fixed": "covariates"}
 TWO_CLASSES = Family(partial(fit_naive_bayes, n_classes=2), FAMILIES["naive_bayes"].takes)
 
 

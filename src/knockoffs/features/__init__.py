@@ -78,7 +78,7 @@ FAMILIES: dict[str, Family] = {
     "lda": Family(
         "knockoffs.features.lda.fit:fit_latent_dirichlet",
         ("numbers", "same"),
-        ("n_topics", "max_iter", "view", "fit"),
+        ("n_topics", "max_iter", "view"),
         ("posterior", "n_sweeps", "hidden_knockoff", "n_jobs"),
     ),
     "network": Family(
@@ -95,12 +95,6 @@ FAMILIES: dict[str, Family] = {
     ),
     "fixed": Family("knockoffs.features.fixed:fixed_design", ("numbers", "groups", "names", "fixed"), ("diagonal",)),
 }
-HANDED = {
-    "names": "names",
-    "kinds": "kinds",
-    "groups": "feature_of",
-    "fixed": "covariates",
-}  # by the table, to a fit that takes it
 
 
 def family_of(fit: Any) -> Family:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,6 @@ def fit_latent_dirichlet(
     n_topics: int = 10,
     max_iter: int = 10,
     view: str = "counts",
-    fit: Callable[..., tuple[NDArray, NDArray]] | None = None,
 ) -> LatentDirichlet:
     """Fit topics to documents (scikit-learn's, then refined by stochastic EM) and the law of their lengths.
 
@@ -41,8 +39,6 @@ def fit_latent_dirichlet(
         Passes over the documents.
     view : {"counts", "tokens"}
         See ``LatentDirichlet``.
-    fit : callable, optional
-        ``(counts, n_topics, max_iter, rng, n_jobs) -> (alpha, beta)`` in place of scikit-learn's.
 
     Returns
     -------
@@ -61,25 +57,15 @@ def fit_latent_dirichlet(
         )
     if counts.sum() == 0:
         raise InputError("all documents of X are empty: there are no words to fit topics to.")
-    alpha, beta = (fit or fit_topics_sklearn)(counts, n_topics, max_iter, rng, n_jobs)
-    shape, scale = fit_length(np.asarray(counts.sum(axis=1)).ravel())
-    n_positions = counts.shape[1] if view == "counts" else np.shape(X)[1]
-    return LatentDirichlet(alpha, beta, shape, scale, view, n_positions)
-
-
-def fit_topics_sklearn(
-    counts: csr_array, n_topics: int, max_iter: int, rng: Generator, n_jobs: int | None = None
-) -> tuple[NDArray, NDArray]:
-    """Topics alpha, shape (n_topics,), and beta, shape (n_topics, n_words), by scikit-learn's batch variational Bayes.
-
-    scikit-learn keeps alpha fixed, and its topics are a start here: see ``refine_topics``.
-    """
     from sklearn.decomposition import LatentDirichletAllocation
 
     seed = int(rng.integers(2**31))
     lda = LatentDirichletAllocation(n_topics, max_iter=max_iter, random_state=seed, n_jobs=n_jobs).fit(counts)
-    beta = lda.components_ / lda.components_.sum(axis=1, keepdims=True)
-    return refine_topics(counts, np.full(n_topics, 1.0 / n_topics), beta, rng)
+    start = lda.components_ / lda.components_.sum(axis=1, keepdims=True)  # scikit-learn keeps alpha fixed
+    alpha, beta = refine_topics(counts, np.full(n_topics, 1.0 / n_topics), start, rng)
+    shape, scale = fit_length(np.asarray(counts.sum(axis=1)).ravel())
+    n_positions = counts.shape[1] if view == "counts" else np.shape(X)[1]
+    return LatentDirichlet(alpha, beta, shape, scale, view, n_positions)
 
 
 def refine_topics(
