@@ -250,8 +250,9 @@ def _compare(
         for c, seen in views
         if c.transform is None or seen is not pair  # else another sees the same
     ]
-    walks = (delayed(_for_folds)(candidate.estimator, seen, target, fold_of) for candidate, seen in able)
-    models = list(track(parallel_map(walks, n_jobs), "paths of penalties", total=len(able)))
+    models = []
+    for candidate, seen in able:
+        models.append(_for_folds(candidate.estimator, seen, target, fold_of))
     fitted: list[dict[int, FittedModel]] = [{} for _ in able]
 
     def held_out(which: Sequence[int], folds: Sequence[int]) -> NDArray:

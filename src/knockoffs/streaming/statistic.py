@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -53,7 +53,7 @@ class LassoSum:
 
     pilot: Pilot
     feature_of: NDArray[np.intp]
-    path: Mapping[str, Any]  # alpha, n_alphas and alpha_ratio of ``fit_lasso``
+    path: LassoPathCV | LogisticPathCV | PoissonPathCV  # its penalties
     transform: Callable[[Pair], Pair]
     notes: Mapping[str, str] = field(default_factory=dict)
     every_row: ClassVar[bool] = True
@@ -65,7 +65,8 @@ class LassoSum:
 
     def scores(self, total: FoldGrams) -> Scores:
         """Absolute coefficients, as ``coefficient_magnitude`` gives them."""
-        deviations, coef = total.whole.deviations, fit_lasso(total, **self.path).coef
+        path, deviations = self.path, total.whole.deviations
+        coef = fit_lasso(total, alpha=path.alpha, n_alphas=path.n_alphas, alpha_ratio=path.alpha_ratio).coef
         size = np.abs(coef).sum(axis=0)
         if self.pilot.classes is None and deviations[-1] > 0:
             size = size / deviations[-1]
@@ -149,7 +150,6 @@ def _lasso_sum(chosen: ModelScore, pair: Pair, target: Target, notes: Mapping[st
     """Lasso of all rows, with the normal scores and the pilot fit of the sample."""
     assert isinstance(chosen.estimator, PATHS)
     numbers = isinstance(chosen.estimator, LassoPathCV)
-    options = {name: getattr(chosen.estimator, name) for name in ("alpha", "n_alphas", "alpha_ratio")}
     transform = ScoreMap({}) if chosen.transform is None else learn_scores(pair)
     n_columns = 2 * pair.n_columns
     n_outputs = 1 if numbers or target.kind in ("binary", "count") else len(np.unique(target.values))
@@ -162,7 +162,7 @@ def _lasso_sum(chosen: ModelScore, pair: Pair, target: Target, notes: Mapping[st
         assert isinstance(fitted, PATHS)
         pilot = Pilot.of(fitted)
         said = "the lasso takes one Newton step over all rows from its fit to the sample"
-    return LassoSum(pilot, pair.feature_of, options, transform, {**notes, "statistic": said})
+    return LassoSum(pilot, pair.feature_of, chosen.estimator, transform, {**notes, "statistic": said})
 
 
 def check_room(n_columns: int, n_grams: int) -> None:

@@ -68,9 +68,9 @@ def path_losses(
 
 @dataclass(frozen=True)
 class BlackBoxPath:
-    """Any model: columns and lambdas are batched into few large predict calls within a memory bound."""
+    """Black box: columns and lambdas are batched into few large predict calls within a memory bound."""
 
-    model: Any
+    model: object
     moves: Moves
     loss: Loss
     memory: float = MEMORY
