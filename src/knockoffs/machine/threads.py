@@ -1,8 +1,8 @@
 """As many threads as the work is worth and the machine gives, and freed memory back to the system.
 
 On busy cores threads wait for one another, spinning. The answer does not depend on their number: boosting is the same
-to the last bit with any number of threads. Linear algebra is not, so it always has one thread, here and in workers: else
-the answer would depend on cores, load and ``n_jobs``.
+to the last bit with any number of threads. Linear algebra is not, so it always has one thread, here and in workers:
+else the answer would depend on cores, load and ``n_jobs``.
 """
 
 from __future__ import annotations
