@@ -33,7 +33,7 @@ from scipy.ndimage import gaussian_filter  # noqa: E402
 from knockoffs.features.covariance import estimate_covariance  # noqa: E402
 from knockoffs.filter import filter_statistics, several_statistics  # noqa: E402
 from knockoffs.response.linear import LassoPathCV  # noqa: E402
-from knockoffs.response.ridge import RidgePathCV  # noqa: E402
+from knockoffs.response.plain import RidgePathCV  # noqa: E402
 from knockoffs.sampling.conjugates.gaussian import GaussianLaw, several_of  # noqa: E402
 from knockoffs.sampling.diagonal import solve_diagonal  # noqa: E402
 from knockoffs.sampling.diagonal.representatives import representatives  # noqa: E402

@@ -34,7 +34,7 @@ import torch
 from knockoffs import NeuralClassifier
 from knockoffs.importance.paths.follow import path_losses
 from knockoffs.importance.saliency import gradient_saliency, integrated_gradients
-from knockoffs.response.devices import choose_device
+from knockoffs.response.torch_model import choose_device
 
 PEER = """
 import json, sys, time

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from paper.repetitions import AT_ONE, LAMS, Prepared, power_rows, statistics
+from paper.repetitions import LAMS, Prepared, power_rows, statistics
 from paper.runner import Arrays, Context, Table, read_table, write_table
 from paper.simulate import draw_non_nulls, polynomial_labels
 
@@ -28,12 +28,11 @@ from knockoffs.features.gaussian_mixture import gaussian_mixture_features
 from knockoffs.importance.coefficients import coefficient_magnitude
 from knockoffs.importance.model_choice import choose_best
 from knockoffs.importance.paths.follow import path_losses
-from knockoffs.importance.paths.tree import TreePath
-from knockoffs.importance.resampling import draw_folds
 from knockoffs.importance.saliency import gradient_saliency, integrated_gradients
+from knockoffs.importance.statistic import draw_folds
 from knockoffs.response.clone import Estimator
 from knockoffs.response.linear import LogisticPathCV
-from knockoffs.response.trees import make_boosting, make_forest, out_of_bag
+from knockoffs.response.trees import make_boosting, make_forest
 from knockoffs.sampling.pair import Pair
 from knockoffs.simulate import MixtureParameters, draw_mixture, sample_mixture
 from knockoffs.table.target import Target
@@ -41,7 +40,7 @@ from knockoffs.table.target import Target
 HERE = Path(__file__).parent
 MODELS = ("lasso", "neural", "forest", "boosting")
 TARGETS = (0.1, 0.2)
-PATH_LOSSES = ("accuracy", "log_loss", "brier", "margin")
+PATH_LOSSES = ("accuracy", "log_loss", "brier")
 N_FOLDS = 5
 CHOICE = "choice"  # the losses by which the default chooses
 DEFAULT_NAME = "best of two"
@@ -164,15 +163,13 @@ def make(setting: Setting, model: str, seed: int, alpha: float | None = None) ->
 
 
 def scores(setting: Setting, name: str, A: NDArray, B: NDArray, y: NDArray, rng: Generator) -> Arrays:
-    """All scores of one model: in sample, cross-fitted, and out of bag for a forest."""
+    """All scores of one model: in sample and cross-fitted."""
     order = rng.permutation(len(A))
     fold_of = draw_folds(len(A), N_FOLDS, rng, labels=y)
     XX = np.hstack([A, B])
     model = make(setting, name, int(rng.integers(2**31))).fit(XX, y)
     found = {"in_sample": path_scores(model, XX, y, order)}
     options = {"feature_of": np.arange(A.shape[1]), "rng": rng}
-    if name == "forest":
-        found["out_of_bag"] = path_scores(out_of_bag(model, len(A)), XX, y, order)
     if name == "lasso":
         found["in_sample"]["coefficients/-"] = coefficient_magnitude(model, A, B, y, **options).stacked
     if name == "neural":
@@ -204,19 +201,12 @@ def path_scores(model: object, XX: NDArray, y: NDArray, order: NDArray) -> Array
     """
     found = {}
     for fake, XX_fake in {"swap": np.roll(XX, XX.shape[1] // 2, axis=1), "permutation": XX[order]}.items():
-        paths = {loss: path_losses(model, XX, XX_fake, y, loss) for loss in PATH_LOSSES}
-        first = paths[PATH_LOSSES[0]]
-        if isinstance(first, TreePath):  # all losses from the same jumps
-            rises, unmoved = first.rises(PATH_LOSSES, np.array([1.0]), 0.0, 1.0)
-            areas, _ = first.rises(PATH_LOSSES, np.empty(0), LAMS[0], LAMS[-1])
-            at_one, integral = rises[:, :, 0], areas[:, :, 0]
-        else:
-            along = np.stack([path.at(LAMS) for path in paths.values()])
-            rise, unmoved = along - along[:, :, :1], along[:, 0, 0]
-            at_one, integral = rise[:, :, AT_ONE], np.trapezoid(rise, LAMS, axis=2)
-        for i, loss in enumerate(PATH_LOSSES):
-            found[f"{fake}/{loss}"], found[f"{fake}_integral/{loss}"] = at_one[i], integral[i]
-            found[f"held_loss/{loss}"] = np.asarray(unmoved[i])
+        for loss in PATH_LOSSES:
+            path = path_losses(model, XX, XX_fake, y, loss)
+            unmoved = path.unmoved()
+            found[f"{fake}/{loss}"] = path.at(np.ones(1))[:, 0] - unmoved
+            found[f"{fake}_integral/{loss}"] = path.integral(LAMS[0], LAMS[-1], len(LAMS)) - np.ptp(LAMS) * unmoved
+            found[f"held_loss/{loss}"] = np.asarray(unmoved)
     return found
 
 

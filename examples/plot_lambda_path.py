@@ -34,7 +34,7 @@ print(f"accuracy on unseen rows: {forest.score(np.hstack([X, X_tilde])[score], y
 # The paths, once by accuracy (the paper's choice) and once by log-loss. They are exact: a forest's output jumps where
 # the moving column crosses a threshold, and all these places are known.
 paths = {
-    loss: lambda_path(forest, X[score], X_tilde[score], y[score], rng=rng, loss=loss, non_nulls=non_nulls)
+    loss: lambda_path(forest, X[score], X_tilde[score], y[score], rng=rng, loss=loss)
     for loss in ("accuracy", "log_loss")
 }
 for loss, path in paths.items():
@@ -52,7 +52,9 @@ except ImportError:
 if plt is not None:
     figure, axes = plt.subplots(1, 2, figsize=(9, 4))
     for ax, (loss, path) in zip(axes, paths.items(), strict=True):
-        path.plot(ax)
+        for W, matters in sorted(zip(path.W, non_nulls, strict=True), key=lambda each: each[1]):
+            ax.plot(path.lams, W, color="#c44e52" if matters else "#999999", linewidth=1.2)
+        ax.set(xlabel="lambda", ylabel="W")
         ax.axvline(1, color="k", linestyle=":", linewidth=0.8)
         ax.set_title(f"{loss.replace('_', '-')}; dotted: the score Swap", loc="left", fontsize=10)
     figure.tight_layout()

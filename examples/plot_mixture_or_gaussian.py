@@ -16,7 +16,7 @@ import numpy as np
 
 from knockoffs import KnockoffWarning, ModelScore, false_discovery_proportion, knockoff_source, power, select_features
 from knockoffs.importance.coefficients import coefficient_magnitude
-from knockoffs.response.linear import PlainLogistic
+from knockoffs.response.plain import PlainLogistic
 from knockoffs.simulate import simulate_three_components
 
 rng = np.random.default_rng(0)

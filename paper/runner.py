@@ -85,7 +85,7 @@ def versions(device: str) -> dict[str, str]:
     """Versions of what the numbers rest on, and the machine."""
     import torch
 
-    from knockoffs.response.devices import choose_device
+    from knockoffs.response.torch_model import choose_device
 
     found = {"python": platform.python_version()}
     packages = ("knockoffs", "numpy", "scipy", "scikit-learn", "torch", "joblib", "matplotlib")

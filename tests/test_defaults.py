@@ -91,7 +91,8 @@ def test_dashes_are_underscores():
 
 
 def test_a_linear_model_of_our_own_is_known_as_an_object():
-    from knockoffs.response.linear import LassoPathCV, PlainLogistic
+    from knockoffs.response.linear import LassoPathCV
+    from knockoffs.response.plain import PlainLogistic
 
     number = choose(np.linspace(0, 1, 50), estimator=LassoPathCV())
     assert (number.statistic.rows, number.notes["importance"]) == (

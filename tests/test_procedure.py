@@ -24,7 +24,7 @@ from knockoffs.importance.scores import Scores, sum_by_feature
 from knockoffs.importance.statistic import ModelScore, Scored
 from knockoffs.procedure import Data, ErrorControl, Plan, Streams, check_antisymmetric, select_features
 from knockoffs.procedure import run as run_plan
-from knockoffs.response.linear import PlainLinear, PlainLogistic
+from knockoffs.response.plain import PlainLinear, PlainLogistic
 from knockoffs.sampling.conjugates.independent import Independent
 from knockoffs.sampling.network import BayesianNetwork, Node
 from knockoffs.sampling.pair import Pair

@@ -16,7 +16,7 @@ from knockoffs.features.hmm import HiddenMarkov
 from knockoffs.features.hmm.emissions import GaussianEmissions
 from knockoffs.filter import several_statistics
 from knockoffs.filter.e_values import combine_draws
-from knockoffs.importance.contribution import contribution
+from knockoffs.importance.coefficients import contribution
 from knockoffs.importance.statistic import ModelScore
 from knockoffs.procedure import Streams, select_features
 from knockoffs.response.plain import PlainLinear

@@ -16,7 +16,7 @@ from knockoffs.features.given import GivenKnockoffs
 from knockoffs.features.source import KnockoffSource, is_fixed, knockoff_source
 from knockoffs.filter import RULES, ErrorControl, check_fdr, check_offset
 from knockoffs.importance import SCORES, Score
-from knockoffs.importance.contribution import contribution
+from knockoffs.importance.coefficients import contribution
 from knockoffs.importance.losses import LOSSES
 from knockoffs.importance.model_choice import MOST_CELLS, BestOf
 from knockoffs.importance.normal_scores import normal_scores
@@ -25,7 +25,7 @@ from knockoffs.options import ImportanceOptions, importance_options
 from knockoffs.procedure import Plan
 from knockoffs.registry import find, imported, key_of
 from knockoffs.response import ESTIMATORS, Model, make_estimator, model_of
-from knockoffs.response.task import kind_of
+from knockoffs.response.clone import kind_of
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
 from knockoffs.table.target_kind import KINDS_OF_TASK
@@ -239,8 +239,6 @@ def choose(
     options |= {"n_folds": n_folds, "n_fits": n_fits}
     options["large"] = 2 * len(target.values) * (n_columns or 0) > MOST_CELLS
     if estimator is None or name == BEST:
-        if rows == "out_of_bag":
-            raise InputError("the importance option rows='out_of_bag' is for forests: use it with estimator='forest'.")
         y = target.values if target.weights is None else target.values[target.weights > 0]
         alone = _why_lasso_alone(y, task, score, asked, n_columns or 0)
         if alone is None:

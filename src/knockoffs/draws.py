@@ -17,8 +17,8 @@ from knockoffs.features.source import FittedSampler, KnockoffSource
 from knockoffs.importance.model_choice import BestOf
 from knockoffs.importance.scores import Scores
 from knockoffs.importance.statistic import ModelScore, Scored, Statistic
-from knockoffs.machine.malloc import trim_memory
 from knockoffs.machine.parallel import parallel_map
+from knockoffs.machine.threads import trim_memory
 from knockoffs.progress import stage, track
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler, draw_pair

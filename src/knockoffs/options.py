@@ -58,16 +58,16 @@ class ImportanceOptions:
 
     loss: object = _option(
         None,
-        "Loss of the score: accuracy, log-loss, brier or margin for classes; squared-error, absolute-error or "
-        "poisson-deviance for numbers; partial-likelihood for survival times.",
+        "Loss of the score: accuracy, log-loss or brier for classes; squared-error or poisson-deviance for numbers; "
+        "partial-likelihood for survival times.",
         choices=_names("importance.losses:LOSSES"),
         objects=True,
         faces=PATH,
     )
     rows: str | None = _option(
         None,
-        "Rows that are scored: in-sample, held-out, cross-fitted or out-of-bag.",
-        choices=_names("importance.resampling:ROWS"),
+        "Rows that are scored: in-sample, held-out or cross-fitted.",
+        choices=_names("importance.statistic:ROWS"),
         faces=PATH,
     )
     n_folds: int = _option(
@@ -431,7 +431,7 @@ def importance_options(
     >>> importance_options({"rows": "held_ot"})
     Traceback (most recent call last):
     knockoffs.errors.InputError: importance_options: rows='held_ot' is not known. Did you mean 'held_out'? Known:
-    'in_sample', 'held_out', 'cross_fitted', 'out_of_bag'.
+    'in_sample', 'held_out', 'cross_fitted'.
     """
     known: dict[str, Option] = options_of(face, ImportanceOptions)
     found: dict[str, Any] = {}

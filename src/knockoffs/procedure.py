@@ -445,4 +445,4 @@ def follow_lambda(
         fitted = knockoffs(table, rng=streams.fit, n_jobs=n_jobs)
         draw = draw_and_score(fitted.sampler, table, target, along, rng=streams.draws(1)[0], n_jobs=n_jobs)
     loss = "" if draw.used is None else str(draw.used.options["loss"])
-    return LambdaPath(lams, draw.scores.Z - draw.scores.Z_tilde, None, table.feature_names, loss), draw
+    return LambdaPath(lams, draw.scores.Z - draw.scores.Z_tilde, table.feature_names, loss), draw

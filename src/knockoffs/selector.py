@@ -58,7 +58,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         Swap for others.
     importance_options : dict, optional
         Options of the score: "loss" (a name or a function; by default log-loss or squared error), "rows" (the rows that
-        are scored: "in_sample", "held_out", "cross_fitted" or "out_of_bag"), "n_folds" (5), "n_fits" (1; the scores of
+        are scored: "in_sample", "held_out" or "cross_fitted"), "n_folds" (5), "n_fits" (1; the scores of
         several fits are averaged) and "rule" (W from Z and Z_tilde: "difference", "signed_maximum" or a function).
     task : {"regression", "classification", "count", "ordinal", "survival"}, optional
         Type of y, if it cannot be inferred from y or from the estimator.

@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeRegressor
 from knockoffs.features.given import GivenKnockoffs
 from knockoffs.importance.accuracy_drop import permutation_integral, swap_integral, swap_score
 from knockoffs.importance.model_choice import BestOf
-from knockoffs.importance.statistic import ModelScore, fit_and_score
+from knockoffs.importance.statistic import ModelScore
 from knockoffs.procedure import select_features
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.table import read_table
@@ -64,7 +64,6 @@ BOOSTING = HistGradientBoostingClassifier(max_iter=5, max_leaf_nodes=4)
 LOG_LOSS = {"loss": "log_loss"}
 CASES = {
     "forest, swap, log-loss, in sample": ModelScore(RandomForestClassifier(20), swap_score, LOG_LOSS),
-    "forest, swap, accuracy, out of bag": ModelScore(RandomForestClassifier(20), swap_score, rows="out_of_bag"),
     "boosting, swap integral, cross-fitted": ModelScore(BOOSTING, swap_integral, LOG_LOSS, "cross_fitted", n_folds=3),
     "logistic, permutation integral, held out": ModelScore(
         LogisticRegression(), permutation_integral, {"loss": "brier"}, "held_out", n_folds=3
@@ -96,7 +95,7 @@ def test_the_check_sees_a_fit_that_minds_column_order(seed):
     # without the random swap of the procedure the same model puts every null on the side of X
     def statistics(X, X_tilde, y, rng):
         pair, target = Pair(X, X_tilde, np.arange(D)), as_target(y, read_table(X))
-        scores = fit_and_score(ModelScore(FirstHalf(), swap_score), pair, target, rng=rng)
+        scores = ModelScore(FirstHalf(), swap_score).scored(pair, target, rng=rng).scores
         return scores.Z - scores.Z_tilde
 
     assert p_value(null_signs(statistics, seed, classes=False)) < 1e-6

@@ -10,7 +10,8 @@ from sklearn.preprocessing import MinMaxScaler, PolynomialFeatures, RobustScaler
 from knockoffs.errors import InputError
 from knockoffs.filter import difference
 from knockoffs.importance.coefficients import coefficient_magnitude, coefficients_of
-from knockoffs.response.linear import LassoPathCV, LogisticPathCV, PlainLinear, PlainLogistic
+from knockoffs.response.linear import LassoPathCV, LogisticPathCV
+from knockoffs.response.plain import PlainLinear, PlainLogistic
 
 MODELS = {
     "lasso": (LassoPathCV(random_state=0), None),

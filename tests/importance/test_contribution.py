@@ -5,8 +5,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from knockoffs import KnockoffSelector
-from knockoffs.importance.coefficients import coefficient_magnitude
-from knockoffs.importance.contribution import contribution
+from knockoffs.importance.coefficients import coefficient_magnitude, contribution
 
 
 def pair(n=300, d=5):

@@ -51,49 +51,47 @@ class Swapped:
 
 
 @pytest.mark.parametrize("score", SCORES)
-@pytest.mark.parametrize("output", ["logit", "log_probability"])
-@pytest.mark.parametrize("of", ["predicted", "true"])
-def test_flip_sign(score, output, of):
+def test_flip_sign(score):
     X, X_tilde, y = tables()
     model = network(X, X_tilde, y)
     S = np.array([True, False, True, False])
-    options = {"feature_of": FEATURES, "rng": np.random.default_rng(0), "output": output, "of": of}
+    options = {"feature_of": FEATURES, "rng": np.random.default_rng(0)}
     before = score(model, X, X_tilde, y, **options).swap(S)
     after = score(Swapped(model, S), *swap(X, X_tilde, S), y, **options)
     np.testing.assert_allclose(after.Z, before.Z, rtol=1e-8)
     np.testing.assert_allclose(after.Z_tilde, before.Z_tilde, rtol=1e-8)
 
 
-@pytest.mark.parametrize("output", ["logit", "log_probability"])
-def test_gradient_saliency_is_that_of_finite_differences(output):
-    pytest.importorskip("torch")
+def explained(smooth, XX, direction):
+    """Logit of the class that was predicted at first, less the mean of all."""
+    return (smooth.decision(XX) * direction).sum(axis=1)
+
+
+def test_gradient_saliency_is_that_of_finite_differences():
     X, X_tilde, y = tables()
     model = network(X, X_tilde, y)
     model.network_.module.double()
     XX = np.hstack([X, X_tilde])
-    scores = gradient_saliency(
-        model, X, X_tilde, y, feature_of=FEATURES, rng=np.random.default_rng(0), output=output, of="true"
-    )
+    scores = gradient_saliency(model, X, X_tilde, y, feature_of=FEATURES, rng=np.random.default_rng(0))
     smooth = as_smooth(model)
+    direction = smooth.direction(model.decision(XX))
+    np.testing.assert_allclose(direction.sum(axis=1), 0, atol=1e-15)
+    assert (direction.argmax(axis=1) == model.predict(XX)).all()
     scale = np.sqrt((X.var(axis=0) + X_tilde.var(axis=0)) / 2)
     for j in range(8):
         step = np.zeros(8)
         step[j] = 1e-6 * scale[j % 4]
-        slope = (smooth.value(XX + step, y, output) - smooth.value(XX - step, y, output)) / (2e-6)
-        found = np.append(scores.Z, scores.Z_tilde)[j]
-        np.testing.assert_allclose(np.abs(slope).mean(), found, rtol=1e-6)
+        slope = (explained(smooth, XX + step, direction) - explained(smooth, XX - step, direction)) / 2e-6
+        np.testing.assert_allclose(np.abs(slope).mean(), scores.stacked[j], rtol=1e-6)
 
 
-@pytest.mark.parametrize("output", ["logit", "log_probability"])
-def test_integrated_gradients_are_complete(output):
+def test_integrated_gradients_are_complete():
     X, X_tilde, y = tables()
-    model = network(X, X_tilde, y)
-    XX = np.hstack([X, X_tilde])
-    smooth = as_smooth(model)
-    baseline = XX.mean(axis=0)
-    change = smooth.value(XX, y, output) - smooth.value(baseline[None], y, output)
+    XX, smooth = np.hstack([X, X_tilde]), as_smooth(network(X, X_tilde, y))
+    baseline, direction = XX.mean(axis=0), smooth.direction(smooth.decision(XX))
+    change = explained(smooth, XX, direction) - explained(smooth, baseline[None], direction)
     gaps = [
-        np.abs(attributions(model, XX, baseline, y, output, n_steps).sum(axis=1) - change).mean()
+        np.abs(attributions(smooth, XX, baseline, direction, n_steps).sum(axis=1) - change).mean()
         for n_steps in (10, 100, 1000)
     ]
     assert gaps[0] > 5 * gaps[1] and gaps[1] > 5 * gaps[2]  # of order 1 / n_steps at least
@@ -169,11 +167,7 @@ def test_errors_say_what_is_missing():
     with pytest.raises(InputError, match=r"RandomForestClassifier has no method 'gradient'.*use 'permutation', 'swap'"):
         gradient_saliency(forest, X, X_tilde, y, **options)
     linear = LogisticRegression(max_iter=5000).fit(XX, y)
-    with pytest.raises(InputError, match="'logits' is not known. Did you mean 'logit'"):
-        gradient_saliency(linear, X, X_tilde, y, output="logits", **options)
     with pytest.raises(InputError, match="n_steps=0"):
         integrated_gradients(linear, X, X_tilde, y, n_steps=0, **options)
     with pytest.raises(InputError, match="takes 8 columns, but .* has 6"):
         gradient_saliency(linear, X[:, :3], X_tilde[:, :3], y, feature_of=np.arange(3), rng=options["rng"])
-    with pytest.raises(InputError, match="not fitted on: '7'"):
-        gradient_saliency(linear, X, X_tilde, y * 0 + 7, of="true", **options)

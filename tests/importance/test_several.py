@@ -5,8 +5,7 @@ import pytest
 
 from knockoffs.errors import InputError
 from knockoffs.importance.accuracy_drop import swap_score
-from knockoffs.importance.coefficients import coefficient_magnitude
-from knockoffs.importance.contribution import contribution
+from knockoffs.importance.coefficients import coefficient_magnitude, contribution
 from knockoffs.importance.model_choice import BestOf
 from knockoffs.importance.statistic import ModelScore
 from knockoffs.response.plain import PlainLinear

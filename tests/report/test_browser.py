@@ -71,7 +71,7 @@ CUT_OFF = """[...document.querySelectorAll('.picture text')].filter(words => {
 
 @pytest.mark.parametrize("width", [400, 900])
 def test_no_word_of_a_figure_is_cut_off(browser, selection, tmp_path, width):
-    path = LambdaPath(np.linspace(0, 2, 5), np.outer(selection.W, np.arange(5.0)), None, selection.feature_names, "x")
+    path = LambdaPath(np.linspace(0, 2, 5), np.outer(selection.W, np.arange(5.0)), selection.feature_names, "x")
     browser.open(write_report(Facts(selection, path=path), tmp_path / "report.html"), width=width)
     assert browser.run("document.querySelectorAll('.picture').length") > 4
     assert browser.run("document.querySelectorAll('.picture text').length") > 20

@@ -51,7 +51,7 @@ def hostile_page(make, hostile, rng):
     table = read_table(X)
     columns = tuple(replace(column, name=name) for column, name in zip(table.columns, hostile, strict=True))
     table = replace(table, columns=columns, named=True)
-    path = LambdaPath(np.linspace(0, 2, 5), np.outer(W, np.arange(5.0)), None, tuple(hostile), "squared_error")
+    path = LambdaPath(np.linspace(0, 2, 5), np.outer(W, np.arange(5.0)), tuple(hostile), "squared_error")
     labels = np.array(["<i>no</i>", "</script>"], dtype=object)[(X[:, 0] > 0).astype(int)]
     return page(
         Facts(

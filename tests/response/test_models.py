@@ -38,6 +38,8 @@ def made(name, task):
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_it_is_made_for_a_task_and_is_not_fitted_yet(name):
     models = [made(name, task) for task in TASKS]
+    with pytest.raises(InputError, match=f"Did you mean {name!r}"):
+        make_estimator(name[:2] + name[1:], "regression")
     assert any(model is not None for model in models)
     for model in models:
         assert model is None or not hasattr(model, "n_features_in_")

@@ -10,7 +10,7 @@ from knockoffs.errors import InputError
 
 torch = pytest.importorskip("torch")
 
-from knockoffs.response import torch_model  # noqa: E402
+from knockoffs.response import neural  # noqa: E402
 from knockoffs.response.neural import NeuralClassifier, NeuralRegressor  # noqa: E402
 from knockoffs.response.torch_model import TorchModel  # noqa: E402
 
@@ -63,7 +63,7 @@ def test_early_stopping_keeps_the_best_weights():
     best = int(history.argmin())
     assert len(history) == best + 1 + 3 < 40  # it stopped three epochs after
     assert model.n_iter_ == best + 1
-    _, held = torch_model.hold_out(y, 0.25, np.random.default_rng(1))
+    _, held = neural.hold_out(y, 0.25, np.random.default_rng(1))
     loss = -np.log(model.predict_proba(XX[held])[np.arange(len(held)), y[held]]).mean()
     np.testing.assert_allclose(loss, history[best], rtol=1e-5)
     assert history[-1] > history[best] * (1 + 1e-4)  # the last weights are not the best ones
@@ -71,7 +71,7 @@ def test_early_stopping_keeps_the_best_weights():
 
 def test_hold_out_is_stratified():
     y = np.repeat([0, 1, 2], [700, 250, 50])
-    train_rows, held = torch_model.hold_out(y, 0.1, np.random.default_rng(0))
+    train_rows, held = neural.hold_out(y, 0.1, np.random.default_rng(0))
     assert np.all(np.abs(np.bincount(y[held]) - [70, 25, 5]) <= 1)
     np.testing.assert_array_equal(np.sort(np.concatenate([train_rows, held])), np.arange(1000))
 
@@ -114,7 +114,7 @@ def test_gradient_is_that_of_finite_differences(kind):
         model = in_float64(NeuralRegressor((8,), epochs=3, device="cpu", random_state=0).fit(XX, y))
     else:
         like = torch.zeros(1, dtype=torch.float64)
-        module = torch_model.new_network([5, 8, 3], like, np.random.default_rng(0))
+        module = neural.new_network([5, 8, 3], like, np.random.default_rng(0))
         module = module if kind == "module" else torch.nn.Sequential(torch.nn.Identity(), module)
         model = TorchModel(module, classes=[0, 1, 2])
     slopes = model.gradient(XX)

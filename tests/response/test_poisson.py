@@ -9,10 +9,8 @@ from sklearn.metrics import mean_poisson_deviance
 from knockoffs.errors import InputError
 from knockoffs.response import make_estimator
 from knockoffs.response.l1_path import assign_folds
-from knockoffs.response.likelihood import LikelihoodSet
+from knockoffs.response.likelihood import LikelihoodSet, LogLoss, PoissonLoss, indicator
 from knockoffs.response.linear import LassoPathCV, LogisticPathCV, PoissonPathCV
-from knockoffs.response.log_loss import LogLoss, indicator
-from knockoffs.response.poisson_loss import PoissonLoss
 
 
 def counts(n=200, d=30, seed=0, size=1.0, signal=0.4):
@@ -24,13 +22,10 @@ def counts(n=200, d=30, seed=0, size=1.0, signal=0.4):
     return X * rng.uniform(0.1, 10, d) + rng.normal(0, 5, d), y
 
 
-def violation(model, X, y, alpha, weights=None):
+def violation(model, X, y, alpha):
     """Largest violation of the optimality conditions, with y of mean 1 and columns of variance 1."""
-    w = np.ones(len(y)) / len(y) if weights is None else weights / weights.sum()
-    mean = w @ X
-    Z = (X - mean) / np.sqrt(w @ (X - mean) ** 2)
-    coef = model.coef_ * np.sqrt(w @ (X - mean) ** 2)
-    residual = w * (y - model.predict(X)) / (w @ y)
+    Z, coef = (X - X.mean(axis=0)) / X.std(axis=0), model.coef_ * X.std(axis=0)
+    residual = (y - model.predict(X)) / y.sum()
     g = residual @ Z
     return max(
         abs(residual.sum()),
@@ -103,34 +98,23 @@ def reference(Z, y, alpha, held):
 
 
 def test_cross_validation_finds_the_penalty_that_predicts():
-    X, y = counts(400, 40)
-    model = PoissonPathCV(random_state=0).fit(X, y)
-    new_X, new_y = counts(4000, 40, seed=0)
-    X_new, y_new = new_X[400:], new_y[400:]
-    best = mean_poisson_deviance(y_new, model.predict(X_new))
+    X, y = counts(2400, 40)
+    model = PoissonPathCV(random_state=0).fit(X[:400], y[:400])
+    best = mean_poisson_deviance(y[400:], model.predict(X[400:]))
     for factor in (10, 0.05):
-        other = PoissonPathCV(alpha=factor * model.alpha_).fit(X, y)
-        assert np.isfinite(mean_poisson_deviance(y_new, other.predict(X_new))) and best > 0
+        other = PoissonPathCV(alpha=factor * model.alpha_).fit(X[:400], y[:400])
+        assert mean_poisson_deviance(y[400:], other.predict(X[400:])) > best
     assert set(range(4)) <= set(np.flatnonzero(model.coef_).tolist())
     walked = model.cross_validation_
     assert walked.alpha == walked.alphas[np.argmin(walked.losses.mean(axis=0))]
 
 
-@pytest.mark.parametrize("factor", [1e-8, 7.0, 1e8])
-def test_units_do_not_matter(factor):
+def test_the_unit_of_counts_does_not_matter():
     X, y = counts()
-    one, other = PoissonPathCV(random_state=0).fit(X, y), PoissonPathCV(random_state=0).fit(factor * X, y)
-    np.testing.assert_allclose(other.coef_ * factor, one.coef_, rtol=1e-7, atol=1e-12)
+    one = PoissonPathCV(random_state=0).fit(X, y)
     twice = PoissonPathCV(random_state=0).fit(X, 3 * y)  # exp(eta + log 3)
     np.testing.assert_allclose(twice.coef_, one.coef_, rtol=1e-7, atol=1e-12)
     assert twice.intercept_ == pytest.approx(one.intercept_ + np.log(3))
-
-
-def test_weights_enter_the_optimality_conditions():
-    X, y = counts(80, 10)
-    weights = np.random.default_rng(0).integers(0, 4, 80)
-    weighted = PoissonPathCV(folds=np.arange(80) % 5).fit(X, y, sample_weight=weights)
-    assert violation(weighted, X, y, weighted.alpha_, weights.astype(float)) < 1e-11
 
 
 def test_columns_that_are_all_constant():
@@ -155,11 +139,6 @@ def test_folds_of_zeros_alone_are_survived():
 def test_bad_counts(y, message):
     with pytest.raises(InputError, match=message):
         PoissonPathCV().fit(np.eye(3), y)
-
-
-def test_bad_penalty():
-    with pytest.raises(InputError, match="alpha=0: use a positive number"):
-        PoissonPathCV(alpha=0).fit(np.eye(3), np.arange(3))
 
 
 def test_the_lasso_of_a_count_is_poisson():

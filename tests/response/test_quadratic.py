@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from knockoffs.response.gram import Pilot, fold_grams
 from knockoffs.response.gram_lasso import fit_lasso
 from knockoffs.response.linear import LassoPathCV, LogisticPathCV, PoissonPathCV
-from knockoffs.response.quadratic import Pilot, fold_grams
 
 n, p = 600, 8
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from knockoffs.response import ESTIMATORS
-from knockoffs.response.ridge import PENALTIES, RidgePathCV, make_ridge
+from knockoffs.response.plain import PENALTIES, RidgePathCV, make_ridge
 
 
 def rows(n=80, d=6):

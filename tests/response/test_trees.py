@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from knockoffs.errors import InputError
-from knockoffs.response.trees import make_boosting, make_forest, out_of_bag
+from knockoffs.response.trees import make_boosting, make_forest
 
 
 @pytest.mark.parametrize("make", [make_forest, make_boosting])
@@ -30,13 +30,3 @@ def test_counts_are_boosted_by_their_deviance():
 def test_unknown_task():
     with pytest.raises(InputError, match="task='clasification' is not known. Did you mean 'classification'"):
         make_forest("clasification")
-
-
-def test_out_of_bag_needs_a_bootstrap():
-    X = np.random.default_rng(0).normal(size=(30, 3))
-    with pytest.raises(InputError, match="bootstrap=True"):
-        out_of_bag(make_forest("regression", n_estimators=3, bootstrap=False).fit(X, X[:, 0]), 30)
-    side = out_of_bag(make_forest("regression", n_estimators=50).fit(X, X[:, 0]), 30)
-    assert side.in_use.shape == (30, 50)
-    assert 0.2 < side.in_use.mean() < 0.5  # (1 - 1/30)^30 = 0.36
-    assert not hasattr(side, "classes_") and side.n_features_in_ == 3

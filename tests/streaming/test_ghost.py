@@ -3,13 +3,50 @@
 import numpy as np
 import pytest
 from scipy.linalg import block_diag, toeplitz
+from sklearn.linear_model import Lasso
 
 from knockoffs.errors import InputError
-from knockoffs.importance.ghost import ghost_scores, noise_penalty
 from knockoffs.sampling.diagonal import solve_diagonal
-from knockoffs.streaming.ghost import _Block, select_ghost, uncorrelated_blocks
+from knockoffs.streaming.ghost import _Block, ghost_scores, noise_penalty, select_ghost, uncorrelated_blocks
 
 N = 2000
+d = 8
+S = toeplitz(0.6 ** np.arange(d))
+D = solve_diagonal(S)
+G = np.block([[S, S - D], [S - D, S]])
+r = np.random.default_rng(0).standard_normal((2, d)) / 5  # correlations of y with columns and ghosts
+
+
+def scores_of(r, penalty=0.05, D=D, feature_of=None):
+    return ghost_scores(r, S, D, np.arange(d) if feature_of is None else feature_of, penalty)
+
+
+def test_the_same_as_the_lasso_on_rows():
+    """2d rows whose Gram matrix is G and whose correlations with y are r."""
+    L = np.linalg.cholesky(G)
+    X = np.sqrt(2 * d) * L.T
+    y = np.sqrt(2 * d) * np.linalg.solve(L, r.ravel())
+    for penalty in (0.01, 0.05, noise_penalty(d, 400)):
+        coef = Lasso(alpha=penalty, fit_intercept=False, tol=1e-14, max_iter=1_000_000).fit(X, y).coef_
+        np.testing.assert_allclose(scores_of(r, penalty).stacked, np.abs(coef), atol=1e-7)
+    assert 0 < (coef != 0).sum() < 2 * d
+    assert not scores_of(r, 10.0).stacked.any()
+
+
+def test_scores_flip_with_their_columns():
+    swapped = np.array([True, False, True, True, False, False, True, False])
+    after = scores_of(np.where(swapped, r[::-1], r))
+    np.testing.assert_allclose(after.stacked, scores_of(r).swap(swapped).stacked, atol=1e-9)
+
+
+def test_scores_of_groups_are_sums_and_flip_together():
+    feature_of = np.arange(d) // 2
+    blocks = solve_diagonal(S, feature_of=feature_of)
+    grouped = scores_of(r, D=blocks, feature_of=feature_of)
+    np.testing.assert_allclose(grouped.Z, scores_of(r, D=blocks).Z.reshape(-1, 2).sum(axis=1))
+    swapped = np.array([True, False, False, True])
+    after = scores_of(np.where(swapped[feature_of], r[::-1], r), D=blocks, feature_of=feature_of)
+    np.testing.assert_allclose(after.Z, grouped.swap(swapped).Z, atol=1e-9)
 
 
 def study(seed=0, sizes=(10, 20, 5), signals=12, strength=0.12):
@@ -39,7 +76,7 @@ def test_scores_of_blocks_are_those_of_the_whole():
         found.pair.X_tilde[0],
         block_diag(*[solve_diagonal(S[b][:, b]) for b in uncorrelated_blocks(S, np.arange(35))]),
     )
-    whole = ghost_scores(z, ghosts, S, D, N, penalty=noise_penalty(35, N))
+    whole = ghost_scores(np.stack([z, ghosts]) / np.sqrt(N), S, D, np.arange(35), noise_penalty(35, N))
     np.testing.assert_allclose(found.scores.Z, whole.Z, atol=1e-9)
     np.testing.assert_allclose(found.scores.Z_tilde, whole.Z_tilde, atol=1e-9)
     np.testing.assert_allclose(found.W, whole.Z - whole.Z_tilde, atol=1e-9)

@@ -366,7 +366,7 @@ def test_a_fitted_selector_as_ever(table):
         ({"weights": "nothing"}, "weights='nothing'"),
         ({"weights": "y"}, "is the target"),
         ({"options": {"drop": ["u"]}}, "drop='u'"),
-        ({"options": {"knockoffs": np.zeros((2, 2))}}, "given knockoffs are not read in batches"),
+        ({"options": {"knockoffs": np.zeros((2, 2))}}, "knockoffs are not supported in batches"),
         ({"sample_rows": 2}, "needs 5 rows"),
     ],
 )

@@ -41,7 +41,7 @@ SCORES: dict[str, Score] = {
     "permutation_integral": Score(_FAKED + "permutation_integral", loss=True),
     "coefficients": Score(_READ + "coefficient_magnitude", needs="coefficients", rows=False),
     "lasso_coefficient_difference": Score(_READ + "coefficient_magnitude", needs="coefficients", rows=False),
-    "contribution": Score("knockoffs.importance.contribution:contribution", needs="coefficients"),
+    "contribution": Score(_READ + "contribution", needs="coefficients"),
     "gradient": Score(_SALIENCY + "gradient_saliency", needs="gradient"),
     "integrated_gradients": Score(_SALIENCY + "integrated_gradients", needs="gradient"),
 }

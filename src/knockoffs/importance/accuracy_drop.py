@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
 from knockoffs.importance.losses import LossLike
-from knockoffs.importance.paths.follow import MEMORY, path_losses
+from knockoffs.importance.paths.follow import path_losses
 from knockoffs.importance.paths.moves import (
     N_LAMS,
     Fake,
@@ -52,7 +52,6 @@ class Reduce(Protocol):
 
     def __call__(self, path: PathLosses) -> NDArray:
         """Z of the features and then of their knockoffs, shape (2m,)."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -104,8 +103,6 @@ def accuracy_drop(
     n_repeats: int = 1,
     feature_of: NDArray[np.intp] | None = None,
     sample_weight: NDArray | None = None,
-    memory: float = MEMORY,
-    n_jobs: int | None = None,
 ) -> Scores:
     """Rise of the model's loss when each feature, and each knockoff, is replaced by its fake.
 
@@ -130,10 +127,6 @@ def accuracy_drop(
         Orders of the rows to average over; of no use to ``swapped``, which draws nothing.
     feature_of : array of int, shape (n_columns,), optional
     sample_weight : array, shape (n,), optional
-    memory : float
-        Bytes that a table handed to a black box may take.
-    n_jobs : int, optional
-        Processes that call a black box.
 
     Returns
     -------
@@ -149,17 +142,8 @@ def accuracy_drop(
 
     def once() -> Scores:
         XX, XX_fake = faked_tables(X, X_tilde, fake, rng)
-        path = path_losses(
-            model,
-            XX,
-            XX_fake,
-            y,
-            loss,
-            feature_of2=both_halves(owners),
-            sample_weight=sample_weight,
-            memory=memory,
-            n_jobs=n_jobs,
-        )
+        feature_of2 = both_halves(owners)
+        path = path_losses(model, XX, XX_fake, y, loss, feature_of2=feature_of2, sample_weight=sample_weight)
         Z = reduce(path)
         return Scores(Z[:m], Z[m:])
 

@@ -13,7 +13,7 @@ from scipy.special import xlogy
 from knockoffs.errors import InputError, name_some, unknown_option
 from knockoffs.response.cox import partial_likelihood_loss
 
-Needs = Literal["predict", "predict_proba", "decision"]
+Needs = Literal["predict", "predict_proba"]
 Task = Literal["classification", "regression"]
 SMALLEST_PROBABILITY = 1e-15  # log-loss is bounded by -log of it, 34.5
 SMALLEST_MEAN = 1e-15  # of a count: a model that predicts less, or a negative number, has this mean
@@ -26,13 +26,13 @@ class Loss:
     Attributes
     ----------
     name : str
-    needs : {"predict", "predict_proba", "decision"}
-        What it is computed from. "decision" is ``decision_function``, or ``predict_proba`` of a model without it.
+    needs : {"predict", "predict_proba"}
+        Method of the model that it is computed from.
     task : {"classification", "regression"}, optional
         What y must be; None for either.
     function : callable
-        ``(y, prediction, classes) -> (n,)``: y as the user gave it, the prediction of shape (n,) for "predict" and
-        (n, n_classes) otherwise, and the model's ``classes_`` (None for a regressor).
+        ``(y, prediction, classes) -> (n,)``: y as the user gave it, the prediction of shape (n,), or (n, n_classes)
+        for "predict_proba", and the model's ``classes_`` (None for a regressor).
     """
 
     name: str
@@ -83,31 +83,15 @@ def _brier(y: NDArray, prediction: NDArray, classes: NDArray | None) -> NDArray:
     return (prediction**2).sum(axis=1) + 1.0 - 2.0 * _of_own_class(y, prediction, classes)
 
 
-def _margin(y: NDArray, prediction: NDArray, classes: NDArray | None) -> NDArray:
-    assert classes is not None
-    own = class_codes(y, classes)[:, None]
-    others = prediction.astype(float)
-    score = np.take_along_axis(others, own, axis=1)[:, 0]
-    np.put_along_axis(others, own, -np.inf, axis=1)
-    return others.max(axis=1) - score
-
-
 def _squared_error(y: NDArray, prediction: NDArray, classes: NDArray | None) -> NDArray:
     return (y - prediction) ** 2
-
-
-def _absolute_error(y: NDArray, prediction: NDArray, classes: NDArray | None) -> NDArray:
-    return np.abs(y - prediction)
 
 
 def check_counts(y: NDArray) -> NDArray:
     """Refuse negative numbers where the loss is one of counts."""
     counts = np.asarray(y, dtype=float)
     if counts.size and counts.min() < 0:
-        raise InputError(
-            f"loss='poisson_deviance' is for counts, and y holds {counts.min():g}: use 'squared_error' or "
-            "'absolute_error'."
-        )
+        raise InputError(f"loss='poisson_deviance' is for counts, and y holds {counts.min():g}: use 'squared_error'.")
     return counts
 
 
@@ -124,14 +108,11 @@ def _partial_likelihood(y: NDArray, prediction: NDArray, classes: NDArray | None
 
 
 LOSSES: dict[str, Loss] = {
-    "accuracy": Loss(
-        "accuracy", "predict", "classification", _accuracy
-    ),  # the 0-1 loss: its rise is a drop in accuracy
+    # the 0-1 loss: its rise is a drop in accuracy
+    "accuracy": Loss("accuracy", "predict", "classification", _accuracy),
     "log_loss": Loss("log_loss", "predict_proba", "classification", _log_loss),
     "brier": Loss("brier", "predict_proba", "classification", _brier),
-    "margin": Loss("margin", "decision", "classification", _margin),
     "squared_error": Loss("squared_error", "predict", "regression", _squared_error),
-    "absolute_error": Loss("absolute_error", "predict", "regression", _absolute_error),
     "poisson_deviance": Loss("poisson_deviance", "predict", "regression", _poisson_deviance),
     "partial_likelihood": Loss("partial_likelihood", "predict", "regression", _partial_likelihood),
 }
@@ -192,42 +173,20 @@ def _from_function(function: Callable[[NDArray, NDArray], NDArray]) -> Loss:
     return Loss(name, "predict", None, by_row)
 
 
-METHODS: dict[str, tuple[str, ...]] = {
-    "predict": ("predict",),
-    "predict_proba": ("predict_proba",),
-    "decision": ("decision_function", "predict_proba"),
-}
-
-
 def _check_methods(loss: Loss, model: object, task: Task) -> None:
-    if any(hasattr(model, method) for method in METHODS[loss.needs]):
+    if hasattr(model, loss.needs):
         return
-    usable = [
-        name
-        for name, known in LOSSES.items()
-        if known.task == task and any(hasattr(model, method) for method in METHODS[known.needs])
-    ]
-    missing = " or ".join(METHODS[loss.needs])
+    usable = [name for name, known in LOSSES.items() if known.task == task and hasattr(model, known.needs)]
     remedy = (
         f"With this model use loss={' or '.join(map(repr, usable))}, or a model with that method."
         if usable
-        else f"No accuracy-drop score works without it: give the model a method {missing}."
+        else f"No accuracy-drop score works without it: give the model a method {loss.needs}."
     )
-    raise InputError(f"{type(model).__name__} has no {missing}, which loss={loss.name!r} needs. {remedy}")
+    raise InputError(f"{type(model).__name__} has no {loss.needs}, which loss={loss.name!r} needs. {remedy}")
 
 
 def predict_for(loss: Loss, model: object, XX: NDArray) -> NDArray:
-    """Predict what the loss is computed from.
-
-    Returns
-    -------
-    array, shape (n,) for "predict", (n, n_classes) otherwise
-        Two classes with one decision value f become the scores (0, f), whose margin is f.
-    """
-    method = next(method for method in METHODS[loss.needs] if hasattr(model, method))
-    prediction = np.asarray(getattr(model, method)(XX))
-    if loss.needs != "predict" and prediction.ndim == 1:
-        prediction = np.column_stack([np.zeros(len(prediction)), prediction])
-    if loss.needs == "predict" and prediction.ndim == 2 and prediction.shape[1] == 1:
-        prediction = prediction[:, 0]
-    return prediction
+    """Predict what the loss is computed from: shape (n,), or (n, n_classes) for probabilities."""
+    prediction = np.asarray(getattr(model, loss.needs)(XX))
+    one_column = loss.needs == "predict" and prediction.ndim == 2 and prediction.shape[1] == 1
+    return prediction[:, 0] if one_column else prediction

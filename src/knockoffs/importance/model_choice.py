@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from knockoffs.importance.losses import predict_for, resolve_loss
 from knockoffs.importance.normal_scores import scores_of_target
-from knockoffs.importance.resampling import draw_folds, n_scored
 from knockoffs.importance.scores import Scores
-from knockoffs.importance.statistic import ModelScore, Scored, fit_on, weighted_rows
+from knockoffs.importance.statistic import ModelScore, Scored, draw_folds, fit_on, n_scored, weighted_rows
 from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import track
 from knockoffs.response.clone import Estimator, FittedModel, check_takes_weights, predicts_classes
@@ -251,8 +250,9 @@ def _compare(
         for c, seen in views
         if c.transform is None or seen is not pair  # else another sees the same
     ]
-    walks = (delayed(_for_folds)(candidate.estimator, seen, target, fold_of) for candidate, seen in able)
-    models = list(track(parallel_map(walks, n_jobs), "paths of penalties", total=len(able)))
+    models = []
+    for candidate, seen in able:
+        models.append(_for_folds(candidate.estimator, seen, target, fold_of))
     fitted: list[dict[int, FittedModel]] = [{} for _ in able]
 
     def held_out(which: Sequence[int], folds: Sequence[int]) -> NDArray:

@@ -99,7 +99,6 @@ class Importance(Protocol):
 
         A score for m knockoffs of each feature also takes ``more``, the other m - 1 arrays, and gives as many scores.
         """
-        ...
 
 
 def mean_of(scores: list[Scores], weights: NDArray | None = None) -> Scores:

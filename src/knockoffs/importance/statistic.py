@@ -12,14 +12,15 @@ from joblib import delayed
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError, KnockoffWarning
-from knockoffs.importance.resampling import Job, check_rows, plan
+from knockoffs.errors import InputError, KnockoffWarning, name_some, unknown_option
 from knockoffs.importance.scores import Importance, Scores, mean_of
 from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import track
 from knockoffs.response.clone import Estimator, FittedModel, check_takes_weights, fitted_copy, fresh, predicts_classes
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
+
+ROWS = ("in_sample", "held_out", "cross_fitted")  # on which a fitted model is scored
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,6 @@ class Statistic(Protocol):
 
     def __call__(self, pair: Pair, target: Target, *, rng: Generator, n_jobs: int | None = None) -> Scored:
         """Score every feature and every knockoff."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,9 @@ class ModelScore:
     score : Importance
     options : mapping
         Keyword arguments of the score, for instance its loss.
-    rows : {"in_sample", "held_out", "cross_fitted", "out_of_bag"}
-        On which rows a fitted model is scored: those it was fitted on; one fold of ``n_folds`` that was held out; each
-        fold in turn by a model fitted on the others; or, for a bootstrapped forest, each row by the trees that were not
-        fitted on it. Folds hold every class in proportion.
+    rows : {"in_sample", "held_out", "cross_fitted"}
+        On which rows a fitted model is scored: those it was fitted on; one fold of ``n_folds`` that was held out; or
+        each fold in turn by a model fitted on the others. Folds hold every class in proportion.
     n_folds : int
     n_fits : int
         Fits (each with folds of its own) that are averaged.
@@ -91,7 +90,8 @@ class ModelScore:
 
     def __post_init__(self) -> None:
         """Refuse rows that have no name here, and no fits at all."""
-        check_rows(self.rows)
+        if self.rows not in ROWS:
+            raise unknown_option("rows", self.rows, ROWS)
         if int(self.n_fits) != self.n_fits or self.n_fits < 1:
             raise InputError(f"n_fits={self.n_fits!r}: use 1 or more.")
 
@@ -109,15 +109,68 @@ class ModelScore:
         n_jobs: int | None = None,
         fitted: Mapping[int, FittedModel] | None = None,
     ) -> Scored:
-        """Fit, score and average; the stream is used as it is, and some of the fits may be there already."""
+        """Fit, score and average over folds (by their rows) and fits.
+
+        Which rows a model sees is drawn without looking at X or X_tilde, so flip-sign in distribution is kept.
+
+        Parameters
+        ----------
+        pair : Pair
+        target : Target
+            Its weights serve the fit and the score; rows of weight 0 are not there.
+        rng : numpy.random.Generator
+            Used as it is.
+        n_jobs : int, optional
+            Fits at a time; the answer does not depend on it.
+        fitted : mapping of int to model, optional
+            Fits that were made before, with the same stream, by their place.
+        """
         if pair.m > 1:
             check_linear(self, pair.m)
         seen = pair if self.transform is None else self.transform(pair)
-        scores = fit_and_score(self, seen, target, rng=rng, n_jobs=n_jobs, fitted=fitted)
+        if target.weights is not None:
+            check_takes_weights(self.estimator)
+            seen, target = weighted_rows(seen, target)
+        labels = target.values if predicts_classes(self.estimator) else None
+        jobs: list[Job] = []
+        for stream in rng.spawn(int(self.n_fits)):
+            jobs += plan(self.rows, len(seen), labels, int(self.n_folds), stream)
+        known = fitted or {}
+        if len(jobs) == 1:
+            found = [self.once(seen, target, jobs[0], known.get(0))]
+        else:
+            tasks = (delayed(self.once)(seen, target, job, known.get(i)) for i, job in enumerate(jobs))
+            found = list(track(parallel_map(tasks, n_jobs), "model fits", total=len(jobs)))
+        scores = mean_of(found, weights=np.array([len(job.score_rows) for job in jobs], dtype=float))
         refuse_others(scores, pair.n_features)
         if self.saturates:
             warn_if_saturated(scores)
         return Scored(scores, self.notes, self)
+
+    def once(self, pair: Pair, target: Target, job: Job, model: FittedModel | None = None) -> Scores:
+        """Scores of one fit, which may be there already."""
+        if model is None:
+            model = fit_on(self.estimator, pair, target, job.fit_rows, job.rng)
+        else:
+            fresh(self.estimator, job.rng)  # the score finds its stream as the fit would have left it
+        seen, scored = (pair, target) if job.everything else (pair.rows(job.score_rows), target.rows(job.score_rows))
+        scores: object = self.score(
+            model,
+            seen.X,
+            seen.X_tilde,
+            scored.values,
+            feature_of=pair.feature_of,
+            rng=job.rng,
+            sample_weight=scored.weights,
+            **({"more": seen.more} if seen.more else {}),
+            **self.options,
+        )
+        if not isinstance(scores, Scores):
+            raise InputError(
+                f"the importance score returned {type(scores).__name__}: expected Scores(Z, Z_tilde), the importance "
+                "of every feature and of every knockoff."
+            )
+        return scores
 
     def along_lambda(self, **options: object) -> ModelScore:
         """Score the same model at every lambda of a path: Z has one more axis, shape (n_features, n_lams).
@@ -133,45 +186,58 @@ class ModelScore:
         return replace(self, score=path_scores, options=options, saturates=False)
 
 
-def fit_and_score(
-    statistic: ModelScore,
-    pair: Pair,
-    target: Target,
-    *,
-    rng: Generator,
-    n_jobs: int | None = None,
-    fitted: Mapping[int, FittedModel] | None = None,
-) -> Scores:
-    """Scores of a model of y fitted on [X, X_tilde], averaged over folds (by their rows) and fits.
+@dataclass(frozen=True)
+class Job:
+    """One fit: the rows it is fitted on, the rows it is scored on, and its randomness."""
 
-    Which rows a model sees is drawn without looking at X or X_tilde, so flip-sign in distribution is kept.
+    fit_rows: NDArray[np.intp]
+    score_rows: NDArray[np.intp]
+    rng: Generator
 
-    Parameters
-    ----------
-    statistic : ModelScore
-    pair : Pair
-    target : Target
-        Its weights serve the fit and the score; rows of weight 0 are not there.
-    rng : numpy.random.Generator
-    n_jobs : int, optional
-        Fits at a time; the answer does not depend on it.
-    fitted : mapping of int to model, optional
-        Fits that were made before, with the same stream, by their place.
-    """
-    if target.weights is not None:
-        check_takes_weights(statistic.estimator)
-        pair, target = weighted_rows(pair, target)
-    labels = target.values if predicts_classes(statistic.estimator) else None
-    jobs = [
-        job
-        for stream in rng.spawn(int(statistic.n_fits))
-        for job in plan(statistic.rows, len(pair), labels, int(statistic.n_folds), stream)
+    @property
+    def everything(self) -> bool:
+        """Whether a model is scored on the rows it was fitted on, which are all of them."""
+        return self.fit_rows is self.score_rows
+
+
+def plan(rows: str, n: int, labels: NDArray | None, n_folds: int, rng: Generator) -> list[Job]:
+    """Rows of each fit and of its score."""
+    everything = np.arange(n)
+    if rows == "in_sample":
+        return [Job(everything, everything, rng)]
+    fold_of = draw_folds(n, n_folds, rng, labels=labels)
+    return [
+        Job(np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold), stream)
+        for fold, stream in enumerate(rng.spawn(n_scored(rows, n_folds)))
     ]
-    known = fitted or {}
-    tasks = (delayed(_fit_and_score_once)(statistic, pair, target, job, known.get(i)) for i, job in enumerate(jobs))
-    work = parallel_map(tasks, n_jobs if len(jobs) > 1 else None)
-    scores = list(track(work, "model fits", total=len(jobs)))
-    return mean_of(scores, weights=np.array([len(job.score_rows) for job in jobs], dtype=float))
+
+
+def n_scored(rows: str, n_folds: int) -> int:
+    """How many folds are scored by a model fitted on the others."""
+    return {"cross_fitted": n_folds, "held_out": 1}.get(rows, 0)
+
+
+def draw_folds(n: int, n_folds: int, rng: Generator, *, labels: NDArray | None = None) -> NDArray[np.intp]:
+    """Fold of each row, at random, of sizes that differ by at most one; every class is spread evenly.
+
+    >>> np.bincount(draw_folds(10, 3, np.random.default_rng(0)))
+    array([4, 3, 3])
+    """
+    if not 2 <= n_folds <= n:
+        raise InputError(f"n_folds={n_folds}: use between 2 and the number of rows, {n}.")
+    order = rng.permutation(n)
+    if labels is not None:
+        classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+        if counts.min() < 2:
+            raise InputError(
+                f"class {name_some(classes[counts < 2].tolist())} of y has a single row, so a fold would leave a model "
+                "without it. Leave such classes out or join them, or use the importance option rows='in_sample'."
+            )
+        # rows of a class one after the other, dealt out in turn: two rows of a class never share all folds
+        order = order[np.argsort(codes[order], kind="stable")]
+    fold_of = np.empty(n, dtype=np.intp)
+    fold_of[order] = np.arange(n) % n_folds
+    return fold_of
 
 
 def weighted_rows(pair: Pair, target: Target) -> tuple[Pair, Target]:
@@ -180,32 +246,6 @@ def weighted_rows(pair: Pair, target: Target) -> tuple[Pair, Target]:
         return pair, target
     kept = target.weights > 0
     return pair.rows(kept), target.rows(kept)
-
-
-def _fit_and_score_once(
-    statistic: ModelScore, pair: Pair, target: Target, job: Job, model: FittedModel | None = None
-) -> Scores:
-    if model is None:
-        model = fit_on(statistic.estimator, pair, target, job.fit_rows, job.rng)
-    else:
-        fresh(statistic.estimator, job.rng)  # the score finds its stream as the fit would have left it
-    if statistic.rows == "out_of_bag":
-        from knockoffs.response.trees import out_of_bag
-
-        model = out_of_bag(model, len(job.fit_rows))
-    seen, scored = (pair, target) if job.everything else (pair.rows(job.score_rows), target.rows(job.score_rows))
-    scores = statistic.score(
-        model,
-        seen.X,
-        seen.X_tilde,
-        scored.values,
-        feature_of=pair.feature_of,
-        rng=job.rng,
-        sample_weight=scored.weights,
-        **({"more": seen.more} if seen.more else {}),
-        **statistic.options,
-    )
-    return as_scores(scores)
 
 
 def fit_on(
@@ -221,16 +261,6 @@ def fit_on(
     return fitted_copy(estimator, part.stacked, y.values, rng, **weights)
 
 
-def as_scores(scores: object) -> Scores:
-    """Scores as they came; a user-defined score that returns something else is refused."""
-    if not isinstance(scores, Scores):
-        raise InputError(
-            f"the importance score returned {type(scores).__name__}: expected Scores(Z, Z_tilde), the importance of "
-            "every feature and of every knockoff."
-        )
-    return scores
-
-
 def refuse_others(scores: Scores, n_features: int) -> None:
     """Refuse scores that are not one for each feature and one for each knockoff."""
     for name, values in (("Z", scores.Z), ("Z_tilde", scores.Z_tilde)):
@@ -243,8 +273,7 @@ def refuse_others(scores: Scores, n_features: int) -> None:
 
 def is_linear(statistic: ModelScore) -> bool:
     """Whether a statistic reads the coefficients of a linear model on the rows that it was fitted on."""
-    from knockoffs.importance.coefficients import coefficient_magnitude
-    from knockoffs.importance.contribution import contribution
+    from knockoffs.importance.coefficients import coefficient_magnitude, contribution
 
     return statistic.score in (coefficient_magnitude, contribution) and statistic.rows == "in_sample"
 
@@ -268,8 +297,8 @@ def warn_if_saturated(scores: Scores) -> None:
         return
     warnings.warn(
         f"W is exactly 0 for {zeros} of {d} features: faking them changed no prediction, as happens when a model "
-        "is scored by accuracy on the rows it was fitted on. Use the importance option rows='cross_fitted' "
-        "(or 'out_of_bag' for a forest), or loss='log_loss' (loss='squared_error' for numbers).",
+        "is scored by accuracy on the rows it was fitted on. Use the importance option rows='cross_fitted', or "
+        "loss='log_loss' (loss='squared_error' for numbers).",
         KnockoffWarning,
         stacklevel=2,
     )

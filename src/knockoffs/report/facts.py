@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.record import DataFile
 from knockoffs.report.formatting import LONGEST, number, shorten_names
-from knockoffs.response.cox import martingale_residuals
-from knockoffs.response.linear import held_out_concordance
+from knockoffs.response.cox import held_out_concordance, martingale_residuals
 from knockoffs.selection import Selection
 from knockoffs.table.columns import Column, design
 from knockoffs.table.table import Table

@@ -44,10 +44,10 @@ def linear_model(make: str | Callable[..., object]) -> Model:
 
 ESTIMATORS: dict[str, Model] = {
     "lasso": linear_model("knockoffs.response.linear:make_lasso"),
-    "logistic": linear_model("knockoffs.response.linear:make_logistic"),
-    "linear": linear_model("knockoffs.response.linear:make_linear"),
+    "logistic": linear_model("knockoffs.response.plain:make_logistic"),
+    "linear": linear_model("knockoffs.response.plain:make_linear"),
     # its columns say nearly the same, else a lasso would do: what they add together is what counts
-    "ridge": Model("knockoffs.response.ridge:make_ridge", ("coefficients", "gradient"), "contribution", "in_sample"),
+    "ridge": Model("knockoffs.response.plain:make_ridge", ("coefficients", "gradient"), "contribution", "in_sample"),
     "forest": Model("knockoffs.response.trees:make_forest", score="swap_integral"),
     "boosting": Model("knockoffs.response.trees:make_boosting", score="swap_integral"),
     # a network stops early: scored by log-loss in sample it finds as much as cross-fitted, in one fit
@@ -82,7 +82,6 @@ def model_of(estimator: object) -> Model:
     Linear models of scikit-learn and of this package, tree ensembles whose integrals are exact, networks of this
     package; of any other only that it predicts.
     """
-    from knockoffs.response.neural_model import NeuralModel
     from knockoffs.response.tree_arrays import has_trees
 
     if _is_linear(estimator):
@@ -90,7 +89,7 @@ def model_of(estimator: object) -> Model:
     if has_trees(estimator):
         return Model(type(estimator), score="swap_integral")
     offers = ("gradient",) if hasattr(estimator, "gradient") else ()
-    if isinstance(estimator, NeuralModel):
+    if hasattr(estimator, "split_first_layer"):
         return Model(type(estimator), offers, rows="in_sample")
     return Model(type(estimator), offers)
 
@@ -99,10 +98,8 @@ def _is_linear(estimator: object) -> bool:
     """Whether it is a linear model of this package or of scikit-learn, or made from one."""
     from sklearn import linear_model as theirs
 
-    from knockoffs.response.linear import LINEAR_MODELS
-    from knockoffs.response.ridge import RidgePathCV
+    from knockoffs.response.linear import LinearClassifier, LinearRegressor, PenaltyPath
 
-    kinds = type(estimator).__mro__
-    return isinstance(estimator, (*LINEAR_MODELS, RidgePathCV)) or any(
-        getattr(theirs, kind.__name__, None) is kind for kind in kinds
+    return isinstance(estimator, LinearClassifier | LinearRegressor | PenaltyPath) or any(
+        getattr(theirs, kind.__name__, None) is kind for kind in type(estimator).__mro__
     )

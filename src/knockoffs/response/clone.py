@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Protocol, TypeVar, cast
+from typing import Literal, Protocol, TypeVar, cast
 
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError
+from knockoffs.errors import InputError, unknown_option
+from knockoffs.table.target_kind import KINDS_OF_TASK
 
 
 class FittedModel(Protocol):
@@ -17,7 +18,6 @@ class FittedModel(Protocol):
 
     def predict(self, XX: NDArray, /) -> NDArray:
         """Predict numbers or labels."""
-        ...
 
 
 class Classifier(FittedModel, Protocol):
@@ -25,7 +25,6 @@ class Classifier(FittedModel, Protocol):
 
     def predict_proba(self, XX: NDArray, /) -> NDArray:
         """Probabilities of the classes, shape (n, n_classes)."""
-        ...
 
 
 class Estimator(Protocol):
@@ -34,7 +33,6 @@ class Estimator(Protocol):
     @property
     def fit(self) -> Callable[..., FittedModel]:
         """``fit(XX, y)``, and ``sample_weight=`` where it takes weights; gives the fitted model."""
-        ...
 
 
 Model = TypeVar("Model")
@@ -60,6 +58,13 @@ def fitted_copy(estimator: Estimator, XX: NDArray, y: NDArray, rng: Generator, *
     model = fresh(estimator, rng)
     fitted = model.fit(XX, y, **weights)
     return cast(FittedModel, model) if fitted is None else fitted
+
+
+def kind_of(task: str) -> Literal["classification", "regression"]:
+    """Classification or regression: what a task, in any of its words, is."""
+    if task not in KINDS_OF_TASK:
+        raise unknown_option("task", task, KINDS_OF_TASK)
+    return "regression" if KINDS_OF_TASK[task] == "regression" else "classification"
 
 
 def predicts_classes(estimator: object) -> bool:

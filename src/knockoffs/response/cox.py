@@ -10,21 +10,13 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from knockoffs.errors import InputError
-from knockoffs.response.l1_path import (
-    CrossValidation,
-    assign_folds,
-    check_path,
-    cross_validate,
-    make_design,
-    penalties,
-    train_weights,
-)
+from knockoffs.response.l1_path import assign_folds, check_path
 from knockoffs.response.likelihood import LikelihoodSet, solve_exactly
-from knockoffs.response.linear_parts import PenaltyPath, drop_weightless
+from knockoffs.response.linear import PenaltyPath, drop_weightless, fold_design, with_penalties
 from knockoffs.table.survival import split_times
 
 SMALLEST_RISK = 1e-300  # of a risk set: its logarithm is taken
@@ -142,7 +134,7 @@ class CoxSet(LikelihoodSet):
         )
 
 
-class CoxPathCV(PenaltyPath, BaseEstimator):
+class CoxPathCV(PenaltyPath):
     """L1-penalised Cox regression, with the penalty of the smallest cross-validated partial likelihood deviance.
 
     Ties are Efron's. Columns are standardised inside; ``coef_`` is in the original units. Equal columns share their
@@ -184,20 +176,13 @@ class CoxPathCV(PenaltyPath, BaseEstimator):
         if not event.any():
             raise InputError("y has no event: all rows are censored (negative), so there is nothing to predict.")
         fold_of = assign_folds(folds, len(yy), np.random.default_rng(self.random_state), event)
-        cross_validated = self.alpha is None and fold_of.max() > 0
-        design = make_design(XX, weights, fold_of if cross_validated else np.zeros(len(yy), dtype=np.intp))
+        design = fold_design(self, XX, weights, fold_of)
         y, Y = yy[design.order], event[design.order].astype(float)[None]
         loss = CoxLoss(y, w := design.weights / design.weights.sum())
         largest = float(np.abs((w * (Y - loss.mean(np.zeros_like(Y)))) @ design.X).max(initial=0.0))
-        self.alpha_ = largest if self.alpha is None else float(self.alpha)
-        self.cross_validation_: CrossValidation | None = None
-        guess = np.zeros(0, dtype=np.intp)
-        if cross_validated and largest > 0:
-            parts = zip(train_weights(design), design.folds, strict=True)
-            sets = [CoxSet(design.X, y, train, rows, design.weights) for train, rows in parts]
-            alphas = penalties(largest, self.n_alphas, self.alpha_ratio)
-            self.cross_validation_, guess = cross_validate(design, sets, alphas)
-            self.alpha_ = self.cross_validation_.alpha
+        guess = self.choose_penalty(
+            design, largest, lambda train, rows: CoxSet(design.X, y, train, rows, design.weights)
+        )
         self.coef_ = design.spread(solve_exactly(loss, design, Y, self.alpha_, guess)[0])[0]
         self.mean_ = design.mean
         return self
@@ -246,3 +231,16 @@ def concordance(y: NDArray, log_hazard: NDArray, rows_at_once: int = 1000) -> fl
         agree += (later & (own > log_hazard)).sum() + 0.5 * (later & (own == log_hazard)).sum()
         pairs += int(later.sum())
     return float(agree / pairs) if pairs else np.nan
+
+
+def held_out_concordance(X: NDArray, y: NDArray, n_folds: int = 5) -> float:
+    """Concordance of an L1-penalised Cox model on rows it was not fitted on, averaged over folds by their events."""
+    event = split_times(y)[1]
+    fold_of = assign_folds(n_folds, len(y), np.random.default_rng(0), event.astype(np.intp))
+    found = []
+    for fold, model in enumerate(with_penalties(CoxPathCV(), X, y, fold_of)):
+        held = fold_of == fold
+        found.append(concordance(y[held], clone(model).fit(X[~held], y[~held]).predict(X[held])))
+    weights = np.bincount(fold_of, event, len(found))
+    known = ~np.isnan(found) & (weights > 0)
+    return float(np.average(np.array(found)[known], weights=weights[known])) if known.any() else np.nan

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from knockoffs.errors import InputError
-from knockoffs.response.active_set import polish
 from knockoffs.response.gram import FoldGrams, Gram, total
 from knockoffs.response.l1_path import (
     CrossValidation,
@@ -23,6 +22,7 @@ from knockoffs.response.l1_path import (
     cross_validate,
     kept_columns,
     penalties,
+    polish,
 )
 from knockoffs.response.squared_error import GAP_TOL, MAX_SWEEPS
 

@@ -2,7 +2,8 @@
 
 At each stretch of the path a working set of columns is chosen by the strong rule, every fold is solved on it, and
 one matrix product with all columns checks the optimality (KKT) conditions of all folds and penalties at once;
-columns that violate them join and the stretch is solved again. So no answer rests on the screening.
+columns that violate them join and the stretch is solved again. So no answer rests on the screening. ``polish`` makes
+the solution at the chosen penalty exact: its support is known nearly, and the rest is linear algebra.
 """
 
 from __future__ import annotations
@@ -147,11 +148,9 @@ class Folds(Protocol):
     @property
     def fold_weights(self) -> NDArray:
         """Weight of the rows of each fold."""
-        ...
 
     def gradients(self, residuals: NDArray) -> NDArray:
         """Gradients by all columns from what ``TrainingSet.solve`` returns as residuals (last axis)."""
-        ...
 
 
 State = TypeVar("State")
@@ -170,11 +169,9 @@ class TrainingSet(Protocol[State]):
 
     def null_residual(self) -> NDArray:
         """Residual of the intercept-only fit, shape (n_outputs, n)."""
-        ...
 
     def add(self, columns: NDArray[np.intp]) -> None:
         """Append columns to the working set."""
-        ...
 
     def solve(self, alphas: NDArray) -> tuple[NDArray, NDArray, NDArray]:
         """Solve at penalties ``alphas`` in turn, starting from the last solution.
@@ -186,19 +183,15 @@ class TrainingSet(Protocol[State]):
         held_out, explained : arrays, shape (len(alphas),)
             Mean loss of the held-out rows (NaN if there are none); share of the null loss explained in training.
         """
-        ...
 
     def save(self) -> State:
         """Where the solution stands now."""
-        ...
 
     def restore(self, state: State) -> None:
         """Go back there; columns added since start from zero."""
-        ...
 
     def support(self) -> NDArray[np.intp]:
         """Columns with a nonzero coefficient in the last solution."""
-        ...
 
 
 def train_weights(design: PathDesign) -> list[NDArray]:
@@ -242,7 +235,7 @@ def cross_validate(
     fold_weights = design.fold_weights
     losses = np.empty((len(training_sets), 0))
     supports = []
-    gradients = walk_start(design, training_sets)
+    gradients = design.gradients(np.stack([t.null_residual() for t in training_sets]))
     previous = float(alphas[0])
     for start in range(0, alphas.size, STRETCH):
         stretch = alphas[start : start + STRETCH]
@@ -257,12 +250,6 @@ def cross_validate(
     return CrossValidation(alphas[: mean.size], losses, best), supports[best // STRETCH]
 
 
-def walk_start(design: Folds, training_sets: Sequence[TrainingSet]) -> NDArray:
-    """Gradients of the intercept-only fits, shape (n_folds, n_outputs, d)."""
-    R = np.stack([t.null_residual() for t in training_sets])
-    return design.gradients(R)
-
-
 def _solve_stretch(
     design: Folds, training_sets: Sequence[TrainingSet], alphas: NDArray, previous: float, gradients: NDArray
 ) -> tuple[NDArray, NDArray, NDArray]:
@@ -271,7 +258,9 @@ def _solve_stretch(
     # needed, and what is missing is found by the check.
     reach = max(2 * alphas[-1] - previous, REACH * alphas[-1])
     wanted = np.abs(gradients).max(axis=1) >= reach
-    states = [t.save() for t in training_sets]
+    states = []
+    for t in training_sets:
+        states.append(t.save())
     todo = list(range(len(training_sets)))
     found: dict[int, tuple[NDArray, NDArray, NDArray]] = {}
     gradients = gradients.copy()
@@ -317,6 +306,64 @@ def _past_minimum(losses: NDArray, fold_weights: NDArray) -> bool:
     difference = losses[:, -1] - losses[:, best]
     error = difference.std(ddof=1) / np.sqrt(len(difference)) if len(difference) > 1 else 0.0
     return since >= 30 or bool(mean[-1] - mean[best] > 2 * error)
+
+
+class FullLoss(Protocol):
+    """The loss of the full data as a function of all coefficients, minimised over the intercepts."""
+
+    def gradient(self, beta: NDArray) -> NDArray:
+        """Minus the gradient at beta, shape (n_outputs, d) like beta."""
+
+    def newton_step(self, active: NDArray[np.bool_], right: NDArray) -> NDArray | None:
+        """Solve H step = right on the active coefficients at the last beta; None where H is singular."""
+
+
+def polish(smooth: FullLoss, beta: NDArray, alpha: float, max_steps: int = 200) -> NDArray:
+    """Sharpen an L1 solution to rounding error: Newton's method on the active coefficients, their signs held.
+
+    A coefficient that would change its sign stops at zero and leaves; a column that violates its optimality
+    condition enters. What comes out satisfies all conditions to about 1e-13 and so does not depend on where the
+    descent before it stopped, on the order of the columns or on the number of threads. Where the active columns
+    are linearly dependent the solution is not unique and ``beta`` is returned as it was.
+    """
+    start, beta = beta, beta.copy()
+    sign = np.sign(beta)
+    best, stalls = np.inf, 0
+    for _ in range(max_steps):
+        g = smooth.gradient(beta)
+        active = sign != 0
+        right = (g - alpha * sign)[active]
+        error = float(np.abs(right).max()) if right.size else 0.0
+        stalls = 0 if error < 0.5 * best else stalls + 1
+        best = min(best, error)
+        if error <= 1e-14 or (error <= 1e-10 and stalls >= 1):  # the second: rounding is all that is left
+            excess = np.where(active, 0.0, np.abs(g) - alpha)
+            worst = np.unravel_index(int(np.argmax(excess)), excess.shape)
+            if excess[worst] <= 1e-9 * alpha:
+                return beta
+            sign[worst] = np.sign(g[worst])
+            best, stalls = np.inf, 0
+            continue
+        if stalls > 10:
+            break
+        step = smooth.newton_step(active, right)
+        if step is None:
+            break
+        current = beta[active]
+        crossing = (current + step) * sign[active] < 0
+        length = 1.0
+        if crossing.any():
+            ratios = np.where(crossing, -current / np.where(crossing, step, 1.0), np.inf)
+            length = float(ratios.min())
+            leaving = ratios <= length
+        moved = current + length * step
+        if crossing.any():
+            moved[leaving] = 0.0
+            best, stalls = np.inf, 0
+        beta[active] = moved
+        if crossing.any():
+            sign[np.nonzero(active)[0][leaving], np.nonzero(active)[1][leaving]] = 0.0
+    return start
 
 
 def assign_folds(folds: ArrayLike, n: int, rng: Generator, classes: NDArray[np.intp] | None = None) -> NDArray[np.intp]:

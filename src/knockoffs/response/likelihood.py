@@ -1,7 +1,10 @@
-"""L1-penalised likelihoods with a canonical link: Newton's method around coordinate descent.
+"""L1-penalised likelihoods with a canonical link, of classes and of counts: Newton's method around coordinate descent.
 
 The loss of a row is convex in its linear predictors, and minus its gradient by them is y less its mean: that is all
 the method needs to know, so logistic and Poisson regression are the same code with another `Likelihood`.
+
+The multinomial penalty is on each coefficient, not on a column's group of them: that is the model scikit-learn's
+saga fits, it needs no second kernel, and summed over classes the penalty of a column is a norm all the same.
 """
 
 from __future__ import annotations
@@ -11,9 +14,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.special import expit, xlogy
 
-from knockoffs.response.active_set import polish
-from knockoffs.response.l1_path import PathDesign, solve_at
+from knockoffs.response.l1_path import PathDesign, polish, solve_at
 
 NEWTON_TOL = 1e-4  # largest violation of an optimality condition, relative to the penalty, on the cross-validated path
 MAX_NEWTON = 100
@@ -24,23 +27,18 @@ class Likelihood(Protocol):
 
     def row_loss(self, Y: NDArray, eta: NDArray) -> NDArray:
         """Loss of every row, shape (n,), from targets and linear predictors of shape (n_outputs, n)."""
-        ...
 
     def floor(self, Y: NDArray) -> NDArray:
         """Smallest loss a row can have, shape (n,)."""
-        ...
 
     def mean(self, eta: NDArray) -> NDArray:
         """Mean of the targets, shape (n_outputs, n)."""
-        ...
 
     def null_intercept(self, Y: NDArray, weights: NDArray) -> NDArray:
         """Return the intercepts of the fit without columns, shape (n_outputs,)."""
-        ...
 
     def hessian(self, X: list[NDArray], M: NDArray, weights: NDArray, eta: NDArray) -> NDArray:
         """Hessian of the weighted loss at eta, whose means are M: for output k by columns X[k], one after another."""
-        ...
 
 
 class LikelihoodSet:
@@ -271,3 +269,103 @@ def solve_exactly(
     beta = polish(smooth, beta, alpha)
     smooth.gradient(beta)  # brings the intercepts along
     return beta, smooth.intercept
+
+
+def indicator(codes: NDArray[np.intp], n_classes: int) -> NDArray:
+    """Classes as targets, shape (n_outputs, n): one row for two classes, one row for each of more.
+
+    >>> indicator(np.array([0, 1, 1]), 2)
+    array([[0., 1., 1.]])
+    """
+    if n_classes == 2:
+        return (codes == 1).astype(float)[None]
+    return (codes == np.arange(n_classes)[:, None]).astype(float)
+
+
+def log_softmax(eta: NDArray) -> NDArray:
+    """Log-probabilities of the classes along the first axis (scipy's is slow on small arrays)."""
+    eta = eta - eta.max(axis=0)
+    return eta - np.log(np.exp(eta).sum(axis=0))
+
+
+def probabilities(eta: NDArray) -> NDArray:
+    """Probabilities of the outputs from their linear predictors, shape (n_outputs, n)."""
+    return expit(eta) if len(eta) == 1 else np.exp(log_softmax(eta))
+
+
+def row_loss(Y: NDArray, eta: NDArray) -> NDArray:
+    """Log-loss of every row, shape (n,)."""
+    if len(eta) == 1:
+        return np.logaddexp(0.0, eta[0]) - Y[0] * eta[0]
+    return -(Y * log_softmax(eta)).sum(axis=0)
+
+
+def null_probabilities(Y: NDArray, weights: NDArray) -> NDArray:
+    """Weighted shares of the outputs, shape (n_outputs, 1)."""
+    return (Y @ weights / weights.sum())[:, None]
+
+
+def hessian(X: list[NDArray], P: NDArray, weights: NDArray, eta: NDArray) -> NDArray:
+    """Hessian of the weighted log-loss, for output k with the columns X[k]; outputs one after another.
+
+    With p the softmax it is diag(p) - pp' between outputs: a block for each output less one product for all.
+    """
+    if len(X) == 1:
+        V = X[0] * np.sqrt(weights * P[0] * (1 - P[0]))[:, None]
+        return V.T @ V
+    V = np.hstack([x * (np.sqrt(weights) * p)[:, None] for x, p in zip(X, P, strict=True)])
+    H = -(V.T @ V)
+    start = 0
+    for x, p in zip(X, P, strict=True):
+        stop = start + x.shape[1]
+        v = x * np.sqrt(weights * p)[:, None]
+        H[start:stop, start:stop] += v.T @ v
+        start = stop
+    return H
+
+
+class LogLoss:
+    """Log-loss of classes coded by ``indicator`` (a ``Likelihood``)."""
+
+    row_loss = staticmethod(row_loss)
+    mean = staticmethod(probabilities)
+    hessian = staticmethod(hessian)
+
+    def floor(self, Y: NDArray) -> NDArray:
+        """Return zeros: a class can be certain."""
+        return np.zeros(Y.shape[1])
+
+    def null_intercept(self, Y: NDArray, weights: NDArray) -> NDArray:
+        """Log-odds of two classes, logarithms of the shares of more."""
+        share = np.clip(null_probabilities(Y, weights)[:, 0], 1e-12, 1 - 1e-12)  # the user's own folds can lose a class
+        return np.log(share) - np.log1p(-share) if len(Y) == 1 else np.log(share)
+
+
+class PoissonLoss:
+    """Half the Poisson deviance but for a constant: exp(eta) - y eta (a ``Likelihood`` of one output).
+
+    Counts are divided by their mean before the fit. The loss is then the same function up to a factor and a shift of
+    the intercept, so a penalty means the same for counts of any size.
+    """
+
+    def row_loss(self, Y: NDArray, eta: NDArray) -> NDArray:
+        """Loss of every row, shape (n,); infinite where a step went too far."""
+        with np.errstate(over="ignore"):
+            return np.exp(eta[0]) - Y[0] * eta[0]
+
+    def floor(self, Y: NDArray) -> NDArray:
+        """Loss of a mean that equals y."""
+        return Y[0] - xlogy(Y[0], Y[0])
+
+    def mean(self, eta: NDArray) -> NDArray:
+        """Exponential of the linear predictor."""
+        return np.exp(eta)
+
+    def null_intercept(self, Y: NDArray, weights: NDArray) -> NDArray:
+        """Logarithm of the mean count."""
+        return np.log(np.maximum(Y @ weights / weights.sum(), 1e-12))  # the user's own folds can hold zeros alone
+
+    def hessian(self, X: list[NDArray], M: NDArray, weights: NDArray, eta: NDArray) -> NDArray:
+        """X' diag(weights * mean) X."""
+        V = X[0] * np.sqrt(weights * M[0])[:, None]
+        return V.T @ V

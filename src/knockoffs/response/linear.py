@@ -1,22 +1,27 @@
-"""Linear models of y as scikit-learn estimators: lasso, L1-logistic, L1-Poisson, and plain versions."""
+"""Linear models of y with a path of L1 penalties, as scikit-learn estimators: lasso, L1-logistic, L1-Poisson."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Self
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from knockoffs.errors import InputError
-from knockoffs.response.cox import CoxPathCV, concordance
+from knockoffs.response.clone import kind_of
 from knockoffs.response.gram import FoldGrams, Gram
 from knockoffs.response.gram_lasso import aic_penalty, fit_lasso
 from knockoffs.response.l1_path import (
     CrossValidation,
+    PathDesign,
+    TrainingSet,
     assign_folds,
     check_path,
     cross_validate,
@@ -24,17 +29,144 @@ from knockoffs.response.l1_path import (
     penalties,
     train_weights,
 )
-from knockoffs.response.likelihood import LikelihoodSet, solve_exactly
-from knockoffs.response.linear_parts import LinearClassifier, PenaltyPath, drop_weightless, standardise
-from knockoffs.response.log_loss import LogLoss, indicator, l1_logistic_at, null_probabilities
-from knockoffs.response.plain import PlainLinear, PlainLogistic
-from knockoffs.response.poisson_loss import PoissonLoss
+from knockoffs.response.likelihood import (
+    LikelihoodSet,
+    LogLoss,
+    PoissonLoss,
+    indicator,
+    null_probabilities,
+    solve_exactly,
+)
 from knockoffs.response.squared_error import SquaredErrorSet, lasso_at
-from knockoffs.response.task import kind_of
-from knockoffs.table.survival import split_times
 
 MANY_CELLS, ROWS_FOR_GRAMS = 1_000_000, 10  # from which on sums of products cost less than a walk over the rows
 EXACT_SIZES = (1e-60, 1e60)  # sizes of numbers whose products are exact
+
+
+class PenaltyPath(BaseEstimator):
+    """What all models with a path of L1 penalties share: see ``LassoPathCV`` for their parameters."""
+
+    alpha_: float
+    cross_validation_: CrossValidation | None
+
+    def __init__(
+        self,
+        *,
+        alpha: float | None = None,
+        n_alphas: int = 100,
+        alpha_ratio: float = 1e-3,
+        folds: int | ArrayLike = 5,
+        random_state: int | Generator | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.n_alphas = n_alphas
+        self.alpha_ratio = alpha_ratio
+        self.folds = folds
+        self.random_state = random_state
+
+    def choose_penalty(
+        self, design: PathDesign, largest: float, training_set: Callable[[NDArray, slice], TrainingSet]
+    ) -> NDArray[np.intp]:
+        """Set ``alpha_`` by cross-validation, if it is asked for; columns in use around it.
+
+        Parameters
+        ----------
+        design : PathDesign
+        largest : float
+            Smallest penalty that leaves nothing in the model, where the path begins.
+        training_set : callable
+            Problem of a fold, from the weights of its training rows and its held-out rows.
+        """
+        self.cross_validation_ = None
+        self.alpha_ = largest if self.alpha is None else float(self.alpha)
+        if self.alpha is not None or largest <= 0 or len(design.folds) < 2:
+            return np.zeros(0, dtype=np.intp)
+        sets = [training_set(*part) for part in zip(train_weights(design), design.folds, strict=True)]
+        alphas = penalties(largest, self.n_alphas, self.alpha_ratio)
+        self.cross_validation_, columns = cross_validate(design, sets, alphas)
+        self.alpha_ = self.cross_validation_.alpha
+        return columns
+
+
+def fold_design(model: PenaltyPath, X: NDArray, weights: NDArray | None, fold_of: NDArray[np.intp]) -> PathDesign:
+    """Design of a model whose folds are stratified; without folds, where no penalty is chosen by them."""
+    return make_design(X, weights, fold_of if model.alpha is None else np.zeros(len(X), dtype=np.intp))
+
+
+class LinearRegressor(RegressorMixin, BaseEstimator):
+    """What linear models of a number share: predictions from coefficients."""
+
+    coef_: NDArray
+    intercept_: float
+
+    def predict(self, X: ArrayLike) -> NDArray:
+        """Fitted mean of y for the rows of X."""
+        check_is_fitted(self)
+        return validate_data(self, X, reset=False, dtype=np.float64) @ self.coef_ + self.intercept_
+
+
+class LinearClassifier(ClassifierMixin, BaseEstimator):
+    """What linear classifiers share: classes from linear predictors."""
+
+    coef_: NDArray
+    intercept_: NDArray
+    classes_: NDArray
+
+    def decision_function(self, X: ArrayLike) -> NDArray:
+        """Linear predictor: (n,) for two classes, (n, n_classes) for more."""
+        check_is_fitted(self)
+        eta = validate_data(self, X, reset=False, dtype=np.float64) @ self.coef_.T + self.intercept_
+        return eta[:, 0] if len(self.coef_) == 1 else eta
+
+    def predict_proba(self, X: ArrayLike) -> NDArray:
+        """Probability of each class, shape (n, n_classes)."""
+        eta = self.decision_function(X)
+        if eta.ndim == 1:
+            eta = np.column_stack([np.zeros_like(eta), eta])
+        return softmax(eta, axis=1)
+
+    def predict(self, X: ArrayLike) -> NDArray:
+        """Most probable class of each row."""
+        check_is_fitted(self)
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def _labels(self, y: NDArray) -> NDArray[np.intp]:
+        """Set ``classes_`` and return each row's class as its place among them."""
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise InputError(f"y has one class only, {self.classes_[0]!r}: a classifier needs at least two.")
+        return codes
+
+
+def standardise(y: NDArray, weights: NDArray) -> tuple[float, float, NDArray]:
+    """Weighted mean and standard deviation of y (0 if it is constant), and y with mean 0 and variance 1."""
+    unit = float(np.abs(y).max()) or 1.0
+    mean = float(weights @ (y / unit)) / weights.sum()
+    centred = y / unit - mean
+    sd = float(np.sqrt(weights @ centred**2 / weights.sum()))
+    if sd <= 1e-13 * np.sqrt(len(y)):
+        return mean * unit, 0.0, np.zeros_like(y)
+    return mean * unit, sd * unit, centred / sd
+
+
+def drop_weightless(
+    X: NDArray, y: NDArray, sample_weight: ArrayLike | None, folds: ArrayLike
+) -> tuple[NDArray, NDArray, NDArray | None, ArrayLike]:
+    """Leave out the rows of weight 0: they are not there."""
+    if sample_weight is None:
+        return X, y, None, folds
+    weights = np.asarray(sample_weight, dtype=float)
+    if weights.ndim == 0:
+        weights = np.full(len(y), float(weights))
+    if weights.shape != (len(y),):
+        raise InputError(f"sample_weight has shape {weights.shape}: expected one for each of {len(y)} rows.")
+    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+        raise InputError("sample_weight must be finite and not negative, and not all zero.")
+    kept = weights > 0
+    if not isinstance(folds, int | np.integer):
+        folds = np.asarray(folds)[kept]
+    return X[kept], y[kept], weights[kept], folds
 
 
 def sums_are_cheaper(X: NDArray, y: NDArray) -> bool:
@@ -65,20 +197,7 @@ def with_penalties(
     return [clone(estimator).set_params(alpha=float(path.alphas[at])) for at in np.argmin(others, axis=1)]
 
 
-def held_out_concordance(X: NDArray, y: NDArray, n_folds: int = 5) -> float:
-    """Concordance of an L1-penalised Cox model on rows it was not fitted on, averaged over folds by their events."""
-    event = split_times(y)[1]
-    fold_of = assign_folds(n_folds, len(y), np.random.default_rng(0), event.astype(np.intp))
-    found = []
-    for fold, model in enumerate(with_penalties(CoxPathCV(), X, y, fold_of)):
-        held = fold_of == fold
-        found.append(concordance(y[held], clone(model).fit(X[~held], y[~held]).predict(X[held])))
-    weights = np.bincount(fold_of, event, len(found))
-    known = ~np.isnan(found) & (weights > 0)
-    return float(np.average(np.array(found)[known], weights=weights[known])) if known.any() else np.nan
-
-
-class LassoPathCV(PenaltyPath, RegressorMixin, BaseEstimator):
+class LassoPathCV(PenaltyPath, LinearRegressor):
     """Lasso with the penalty of the smallest cross-validated squared error, solved exactly.
 
     Columns and y are standardised inside, so the answer does not depend on their units; ``coef_`` and
@@ -121,7 +240,6 @@ class LassoPathCV(PenaltyPath, RegressorMixin, BaseEstimator):
         XX, yy = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, dtype=np.float64)
         XX, yy, weights, folds = drop_weightless(XX, np.asarray(yy, dtype=float), sample_weight, self.folds)
         fold_of = assign_folds(folds, len(yy), np.random.default_rng(self.random_state))
-        self.cross_validation_: CrossValidation | None = None
         if sums_are_cheaper(XX, yy):
             grams = FoldGrams.of_numbers(XX, yy, fold_of, int(fold_of.max()) + 1, weights)
             found = fit_lasso(grams, alpha=self.alpha, n_alphas=self.n_alphas, alpha_ratio=self.alpha_ratio)
@@ -130,31 +248,19 @@ class LassoPathCV(PenaltyPath, RegressorMixin, BaseEstimator):
             return self
         design = make_design(XX, weights, fold_of)
         y_mean, y_scale, ys = standardise(yy[design.order], design.weights)
+        largest = float(np.abs((design.weights * ys) @ design.X).max(initial=0.0)) / len(yy)
+        guess = self.choose_penalty(
+            design, largest, lambda train, rows: SquaredErrorSet(design.X, ys, train, rows, design.weights)
+        )
         beta = np.zeros(design.X.shape[1])
-        self.alpha_ = 0.0 if self.alpha is None else float(self.alpha)
         if y_scale > 0 and beta.size:
-            guess = np.zeros(0, dtype=np.intp)
-            if self.alpha is None:
-                largest = float(np.abs((design.weights * ys) @ design.X).max()) / len(yy)
-                sets = [
-                    SquaredErrorSet(design.X, ys, weights, rows, design.weights)
-                    for weights, rows in zip(train_weights(design), design.folds, strict=True)
-                ]
-                alphas = penalties(largest, self.n_alphas, self.alpha_ratio)
-                self.cross_validation_, guess = cross_validate(design, sets, alphas)
-                self.alpha_ = self.cross_validation_.alpha
             beta = lasso_at(design, ys, self.alpha_, guess)
         self.coef_ = design.spread(beta) * y_scale
         self.intercept_ = float(y_mean - self.coef_ @ design.mean)
         return self
 
-    def predict(self, X: ArrayLike) -> NDArray:
-        """Fitted mean of y for the rows of X."""
-        check_is_fitted(self)
-        return validate_data(self, X, reset=False, dtype=np.float64) @ self.coef_ + self.intercept_
 
-
-class LassoPathAIC(RegressorMixin, BaseEstimator):
+class LassoPathAIC(LinearRegressor):
     """Lasso with the penalty of the smallest corrected AIC, from the products of columns and y alone.
 
     For fixed designs, whose statistic may depend on the rows in no other way: there are no folds, and nothing is drawn.
@@ -174,11 +280,6 @@ class LassoPathAIC(RegressorMixin, BaseEstimator):
         found = fit_lasso(FoldGrams((gram,)), alpha=aic_penalty(gram))
         self.coef_, self.intercept_, self.alpha_ = found.coef[0], float(found.intercept[0]), found.alpha
         return self
-
-    def predict(self, X: ArrayLike) -> NDArray:
-        """Fitted mean of y for the rows of X."""
-        check_is_fitted(self)
-        return validate_data(self, X, reset=False, dtype=np.float64) @ self.coef_ + self.intercept_
 
 
 class LogisticPathCV(PenaltyPath, LinearClassifier):
@@ -209,31 +310,25 @@ class LogisticPathCV(PenaltyPath, LinearClassifier):
         XX, yy = validate_data(self, X, y, ensure_min_samples=2, dtype=np.float64)
         XX, yy, weights, folds = drop_weightless(XX, np.asarray(yy), sample_weight, self.folds)
         codes = self._labels(yy)
-        rng = np.random.default_rng(self.random_state)
-        fold_of = assign_folds(folds, len(yy), rng, codes)
-        cross_validated = self.alpha is None and fold_of.max() > 0
-        design = make_design(XX, weights, fold_of if cross_validated else np.zeros(len(yy), dtype=np.intp))
+        fold_of = assign_folds(folds, len(yy), np.random.default_rng(self.random_state), codes)
+        design = fold_design(self, XX, weights, fold_of)
         Y = indicator(codes[design.order], len(self.classes_))
-        self.cross_validation_: CrossValidation | None = None
-        guess = np.zeros(0, dtype=np.intp)
         w = design.weights / design.weights.sum()
         largest = float(np.abs((w * (Y - null_probabilities(Y, w))) @ design.X).max(initial=0.0))
-        self.alpha_ = largest if self.alpha is None else float(self.alpha)
-        if cross_validated and largest > 0:
-            sets = [
-                LikelihoodSet(LogLoss(), design.X, Y, weights, rows, design.weights)
-                for weights, rows in zip(train_weights(design), design.folds, strict=True)
-            ]
-            alphas = penalties(largest, self.n_alphas, self.alpha_ratio)
-            self.cross_validation_, guess = cross_validate(design, sets, alphas)
-            self.alpha_ = self.cross_validation_.alpha
-        beta, intercept = l1_logistic_at(design, Y, self.alpha_, guess)
+        guess = self.choose_penalty(
+            design, largest, lambda train, rows: LikelihoodSet(LogLoss(), design.X, Y, train, rows, design.weights)
+        )
+        beta, intercept = solve_exactly(LogLoss(), design, Y, self.alpha_, guess)
+        if len(Y) > 1:
+            # Softmax does not change if all classes of a column move together. With an even number of classes the
+            # penalty need not fix that move either: the median at zero is a choice that treats all classes alike.
+            beta, intercept = beta - np.median(beta, axis=0), intercept - intercept.mean()
         self.coef_ = design.spread(beta)
         self.intercept_ = intercept - self.coef_ @ design.mean
         return self
 
 
-class PoissonPathCV(PenaltyPath, RegressorMixin, BaseEstimator):
+class PoissonPathCV(PenaltyPath, LinearRegressor):
     """L1-penalised Poisson regression with a log link, with the penalty of the smallest cross-validated deviance.
 
     Columns are standardised and y is divided by its mean inside; ``coef_`` and ``intercept_`` are in the original
@@ -283,19 +378,10 @@ class PoissonPathCV(PenaltyPath, RegressorMixin, BaseEstimator):
         if y_mean == 0:
             raise InputError("y is zero in every row: there is nothing to predict.")
         Y = yy[design.order][None] / y_mean
-        self.cross_validation_: CrossValidation | None = None
-        guess = np.zeros(0, dtype=np.intp)
         largest = float(np.abs((w * (Y[0] - 1)) @ design.X).max(initial=0.0))
-        self.alpha_ = largest if self.alpha is None else float(self.alpha)
-        if self.alpha is None and largest > 0:
-            sets = [
-                LikelihoodSet(PoissonLoss(), design.X, Y, weights, rows, design.weights)
-                for weights, rows in zip(train_weights(design), design.folds, strict=True)
-            ]
-            self.cross_validation_, guess = cross_validate(
-                design, sets, penalties(largest, self.n_alphas, self.alpha_ratio)
-            )
-            self.alpha_ = self.cross_validation_.alpha
+        guess = self.choose_penalty(
+            design, largest, lambda train, rows: LikelihoodSet(PoissonLoss(), design.X, Y, train, rows, design.weights)
+        )
         beta, intercept = solve_exactly(PoissonLoss(), design, Y, self.alpha_, guess)
         self.coef_ = design.spread(beta)[0]
         self.intercept_ = float(intercept[0] + np.log(y_mean) - self.coef_ @ design.mean)
@@ -303,39 +389,16 @@ class PoissonPathCV(PenaltyPath, RegressorMixin, BaseEstimator):
 
     def predict(self, X: ArrayLike) -> NDArray:
         """Fitted mean of y for the rows of X."""
-        check_is_fitted(self)
-        return np.exp(validate_data(self, X, reset=False, dtype=np.float64) @ self.coef_ + self.intercept_)
+        return np.exp(super().predict(X))
 
 
-LINEAR_MODELS = (LassoPathCV, LassoPathAIC, PoissonPathCV, CoxPathCV, PlainLinear, LinearClassifier)
-
-
-def make_lasso(
-    task: str, *, random_state: int | Generator | None = None, n_jobs: int | None = None
-) -> LassoPathCV | LogisticPathCV | PoissonPathCV | CoxPathCV:
+def make_lasso(task: str, *, random_state: int | Generator | None = None, n_jobs: int | None = None) -> PenaltyPath:
     """Lasso for a number, L1-Poisson for a count, L1-logistic for classes, L1-Cox for survival; all use one thread."""
+    if task == "survival":
+        from knockoffs.response.cox import CoxPathCV
+
+        return CoxPathCV(random_state=random_state)
     if task == "count":
         return PoissonPathCV(random_state=random_state)
-    if task == "survival":
-        return CoxPathCV(random_state=random_state)
     model = LassoPathCV if kind_of(task) == "regression" else LogisticPathCV
     return model(random_state=random_state)
-
-
-def make_logistic(
-    task: str, *, random_state: int | Generator | None = None, n_jobs: int | None = None
-) -> PlainLogistic:
-    """Plain logistic regression; nothing in it is drawn."""
-    if kind_of(task) == "regression":
-        raise InputError(
-            "estimator='logistic' predicts classes, and y is a number. Use 'lasso' or 'linear', or say "
-            "task='classification'."
-        )
-    return PlainLogistic()
-
-
-def make_linear(task: str, *, random_state: int | Generator | None = None, n_jobs: int | None = None) -> PlainLinear:
-    """Plain least squares; nothing in it is drawn."""
-    if kind_of(task) != "regression":
-        raise InputError("estimator='linear' predicts a number, and y has classes. Use 'lasso' or 'logistic'.")
-    return PlainLinear()

@@ -1,23 +1,45 @@
-"""Linear models of y without a penalty worth the name: least squares and logistic regression."""
+"""Linear models of y in which every column stays: least squares, logistic regression, ridge regression."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Self
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.linear_model import LogisticRegression
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.utils.validation import validate_data
 
 from knockoffs.errors import InputError
-from knockoffs.response.l1_path import (
-    make_design,
-)
-from knockoffs.response.linear_parts import LinearClassifier, drop_weightless, standardise
+from knockoffs.response.clone import kind_of
+from knockoffs.response.l1_path import make_design
+from knockoffs.response.linear import LinearClassifier, LinearRegressor, drop_weightless, standardise
+
+PENALTIES = np.geomspace(1e-4, 1e2, 25)  # of a ridge, a row, for columns and y of variance 1
 
 
-class PlainLinear(RegressorMixin, BaseEstimator):
+class Standardising(LinearRegressor):
+    """Linear regression of a standardised y on standardised columns: the answer does not depend on their units."""
+
+    def _fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        solve: Callable[[NDArray, NDArray, NDArray], NDArray],
+    ) -> Self:
+        """Set the coefficients to those that ``solve`` finds for standardised columns, y and weights."""
+        XX, yy = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, dtype=np.float64)
+        XX, yy, weights, _ = drop_weightless(XX, np.asarray(yy, dtype=float), sample_weight, 0)
+        design = make_design(XX, weights, np.zeros(len(yy), dtype=np.intp))
+        y_mean, y_scale, ys = standardise(yy[design.order], design.weights)
+        self.coef_ = design.spread(solve(design.X, ys, design.weights)) * y_scale
+        self.intercept_ = float(y_mean - self.coef_ @ design.mean)
+        return self
+
+
+class PlainLinear(Standardising):
     """Least squares: of all minimisers the one with the smallest coefficients of the standardised columns.
 
     With more columns than rows, or columns that depend on each other, least squares leaves coefficients open;
@@ -26,20 +48,35 @@ class PlainLinear(RegressorMixin, BaseEstimator):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to X, shape (n, n_columns), and numeric y."""
-        XX, yy = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, dtype=np.float64)
-        XX, yy, weights, _ = drop_weightless(XX, np.asarray(yy, dtype=float), sample_weight, 0)
-        design = make_design(XX, weights, np.zeros(len(yy), dtype=np.intp))
-        y_mean, y_scale, ys = standardise(yy[design.order], design.weights)
-        root = np.sqrt(design.weights)
-        beta = np.linalg.lstsq(design.X * root[:, None], ys * root, rcond=1e-10)[0]
-        self.coef_ = design.spread(beta) * y_scale
-        self.intercept_ = float(y_mean - self.coef_ @ design.mean)
-        return self
 
-    def predict(self, X: ArrayLike) -> NDArray:
-        """Fitted mean of y for the rows of X."""
-        check_is_fitted(self)
-        return validate_data(self, X, reset=False, dtype=np.float64) @ self.coef_ + self.intercept_
+        def solve(Xs: NDArray, ys: NDArray, weights: NDArray) -> NDArray:
+            root = np.sqrt(weights)
+            return np.linalg.lstsq(Xs * root[:, None], ys * root, rcond=1e-10)[0]
+
+        return self._fit(X, y, sample_weight, solve)
+
+
+class RidgePathCV(Standardising):
+    """Ridge regression with the penalty of the smallest leave-one-out squared error, which has a closed form.
+
+    For columns that say nearly the same, among which a lasso picks one at random. Equal columns share their
+    coefficient. Nothing is drawn.
+
+    >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0]])
+    >>> RidgePathCV().fit(X, 2 * X[:, 0] + 3 * X[:, 1]).coef_.round(2)
+    array([2., 3.])
+    """
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit to X, shape (n, n_columns), and numeric y."""
+
+        def solve(Xs: NDArray, ys: NDArray, weights: NDArray) -> NDArray:
+            # with an intercept, although columns are centred: a row left out is not known by the mean of the others
+            model = RidgeCV(PENALTIES * len(ys)).fit(Xs, ys, sample_weight=weights)
+            self.alpha_ = float(model.alpha_) / len(ys)
+            return model.coef_
+
+        return self._fit(X, y, sample_weight, solve)
 
 
 class PlainLogistic(LinearClassifier):
@@ -84,3 +121,33 @@ class PlainLogistic(LinearClassifier):
         self.coef_ = design.spread(beta)
         self.intercept_ = intercept - self.coef_ @ design.mean
         return self
+
+
+Seed = int | Generator | None
+
+
+def make_linear(task: str, *, random_state: Seed = None, n_jobs: int | None = None) -> PlainLinear:
+    """Plain least squares; nothing in it is drawn."""
+    _refuse_classes(task, "linear")
+    return PlainLinear()
+
+
+def make_ridge(task: str, *, random_state: Seed = None, n_jobs: int | None = None) -> RidgePathCV:
+    """Ridge regression; nothing in it is drawn."""
+    _refuse_classes(task, "ridge")
+    return RidgePathCV()
+
+
+def _refuse_classes(task: str, name: str) -> None:
+    if kind_of(task) != "regression":
+        raise InputError(f"estimator={name!r} predicts a number, and y has classes. Use 'lasso' or 'logistic'.")
+
+
+def make_logistic(task: str, *, random_state: Seed = None, n_jobs: int | None = None) -> PlainLogistic:
+    """Plain logistic regression; nothing in it is drawn."""
+    if kind_of(task) == "regression":
+        raise InputError(
+            "estimator='logistic' predicts classes, and y is a number. Use 'lasso' or 'linear', or say "
+            "task='classification'."
+        )
+    return PlainLogistic()

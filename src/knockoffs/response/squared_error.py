@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from knockoffs.response.active_set import polish
-from knockoffs.response.l1_path import PathDesign, solve_at
+from knockoffs.response.l1_path import PathDesign, polish, solve_at
 
 GAP_TOL = 1e-7  # duality gap relative to |y|^2 on the cross-validated path; the final fit is exact
 MAX_SWEEPS = 10_000

@@ -1,141 +1,81 @@
-"""PyTorch modules of y: one trained by the user, for scoring, and the training of a fully connected ReLU network.
-
-It is trained by AdamW, with early stopping on held-out rows. Neither the global random state of numpy nor that of
-torch is used: weights, held-out rows and shuffles are drawn from the generator that is given, and are the same on
-every device.
-"""
+"""PyTorch modules of y: devices, a module as its first layer and the rest, and one trained by the user, for scoring."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypedDict
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
+from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, RegressorTags, Tags
 
-from knockoffs.errors import InputError
-from knockoffs.progress import track
-from knockoffs.response.devices import Tensor, as_tensor, choose_device, torch  # imported there, with an install hint
-from knockoffs.response.neural_model import ROWS_AT_ONCE, NeuralModel, Split, check_width, gradients_along, softmax
+from knockoffs.errors import InputError, require, unknown_option
+
+require("torch", "neural networks")
+
+import torch  # noqa: E402
+from torch import Tensor  # noqa: E402
+
+ROWS_AT_ONCE = 65_536  # rows of one forward pass outside of training
 
 
 @dataclass(frozen=True)
-class Training:
-    """Options of a training.
+class Split:
+    """A model as its first affine layer and the rest: moving one input is a rank-one change of the first layer.
 
     Parameters
     ----------
-    hidden : sequence of int
-        Widths of the hidden layers.
-    epochs : int
-        Most passes over the rows.
-    batch_size : int
-        Rows per step; a last, smaller minibatch is left out of its epoch.
-    lr, weight_decay : float
-        Learning rate and decoupled weight decay of AdamW.
-    patience : int or None
-        Training stops after so many epochs without a gain on held-out rows, and the best weights are kept. None trains
-        on all rows for all epochs and keeps the last weights.
-    validation_fraction : float
-        Share of the rows held out for early stopping, spread evenly over the classes (or over the order of y).
+    first : callable
+        (n, n_inputs) float64 inputs -> (n, width) pre-activations of the first layer, or the inputs themselves. Sums
+        are taken in float64 and then rounded: a sum in another column order gives the same float32.
+    weight : tensor, shape (n_inputs, width)
+        Change of the pre-activations per unit of each input; shape (0, 0) where there is no first layer to share.
+    rest : callable
+        (n, width) pre-activations -> (n, n_outputs); may overwrite its argument.
+    width : int
+        Widest layer, which determines the memory needed.
     """
 
-    hidden: Sequence[int]
-    epochs: int
-    batch_size: int
-    lr: float
-    weight_decay: float
-    patience: int | None
-    validation_fraction: float
+    first: Callable[[Tensor], Tensor]
+    weight: Tensor
+    rest: Callable[[Tensor], Tensor]
+    width: int
 
 
-def train(
-    inputs: Tensor, targets: Tensor, weight: Tensor, n_outputs: int, options: Training, rng: Generator
-) -> tuple[torch.nn.Sequential, list[float]]:
-    """Trained network of standardised inputs, and its losses on the held-out rows (none without ``patience``).
+def as_tensor(values: NDArray | Tensor, device: str | torch.device, dtype: torch.dtype | None = None) -> Tensor:
+    """Array as a tensor on a device."""
+    if not isinstance(values, Tensor):
+        array = np.ascontiguousarray(values)
+        values = torch.from_numpy(array if array.flags.writeable else array.copy())  # torch has no read-only arrays
+    return values.to(device=device, dtype=dtype)
 
-    Parameters
-    ----------
-    inputs : tensor, shape (n, n_inputs)
-    targets : tensor, shape (n,)
-        Class numbers (int64), for cross-entropy; or standardised floats, for squared error.
-    weight : tensor, shape (n,)
-        Weights of the rows, with mean 1.
-    n_outputs : int
-        Number of classes; 1 for regression.
-    options : Training
-    rng : numpy.random.Generator
+
+def choose_device(device: object) -> torch.device:
+    """Device by name; "auto" is CUDA where there is one and the CPU otherwise.
+
+    >>> choose_device("cpu")
+    device(type='cpu')
     """
-    fraction = options.validation_fraction if options.patience else 0.0
-    rows, held = (as_tensor(part, inputs.device) for part in hold_out(targets.cpu().numpy(), fraction, rng))
-    network = new_network([inputs.shape[1], *options.hidden, n_outputs], inputs, rng)
-    optimiser = torch.optim.AdamW(network.parameters(), options.lr, weight_decay=options.weight_decay, fused=True)
-    batch = min(options.batch_size, len(rows))
-    best: dict[str, Tensor] = {}
-    losses: list[float] = []
-    with torch.enable_grad():
-        for _ in track(range(options.epochs), "training a network"):
-            shuffled = rows[as_tensor(rng.permutation(len(rows)), inputs.device)]
-            for chosen in shuffled.split(batch)[: len(rows) // batch]:
-                optimiser.zero_grad()
-                row_losses(network(inputs[chosen]), targets[chosen]).mul(weight[chosen]).mean().backward()
-                optimiser.step()
-            if options.patience is None:
-                continue
-            with torch.no_grad():
-                parts = [row_losses(network(inputs[part]), targets[part]) for part in held.split(2**16)]
-                loss = float((torch.cat(parts) * weight[held]).sum() / weight[held].sum().clamp_min(1e-12))
-            if loss < min(losses, default=np.inf):
-                best = {name: value.clone() for name, value in network.state_dict().items()}
-            losses.append(loss)
-            if len(losses) - int(np.argmin(losses)) > options.patience:
-                break
-    if best:
-        network.load_state_dict(best)
-    return network.requires_grad_(False), losses
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+    except (RuntimeError, TypeError):
+        raise unknown_option("device", device, ["auto", "cpu", "cuda"]) from None
+    if chosen.type == "cuda" and not torch.cuda.is_available():
+        raise InputError(f"device={device!r}: this machine has no CUDA device. Use device='auto' or 'cpu'.")
+    return chosen
 
 
-def row_losses(output: Tensor, y: Tensor) -> Tensor:
-    """Cross-entropy of class numbers, or squared error of values, row by row, shape (n,)."""
-    if y.is_floating_point():
-        return (output[:, 0] - y).square()
-    return torch.nn.functional.cross_entropy(output, y, reduction="none")
-
-
-def new_network(widths: Sequence[int], like: Tensor, rng: Generator) -> torch.nn.Sequential:
-    """Untrained network, weights and biases uniform on +- 1 / sqrt(fan_in), which is PyTorch's default.
-
-    Small weights find interactions among many noise columns that He's larger ones miss: 4 x 100 units, n = 3000, the
-    sign of a product of two of 60 columns is predicted with accuracy 0.77 against 0.52 (8 repetitions).
-    """
-    layers: list[torch.nn.Module] = []
-    for fan_in, fan_out in zip(widths[:-1], widths[1:], strict=True):
-        # skip_init: a layer would draw its weights from torch's global state
-        layer = torch.nn.utils.skip_init(torch.nn.Linear, fan_in, fan_out, device=like.device, dtype=like.dtype)
-        drawn = rng.uniform(-1, 1, size=(fan_in + 1, fan_out)) / np.sqrt(fan_in)
-        layer.weight.data.copy_(as_tensor(drawn[:-1].T, like.device))
-        layer.bias.data.copy_(as_tensor(drawn[-1], like.device))
-        layers += [layer, torch.nn.ReLU()]
-    return torch.nn.Sequential(*layers[:-1])
-
-
-def hold_out(y: NDArray, fraction: float, rng: Generator) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Rows to train on and rows held out: every (1 / fraction)-th row in the order of y, ties in random order.
-
-    >>> train, held = hold_out(np.array([0, 1] * 10), 0.2, np.random.default_rng(0))
-    >>> len(held), int(np.sum(held % 2))
-    (4, 2)
-    """
-    n = len(y)
-    n_held = 0 if fraction == 0 else min(n - 1, max(1, round(fraction * n)))
-    order = np.lexsort((rng.random(n), y))
-    position = np.floor((np.arange(n_held) + rng.random()) * n / max(n_held, 1)).astype(np.intp)
-    held = np.zeros(n, dtype=bool)
-    held[order[position]] = True
-    return np.flatnonzero(~held), np.flatnonzero(held)
+def check_width(XX: ArrayLike, width: int | None) -> NDArray:
+    """Take inputs as floats (n, n_columns), of the width that the network was fitted on."""
+    XX = np.asarray(XX, dtype=float)
+    if XX.ndim != 2 or (width is not None and XX.shape[1] != width):
+        raise InputError(f"XX has shape {XX.shape}: the network was fitted on {width} columns.")
+    return XX
 
 
 class Like(TypedDict):
@@ -145,7 +85,7 @@ class Like(TypedDict):
     dtype: torch.dtype
 
 
-class TorchModel(NeuralModel):
+class TorchModel(BaseEstimator):
     """A trained module of the user's own, for scoring.
 
     The module maps a (n, n_columns) tensor to logits (n, n_classes), to one logit (n,) or (n, 1) of the second of
@@ -243,7 +183,7 @@ class TorchModel(NeuralModel):
         """Probabilities of the classes."""
         if not hasattr(self, "classes_"):
             raise InputError("TorchModel without classes is a regressor: it has no probabilities. Give classes=...")
-        return softmax(self.decision(XX))
+        return softmax(self.decision(XX), axis=1)
 
     def predict(self, XX: ArrayLike) -> NDArray:
         """Most probable class, or value, of each row."""
@@ -251,7 +191,19 @@ class TorchModel(NeuralModel):
         return self.classes_[output.argmax(axis=1)] if hasattr(self, "classes_") else output[:, 0]
 
     def gradient(self, XX: ArrayLike, direction: ArrayLike | None = None) -> NDArray:
-        """Gradient of the outputs with respect to the inputs; as `NeuralClassifier.gradient`."""
+        """Gradient of the outputs with respect to the inputs, row by row.
+
+        Parameters
+        ----------
+        XX : array, shape (n, n_columns)
+        direction : array, shape (n, n_outputs), optional
+            Weights of the outputs.
+
+        Returns
+        -------
+        array, shape (n, n_outputs, n_columns), or (n, n_columns) with a direction
+            d output_c / d x_j, or the gradient of sum_c direction_c output_c. Outputs are logits or values of y.
+        """
         XX = check_width(XX, getattr(self, "n_features_in_", None))
 
         def along(rows: NDArray, weights: NDArray) -> NDArray:
@@ -262,10 +214,14 @@ class TorchModel(NeuralModel):
                 (slope,) = torch.autograd.grad(total, inputs)
             return slope.double().cpu().numpy()
 
-        n_outputs = len(self.classes_) if hasattr(self, "classes_") else 1
-        return gradients_along(along, XX, direction, n_outputs)
+        blocks = [slice(start, start + ROWS_AT_ONCE) for start in range(0, max(len(XX), 1), ROWS_AT_ONCE)]
+        if direction is not None:
+            direction = np.asarray(direction, dtype=float)
+            return np.concatenate([along(XX[rows], direction[rows]) for rows in blocks])
+        each = np.eye(len(self.classes_) if hasattr(self, "classes_") else 1)
+        return np.stack([self.gradient(XX, np.broadcast_to(unit, (len(XX), len(unit)))) for unit in each], axis=1)
 
-    def split(self) -> Split:
+    def split_first_layer(self) -> Split:
         """First layer and the rest, for scores along lambda paths; without such a layer, the inputs move."""
         first, like = _first_linear(self.module), self._like
         linear = [layer.out_features for layer in self.module.modules() if isinstance(layer, torch.nn.Linear)]

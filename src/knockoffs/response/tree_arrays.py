@@ -44,10 +44,6 @@ class TreeArrays:
     link : {IDENTITY, PROBABILITY, LOGISTIC, LOGARITHM}
     tie : {0, 1}
         Which of two classes the library predicts when they are equally likely.
-    margin_of_probability : bool
-        Whether the margin is taken between probabilities, for models without ``decision_function``.
-    in_use : array of bool, shape (n, n_trees), optional
-        Trees used for each row: those that were not fitted on it.
     """
 
     column: NDArray[np.int32]
@@ -61,8 +57,6 @@ class TreeArrays:
     average: bool
     link: int
     tie: int = 0
-    margin_of_probability: bool = False
-    in_use: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True)
@@ -166,22 +160,17 @@ def _read_forest(model: BaseForest, XX: NDArray) -> TreeArrays | None:
     if model.n_outputs_ != 1:
         return None
     classes = getattr(model, "classes_", None)
-    if classes is None:
-        columns, n_outputs, link = slice(None), 1, IDENTITY
-    else:
-        columns, n_outputs, link = (
-            (slice(1, 2), 1, PROBABILITY) if len(classes) == 2 else (slice(None), len(classes), 1)
-        )
     if classes is not None and len(classes) < 2:
         return None
+    two = classes is not None and len(classes) == 2
+    columns = slice(1, 2) if two else slice(None)
+    n_outputs = 1 if classes is None or two else len(classes)
     return stack_trees(
         (_sklearn_tree(estimator, estimator.tree_.value[:, 0, columns]) for estimator in estimators),
         output=np.zeros(len(estimators), dtype=np.int32),
         base=np.zeros(n_outputs),
         average=True,
-        link=link,
-        margin_of_probability=True,
-        in_use=getattr(model, "in_use", None),
+        link=IDENTITY if classes is None else PROBABILITY,
     )
 
 
@@ -263,7 +252,6 @@ def _read_xgboost(model: XGBModel, XX: NDArray) -> TreeArrays | None:
         base=np.broadcast_to(base, (n_outputs,)).copy(),
         average=False,
         link=links[objective],
-        margin_of_probability=True,
     )
 
 
@@ -308,7 +296,6 @@ def _read_lightgbm(model: LGBMModel, XX: NDArray) -> TreeArrays | None:
         base=np.zeros(n_outputs),
         average=False,
         link=links[objective[0]],
-        margin_of_probability=not hasattr(model, "decision_function"),
     )
 
 
@@ -341,7 +328,6 @@ def _lightgbm_tree(root: dict[str, Any]) -> Tree | None:
 
 # name of a class, with the package it is defined in, and who reads its trees; subclasses are found through their bases
 READERS = {
-    "knockoffs:OutOfBagForest": _read_forest,
     "sklearn:RandomForestClassifier": _read_forest,
     "sklearn:RandomForestRegressor": _read_forest,
     "sklearn:ExtraTreesClassifier": _read_forest,

@@ -19,15 +19,16 @@ from knockoffs.filter import (
     check_offset,
     difference,
 )
-from knockoffs.importance.ghost import check_penalty, ghost_scores, noise_penalty
-from knockoffs.importance.scores import Scores, mean_of
+from knockoffs.importance.scores import Scores, mean_of, sum_by_feature
 from knockoffs.procedure import decide
+from knockoffs.response.gram_lasso import Quadratic, solve_quadratics
 from knockoffs.sampling.diagonal import check_covariance, solve_diagonal
 from knockoffs.sampling.diagonal.linkage import LARGEST_BLOCK, solve_diagonal_blocks
 from knockoffs.sampling.ghost import check_z, sample_ghost_knockoffs
 from knockoffs.sampling.pair import Pair, check_features
 from knockoffs.selection import Selection
 
+SHARE = 0.6  # of the penalty that pure noise would need; not tuned
 ROWS_AT_ONCE = 1024  # of a correlation matrix, while its blocks are looked for
 
 
@@ -87,10 +88,10 @@ def select_ghost(
     fdr, offset = check_fdr(fdr), check_offset(offset)
     check_antisymmetric(rule)
     owners = check_features(feature_of, len(z))
-    _check(z, R, n, shrink)
+    _check(z, R, n, shrink, penalty)
     if level == "fixed":
         check_level(fdr, int(owners.max()) + 1, offset, n_draws)
-    penalty = noise_penalty(len(z), n) if penalty is None else check_penalty(penalty)
+    penalty = noise_penalty(len(z), n) if penalty is None else penalty
     blocks = uncorrelated_blocks(R, owners)
     prepared = [_Block.of(R, block, owners, shrink) for block in blocks]
     ghosts, scores = np.empty((n_draws, len(z))), []
@@ -98,15 +99,8 @@ def select_ghost(
         Z, Z_tilde = np.zeros(owners.max() + 1), np.zeros(owners.max() + 1)
         for block, one in zip(prepared, stream.spawn(len(blocks)), strict=True):
             ghosts[k, block.columns] = sample_ghost_knockoffs(z[block.columns], block.S, block.D, one)
-            found = ghost_scores(
-                z[block.columns],
-                ghosts[k, block.columns],
-                block.S,
-                block.D,
-                n,
-                feature_of=block.feature_of,
-                penalty=penalty,
-            )
+            both = np.stack([z[block.columns], ghosts[k, block.columns]])
+            found = ghost_scores(both / np.sqrt(n), block.S, block.D, block.feature_of, penalty)
             Z[block.features], Z_tilde[block.features] = found.Z, found.Z_tilde
         scores.append(Scores(Z, Z_tilde))
     W = np.stack([rule(one.Z, one.Z_tilde) for one in scores])
@@ -133,6 +127,29 @@ def select_ghost(
         notes=said,
         **decide(W, ErrorControl(fdr, offset, n_draws, level)),
     )
+
+
+def noise_penalty(d: int, n: float) -> float:
+    """Share of sqrt(2 log(2d) / n), about the largest of 2d correlations with y that pure noise gives.
+
+    It depends on nothing that a swap could change.
+
+    >>> round(noise_penalty(100, 1000), 4)
+    0.0618
+    """
+    return SHARE * float(np.sqrt(2 * np.log(2 * d) / n))
+
+
+def ghost_scores(r: NDArray, S: NDArray, D: NDArray, feature_of: NDArray[np.intp], penalty: float) -> Scores:
+    """Absolute coefficients of the lasso on G = [[S, S - D], [S - D, S]] and the correlations r, shape (2, d).
+
+    Minimises b^T G b / 2 - r^T b + penalty |b|_1: the lasso of y on [X, X_tilde] in the limit of many rows, y and
+    columns standardised. Nothing is drawn, and swapping r_j and its ghost swaps the scores.
+    """
+    G: NDArray = np.block([[S, S - D], [S - D, S]])
+    size = np.abs(solve_quadratics([Quadratic(G, r.ravel(), 1.0)], penalty)[0])
+    Z, Z_tilde = (sum_by_feature(half, feature_of) for half in np.split(size, 2))
+    return Scores(Z, Z_tilde)
 
 
 @dataclass(frozen=True)
@@ -185,7 +202,7 @@ def uncorrelated_blocks(R: NDArray, feature_of: NDArray[np.intp]) -> list[NDArra
     return np.split(order, np.cumsum(np.bincount(label, minlength=n_blocks))[:-1])
 
 
-def _check(z: NDArray, R: NDArray, n: float, shrink: float) -> None:
+def _check(z: NDArray, R: NDArray, n: float, shrink: float, penalty: float | None) -> None:
     if R.shape != (len(z), len(z)):
         raise InputError(f"correlation has shape {R.shape} for {len(z)} z-scores: expected ({len(z)}, {len(z)}).")
     if R.dtype.kind not in "iuf":
@@ -194,6 +211,8 @@ def _check(z: NDArray, R: NDArray, n: float, shrink: float) -> None:
         raise InputError(f"n={n!r}: give the number of rows behind the z-scores.")
     if not 0 <= shrink < 1:
         raise InputError(f"shrink={shrink!r}: use a share from 0 to below 1.")
+    if penalty is not None and not 0 <= penalty < np.inf:
+        raise InputError(f"penalty={penalty!r}: use a number from 0 on, or leave it out.")
     off = np.flatnonzero(np.abs(np.diagonal(R) - 1) > 1e-6)
     if off.size:
         raise InputError(

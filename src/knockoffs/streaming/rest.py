@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,7 +31,7 @@ from knockoffs.response.gram import FoldGrams
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler
 from knockoffs.seeds import stream_at
-from knockoffs.streaming.statistic import LassoSum, ModelSum, SampleScores, ScoreSum, settle_statistic
+from knockoffs.streaming.statistic import LassoSum, ModelSum, ScoreSum, settle_statistic
 from knockoffs.table.coding import Coded, code_like
 from knockoffs.table.columns import Column, design
 from knockoffs.table.files import write_table_file
@@ -70,6 +70,31 @@ class Batch:
         others = np.ones(len(self.frame), dtype=bool)
         others[self.sampled] = False
         return others
+
+
+@dataclass(frozen=True)
+class Part:
+    """What some batches add.
+
+    Attributes
+    ----------
+    total : object
+        Sum of the statistic; None if these batches have none.
+    moved : array of bool, shape (n_features,)
+        Features that differ from their knockoffs in some row.
+    n_unknown : array of int, shape (n_columns,)
+        Cells with labels that the sample does not have.
+    """
+
+    total: Any
+    moved: NDArray[np.bool_]
+    n_unknown: NDArray[np.intp]
+
+    def __add__(self, other: Part) -> Part:
+        """Both together."""
+        a, b = self.total, other.total
+        total = b if a is None else a if b is None else a + b
+        return Part(total, self.moved | other.moved, self.n_unknown + other.n_unknown)
 
 
 @dataclass(frozen=True)
@@ -119,90 +144,27 @@ class Reader:
         known = pair.rows(target.known_rows).without_knockoffs(self.covariates)
         return known.map(design(self.columns, self.feature_of))
 
-
-@dataclass(frozen=True)
-class Part:
-    """What some batches add.
-
-    Attributes
-    ----------
-    total : object
-        Sum of the statistic; None if these batches have none.
-    moved : array of bool, shape (n_features,)
-        Features that differ from their knockoffs in some row.
-    n_unknown : array of int, shape (n_columns,)
-        Cells with labels that the sample does not have.
-    """
-
-    total: Any
-    moved: NDArray[np.bool_]
-    n_unknown: NDArray[np.intp]
-
-    def __add__(self, other: Part) -> Part:
-        """Both together."""
-        a, b = self.total, other.total
-        total = b if a is None else a if b is None else a + b
-        return Part(total, self.moved | other.moved, self.n_unknown + other.n_unknown)
-
-
-@dataclass(frozen=True)
-class Scoring:
-    """What a batch adds to the scores of one draw.
-
-    Attributes
-    ----------
-    reader : Reader
-    statistic : LassoSum or ModelSum
-        As it was decided on the sample.
-    place : array of int, shape (2, n_features)
-        The random swap of the draw.
-    stream : Generator
-        Parent of the streams of the batches.
-    """
-
-    reader: Reader
-    statistic: LassoSum | ModelSum
-    place: NDArray[np.intp]
-    stream: Generator
-
-    def __call__(self, batch: Batch) -> Part:
-        """Sum over the rows that are not of the sample."""
-        coded = self.reader.read(batch)
+    def score(self, batch: Batch, statistic: LassoSum | ModelSum, place: NDArray[np.intp], stream: Generator) -> Part:
+        """Sum of the statistic over the rows that are not of the sample; ``place`` is the random swap of the draw."""
+        coded = self.read(batch)
         if not len(batch.target):
-            return Part(None, np.zeros(self.place.shape[1], dtype=bool), coded.n_unknown)
-        pair, rest = self.reader.draw(coded.X, batch, self.stream)
-        known = self.reader.seen(pair, batch.target)
-        total = self.statistic.of(known.permute(self.place), batch.target, rest)
+            return Part(None, np.zeros(place.shape[1], dtype=bool), coded.n_unknown)
+        pair, rest = self.draw(coded.X, batch, stream)
+        known = self.seen(pair, batch.target)
+        total = statistic.of(known.permute(place), batch.target, rest)
         return Part(total, ~known.copied, coded.n_unknown)
 
-
-@dataclass(frozen=True)
-class Drawing:
-    """The knockoffs of a batch."""
-
-    reader: Reader
-    stream: Generator
-
-    def __call__(self, batch: Batch) -> NDArray | None:
+    def knockoffs(self, batch: Batch, stream: Generator) -> NDArray | None:
         """X_tilde of the rows that are not of the sample; None if there are none."""
         if len(batch.sampled) == len(batch.frame):
             return None
-        return self.reader.draw(self.reader.read(batch).X, batch, self.stream)[0].X_tilde
+        return self.draw(self.read(batch).X, batch, stream)[0].X_tilde
 
-
-@dataclass(frozen=True)
-class Moments:
-    """Moments of the coordinates of P^X over the rows of a batch, those of the sample too, dealt to folds."""
-
-    reader: Reader
-    model: ByMoments
-    n_folds: int
-
-    def __call__(self, batch: Batch) -> FoldGrams:
-        """Grams of the rows whose coordinates are known."""
-        L = self.model.coordinates(self.reader.read(batch).X)
+    def moments(self, batch: Batch, model: ByMoments, n_folds: int) -> FoldGrams:
+        """Grams of the coordinates of P^X where they are known, of all rows of the batch, dealt to folds."""
+        L = model.coordinates(self.read(batch).X)
         # a Gram has a response, which is its last column: here the last coordinate stands in its place
-        return FoldGrams.of_numbers(L[:, :-1], L[:, -1], np.arange(len(L)) % self.n_folds, self.n_folds, None)
+        return FoldGrams.of_numbers(L[:, :-1], L[:, -1], np.arange(len(L)) % n_folds, n_folds, None)
 
 
 Result = TypeVar("Result")
@@ -269,7 +231,9 @@ class RestOfTable:
         assert isinstance(source, Fitted) and isinstance(model, ByMoments)
         stage("moments of all rows")
         folds = folds_for(len(self.rows), model.coordinates(self.table.X[:1]).shape[1])
-        grams = reduce(add, self._results(Moments(self._reader, model, folds), range(self.n_batches), n_jobs))
+        grams = reduce(
+            add, self._results(partial(self._reader.moments, model=model, n_folds=folds), range(self.n_batches), n_jobs)
+        )
         rows, means, scatters = map(np.array, zip(*((g.rows, g.mean, g.scatter) for g in grams.plain), strict=True))
         fitted = settle_by_moments(source, self.fitted, self.table, rows, means, scatters, n_jobs=n_jobs)
         return replace(self, model=fitted)
@@ -293,8 +257,8 @@ class RestOfTable:
         on the sample, and scored on other rows if their score looks at rows.
         """
         decided = settle_statistic(statistic, swapped, target, rng=rng, n_jobs=n_jobs)
-        if isinstance(decided, SampleScores):
-            return Scored(decided.found, decided.notes), swapped.copied
+        if isinstance(decided, Scored):
+            return decided, swapped.copied
         own, which = rng.spawn(2)
         rows = slice(None) if decided.every_row else slice(0)  # a model is not scored on the rows it was fitted on
         start = decided.of(swapped.rows(rows), target.rows(rows), own)
@@ -303,7 +267,7 @@ class RestOfTable:
         needed = -(-self.most_scored * self.n_batches // len(self.rows))
         if not decided.every_row and needed < self.n_batches:
             numbers = sorted(which.choice(self.n_batches, needed, replace=False).tolist())
-        work = Scoring(self._reader, decided, place, batches)
+        work = partial(self._reader.score, statistic=decided, place=place, stream=batches)
         whole = reduce(add, self._results(work, numbers, n_jobs), first)
         notes = {**decided.notes, **self._unknown_labels(whole.n_unknown)}
         if isinstance(whole.total, ScoreSum):
@@ -325,7 +289,7 @@ class RestOfTable:
         if self.folder is None:
             return
         like = a_few_rows(self.table)
-        work = Drawing(self._reader, batches)
+        work = partial(self._reader.knockoffs, stream=batches)
         for number, X_tilde in enumerate(self._results(work, range(self.n_batches), n_jobs)):
             start, stop = self.starts[number : number + 2]
             first, last = np.searchsorted(self.sampled, [start, stop])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, TypedDict
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -20,13 +20,12 @@ from knockoffs.importance.coefficients import coefficient_magnitude, scores_of_s
 from knockoffs.importance.model_choice import BestOf, choose_best
 from knockoffs.importance.normal_scores import ScoreMap, learn_scores, normal_scores
 from knockoffs.importance.scores import Scores
-from knockoffs.importance.statistic import ModelScore, Statistic, fit_on, weighted_rows
+from knockoffs.importance.statistic import ModelScore, Scored, Statistic, fit_on, weighted_rows
 from knockoffs.registry import imported
 from knockoffs.response.clone import FittedModel
-from knockoffs.response.gram import FoldGrams
+from knockoffs.response.gram import FoldGrams, Pilot, fold_grams
 from knockoffs.response.gram_lasso import fit_lasso
 from knockoffs.response.linear import LassoPathCV, LogisticPathCV, PoissonPathCV
-from knockoffs.response.quadratic import Pilot, fold_grams
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.memory import available_memory, format_bytes
 from knockoffs.table.target import Target
@@ -48,21 +47,13 @@ class ScoreSum:
         return ScoreSum(self.Z + other.Z, self.Z_tilde + other.Z_tilde, self.weight + other.weight)
 
 
-class PathOptions(TypedDict):
-    """Penalties that a lasso tries."""
-
-    alpha: float | None
-    n_alphas: int
-    alpha_ratio: float
-
-
 @dataclass(frozen=True)
 class LassoSum:
     """The lasso by Grams: exact for numbers, and the quadratic approximation at a fit to the sample for others."""
 
     pilot: Pilot
     feature_of: NDArray[np.intp]
-    path: PathOptions
+    path: LassoPathCV | LogisticPathCV | PoissonPathCV  # its penalties
     transform: Callable[[Pair], Pair]
     notes: Mapping[str, str] = field(default_factory=dict)
     every_row: ClassVar[bool] = True
@@ -74,7 +65,8 @@ class LassoSum:
 
     def scores(self, total: FoldGrams) -> Scores:
         """Absolute coefficients, as ``coefficient_magnitude`` gives them."""
-        deviations, coef = total.whole.deviations, fit_lasso(total, **self.path).coef
+        path, deviations = self.path, total.whole.deviations
+        coef = fit_lasso(total, alpha=path.alpha, n_alphas=path.n_alphas, alpha_ratio=path.alpha_ratio).coef
         size = np.abs(coef).sum(axis=0)
         if self.pilot.classes is None and deviations[-1] > 0:
             size = size / deviations[-1]
@@ -119,18 +111,10 @@ class ModelSum:
         return Scores(total.Z / total.weight, total.Z_tilde / total.weight)
 
 
-@dataclass(frozen=True)
-class SampleScores:
-    """Scores of the sample alone, of a score that is read off the model."""
-
-    found: Scores
-    notes: Mapping[str, str] = field(default_factory=dict)
-
-
 def settle_statistic(
     statistic: Statistic, pair: Pair, target: Target, *, rng: Generator, n_jobs: int | None
-) -> LassoSum | ModelSum | SampleScores:
-    """Statistic of all rows: models are compared on the sample, and what is not a sum over rows is fitted there.
+) -> LassoSum | ModelSum | Scored:
+    """Statistic of all rows: models are compared on the sample, and what is not a sum over rows is scored there.
 
     Parameters
     ----------
@@ -158,7 +142,7 @@ def settle_statistic(
     if chosen.score in read_off or chosen.transform is not None:
         scored = chosen.scored(pair, target, rng=stream, n_jobs=n_jobs)
         notes["statistic"] = "the model of the target is fitted and scored on the sample alone"
-        return SampleScores(scored.scores, notes)
+        return Scored(scored.scores, notes)
     return ModelSum(chosen, fit_on(chosen.estimator, pair, target, np.arange(len(pair)), stream), notes)
 
 
@@ -166,11 +150,6 @@ def _lasso_sum(chosen: ModelScore, pair: Pair, target: Target, notes: Mapping[st
     """Lasso of all rows, with the normal scores and the pilot fit of the sample."""
     assert isinstance(chosen.estimator, PATHS)
     numbers = isinstance(chosen.estimator, LassoPathCV)
-    options: PathOptions = {
-        "alpha": chosen.estimator.alpha,
-        "n_alphas": chosen.estimator.n_alphas,
-        "alpha_ratio": chosen.estimator.alpha_ratio,
-    }
     transform = ScoreMap({}) if chosen.transform is None else learn_scores(pair)
     n_columns = 2 * pair.n_columns
     n_outputs = 1 if numbers or target.kind in ("binary", "count") else len(np.unique(target.values))
@@ -183,7 +162,7 @@ def _lasso_sum(chosen: ModelScore, pair: Pair, target: Target, notes: Mapping[st
         assert isinstance(fitted, PATHS)
         pilot = Pilot.of(fitted)
         said = "the lasso takes one Newton step over all rows from its fit to the sample"
-    return LassoSum(pilot, pair.feature_of, options, transform, {**notes, "statistic": said})
+    return LassoSum(pilot, pair.feature_of, chosen.estimator, transform, {**notes, "statistic": said})
 
 
 def check_room(n_columns: int, n_grams: int) -> None:

@@ -134,14 +134,9 @@ def _describe(n: int, size: int, method: str) -> str:
 
 def _refuse_in_batches(selector: KnockoffSelector) -> None:
     """Refuse options that need all rows in memory."""
-    if selector.order is not None:
-        raise InputError("order is not supported in batches: leave it out, or use fit (--stream never).")
-    if selector.environments is not None:
-        raise InputError("environments are not supported in batches: leave them out, or use fit (--stream never).")
-    if selector.clusters is not None:
-        raise InputError("clusters are not supported in batches: leave clusters out, or use fit (--stream never).")
-    if selector.knockoffs is not None:
-        raise InputError("given knockoffs are not read in batches: leave out knockoffs=, or use fit.")
+    for name, verb in (("order", "is"), ("environments", "are"), ("clusters", "are"), ("knockoffs", "are")):
+        if getattr(selector, name) is not None:
+            raise InputError(f"{name} {verb} not supported in batches: leave {name} out, or use fit (--stream never).")
     if selector.n_knockoffs != 1:
         raise InputError(f"n_knockoffs={selector.n_knockoffs}: a table in batches takes one knockoff of each feature.")
     if selector.dependent == "drop":

@@ -21,7 +21,7 @@ from knockoffs.features.source import FittedSampler
 from knockoffs.importance.coefficients import coefficient_magnitude
 from knockoffs.importance.scores import Scores
 from knockoffs.importance.statistic import ModelScore, Statistic, is_linear
-from knockoffs.machine.malloc import trim_memory
+from knockoffs.machine.threads import trim_memory
 from knockoffs.progress import quietly, stage
 from knockoffs.response.linear import make_lasso
 from knockoffs.sampling.pair import Pair

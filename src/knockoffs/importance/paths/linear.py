@@ -1,9 +1,8 @@
 """The loss along lambda paths of a linear model, in closed form.
 
-Moving a feature moves a linear model's scores on lines: ``a + lam * b``. Integrals are exact for the squared and the
-absolute error, for accuracy (the own class wins on an interval of lambda, for any number of classes), and, for two
-classes, for the margin and the log-loss (by the dilogarithm). The Brier score, the Poisson deviance, and margin and
-log-loss of more than two classes, use Gauss-Legendre quadrature on 32 panels of 8 points. Points are always exact.
+Moving a feature moves a linear model's scores on lines: ``a + lam * b``. Integrals are exact for the squared error and
+for accuracy (the own class wins on an interval of lambda, for any number of classes). The log-loss, the Brier score and
+the Poisson deviance use Gauss-Legendre quadrature on 32 panels of 8 points. Points are always exact.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax, spence
+from scipy.special import expit, softmax
 
 from knockoffs.importance.losses import LOSSES, SMALLEST_PROBABILITY, Loss, class_codes
 from knockoffs.importance.paths.moves import Moves
@@ -65,7 +64,7 @@ class LinearPath:
             said, meant = np.ravel(model.predict(rows)), scores[:, 0]
         elif self.loss.needs == "predict_proba":
             said = model.predict_proba(rows)
-            meant = _two_columns(expit(scores[:, 0])) if n_scores == 1 else softmax(scores, axis=1)
+            meant = softmax(np.hstack([0 * scores, scores]) if n_scores == 1 else scores, axis=1)
         elif not hasattr(model, "decision_function"):
             return False
         else:
@@ -143,8 +142,6 @@ class LinearPath:
         name, y = self.loss.name, self.moves.y
         if name == "squared_error":
             return (y - scores[..., 0]) ** 2
-        if name == "absolute_error":
-            return np.abs(y - scores[..., 0])
         if name == "poisson_deviance":
             return self.loss(y, scores[..., 0])
         codes = self._codes()
@@ -152,17 +149,11 @@ class LinearPath:
             own = self._signed(scores)
             if name == "accuracy":  # scikit-learn predicts the second class where the score is positive
                 return np.where(codes == 1, own <= 0, own < 0).astype(float)
-            if name == "margin":
-                return -own
             if name == "log_loss":
-                return _bounded_log_loss(own)
+                return np.minimum(np.logaddexp(0.0, -own), LARGEST_LOG_LOSS)
             return 2.0 * expit(-own) ** 2
-        own = np.take_along_axis(scores, np.broadcast_to(codes[:, None], (*scores.shape[:-1], 1)), axis=-1)[..., 0]
         if name == "accuracy":
             return (np.argmax(scores, axis=-1) != codes).astype(float)
-        if name == "margin":
-            others = np.where(np.arange(scores.shape[-1]) == codes[:, None], -np.inf, scores)
-            return others.max(axis=-1) - own
         P = softmax(scores, axis=-1)
         p = np.take_along_axis(P, np.broadcast_to(codes[:, None], (*scores.shape[:-1], 1)), axis=-1)[..., 0]
         if name == "log_loss":
@@ -174,19 +165,7 @@ class LinearPath:
         name, y = self.loss.name, self.moves.y
         if name == "squared_error":
             return lambda rest, slope, low, high: _integral_of_square(rest[:, 0] - y, slope[:, 0], low, high)
-        if name == "absolute_error":
-            return lambda rest, slope, low, high: _integral_of_absolute(rest[:, 0] - y, slope[:, 0], low, high)
-        if name == "accuracy":
-            return self._time_lost
-        if name == "margin" and self._two:
-            return lambda rest, slope, low, high: (
-                -(high - low) * (self._signed(rest) + (low + high) / 2 * self._signed(slope))
-            )
-        if name == "log_loss" and self._two:
-            return lambda rest, slope, low, high: _integral_of_log_loss(
-                self._signed(rest), self._signed(slope), low, high
-            )
-        return None
+        return self._time_lost if name == "accuracy" else None
 
     def _time_lost(self, rest: NDArray, slope: NDArray, low: float, high: float) -> NDArray:
         """Length of lambda on which another class wins: the own one is ahead of each other on one interval."""
@@ -207,54 +186,10 @@ class LinearPath:
         return (high - low) - won
 
 
-def _two_columns(p: NDArray) -> NDArray:
-    return np.column_stack([1.0 - p, p])
-
-
-def _bounded_log_loss(own: NDArray) -> NDArray:
-    return np.minimum(np.logaddexp(0.0, -own), LARGEST_LOG_LOSS)
-
-
 def _integral_of_square(a: NDArray, b: NDArray, low: float, high: float) -> NDArray:
     """Integral of (a + lam b)^2: about the middle, where it is a^2 + b^2 h^2 / 12 times the length h."""
     h = high - low
     return h * ((a + b * (low + high) / 2) ** 2 + b**2 * h**2 / 12)
-
-
-def _integral_of_absolute(a: NDArray, b: NDArray, low: float, high: float) -> NDArray:
-    """Integral of |a + lam b|, in two parts where it changes sign."""
-    start, stop = a + low * b, a + high * b
-    same = start * stop >= 0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        # triangles on both sides of the zero: (start^2 + stop^2) / (2 |b|)
-        across = (start**2 + stop**2) / (2 * np.abs(b))
-    return np.where(same, (high - low) * np.abs(start + stop) / 2, across)
-
-
-def _integral_of_log_loss(own: NDArray, gain: NDArray, low: float, high: float) -> NDArray:
-    """Integral of min(log(1 + exp(-u)), bound) with u = own + lam gain.
-
-    The antiderivative in u is the dilogarithm Li2(-exp(-u)); short ways use Gauss-Legendre, where the difference of two
-    antiderivatives would cancel.
-    """
-    start, stop = own + low * gain, own + high * gain
-    short = np.abs(stop - start) < 0.5
-    points, weights = np.polynomial.legendre.leggauss(16)
-    lams = low + (high - low) * (points + 1) / 2
-    smooth = _bounded_log_loss(own[:, None] + lams * gain[:, None]) @ weights * (high - low) / 2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        exact = (_antiderivative(stop) - _antiderivative(start)) / gain
-    return np.where(short, smooth, exact)
-
-
-def _antiderivative(u: NDArray) -> NDArray:
-    """Antiderivative of min(log(1 + exp(-u)), bound): Li2(-exp(-u)), and a line below -bound."""
-    v = np.maximum(u, -LARGEST_LOG_LOSS)
-    e = np.exp(-np.abs(v))
-    near = spence(1.0 + e)  # Li2(-e)
-    # Li2(-exp(w)) = -pi^2/6 - w^2/2 - Li2(-exp(-w)) for w = -v > 0
-    dilogarithm = np.where(v >= 0, near, -(np.pi**2) / 6 - v**2 / 2 - near)
-    return dilogarithm + LARGEST_LOG_LOSS * (u - v)
 
 
 def _gauss_legendre(low: float, high: float) -> tuple[NDArray, NDArray]:

@@ -14,7 +14,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError
-from knockoffs.importance.losses import Loss, class_codes, predict_for
+from knockoffs.importance.losses import class_codes
 from knockoffs.sampling.pair import check_features
 
 N_LAMS = 21  # steps of 0.5 on [0, 10]; the paper integrates to 10
@@ -54,15 +54,12 @@ class PathLosses(Protocol):
 
     def unmoved(self) -> float:
         """Mean loss of the table as it is."""
-        ...
 
     def at(self, lams: NDArray) -> NDArray:
         """Mean loss at each lam, shape (2m, n_lams)."""
-        ...
 
     def integral(self, low: float, high: float, n_lams: int) -> NDArray:
         """Integral of the mean loss over lam, shape (2m,)."""
-        ...
 
 
 def move(x: NDArray, x_fake: NDArray, lam: float) -> NDArray:
@@ -72,12 +69,6 @@ def move(x: NDArray, x_fake: NDArray, lam: float) -> NDArray:
     array([5.])
     """
     return x_fake if lam == 1.0 else x + lam * (x_fake - x)
-
-
-def unmoved_loss(model: object, moves: Moves, loss: Loss) -> float:
-    """Mean loss of the model on the table as it is."""
-    losses = loss(moves.y, predict_for(loss, model, moves.XX), getattr(model, "classes_", None))
-    return float(losses @ moves.weights)
 
 
 def trapezoid(path: PathLosses, low: float, high: float, n_lams: int) -> NDArray:

@@ -23,8 +23,8 @@ from torch import Tensor
 from knockoffs.importance.losses import LOSSES, SMALLEST_PROBABILITY, Loss, class_codes
 from knockoffs.importance.paths.moves import Moves, trapezoid
 from knockoffs.progress import track
-from knockoffs.response.devices import as_tensor
-from knockoffs.response.neural_model import NeuralModel, Split
+from knockoffs.response.neural import NeuralClassifier, NeuralRegressor
+from knockoffs.response.torch_model import Split, TorchModel, as_tensor
 
 CPU_BYTES = 2**22  # about 3,500 rows of 100 units in flight: they stay in the cache, and 2^26 takes a third longer
 CUDA_BYTES = 2**30
@@ -53,26 +53,15 @@ def _brier(output: Tensor, y: Tensor) -> Tensor:
     return probability.square().sum(-1) - 2 * _of_true(probability, y) + 1
 
 
-def _margin(output: Tensor, y: Tensor) -> Tensor:
-    others = output.scatter(-1, y[..., None], -torch.inf)
-    return others.amax(-1) - _of_true(output, y)
-
-
 def _squared_error(output: Tensor, y: Tensor) -> Tensor:
     return (output[..., 0].double() - y).square()
-
-
-def _absolute_error(output: Tensor, y: Tensor) -> Tensor:
-    return (output[..., 0].double() - y).abs()
 
 
 ON_DEVICE: dict[str, RowLoss] = {
     "accuracy": _accuracy,
     "log_loss": _log_loss,
     "brier": _brier,
-    "margin": _margin,
     "squared_error": _squared_error,
-    "absolute_error": _absolute_error,
 }
 
 
@@ -90,7 +79,7 @@ class NeuralPath:
         Memory for the activations in flight: 4 MiB on a CPU (its cache) and 1 GiB on a GPU by default.
     """
 
-    model: NeuralModel
+    model: NeuralClassifier | NeuralRegressor | TorchModel
     moves: Moves
     loss: Loss
     memory_bytes: int | None = None
@@ -101,7 +90,7 @@ class NeuralPath:
 
     def at(self, lams: NDArray) -> NDArray:
         """Mean loss at each lam, shape (2m, n_lams)."""
-        moves, classes, split = self.moves, getattr(self.model, "classes_", None), self.model.split()
+        moves, classes, split = self.moves, getattr(self.model, "classes_", None), self.model.split_first_layer()
         row_loss = _row_loss(self.loss, classes)
         device, dtype = split.weight.device, split.weight.dtype
         grid, n = np.asarray(lams, dtype=float), len(moves.y)
@@ -169,11 +158,8 @@ def _on_host(loss: Loss, classes: NDArray | None) -> RowLoss:
             prediction = flat[:, 0].cpu().numpy()
         elif loss.needs == "predict_proba":
             prediction = flat.softmax(-1).cpu().numpy()
-        elif loss.needs == "predict":
-            prediction = classes[flat.argmax(-1).cpu().numpy()]
         else:
-            logits = flat.cpu().numpy()
-            prediction = logits - logits[:, :1] if logits.shape[1] == 2 else logits  # as decision_function: (0, f)
+            prediction = classes[flat.argmax(-1).cpu().numpy()]
         rows = np.asarray(loss.function(labels, prediction, classes), dtype=float)
         return as_tensor(rows, output.device).view(output.shape[:-1])
 

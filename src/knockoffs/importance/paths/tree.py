@@ -12,28 +12,18 @@ here, which the first class wins as in scikit-learn, where its own rounding may 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError
 from knockoffs.importance.losses import LOSSES, SMALLEST_MEAN, SMALLEST_PROBABILITY, Loss, check_counts, class_codes
 from knockoffs.importance.paths.moves import Moves
 from knockoffs.machine.compiled import njit
 from knockoffs.response.cox_boosting import CoxBoosting, events_as_counts
 from knockoffs.response.tree_arrays import IDENTITY, LOGARITHM, LOGISTIC, PROBABILITY, TreeArrays, tree_arrays
 
-LOSS_CODES = {
-    "accuracy": 0,
-    "log_loss": 1,
-    "brier": 2,
-    "margin": 3,
-    "squared_error": 4,
-    "absolute_error": 5,
-    "poisson_deviance": 6,
-}
+LOSS_CODES = {"accuracy": 0, "log_loss": 1, "brier": 2, "squared_error": 3, "poisson_deviance": 4}
 LARGEST_LOG_LOSS = -np.log(SMALLEST_PROBABILITY)
 TIE = 1e-10  # scores this near are a tie: sums of leaves differ by rounding according to their order
 
@@ -42,19 +32,14 @@ def tree_path(model: object, moves: Moves, loss: Loss) -> TreePath | None:
     """Path losses of a tree ensemble; None for another model, for another loss, or for a table with NaN."""
     if LOSSES.get(loss.name) is not loss or (loss.name not in LOSS_CODES and not isinstance(model, CoxBoosting)):
         return None
-    if (
-        loss.name not in LOSS_CODES
-    ):  # a partial likelihood is no sum over rows: the deviance that the trees were fitted by
+    if loss.name not in LOSS_CODES:
+        # a partial likelihood is no sum over rows: the deviance that the trees were fitted by
         ratio, weights = events_as_counts(moves.y)
         moves = replace(moves, y=ratio, weights=(weights := moves.weights * weights) / weights.sum())
         loss = LOSSES["poisson_deviance"]
     trees = tree_arrays(model, moves.XX)
     if trees is None or not (np.all(np.isfinite(moves.XX)) and np.all(np.isfinite(moves.XX_fake))):
         return None
-    if trees.in_use is not None and len(trees.in_use) != len(moves.XX):
-        raise InputError(
-            f"an out-of-bag forest is scored on the {len(trees.in_use)} rows it was fitted on, not on {len(moves.XX)}."
-        )
     if loss.name == "poisson_deviance":
         check_counts(moves.y)
     return TreePath(trees, moves, loss, getattr(model, "classes_", None))
@@ -88,31 +73,13 @@ class TreePath:
         return rise[:, 0] + (high - low) * unmoved
 
     def _run(self, lams: NDArray, low: float, high: float) -> tuple[NDArray, float]:
-        """Rise of the mean loss at the lams (its integral if there are none), and the mean loss unmoved."""
-        rises, unmoved = self.rises([self.loss.name], lams, low, high)
-        return rises[0], float(unmoved[0])
-
-    def rises(self, losses: Sequence[str], lams: NDArray, low: float, high: float) -> tuple[NDArray, NDArray]:
-        """Several losses from the same jumps, which are most of the work.
-
-        Returns
-        -------
-        rises : array, shape (n_losses, 2m, n_lams), or (n_losses, 2m, 1)
-            Rise of the mean loss at the lams, in ascending order; its integral from low to high if there are none.
-        unmoved : array, shape (n_losses,)
-            Mean loss of the table as it is.
-        """
+        """Rise of the mean loss at ascending lams (its integral if there are none), and the mean loss unmoved."""
         trees, moves = self.trees, self.moves
         if trees.link in (IDENTITY, LOGARITHM):
             codes, y = np.zeros(len(moves.y), dtype=np.int64), moves.y.astype(float)
         else:
             assert self.classes is not None
             codes, y = class_codes(moves.y, self.classes).astype(np.int64), np.zeros(len(moves.y))
-        in_use = trees.in_use if trees.in_use is not None else np.empty((0, 0), dtype=np.bool_)
-        weights = moves.weights
-        if trees.in_use is not None:  # rows that no tree left out cannot be scored
-            weights = weights * trees.in_use.any(axis=1)
-            weights = weights / weights.sum()
         return _path_rises(
             trees.column,
             trees.threshold,
@@ -122,19 +89,17 @@ class TreePath:
             trees.roots,
             trees.output,
             trees.base,
-            in_use,
             trees.average,
             trees.link,
             trees.tie,
-            trees.margin_of_probability,
             np.ascontiguousarray(moves.XX),
             np.ascontiguousarray(moves.XX_fake),
             moves.feature_of2.astype(np.int32),
             moves.n_features2,
             codes,
             y,
-            weights,
-            np.array([LOSS_CODES[name] for name in losses]),
+            moves.weights,
+            LOSS_CODES[self.loss.name],
             lams,
             low,
             high,
@@ -142,16 +107,16 @@ class TreePath:
 
 
 @njit(cache=True, nogil=True)
-def _loss_of(F, scale, link, loss, code, y, tie, margin_of_probability):  # type: ignore[no-untyped-def]
+def _loss_of(F, scale, link, loss, code, y, tie):  # type: ignore[no-untyped-def]
     """Loss of one row whose trees add up to F."""
     K = len(F)
     if link == IDENTITY or link == LOGARITHM:
         mean = F[0] * scale if link == IDENTITY else np.exp(F[0] * scale)
         residual = y - mean
-        if loss == 6:
+        if loss == 4:
             mean = max(mean, SMALLEST_MEAN)
             return max(2.0 * (mean - y + (y * np.log(y / mean) if y > 0.0 else 0.0)), 0.0)
-        return residual * residual if loss == 4 else abs(residual)
+        return residual * residual
     if K == 1:
         f = F[0] * scale - 0.5 if link == PROBABILITY else F[0] * scale
         if loss == 0:
@@ -160,26 +125,16 @@ def _loss_of(F, scale, link, loss, code, y, tie, margin_of_probability):  # type
         own = f if code == 1 else -f
         if loss == 1 and link == LOGISTIC:
             return min(np.log1p(np.exp(-own)), LARGEST_LOG_LOSS) if own > -LARGEST_LOG_LOSS else LARGEST_LOG_LOSS
-        if loss == 3 and not margin_of_probability:
-            return -own if link == LOGISTIC else -2.0 * own
         p = own + 0.5 if link == PROBABILITY else 1.0 / (1.0 + np.exp(-own))
         if loss == 1:
             return -np.log(min(max(p, SMALLEST_PROBABILITY), 1.0))
-        if loss == 2:
-            return 2.0 * (1.0 - p) * (1.0 - p)
-        return 1.0 - 2.0 * p
+        return 2.0 * (1.0 - p) * (1.0 - p)
     best, top = 0, F[0]
     for k in range(1, K):
         if F[k] * scale > top * scale + TIE:
             best, top = k, F[k]
     if loss == 0:
         return 0.0 if best == code else 1.0
-    if loss == 3 and (link == PROBABILITY or not margin_of_probability):
-        other = -np.inf
-        for k in range(K):
-            if k != code and F[k] > other:
-                other = F[k]
-        return (other - F[code]) * scale
     if link == PROBABILITY:
         p = F[code] * scale
         if loss == 1:
@@ -188,20 +143,15 @@ def _loss_of(F, scale, link, loss, code, y, tie, margin_of_probability):  # type
         for k in range(K):
             squares += (F[k] * scale) ** 2
         return squares + 1.0 - 2.0 * p
-    total, squares, other = 0.0, 0.0, 0.0
+    total, squares = 0.0, 0.0
     for k in range(K):
         e = np.exp((F[k] - top) * scale)
         total += e
         squares += e * e
-        if k != code and e > other:
-            other = e
     log_p = (F[code] - top) * scale - np.log(total)
     if loss == 1:
         return min(-log_p, LARGEST_LOG_LOSS)
-    p = np.exp(log_p)
-    if loss == 2:
-        return squares / (total * total) + 1.0 - 2.0 * p
-    return other / total - p
+    return squares / (total * total) + 1.0 - 2.0 * np.exp(log_p)
 
 
 @njit(cache=True, nogil=True)
@@ -233,11 +183,9 @@ def _path_rises(  # type: ignore[no-untyped-def]
     roots,
     output,
     base,
-    in_use,
     average,
     link,
     tie,
-    margin_of_probability,
     XX,
     XX_fake,
     feature_of2,
@@ -245,18 +193,17 @@ def _path_rises(  # type: ignore[no-untyped-def]
     codes,
     y,
     weights,
-    losses,
+    loss,
     lams,
     low,
     high,
 ):
-    """Rise of each mean loss along every feature's path, (losses, 2m, n_lams); without lams its integral, one point."""
+    """Rise of the mean loss along every feature's path, (2m, n_lams); without lams its integral, one point."""
     n, n_columns = XX.shape
     n_trees, n_values, n_outputs = len(roots), value.shape[1], len(base)
-    n_lams, n_losses = len(lams), len(losses)
-    masked = in_use.shape[0] > 0
-    rises = np.zeros((n_losses, n_features2, max(n_lams, 1)))
-    unmoved, at_rest, area = np.zeros(n_losses), np.empty(n_losses), np.empty(n_losses)
+    n_lams = len(lams)
+    rises = np.zeros((n_features2, max(n_lams, 1)))
+    unmoved = 0.0
     # a point at the end of the range belongs to it, so the last interval must reach beyond
     stop = high if n_lams == 0 else high * (1.0 + 1e-15) + 1e-300
 
@@ -273,6 +220,7 @@ def _path_rises(  # type: ignore[no-untyped-def]
     way = np.empty(len(column) + 1, dtype=np.int32)
     sorted_lam, sorted_jump = np.empty(capacity), np.empty(capacity, dtype=np.int64)
     walk = 0
+    scale = 1.0 / n_trees if average else 1.0
 
     for row in range(n):
         weight = weights[row]
@@ -282,11 +230,8 @@ def _path_rises(  # type: ignore[no-untyped-def]
         for c in range(n_columns):
             end[c] = x[c] + stop * (fake[c] - x[c])
         F0[:] = base
-        n_jumps, n_touched, n_used = 0, 0, 0
+        n_jumps, n_touched = 0, 0
         for t in range(n_trees):
-            if masked and not in_use[row, t]:
-                continue
-            n_used += 1
             walk += 1
             # the row's own way; the topmost node whose threshold a feature crosses is where that feature leaves it
             node, n_way = roots[t], 0
@@ -369,10 +314,8 @@ def _path_rises(  # type: ignore[no-untyped-def]
                         last = node
                     start = until
 
-        scale = 1.0 / n_used if average else 1.0
-        for i in range(n_losses):
-            at_rest[i] = _loss_of(F0, scale, link, losses[i], codes[row], y[row], tie, margin_of_probability)
-            unmoved[i] += weight * at_rest[i]
+        at_rest = _loss_of(F0, scale, link, loss, codes[row], y[row], tie)
+        unmoved += weight * at_rest
         for i in range(n_touched):
             f = touched[i]
             size, jump = count[f], head[f]
@@ -382,7 +325,7 @@ def _path_rises(  # type: ignore[no-untyped-def]
             head[f], count[f] = -1, 0
             _sort_jumps(sorted_lam, sorted_jump, size)
             F[:] = F0
-            area[:] = 0.0
+            area = 0.0
             point = 0
             while point < n_lams and lams[point] < sorted_lam[0]:
                 point += 1
@@ -399,15 +342,12 @@ def _path_rises(  # type: ignore[no-untyped-def]
                 last_point = point
                 while last_point < n_lams and lams[last_point] < until:
                     last_point += 1
-                for j in range(n_losses):
-                    rise = _loss_of(F, scale, link, losses[j], codes[row], y[row], tie, margin_of_probability)
-                    rise -= at_rest[j]
-                    if n_lams == 0:
-                        area[j] += rise * (until - sorted_lam[k])
-                    for at in range(point, last_point):
-                        rises[j, f, at] += weight * rise
+                rise = _loss_of(F, scale, link, loss, codes[row], y[row], tie) - at_rest
+                if n_lams == 0:
+                    area += rise * (until - sorted_lam[k])
+                for at in range(point, last_point):
+                    rises[f, at] += weight * rise
                 point = last_point
             if n_lams == 0:
-                for j in range(n_losses):
-                    rises[j, f, 0] += weight * area[j]
+                rises[f, 0] += weight * area
     return rises, unmoved
