@@ -12,7 +12,7 @@ from knockoffs.options import ImportanceOptions, Options, importance_options, li
 from knockoffs.record.reading import PARAMETERS
 from knockoffs.selector import KnockoffSelector
 
-FACES = ("select", "test", "path", "sample", "check", "ghost")
+FACES = ("select", "test", "sample", "check", "ghost")
 OF_THE_DATA = {"drop", "knockoffs", "verbose"}  # taken from the table or a file, or not on the command line
 MOST_PARAMETERS = 27
 
@@ -121,4 +121,4 @@ def test_importance_options_are_checked_by_name_and_value():
             importance_options(options)
         assert str(refused.value).startswith(message)
     with pytest.raises(InputError, match="--importance-option='n_fits' is not known"):
-        importance_options({"n_fits": 2}, "path", "--importance-option")
+        importance_options({"n_fits": 2}, "ghost", "--importance-option")

@@ -92,11 +92,6 @@ def test_a_selection_replaces_a_selection_and_nothing_else(table, tmp_path, caps
     assert "is what is read" in capsys.readouterr().err
 
 
-def test_a_picture_is_not_written_over_a_table(table, capsys):
-    run("path", table, "--target", "y", "--column", "gene 0", "--out", table, "--force", status=1)
-    assert "is what is read" in capsys.readouterr().err
-
-
 def test_a_report_and_the_folder_of_the_selection(table, tmp_path, capsys):
     both = tmp_path / "out.html"
     run("select", table, *SELECT, "--out", both, "--report", both, status=2)

@@ -78,7 +78,7 @@ def test_text_is_read_in_batches_by_itself_to_the_answer_of_parquet(table, tmp_p
     text = tmp_path / "big.csv"
     pl.read_parquet(table).write_csv(text)
     little(monkeypatch, 2**20)
-    monkeypatch.setattr("knockoffs.table.rows.BATCH_CELLS", 12 * 100)
+    monkeypatch.setattr("knockoffs.table.stream.BATCH_CELLS", 12 * 100)
     answers = []
     for path, how in ((text, "auto"), (table, "always")):
         run("select", path, *SELECT, "--drop", "other", "--sample-rows", 300, "--stream", how)
@@ -94,7 +94,7 @@ def test_text_is_read_in_batches_by_itself_to_the_answer_of_parquet(table, tmp_p
 
 
 def test_knockoffs_of_all_rows_are_kept(table, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("knockoffs.table.rows.BATCH_CELLS", 12 * 100)
+    monkeypatch.setattr("knockoffs.table.stream.BATCH_CELLS", 12 * 100)
     call = ("select", table, *SELECT, "--drop", "other", "--sample-rows", 300)
     run(*call, "--stream", "never", "--keep-knockoffs", tmp_path / "kept", status=2)
     run(*call, "--keep-knockoffs", tmp_path / "kept")

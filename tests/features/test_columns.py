@@ -8,7 +8,7 @@ from knockoffs.errors import ColumnsError, InputError
 from knockoffs.features.columns import split_columns
 from knockoffs.features.gaussian import fit_gaussian
 from knockoffs.features.gaussian_mixture import fit_gaussian_mixture
-from knockoffs.table.relations import dependent_columns, standardise
+from knockoffs.table.redundancy import dependent_columns, standardise
 
 
 def found(X):

@@ -6,8 +6,7 @@ import polars as pl
 import pytest
 
 from knockoffs.errors import InputError
-from knockoffs.table.drop import names_of, without_columns
-from knockoffs.table.table import read_table
+from knockoffs.table.table import names_of, read_table, without_columns
 
 ROWS = [[f"id {i}", i * 7 % 12 + 0.5, 2.5 * i**2, i % 3] for i in range(12)]  # the first column cannot be a feature
 COLUMNS = {name: np.array([row[j] for row in ROWS], dtype=float if j else object) for j, name in enumerate("abcd")}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from knockoffs.errors import KnockoffWarning
-from knockoffs.table.leakage import warn_of_leaks
+from knockoffs.table.derived import warn_of_leaks
 from knockoffs.table.table import read_table
 
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import block_diag, toeplitz
 
-from knockoffs.table.auto_groups import ROOM, auto_groups, room_of
-from knockoffs.table.neighbours import WINDOW, cut_neighbours, neighbour_tree, runs
+from knockoffs.table.auto_groups import ROOM, WINDOW, auto_groups, cut_neighbours, neighbour_tree, room_of, runs
 from knockoffs.table.table import read_table
 
 

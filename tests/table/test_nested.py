@@ -5,8 +5,7 @@ import pytest
 
 from knockoffs import KnockoffSelector
 from knockoffs.errors import InputError, KnockoffWarning
-from knockoffs.table.groups import as_groups
-from knockoffs.table.nested import columns_of, prune, read_nested
+from knockoffs.table.groups import as_groups, columns_of, prune, read_nested
 
 NAMES = ["a", "b", "c", "d", "e"]
 

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import ColumnsError, InputError
-from knockoffs.table.redundancy import constant_columns
-from knockoffs.table.relations import dependent_columns, dependent_error, standardise
+from knockoffs.table.redundancy import constant_columns, dependent_columns, dependent_error, standardise
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,10 @@ from knockoffs.features.fastphase import GenotypeModel, read_fastphase
 from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import stage, track
 from knockoffs.sampling.sampler import sample_knockoffs
+from knockoffs.table.auto_groups import runs
 from knockoffs.table.batches import Blocks, add_mark, check_ours, open_blocks, read_mark
 from knockoffs.table.files import file_hash
 from knockoffs.table.groups import as_groups
-from knockoffs.table.neighbours import runs
 from knockoffs.table.plink import ENDINGS, Genotypes, load_bed_reader, open_genotypes
 from knockoffs.table.writer import check_output, rename_together
 

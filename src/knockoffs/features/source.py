@@ -25,12 +25,14 @@ from knockoffs.sampling.diagonal.representatives import EXPLAINED_SHARE, ViaRepr
 from knockoffs.sampling.network import BayesianNetwork
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler
+from knockoffs.table.auto_groups import runs
 from knockoffs.table.coding import check_knockoffs, code_by, code_whole_numbers
 from knockoffs.table.derived import drop_derived
 from knockoffs.table.memory import check_covariance_memory
-from knockoffs.table.neighbours import runs
 from knockoffs.table.redundancy import (
     DEPENDENT,
+    dependent_error,
+    dependent_in_covariance,
     drop_constant,
     drop_dependent,
     refuse_determined,
@@ -38,7 +40,6 @@ from knockoffs.table.redundancy import (
     warn_of_dependent,
     warn_of_functions,
 )
-from knockoffs.table.relations import dependent_error, dependent_in_covariance
 from knockoffs.table.table import Kinds, Table, read_table
 
 REPRESENTATIVES = "representatives"  # option of every family made of Gaussians, and of a covariance

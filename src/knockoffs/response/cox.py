@@ -25,7 +25,7 @@ from knockoffs.response.l1_path import (
 )
 from knockoffs.response.likelihood import LikelihoodSet, solve_exactly
 from knockoffs.response.linear_parts import PenaltyPath, drop_weightless
-from knockoffs.table.survival import split_times
+from knockoffs.table.target_kind import split_times
 
 SMALLEST_RISK = 1e-300  # of a risk set: its logarithm is taken
 

@@ -31,7 +31,7 @@ from knockoffs.response.plain import PlainLinear, PlainLogistic
 from knockoffs.response.poisson_loss import PoissonLoss
 from knockoffs.response.squared_error import SquaredErrorSet, lasso_at
 from knockoffs.response.task import kind_of
-from knockoffs.table.survival import split_times
+from knockoffs.table.target_kind import split_times
 
 MANY_CELLS, ROWS_FOR_GRAMS = 1_000_000, 10  # from which on sums of products cost less than a walk over the rows
 EXACT_SIZES = (1e-60, 1e60)  # sizes of numbers whose products are exact

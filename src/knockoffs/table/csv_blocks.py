@@ -39,7 +39,7 @@ GUARDED = r"^'([=+\-@\t\r\n'].*)$"  # a label that a spreadsheet would run is wr
 
 
 @dataclass(frozen=True)
-class Layout:
+class CsvLayout:
     """How a file of delimited text is written.
 
     Parameters
@@ -64,8 +64,8 @@ class Layout:
     start: int = 1
 
 
-def find_layout(path: Path, expected: str) -> Layout:
-    """Layout of a file, by its first block.
+def find_layout(path: Path, expected: str) -> CsvLayout:
+    """CsvLayout of a file, by its first block.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def find_layout(path: Path, expected: str) -> Layout:
         _warn(f"{path}: read as UTF-16, by the mark at its start.")
     if separator != expected:
         _warn(f"{path}: read with {SEPARATORS[separator]} between the cells, not {SEPARATORS[expected]}.")
-    return Layout(path, separator, _names(path, header), utf16, returns, reader.line_num + bool(hint))
+    return CsvLayout(path, separator, _names(path, header), utf16, returns, reader.line_num + bool(hint))
 
 
 def _first_records(path: Path, utf16: bool) -> bytes:
@@ -140,12 +140,12 @@ def _names(path: Path, header: Sequence[str]) -> tuple[str, ...]:
 # ---- blocks ------------------------------------------------------------------------------------------------------
 
 
-def text_blocks(layout: Layout, names: Sequence[str] | None = None, *, size: int = BLOCK) -> Iterator[pl.DataFrame]:
+def text_blocks(layout: CsvLayout, names: Sequence[str] | None = None, *, size: int = BLOCK) -> Iterator[pl.DataFrame]:
     """Frames of text of all records after the header, in their order.
 
     Parameters
     ----------
-    layout : Layout
+    layout : CsvLayout
     names : sequence of str, optional
         Columns that are wanted; all if left out.
     size : int
@@ -172,7 +172,7 @@ def text_blocks(layout: Layout, names: Sequence[str] | None = None, *, size: int
         line += lines
 
 
-def _parsed(layout: Layout, block: bytes, line: int, names: Sequence[str] | None) -> pl.DataFrame:
+def _parsed(layout: CsvLayout, block: bytes, line: int, names: Sequence[str] | None) -> pl.DataFrame:
     _check_text(layout.path, block, line)
     width, separator = len(layout.names), layout.separator.encode()
     ends = block.count(b"\n") + (not block.endswith(b"\n"))
@@ -193,7 +193,7 @@ def _parsed(layout: Layout, block: bytes, line: int, names: Sequence[str] | None
     return frame if names is None else frame.select(names)
 
 
-def _checked(layout: Layout, block: bytes, line: int) -> bytes:
+def _checked(layout: CsvLayout, block: bytes, line: int) -> bytes:
     """Block without blank lines, each record of which has the width of the header and closes its quotes."""
     path, width = layout.path, len(layout.names)
     content = np.frombuffer(block if block.endswith(b"\n") else block + b"\n", dtype=np.uint8)

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, KnockoffWarning, name_some
 from knockoffs.table.cells import is_missing
-from knockoffs.table.csv_blocks import Layout, find_layout, text_blocks
+from knockoffs.table.column_checks import without_index
+from knockoffs.table.csv_blocks import CsvLayout, find_layout, text_blocks
 from knockoffs.table.frames import open_frame
-from knockoffs.table.index import without_index
 from knockoffs.table.text import MISSING, Text, read_text, text_of
 from knockoffs.table.types import Frame
 from knockoffs.table.writer import atomic_file
@@ -93,13 +93,13 @@ class TextFile:
 
     Parameters
     ----------
-    layout : Layout
+    layout : CsvLayout
     kinds : mapping of str to str
         Of each column, as ``knockoffs.table.text`` names it.
     n_rows : int
     """
 
-    layout: Layout
+    layout: CsvLayout
     kinds: Mapping[str, str]
     n_rows: int
 
