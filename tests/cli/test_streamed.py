@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from knockoffs.cli import app as cli
-from knockoffs.cli import streamed
+from knockoffs.cli.select import why_streamed
 from knockoffs.options import Options
 from knockoffs.table import memory
 
@@ -119,13 +119,11 @@ def test_calls_that_cannot_be(table, capsys):
     run("select", table, *SELECT, "--stream", "always", "--report-paths", status=2)
     run("select", table, *SELECT, "--stream", "always", "--drop", "nothing", status=1)
     assert "drop='nothing'" in capsys.readouterr().err
-    assert streamed.why_streamed(table, Options(target="y")) is None
+    assert why_streamed(table, Options(target="y")) is None
 
 
 @pytest.mark.parametrize("name", ["parts", "parts.parquet"])
-@pytest.mark.parametrize(
-    "call", [("check",), ("path", "--target", "y", "--column", "x0"), ("sample", "--out", "knockoffs.parquet")]
-)
+@pytest.mark.parametrize("call", [("check",), ("sample", "--out", "knockoffs.parquet")])
 def test_commands_that_read_one_file_say_so_of_a_folder(table, tmp_path, monkeypatch, capsys, call, name):
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).mkdir()

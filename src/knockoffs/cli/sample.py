@@ -31,7 +31,6 @@ def sample(
     rows_at_once: Annotated[
         int, typer.Option(metavar="N", help="People per block of a .bed; a block must fit into memory.", min=1)
     ] = 4096,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Do not resume a stopped run on a .bed.")] = False,
     force: Force = False,
 ) -> None:
     """Draw knockoffs of a table, in the table's format.
@@ -60,7 +59,7 @@ def sample(
         raise bad_call("--drop is for tables: leave SNPs out of a .bed file with PLINK.")
     if options.groups == "auto":
         raise bad_call("--groups auto is for tables: for a .bed file, name a csv file with the header column,group.")
-    sample_genotypes(table, out, options, rows_at_once=rows_at_once, fresh=fresh, force=force)
+    sample_genotypes(table, out, options, rows_at_once=rows_at_once, force=force)
 
 
 def sample_table(table: Path, out: Path, options: Options, *, force: bool) -> None:
@@ -102,7 +101,7 @@ def sample_table(table: Path, out: Path, options: Options, *, force: bool) -> No
         say(f"wrote {completed}: the table with its missing cells drawn. Use the knockoffs with this table.")
 
 
-def sample_genotypes(bed: Path, out: Path, options: Options, *, rows_at_once: int, fresh: bool, force: bool) -> None:
+def sample_genotypes(bed: Path, out: Path, options: Options, *, rows_at_once: int, force: bool) -> None:
     """Write knockoffs of a .bed file as another .bed file, by fastPHASE's model of the genotypes."""
     from knockoffs.cli.files import groups_of
     from knockoffs.features.genotypes import check_bed_output, fastphase_models, sample_knockoffs_bed
@@ -126,7 +125,6 @@ def sample_genotypes(bed: Path, out: Path, options: Options, *, rows_at_once: in
         groups=groups,
         rows_at_once=rows_at_once,
         n_jobs=options.jobs,
-        resume=not fresh,
         force=force,
     )
     say(f"wrote {written}, with .bim and .fam beside it")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError, KnockoffWarning, name_columns, name_some
+from knockoffs.errors import InputError, name_columns, name_some, warn
 from knockoffs.table.cells import is_number
 from knockoffs.table.columns import CODED, Column
 from knockoffs.table.frames import is_frame, is_pandas, read_columns
@@ -80,11 +79,7 @@ def check_knockoffs(knockoffs: object, table: Table) -> NDArray[np.float64]:
     same = np.flatnonzero((X_tilde == table.X).all(axis=0))
     if same.size:
         listed = name_some([table.names[j] for j in same])
-        warnings.warn(
-            f"knockoffs equal X in {same.size} columns ({listed}), which can never be selected.",
-            KnockoffWarning,
-            stacklevel=3,
-        )
+        warn(f"knockoffs equal X in {same.size} columns ({listed}), which can never be selected.")
     return X_tilde
 
 

@@ -10,7 +10,6 @@ import csv
 import gzip
 import io
 import re
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError, KnockoffWarning, name_some
+from knockoffs.errors import InputError, name_some, warn
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 BLOCK = 2**23  # bytes
@@ -95,9 +94,9 @@ def find_layout(path: Path, expected: str) -> CsvLayout:
     if header is None:
         raise InputError(f"{path}: the file is empty.")
     if utf16:
-        _warn(f"{path}: read as UTF-16, by the mark at its start.")
+        warn(f"{path}: read as UTF-16, by the mark at its start.")
     if separator != expected:
-        _warn(f"{path}: read with {SEPARATORS[separator]} between the cells, not {SEPARATORS[expected]}.")
+        warn(f"{path}: read with {SEPARATORS[separator]} between the cells, not {SEPARATORS[expected]}.")
     return CsvLayout(path, separator, _names(path, header), utf16, returns, reader.line_num + bool(hint))
 
 
@@ -285,7 +284,3 @@ def _check_text(path: Path, block: bytes, line: int) -> None:
             f"{bytes([byte]).decode('latin-1')!r} in Latin-1. Save the file as UTF-8, for instance by iconv -f latin1 "
             "-t utf-8."
         ) from None
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, KnockoffWarning, stacklevel=5)

@@ -7,7 +7,6 @@ normal scores is no such column, since the copula knows it.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm, rankdata
 
-from knockoffs.errors import InputError, KnockoffWarning, name_some
+from knockoffs.errors import InputError, name_some, warn
 from knockoffs.table.redundancy import Relations, describe_relations, find_functions, pattern_of
 from knockoffs.table.table import Table
 
@@ -34,7 +33,7 @@ def drop_derived(table: Table, dependent: str = "auto") -> tuple[Table, dict[str
         f"{describe_relations(derived, table.names)}. Given the others they cannot be discoveries: the columns that "
         "they are made of stand for them. dependent='refuse' keeps them, and groups= makes one feature of both"
     )
-    warnings.warn(f"{said}.", KnockoffWarning, stacklevel=4)
+    warn(f"{said}.")
     return table.without_determined(derived), {"derived": said}
 
 
@@ -268,11 +267,9 @@ def warn_of_target_in_other_words(values: NDArray, kind: str, table: Table, obse
         places = [j for j in places if pattern_of(table.X[rows, j], ordered=ordered) == mine]
         if not places:
             return False
-    warnings.warn(
+    warn(
         f"y and {name_some(table.names[j] for j in places)} determine each other in all {len(y)} rows: is that the "
-        "target in other units or words? Drop it then; beside it no other column can matter.",
-        KnockoffWarning,
-        stacklevel=4,
+        "target in other units or words? Drop it then; beside it no other column can matter."
     )
     return True
 
@@ -328,10 +325,8 @@ def warn_of_leaks(
         if share >= enough and alike:
             names = [table.names[columns[j]] for j in chosen]
             what = names[0] if len(names) == 1 else f"a sum or difference of {name_some(names)}"
-            warnings.warn(
+            warn(
                 f"y is predicted almost perfectly on held-out rows (R2 = {share:.5f}) by {what!s}: if it is the target "
-                f"in other words, use drop={names!r}; beside it no other column can matter.",
-                KnockoffWarning,
-                stacklevel=4,
+                f"in other words, use drop={names!r}; beside it no other column can matter."
             )
             return

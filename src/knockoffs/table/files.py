@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import warnings
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError, KnockoffWarning, name_some
+from knockoffs.errors import InputError, name_some, warn
 from knockoffs.table.cells import is_missing
 from knockoffs.table.column_checks import without_index
 from knockoffs.table.csv_blocks import CsvLayout, find_layout, text_blocks
@@ -140,7 +139,7 @@ def _warn_of_text(path: Path, texts: Mapping[str, Text]) -> None:
     commas = [name for name, text in texts.items() if text.kind == "comma"]
     said += [f"read with decimal commas in {name_some(commas)}"] if commas else []
     for sentence in said:
-        warnings.warn(f"{path}: {sentence}.", KnockoffWarning, stacklevel=5)
+        warn(f"{path}: {sentence}.")
 
 
 @contextmanager

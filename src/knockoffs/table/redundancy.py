@@ -6,7 +6,6 @@ table, P^X would have to copy them into their own knockoffs. Without a smallest 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 from scipy.linalg.lapack import dpotrf
 
-from knockoffs.errors import ColumnsError, InputError, KnockoffWarning, name_some
+from knockoffs.errors import ColumnsError, InputError, name_some, warn
 from knockoffs.table.table import Table
 
 DEPENDENT = ("auto", "refuse", "drop")  # what a selection does with columns that others determine
@@ -41,7 +40,7 @@ def drop_constant(table: Table) -> tuple[Table, dict[str, str]]:
     if constant.size == len(table.columns):
         raise InputError("every column of X is constant: there is nothing to select from.")
     said = f"{_constant(table, constant)} and left out"
-    warnings.warn(f"{said}.", KnockoffWarning, stacklevel=4)
+    warn(f"{said}.")
     kept = np.ones(len(table.columns), dtype=bool)
     kept[constant] = False
     return table.keep(kept), {"constant": said}
@@ -53,7 +52,7 @@ def warn_of_constant(table: Table) -> None:
     if constant.size:
         its = "its own knockoff" if constant.size == 1 else "their own knockoffs"
         said = f"{_constant(table, constant)}: {its}, never selected."
-        warnings.warn(said, KnockoffWarning, stacklevel=4)
+        warn(said)
 
 
 def _constant(table: Table, constant: NDArray[np.intp]) -> str:
@@ -78,7 +77,7 @@ def drop_dependent(table: Table, dependent: str = "drop") -> tuple[Table, dict[s
         f"dropped as copies or exact combinations of other columns (dependent={dependent!r}): "
         f"{describe_relations(relations, table.names)}. The answer is about the table without them"
     )
-    warnings.warn(f"{said}.", KnockoffWarning, stacklevel=4)
+    warn(f"{said}.")
     return table.without_determined(relations), {"dependent": said}
 
 
@@ -98,12 +97,10 @@ def warn_of_dependent(table: Table) -> None:
     """Warn of columns that others determine and that are kept."""
     relations = _between_features(table, find_relations(table))
     if relations:
-        warnings.warn(
+        warn(
             f"columns are copies or exact combinations of others: {describe_relations(relations, table.names)}. Given "
             "the others none of those involved can matter, and their knockoffs are nearly copies. Use "
-            f"drop={[table.names[j] for j in relations]!r} or dependent='drop', or make them one feature by groups=.",
-            KnockoffWarning,
-            stacklevel=4,
+            f"drop={[table.names[j] for j in relations]!r} or dependent='drop', or make them one feature by groups=."
         )
 
 
@@ -230,7 +227,7 @@ def warn_of_functions(table: Table) -> dict[str, str]:
     said = [_function_of(table.names[i], [table.names[j] for k, j in pairs if k == i]) for i in finest[:5]]
     said += [f"and {len(finest) - 5} more columns determine others"] if len(finest) > 5 else []
     note = "; ".join(said) + ". Drop one side, or make one feature of them by groups="
-    warnings.warn(f"{note}.", KnockoffWarning, stacklevel=4)
+    warn(f"{note}.")
     return {"functions": note}
 
 

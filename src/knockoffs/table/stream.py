@@ -7,7 +7,6 @@ holds the same rows however often and from wherever it is read.
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError, KnockoffWarning, name_some
+from knockoffs.errors import InputError, name_some, warn
 from knockoffs.table.files import TextFile, check_names, file_hash, open_text, parquet_errors, take_column
 
 FIRST_ROWS = 1000  # in which an index that was written beside the table is looked for
@@ -195,19 +194,15 @@ def parquet_files(path: Path) -> tuple[Path, ...]:
         aside = sorted(str(own) for own in found if any(part.startswith((".", "_")) for part in own.parts))
         files = tuple(sorted(file for own, file in found.items() if str(own) not in aside))
         if aside:
-            _warn(
+            warn(
                 f"{path}: {name_some(aside)} left out: names with a dot or an underscore first are no part of a table."
             )
         if not files:
             raise InputError(f"{path}: this folder holds no parquet files.")
         columns = sorted({part.partition("=")[0] for own in found for part in own.parts[:-1] if "=" in part})
         if columns:
-            _warn(f"{path}: {name_some(columns)} of the folders' names is not read: only what the files hold is.")
+            warn(f"{path}: {name_some(columns)} of the folders' names is not read: only what the files hold is.")
         return files
     if not path.is_file():
         raise InputError(f"{path}: there is no such file.")
     return (path,)
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, KnockoffWarning, stacklevel=4)

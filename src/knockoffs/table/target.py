@@ -10,9 +10,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from knockoffs.errors import InputError, KnockoffWarning, name_some, unknown_option
+from knockoffs.errors import InputError, name_some, unknown_option, warn
 from knockoffs.table.cells import LARGEST, SMALLEST, ReadColumn, is_missing, read_series, read_values
-from knockoffs.table.column_checks import warn_of_lost_digits_of_target, warn_of_stand_ins_of_target
+from knockoffs.table.column_checks import warn_of_target
 from knockoffs.table.columns import Column, origins, own_values
 from knockoffs.table.derived import refuse_copy_of_target, warn_of_leaks, warn_of_target_in_other_words
 from knockoffs.table.frames import is_frame, is_pandas, is_sparse, open_frame
@@ -160,7 +160,6 @@ def as_target(
     values = cells.values[observed] if ranked else _values(cells, observed)
     _check_values(values, rows)
     refuse_copy_of_target(values, table, observed)
-    warn_of_stand_ins_of_target(values)
     if ranked:
         kind: TargetKind = "number" if task in ("regression", "numeric") else "ordinal"
     else:
@@ -168,8 +167,7 @@ def as_target(
         _refuse_free_text(values, kind)
         if kind in ("number", "count", "ordinal"):
             values = values.astype(float)
-        if kind == "number":
-            warn_of_lost_digits_of_target(values)
+    warn_of_target(values, kind)
     if kind == "binary" and task is None:
         warn_of_lone_event(values, table)
     if not warn_of_target_in_other_words(values, kind, table, observed):
@@ -325,7 +323,7 @@ def _read(y: Any) -> ReadColumn:
     if cells.dtype in MOMENTS:
         raise InputError(f"y holds dates or durations ({cells.dtype}s): turn them into numbers or classes.")
     if cells.words:
-        warnings.warn(f"y: {name_some(sorted(cells.words))} taken as missing.", KnockoffWarning, stacklevel=4)
+        warn(f"y: {name_some(sorted(cells.words))} taken as missing.")
     return cells
 
 

@@ -6,7 +6,6 @@ A survival time (time, event and perhaps entry) is one signed number a row, nega
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
@@ -14,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from knockoffs.errors import InputError, KnockoffWarning, name_some, unknown_option
+from knockoffs.errors import InputError, name_some, unknown_option, warn
 from knockoffs.table.cells import ReadColumn
 from knockoffs.table.columns import ROWS_A_VALUE, looks_like_counts, one_peak
 from knockoffs.table.frames import is_frame, open_frame
@@ -315,7 +314,7 @@ def _as_event(values: NDArray, name: str) -> NDArray:
         )
     if codes == (1.0, 2.0):
         said = f"y: {name!r} is 1 or 2. As in R, 2 is taken for the event and 1 for a censored row."
-        warnings.warn(said, KnockoffWarning, stacklevel=5)
+        warn(said)
     return np.where(np.isnan(values), np.nan, (values == codes[1]).astype(float))
 
 
@@ -341,9 +340,7 @@ def warn_of_lone_event(values: NDArray, table: Table) -> None:
     if not times:
         return
     time = table.names[times[0]]
-    warnings.warn(
+    warn(
         f"y is 0 or 1 beside the column {time!r}: is it an event, and {time!r} the time until then? Then drop {time!r} "
-        f"from X and pass y=(table[{time!r}], y), or --time {time} --event COLUMN in place of --target.",
-        KnockoffWarning,
-        stacklevel=4,
+        f"from X and pass y=(table[{time!r}], y), or --time {time} --event COLUMN in place of --target."
     )
