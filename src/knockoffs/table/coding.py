@@ -116,30 +116,14 @@ def check_finite(X: NDArray[np.float64], names: Sequence[str], argument: str) ->
 
 @dataclass(frozen=True)
 class Coded:
-    """A batch in the codes of a table that was read before.
-
-    Attributes
-    ----------
-    X : array, shape (n, n_columns)
-    n_unknown : array of int, shape (n_columns,)
-        Cells whose label that table does not have; they are missing in X.
-    """
+    """A batch in the codes of a table that was read before."""
 
     X: NDArray[np.float64]
-    n_unknown: NDArray[np.intp]
+    n_unknown: NDArray[np.intp]  # cells of each column whose label that table does not have; they are missing in X
 
 
 def code_like(frame: Frame, columns: Sequence[Column], argument: str) -> Coded:
-    """Frame in the codes of a table that was read before and has the same columns.
-
-    Parameters
-    ----------
-    frame : data frame
-        With the same columns.
-    columns : sequence of Column
-    argument : str
-        What to call the frame in errors.
-    """
+    """Frame in the codes of a table that was read before and has the same columns."""
     raw = read_columns(frame, argument, columns)
     refuse(raw.problems, argument)
     X, unknown = raw.X, np.zeros(len(columns), dtype=np.intp)

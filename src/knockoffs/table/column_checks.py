@@ -274,14 +274,7 @@ def without_index(frame: FrameT, label: str, asked: Collection[str] = ()) -> Fra
 
     Such a column has no name, or the name that pandas gives it. It counts the rows from 0 or 1, holds a text of its own
     for each of them, or holds nothing.
-
-    Parameters
-    ----------
-    frame : data frame
-    label : str
-        What to call it in the warning.
-    asked : collection of str
-        Columns that the caller names: these are never left out.
+    Columns that the caller names, ``asked``, are never left out.
     """
     opened = open_frame(frame, label)
     found = {

@@ -39,39 +39,18 @@ GUARDED = r"^'([=+\-@\t\r\n'].*)$"  # a label that a spreadsheet would run is wr
 
 @dataclass(frozen=True)
 class CsvLayout:
-    """How a file of delimited text is written.
-
-    Parameters
-    ----------
-    path : Path
-    separator : str
-    names : tuple of str
-        Of the columns.
-    utf16 : bool
-        Whether the text is UTF-16; otherwise it is UTF-8.
-    returns : bool
-        Whether carriage returns alone end its lines.
-    start : int
-        Lines before the first record, the header among them.
-    """
+    """How a file of delimited text is written."""
 
     path: Path
     separator: str
-    names: tuple[str, ...]
-    utf16: bool = False
-    returns: bool = False
-    start: int = 1
+    names: tuple[str, ...]  # of the columns
+    utf16: bool = False  # otherwise the text is UTF-8
+    returns: bool = False  # whether carriage returns alone end its lines
+    start: int = 1  # lines before the first record, the header among them
 
 
 def find_layout(path: Path, expected: str) -> CsvLayout:
-    """CsvLayout of a file, by its first block.
-
-    Parameters
-    ----------
-    path : Path
-    expected : str
-        The separator that the file's ending stands for; another one is recognised, and a warning says so.
-    """
+    """Layout of a file, by its first block; a separator other than ``expected`` is recognised, and a warning says so."""
     with _open(path) as file:
         head = file.read(BLOCK)
     packed = next((what for mark, what in PACKED.items() if head.startswith(mark)), None)
@@ -140,20 +119,10 @@ def _names(path: Path, header: Sequence[str]) -> tuple[str, ...]:
 
 
 def text_blocks(layout: CsvLayout, names: Sequence[str] | None = None, *, size: int = BLOCK) -> Iterator[pl.DataFrame]:
-    """Frames of text of all records after the header, in their order.
+    """Frames of text of all records after the header, with some of the columns or all; ``size`` bytes at a time.
 
-    Parameters
-    ----------
-    layout : CsvLayout
-    names : sequence of str, optional
-        Columns that are wanted; all if left out.
-    size : int
-        Bytes that are read at a time.
-
-    Raises
-    ------
-    InputError
-        For a record that is shorter or longer than the header, quotes that are not closed, and bytes that are no text.
+    A record that is shorter or longer than the header, quotes that are not closed and bytes that are no text are
+    refused with their line.
     """
     line, header, held = 0, layout.start, b""
     for piece in _texts(layout.path, layout.utf16, size):

@@ -21,12 +21,6 @@ from knockoffs.table.target_kind import split_times
 def take_clusters(clusters: object, X: object) -> tuple[NDArray[np.intp] | None, object]:
     """Clusters of the rows, numbered, shape (n,), and X without the column that says so; None if nothing is asked for.
 
-    Parameters
-    ----------
-    clusters : str, array-like of shape (n,), or None
-        A column of X, or a label for each row.
-    X : array or data frame, shape (n, n_columns)
-
     >>> codes, rest = take_clusters("x0", np.array([[7, 1], [5, 2], [7, 3], [1, 4], [2, 5], [3, 6]]))
     >>> codes.tolist(), rest.names
     ([4, 3, 4, 0, 1, 2], ('x1',))
@@ -128,13 +122,7 @@ def rows_with_target(
 def take_order(order: object, X: object, clusters: object = None) -> tuple[NDArray[np.intp] | None, object]:
     """Rows from the first to the last, shape (n,), and X without the column that says so; None if nothing is asked for.
 
-    Parameters
-    ----------
-    order : str, array-like of shape (n,), or None
-        A column of X, or a date or number for each row. Equal ones stay in the order of the rows.
-    X : array or data frame, shape (n, n_columns)
-    clusters : object
-        Which an order does not go together with.
+    ``order`` is a column of X, or a date or number for each row; equal ones stay in the order of the rows.
 
     >>> rows, rest = take_order("x0", np.array([[7, 1], [5, 2], [6, 3]]))
     >>> rows.tolist(), rest.names

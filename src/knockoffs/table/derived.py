@@ -248,14 +248,7 @@ def refuse_copy_of_target(values: NDArray, table: Table, observed: NDArray[np.bo
 def warn_of_target_in_other_words(values: NDArray, kind: str, table: Table, observed: NDArray[np.bool_]) -> bool:
     """Warn of columns that determine the target and are determined by it; whether there are any.
 
-    Parameters
-    ----------
-    values : array, shape (n_observed,)
-    kind : str
-        Of the target: a number may have another scale in the table, classes other labels.
-    table : Table
-    observed : array of bool, shape (n,)
-        Rows in which the target is known.
+    A number may have another scale in the table, classes other labels.
     """
     if len(values) < FEWEST_ROWS:
         return False

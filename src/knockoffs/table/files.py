@@ -53,16 +53,7 @@ def file_hash(path: Path) -> str:
 
 
 def read_table_file(path: Path, *, asked: Collection[str] = ()) -> pl.DataFrame:
-    """Table of a file.
-
-    An index that other programs write beside a table is left out, and a warning says so.
-
-    Parameters
-    ----------
-    path : Path
-    asked : collection of str
-        Columns that the caller names: these are never left out.
-    """
+    """Table of a file, without an index that other programs write beside it, unless it is ``asked`` for by name."""
     if path.is_dir():
         raise InputError(f"{path}: this is a folder, which only select and test read: name one file.")
     ending = file_format(path)
@@ -88,18 +79,10 @@ def _read_text(path: Path) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class TextFile:
-    """A csv or tsv file that was read through once: its columns are of the kinds that all of its rows have.
-
-    Parameters
-    ----------
-    layout : CsvLayout
-    kinds : mapping of str to str
-        Of each column, as ``knockoffs.table.text`` names it.
-    n_rows : int
-    """
+    """A csv or tsv file that was read through once: its columns are of the kinds that all of its rows have."""
 
     layout: CsvLayout
-    kinds: Mapping[str, str]
+    kinds: Mapping[str, str]  # of each column, as ``knockoffs.table.text`` names them
     n_rows: int
 
     def blocks(self, names: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:

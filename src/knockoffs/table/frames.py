@@ -31,29 +31,14 @@ _FRAMES = ("pandas", "polars", "pyarrow", "modin", "cudf", "narwhals")
 
 @dataclass
 class Raw:
-    """A table as it was read, before anything about it is judged.
+    """A table as it was read, before anything about it is judged."""
 
-    Parameters
-    ----------
-    X : array of float, shape (n, n_columns)
-        Numbers, days, codes of labels; NaN where a cell is missing.
-    columns : list of Column
-        Without kinds.
-    named : bool
-        Whether the names came with the table.
-    ordered : list of bool
-        Whether the labels of a column came in an order.
-    problems : list of Problem
-    words : dict
-        By column, words that were taken as missing cells.
-    """
-
-    X: NDArray[np.float64]
-    columns: list[Column]
-    named: bool
-    ordered: list[bool] = field(default_factory=list)
+    X: NDArray[np.float64]  # numbers, days, codes of labels; NaN where a cell is missing
+    columns: list[Column]  # without kinds
+    named: bool  # whether the names came with the table
+    ordered: list[bool] = field(default_factory=list)  # whether the labels of a column came in an order
     problems: list[Problem] = field(default_factory=list)
-    words: dict[str, frozenset[str]] = field(default_factory=dict)
+    words: dict[str, frozenset[str]] = field(default_factory=dict)  # by column, words taken as missing cells
 
 
 @dataclass(frozen=True)
@@ -67,19 +52,9 @@ class SomeColumns:
 def read_columns(X: object, argument: str, known: Sequence[Column] | None = None) -> Raw:
     """Columns of a table of any format, as floats; nothing is copied more than once.
 
-    Parameters
-    ----------
-    X : data frame, array, list of rows
-    argument : str
-        What to call it in errors.
-    known : sequence of Column, optional
-        The same columns as they were read from other rows: text is read as the kind that it was there.
-
-    Raises
-    ------
-    InputError
-        For what is no table: sparse matrices, lazy frames, other dimensions than two, rows of different lengths,
-        names given twice, complex numbers, structured arrays.
+    ``known`` are the same columns as they were read from other rows: text is read as the kind that it was there.
+    Refused is what is no table: sparse matrices, lazy frames, other dimensions than two, rows of different lengths,
+    names given twice, complex numbers, structured arrays.
     """
     if is_sparse(X):
         raise InputError(

@@ -18,27 +18,14 @@ MISSING = -127  # bed-reader's missing call in int8; any negative number is miss
 
 @dataclass(frozen=True)
 class Genotypes:
-    """A .bed file whose .bim and .fam were read and fit it.
-
-    Parameters
-    ----------
-    path : Path
-    n : int
-        People.
-    snps, chromosomes : array of str, shape (p,)
-        Name and chromosome of every SNP.
-    positions : array of float, shape (p,)
-        Base pairs.
-    people : tuple of pairs of str
-        Family and person, as the .fam has them.
-    """
+    """A .bed file whose .bim and .fam were read and fit it."""
 
     path: Path
-    n: int
-    snps: NDArray
+    n: int  # people
+    snps: NDArray  # names, shape (p,)
     chromosomes: NDArray
-    positions: NDArray
-    people: tuple[tuple[str, str], ...]
+    positions: NDArray  # base pairs
+    people: tuple[tuple[str, str], ...]  # family and person, as the .fam has them
 
     def read(self, rows: slice, columns: slice) -> NDArray[np.int8]:
         """Read counts of allele 1, -127 where missing."""

@@ -337,17 +337,7 @@ def dependent_columns(Z: NDArray, correlation: NDArray | None = None) -> Relatio
     Columns join from left to right; one that those before it determine is left out (Gram and Schmidt). With no more
     rows than columns every column is determined, and only copies count.
 
-    Parameters
-    ----------
-    Z : array, shape (n, d)
-        Standardised columns.
-    correlation : array, shape (d, d), optional
-        Z^T Z / n, where it is known.
-
-    Returns
-    -------
-    dict
-        For each column to leave out: the few columns that determine it.
+    Z, shape (n, d), holds standardised columns; ``correlation`` is Z^T Z / n, where it is known.
     """
     n, d = Z.shape
     if correlation is None:

@@ -36,30 +36,14 @@ def runs_of_rows(n_rows: int, n_columns: int, batch_rows: int | None) -> NDArray
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of a csv or tsv file, or of parquet files with the same columns, read a batch at a time.
+    """Rows of a csv or tsv file, or of parquet files with the same columns, read a batch at a time."""
 
-    Parameters
-    ----------
-    path : Path
-        The file, or the folder.
-    names : tuple of str
-        Of the columns.
-    files : tuple of Path
-        Of a folder, its files; otherwise the file itself.
-    n_rows_of : tuple of int
-        Rows of each file.
-    schema : mapping of str to polars.DataType
-        In which the columns of parquet files are read.
-    text : TextFile, optional
-        Of a csv or tsv file.
-    """
-
-    path: Path
-    names: tuple[str, ...]
-    files: tuple[Path, ...]
-    n_rows_of: tuple[int, ...]
-    schema: Mapping[str, pl.DataType] = field(default_factory=dict)
-    text: TextFile | None = None
+    path: Path  # the file, or the folder
+    names: tuple[str, ...]  # of the columns
+    files: tuple[Path, ...]  # of a folder, its files; otherwise the file itself
+    n_rows_of: tuple[int, ...]  # rows of each file
+    schema: Mapping[str, pl.DataType] = field(default_factory=dict)  # in which columns of parquet files are read
+    text: TextFile | None = None  # of a csv or tsv file
 
     def __len__(self) -> int:
         return sum(self.n_rows_of)
@@ -128,11 +112,7 @@ class Rows:
 def open_rows(path: Path, *, leave_out: Collection[str] = ()) -> Rows:
     """Rows of a parquet file, or a folder of them, none of which is read; a csv or tsv file is read through once.
 
-    Parameters
-    ----------
-    path : Path
-    leave_out : collection of str
-        Columns that the caller names, which must be there; another one that numbers or names the rows is left out.
+    A column that numbers or names the rows is left out, unless the caller names it in ``leave_out``.
     """
     if path.is_file() and path.suffix.lower() != ".parquet" and path.stat().st_size > 0:
         text = open_text(path)

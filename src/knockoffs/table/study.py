@@ -210,14 +210,8 @@ def _genotypes(files: Sequence[Genotypes], rows: NDArray[np.intp], snps: Sequenc
 def read_partition(path: str, column: str, chromosomes: NDArray, snps: Sequence[str]) -> list[str]:
     """Group of each SNP by a partition of KnockoffGWAS: a header, SNP first, and a column for each resolution.
 
-    Parameters
-    ----------
-    path : str
-        Text, perhaps with .gz; {} stands for the chromosome where there is a file for each.
-    column : str
-        Resolution, as the header has it.
-    chromosomes, snps
-        Of the SNPs that get a group.
+    The file may end in .gz; {} stands for the chromosome where there is a file for each. ``column`` is the resolution,
+    as the header has it.
     """
     group_of: dict[str, str] = {}
     for name in dict.fromkeys(chromosomes.tolist()) if "{}" in path else [""]:

@@ -215,15 +215,7 @@ def _events(cells: ReadColumn) -> NDArray:
 
 
 def extend_target(seen: Target, y: NDArray, weights: ArrayLike | None = None) -> Target:
-    """Target of all rows, of the kind that some of them have; little more memory is taken than y itself.
-
-    Parameters
-    ----------
-    seen : Target
-        As ``as_target`` gives it of some of the rows in which y is known.
-    y : array, shape (n,)
-    weights : array-like, shape (n,), optional
-    """
+    """Target of all rows, of the kind that some of them (``seen``) have; little more memory is taken than y itself."""
     observed = ~_is_unknown(y)
     values = y if observed.all() else y[observed]
     if seen.kind in ("number", "count", "ordinal"):

@@ -207,12 +207,8 @@ def split_times(y: NDArray) -> tuple[NDArray, NDArray[np.bool_], NDArray | None]
 def survival_columns(y: object, task: str | None = None) -> dict[str, object] | None:
     """Columns of a target that is a survival time, by name, or None if it is none.
 
-    Parameters
-    ----------
-    y : object
-        A tuple (time, event) or (time, event, entry), a structured array, or a data frame of two or three columns; an
-        array with as many columns if the task is "survival".
-    task : str, optional
+    It is a tuple (time, event) or (time, event, entry), a structured array, or a data frame of two or three columns; an
+    array with as many columns if the task is "survival".
     """
     if isinstance(y, tuple) and len(y) in (2, 3) and all(np.ndim(part) == 1 for part in y):  # type: ignore[arg-type]
         return dict(zip(("time", "event", "entry"), y, strict=False))
@@ -228,11 +224,8 @@ def survival_columns(y: object, task: str | None = None) -> dict[str, object] | 
 def signed_times(cells: Mapping[str, ReadColumn]) -> tuple[NDArray, str]:
     """Signed times, (n,) or, with times of entry, (n, 2), NaN where a row lacks one; and the name of the time.
 
-    Parameters
-    ----------
-    cells : mapping of str to ReadColumn
-        Columns called time, event (and entry), or any names: the event is then the column that is 0 or 1 (or, as in
-        R, 1 or 2), and the entry the column that is below the time in every row.
+    Columns are called time, event (and entry), or have any names: the event is then the column that is 0 or 1 (or, as
+    in R, 1 or 2), and the entry the column that is below the time in every row.
     """
     cells = {name: _numbers(column) for name, column in cells.items()}
     for name, column in cells.items():
