@@ -50,7 +50,7 @@ class CsvLayout:
 
 
 def find_layout(path: Path, expected: str) -> CsvLayout:
-    """Layout of a file, by its first block; a separator other than ``expected`` is recognised, and a warning says so."""
+    """Layout of a file, by its first block; a separator other than ``expected`` is recognised with a warning."""
     with _open(path) as file:
         head = file.read(BLOCK)
     packed = next((what for mark, what in PACKED.items() if head.startswith(mark)), None)
