@@ -229,10 +229,9 @@ def days_of(moments: NDArray) -> NDArray[np.float64]:
 def is_number(text: object) -> bool:
     """Whether a label reads as a number."""
     try:
-        float(text)  # type: ignore[arg-type]
+        return isinstance(text, str | SupportsFloat) and float(text) is not None
     except (TypeError, ValueError):
         return False
-    return True
 
 
 def is_missing(value: object) -> bool:
