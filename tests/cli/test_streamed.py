@@ -5,19 +5,13 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+from tests.cli.running import run
 
-from knockoffs.cli import app as cli
 from knockoffs.cli.select import why_streamed
 from knockoffs.options import Options
 from knockoffs.table import memory
 
 SELECT = ("--target", "y", "--fdr", 0.2, "--feature-model", "gaussian", "--estimator", "lasso", "--no-verdict")
-
-
-def run(*arguments, status=0):
-    with pytest.raises(SystemExit) as ended:
-        cli.main([str(argument) for argument in arguments])
-    assert ended.value.code == status
 
 
 @pytest.fixture

@@ -64,9 +64,8 @@ def sample(
 
 def sample_table(table: Path, out: Path, options: Options, *, force: bool) -> None:
     """Write knockoffs of a table, in the table's format; and the completed table, if cells are missing."""
-    from knockoffs.cli.files import other_paths, read_features_of, reading
-    from knockoffs.features.fixed import refuse_fixed
-    from knockoffs.features.source import knockoff_source, read_features
+    from knockoffs.cli.files import check_features, other_paths, read_features_of
+    from knockoffs.features.source import knockoff_source
     from knockoffs.machine.threads import worthwhile_threads
     from knockoffs.seeds import as_generator
     from knockoffs.table.files import file_format, write_table_file
@@ -78,13 +77,11 @@ def sample_table(table: Path, out: Path, options: Options, *, force: bool) -> No
     ending = file_format(out)
     inputs = [table, *other_paths(options)]
     check_output(out, inputs, force=force)
-    _, X = read_features_of(table, options.drop)
+    _, X = read_features_of(table, options)
     source = knockoff_source(options.feature_model, options.feature_model_options)
-    refuse_fixed(source)
     if options.dependent == "auto":  # knockoffs of all columns are wanted
         options = replace(options, dependent="refuse")
-    with spoken_warnings():
-        checked, _ = read_features(source, X, argument=table.name, min_rows=2, every_column=True, **reading(options))
+    checked = check_features(source, X, options, table.name, min_rows=2, every_column=True)
     completed = out.with_name(f"{out.name[: -len(ending)]}.completed{ending}")
     if checked.missing:
         check_output(completed, inputs, force=force)

@@ -15,7 +15,6 @@ from knockoffs.progress import stage
 if TYPE_CHECKING:
     from knockoffs.record import DataFile, SelectionRecord
     from knockoffs.selector import KnockoffSelector
-    from knockoffs.table.types import Frame
 
 
 @command("select")
@@ -70,8 +69,9 @@ def select_and_show(table: Path, options: Options, out: Path | None, force: bool
 
 def run_selection(table: Path, options: Options, out: Path | None = None) -> SelectionRecord:
     """Record of a selection from a file; the report is written if it was asked for."""
-    from knockoffs.cli.files import read
-    from knockoffs.table.files import file_hash
+    from knockoffs.cli.files import covariates_of, groups_of, other_files, read, read_knockoffs, take_apart
+    from knockoffs.selector import KnockoffSelector
+    from knockoffs.table.files import column_names, file_hash, take_column
 
     if table.suffix.lower() == ".bed":
         from knockoffs.cli.genotypes import run_genotypes
@@ -83,15 +83,6 @@ def run_selection(table: Path, options: Options, out: Path | None = None) -> Sel
         return run_streamed(table, options, out)
     columns = (options.weights, *options.drop, *options.covariates, options.clusters, options.order)
     frame = read(table, *options.target_columns, *columns, options.environments)
-    return run_on_frame(frame, options, {"file": table.name, "sha256": file_hash(table)}, out)
-
-
-def run_on_frame(frame: Frame, options: Options, data: DataFile, out: Path | None = None) -> SelectionRecord:
-    """Record of a selection from a frame; the report is written if it was asked for."""
-    from knockoffs.cli.files import covariates_of, groups_of, other_files, read_knockoffs, take_apart
-    from knockoffs.selector import KnockoffSelector
-    from knockoffs.table.files import column_names, take_column
-
     options = replace(options, stream="never")  # as decided here, so that another machine gives the same answer
     X, y, weights = take_apart(frame, options)
     files = other_files(options)
@@ -105,7 +96,8 @@ def run_on_frame(frame: Frame, options: Options, data: DataFile, out: Path | Non
     say(f"selecting from {n_features} features of {n_rows} rows for {', '.join(map(repr, options.target_columns))}")
     with spoken_warnings() as said:
         selector.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
-    about: DataFile = {**data, "n_rows": n_rows, "n_columns": len(column_names(frame))}
+    about: DataFile = {"file": table.name, "sha256": file_hash(table), "n_rows": n_rows}
+    about["n_columns"] = len(column_names(frame))
     if files:
         about["files"] = files
     return record_fitted(selector, options, about, said, out)
