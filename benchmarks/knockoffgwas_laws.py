@@ -28,7 +28,7 @@ from knockoffs.importance.statistic import ModelScore
 from knockoffs.response.linear import LassoPathCV
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import sample_knockoffs, sample_several
-from knockoffs.table.neighbours import runs
+from knockoffs.table.auto_groups import runs
 from knockoffs.table.target import Target
 
 K, CHANGED, RATE, TOGETHER = 10, 1e-3, 1.0, 20

@@ -77,7 +77,6 @@ def working(table, out):
         ("sample", table, "--feature-model", "gaussian", "--drop", "y", "--out", out / "k.csv"),
         ("sample", table, "--feature-model", "gaussian", "--drop", "y", "--out", out / "k.parquet"),
         ("check", out / "k.parquet", "--feature-model", "gaussian"),
-        ("path", table, "--target", "y", "--column", "a", *GAUSSIAN, "--points", 3, "--out", out / "p.csv"),
     )
 
 
@@ -95,7 +94,6 @@ REFUSED = {
         ("select", "{}", "--target", "y", "--estimator", "neural"),
         "--estimator neural: such models need PyTorch",
     ),
-    "picture": (("path", "{}", "--target", "y", "--column", "a", "--out", "{}.png"), "pictures need matplotlib"),
     "plink": (("sample", "{}.bed", "--fastphase", "fp", "--out", "{}.k.bed"), "PLINK files need bed-reader"),
 }
 

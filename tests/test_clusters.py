@@ -14,7 +14,7 @@ from knockoffs.errors import InputError
 from knockoffs.filter.e_values import join_draws
 from knockoffs.procedure import Data
 from knockoffs.streaming.stream import fit_streamed
-from knockoffs.table.clusters import one_row_each, take_clusters
+from knockoffs.table.dependent_rows import one_row_each, take_clusters
 from knockoffs.table.table import read_table
 from knockoffs.table.target import as_target
 

@@ -242,7 +242,7 @@ def test_tests_that_pages_name_are_there():
 # ---- the page of options ---------------------------------------------------------------------------------------
 
 OPTIONS_TABLE = re.compile(r"(?<=<!-- options -->\n).*?(?=<!-- end of options -->)", re.DOTALL)
-COMMANDS = ("select", "test", "path", "sample", "check", "ghost")
+COMMANDS = ("select", "test", "sample", "check", "ghost")
 
 
 def options_table():

@@ -9,10 +9,10 @@ from knockoffs.cli.app import app
 from knockoffs.defaults import DEFAULT_FDR
 from knockoffs.errors import InputError
 from knockoffs.options import ImportanceOptions, Options, importance_options, listed, options_of
-from knockoffs.record.reading import PARAMETERS
+from knockoffs.record.reading import PARAMETERS, fits
 from knockoffs.selector import KnockoffSelector
 
-FACES = ("select", "test", "path", "sample", "check", "ghost")
+FACES = ("select", "test", "sample", "check", "ghost")
 OF_THE_DATA = {"drop", "knockoffs", "verbose"}  # taken from the table or a file, or not on the command line
 MOST_PARAMETERS = 27
 
@@ -101,7 +101,7 @@ def test_a_help_is_one_sentence(option):
 
 def test_a_default_is_what_the_record_may_hold():
     for name, value in (Options(target="y").recorded("select") | Options().recorded("ghost")).items():
-        assert PARAMETERS[name](value), name
+        assert fits(value, PARAMETERS[name]), name
 
 
 def test_importance_options_are_checked_by_name_and_value():
@@ -121,4 +121,4 @@ def test_importance_options_are_checked_by_name_and_value():
             importance_options(options)
         assert str(refused.value).startswith(message)
     with pytest.raises(InputError, match="--importance-option='n_fits' is not known"):
-        importance_options({"n_fits": 2}, "path", "--importance-option")
+        importance_options({"n_fits": 2}, "ghost", "--importance-option")

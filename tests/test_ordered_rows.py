@@ -13,7 +13,7 @@ from knockoffs.cli.app import app
 from knockoffs.errors import InputError
 from knockoffs.procedure import Data
 from knockoffs.streaming.stream import fit_streamed
-from knockoffs.table.ordered import _autocorrelations, gap_of, places_in_blocks, take_order
+from knockoffs.table.dependent_rows import _autocorrelations, gap_of, places_in_blocks, take_order
 from knockoffs.table.table import read_table
 from knockoffs.table.target import as_target
 

@@ -471,10 +471,34 @@ def select_parquet(folder):
     return [feature["p_value"] for feature in content["features"]]
 
 
+def path_of(file, *, fake, points, feature_model="auto", estimator):
+    """W along lambda, from the table on."""
+    from knockoffs.defaults import choose
+    from knockoffs.features.source import knockoff_source, read_features
+    from knockoffs.importance.accuracy_drop import FAKES
+    from knockoffs.procedure import follow_lambda
+    from knockoffs.seeds import as_generator
+    from knockoffs.table.files import read_table_file, take_column
+    from knockoffs.table.target import as_target
+
+    frame, source = read_table_file(file), knockoff_source(feature_model)
+    table, _ = read_features(source, frame.drop("y"), min_rows=5)
+    target = as_target(take_column(frame, "y"), table)
+    statistic = choose(target, estimator=estimator, importance="swap").statistic
+    path, _ = follow_lambda(
+        table,
+        target,
+        knockoffs=source,
+        statistic=statistic,
+        lams=np.linspace(0, 10, points),
+        fake=FAKES[fake],
+        rng=as_generator(0),
+    )
+    return path.W.ravel().tolist()
+
+
 def lambda_path(folder):
-    options = ["--column", "x0", "--feature-model", "gaussian", "--estimator", "forest", "--points", 5]
-    command_line("path", write_csv(folder), "--target", "y", *options, "--out", folder / "path.csv")
-    return np.loadtxt(folder / "path.csv", delimiter=",", skiprows=1, usecols=2).tolist()
+    return path_of(write_csv(folder), fake="swapped", points=5, feature_model="gaussian", estimator="forest")
 
 
 def sample_csv(folder):
@@ -514,10 +538,7 @@ def rerun_csv(folder):
 
 
 def path_permuted(folder):
-    options = ["--column", "number0", "--column", "label0", "--fake", "permuted", "--points", 4, "--estimator", "lasso"]
-    command_line("path", write_mixed(folder), "--target", "y", *options, "--out", folder / "path.csv")
-    lines = (folder / "path.csv").read_text().splitlines()[1:]
-    return [float(line.split(",")[-1]) for line in lines]
+    return path_of(write_mixed(folder), fake="permuted", points=4, estimator="lasso")
 
 
 def sample_mixed(folder):

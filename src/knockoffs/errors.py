@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -36,6 +38,14 @@ class MissingPackageError(InputError, ImportError):
 
 class KnockoffWarning(UserWarning):
     """Something validity or power rests on was changed, or looks wrong."""
+
+
+def warn(message: str) -> None:
+    """Warn of something in the data; the warning points at the line outside of this package that led to it."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "knockoffs":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, KnockoffWarning, stacklevel=level)
 
 
 @contextmanager

@@ -17,13 +17,12 @@ from knockoffs.errors import InputError, unknown_option
 from knockoffs.registry import key_of
 from knockoffs.table.types import Json, Kinds
 
-DATA = ("selector", "select", "test", "path", "sample", "check")  # whoever reads a table
-MODEL = ("selector", "select", "test", "path")  # whoever models the target
+DATA = ("selector", "select", "test", "sample", "check")  # whoever reads a table
+MODEL = ("selector", "select", "test")  # whoever models the target
 ERROR = ("selector", "select", "test", "ghost")  # whoever controls an error rate
 KNOCKOFFS = ("selector", "select")
 SELECTION = ("select", "test")
 GHOST = ("ghost",)
-PATH = ("selector", "select", "path")
 # what an option holds, by the type of its field
 KINDS = {
     "str": str,
@@ -62,16 +61,16 @@ class ImportanceOptions:
         "partial-likelihood for survival times.",
         choices=_names("importance.losses:LOSSES"),
         objects=True,
-        faces=PATH,
+        faces=KNOCKOFFS,
     )
     rows: str | None = _option(
         None,
         "Rows that are scored: in-sample, held-out or cross-fitted.",
         choices=_names("importance.statistic:ROWS"),
-        faces=PATH,
+        faces=KNOCKOFFS,
     )
     n_folds: int = _option(
-        5, "Folds of a cross-fitted score and of the choice of a model.", least=2, most=1000, faces=PATH
+        5, "Folds of a cross-fitted score and of the choice of a model.", least=2, most=1000, faces=KNOCKOFFS
     )
     n_fits: int = _option(1, "Number of fits whose scores are averaged.", least=1, most=10_000, faces=KNOCKOFFS)
     rule: object = _option(
@@ -89,7 +88,7 @@ class Options:
 
     # what is read
     target: str = _option(
-        "", "Column to explain; required, but for a survival time.", metavar="COLUMN", faces=("select", "test", "path")
+        "", "Column to explain; required, but for a survival time.", metavar="COLUMN", faces=SELECTION
     )
     time: str | None = _option(
         None, "Column of survival times, in place of --target; needs --event.", metavar="COLUMN", faces=SELECTION
@@ -155,7 +154,7 @@ class Options:
         None, "Number of environments in which a discovery must hold; all by default.", least=1, faces=KNOCKOFFS
     )
     weights: str | None = _option(
-        None, "Column of sample weights for the model of the target.", metavar="COLUMN", faces=("select", "path")
+        None, "Column of sample weights for the model of the target.", metavar="COLUMN", faces=("select",)
     )
     task: str | None = _option(
         None,
@@ -270,7 +269,7 @@ class Options:
         "Option of the importance score (loss, rows, n-folds, n-fits, rule), for instance loss=accuracy; repeatable.",
         flag="--importance-option",
         metavar="NAME=VALUE",
-        faces=(*KNOCKOFFS, "path", "ghost"),
+        faces=(*KNOCKOFFS, "ghost"),
     )
     # how it is run
     stream: str = _option(

@@ -38,8 +38,8 @@ from knockoffs.machine.threads import worthwhile_threads
 from knockoffs.progress import stage
 from knockoffs.sampling.pair import Pair, stack_pairs
 from knockoffs.selection import Selection
-from knockoffs.table.clusters import rows_with_target
 from knockoffs.table.columns import design
+from knockoffs.table.dependent_rows import rows_with_target
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target, as_target
 from knockoffs.trials.verdict import Verdict, verdict_by, verdict_of_knockoffs, verdict_of_tests

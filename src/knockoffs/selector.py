@@ -242,12 +242,17 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         from knockoffs.procedure import Data, run, run_environments
         from knockoffs.progress import showing
         from knockoffs.seeds import as_generator
-        from knockoffs.table.clusters import split_environments, take_clusters, take_labels
-        from knockoffs.table.drop import names_of, without_columns
+        from knockoffs.table.dependent_rows import (
+            gap_of,
+            places_in_blocks,
+            split_environments,
+            take_clusters,
+            take_labels,
+            take_order,
+        )
+        from knockoffs.table.frames import refuse_dask
         from knockoffs.table.memory import check_memory
-        from knockoffs.table.ordered import gap_of, places_in_blocks, take_order
-        from knockoffs.table.rows import refuse_dask
-        from knockoffs.table.table import MIN_ROWS
+        from knockoffs.table.table import MIN_ROWS, names_of, without_columns
         from knockoffs.table.target import as_target
 
         options = self.options()
@@ -330,7 +335,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
 
     def set_answer(self, selection: Selection, table: Table, target: Target, names: Sequence[str]) -> Self:
         """Set the attributes of a fitted selector from a selection; ``names`` are those of the columns as they came."""
-        from knockoffs.table.drop import columns_of
+        from knockoffs.table.table import columns_of
 
         self.selection_, self.table_, self.target_ = selection, table, target
         self.W_ = selection.W

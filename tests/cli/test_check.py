@@ -5,15 +5,9 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+from tests.cli.running import run
 
-from knockoffs.cli import app as cli
 from knockoffs.record.reading import read_selection
-
-
-def run(*arguments, status=0):
-    with pytest.raises(SystemExit) as ended:
-        cli.main([str(argument) for argument in arguments])
-    assert ended.value.code == status
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +75,6 @@ def test_columns_that_others_determine_are_dropped_by_one_option(tmp_path, capsy
     for call in (
         ("select", *common, "--target", "y", "--fdr", "0.2", "--no-verdict", "--estimator", "lasso", "--out", tmp_path),
         ("check", *common),
-        ("path", *common, "--target", "y", "--column", "a", "--out", tmp_path / "p.csv", "--estimator", "lasso"),
         ("sample", *common, "--out", tmp_path / "k.csv"),
     ):
         run(*call, "--dependent", "drop")

@@ -6,27 +6,19 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from tests.cli.running import SOURCE, run, run_apart
 
 from knockoffs import KnockoffSelector
 from knockoffs.cli import app as cli
 from knockoffs.record.reading import read_selection
 
-SOURCE = Path(cli.__file__).resolve().parents[2]
 SELECT = ("--target", "y", "--fdr", 0.2, "--feature-model", "gaussian", "--estimator", "lasso")
 SELECT = (*SELECT, "--method", "knockoffs", "--no-verdict")
 SAMPLE = ("--feature-model", "gaussian", "--drop", "y")
-
-
-def run(*arguments, status=0):
-    """Run the program in this process."""
-    with pytest.raises(SystemExit) as ended:
-        cli.main([str(argument) for argument in arguments])
-    assert ended.value.code == status
 
 
 @pytest.fixture(scope="module")
@@ -89,11 +81,6 @@ def test_a_selection_replaces_a_selection_and_nothing_else(table, tmp_path, caps
     run("select", own, *SELECT, "--out", own.parent, "--force", status=1)
     assert "is what is read" in capsys.readouterr().err
     run("rerun", tmp_path / "selection.json", table, "--out", tmp_path, "--force", status=1)
-    assert "is what is read" in capsys.readouterr().err
-
-
-def test_a_picture_is_not_written_over_a_table(table, capsys):
-    run("path", table, "--target", "y", "--column", "gene 0", "--out", table, "--force", status=1)
     assert "is what is read" in capsys.readouterr().err
 
 
@@ -165,13 +152,6 @@ def test_a_place_that_cannot_be_written_is_found_before_the_work(table, tmp_path
 # ---- what was computed is saved before anything is printed -----------------------------------------------------
 
 
-def apart(*arguments, **options):
-    """Run in a process of its own; stdout and stderr are the caller's."""
-    environment = os.environ | {"PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"} | options.pop("env", {})
-    command = [sys.executable, "-m", "knockoffs.cli.app", *map(str, arguments)]
-    return subprocess.run(command, env=environment, timeout=120, **options)
-
-
 def saved(folder):
     return sorted(os.listdir(folder)) == ["selection.csv", "selection.json"]
 
@@ -183,13 +163,13 @@ def test_a_terminal_that_lacks_a_letter(tmp_path, encoding):
     names = ["größe", "速度", "é", "😀"]
     pl.DataFrame(X[:, :4], schema=names).with_columns(y=X[:, :4].sum(axis=1)).write_csv(tmp_path / "t.csv")
     options = ("--target", "y", "--fdr", 0.3, "--feature-model", "gaussian", "--estimator", "lasso")
-    ended = apart(
+    ended = run_apart(
         "select",
         tmp_path / "t.csv",
         *options,
         "--out",
         tmp_path / "out",
-        capture_output=True,
+        text=False,
         env={"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"},
     )
     assert ended.returncode == 0, ended.stderr
@@ -199,9 +179,7 @@ def test_a_terminal_that_lacks_a_letter(tmp_path, encoding):
 
 def test_a_full_disk_behind_standard_output(table, tmp_path):
     with open("/dev/full", "w") as full:
-        ended = apart(
-            "select", table, *SELECT, "--out", tmp_path / "out", stdout=full, stderr=subprocess.PIPE, text=True
-        )
+        ended = run_apart("select", table, *SELECT, "--out", tmp_path / "out", stdout=full)
     assert ended.returncode == 1
     assert ended.stderr.splitlines()[-1].startswith("knockoffs: standard output: No space left on device.")
     assert "Traceback" not in ended.stderr and "Exception ignored" not in ended.stderr
@@ -210,8 +188,8 @@ def test_a_full_disk_behind_standard_output(table, tmp_path):
 
 def test_a_full_disk_behind_standard_error(table, tmp_path):
     with open("/dev/full", "w") as full:
-        ended = apart("select", table, *SELECT, "--out", tmp_path / "out", stderr=full, stdout=subprocess.PIPE)
-    assert ended.returncode == 0 and b"features selected" in ended.stdout
+        ended = run_apart("select", table, *SELECT, "--out", tmp_path / "out", stderr=full)
+    assert ended.returncode == 0 and "features selected" in ended.stdout
     assert saved(tmp_path / "out")
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.linalg import toeplitz
-
-from knockoffs.cli import app as cli
+from tests.cli.running import run
 
 NAMES, N = [f"rs{j}" for j in range(35)], 2000
 
@@ -18,12 +17,6 @@ def study():
     S = toeplitz(0.5 ** np.arange(35))
     beta = np.where(np.arange(35) % 3 == 0, 0.12, 0.0)
     return np.sqrt(N) * S @ beta + np.linalg.cholesky(S) @ rng.standard_normal(35), S
-
-
-def run(*arguments, status=0):
-    with pytest.raises(SystemExit) as ended:
-        cli.main([str(argument) for argument in arguments])
-    assert ended.value.code == status
 
 
 @pytest.fixture

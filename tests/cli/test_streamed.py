@@ -5,19 +5,13 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+from tests.cli.running import run
 
-from knockoffs.cli import app as cli
-from knockoffs.cli import streamed
+from knockoffs.cli.select import why_streamed
 from knockoffs.options import Options
 from knockoffs.table import memory
 
 SELECT = ("--target", "y", "--fdr", 0.2, "--feature-model", "gaussian", "--estimator", "lasso", "--no-verdict")
-
-
-def run(*arguments, status=0):
-    with pytest.raises(SystemExit) as ended:
-        cli.main([str(argument) for argument in arguments])
-    assert ended.value.code == status
 
 
 @pytest.fixture
@@ -78,7 +72,7 @@ def test_text_is_read_in_batches_by_itself_to_the_answer_of_parquet(table, tmp_p
     text = tmp_path / "big.csv"
     pl.read_parquet(table).write_csv(text)
     little(monkeypatch, 2**20)
-    monkeypatch.setattr("knockoffs.table.rows.BATCH_CELLS", 12 * 100)
+    monkeypatch.setattr("knockoffs.table.stream.BATCH_CELLS", 12 * 100)
     answers = []
     for path, how in ((text, "auto"), (table, "always")):
         run("select", path, *SELECT, "--drop", "other", "--sample-rows", 300, "--stream", how)
@@ -94,7 +88,7 @@ def test_text_is_read_in_batches_by_itself_to_the_answer_of_parquet(table, tmp_p
 
 
 def test_knockoffs_of_all_rows_are_kept(table, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("knockoffs.table.rows.BATCH_CELLS", 12 * 100)
+    monkeypatch.setattr("knockoffs.table.stream.BATCH_CELLS", 12 * 100)
     call = ("select", table, *SELECT, "--drop", "other", "--sample-rows", 300)
     run(*call, "--stream", "never", "--keep-knockoffs", tmp_path / "kept", status=2)
     run(*call, "--keep-knockoffs", tmp_path / "kept")
@@ -119,13 +113,11 @@ def test_calls_that_cannot_be(table, capsys):
     run("select", table, *SELECT, "--stream", "always", "--report-paths", status=2)
     run("select", table, *SELECT, "--stream", "always", "--drop", "nothing", status=1)
     assert "drop='nothing'" in capsys.readouterr().err
-    assert streamed.why_streamed(table, Options(target="y")) is None
+    assert why_streamed(table, Options(target="y")) is None
 
 
 @pytest.mark.parametrize("name", ["parts", "parts.parquet"])
-@pytest.mark.parametrize(
-    "call", [("check",), ("path", "--target", "y", "--column", "x0"), ("sample", "--out", "knockoffs.parquet")]
-)
+@pytest.mark.parametrize("call", [("check",), ("sample", "--out", "knockoffs.parquet")])
 def test_commands_that_read_one_file_say_so_of_a_folder(table, tmp_path, monkeypatch, capsys, call, name):
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).mkdir()

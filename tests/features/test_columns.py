@@ -5,7 +5,7 @@ import pytest
 
 from knockoffs.errors import ColumnsError, InputError
 from knockoffs.features.gaussian import split_columns
-from knockoffs.table.relations import dependent_columns, standardise
+from knockoffs.table.redundancy import dependent_columns, standardise
 
 
 def found(X):

@@ -10,7 +10,7 @@ from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.features import genotypes as drawing
 from knockoffs.features.fastphase import GenotypeModel, Mosaic
 from knockoffs.features.gaussian import gaussian_features
-from knockoffs.table import batches, plink
+from knockoffs.table import plink
 
 
 def mosaic(rng, p, K=3):
@@ -61,25 +61,21 @@ def test_names_and_missing_calls_survive(genotypes, tmp_path):
     )
 
 
-def test_a_stopped_run_goes_on(genotypes, tmp_path, monkeypatch):
-    whole, _ = plink.read_bed(run(genotypes, tmp_path / "whole.bed"))
-    draw, calls = drawing.sample_knockoffs, []
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_stopped_run_leaves_nothing_and_can_be_run_again(genotypes, tmp_path, monkeypatch, n_jobs):
+    draw, calls, before = drawing.sample_knockoffs, [], sorted(tmp_path.iterdir())
 
     def dies(*arguments):
-        if len(calls) == 5:
-            raise KeyboardInterrupt
         calls.append(1)
+        if len(calls) == 5:
+            raise OSError("disk full")
         return draw(*arguments)
 
     monkeypatch.setattr(drawing, "sample_knockoffs", dies)
-    with pytest.raises(KeyboardInterrupt):
-        run(genotypes, tmp_path / "out.bed")
-    assert not (tmp_path / "out.bed").exists()
-    assert len(list((tmp_path / "out.parts").glob("block_*.npy"))) == 5
-    calls.clear()
-    resumed, _ = plink.read_bed(run(genotypes, tmp_path / "out.bed"))
-    assert len(calls) == 3  # 2 chromosomes x 4 blocks, 5 were there
-    assert (resumed == whole).all()
+    with pytest.raises(OSError, match="disk full"):
+        run(genotypes, tmp_path / "out.bed", n_jobs=n_jobs)
+    assert sorted(tmp_path.iterdir()) == before
+    run(genotypes, tmp_path / "out.bed")
 
 
 @pytest.mark.parametrize("n_jobs", [2, 3, 20])
@@ -87,31 +83,6 @@ def test_the_file_does_not_depend_on_the_number_of_jobs(genotypes, tmp_path, n_j
     """Eight blocks: with 20 jobs threads share the rows of each too."""
     one, several = run(genotypes, tmp_path / "one.bed"), run(genotypes, tmp_path / "more.bed", n_jobs=n_jobs)
     assert one.read_bytes() == several.read_bytes()
-
-
-def test_a_run_that_was_stopped_while_it_cleared_up_is_finished_without_force(genotypes, tmp_path, monkeypatch):
-    whole = run(genotypes, tmp_path / "whole.bed").read_bytes()
-    monkeypatch.setattr(batches.Blocks, "remove", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-    with pytest.raises(KeyboardInterrupt):
-        run(genotypes, tmp_path / "out.bed")
-    monkeypatch.undo()
-    assert (tmp_path / "out.bed").read_bytes() == whole
-    monkeypatch.setattr(drawing, "sample_knockoffs", None)  # nothing is drawn again
-    assert run(genotypes, tmp_path / "out.bed").read_bytes() == whole
-    assert not (tmp_path / "out.parts").exists()
-    with pytest.raises(InputError, match="out.bed is there already"):
-        run(genotypes, tmp_path / "out.bed")
-
-
-def test_another_file_in_its_place_is_not_taken_for_the_result(genotypes, tmp_path, monkeypatch):
-    monkeypatch.setattr(batches.Blocks, "remove", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-    with pytest.raises(KeyboardInterrupt):
-        run(genotypes, tmp_path / "out.bed")
-    monkeypatch.undo()
-    (tmp_path / "out.bed").write_bytes(b"theirs")
-    with pytest.raises(InputError, match="out.bed is there already"):
-        run(genotypes, tmp_path / "out.bed")
-    assert (tmp_path / "out.bed").read_bytes() == b"theirs"
 
 
 def test_groups_of_snps_are_drawn_as_one(genotypes, tmp_path):
@@ -133,18 +104,6 @@ def test_groups_of_snps_are_drawn_as_one(genotypes, tmp_path):
     law = gaussian_features(np.zeros(12), np.eye(12))
     with pytest.raises(InputError, match="MixtureFeatures does not draw groups of neighbours"):
         drawing.sample_knockoffs_bed(bed, tmp_path / "o.bed", law, groups=groups, rng=np.random.default_rng())
-
-
-def test_another_run_does_not_go_on_with_these_blocks(genotypes, tmp_path, monkeypatch):
-    monkeypatch.setattr(drawing, "_assemble", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-    with pytest.raises(KeyboardInterrupt):
-        run(genotypes, tmp_path / "out.bed")
-    monkeypatch.undo()
-    with pytest.raises(InputError, match="from another run, with other 'random'"):
-        run(genotypes, tmp_path / "out.bed", seed=2)
-    with pytest.raises(InputError, match="with other 'rows_at_once'"):
-        run(genotypes, tmp_path / "out.bed", rows_at_once=50)
-    run(genotypes, tmp_path / "out.bed", seed=2, resume=False)
 
 
 def test_one_model_for_all_snps(genotypes, tmp_path):
@@ -319,7 +278,7 @@ def test_bad_files_are_refused_in_a_sentence(genotypes, tmp_path, case):
         plink.read_bed(tmp_path / "in.bed")
 
 
-def test_genotypes_are_not_overwritten_and_folders_of_others_stay(genotypes, tmp_path):
+def test_genotypes_are_not_overwritten(genotypes, tmp_path):
     bed, _, models = genotypes
     before = {ending: bed.with_suffix(ending).read_bytes() for ending in plink.ENDINGS}
     rng = np.random.default_rng(0)
@@ -330,27 +289,7 @@ def test_genotypes_are_not_overwritten_and_folders_of_others_stay(genotypes, tmp
     (tmp_path / "o.fam").write_text("theirs")
     with pytest.raises(InputError, match="o.fam is there already"):
         drawing.sample_knockoffs_bed(bed, tmp_path / "o.bed", models, rng=rng)
-    (tmp_path / "n.parts").mkdir()
-    (tmp_path / "n.parts" / "thesis.txt").write_text("ten years")
-    for resume in (True, False):
-        with pytest.raises(InputError, match="nothing in it is touched"):
-            drawing.sample_knockoffs_bed(bed, tmp_path / "n.bed", models, rng=rng, resume=resume)
-    assert (tmp_path / "n.parts" / "thesis.txt").read_text() == "ten years"
     assert before == {ending: bed.with_suffix(ending).read_bytes() for ending in plink.ENDINGS}
-
-
-def test_a_damaged_block_is_drawn_again(genotypes, tmp_path, monkeypatch):
-    whole = run(genotypes, tmp_path / "whole.bed").read_bytes()
-    monkeypatch.setattr(drawing, "_assemble", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-    with pytest.raises(KeyboardInterrupt):
-        run(genotypes, tmp_path / "out.bed")
-    monkeypatch.undo()
-    blocks = sorted((tmp_path / "out.parts").glob("block_*.npy"))
-    cut(blocks[0], 20)
-    cut(blocks[1], 0)
-    np.save(blocks[2], np.zeros((1, 1)))
-    assert run(genotypes, tmp_path / "out.bed").read_bytes() == whole
-    assert not (tmp_path / "out.parts").exists()
 
 
 def test_a_chromosome_may_have_any_name(genotypes, tmp_path):

@@ -15,7 +15,7 @@ from knockoffs import (
 )
 from knockoffs.errors import InputError
 from knockoffs.filter.e_values import e_bh, knockoff_e_values
-from knockoffs.table.drop import without_columns
+from knockoffs.table.table import without_columns
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 5))

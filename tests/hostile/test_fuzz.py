@@ -2,7 +2,6 @@
 
 import contextlib
 import gzip
-import json
 import sys
 import warnings
 from collections import Counter
@@ -14,7 +13,6 @@ import pytest
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.record import SelectionRecord, write_selection
 from knockoffs.record.reading import read_selection
-from knockoffs.table.batches import JOURNAL, open_blocks
 from knockoffs.table.files import column_names, read_table_file, take_column, write_table_file
 from knockoffs.table.groups import as_groups, read_groups
 from knockoffs.table.table import read_table
@@ -112,7 +110,6 @@ def good(tmp_path_factory):
         rows = "\n".join(" ".join(map(repr, row)) for row in values.tolist())
         (folder / f"fp_{name}.txt").write_text(f"> start 0\n{rows}\n")
     (folder / "fp_origchars").write_text("6\n" + "2\t10\n" * 6)
-    (folder / JOURNAL).write_text(json.dumps({"seed": 1, "rows": [1, 2]}))
     try:
         from bed_reader import to_bed
     except ImportError:
@@ -125,8 +122,6 @@ def read_any(path):
     """Read a file as its name says, and all of it."""
     if path.name == "selection.json":
         read_selection(path)
-    elif path.name == JOURNAL:
-        open_blocks(path.parent, {"seed": 1, "rows": [1, 2]}, suffix=".npy", resume=True)
     elif ".bif" in path.name:
         from knockoffs.features.network import read_network
 
@@ -170,7 +165,7 @@ def outcomes(good, folder, name, n, rng):
     return counts
 
 
-FILES = ["t.csv", "e.csv", "u.csv", "t.tsv", "t.csv.gz", "t.parquet", "selection.json", JOURNAL, "groups.csv", "n.bif"]
+FILES = ["t.csv", "e.csv", "u.csv", "t.tsv", "t.csv.gz", "t.parquet", "selection.json", "groups.csv", "n.bif"]
 FILES += ["n.bif.gz", "fp_rhat.txt", "fp_alphahat.txt", "fp_thetahat.txt", "fp_origchars", "g.bed", "g.bim", "g.fam"]
 
 

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from scipy.linalg import block_diag, toeplitz
 
-from knockoffs.errors import InputError
-from knockoffs.table.auto_groups import FLOOR, ROOM, auto_groups, room_of
-from knockoffs.table.groups import Groups, as_groups, name_group, read_groups
+from knockoffs import KnockoffSelector
+from knockoffs.errors import InputError, KnockoffWarning
+from knockoffs.table.auto_groups import FLOOR, ROOM, WINDOW, auto_groups, cut_neighbours, neighbour_tree, room_of, runs
+from knockoffs.table.groups import Groups, as_groups, columns_of, name_group, prune, read_groups, read_nested
+from knockoffs.table.table import read_table
 
 NAMES = ["age", "ldl", "hdl", "sbp", "dbp"]
 FORMS = {
@@ -140,3 +142,151 @@ def test_cut():
     for wrong in ({"cut": 1.5}, {"room": -0.1}):
         with pytest.raises(InputError, match="between 0 and 1"):
             auto_groups(R, **wrong)
+
+
+# ---- trees of columns ------------------------------------------------------------------------------------------------
+
+NAMES_OF_NESTED = ["a", "b", "c", "d", "e"]
+
+
+@pytest.mark.parametrize(
+    ("groups", "tree"),
+    [
+        ([["a", "b"], ["c", ["d", "e"]]], (("a", "b"), ("c", ("d", "e")))),
+        ({"x": {"y": ["a", "b"], "z": ["c"]}, "w": ["d", "e"]}, ((("a", "b"), "c"), ("d", "e"))),
+        ({"x": [["a", "b"], "c"]}, ("d", "e", (("a", "b"), "c"))),
+    ],
+)
+def test_dicts_of_dicts_and_lists_of_lists_are_trees_over_all_columns(groups, tree):
+    found = as_groups(groups, NAMES_OF_NESTED)
+    assert found.tree == tree and found.names == tuple(NAMES_OF_NESTED)
+    assert sorted(columns_of(found.tree)) == NAMES_OF_NESTED
+
+
+def test_flat_groups_are_leaves():
+    assert (
+        as_groups({"pair": ["a", "b"]}, NAMES_OF_NESTED).tree is None
+        and as_groups(list("xxyyz"), NAMES_OF_NESTED).tree is None
+    )
+
+
+def test_a_column_that_is_dropped_leaves_the_tree():
+    found = as_groups([["a", "b"], ["c", "d"], "e"], NAMES_OF_NESTED).keep(np.array([True, False, True, True, False]))
+    assert found.tree == ("a", ("c", "d")) and prune("a", {"b"}) == ()
+
+
+def itself():
+    tree = [["a"], "b"]
+    tree[0].append(tree)
+    return tree
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ([["a", "b"], ["b", "c"]], "column 'b' is in two places"),
+        ({"x": {"y": ["a"]}, "z": {"y": ["b"]}}, "two groups are named 'y'"),
+        ([["a", "bb"]], "no column 'bb'"),
+        ([["a"], []], "empty"),
+        (itself(), "contains itself"),
+    ],
+)
+def test_a_tree_that_is_none_is_refused(groups, message):
+    with pytest.raises(InputError, match=message):
+        read_nested(groups, NAMES_OF_NESTED)
+
+
+@pytest.fixture
+def table(rng):
+    pd = pytest.importorskip("pandas")
+    X = pd.DataFrame(rng.standard_normal((200, 5)), columns=NAMES_OF_NESTED)
+    return X, X["a"].to_numpy() + rng.standard_normal(200)
+
+
+def test_tests_go_down_the_tree_that_is_given(table):
+    X, y = table
+    options = {"random_state": 0, "feature_model": "gaussian", "verdict": False}
+    selector = KnockoffSelector(groups=[["a", "e"], ["b", "c", "d"]], **options).fit(X, y)
+    assert [found.features for found in selector.discoveries_] == [("a",)]
+    assert selector.selection_.notes["tested"].startswith("5 groups and features")  # the root, two below, a and e
+    beside = KnockoffSelector(groups=[["a", "e"], ["b", "c"]], covariates=["d"], **options).fit(X, y)
+    assert [found.features for found in beside.discoveries_] == [("a",)]
+    with pytest.raises(InputError, match="groups is a tree, which knockoffs do not use"):
+        KnockoffSelector(groups=[["a", "e"], ["b", "c", "d"]], method="knockoffs", fdr=0.5, **options).fit(X, y)
+
+
+def test_columns_that_are_copies_of_one_are_one(table):
+    X, y = table
+    copies = X[["a"]].assign(b=X["a"], c=X["a"])
+    with pytest.warns(KnockoffWarning, match="dropped as copies"):
+        selector = KnockoffSelector(random_state=0, groups=[["a", "b"], "c"], verdict=False).fit(copies, y)
+    assert [found.features for found in selector.discoveries_] == [("a",)]
+
+
+# ---- groups of neighbours --------------------------------------------------------------------------------------------
+
+
+def joined_by_hand(R):
+    """Branches after every join of the two neighbours whose average |correlation| is largest."""
+    branches, heights, steps = [[j] for j in range(len(R))], [], []
+    while len(branches) > 1:
+        means = [np.abs(R[np.ix_(a, b)]).mean() for a, b in zip(branches, branches[1:], strict=False)]
+        best = int(np.argmax(means))
+        branches[best : best + 2] = [branches[best] + branches[best + 1]]
+        heights.append(1 - means[best])
+        steps.append([list(branch) for branch in branches])
+    return heights, steps
+
+
+@pytest.mark.parametrize("d", [2, 3, 9, 17])
+def test_the_tree_joins_the_nearest_neighbours(d):
+    A = np.random.default_rng(d).standard_normal((d, d + 2))
+    R = np.corrcoef(A)
+    heights, steps = joined_by_hand(R)
+    tree = neighbour_tree(R)
+    np.testing.assert_allclose(tree[:, 2], heights, atol=1e-12)
+    members = [[j] for j in range(d)]
+    for left, right, _ in tree:
+        members.append(members[int(left)] + members[int(right)])
+    assert members[d:] == [
+        next(b for b in step if b not in before)
+        for before, step in zip([[[j] for j in range(d)], *steps], steps, strict=False)
+    ]
+    for height in (0.2, 0.5, 0.8):
+        n = next((i for i, h in enumerate(heights) if h > height), len(heights))
+        assert cut_neighbours(tree, d, height) == (steps[n - 1] if n else [[j] for j in range(d)])
+
+
+def test_runs_are_stretches_of_one_group():
+    assert runs([4, 4, 1, 4, 4, 2]).tolist() == [0, 0, 1, 2, 2, 3]
+    assert runs([0]).tolist() == [0]
+
+
+def test_automatic_groups_of_sites_are_of_neighbours_and_have_room():
+    """Far sites that are alike stay apart where columns have an order, and are joined where they have none."""
+    block = toeplitz(0.95 ** np.arange(6))
+    R = block_diag(block, np.eye(4), block)
+    found = auto_groups(R, ordered=True)
+    assert "of neighbours" in found.note
+    assert (np.diff(found.feature_of) >= 0).all()
+    precision = np.linalg.inv(R)
+    assert all(room_of(R, precision, found.columns(g)) >= ROOM - 1e-9 for g in range(len(found)))
+    order = np.random.default_rng(0).permutation(16)
+    mixed = R[np.ix_(order, order)]
+    assert (np.diff(auto_groups(mixed, ordered=True).feature_of) >= 0).all()
+    assert (np.diff(auto_groups(mixed).feature_of) < 0).any()
+    assert auto_groups(R, ordered=True, cut=0.5).feature_of[6:10].tolist() == [*range(1, 5)]
+
+
+def test_more_sites_than_rows():
+    """The window keeps the regressions small: with all 400 sites, 150 rows would leave no variance to any group."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((150, 400))
+    for j in range(1, 400):
+        X[:, j] = 0.5 * X[:, j - 1] + np.sqrt(0.75) * X[:, j]
+    assert 2 * WINDOW < 150
+    from dataclasses import replace
+
+    table = replace(read_table(X), ordered=True).with_groups("auto")
+    sizes = np.bincount(table.feature_of)
+    assert len(sizes) > 150 and sizes.max() <= 6  # one site keeps 60 % given the others

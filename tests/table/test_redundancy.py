@@ -11,8 +11,7 @@ from sklearn.datasets import make_classification
 from knockoffs import KnockoffSelector
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.features.source import knockoff_source, read_features
-from knockoffs.table.redundancy import drop_dependent, find_relations
-from knockoffs.table.relations import dependent_in_covariance
+from knockoffs.table.redundancy import dependent_in_covariance, drop_dependent, find_relations
 from knockoffs.table.table import read_table
 
 

@@ -85,7 +85,7 @@ def test_kinds_of_all_rows_and_not_of_a_batch(tmp_path):
     rows = open_rows(write(tmp_path / "t.csv", ROWS))
     first = next(rows.frames(rows.names, rows.starts(7, 4), [0]))
     assert first["a"].to_list() == ["1", "2", "3", "4"] and first["b"].dtype == pl.Float64
-    assert list(rows.file.kinds.values()) == ["label", "number", "label", "integer", "label", "date", "number"]
+    assert list(rows.text.kinds.values()) == ["label", "number", "label", "integer", "label", "date", "number"]
 
 
 def test_text_of_a_batch_is_read_as_that_of_the_table():

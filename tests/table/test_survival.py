@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 from knockoffs.errors import InputError, KnockoffWarning
-from knockoffs.table.survival import split_times
 from knockoffs.table.table import read_table
 from knockoffs.table.target import as_target
+from knockoffs.table.target_kind import split_times
 
 TIME, EVENT = np.array([5.0, 3.0, 8.0, 1.0, 4.0, 2.0]), np.array([1, 0, 1, 1, 0, 1])
 SIGNED = [5.0, -3.0, 8.0, 1.0, -4.0, 2.0]

@@ -11,7 +11,7 @@ import sys
 
 import typer
 
-from knockoffs.cli import check, demo, ghost, page, path, rerun, sample, select, test  # noqa: F401  commands
+from knockoffs.cli import check, demo, ghost, page, rerun, sample, select  # noqa: F401  commands
 from knockoffs.cli.interrupt import interrupt_once
 from knockoffs.cli.output import UnprintedError, prepare_streams, say_lines
 from knockoffs.cli.program import app

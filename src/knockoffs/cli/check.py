@@ -29,23 +29,21 @@ def check(table: OneFile, options: Options) -> None:
 
 def run_check(table: Path, options: Options) -> str:
     """Lines about the columns of a file and about P^X, and the verdict on the knockoffs."""
-    from knockoffs.cli.files import read_features_of, read_knockoffs, reading
+    from knockoffs.cli.files import check_features, read_features_of, read_knockoffs
     from knockoffs.diagnostics.verdict import verdict
     from knockoffs.errors import printable
     from knockoffs.features.given import GivenKnockoffs
-    from knockoffs.features.source import KnockoffSource, knockoff_source, read_features, refuse_fixed
+    from knockoffs.features.source import KnockoffSource, knockoff_source
     from knockoffs.machine.threads import worthwhile_threads
     from knockoffs.sampling.pair import Pair
     from knockoffs.seeds import as_generator
 
-    frame, X = read_features_of(table, options.drop)
+    frame, X = read_features_of(table, options)
     if options.knockoffs is None:
         source: KnockoffSource = knockoff_source(options.feature_model, options.feature_model_options)
     else:
         source = GivenKnockoffs(read_knockoffs(Path(options.knockoffs), X, frame))
-    refuse_fixed(source)
-    with spoken_warnings():
-        checked, _ = read_features(source, X, argument=table.name, min_rows=6, **reading(options))
+    checked = check_features(source, X, options, table.name, min_rows=6)
     with spoken_warnings(), worthwhile_threads(checked.X.size):
         fit_stream, draw_stream, verdict_stream = as_generator(options.seed).spawn(3)
         say(f"drawing knockoffs of {len(checked)} rows of {len(checked.columns)} columns")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypedDict
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,27 +11,14 @@ from numpy.typing import NDArray
 from knockoffs.cli.checks import bad_call, check_columns, columns_named
 from knockoffs.cli.output import say, show, spoken_warnings
 from knockoffs.errors import InputError
-from knockoffs.features.source import is_network_file
+from knockoffs.features.source import KnockoffSource, is_network_file, read_features, refuse_fixed
 from knockoffs.options import Options
 from knockoffs.progress import stage
 from knockoffs.record import SelectionRecord, check_selection_place, write_selection
 from knockoffs.table.files import column_names, drop_columns, file_hash, read_table_file, take_column
-from knockoffs.table.table import Kinds
+from knockoffs.table.table import Table
 from knockoffs.table.types import Frame
 from knockoffs.table.writer import is_same_file
-
-
-class Reading(TypedDict):
-    """Options by which the features of a table are read."""
-
-    kinds: Kinds
-    groups: object
-    dependent: str
-
-
-def reading(options: Options) -> Reading:
-    """Options by which the features of a table are read."""
-    return {"kinds": options.kinds, "groups": groups_of(options), "dependent": options.dependent}
 
 
 def read(table: Path, *named: str | None) -> Frame:
@@ -43,11 +30,19 @@ def read(table: Path, *named: str | None) -> Frame:
         return read_table_file(table, asked=parts)
 
 
-def read_features_of(table: Path, drop: tuple[str, ...]) -> tuple[Frame, Frame]:
+def read_features_of(table: Path, options: Options) -> tuple[Frame, Frame]:
     """Frame of a file, and the same without the dropped columns."""
-    frame = read(table, *drop)
-    dropped = columns_named(frame, drop, "--drop")
+    frame = read(table, *options.drop)
+    dropped = columns_named(frame, options.drop, "--drop")
     return frame, drop_columns(frame, dropped) if dropped else frame
+
+
+def check_features(source: KnockoffSource, X: Frame, options: Options, argument: str, **more: Any) -> Table:
+    """Features of a table, checked for a source of knockoffs; warnings are printed."""
+    refuse_fixed(source)
+    how: dict[str, Any] = {"kinds": options.kinds, "groups": groups_of(options), "dependent": options.dependent}
+    with spoken_warnings():
+        return read_features(source, X, argument=argument, **how, **more)[0]
 
 
 def take_apart(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from knockoffs.record import DataFile, SelectionRecord
     from knockoffs.selection import Selection
     from knockoffs.table.groups import Groups
-    from knockoffs.table.study import Study
+    from knockoffs.table.plink import Study
 
 PICTURE, DISCOVERIES = "manhattan.svg", "discoveries.csv"
 
@@ -35,7 +35,7 @@ def run_genotypes(beds: Sequence[Path], options: Options, out: Path | None = Non
     from knockoffs.cli.select import record_fitted
     from knockoffs.selector import KnockoffSelector
     from knockoffs.table.files import file_hash
-    from knockoffs.table.study import find_beds, read_study
+    from knockoffs.table.plink import find_beds, read_study
 
     if options.phenotype is None:
         raise bad_call("a .bed file needs --phenotype FILE: a text file with FID, IID and the target.")
@@ -74,7 +74,7 @@ def run_genotypes(beds: Sequence[Path], options: Options, out: Path | None = Non
 def genotype_groups(study: Study, options: Options) -> object:
     """Return groups of SNPs: "auto", a csv file, or FILE:RESOLUTION of a partition; a covariate is in none."""
     from knockoffs.cli.files import groups_of
-    from knockoffs.table.study import read_partition
+    from knockoffs.table.plink import read_partition
 
     path, _, resolution = (options.groups or "").rpartition(":")
     if not path or Path(str(options.groups)).is_file():

@@ -103,7 +103,6 @@ def every_command(
       I have z-scores, and no rows    knockoffs ghost --z z.csv --correlation R.npy --n 50000
       The same answer again           knockoffs rerun results/selection.json table.csv
       Knockoffs, to use elsewhere     knockoffs sample table.csv --drop y --out knockoffs.csv
-      W along the lambda path         knockoffs path table.csv --target y --column age
     \b
     For more, type knockoffs COMMAND --help.
     """

@@ -31,7 +31,6 @@ def sample(
     rows_at_once: Annotated[
         int, typer.Option(metavar="N", help="People per block of a .bed; a block must fit into memory.", min=1)
     ] = 4096,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Do not resume a stopped run on a .bed.")] = False,
     force: Force = False,
 ) -> None:
     """Draw knockoffs of a table, in the table's format.
@@ -60,13 +59,13 @@ def sample(
         raise bad_call("--drop is for tables: leave SNPs out of a .bed file with PLINK.")
     if options.groups == "auto":
         raise bad_call("--groups auto is for tables: for a .bed file, name a csv file with the header column,group.")
-    sample_genotypes(table, out, options, rows_at_once=rows_at_once, fresh=fresh, force=force)
+    sample_genotypes(table, out, options, rows_at_once=rows_at_once, force=force)
 
 
 def sample_table(table: Path, out: Path, options: Options, *, force: bool) -> None:
     """Write knockoffs of a table, in the table's format; and the completed table, if cells are missing."""
-    from knockoffs.cli.files import other_paths, read_features_of, reading
-    from knockoffs.features.source import knockoff_source, read_features, refuse_fixed
+    from knockoffs.cli.files import check_features, other_paths, read_features_of
+    from knockoffs.features.source import knockoff_source
     from knockoffs.machine.threads import worthwhile_threads
     from knockoffs.seeds import as_generator
     from knockoffs.table.files import file_format, write_table_file
@@ -78,13 +77,11 @@ def sample_table(table: Path, out: Path, options: Options, *, force: bool) -> No
     ending = file_format(out)
     inputs = [table, *other_paths(options)]
     check_output(out, inputs, force=force)
-    _, X = read_features_of(table, options.drop)
+    _, X = read_features_of(table, options)
     source = knockoff_source(options.feature_model, options.feature_model_options)
-    refuse_fixed(source)
     if options.dependent == "auto":  # knockoffs of all columns are wanted
         options = replace(options, dependent="refuse")
-    with spoken_warnings():
-        checked, _ = read_features(source, X, argument=table.name, min_rows=2, every_column=True, **reading(options))
+    checked = check_features(source, X, options, table.name, min_rows=2, every_column=True)
     completed = out.with_name(f"{out.name[: -len(ending)]}.completed{ending}")
     if checked.missing:
         check_output(completed, inputs, force=force)
@@ -101,7 +98,7 @@ def sample_table(table: Path, out: Path, options: Options, *, force: bool) -> No
         say(f"wrote {completed}: the table with its missing cells drawn. Use the knockoffs with this table.")
 
 
-def sample_genotypes(bed: Path, out: Path, options: Options, *, rows_at_once: int, fresh: bool, force: bool) -> None:
+def sample_genotypes(bed: Path, out: Path, options: Options, *, rows_at_once: int, force: bool) -> None:
     """Write knockoffs of a .bed file as another .bed file, by fastPHASE's model of the genotypes."""
     from knockoffs.cli.files import groups_of
     from knockoffs.features.genotypes import check_bed_output, fastphase_models, sample_knockoffs_bed
@@ -125,7 +122,6 @@ def sample_genotypes(bed: Path, out: Path, options: Options, *, rows_at_once: in
         groups=groups,
         rows_at_once=rows_at_once,
         n_jobs=options.jobs,
-        resume=not fresh,
         force=force,
     )
     say(f"wrote {written}, with .bim and .fam beside it")

@@ -1,4 +1,4 @@
-"""``knockoffs select``: which features of a table matter for its target."""
+"""``knockoffs select`` and ``knockoffs test``: which features of a table matter for its target."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from knockoffs.cli.checks import bad_call
+from knockoffs.cli.checks import bad_call, split_names
 from knockoffs.cli.output import say, spoken_warnings
-from knockoffs.cli.program import Force, OutFolder, TableFiles, command
+from knockoffs.cli.program import Force, OutFolder, TableFile, TableFiles, command
 from knockoffs.options import Options
 from knockoffs.progress import stage
 
 if TYPE_CHECKING:
     from knockoffs.record import DataFile, SelectionRecord
     from knockoffs.selector import KnockoffSelector
-    from knockoffs.table.types import Frame
 
 
 @command("select")
@@ -46,6 +45,19 @@ def select(tables: TableFiles, options: Options, out: OutFolder = None, force: F
     deliver(run_genotypes(tables, options, out), out)
 
 
+@command("test")
+def test(table: TableFile, options: Options, out: OutFolder = None, force: Force = False) -> None:
+    """Give every feature a p-value.
+
+    Each feature is resampled given all the others, many times.
+
+    \b
+    knockoffs test table.csv --target y
+    knockoffs test table.csv --target y --fdr 0.05 --out results
+    """
+    select_and_show(table, replace(options, method="conditional_test"), out, force)
+
+
 def select_and_show(table: Path, options: Options, out: Path | None, force: bool) -> None:
     """Select, save and show."""
     from knockoffs.cli.files import check_out, check_report, deliver
@@ -57,9 +69,9 @@ def select_and_show(table: Path, options: Options, out: Path | None, force: bool
 
 def run_selection(table: Path, options: Options, out: Path | None = None) -> SelectionRecord:
     """Record of a selection from a file; the report is written if it was asked for."""
-    from knockoffs.cli.files import read
-    from knockoffs.cli.streamed import run_streamed, why_streamed
-    from knockoffs.table.files import file_hash
+    from knockoffs.cli.files import covariates_of, groups_of, other_files, read, read_knockoffs, take_apart
+    from knockoffs.selector import KnockoffSelector
+    from knockoffs.table.files import column_names, file_hash, take_column
 
     if table.suffix.lower() == ".bed":
         from knockoffs.cli.genotypes import run_genotypes
@@ -71,15 +83,6 @@ def run_selection(table: Path, options: Options, out: Path | None = None) -> Sel
         return run_streamed(table, options, out)
     columns = (options.weights, *options.drop, *options.covariates, options.clusters, options.order)
     frame = read(table, *options.target_columns, *columns, options.environments)
-    return run_on_frame(frame, options, {"file": table.name, "sha256": file_hash(table)}, out)
-
-
-def run_on_frame(frame: Frame, options: Options, data: DataFile, out: Path | None = None) -> SelectionRecord:
-    """Record of a selection from a frame; the report is written if it was asked for."""
-    from knockoffs.cli.files import covariates_of, groups_of, other_files, read_knockoffs, take_apart
-    from knockoffs.selector import KnockoffSelector
-    from knockoffs.table.files import column_names, take_column
-
     options = replace(options, stream="never")  # as decided here, so that another machine gives the same answer
     X, y, weights = take_apart(frame, options)
     files = other_files(options)
@@ -93,7 +96,8 @@ def run_on_frame(frame: Frame, options: Options, data: DataFile, out: Path | Non
     say(f"selecting from {n_features} features of {n_rows} rows for {', '.join(map(repr, options.target_columns))}")
     with spoken_warnings() as said:
         selector.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
-    about: DataFile = {**data, "n_rows": n_rows, "n_columns": len(column_names(frame))}
+    about: DataFile = {"file": table.name, "sha256": file_hash(table), "n_rows": n_rows}
+    about["n_columns"] = len(column_names(frame))
     if files:
         about["files"] = files
     return record_fitted(selector, options, about, said, out)
@@ -137,3 +141,66 @@ def _write_report(selector: KnockoffSelector, record: SelectionRecord, options: 
     )
     write_report(facts, Path(str(options.report)), force=True)  # its place was checked before the work
     say(f"wrote {options.report}")
+
+
+# ---- a table that is read in batches of rows ---------------------------------------------------------------------
+
+
+def why_streamed(table: Path, options: Options) -> str | None:
+    """Why a table is read in batches; None if it is not."""
+    from knockoffs.table.files import parquet_shape
+    from knockoffs.table.memory import must_stream, must_stream_text
+
+    asked = options.stream
+    if options.keep_knockoffs is not None:
+        if asked == "never":
+            raise bad_call("--keep-knockoffs is for a table in batches: leave out --stream never.")
+        return "--keep-knockoffs was given"
+    if table.is_dir():
+        if asked == "never":
+            raise bad_call(f"--stream never: {table} is a folder, which is read in batches.")
+        return "it is a folder"
+    if asked == "always":
+        return "--stream always was given"
+    if asked == "never" or not table.is_file() or options.knockoffs is not None:
+        return None
+    if table.suffix.lower() != ".parquet":
+        return must_stream_text(table)
+    return must_stream(*parquet_shape(table))
+
+
+def run_streamed(table: Path, options: Options, out: Path | None) -> SelectionRecord:
+    """Record of a selection from a table in batches."""
+    from knockoffs.cli.files import groups_of, other_files
+    from knockoffs.errors import InputError
+    from knockoffs.selector import KnockoffSelector
+    from knockoffs.streaming.stream import default_sample, fit_streamed
+    from knockoffs.table.stream import open_rows
+
+    if options.report_paths:
+        raise bad_call(
+            "--report-paths: lambda paths are not supported in batches. Leave it out, or use --stream never."
+        )
+    if options.time is not None:
+        raise InputError("--time: survival times are not supported in batches. Use --stream never.")
+    if options.knockoffs is not None:
+        raise InputError("--knockoffs are not supported in batches. Use --stream never.")
+    target, weights = options.target, options.weights
+    named = [name for name in (target, weights, *options.drop, *options.covariates) if name]
+    with spoken_warnings():
+        rows = open_rows(table, leave_out=[part for name in named for part in (name, *name.split(","))])
+    dropped = split_names(list(rows.names), options.drop)
+    covariates = split_names(list(rows.names), options.covariates)
+    n_features = len(rows.names) - 1 - (weights is not None) - len(dropped) - len(covariates)
+    size = options.sample_rows or default_sample(len(rows), n_features + len(covariates))
+    options = replace(options, stream="always", sample_rows=int(size))
+    data_arguments = {"drop": dropped, "covariates": covariates, "groups": groups_of(options)}
+    selector = KnockoffSelector(**options.selector_arguments() | data_arguments)
+    files = other_files(options)
+    say(f"selecting from {n_features} features of {len(rows):,} rows for {target!r}")
+    with spoken_warnings() as said:
+        fit_streamed(selector, rows, target, weights=weights, sample_rows=size, keep_knockoffs=options.keep_knockoffs)
+    data: DataFile = {"file": table.name, "sha256": rows.sha256(), "n_rows": len(rows), "n_columns": len(rows.names)}
+    if files:
+        data["files"] = files
+    return record_fitted(selector, options, data, said, out)

@@ -12,7 +12,7 @@ from knockoffs.conditional_tests.column_tree import column_tree
 from knockoffs.conditional_tests.merge import MergedTests
 from knockoffs.conditional_tests.tests import GroupTests
 from knockoffs.conditional_tests.tree import TreeNode, named_tree, reject_nodes
-from knockoffs.table.nested import Nested
+from knockoffs.table.groups import Nested
 
 RESOLUTIONS = ("auto", "columns")
 TREE_NOTE = (

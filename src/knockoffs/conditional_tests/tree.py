@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from knockoffs.errors import InputError
-from knockoffs.table.nested import Nested
+from knockoffs.table.groups import Nested
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,8 +20,7 @@ from knockoffs.sampling.diagonal.representatives import ViaRepresentatives
 from knockoffs.sampling.network import BayesianNetwork, Identity, Node
 from knockoffs.sampling.pair import Pair, check_features
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler, sample_knockoffs, sample_several
-from knockoffs.table.redundancy import constant_columns
-from knockoffs.table.relations import dependent_columns, dependent_error, standardise
+from knockoffs.table.redundancy import constant_columns, dependent_columns, dependent_error, standardise
 
 UNIT_RATIO = 2.0  # standard deviations that differ by more than this factor are in different units
 ROWS_FOR_UNITS = 10  # rows from which a standard deviation shows the units

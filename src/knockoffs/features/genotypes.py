@@ -1,4 +1,4 @@
-"""Knockoffs of PLINK genotypes: .bed in, .bed out, a block of people and a chromosome at a time, resumable."""
+"""Knockoffs of PLINK genotypes: .bed in, .bed out, a block of people and a chromosome at a time."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import os
 import shutil
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, is_dataclass
-from functools import partial
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-import joblib
 import numpy as np
 from joblib import delayed, effective_n_jobs
 from numpy.random import Generator
@@ -23,18 +22,13 @@ from knockoffs.features.fastphase import GenotypeModel, read_fastphase
 from knockoffs.machine.parallel import parallel_map
 from knockoffs.progress import stage, track
 from knockoffs.sampling.sampler import sample_knockoffs
-from knockoffs.table.batches import Blocks, add_mark, check_ours, open_blocks, read_mark
-from knockoffs.table.files import file_hash
+from knockoffs.table.auto_groups import runs
 from knockoffs.table.groups import as_groups
-from knockoffs.table.neighbours import runs
 from knockoffs.table.plink import ENDINGS, Genotypes, load_bed_reader, open_genotypes
 from knockoffs.table.writer import check_output, rename_together
 
-ASSEMBLED = ("assembled.bed", "assembled.bim", "assembled.fam")  # in the folder of the blocks, until all are whole
-OUR_FILES = ("block_*.npy", *ASSEMBLED)
 PEOPLE_COMPARED = 1000  # frequencies are then known to 0.01; the toy genotypes and their model have r = 0.998
 FEWEST_COMPARED, LEAST_CORRELATION = 20, 0.5  # SNPs, and r: 20 unrelated frequencies stay below 0.5 in 98 of 100 cases
-FINISHED = "finished"  # in the journal: SHA-256 of the .bed, from when it is whole until the work folder is gone
 SNPS_AT_ONCE = 1024  # while the .bed, which goes SNP by SNP, is put together from blocks of people
 
 
@@ -46,15 +40,13 @@ def sample_knockoffs_bed(
     rng: Generator,
     groups: object = None,
     rows_at_once: int = 4096,
-    resume: bool = True,
     force: bool = False,
     n_jobs: int | None = None,
 ) -> Path:
     """Write knockoffs of a .bed file as another .bed file with the same people and SNPs.
 
-    Every block of people of every chromosome is drawn with a random stream of its own and written, whole or not at
-    all, into the folder OUT.parts. A run that was stopped goes on with the blocks that are not there yet, and ends
-    with the same file as a run that was not. Memory holds one block for each job. Missing calls stay missing.
+    Every block of people of every chromosome is drawn with a random stream of its own and kept in a temporary folder
+    beside the file until all of them are there. Memory holds one block for each job. Missing calls stay missing.
 
     Parameters
     ----------
@@ -66,19 +58,16 @@ def sample_knockoffs_bed(
         P^X of the counts of allele 1, for instance a GenotypeModel; one for all SNPs, or one for each chromosome, by
         its name in the .bim. Chromosomes are taken as independent.
     rng : numpy.random.Generator
-        To go on with a stopped run, pass one in the same state.
     groups : mapping, sequence or array, optional
         SNPs that are swapped together, as ``KnockoffSelector`` takes them: a mapping from SNP to group or from group to
         SNPs, a group for each SNP, or pairs. Stretches of neighbours of one group are drawn as one, which takes models
         that are chains along the SNPs, as GenotypeModel is.
     rows_at_once : int
         People in a block.
-    resume : bool
-        False throws the blocks of an earlier run away.
     force : bool
         Whether files that are there already may be overwritten.
     n_jobs : int, optional
-        Blocks at a time, in threads; the file does not depend on it, and a stopped run may go on with another number.
+        Blocks at a time, in threads; the file does not depend on it.
 
     Returns
     -------
@@ -94,28 +83,23 @@ def sample_knockoffs_bed(
         pieces = _grouped(pieces, as_groups(groups, genotypes.snps.tolist()).feature_of)
     parts = _parts(pieces, genotypes.n, rows_at_once)
     streams = rng.spawn(len(parts))
-    fingerprint = _fingerprint(bed, pieces, streams, rows_at_once)
-    blocks = open_blocks(work_folder(out), fingerprint, suffix=".npy", resume=resume, ours=OUR_FILES)
-    if is_finished(out):  # and was stopped while it cleared up
-        blocks.remove(*OUR_FILES)
-        return out
     stage("drawing knockoffs of genotypes")
     jobs = effective_n_jobs(n_jobs)
     threads = {"n_jobs": jobs // len(parts)} if jobs >= 2 * len(parts) else {}  # few blocks: threads share their rows
-    left = [(part, stream) for part, stream in zip(parts, streams, strict=True) if part.find(blocks) is None]
-    tasks = (delayed(_draw_block)(genotypes, part, stream, blocks, threads) for part, stream in left)
-    for _ in track(
-        parallel_map(tasks, n_jobs, threads=True, in_order=False), "knockoffs of genotypes", total=len(left)
-    ):
-        pass
-    _assemble(genotypes, out, blocks, parts)
-    blocks.remove(*OUR_FILES)
+    place = Path(os.path.realpath(out))
+    with TemporaryDirectory(prefix=f".{place.stem[:100]}-", dir=place.parent) as folder:
+        tasks = (
+            delayed(_draw_block)(genotypes, part, stream, Path(folder), threads)
+            for part, stream in zip(parts, streams, strict=True)
+        )
+        drawn = parallel_map(tasks, n_jobs, threads=True, in_order=False)
+        for _ in track(drawn, "knockoffs of genotypes", total=len(parts)):
+            pass
+        _assemble(genotypes, out, Path(folder), parts)
     return out
 
 
-def _draw_block(
-    genotypes: Genotypes, part: _Part, stream: Generator, blocks: Blocks, threads: Mapping[str, int]
-) -> None:
+def _draw_block(genotypes: Genotypes, part: _Part, stream: Generator, folder: Path, threads: Mapping[str, int]) -> None:
     """Read a block of people, draw its knockoffs, and keep them."""
     X = genotypes.read(slice(part.start, part.stop), part.columns)
     try:
@@ -123,35 +107,21 @@ def _draw_block(
     except InputError as error:
         where = f"chromosome {part.name}, " if part.name else ""
         raise InputError(f"{where}rows counted from person {part.start}: {error}") from None
-    blocks.keep(part.key, partial(np.save, arr=X_tilde.astype(np.int8)))
-
-
-def is_finished(out: Path) -> bool:
-    """Whether a .bed is the whole result of a run that was stopped while it cleared its work folder."""
-    digest = read_mark(work_folder(out)).get(FINISHED)
-    return digest is not None and out.is_file() and digest == file_hash(out)
-
-
-def work_folder(out: Path) -> Path:
-    """Folder for the blocks of a .bed file that is being written."""
-    return Path(os.path.realpath(out)).with_suffix(".parts")
+    np.save(folder / part.file, X_tilde.astype(np.int8))
 
 
 def check_bed_output(bed: Path, out: Path, *, force: bool = False) -> None:
     """Refuse, before any work, a .bed, .bim or .fam that must not or cannot be written."""
 
-    def is_copy(path: Path) -> bool:  # a stopped run may have left the .bim and the .fam, which stay as they were
+    def is_copy(path: Path) -> bool:  # a run that was killed may have left the .bim and the .fam
         source = bed.with_suffix(path.suffix)
-        if path.suffix == ".bed":
-            return is_finished(path)
-        return source.is_file() and path.read_bytes() == source.read_bytes()
+        return path.suffix != ".bed" and source.is_file() and path.read_bytes() == source.read_bytes()
 
     if out.suffix != ".bed":
         raise InputError(f"out={str(out)!r}: the name must end in .bed.")
     for ending in ENDINGS:
         inputs = [bed.with_suffix(other) for other in ENDINGS]
         check_output(out.with_suffix(ending), inputs, force=force, ours=is_copy)
-    check_ours(work_folder(out))
 
 
 def fastphase_models(
@@ -261,56 +231,31 @@ def _grouped(
 class _Part:
     """A block of people of one piece, which is drawn on its own."""
 
-    key: str  # numbers, because the name of a chromosome may be anything
+    file: str  # numbers, because the name of a chromosome may be anything
     name: str
     columns: slice
     model: FeatureModel
     start: int
     stop: int
 
-    def find(self, blocks: Blocks) -> NDArray[np.int8] | None:
-        """Read the knockoffs of the block, if they are there and whole."""
-        values = blocks.find(self.key, partial(np.load, mmap_mode="r"))
-        shape = (self.stop - self.start, self.columns.stop - self.columns.start)
-        return values if values is not None and values.shape == shape and values.dtype == np.int8 else None
-
 
 def _parts(pieces: Mapping[str, tuple[slice, FeatureModel]], n: int, rows_at_once: int) -> list[_Part]:
     return [
-        _Part(f"block_{k}_{start}", name, columns, model, start, min(start + rows_at_once, n))
+        _Part(f"{k}_{start}.npy", name, columns, model, start, min(start + rows_at_once, n))
         for k, (name, (columns, model)) in enumerate(pieces.items())
         for start in range(0, n, rows_at_once)
     ]
 
 
-def _fingerprint(
-    bed: Path, chosen: Mapping[str, tuple[slice, FeatureModel]], streams: Sequence[Generator], rows_at_once: int
-) -> dict:
-    """Write down what must be the same for a stopped run to go on; threads do not change the draw."""
-    laws = []
-    for name, (_, model) in chosen.items():
-        law, how = (model.law, model.how) if isinstance(model, Prepared) else (model, {})
-        fields = asdict(law) if is_dataclass(law) and not isinstance(law, type) else repr(law)
-        laws.append((name, type(law).__name__, fields, {key: how[key] for key in sorted(how) if key != "n_jobs"}))
-    places = [bed.with_suffix(ending).stat() for ending in ENDINGS]
-    return {
-        "rows_at_once": rows_at_once,
-        "random": joblib.hash([stream.bit_generator.state for stream in streams[:1]]),
-        "models": joblib.hash(laws),
-        "genotypes": [[place.st_size, place.st_mtime_ns] for place in places],
-    }
-
-
-def _assemble(genotypes: Genotypes, out: Path, blocks: Blocks, parts: Sequence[_Part]) -> None:
+def _assemble(genotypes: Genotypes, out: Path, folder: Path, parts: Sequence[_Part]) -> None:
     """Put the blocks of people together SNP by SNP; the .bed appears last, and whole."""
-    new = {ending: blocks.folder / name for ending, name in zip(ENDINGS, ASSEMBLED, strict=True)}
+    new = {ending: folder / f"assembled{ending}" for ending in ENDINGS}
     with load_bed_reader().create_bed(new[".bed"], iid_count=genotypes.n, sid_count=len(genotypes.snps)) as target:
         for columns, same in groupby(parts, key=lambda part: part.columns):
-            rows = [part.find(blocks) for part in same]
+            rows = [np.load(folder / part.file, mmap_mode="r") for part in same]
             for j in range(0, columns.stop - columns.start, SNPS_AT_ONCE):
-                for column in np.concatenate([block[:, j : j + SNPS_AT_ONCE] for block in rows if block is not None]).T:
+                for column in np.concatenate([block[:, j : j + SNPS_AT_ONCE] for block in rows]).T:
                     target.write(np.ascontiguousarray(column))
     for ending in (".bim", ".fam"):  # bed-reader would write new numbers; names and positions stay as they were
         shutil.copyfile(genotypes.path.with_suffix(ending), new[ending])
-    add_mark(blocks.folder, FINISHED, file_hash(new[".bed"]))
     rename_together([(new[e], Path(os.path.realpath(out.with_suffix(e)))) for e in (".bim", ".fam", ".bed")])

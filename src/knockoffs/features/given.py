@@ -17,7 +17,7 @@ from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
 from knockoffs.sampling.diagonal.representatives import ViaRepresentatives
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.coding import check_knockoffs, code_by
-from knockoffs.table.relations import dependent_error, dependent_in_covariance
+from knockoffs.table.redundancy import dependent_error, dependent_in_covariance
 from knockoffs.table.table import Kinds, Table, read_table
 
 

@@ -22,10 +22,10 @@ from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
 from knockoffs.sampling.diagonal.representatives import EXPLAINED_SHARE, ViaRepresentatives
 from knockoffs.sampling.network import BayesianNetwork
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler
+from knockoffs.table.auto_groups import runs
 from knockoffs.table.coding import code_whole_numbers
 from knockoffs.table.derived import drop_derived
 from knockoffs.table.memory import check_covariance_memory
-from knockoffs.table.neighbours import runs
 from knockoffs.table.redundancy import (
     DEPENDENT,
     drop_constant,

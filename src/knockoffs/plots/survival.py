@@ -11,9 +11,9 @@ from knockoffs.errors import InputError
 from knockoffs.plots.style import LINES, new_axes, plain, short, tidy
 from knockoffs.selection import Selection
 from knockoffs.table.columns import Column
-from knockoffs.table.survival import split_times
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
+from knockoffs.table.target_kind import split_times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Mapping
 from dataclasses import fields
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from knockoffs.errors import InputError, name_some
 from knockoffs.options import ImportanceOptions, Option, listed
@@ -16,69 +15,58 @@ from knockoffs.record import COLUMNS, EVIDENCE, FORMAT, NUMBERS, SelectionRecord
 from knockoffs.table.types import Json
 
 Content = dict[str, Any]  # of a JSON object
+Shape: TypeAlias = "type | None | list[Shape] | dict | tuple[Shape, ...]"  # see ``fits``
 
 
-def _is(kind: type, value: object) -> bool:
-    """Whether a JSON value is of a kind: a list holds texts, and whole numbers are not negative."""
-    if kind is list:
-        return isinstance(value, list) and all(isinstance(item, str) for item in value)
-    if isinstance(value, bool) or kind is bool:
-        return isinstance(value, bool) and kind is bool
-    if kind is int:
+def fits(value: object, shape: Shape) -> bool:
+    """Whether a JSON value has a shape.
+
+    A shape is a type (whole numbers are not negative), None, a list [shape of each item], an object by its names, or by
+    {str: shape} of any names, or a tuple of alternatives.
+
+    >>> fits({"a": ["b"]}, {str: [str]}), fits(1.5, (None, int))
+    (True, False)
+    """
+    if isinstance(shape, tuple):
+        return any(fits(value, one) for one in shape)
+    if isinstance(shape, list):
+        return isinstance(value, list) and all(fits(item, shape[0]) for item in value)
+    if isinstance(shape, dict):
+        if not isinstance(value, dict) or (str not in shape and value.keys() != shape.keys()):
+            return False
+        return all(fits(item, shape.get(name, shape.get(str))) for name, item in value.items())
+    if shape is None or shape is bool or isinstance(value, bool):
+        return value is None if shape is None else isinstance(value, bool) and shape is bool
+    if shape is int:
         return isinstance(value, int) and value >= 0
-    return isinstance(value, int | float if kind is float else kind)
+    return isinstance(value, int | float if shape is float else shape)
 
 
-def _holds(option: Option, value: object) -> bool:
-    """Whether a parameter may hold a value; whether a name or level is known is checked when it is used."""
-    return _is(option.kind, value) or (value is None and option.default is None)
+def _shape_of(option: Option) -> Shape:
+    """Shape of a parameter; whether a name or level is known is checked when it is used."""
+    kind: Shape = [str] if option.kind is list else option.kind
+    return (kind, None) if option.default is None else kind
 
 
-def _are_texts(value: object) -> bool:
-    """Whether a JSON object holds texts."""
-    return isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
-
-
-def _are_columns(value: object) -> bool:
-    return isinstance(value, list) and all(_are_texts(item) and set(item) == {"name", "kind", "why"} for item in value)
-
-
-def _are_discoveries(value: object) -> bool:
-    """Whether a JSON value lists discoveries, with their features and numbers."""
-    return value is None or (
-        isinstance(value, list)
-        and all(isinstance(item, dict) and set(item) == {"features", "p_value", "level", "score"} for item in value)
-        and all(_is(list, item["features"]) and item["features"] for item in value)
-        and all(_is(float, item[key]) for item in value for key in ("p_value", "level", "score"))
-    )
-
-
-PARAMETERS: dict[str, Callable[[object], bool]] = {
-    option.name: partial(_holds, option)
-    for option in listed()
-    if option.recorded and {"select", "ghost"} & set(option.faces)
+PARAMETERS: dict[str, Shape] = {
+    option.name: _shape_of(option) for option in listed() if option.recorded and {"select", "ghost"} & set(option.faces)
 }
-DATA: dict[str, Callable[[object], bool]] = {
-    "file": partial(_is, str),
-    "sha256": partial(_is, str),
-    "n_rows": partial(_is, int),
-    "n_columns": partial(_is, int),
-    "files": _are_texts,
+DATA: dict[str, Shape] = {"file": str, "sha256": str, "n_rows": int, "n_columns": int, "files": {str: str}}
+FIELDS: dict[str, Shape] = {
+    "data": dict,
+    "parameters": dict,
+    "versions": {str: str},
+    "notes": {str: str},
+    "explanation": str,
+    "features": list,
+    "discoveries": (None, [{"features": [str], "p_value": float, "level": float, "score": float}]),
+    "method": str,
+    "verdict": (None, dict),
+    "first_screen": (None, dict),
+    "columns": [{"name": str, "kind": str, "why": str}],
+    "warnings": [str],
 }
-FIELDS: dict[str, tuple[Callable[[object], bool], str]] = {
-    "data": (partial(_is, dict), "an object"),
-    "parameters": (partial(_is, dict), "an object"),
-    "versions": (_are_texts, "texts by name"),
-    "notes": (_are_texts, "texts by name"),
-    "explanation": (partial(_is, str), "a text"),
-    "features": (lambda value: isinstance(value, list) and len(value) > 0, "a list of features"),
-    "discoveries": (_are_discoveries, "a list of discoveries"),
-    "method": (partial(_is, str), "a text"),
-    "verdict": (lambda value: value is None or isinstance(value, dict), "an object"),
-    "first_screen": (lambda value: value is None or isinstance(value, dict), "an object"),
-    "columns": (_are_columns, "a list of columns"),
-    "warnings": (partial(_is, list), "a list of texts"),
-}
+FEATURE: dict[str, Shape] = {"name": str, "selected": bool, "discovery": str}  # and numbers
 
 
 def read_selection(path: Path) -> SelectionRecord:
@@ -151,14 +139,18 @@ def _remedy(content: Content) -> str:
 def _check_content(content: Content) -> None:
     known = {field.name for field in fields(SelectionRecord)}
     _demand_known(content.keys(), known, known, "field", "fields", "")
-    for name, (check, what) in FIELDS.items():
-        _demand(check(content.get(name)), name, f"{brief(content.get(name))}, not {what}")
+    _demand_fits(content, FIELDS, "")
     remedy, needed = _remedy(content), {"target", "drop", "fdr", "seed"}
     _demand_known(content["parameters"].keys(), PARAMETERS, needed, "parameter", "parameters", remedy)
     _demand_known(content["data"].keys(), DATA, {"file", "sha256"}, "field of data", "fields of data", remedy)
-    for table, where in ((PARAMETERS, "parameters"), (DATA, "data")):
-        for name, value in content[where].items():
-            _demand(table[name](value), f"{where}.{name}", f"{brief(value)}, which it cannot be")
+    _demand_fits(content["parameters"], PARAMETERS, "parameters.")
+    _demand_fits(content["data"], DATA, "data.")
+
+
+def _demand_fits(content: Content, shapes: Mapping[str, Shape], where: str) -> None:
+    for name, value in content.items():
+        if name in shapes:
+            _demand(fits(value, shapes[name]), f"{where}{name}", brief(value))
 
 
 def _demand_known(
@@ -172,30 +164,25 @@ def _demand_known(
 
 
 def _read_feature(feature: object, j: int) -> Content:
-    keys, more = {"name", "selected", "q_value"}, {*NUMBERS, *EVIDENCE}
     where = f"features[{j}]"
-    good = isinstance(feature, dict) and keys <= set(feature) <= {*COLUMNS}
-    _demand(good, where, f"not the fields {', '.join(sorted(COLUMNS))}")
-    assert isinstance(feature, dict)
-    _demand(isinstance(feature["name"], str), f"{where}.name", f"{brief(feature['name'])}, not a text")
-    found = feature.get("discovery", "")
-    _demand(isinstance(found, str), f"{where}.discovery", f"{brief(found)}, not a text")
-    _demand(isinstance(feature["selected"], bool), f"{where}.selected", f"{brief(feature['selected'])}, not a boolean")
-    return {**feature, **{key: _as_number(feature[key], f"{where}.{key}") for key in feature if key in more}}
+    if not isinstance(feature, dict) or not {"name", "selected", "q_value"} <= set(feature) <= {*COLUMNS}:
+        raise InputError(f"{where} has other fields than {', '.join(sorted(COLUMNS))}.")
+    _demand_fits(feature, FEATURE, f"{where}.")
+    numbers = {*NUMBERS, *EVIDENCE} & feature.keys()
+    return {**feature, **{key: _as_number(feature[key], f"{where}.{key}") for key in numbers}}
 
 
 def _as_number(value: object, where: str) -> float:
     """Read a number; infinity is written as a text, and NaN never is."""
-    good = isinstance(value, int | float) and not isinstance(value, bool) or value in ("inf", "-inf")
-    _demand(good and not (isinstance(value, int) and abs(value) >= 2**1000), where, f"{brief(value)}, not a number")
-    number = float(str(value))
-    _demand(not math.isnan(number), where, "NaN, not a number")
-    return number
+    good = (isinstance(value, int | float) and not isinstance(value, bool)) or value in ("inf", "-inf")
+    _demand(good and not (isinstance(value, int) and abs(value) >= 2**1000), where, brief(value))
+    _demand(not math.isnan(float(str(value))), where, "NaN")
+    return float(str(value))
 
 
 def _demand(good: bool, where: str, found: str) -> None:
     if not good:
-        raise InputError(f"{where} holds {found}. This is not as knockoffs select wrote it.")
+        raise InputError(f"{where} holds {found}, which it cannot. This is not as knockoffs select wrote it.")
 
 
 def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:

@@ -17,7 +17,7 @@ from knockoffs.errors import InputError
 from knockoffs.response.l1_path import assign_folds, check_path
 from knockoffs.response.likelihood import LikelihoodSet, solve_exactly
 from knockoffs.response.linear import PenaltyPath, drop_weightless, fold_design, with_penalties
-from knockoffs.table.survival import split_times
+from knockoffs.table.target_kind import split_times
 
 SMALLEST_RISK = 1e-300  # of a risk set: its logarithm is taken
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from knockoffs.response.cox import expected_events
-from knockoffs.table.survival import split_times
+from knockoffs.table.target_kind import split_times
 
 
 def events_as_counts(y: NDArray, weights: NDArray | None = None) -> tuple[NDArray, NDArray]:

@@ -36,7 +36,7 @@ from knockoffs.table.coding import Coded, code_like
 from knockoffs.table.columns import Column, design
 from knockoffs.table.files import write_table_file
 from knockoffs.table.moments import MOMENTS, UNITS, broken
-from knockoffs.table.rows import Rows
+from knockoffs.table.stream import Rows
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
 from knockoffs.table.types import Frame

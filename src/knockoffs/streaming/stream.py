@@ -21,8 +21,8 @@ from knockoffs.seeds import as_generator
 from knockoffs.selector import KnockoffSelector
 from knockoffs.streaming.rest import RestOfTable, folder_for_knockoffs, knockoff_file
 from knockoffs.table.files import write_table_file
-from knockoffs.table.rows import Rows, refuse_dask
-from knockoffs.table.stream import open_rows
+from knockoffs.table.frames import refuse_dask
+from knockoffs.table.stream import Rows, open_rows
 from knockoffs.table.table import MIN_ROWS, Table
 from knockoffs.table.target import Target, as_target, extend_target
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError, KnockoffWarning, name_columns, name_some
+from knockoffs.errors import InputError, name_columns, name_some, warn
 from knockoffs.table.cells import is_number
 from knockoffs.table.columns import CODED, Column
 from knockoffs.table.frames import is_frame, is_pandas, read_columns
@@ -80,11 +79,7 @@ def check_knockoffs(knockoffs: object, table: Table) -> NDArray[np.float64]:
     same = np.flatnonzero((X_tilde == table.X).all(axis=0))
     if same.size:
         listed = name_some([table.names[j] for j in same])
-        warnings.warn(
-            f"knockoffs equal X in {same.size} columns ({listed}), which can never be selected.",
-            KnockoffWarning,
-            stacklevel=3,
-        )
+        warn(f"knockoffs equal X in {same.size} columns ({listed}), which can never be selected.")
     return X_tilde
 
 
@@ -121,30 +116,14 @@ def check_finite(X: NDArray[np.float64], names: Sequence[str], argument: str) ->
 
 @dataclass(frozen=True)
 class Coded:
-    """A batch in the codes of a table that was read before.
-
-    Attributes
-    ----------
-    X : array, shape (n, n_columns)
-    n_unknown : array of int, shape (n_columns,)
-        Cells whose label that table does not have; they are missing in X.
-    """
+    """A batch in the codes of a table that was read before."""
 
     X: NDArray[np.float64]
-    n_unknown: NDArray[np.intp]
+    n_unknown: NDArray[np.intp]  # cells of each column whose label that table does not have; they are missing in X
 
 
 def code_like(frame: Frame, columns: Sequence[Column], argument: str) -> Coded:
-    """Frame in the codes of a table that was read before and has the same columns.
-
-    Parameters
-    ----------
-    frame : data frame
-        With the same columns.
-    columns : sequence of Column
-    argument : str
-        What to call the frame in errors.
-    """
+    """Frame in the codes of a table that was read before and has the same columns."""
     raw = read_columns(frame, argument, columns)
     refuse(raw.problems, argument)
     X, unknown = raw.X, np.zeros(len(columns), dtype=np.intp)

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-import warnings
+import re
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.errors import KnockoffWarning, name_some
-from knockoffs.table.cells import LARGEST, SMALLEST, Problem, Raw, is_number, stray
+from knockoffs.errors import name_some, warn
+from knockoffs.table.cells import LARGEST, SMALLEST, Problem, is_missing, is_number, stray
 from knockoffs.table.columns import SCALE, Column, few_digits
+from knockoffs.table.frames import Raw, keep_columns, open_frame
+
+if TYPE_CHECKING:
+    import narwhals as nw
+    from narwhals.typing import IntoDataFrame
+
+    FrameT = TypeVar("FrameT", bound=IntoDataFrame)
+
 
 FEWEST_CELLS = 10  # a column with most of its cells missing needs so many observed ones,
 MOST_MISSING = 0.95  # and may lack this share of them: the rest says too little about its law
@@ -19,6 +28,7 @@ FEWEST_ROWS = 5  # labels that are all different in fewer rows may be just few r
 FEWEST_COUNTED = 10  # fewer rows may be counted by chance
 # numbers that are often written for a missing one; -127 is what readers of .bed files write for a missing call
 STAND_INS = (-9, -99, -127, -999, -9999, -99999, 99, 999, 9999, 99999)
+FAR = "far from the other numbers: if that stands for a missing value, make these cells empty."
 INDEX_NAMES = ("index", "level_0", "row", "rowname", "rownames", "row.names")
 
 
@@ -143,11 +153,9 @@ def warn_of_words(raw: Raw, argument: str) -> None:
     """Warn of words in text columns that are taken as missing cells, such as NA or a question mark."""
     for words in sorted({tuple(sorted(words)) for words in raw.words.values()}):
         columns = [name for name, own in raw.words.items() if tuple(sorted(own)) == words]
-        warnings.warn(
+        warn(
             f"{argument}: {name_some(words)} taken as missing in {name_some(columns)}; a column of categories keeps "
-            "them as labels.",
-            KnockoffWarning,
-            stacklevel=4,
+            "them as labels."
         )
 
 
@@ -176,20 +184,16 @@ def warn_of_indexes(raw: Raw, argument: str) -> None:
     repeating = [j for j, n_distinct in called if n / 2 <= n_distinct < n and j not in found]
     if repeating:
         listed = name_some(raw.columns[j].name for j in repeating)
-        warnings.warn(
+        warn(
             f"column{'' if len(repeating) == 1 else 's'} {listed} of {argument}: an identifier, by name, of what has "
-            "one or two rows? If it is no measurement, drop it.",
-            KnockoffWarning,
-            stacklevel=4,
+            "one or two rows? If it is no measurement, drop it."
         )
     if found:
         listed = name_some(raw.columns[j].name for j in found)
         column, verb = ("column", "numbers") if len(found) == 1 else ("columns", "number")
-        warnings.warn(
+        warn(
             f"{column} {listed} of {argument} {verb} the rows: if that is an index or an identifier and no "
-            "measurement, drop it.",
-            KnockoffWarning,
-            stacklevel=4,
+            "measurement, drop it."
         )
 
 
@@ -208,12 +212,17 @@ def warn_of_stand_ins(raw: Raw, argument: str) -> None:
             if raw.columns[j].levels is None and (count := _stands_apart(raw.X[:, j], end[j])):
                 found.append(f"{end[j]:g} in {count} cells of column {raw.columns[j].name!r}")
     if found:
-        warnings.warn(
-            f"{argument} holds {', '.join(found[:5])}, far from the other numbers: if that stands for a missing "
-            "value, make these cells empty.",
-            KnockoffWarning,
-            stacklevel=4,
-        )
+        warn(f"{argument} holds {', '.join(found[:5])}, {FAR}")
+
+
+def warn_of_target(values: NDArray, kind: str) -> None:
+    """Warn of a -999 or the like in a target, and of a number so far from zero that digits are lost."""
+    if values.dtype.kind in "iuf":
+        for end in (float(values.min()), float(values.max())):
+            if end in STAND_INS and (count := _stands_apart(values.astype(float), end)):
+                warn(f"y is {end:g} in {count} rows, {FAR}")
+    if kind == "number" and few_digits(values[:, None].astype(float))[0]:
+        warn(f"y {_lost_digits(values)}")
 
 
 def _stands_apart(values: NDArray, end: float) -> int:
@@ -226,21 +235,6 @@ def _stands_apart(values: NDArray, end: float) -> int:
     return count if 0 < np.ptp(others) < gap else 0
 
 
-def warn_of_stand_ins_of_target(values: NDArray) -> None:
-    """Warn of a -999 or the like in a target of numbers, by the rule of columns."""
-    if values.dtype.kind not in "iuf":
-        return
-    for end in (float(values.min()), float(values.max())):
-        count = _stands_apart(values.astype(float), end) if end in STAND_INS else 0
-        if count:
-            warnings.warn(
-                f"y is {end:g} in {count} rows, far from the other numbers: if that stands for a missing value, make "
-                "these cells empty.",
-                KnockoffWarning,
-                stacklevel=4,
-            )
-
-
 def warn_of_rows(X: NDArray, argument: str) -> None:
     """Warn of rows in which every cell is missing: their features are drawn from P^X alone."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -248,11 +242,9 @@ def warn_of_rows(X: NDArray, argument: str) -> None:
             return
     rows = np.flatnonzero(np.isnan(X).all(axis=1))
     if rows.size:
-        warnings.warn(
+        warn(
             f"{argument} has no value at all in {rows.size} row{'' if rows.size == 1 else 's'}, the first is row "
-            f"{rows[0]}: such rows say nothing about the features; drop them.",
-            KnockoffWarning,
-            stacklevel=4,
+            f"{rows[0]}: such rows say nothing about the features; drop them."
         )
 
 
@@ -261,13 +253,7 @@ def warn_of_lost_digits(raw: Raw, argument: str) -> None:
     found = np.flatnonzero(few_digits(raw.X))
     if found.size:
         names = name_some([raw.columns[j].name for j in found])
-        warnings.warn(f"{argument}: {names} {_lost_digits(raw.X[:, found[0]])}", KnockoffWarning, stacklevel=4)
-
-
-def warn_of_lost_digits_of_target(values: NDArray) -> None:
-    """Warn of a target of numbers so far from zero that few digits of what varies are kept."""
-    if few_digits(values[:, None])[0]:
-        warnings.warn(f"y {_lost_digits(values)}", KnockoffWarning, stacklevel=4)
+        warn(f"{argument}: {names} {_lost_digits(raw.X[:, found[0]])}")
 
 
 def _lost_digits(values: NDArray) -> str:
@@ -277,3 +263,42 @@ def _lost_digits(values: NDArray) -> str:
         f"floating-point numbers near {largest:.3g} are {np.spacing(largest):.3g} apart. Subtract a constant where the "
         "numbers are made."
     )
+
+
+# ---- an index that was written beside the table ----------------------------------------------------------------------
+INDEX = re.compile(r"|__index_level_0__|Unnamed: ?[0-9]+(\.[0-9]+)*")
+
+
+def without_index(frame: FrameT, label: str, asked: Collection[str] = ()) -> FrameT:
+    """Frame without the columns that other programs write beside a table; a warning names them.
+
+    Such a column has no name, or the name that pandas gives it. It counts the rows from 0 or 1, holds a text of its own
+    for each of them, or holds nothing.
+    Columns that the caller names, ``asked``, are never left out.
+    """
+    opened = open_frame(frame, label)
+    found = {
+        name: _as_index(opened.get_column(name))
+        for name in opened.columns
+        if name not in asked and INDEX.fullmatch(name)
+    }
+    found = {name: does for name, does in found.items() if does}
+    if not found or len(found) == len(opened.columns):
+        return frame
+    for name, does in found.items():
+        warn(f"{label}: the column {name!r} {does} and is left out.")
+    return keep_columns(frame, np.array([name not in found for name in opened.columns]))
+
+
+def _as_index(series: nw.Series) -> str:
+    """Say what a column without a name of its own does, if it is no feature."""
+    if series.name == "__index_level_0__":
+        return "numbers the rows" if series.dtype.is_numeric() else "names the rows"
+    values = series.to_numpy()
+    n = len(values)
+    if values.dtype.kind in "iu" and any(np.array_equal(values, np.arange(k, n + k)) for k in (0, 1)):
+        return "numbers the rows"
+    cells = values.tolist()
+    if n > 1 and len({cell for cell in cells if isinstance(cell, str) and cell}) == n:
+        return "names the rows"
+    return "has neither a name nor a value" if all(map(is_missing, cells)) else ""

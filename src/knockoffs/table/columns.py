@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.errors import name_some, unknown_option
+from knockoffs.errors import InputError, name_some, unknown_option
 from knockoffs.table.moments import MOMENTS, WORDS, format_duration, unit_of
 from knockoffs.table.types import Label
 
@@ -309,6 +309,35 @@ def _count_missing(X: NDArray) -> NDArray[np.intp]:
     for j in suspects:
         n_missing[j] = np.isnan(X[:, j]).sum()
     return n_missing
+
+
+def own_values(column: Column, values: NDArray) -> NDArray:
+    """Values of one column in its own type: labels for codes, integers where all are whole, days for dates.
+
+    Parameters
+    ----------
+    column : Column
+    values : array of float, shape (n,)
+        NaN where a cell is missing, which is None among labels.
+    """
+    if column.levels is None:
+        whole = column.dtype == "integer" and np.array_equal(np.rint(values), values)
+        return values.astype(np.int64) if whole and (np.abs(values) < 2.0**63).all() else values
+    missing = np.isnan(values)
+    codes = np.where(missing, 0, values).astype(np.intp)
+    present = values[~missing]
+    if present.size and (
+        (present != codes[~missing]).any() or present.min() < 0 or present.max() >= len(column.levels)
+    ):
+        raise InputError(f"column {column.name!r} holds values that are codes of none of its labels.")
+    levels = np.empty(len(column.levels) + 1, dtype=object)
+    levels[:-1] = column.levels
+    if missing.any():
+        return levels[np.where(missing, len(column.levels), codes)]
+    dtype = {"boolean": bool, "integer": np.int64, **dict.fromkeys(("number", *MOMENTS), float)}.get(
+        column.dtype, object
+    )
+    return levels[:-1].astype(dtype)[codes]
 
 
 # ---- for a model of y --------------------------------------------------------------------------------------------

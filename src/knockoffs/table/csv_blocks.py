@@ -10,7 +10,6 @@ import csv
 import gzip
 import io
 import re
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError, KnockoffWarning, name_some
+from knockoffs.errors import InputError, name_some, warn
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 BLOCK = 2**23  # bytes
@@ -39,40 +38,19 @@ GUARDED = r"^'([=+\-@\t\r\n'].*)$"  # a label that a spreadsheet would run is wr
 
 
 @dataclass(frozen=True)
-class Layout:
-    """How a file of delimited text is written.
-
-    Parameters
-    ----------
-    path : Path
-    separator : str
-    names : tuple of str
-        Of the columns.
-    utf16 : bool
-        Whether the text is UTF-16; otherwise it is UTF-8.
-    returns : bool
-        Whether carriage returns alone end its lines.
-    start : int
-        Lines before the first record, the header among them.
-    """
+class CsvLayout:
+    """How a file of delimited text is written."""
 
     path: Path
     separator: str
-    names: tuple[str, ...]
-    utf16: bool = False
-    returns: bool = False
-    start: int = 1
+    names: tuple[str, ...]  # of the columns
+    utf16: bool = False  # otherwise the text is UTF-8
+    returns: bool = False  # whether carriage returns alone end its lines
+    start: int = 1  # lines before the first record, the header among them
 
 
-def find_layout(path: Path, expected: str) -> Layout:
-    """Layout of a file, by its first block.
-
-    Parameters
-    ----------
-    path : Path
-    expected : str
-        The separator that the file's ending stands for; another one is recognised, and a warning says so.
-    """
+def find_layout(path: Path, expected: str) -> CsvLayout:
+    """Layout of a file, by its first block; a separator other than ``expected`` is recognised with a warning."""
     with _open(path) as file:
         head = file.read(BLOCK)
     packed = next((what for mark, what in PACKED.items() if head.startswith(mark)), None)
@@ -95,10 +73,10 @@ def find_layout(path: Path, expected: str) -> Layout:
     if header is None:
         raise InputError(f"{path}: the file is empty.")
     if utf16:
-        _warn(f"{path}: read as UTF-16, by the mark at its start.")
+        warn(f"{path}: read as UTF-16, by the mark at its start.")
     if separator != expected:
-        _warn(f"{path}: read with {SEPARATORS[separator]} between the cells, not {SEPARATORS[expected]}.")
-    return Layout(path, separator, _names(path, header), utf16, returns, reader.line_num + bool(hint))
+        warn(f"{path}: read with {SEPARATORS[separator]} between the cells, not {SEPARATORS[expected]}.")
+    return CsvLayout(path, separator, _names(path, header), utf16, returns, reader.line_num + bool(hint))
 
 
 def _first_records(path: Path, utf16: bool) -> bytes:
@@ -140,21 +118,11 @@ def _names(path: Path, header: Sequence[str]) -> tuple[str, ...]:
 # ---- blocks ------------------------------------------------------------------------------------------------------
 
 
-def text_blocks(layout: Layout, names: Sequence[str] | None = None, *, size: int = BLOCK) -> Iterator[pl.DataFrame]:
-    """Frames of text of all records after the header, in their order.
+def text_blocks(layout: CsvLayout, names: Sequence[str] | None = None, *, size: int = BLOCK) -> Iterator[pl.DataFrame]:
+    """Frames of text of all records after the header, with some of the columns or all; ``size`` bytes at a time.
 
-    Parameters
-    ----------
-    layout : Layout
-    names : sequence of str, optional
-        Columns that are wanted; all if left out.
-    size : int
-        Bytes that are read at a time.
-
-    Raises
-    ------
-    InputError
-        For a record that is shorter or longer than the header, quotes that are not closed, and bytes that are no text.
+    A record that is shorter or longer than the header, quotes that are not closed and bytes that are no text are
+    refused with their line.
     """
     line, header, held = 0, layout.start, b""
     for piece in _texts(layout.path, layout.utf16, size):
@@ -172,7 +140,7 @@ def text_blocks(layout: Layout, names: Sequence[str] | None = None, *, size: int
         line += lines
 
 
-def _parsed(layout: Layout, block: bytes, line: int, names: Sequence[str] | None) -> pl.DataFrame:
+def _parsed(layout: CsvLayout, block: bytes, line: int, names: Sequence[str] | None) -> pl.DataFrame:
     _check_text(layout.path, block, line)
     width, separator = len(layout.names), layout.separator.encode()
     ends = block.count(b"\n") + (not block.endswith(b"\n"))
@@ -193,7 +161,7 @@ def _parsed(layout: Layout, block: bytes, line: int, names: Sequence[str] | None
     return frame if names is None else frame.select(names)
 
 
-def _checked(layout: Layout, block: bytes, line: int) -> bytes:
+def _checked(layout: CsvLayout, block: bytes, line: int) -> bytes:
     """Block without blank lines, each record of which has the width of the header and closes its quotes."""
     path, width = layout.path, len(layout.names)
     content = np.frombuffer(block if block.endswith(b"\n") else block + b"\n", dtype=np.uint8)
@@ -285,7 +253,3 @@ def _check_text(path: Path, block: bytes, line: int) -> None:
             f"{bytes([byte]).decode('latin-1')!r} in Latin-1. Save the file as UTF-8, for instance by iconv -f latin1 "
             "-t utf-8."
         ) from None
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, KnockoffWarning, stacklevel=5)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError
 from knockoffs.table.cells import DAY, is_missing
-from knockoffs.table.columns import Column
+from knockoffs.table.columns import Column, own_values
 from knockoffs.table.frames import is_pandas, open_frame
 from knockoffs.table.moments import MOMENTS
 from knockoffs.table.types import Frame
@@ -20,35 +19,6 @@ from knockoffs.table.types import Frame
 if TYPE_CHECKING:
     import narwhals as nw
     from narwhals.typing import IntoDataFrame
-
-
-def own_values(column: Column, values: NDArray) -> NDArray:
-    """Values of one column in its own type: labels for codes, integers where all are whole, days for dates.
-
-    Parameters
-    ----------
-    column : Column
-    values : array of float, shape (n,)
-        NaN where a cell is missing, which is None among labels.
-    """
-    if column.levels is None:
-        whole = column.dtype == "integer" and np.array_equal(np.rint(values), values)
-        return values.astype(np.int64) if whole and (np.abs(values) < 2.0**63).all() else values
-    missing = np.isnan(values)
-    codes = np.where(missing, 0, values).astype(np.intp)
-    present = values[~missing]
-    if present.size and (
-        (present != codes[~missing]).any() or present.min() < 0 or present.max() >= len(column.levels)
-    ):
-        raise InputError(f"column {column.name!r} holds values that are codes of none of its labels.")
-    levels = np.empty(len(column.levels) + 1, dtype=object)
-    levels[:-1] = column.levels
-    if missing.any():
-        return levels[np.where(missing, len(column.levels), codes)]
-    dtype = {"boolean": bool, "integer": np.int64, **dict.fromkeys(("number", *MOMENTS), float)}.get(
-        column.dtype, object
-    )
-    return levels[:-1].astype(dtype)[codes]
 
 
 def decimals_of(values: NDArray, most: int = 12, first: int = 100) -> int:

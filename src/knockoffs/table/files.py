@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import warnings
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,11 +16,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError, KnockoffWarning, name_some
+from knockoffs.errors import InputError, name_some, warn
 from knockoffs.table.cells import is_missing
-from knockoffs.table.csv_blocks import Layout, find_layout, text_blocks
+from knockoffs.table.column_checks import without_index
+from knockoffs.table.csv_blocks import CsvLayout, find_layout, text_blocks
 from knockoffs.table.frames import open_frame
-from knockoffs.table.index import without_index
 from knockoffs.table.text import MISSING, Text, read_text, text_of
 from knockoffs.table.types import Frame
 from knockoffs.table.writer import atomic_file
@@ -54,16 +53,7 @@ def file_hash(path: Path) -> str:
 
 
 def read_table_file(path: Path, *, asked: Collection[str] = ()) -> pl.DataFrame:
-    """Table of a file.
-
-    An index that other programs write beside a table is left out, and a warning says so.
-
-    Parameters
-    ----------
-    path : Path
-    asked : collection of str
-        Columns that the caller names: these are never left out.
-    """
+    """Table of a file, without an index that other programs write beside it, unless it is ``asked`` for by name."""
     if path.is_dir():
         raise InputError(f"{path}: this is a folder, which only select and test read: name one file.")
     ending = file_format(path)
@@ -89,18 +79,10 @@ def _read_text(path: Path) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class TextFile:
-    """A csv or tsv file that was read through once: its columns are of the kinds that all of its rows have.
+    """A csv or tsv file that was read through once: its columns are of the kinds that all of its rows have."""
 
-    Parameters
-    ----------
-    layout : Layout
-    kinds : mapping of str to str
-        Of each column, as ``knockoffs.table.text`` names it.
-    n_rows : int
-    """
-
-    layout: Layout
-    kinds: Mapping[str, str]
+    layout: CsvLayout
+    kinds: Mapping[str, str]  # of each column, as ``knockoffs.table.text`` names them
     n_rows: int
 
     def blocks(self, names: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
@@ -140,7 +122,7 @@ def _warn_of_text(path: Path, texts: Mapping[str, Text]) -> None:
     commas = [name for name, text in texts.items() if text.kind == "comma"]
     said += [f"read with decimal commas in {name_some(commas)}"] if commas else []
     for sentence in said:
-        warnings.warn(f"{path}: {sentence}.", KnockoffWarning, stacklevel=5)
+        warn(f"{path}: {sentence}.")
 
 
 @contextmanager

@@ -10,36 +10,35 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, SupportsFloat, TypeGuard
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, name_some
-from knockoffs.table.cells import (
-    Cells,
-    Problem,
-    Raw,
-    as_floats,
-    boolean_cells,
-    days_of,
-    is_missing,
-    merged,
-    merges,
-    mixture,
-    word_of,
-)
 from knockoffs.table.columns import Column
 
 if TYPE_CHECKING:
     import narwhals as nw
     import pandas as pd
-    import polars as pl
     import scipy.sparse
     from narwhals.typing import IntoDataFrame
+from knockoffs.table.cells import Problem, ReadColumn, as_floats, merged, read_series, read_values, whole_numbers
 
 _FRAMES = ("pandas", "polars", "pyarrow", "modin", "cudf", "narwhals")
+
+
+@dataclass
+class Raw:
+    """A table as it was read, before anything about it is judged."""
+
+    X: NDArray[np.float64]  # numbers, days, codes of labels; NaN where a cell is missing
+    columns: list[Column]  # without kinds
+    named: bool  # whether the names came with the table
+    ordered: list[bool] = field(default_factory=list)  # whether the labels of a column came in an order
+    problems: list[Problem] = field(default_factory=list)
+    words: dict[str, frozenset[str]] = field(default_factory=dict)  # by column, words taken as missing cells
 
 
 @dataclass(frozen=True)
@@ -53,19 +52,9 @@ class SomeColumns:
 def read_columns(X: object, argument: str, known: Sequence[Column] | None = None) -> Raw:
     """Columns of a table of any format, as floats; nothing is copied more than once.
 
-    Parameters
-    ----------
-    X : data frame, array, list of rows
-    argument : str
-        What to call it in errors.
-    known : sequence of Column, optional
-        The same columns as they were read from other rows: text is read as the kind that it was there.
-
-    Raises
-    ------
-    InputError
-        For what is no table: sparse matrices, lazy frames, other dimensions than two, rows of different lengths,
-        names given twice, complex numbers, structured arrays.
+    ``known`` are the same columns as they were read from other rows: text is read as the kind that it was there.
+    Refused is what is no table: sparse matrices, lazy frames, other dimensions than two, rows of different lengths,
+    names given twice, complex numbers, structured arrays.
     """
     if is_sparse(X):
         raise InputError(
@@ -88,14 +77,14 @@ def _read_frame(X: IntoDataFrame, argument: str, known: Sequence[Column] | None)
         values = frame.to_numpy()
         if values.dtype.kind in "iuf":
             columns = [Column(n, "integer" if t.is_integer() else "number") for n, t in zip(names, types, strict=True)]
-            whole = [merged(s.name, _whole_numbers(s)) for s in frame.iter_columns() if s.dtype.is_integer()]
+            whole = [merged(s.name, whole_numbers(s)) for s in frame.iter_columns() if s.dtype.is_integer()]
             return Raw(as_floats(values), columns, True, [False] * len(names), [p for p in whole if p is not None])
     text = [column.text or "label" for column in known] if known is not None else [None] * len(names)
     cells = (read_series(series, kind) for series, kind in zip(frame.iter_columns(), text, strict=True))
     return _assemble(names, cells, len(frame), True)
 
 
-def _assemble(names: Sequence[str], cells: Iterable[Cells], n: int, named: bool) -> Raw:
+def _assemble(names: Sequence[str], cells: Iterable[ReadColumn], n: int, named: bool) -> Raw:
     raw = Raw(np.full((n, len(names)), np.nan), [], named)
     for j, (name, column) in enumerate(zip(names, cells, strict=True)):
         raw.columns.append(Column(name, column.dtype, column.levels, text=column.text))
@@ -139,152 +128,6 @@ def column_names(names: Sequence[object], argument: str) -> list[str]:
     return listed
 
 
-# ---- one column --------------------------------------------------------------------------------------------------
-
-
-def read_series(series: nw.Series, kind: str | None = None) -> Cells:
-    """Cells of a column of any library; text as the kind that it is, or as the one given."""
-    import narwhals as nw
-
-    name, dtype = str(series.name), series.dtype
-    if dtype.is_nested():
-        return Cells(np.empty(0), "number", problem=_neither(name, str(dtype)))
-    if dtype in (nw.Categorical, nw.Enum):
-        return _categories(series)
-    if dtype == nw.String and series.implementation.is_polars():
-        return text_cells(name, series.to_native(), kind, polars=True)
-    if dtype.is_decimal() or dtype in (nw.Int128, nw.UInt128):  # which numpy does not have
-        return Cells(series.cast(nw.Float64).to_numpy(), "number" if dtype.is_decimal() else "integer")
-    values = series.to_numpy()
-    if not dtype.is_integer():
-        return read_values(name, values, kind)
-    return Cells(as_floats(values), "integer", problem=merged(name, _whole_numbers(series)))
-
-
-def _whole_numbers(series: nw.Series) -> NDArray:
-    return series.drop_nulls().to_numpy()
-
-
-def _categories(series: nw.Series) -> Cells:
-    """Codes of the categories that occur, in their order, or sorted where they have none."""
-    import narwhals as nw
-
-    dtype = series.dtype
-    cells = [None if is_missing(v) else v for v in series.to_list()]
-    present: dict[Any, None] = dict.fromkeys(cell for cell in cells if cell is not None)
-    try:
-        levels = [c for c in dtype.categories if c in present] if isinstance(dtype, nw.Enum) else sorted(present)
-    except TypeError:  # of several types
-        levels = sorted(present, key=str)
-    place = {level: float(k) for k, level in enumerate(levels)}
-    codes = np.array([np.nan if cell is None else place[cell] for cell in cells])
-    return Cells(codes, "category", tuple(levels), isinstance(dtype, nw.Enum))
-
-
-def read_values(name: str, values: NDArray, kind: str | None = None) -> Cells:
-    """Cells of one column of a numpy array of any type; text as the kind that it is, or as the one given."""
-    if values.dtype.kind in "iuf":
-        return Cells(values, "number" if values.dtype.kind == "f" else "integer", problem=merged(name, values))
-    if values.dtype.kind == "b":
-        return boolean_cells(values.astype(float))
-    if values.dtype.kind in "mM":
-        return Cells(days_of(values), "duration" if values.dtype.kind == "m" else "date")
-    if values.dtype.kind == "c":
-        remedy = "pass real and imaginary parts as columns"
-        return Cells(np.empty(0), "number", problem=Problem(name, "is complex. Complex data not supported", remedy))
-    if values.dtype.kind in "USO":
-        return _read_objects(name, values.tolist(), kind)
-    return Cells(np.empty(0), "number", problem=_neither(name, str(values.dtype)))
-
-
-def _read_objects(name: str, values: Sequence[Any], kind: str | None) -> Cells:
-    """Cells of a column of Python objects: numbers, text, booleans or dates; a mixture of them is a problem."""
-    import polars as pl
-
-    cells = [None if is_missing(value) else value for value in values]
-    known = {type(cell): word_of(cell) for cell in cells if cell is not None}
-    words = set(known.values())
-    if words <= {"number", "boolean"}:
-        floats = np.array([np.nan if cell is None else _float(cell) for cell in cells])
-        if words == {"boolean"}:
-            return boolean_cells(floats)
-        whole = bool(words) and all(issubclass(one, int | np.integer) for one in known)
-        return Cells(floats, "integer" if whole else "number")
-    try:
-        if words == {"text"}:
-            return text_cells(name, pl.Series(cells, dtype=pl.String), kind, polars=False)
-        if len(words) == 1 and words <= {"date", "duration", "time"}:
-            return Cells(_days(pl.Series(cells)), words.pop())
-    except (UnicodeEncodeError, TypeError, pl.exceptions.PolarsError) as error:
-        remedy = "make all cells text in Unicode, numbers or dates of one kind"
-        return Cells(np.empty(0), "string", problem=Problem(name, f"cannot be read ({error})", remedy))
-    problem = mixture(name, cells, [None if cell is None else known[type(cell)] for cell in cells])
-    return Cells(np.empty(0), "string", problem=problem)
-
-
-def _float(value: SupportsFloat) -> float:
-    try:
-        return float(value)
-    except OverflowError:  # of a whole number; infinity is refused by name
-        return np.inf if str(value)[0] != "-" else -np.inf
-
-
-def _days(moments: pl.Series) -> NDArray[np.float64]:
-    """Days of dates or durations of polars; parts of a day of times."""
-    import polars as pl
-
-    if moments.dtype == pl.Time:
-        moments = moments.cast(pl.Duration("us"))
-    return days_of(moments.to_numpy())
-
-
-def text_cells(name: str, cells: pl.Series, kind: str | None, *, polars: bool) -> Cells:
-    """Cells of a text column: labels, or the numbers and dates that the text stands for.
-
-    Parameters
-    ----------
-    name : str
-    cells : polars.Series of strings
-    kind : str, optional
-        As ``knockoffs.table.text`` names it; recognised if left out.
-    polars : bool
-        Whether the column came from polars: advice is given in its words.
-    """
-    import polars as pl
-
-    from knockoffs.table.text import describe_doubt, read_text, text_of
-
-    text = text_of(cells)
-    if text.in_doubt and cells.n_unique() > 2 and kind is None:
-        distinct = read_text(cells, "label").drop_nulls().unique(maintain_order=True).to_list()
-        doubt = Problem(name, *describe_doubt(name, distinct, polars=polars))
-        return Cells(np.empty(0), "string", problem=doubt)
-    own = text.kind if kind is None else kind
-    if kind not in (None, "label") and not text.blank and kind not in text.fits:
-        own = text.kind
-    values = read_text(cells, own)
-    if own == "label":
-        levels = values.unique().drop_nulls().sort()
-        codes = values.cast(pl.Enum(levels)).to_physical().cast(pl.Float64).to_numpy()
-        return Cells(codes, "string", tuple(levels), words=text.stand_ins)
-    if own in ("date", "moment"):
-        return Cells(_days(values), "date", text=own, words=text.stand_ins)
-    floats = values.cast(pl.Float64).to_numpy()
-    if own == "boolean":
-        read = boolean_cells(floats)
-        return Cells(read.values, "boolean", read.levels, text=own, words=text.stand_ins)
-    problem = merged(name, values.drop_nulls().to_numpy()) if own == "integer" else None
-    return Cells(floats, "integer" if own == "integer" else "number", problem=problem, text=own, words=text.stand_ins)
-
-
-def _neither(name: str, dtype: str) -> Problem:
-    return Problem(
-        name,
-        f"has dtype {dtype}, which is neither numbers nor labels",
-        "turn it into numbers (for dates, for instance days since a date) or drop it",
-    )
-
-
 # ---- arrays and lists --------------------------------------------------------------------------------------------
 
 
@@ -312,7 +155,7 @@ def _read_array(X: object, argument: str, named: tuple[str, ...] | None = None) 
     if values.dtype.kind in "iuf":
         dtype = "number" if values.dtype.kind == "f" else "integer"
         floats = as_floats(values) if mask is None else np.where(mask, np.nan, values.astype(float))
-        found = [merged(n, v) for n, v in zip(names, values.T, strict=True)] if merges(values) else []
+        found = [merged(n, v) for n, v in zip(names, values.T, strict=True)] if values.dtype.kind in "iu" else []
         problems = [problem for problem in found if problem is not None]
         return Raw(floats, [Column(name, dtype) for name in names], False, [False] * len(names), problems)
     if mask is not None:
@@ -379,3 +222,14 @@ def is_sparse(X: object) -> TypeGuard[scipy.sparse.sparray]:
     """Whether it is a sparse matrix or array of SciPy."""
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and sparse.issparse(X)
+
+
+def refuse_dask(table: object) -> None:
+    """Refuse what dask holds, and say how its rows can be read; dask is not imported for it."""
+    if type(table).__module__.startswith("dask.array"):
+        raise InputError("X is a dask array: pass X.compute(), if it fits into memory.")
+    if type(table).__module__.partition(".")[0] == "dask":
+        raise InputError(
+            "a dask DataFrame is not read here: write it, frame.to_parquet(folder), and use "
+            "knockoffs.fit_streamed(selector, folder, target)."
+        )

@@ -1,17 +1,19 @@
-"""Groups of columns that are selected together, as the user gives them."""
+"""Groups of columns that are selected together, and trees of them, as the user gives them."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, did_you_mean, name_some
-from knockoffs.table.nested import Nested, is_nested, prune, read_nested
+from knockoffs.table.cells import is_missing
 
 
 @dataclass(frozen=True)
@@ -83,25 +85,20 @@ def as_groups(groups: object, names: Sequence[str]) -> Groups:
         return groups
     if groups is None:
         return number_groups([None] * len(names), names)
-    if isinstance(groups, str):
-        raise InputError(
-            f"groups={groups!r}: use a mapping from column to group, a list of groups, one for each column, or 'auto'."
-        )
     if is_nested(groups):
         return replace(number_groups([None] * len(names), names), tree=read_nested(groups, names))
     if isinstance(groups, Mapping):
-        pairs = _pairs_of_mapping(groups)
-    else:
-        try:
-            listed = list(groups) if isinstance(groups, Iterable) else None
-        except TypeError:  # an array without an axis
-            listed = None
-        if listed is None:
-            raise InputError(f"groups={groups!r}: use a mapping from column to group, a list of groups, or 'auto'.")
-        if not (listed and all(isinstance(item, tuple) and len(item) == 2 for item in listed)):
-            return _groups_in_order(listed, names)
-        pairs = listed
-    return number_groups(_label_columns(pairs, names), names)
+        return number_groups(_label_columns(_pairs_of_mapping(groups), names), names)
+    if isinstance(groups, str) or not isinstance(groups, Iterable) or getattr(groups, "ndim", 1) == 0:
+        raise InputError(
+            f"groups={groups!r}: use a mapping from column to group, a list of groups, one for each column, or 'auto'."
+        )
+    listed = list(groups)
+    if listed and all(isinstance(item, tuple) and len(item) == 2 for item in listed):
+        return number_groups(_label_columns(listed, names), names)
+    if len(listed) != len(names):
+        raise InputError(f"groups has {len(listed)} entries: expected {len(names)}, a group for each column.")
+    return number_groups([_plain(label) for label in listed], names)
 
 
 def read_groups(path: Path) -> list[tuple[str, str]]:
@@ -119,7 +116,7 @@ def read_groups(path: Path) -> list[tuple[str, str]]:
     return [(row[0], row[1].strip()) for row in rows[1:]]
 
 
-def number_groups(labels: Sequence[object], names: Sequence[str], note: str = "") -> Groups:
+def number_groups(labels: Sequence[object], names: Sequence[str]) -> Groups:
     """Make groups from a label for each column, None for a column of its own."""
     alone = {name for name, label in zip(names, labels, strict=True) if label is None}
     clash = sorted(alone & {label for label in labels if isinstance(label, str)})
@@ -134,8 +131,11 @@ def number_groups(labels: Sequence[object], names: Sequence[str], note: str = ""
     members: list[list[str]] = [[] for _ in number]
     for g, name in zip(feature_of, names, strict=True):
         members[g].append(str(name))
-    called = [_called(kind, label, columns) for (kind, label), columns in zip(number, members, strict=True)]
-    return Groups(feature_of, tuple(called), note)
+    called = tuple(  # a number says little, so the columns are named with it
+        str(label) if kind == "column" or isinstance(label, str) else f"{label}: {name_group(columns)}"
+        for (kind, label), columns in zip(number, members, strict=True)
+    )
+    return Groups(feature_of, called)
 
 
 def name_group(columns: Sequence[str], most: int = 2) -> str:
@@ -151,39 +151,18 @@ def name_group(columns: Sequence[str], most: int = 2) -> str:
     return ", ".join(columns[:most]) + f" and {len(columns) - most} more"
 
 
-def _called(kind: str, label: object, columns: list[str]) -> str:
-    """Name as given; a number says little, so the columns are named with it."""
-    if kind == "column" or isinstance(label, str):
-        return str(label)
-    return f"{label}: {name_group(columns)}"
-
-
-def _groups_in_order(labels: list[object], names: Sequence[str]) -> Groups:
-    if len(labels) != len(names):
-        raise InputError(f"groups has {len(labels)} entries: expected {len(names)}, a group for each column.")
-    return number_groups([_plain(label) for label in labels], names)
-
-
 def _plain(label: object) -> object:
     """Label as a string or an int; None and NaN are none."""
-    if label is None or (isinstance(label, float | np.floating) and np.isnan(label)):
+    if is_missing(label):
         return None
-    if (
-        isinstance(label, int | np.integer | float | np.floating)
-        and not isinstance(label, bool)
-        and np.isfinite(label)
-        and label == int(label)
-    ):
-        return int(label)
+    if isinstance(label, Real) and not isinstance(label, bool) and float(label).is_integer():
+        return int(float(label))
     return str(label)
 
 
 def _pairs_of_mapping(groups: Mapping[object, object]) -> list[tuple[object, object]]:
     """(column, group) of a mapping in either direction."""
-    lists = [
-        isinstance(value, Sequence | set | frozenset | np.ndarray) and not isinstance(value, str)
-        for value in groups.values()
-    ]
+    lists = [isinstance(value, Iterable) and not isinstance(value, str) for value in groups.values()]
     if not any(lists):
         return list(groups.items())
     if not all(lists):
@@ -219,3 +198,75 @@ def _label_columns(pairs: Iterable[tuple[object, object]], names: Sequence[str])
             f"groups: the table has no {'column' if len(unknown) == 1 else 'columns'} {name_some(unknown)}.{hint}"
         )
     return labels
+
+
+# ---- a tree of columns -----------------------------------------------------------------------------------------------
+Nested: TypeAlias = "str | tuple[Nested, ...]"  # a column, or a group of columns and groups
+
+
+def is_nested(groups: object) -> bool:
+    """Whether groups hold groups: a list with lists in it, or a mapping with mappings, or lists of lists, in it.
+
+    >>> is_nested([["a", "b"], "c"]), is_nested({"g": ["a", "b"]}), is_nested({"g": {"h": ["a", "b"]}})
+    (True, False, True)
+    """
+    if isinstance(groups, Mapping):
+        return any(isinstance(part, Mapping) or is_nested(part) for part in groups.values())
+    return isinstance(groups, list) and any(isinstance(part, list | Mapping) for part in groups)
+
+
+def read_nested(groups: object, names: Sequence[str]) -> Nested:
+    """Tree of all columns; those that ``groups`` does not name stand beside its topmost groups.
+
+    >>> read_nested({"blood": {"lipids": ["ldl", "hdl"], "sugar": ["glu"]}}, ["age", "ldl", "hdl", "glu"])
+    ('age', (('ldl', 'hdl'), 'glu'))
+    """
+    tree = _read(groups, (), set())
+    listed = list(columns_of(tree))
+    for column in listed:
+        if column not in names:
+            raise InputError(f"groups: the table has no column {column!r}.{did_you_mean(column, list(names))}")
+        if listed.count(column) > 1:
+            raise InputError(f"groups: column {column!r} is in two places of the tree. Name it once.")
+    others = tuple(name for name in names if name not in listed)
+    return (*others, tree) if others else tree
+
+
+def columns_of(tree: Nested) -> Iterator[str]:
+    """Yield the columns of a tree from left to right."""
+    if isinstance(tree, str):
+        yield tree
+    else:
+        for part in tree:
+            yield from columns_of(part)
+
+
+def prune(tree: Nested, kept: Collection[str]) -> Nested:
+    """Tree of those columns that are kept; a group with one part is that part, one with none is ().
+
+    >>> prune((("a", "b"), "c"), {"a", "c"})
+    ('a', 'c')
+    """
+    if isinstance(tree, str):
+        return tree if tree in kept else ()
+    parts = tuple(part for part in (prune(part, kept) for part in tree) if part)
+    return parts[0] if len(parts) == 1 else parts
+
+
+def _read(groups: object, inside: tuple[int, ...], named: set[str]) -> Nested:
+    """Tree of what the user gave, within the groups that ``inside`` holds by their id; ``named`` are groups' names."""
+    if not isinstance(groups, Mapping | list | tuple | set | frozenset):
+        return str(groups)
+    if id(groups) in inside:
+        raise InputError("groups: a group contains itself. Use lists, or mappings, of columns and smaller groups.")
+    members: Any = groups
+    if isinstance(groups, Mapping):
+        for name in map(str, groups):
+            if name in named:
+                raise InputError(f"groups: two groups are named {name!r}. Name each once.")
+            named.add(name)
+        members = groups.values()
+    parts = tuple(_read(part, (*inside, id(groups)), named) for part in members)
+    if not parts:
+        raise InputError("groups: a group of the tree is empty. Leave it out.")
+    return parts[0] if len(parts) == 1 else parts

@@ -83,14 +83,7 @@ def format_bytes(n: float) -> str:
 
 
 def check_memory(n_rows: int, n_columns: int, remedy: str) -> None:
-    """Refuse, before the work, a table in memory for whose selection there is certainly no room.
-
-    Parameters
-    ----------
-    n_rows, n_columns : int
-    remedy : str
-        What to do about it: the end of the sentence.
-    """
+    """Refuse, before the work, a table for whose selection there is certainly no room; ``remedy`` ends the sentence."""
     needed, free = 8.0 * LEAST * n_rows * n_columns, available_memory()
     if needed > free:
         raise InputError(

@@ -1,16 +1,23 @@
-"""PLINK genotypes: a .bed with its .bim and .fam, checked before anything of it is used, and read in blocks."""
+"""PLINK genotypes, read in blocks, and studies: .bed files of the same people with phenotypes and covariates.
+
+A .bed is checked against its .bim and .fam before anything of it is used; people are matched by FID and IID.
+"""
 
 from __future__ import annotations
 
+import gzip
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from glob import glob
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError, require
+from knockoffs.errors import InputError, count, name_some, require, unknown_option
 
 ENDINGS = (".bed", ".bim", ".fam")
 MISSING = -127  # bed-reader's missing call in int8; any negative number is missing to the genotype model
@@ -18,27 +25,14 @@ MISSING = -127  # bed-reader's missing call in int8; any negative number is miss
 
 @dataclass(frozen=True)
 class Genotypes:
-    """A .bed file whose .bim and .fam were read and fit it.
-
-    Parameters
-    ----------
-    path : Path
-    n : int
-        People.
-    snps, chromosomes : array of str, shape (p,)
-        Name and chromosome of every SNP.
-    positions : array of float, shape (p,)
-        Base pairs.
-    people : tuple of pairs of str
-        Family and person, as the .fam has them.
-    """
+    """A .bed file whose .bim and .fam were read and fit it."""
 
     path: Path
-    n: int
-    snps: NDArray
+    n: int  # people
+    snps: NDArray  # names, shape (p,)
     chromosomes: NDArray
-    positions: NDArray
-    people: tuple[tuple[str, str], ...]
+    positions: NDArray  # base pairs
+    people: tuple[tuple[str, str], ...]  # family and person, as the .fam has them
 
     def read(self, rows: slice, columns: slice) -> NDArray[np.int8]:
         """Read counts of allele 1, -127 where missing."""
@@ -128,3 +122,220 @@ def load_bed_reader() -> ModuleType:
     import bed_reader
 
     return bed_reader
+
+
+# ---- people with genotypes, a phenotype and covariates ---------------------------------------------------------------
+NO_VALUE = ("", "NA", "NaN", "nan", ".", "-9", "-9.0")  # as PLINK writes a missing phenotype
+
+Person = tuple[str, str]
+Values = list[str | None]
+
+
+@dataclass(frozen=True)
+class Study:
+    """People with genotypes, a phenotype and covariates.
+
+    Parameters
+    ----------
+    table : polars.DataFrame, shape (n, p + n_covariates)
+        Counts of allele 1, null where missing; then the covariates.
+    y : array, shape (n,)
+        Numbers or labels; known for all.
+    covariates : tuple of str
+    chromosomes, positions : arrays, shape (p,)
+        Of the SNPs.
+    notes : tuple of str
+        Who was left out.
+    """
+
+    table: pl.DataFrame
+    y: NDArray
+    covariates: tuple[str, ...]
+    chromosomes: NDArray
+    positions: NDArray
+    notes: tuple[str, ...]
+
+    @property
+    def snps(self) -> list[str]:
+        """Names of the SNPs."""
+        return self.table.columns[: len(self.positions)]
+
+
+def read_study(
+    beds: Sequence[str | Path], phenotype: str | Path, target: str, covariates: Sequence[str | Path] = ()
+) -> Study:
+    """Genotypes, phenotype and covariates of the people who have all of them, in the order of the .fam.
+
+    Parameters
+    ----------
+    beds : sequence of paths
+        .bed files of the same people, one for each chromosome or one for all; a pattern as ``chr*.bed`` stands for all
+        files that match.
+    phenotype : path
+        Text with a header and the columns FID and IID, or IID alone. -9 and NA are missing.
+    target : str
+        Its column that is explained.
+    covariates : sequence of str or paths
+        Columns of the phenotype file, or files of the same kind, all of whose columns are covariates; if columns are
+        named too, these alone.
+    """
+    files = [open_genotypes(path) for path in find_beds(beds)]
+    people, snps = _same_people(files), np.concatenate([one.snps for one in files])
+    _refuse_twice(snps.tolist(), "the SNP", "the .bim", "Give every SNP a name of its own (plink2 --set-all-var-ids)")
+    named, columns = _read_columns(phenotype, people, covariates)
+    if target not in columns:
+        raise unknown_option("target", target, columns)
+    for name in named:
+        if name not in columns or name == target:
+            raise unknown_option("covariates", name, [column for column in columns if column != target])
+    known = np.array([columns[target][i] is not None for i in range(len(people))])
+    complete = known & np.array([all(columns[name][i] is not None for name in named) for i in range(len(people))])
+    notes = []
+    for missing, what in ((~known, f"value of {target!r}"), (known & ~complete, "value of a covariate")):
+        if missing.any():
+            notes.append(f"{count(int(missing.sum()), 'person', 'people')} of {len(people)} left out: no {what}")
+    rows = np.flatnonzero(complete)
+    if not len(rows):
+        raise InputError(f"nobody has {name_some([target, *named])}: NA and -9 are missing.")
+    table = _genotypes(files, rows, snps.tolist())
+    beside = {name: _values([columns[name][i] for i in rows]) for name in named}
+    return Study(
+        table.with_columns(pl.Series(name, values) for name, values in beside.items()),
+        _values([columns[target][i] for i in rows]),
+        tuple(named),
+        np.concatenate([one.chromosomes for one in files]),
+        np.concatenate([one.positions for one in files]),
+        tuple(notes),
+    )
+
+
+def find_beds(beds: Sequence[str | Path]) -> list[Path]:
+    """Files by their names or patterns, each once."""
+    found: list[Path] = []
+    for bed in beds:
+        matching = sorted(map(Path, glob(str(bed)))) if any(sign in str(bed) for sign in "*?[") else [Path(bed)]
+        if not matching:
+            raise InputError(f"{bed}: no file matches.")
+        found += [path for path in matching if path not in found]
+    return found
+
+
+def _same_people(files: Sequence[Genotypes]) -> tuple[Person, ...]:
+    """People of the first file; others must hold the same, in the same order."""
+    people = files[0].people
+    for other in files[1:]:
+        if other.people != people:
+            raise InputError(
+                f"{other.path.with_suffix('.fam')} has other people than {files[0].path.with_suffix('.fam')}, or the "
+                "same in another order: bring them together with plink --merge-list."
+            )
+    _refuse_twice([" ".join(person) for person in people], "the person", str(files[0].path.with_suffix(".fam")))
+    return people
+
+
+def _refuse_twice(names: Sequence[str], what: str, where: str, remedy: str = "Leave one of them out") -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InputError(f"{where}: {what} {name!r} is there twice. {remedy}.")
+        seen.add(name)
+
+
+def _read_columns(
+    phenotype: str | Path, people: Sequence[Person], covariates: Sequence[str | Path]
+) -> tuple[list[str], dict[str, Values]]:
+    """Names of the covariates, and every column of every file, a value for each of the people."""
+    files = [Path(name) for name in covariates if Path(name).is_file()]
+    named = [part.strip() for name in covariates if Path(name) not in files for part in str(name).split(",")]
+    columns = read_people(phenotype, people)
+    listed: list[str] = []
+    for path in files:
+        new = read_people(path, people)
+        twice = [name for name in new if name in columns]
+        if twice:
+            raise InputError(f"{path}: the column {twice[0]!r} is in another file too. Rename one of them.")
+        columns |= new
+        listed += new
+    return named or listed, columns
+
+
+def read_people(path: str | Path, people: Sequence[Person]) -> dict[str, Values]:
+    """Columns of a file of people, matched by FID and IID, or by IID if there is no FID; None where missing."""
+    path = Path(path)
+    try:
+        lines = [line for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as text: {error}.") from None
+    if len(lines) < 2:
+        raise InputError(f"{path}: expected a header with FID and IID, and a line for each person.")
+    separator = "\t" if "\t" in lines[0] else "," if "," in lines[0] else None
+    header, *rows = [[cell.strip() for cell in line.split(separator)] for line in lines]
+    header[0] = header[0].removeprefix("#")
+    if "IID" not in header:
+        raise InputError(
+            f"{path}: the header has no IID (it has {name_some(header)}): people are matched by FID and IID."
+        )
+    for number, row in enumerate(rows, start=2):
+        if len(row) != len(header):
+            raise InputError(f"{path}: line {number} has {len(row)} values, and the header {len(header)}.")
+    keys = [header.index(name) for name in ("FID", "IID") if name in header]
+    ids = [tuple(row[k] for k in keys) for row in rows]
+    _refuse_twice([" ".join(key) for key in ids], "the person", str(path))
+    wanted = [person[-len(keys) :] for person in people]
+    if len(keys) == 1:
+        _refuse_twice([key[0] for key in wanted], "IID", "the .fam", f"Add FID to {path.name}")
+    line_of = {key: i for i, key in enumerate(ids)}
+    places = [line_of.get(key) for key in wanted]
+    if all(place is None for place in places):
+        raise InputError(
+            f"{path}: none of its {len(rows)} people is in the .fam: it has {' '.join(ids[0])!r}, the .fam "
+            f"{' '.join(wanted[0])!r}. FID and IID must be the same in both."
+        )
+    return {
+        name: [None if i is None or rows[i][k] in NO_VALUE else rows[i][k] for i in places]
+        for k, name in enumerate(header)
+        if k not in keys
+    }
+
+
+def _values(texts: Sequence[str | None]) -> NDArray:
+    """Numbers, if all are; labels otherwise."""
+    try:
+        return np.array([float(text or "") for text in texts])
+    except ValueError:
+        return np.array(texts, dtype=str)
+
+
+def _genotypes(files: Sequence[Genotypes], rows: NDArray[np.intp], snps: Sequence[str]) -> pl.DataFrame:
+    """Read counts of allele 1 of some people; null where missing."""
+    X = np.hstack([one.read(slice(None), slice(None))[rows] for one in files])
+    called = X >= 0
+    columns = [
+        pl.Series(name, X[:, j]) if called[:, j].all() else pl.Series(name, np.where(called[:, j], X[:, j], np.nan))
+        for j, name in enumerate(snps)
+    ]
+    return pl.DataFrame(columns).fill_nan(None)
+
+
+def read_partition(path: str, column: str, chromosomes: NDArray, snps: Sequence[str]) -> list[str]:
+    """Group of each SNP by a partition of KnockoffGWAS: a header, SNP first, and a column for each resolution.
+
+    The file may end in .gz; {} stands for the chromosome where there is a file for each. ``column`` is the resolution,
+    as the header has it.
+    """
+    group_of: dict[str, str] = {}
+    for name in dict.fromkeys(chromosomes.tolist()) if "{}" in path else [""]:
+        file = Path(path.replace("{}", name))
+        try:
+            opened = gzip.open if file.suffix == ".gz" else open
+            with opened(file, "rt", encoding="utf-8") as text:
+                header, *rows = [line.split() for line in text if line.strip()]
+        except (OSError, EOFError, ValueError) as error:
+            raise InputError(f"{file}: cannot be read as a partition: {error}.") from None
+        if column not in header[1:]:
+            raise unknown_option(f"groups: resolution of {file.name}", column, header[1:])
+        group_of |= {row[0]: row[header.index(column)] for row in rows if len(row) == len(header)}
+    missing = [snp for snp in snps if snp not in group_of]
+    if missing:
+        raise InputError(f"groups: {path} has no group for {count(len(missing), 'SNP')}, {missing[0]!r} for instance.")
+    return [f"chr{name}:{group_of[snp]}" for name, snp in zip(chromosomes, snps, strict=True)]

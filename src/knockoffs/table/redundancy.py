@@ -6,15 +6,15 @@ table, P^X would have to copy them into their own knockoffs. Without a smallest 
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import qr
+from scipy.linalg.lapack import dpotrf
 
-from knockoffs.errors import InputError, KnockoffWarning, name_some
-from knockoffs.table.relations import SAME, Relations, dependent_columns, describe_relations, standardise
+from knockoffs.errors import ColumnsError, InputError, name_some, warn
 from knockoffs.table.table import Table
 
 DEPENDENT = ("auto", "refuse", "drop")  # what a selection does with columns that others determine
@@ -40,7 +40,7 @@ def drop_constant(table: Table) -> tuple[Table, dict[str, str]]:
     if constant.size == len(table.columns):
         raise InputError("every column of X is constant: there is nothing to select from.")
     said = f"{_constant(table, constant)} and left out"
-    warnings.warn(f"{said}.", KnockoffWarning, stacklevel=4)
+    warn(f"{said}.")
     kept = np.ones(len(table.columns), dtype=bool)
     kept[constant] = False
     return table.keep(kept), {"constant": said}
@@ -52,7 +52,7 @@ def warn_of_constant(table: Table) -> None:
     if constant.size:
         its = "its own knockoff" if constant.size == 1 else "their own knockoffs"
         said = f"{_constant(table, constant)}: {its}, never selected."
-        warnings.warn(said, KnockoffWarning, stacklevel=4)
+        warn(said)
 
 
 def _constant(table: Table, constant: NDArray[np.intp]) -> str:
@@ -77,7 +77,7 @@ def drop_dependent(table: Table, dependent: str = "drop") -> tuple[Table, dict[s
         f"dropped as copies or exact combinations of other columns (dependent={dependent!r}): "
         f"{describe_relations(relations, table.names)}. The answer is about the table without them"
     )
-    warnings.warn(f"{said}.", KnockoffWarning, stacklevel=4)
+    warn(f"{said}.")
     return table.without_determined(relations), {"dependent": said}
 
 
@@ -97,12 +97,10 @@ def warn_of_dependent(table: Table) -> None:
     """Warn of columns that others determine and that are kept."""
     relations = _between_features(table, find_relations(table))
     if relations:
-        warnings.warn(
+        warn(
             f"columns are copies or exact combinations of others: {describe_relations(relations, table.names)}. Given "
             "the others none of those involved can matter, and their knockoffs are nearly copies. Use "
-            f"drop={[table.names[j] for j in relations]!r} or dependent='drop', or make them one feature by groups=.",
-            KnockoffWarning,
-            stacklevel=4,
+            f"drop={[table.names[j] for j in relations]!r} or dependent='drop', or make them one feature by groups=."
         )
 
 
@@ -130,19 +128,13 @@ def find_relations(table: Table) -> Relations:
 def find_copies(table: Table, columns: Iterable[int], some: NDArray[np.intp]) -> Relations:
     """Columns that say the same as an earlier one: in the same or the reverse order, labels and steps in any."""
     alike: dict[bytes, list[int]] = {}
-    for j in columns:
-        alike.setdefault(_pattern(table, j, some), []).append(int(j))
-    suspects = [j for same in alike.values() if len(same) > 1 for j in same]
-    if len(some) < len(table):
+    for rows in (some, slice(None)) if len(some) < len(table) else (some,):
+        suspects = [j for same in alike.values() if len(same) > 1 for j in same] if alike else map(int, columns)
         alike = {}
         for j in suspects:
-            alike.setdefault(_pattern(table, j, slice(None)), []).append(j)
+            pattern = pattern_of(table.X[rows, j], ordered=table.kinds[j] == "continuous")
+            alike.setdefault(pattern, []).append(j)
     return {j: np.array(same[:1]) for same in alike.values() for j in same[1:]}
-
-
-def _pattern(table: Table, j: int, rows: NDArray[np.intp] | slice) -> bytes:
-    """Key of what a column says."""
-    return pattern_of(table.X[rows, j], ordered=table.kinds[j] == "continuous")
 
 
 def pattern_of(x: NDArray[np.float64], *, ordered: bool, fewest_ordered: int = 20, steps: int = 10**9) -> bytes:
@@ -226,17 +218,16 @@ def warn_of_functions(table: Table) -> dict[str, str]:
 
     Nothing is left out: whether a person's number or what it determines is of interest, only the user knows.
     """
-    determined = find_functions(table)
-    owner = table.feature_of
-    determined &= owner[:, None] != owner[None, :]
-    determined[:, table.covariate_columns] = False  # they are no hypotheses
-    finest = np.flatnonzero(determined.any(axis=1) & ~determined.any(axis=0))
-    if not finest.size:
+    owner, covariates = table.feature_of, set(table.covariate_columns.tolist())  # which are no hypotheses
+    pairs = [(i, j) for i, j in find_functions(table).tolist() if owner[i] != owner[j] and j not in covariates]
+    coarser = {j for _, j in pairs}
+    finest = sorted({i for i, _ in pairs} - coarser)
+    if not finest:
         return {}
-    said = [_function_of(table.names[i], [table.names[j] for j in np.flatnonzero(determined[i])]) for i in finest[:5]]
+    said = [_function_of(table.names[i], [table.names[j] for k, j in pairs if k == i]) for i in finest[:5]]
     said += [f"and {len(finest) - 5} more columns determine others"] if len(finest) > 5 else []
     note = "; ".join(said) + ". Drop one side, or make one feature of them by groups="
-    warnings.warn(f"{note}.", KnockoffWarning, stacklevel=4)
+    warn(f"{note}.")
     return {"functions": note}
 
 
@@ -248,8 +239,8 @@ def _function_of(name: str, others: list[str]) -> str:
 
 def find_functions(
     table: Table, *, rows_a_value: int = 20, certain: float = 30.0, most_columns: int = 1000
-) -> NDArray[np.bool_]:
-    """Boolean matrix, shape (d, d): column j is a function of column i.
+) -> NDArray[np.intp]:
+    """Pairs of columns (i, j), shape (m, 2): column j is a function of column i.
 
     Values of column i must repeat, so that rows could show otherwise: each row beyond the first of a value agrees with
     it by chance, at most as often as column j has its most frequent value. The most frequent value of column i does not
@@ -270,35 +261,32 @@ def find_functions(
     >>> from knockoffs.table.table import read_table
     >>> age = np.random.default_rng(0).integers(20, 80, 4000).astype(float)
     >>> find_functions(read_table(np.column_stack([age // 10, age]))).tolist()
-    [[False, False], [True, False]]
+    [[1, 0]]
     """
     n, d = table.X.shape
-    determined = np.zeros((d, d), dtype=bool)
+    found: list[tuple[int, int]] = []
     columns = np.delete(np.arange(d), constant_columns(table.X))
     rows = np.unique(np.linspace(0, n - 1, min(n, MOST_ROWS)).astype(np.intp)) if n else np.arange(0)
     if len(columns) < 2 or len(rows) < 2 * rows_a_value:
-        return determined
+        return np.empty((0, 2), dtype=np.intp)
     codes = _codes(table.X[np.ix_(rows, columns)])
     n_values = codes.max(axis=0) + 1
     few = np.flatnonzero((n_values > 1) & (n_values * rows_a_value <= len(rows)))
     if len(few) > most_columns:
-        return determined
+        return np.empty((0, 2), dtype=np.intp)
     screen = np.linspace(0, len(rows) - 1, min(256, len(rows))).astype(np.intp)  # which rules out most pairs
     for i in few:
         others = few[(n_values[few] < n_values[i]) | ((n_values[few] == n_values[i]) & (few > i))]
         for part in (codes[screen], codes):
             others = others[_are_functions(part[:, i], part[:, others])]
-        others = (
-            others[[_certain(codes[:, i], codes[:, j], rows_a_value, certain) for j in others]]
-            if len(others)
-            else others
-        )
+        others = np.array([j for j in others if _certain(codes[:, i], codes[:, j], rows_a_value, certain)], dtype=int)
         if len(others):
             X = table.X[:, columns[[i, *others]]]
             missing_too = np.isnan(X[np.isnan(X[:, 0]), 1:]).all(axis=0)
             all_codes = _codes(X)
-            determined[columns[i], columns[others]] = _are_functions(all_codes[:, 0], all_codes[:, 1:]) & missing_too
-    return determined
+            functions = columns[others][_are_functions(all_codes[:, 0], all_codes[:, 1:]) & missing_too]
+            found += [(columns[i], j) for j in sorted(functions)]
+    return np.array(found, dtype=np.intp).reshape(-1, 2)
 
 
 def _codes(X: NDArray) -> NDArray[np.intp]:
@@ -323,3 +311,126 @@ def _certain(x: NDArray[np.intp], y: NDArray[np.intp], rows_a_value: int, certai
             return False
     share = np.bincount(y).max() / len(y)
     return bool((len(x) - len(np.unique(x))) * -np.log(share) >= certain)
+
+
+# ---- linear relations ------------------------------------------------------------------------------------------------
+SAME = 1e-10  # squared residual of a column on the others, in its own variance, under which they determine it
+CLEAR = 1e-6  # smallest eigenvalue of the correlations from which on no column is determined, and none is looked for
+
+Relations = dict[int, NDArray[np.intp]]  # for each column to leave out, the columns that determine it
+
+
+def standardise(X: NDArray, *, copy: bool = True) -> tuple[NDArray, NDArray, NDArray]:
+    """Standardised columns, (X - mean) / sd, with mean and sd."""
+    centre = X.mean(axis=0)
+    Z = np.subtract(X, centre, out=None if copy else X)
+    largest = np.maximum(Z.max(axis=0), -Z.min(axis=0))
+    Z /= largest  # no overflow of squares
+    spread = np.sqrt(np.einsum("ij,ij->j", Z, Z) / len(Z))
+    Z /= spread
+    return Z, centre, largest * spread
+
+
+def dependent_columns(Z: NDArray, correlation: NDArray | None = None) -> Relations:
+    """Smallest set of columns without which the others are free, the later of two rather than the earlier.
+
+    Columns join from left to right; one that those before it determine is left out (Gram and Schmidt). With no more
+    rows than columns every column is determined, and only copies count.
+
+    Z, shape (n, d), holds standardised columns; ``correlation`` is Z^T Z / n, where it is known.
+    """
+    n, d = Z.shape
+    if correlation is None:
+        correlation = Z.T @ Z / n
+    if n <= d:
+        return _copies(correlation)
+    if dpotrf(correlation - CLEAR * np.eye(d), lower=1)[1] == 0:  # no eigenvalue is that small
+        return {}
+    R = qr(Z, mode="r")[0][:d] / np.sqrt(n)  # columns of R stand to one another as those of Z do
+    basis = np.zeros((d, 0))
+    kept: list[int] = []
+    found = {}
+    for j in range(d):
+        residual = R[:, j] - basis @ (basis.T @ R[:, j])
+        residual -= basis @ (basis.T @ residual)  # twice is enough
+        size = residual @ residual
+        if size > SAME:
+            basis, kept = np.column_stack([basis, residual / np.sqrt(size)]), [*kept, j]
+        else:
+            found[j] = _sparse_fit(R[:, kept], R[:, j], np.array(kept))
+    return found
+
+
+def dependent_in_covariance(Sigma: NDArray) -> Relations:
+    """Smallest set of columns without which a covariance is not singular, and the columns that determine each."""
+    if not np.isfinite(Sigma).all():
+        return {}  # not a covariance at all
+    sd = np.sqrt(np.maximum(np.diagonal(Sigma), np.finfo(float).tiny))
+    values, vectors = np.linalg.eigh(Sigma / np.outer(sd, sd))
+    if values[0] < -SAME * len(sd):
+        return {}  # not a covariance at all
+    n = len(sd) + 1  # rows whose second moments are these correlations; the last is zero
+    Z = np.vstack([np.sqrt(n * np.maximum(values, 0.0))[:, None] * vectors.T, np.zeros(len(sd))])
+    return dependent_columns(Z)
+
+
+def _copies(correlation: NDArray) -> Relations:
+    """Columns equal to an earlier one up to sign and units."""
+    found: Relations = {}
+    for j in range(len(correlation)):
+        same = [i for i in np.flatnonzero(np.abs(correlation[j, :j]) > 1 - SAME) if i not in found]
+        if same:
+            found[j] = np.array(same[:1])
+    return found
+
+
+def _sparse_fit(A: NDArray, b: NDArray, labels: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Few columns of A whose combination is b: the best one more at a time, then those that are not needed go."""
+
+    def fit(columns: list[int]) -> tuple[NDArray, float, NDArray]:
+        weights = np.linalg.lstsq(A[:, columns], b, rcond=None)[0]
+        residual = b - A[:, columns] @ weights
+        return residual, float(residual @ residual), weights
+
+    chosen: list[int] = []
+    residual, size = b, float(b @ b)
+    while size > SAME and len(chosen) < A.shape[1]:
+        gain = np.abs(A.T @ residual)
+        gain[chosen] = -1
+        chosen.append(int(gain.argmax()))
+        residual, size, _ = fit(chosen)
+    for column in sorted(chosen, key=lambda c: abs(fit(chosen)[2][chosen.index(c)])):
+        fewer = [c for c in chosen if c != column]
+        if fewer and fit(fewer)[1] <= SAME:
+            chosen = fewer
+    return labels[sorted(chosen)]
+
+
+def describe_relations(relations: Mapping[int, NDArray[np.intp]], names: Sequence[str] | None, most: int = 5) -> str:
+    """List which columns are combinations of which, by name or by number.
+
+    >>> describe_relations({2: np.array([0, 1])}, ["ldl", "hdl", "total"])
+    "'total' of 'ldl', 'hdl'"
+    """
+
+    def name(j: int) -> str:
+        return str(j) if names is None else names[j]
+
+    some = [f"{name(j)!r} of {name_some(map(name, of))}" for j, of in list(relations.items())[:most]]
+    return "; ".join(some + ([f"and {len(relations) - most} more"] if len(relations) > most else []))
+
+
+def dependent_error(
+    relations: Mapping[int, NDArray[np.intp]], names: Sequence[str] | None, remedy: str = ""
+) -> ColumnsError:
+    """Error that names a smallest set of columns to drop, all relations at once."""
+    listed = "" if names is None else f" (drop={[names[j] for j in relations]!r})"
+    one = len(relations) == 1
+    are = "is an exact combination" if one else "are exact combinations"
+    return ColumnsError(
+        relations,
+        "column" if one else "columns",
+        f"{are} of other columns ({describe_relations(relations, names)}: duplicates, sums, or a full set of "
+        "indicators), so none of those involved can matter given the others. Without the columns named first no exact "
+        f"relation is left: drop {'it' if one else 'them'}{listed}{remedy}.",
+    )

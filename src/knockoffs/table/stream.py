@@ -7,51 +7,50 @@ holds the same rows however often and from wherever it is read.
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from knockoffs.errors import InputError, KnockoffWarning, name_some
+from knockoffs.errors import InputError, name_some, warn
 from knockoffs.table.files import TextFile, check_names, file_hash, open_text, parquet_errors, take_column
-from knockoffs.table.rows import runs_of_rows
 
 FIRST_ROWS = 1000  # in which an index that was written beside the table is looked for
+BATCH_CELLS = 2**22  # of a batch: 32 MiB as floats
+
+
+def runs_of_rows(n_rows: int, n_columns: int, batch_rows: int | None) -> NDArray[np.intp]:
+    """First rows of batches of one size; by default it depends on the columns alone, the same on every machine.
+
+    >>> runs_of_rows(10, 3, 4).tolist()
+    [0, 4, 8, 10]
+    """
+    size = max(1, BATCH_CELLS // max(n_columns, 1)) if batch_rows is None else int(batch_rows)
+    if size < 1:
+        raise InputError(f"batch_rows={batch_rows}: a batch has one row or more.")
+    return np.append(np.arange(0, n_rows, size), n_rows)
 
 
 @dataclass(frozen=True)
-class RowStream:
-    """Rows of one or several parquet files with the same columns.
+class Rows:
+    """Rows of a csv or tsv file, or of parquet files with the same columns, read a batch at a time."""
 
-    Parameters
-    ----------
-    path : Path
-        The file, or the folder.
-    files : tuple of Path
-    n_rows_of : tuple of int
-        Rows of each file.
-    names : tuple of str
-        Of the columns.
-    schema : mapping of str to polars.DataType
-        In which the columns of all files are read.
-    """
-
-    path: Path
-    files: tuple[Path, ...]
-    n_rows_of: tuple[int, ...]
-    names: tuple[str, ...]
-    schema: Mapping[str, pl.DataType]
+    path: Path  # the file, or the folder
+    names: tuple[str, ...]  # of the columns
+    files: tuple[Path, ...]  # of a folder, its files; otherwise the file itself
+    n_rows_of: tuple[int, ...]  # rows of each file
+    schema: Mapping[str, pl.DataType] = field(default_factory=dict)  # in which columns of parquet files are read
+    text: TextFile | None = None  # of a csv or tsv file
 
     def __len__(self) -> int:
         return sum(self.n_rows_of)
 
     @property
     def label(self) -> str:
-        """Name of the file or folder."""
+        """What to call it in errors: the name of the file or folder."""
         return self.path.name
 
     def starts(self, n_columns: int, batch_rows: int | None) -> NDArray[np.intp]:
@@ -59,9 +58,22 @@ class RowStream:
         return runs_of_rows(len(self), n_columns, batch_rows)
 
     def frames(self, names: Sequence[str], starts: NDArray[np.intp], wanted: Sequence[int]) -> Iterator[pl.DataFrame]:
-        """Frames of some batches."""
+        """Frames of some batches; a csv file is read from its start again for one that comes before the last."""
+        if self.text is None:
+            yield from (self._parquet(names, int(starts[batch]), int(starts[batch + 1])) for batch in wanted)
+            return
+        blocks, held, at = self.text.blocks(names), pl.DataFrame(), 0
         for batch in wanted:
-            yield self._rows(names, int(starts[batch]), int(starts[batch + 1]))
+            start, stop = int(starts[batch]), int(starts[batch + 1])
+            if start < at:
+                blocks, held, at = self.text.blocks(names), pl.DataFrame(), 0
+            while at + len(held) < stop:
+                passed = min(max(start - at, 0), len(held))  # rows before the batch
+                held, at = held[passed:], at + passed
+                block = next(blocks)
+                held = block if held.is_empty() else held.vstack(block)
+            yield held[start - at : stop - at]
+            held, at = held[stop - at :], stop
 
     def take(self, names: Sequence[str], rows: NDArray[np.intp]) -> pl.DataFrame:
         """Frame of some rows, given in ascending order."""
@@ -73,7 +85,8 @@ class RowStream:
 
     def column(self, name: str) -> NDArray:
         """Values of a column in all rows."""
-        return take_column(self._rows([name], 0, len(self)), name)
+        whole = self._parquet([name], 0, len(self)) if self.text is None else pl.concat(self.text.blocks([name]))
+        return take_column(whole, name)
 
     def sha256(self) -> str:
         """SHA-256 of the file; of a folder that of its files' names and hashes."""
@@ -82,8 +95,8 @@ class RowStream:
         lines = "".join(f"{path.name} {file_hash(path)}\n" for path in self.files)
         return hashlib.sha256(lines.encode()).hexdigest()
 
-    def _rows(self, names: Sequence[str], start: int, stop: int) -> pl.DataFrame:
-        """Frame of the rows from ``start`` up to ``stop``."""
+    def _parquet(self, names: Sequence[str], start: int, stop: int) -> pl.DataFrame:
+        """Frame of the rows from ``start`` up to ``stop`` of parquet files."""
         parts, at = [], 0
         schema = {name: self.schema[name] for name in names}
         for path, n_rows in zip(self.files, self.n_rows_of, strict=True):
@@ -96,89 +109,23 @@ class RowStream:
         return pl.concat(parts)
 
 
-@dataclass(frozen=True)
-class TextRows:
-    """Rows of a csv or tsv file.
-
-    Parameters
-    ----------
-    file : TextFile
-    names : tuple of str
-        Of the columns.
-    """
-
-    file: TextFile
-    names: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return self.file.n_rows
-
-    @property
-    def label(self) -> str:
-        """Name of the file."""
-        return self.file.layout.path.name
-
-    def starts(self, n_columns: int, batch_rows: int | None) -> NDArray[np.intp]:
-        """First row of every batch, and the number of rows."""
-        return runs_of_rows(len(self), n_columns, batch_rows)
-
-    def frames(self, names: Sequence[str], starts: NDArray[np.intp], wanted: Sequence[int]) -> Iterator[pl.DataFrame]:
-        """Frames of some batches; the file is read from its start again for one that comes before the last."""
-        blocks, held, at = self.file.blocks(names), pl.DataFrame(), 0
-        for batch in wanted:
-            start, stop = int(starts[batch]), int(starts[batch + 1])
-            if start < at:
-                blocks, held, at = self.file.blocks(names), pl.DataFrame(), 0
-            while at + len(held) < stop:
-                passed = min(max(start - at, 0), len(held))  # rows before the batch
-                held, at = held[passed:], at + passed
-                block = next(blocks)
-                held = block if held.is_empty() else held.vstack(block)
-            yield held[start - at : stop - at]
-            held, at = held[stop - at :], stop
-
-    def take(self, names: Sequence[str], rows: NDArray[np.intp]) -> pl.DataFrame:
-        """Frame of some rows, given in ascending order."""
-        parts, at = [], 0
-        for block in self.file.blocks(names):
-            first, last = np.searchsorted(rows, [at, at + len(block)])
-            if last > first:
-                parts.append(block[rows[first:last] - at])
-            at += len(block)
-        return pl.concat(parts)
-
-    def column(self, name: str) -> NDArray:
-        """Values of a column in all rows."""
-        return take_column(pl.concat(list(self.file.blocks([name]))), name)
-
-    def sha256(self) -> str:
-        """SHA-256 of the file."""
-        return file_hash(self.file.layout.path)
-
-
-def open_rows(path: Path, *, leave_out: Collection[str] = ()) -> RowStream | TextRows:
+def open_rows(path: Path, *, leave_out: Collection[str] = ()) -> Rows:
     """Rows of a parquet file, or a folder of them, none of which is read; a csv or tsv file is read through once.
 
-    Parameters
-    ----------
-    path : Path
-    leave_out : collection of str
-        Columns that the caller names, which must be there; another one that numbers or names the rows is left out.
+    A column that numbers or names the rows is left out, unless the caller names it in ``leave_out``.
     """
-    text = path.is_file() and path.suffix.lower() != ".parquet" and path.stat().st_size > 0
-    stream: TextRows | RowStream = _text_rows(path) if text else _open_parquet(path)
-    if not len(stream):
+    if path.is_file() and path.suffix.lower() != ".parquet" and path.stat().st_size > 0:
+        text = open_text(path)
+        rows = Rows(path, text.layout.names, (path,), (text.n_rows,), text=text)
+    else:
+        rows = _open_parquet(path)
+    if not len(rows):
         raise InputError(f"{path}: there are no rows.")
-    first = next(stream.frames(stream.names, runs_of_rows(len(stream), 1, FIRST_ROWS), [0]))
-    return replace(stream, names=tuple(check_names(first, path, leave_out).columns))
+    first = next(rows.frames(rows.names, runs_of_rows(len(rows), 1, FIRST_ROWS), [0]))
+    return replace(rows, names=tuple(check_names(first, path, leave_out).columns))
 
 
-def _text_rows(path: Path) -> TextRows:
-    file = open_text(path)
-    return TextRows(file, file.layout.names)
-
-
-def _open_parquet(path: Path) -> RowStream:
+def _open_parquet(path: Path) -> Rows:
     files = parquet_files(path)
     counts, schema = [], dict[str, pl.DataType]()
     for file in files:
@@ -195,7 +142,7 @@ def _open_parquet(path: Path) -> RowStream:
             name: dtype if name not in schema else _common_type(name, schema[name], dtype, file, files[0])
             for name, dtype in (own if not schema else {name: own[name] for name in schema}).items()
         }
-    return RowStream(path, files, tuple(counts), tuple(schema), schema)
+    return Rows(path, tuple(schema), files, tuple(counts), schema)
 
 
 def _common_type(name: str, one: pl.DataType, other: pl.DataType, file: Path, first: Path) -> pl.DataType:
@@ -227,19 +174,15 @@ def parquet_files(path: Path) -> tuple[Path, ...]:
         aside = sorted(str(own) for own in found if any(part.startswith((".", "_")) for part in own.parts))
         files = tuple(sorted(file for own, file in found.items() if str(own) not in aside))
         if aside:
-            _warn(
+            warn(
                 f"{path}: {name_some(aside)} left out: names with a dot or an underscore first are no part of a table."
             )
         if not files:
             raise InputError(f"{path}: this folder holds no parquet files.")
         columns = sorted({part.partition("=")[0] for own in found for part in own.parts[:-1] if "=" in part})
         if columns:
-            _warn(f"{path}: {name_some(columns)} of the folders' names is not read: only what the files hold is.")
+            warn(f"{path}: {name_some(columns)} of the folders' names is not read: only what the files hold is.")
         return files
     if not path.is_file():
         raise InputError(f"{path}: there is no such file.")
     return (path,)
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, KnockoffWarning, stacklevel=4)

@@ -25,21 +25,22 @@ from knockoffs.table.column_checks import (
     warn_of_rows,
     warn_of_stand_ins,
     warn_of_words,
+    without_index,
 )
 from knockoffs.table.columns import Column, Design, design, recognise_kinds
 from knockoffs.table.decoding import decimals_of, decode_array, decode_frame
 from knockoffs.table.frames import (
     SomeColumns,
+    as_array,
     is_frame,
     is_pandas,
     is_sparse,
     keep_columns,
+    open_frame,
     read_columns,
 )
-from knockoffs.table.groups import Groups, as_groups
-from knockoffs.table.index import without_index
+from knockoffs.table.groups import Groups, as_groups, prune
 from knockoffs.table.moments import MOMENTS, to_units, unit_of
-from knockoffs.table.nested import prune
 from knockoffs.table.overrule import overrule
 from knockoffs.table.types import Kinds
 
@@ -381,3 +382,41 @@ def _check_shape(X: NDArray, argument: str, min_rows: int) -> None:
         raise InputError(f"{argument} has 0 feature(s) (shape=({n}, 0)) while a minimum of 1 is required.")
     if n < min_rows:
         raise InputError(f"{argument} has n_samples={n} rows: at least {min_rows} are needed.")
+
+
+# ---- columns that a user leaves out, before the table is read --------------------------------------------------------
+def without_columns(X: object, names: Sequence[str] | None) -> object:
+    """X without some of its columns, which are not looked at; the others keep their names."""
+    if names is None or not len(names):
+        return X
+    listed = dict.fromkeys([names] if isinstance(names, str) else [str(name) for name in names])
+    columns = names_of(X)
+    known = set(columns)
+    for name in listed:
+        if name not in known:
+            raise unknown_option("drop", name, columns)
+    kept = np.array([name not in listed for name in columns])
+    if not kept.any():
+        raise InputError("drop: no column is left. Leave out those that are features.")
+    if isinstance(X, Table):
+        return X.keep(kept)
+    some = keep_columns(X, kept)
+    if not isinstance(some, np.ndarray):
+        return some
+    return SomeColumns(some, tuple(name for name in columns if name not in listed))
+
+
+def names_of(X: object) -> list[str]:
+    """Names of the columns of a table as it came; x0, x1, ... of an array."""
+    if isinstance(X, Table):
+        return list(X.names)
+    if is_frame(X):
+        return list(open_frame(X).columns)
+    return [f"x{j}" for j in range(np.shape(X if isinstance(X, np.ndarray) else as_array(X, "X"))[-1])]
+
+
+def columns_of(features: NDArray[np.bool_], table: Table, names: Sequence[str]) -> NDArray[np.bool_]:
+    """Columns of X, as it came with all its names, that belong to some features of the table, and its covariates."""
+    kept = np.append(features, np.ones(len(table.covariates), dtype=bool))  # covariates are numbered last
+    chosen = {name for name, feature in zip(table.names, table.feature_of, strict=True) if kept[feature]}
+    return np.array([name in chosen for name in names])

@@ -10,15 +10,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from knockoffs.errors import InputError, KnockoffWarning, name_some, unknown_option
-from knockoffs.table.cells import LARGEST, SMALLEST, Cells, is_missing
-from knockoffs.table.column_checks import warn_of_lost_digits_of_target, warn_of_stand_ins_of_target
-from knockoffs.table.columns import Column, origins
-from knockoffs.table.decoding import own_values
-from knockoffs.table.frames import is_frame, is_pandas, is_sparse, open_frame, read_series, read_values
-from knockoffs.table.leakage import refuse_copy_of_target, warn_of_leaks, warn_of_target_in_other_words
+from knockoffs.errors import InputError, name_some, unknown_option, warn
+from knockoffs.table.cells import LARGEST, SMALLEST, ReadColumn, is_missing, read_series, read_values
+from knockoffs.table.column_checks import warn_of_target
+from knockoffs.table.columns import Column, origins, own_values
+from knockoffs.table.derived import refuse_copy_of_target, warn_of_leaks, warn_of_target_in_other_words
+from knockoffs.table.frames import is_frame, is_pandas, is_sparse, open_frame
 from knockoffs.table.moments import MOMENTS
-from knockoffs.table.survival import signed_times, split_times, survival_columns, warn_of_lone_event
 from knockoffs.table.table import Table
 from knockoffs.table.target_kind import (
     IF_IT_IS,
@@ -27,7 +25,11 @@ from knockoffs.table.target_kind import (
     describe_kind,
     infer_kind,
     other_tasks,
+    signed_times,
+    split_times,
+    survival_columns,
     too_many_classes,
+    warn_of_lone_event,
 )
 from knockoffs.table.types import Label
 
@@ -40,7 +42,7 @@ class Target:
     ----------
     values : array, shape (n_observed,)
         Numbers; labels of classes as they came; ranks 0, 1, ... of ordered categories; signed survival times, with
-        times of entry shape (n_observed, 2): see ``knockoffs.table.survival``.
+        times of entry shape (n_observed, 2): see ``knockoffs.table.target_kind``.
     weights : array, shape (n_observed,), optional
         Of the rows in the model of y.
     kind : {"number", "count", "binary", "classes", "ordinal", "survival"}
@@ -158,7 +160,6 @@ def as_target(
     values = cells.values[observed] if ranked else _values(cells, observed)
     _check_values(values, rows)
     refuse_copy_of_target(values, table, observed)
-    warn_of_stand_ins_of_target(values)
     if ranked:
         kind: TargetKind = "number" if task in ("regression", "numeric") else "ordinal"
     else:
@@ -166,8 +167,7 @@ def as_target(
         _refuse_free_text(values, kind)
         if kind in ("number", "count", "ordinal"):
             values = values.astype(float)
-        if kind == "number":
-            warn_of_lost_digits_of_target(values)
+    warn_of_target(values, kind)
     if kind == "binary" and task is None:
         warn_of_lone_event(values, table)
     if not warn_of_target_in_other_words(values, kind, table, observed):
@@ -209,21 +209,13 @@ def _survival_target(
     return Target(values, kept, "survival", observed, target_name(y) or name, None, note)
 
 
-def _events(cells: Cells) -> NDArray:
+def _events(cells: ReadColumn) -> NDArray:
     """Events of signed times: 1 where they are positive."""
     return np.where(np.isnan(cells.values), np.nan, (cells.values > 0).astype(float))
 
 
 def extend_target(seen: Target, y: NDArray, weights: ArrayLike | None = None) -> Target:
-    """Target of all rows, of the kind that some of them have; little more memory is taken than y itself.
-
-    Parameters
-    ----------
-    seen : Target
-        As ``as_target`` gives it of some of the rows in which y is known.
-    y : array, shape (n,)
-    weights : array-like, shape (n,), optional
-    """
+    """Target of all rows, of the kind that some of them (``seen``) have; little more memory is taken than y itself."""
     observed = ~_is_unknown(y)
     values = y if observed.all() else y[observed]
     if seen.kind in ("number", "count", "ordinal"):
@@ -307,7 +299,7 @@ def target_name(y: object) -> str | None:
     return None if name is None or name == "" else str(name)
 
 
-def _read(y: Any) -> Cells:
+def _read(y: Any) -> ReadColumn:
     """Cells of a target of any format, read by the rules of columns."""
     import narwhals as nw
 
@@ -323,7 +315,7 @@ def _read(y: Any) -> Cells:
     if cells.dtype in MOMENTS:
         raise InputError(f"y holds dates or durations ({cells.dtype}s): turn them into numbers or classes.")
     if cells.words:
-        warnings.warn(f"y: {name_some(sorted(cells.words))} taken as missing.", KnockoffWarning, stacklevel=4)
+        warn(f"y: {name_some(sorted(cells.words))} taken as missing.")
     return cells
 
 
@@ -355,7 +347,7 @@ def _warn_of_column(n: int) -> None:
     warnings.warn(text, DataConversionWarning, stacklevel=5)
 
 
-def _values(cells: Cells, observed: NDArray[np.bool_]) -> NDArray:
+def _values(cells: ReadColumn, observed: NDArray[np.bool_]) -> NDArray:
     """Known values of a target: numbers, or labels as they came."""
     values = own_values(Column("y", cells.dtype, cells.levels), cells.values[observed])
     if cells.dtype == "category" and all(isinstance(level, int | float) for level in cells.levels or ()):

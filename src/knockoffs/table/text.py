@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 
 import polars as pl
@@ -35,21 +35,11 @@ KINDS = ("integer", "number", "comma", "boolean", "date", "moment")  # the first
 
 @dataclass(frozen=True)
 class Text:
-    """Facts about the cells of a text column; those of two blocks of rows are joined by ``&``.
+    """Facts about the cells of a text column; those of two blocks of rows are joined by ``&``."""
 
-    Parameters
-    ----------
-    fits : frozenset of str
-        Kinds and patterns that every cell fits, missing ones aside.
-    words : frozenset of str
-        Words for a missing number, other than an empty cell.
-    blank : bool
-        Whether every cell is missing.
-    """
-
-    fits: frozenset[str] = frozenset([*KINDS, *PATTERNS])
-    words: frozenset[str] = field(default_factory=frozenset)
-    blank: bool = True
+    fits: frozenset[str] = frozenset([*KINDS, *PATTERNS])  # kinds and patterns of every cell, missing ones aside
+    words: frozenset[str] = frozenset()  # for a missing number, other than an empty cell
+    blank: bool = True  # whether every cell is missing
 
     def __and__(self, other: Text) -> Text:
         return Text(self.fits & other.fits, self.words | other.words, self.blank and other.blank)
@@ -117,13 +107,7 @@ def _too_long(cells: pl.Series) -> bool:
 
 
 def read_text(cells: pl.Series, kind: str) -> pl.Series:
-    """Values of the cells of a text column of a kind; null where a cell is missing, or does not fit.
-
-    Parameters
-    ----------
-    cells : polars.Series of strings
-    kind : str
-        As ``Text.kind`` names it.
+    """Values of the cells of a text column of a kind, as ``Text.kind`` names it; null where one is missing or unfit.
 
     >>> read_text(pl.Series(["1,5", "-"]), "comma").to_list(), read_text(pl.Series([" a", "?"]), "label").to_list()
     ([1.5, None], [' a', None])
@@ -155,14 +139,7 @@ def _moments(cells: pl.Series) -> pl.Series:
 
 
 def describe_doubt(name: str, cells: Sequence[str], *, polars: bool) -> tuple[str, str]:
-    """Return what is wrong with a text column that is in doubt, and the line that mends it if its cells agree.
-
-    Parameters
-    ----------
-    name : str
-    cells : sequence of str
-    polars : bool
-        Whether the line is for polars; otherwise it is for pandas.
+    """Return what is wrong with a text column in doubt, and the line of polars or pandas that mends it if cells agree.
 
     >>> describe_doubt("price", ["$1,234.50", "$7"], polars=False)[1]
     "make numbers of them: X['price'].str.replace('[^0-9.-]', '', regex=True).astype(float)"

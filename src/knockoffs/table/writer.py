@@ -143,21 +143,8 @@ def check_output(
 ) -> None:
     """Refuse, before any work, a file that must not or cannot be written.
 
-    Parameters
-    ----------
-    path : Path
-        The file to be written.
-    inputs : iterable of Path
-        Files that are read; none of them is ever written over, whichever way it is named.
-    force : bool
-        Whether a file that is there may be overwritten.
-    ours : callable
-        Whether a file that is there may be replaced without being asked for, because an earlier run wrote it.
-
-    Raises
-    ------
-    InputError
-        If it is an input, a folder, no plain file, there already, or cannot be written.
+    None of the ``inputs`` is ever written over, whichever way it is named. A file that is there is overwritten with
+    ``force``, or if it is ``ours``, written by an earlier run.
     """
     for source in inputs:
         if is_same_file(path, source):

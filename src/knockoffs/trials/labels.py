@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from knockoffs.conditional_tests.distil import cross_fit, responses, standardised
 from knockoffs.response.clone import Estimator
 from knockoffs.response.linear import PenaltyPath
-from knockoffs.table.survival import split_times
+from knockoffs.table.target_kind import split_times
 
 LabelSampler = Callable[[Generator], NDArray]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from knockoffs.errors import InputError
-from knockoffs.table.study import find_beds, read_partition, read_study
+from knockoffs.table.plink import find_beds, read_partition, read_study
 
 to_bed = pytest.importorskip("bed_reader").to_bed
 PEOPLE = [("f1", "a"), ("f1", "b"), ("f2", "a"), ("f3", "c"), ("f4", "d"), ("f5", "e")]
