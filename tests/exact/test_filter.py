@@ -35,7 +35,7 @@ def random_W(rng):
 
 def test_filter_is_the_definition_on_many_random_W(rng):
     levels = np.array([0.05, 0.1, 0.2, 0.25, 0.3, 0.5, 0.9])
-    for _ in range(100_000):
+    for _ in range(20_000):
         W, q, offset = random_W(rng), levels[rng.integers(len(levels))], int(rng.integers(2))
         expected = threshold_by_definition(W.tolist(), q, offset)
         chosen = knockoff_filter(W, q, offset=offset)
@@ -48,7 +48,7 @@ def test_filter_is_the_definition_on_many_random_W(rng):
 
 
 def test_q_value_is_the_smallest_level_that_selects(rng):
-    for _ in range(2_000):
+    for _ in range(400):
         W, offset = random_W(rng), int(rng.integers(2))
         q = q_values(W, offset=offset)
         counts = [(offset + b) / a for a in range(1, len(W) + 1) for b in range(len(W) + 1)]
