@@ -1,14 +1,10 @@
 """Rows that belong together: each draw uses one row of each cluster, and the answers are joined."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 from knockoffs import KnockoffSelector
-from knockoffs.cli.app import app
 from knockoffs.conditional_tests.merge import merge_p_values
 from knockoffs.errors import InputError
 from knockoffs.filter.e_values import join_draws
@@ -105,17 +101,11 @@ def test_a_selection_from_rows_of_their_own_clusters_is_one_from_all_rows():
     np.testing.assert_array_equal(fitted.selection_.pair.X, table.drop(columns="patient").to_numpy())
 
 
-def test_a_report_and_its_record(tmp_path):
+def test_a_report_and_its_record(select_and_rerun):
     table, y = frame()
-    table.assign(y=y).to_csv(tmp_path / "t.csv", index=False)
-    options = ["--target", "y", "--clusters", "patient", "--feature-model", "gaussian", "--draws", "2"]
-    options += ["--out", str(tmp_path), "--report", str(tmp_path / "r.html")]
-    found = CliRunner().invoke(app, ["select", str(tmp_path / "t.csv"), *options])
-    assert found.exit_code == 0, found.output
-    record = json.loads((tmp_path / "selection.json").read_text())
+    options = ["--target", "y", "--clusters", "patient", "--feature-model", "gaussian", "--draws", 2]
+    record, _ = select_and_rerun(table.assign(y=y), *options)
     assert record["parameters"]["clusters"] == "patient" and len(record["features"]) == 12
-    again = CliRunner().invoke(app, ["rerun", str(tmp_path / "selection.json"), str(tmp_path / "t.csv")])
-    assert again.exit_code == 0 and "The answer is identical" in again.output
 
 
 # ---- what is refused ---------------------------------------------------------------------------------------------

@@ -1,15 +1,11 @@
 """Rows in the order of time: a draw uses rows that are far enough apart, and random walks are refused."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.signal import lfilter
-from typer.testing import CliRunner
 
 from knockoffs import KnockoffSelector
-from knockoffs.cli.app import app
 from knockoffs.errors import InputError
 from knockoffs.procedure import Data
 from knockoffs.streaming.stream import fit_streamed
@@ -142,16 +138,10 @@ def test_a_selection(method, n_draws):
     assert len(fitted.knockoffs_) == len(fitted.target_) == len(selection.rows)
 
 
-def test_command_line_and_rerun(tmp_path):
+def test_command_line_and_rerun(select_and_rerun):
     table, y = frame()
-    table.assign(y=y).to_csv(tmp_path / "t.csv", index=False)
-    options = ["--target", "y", "--order", "date", "--feature-model", "gaussian", "--out", str(tmp_path)]
-    found = CliRunner().invoke(app, ["select", str(tmp_path / "t.csv"), *options])
-    assert found.exit_code == 0, found.output
-    record = json.loads((tmp_path / "selection.json").read_text())
+    record, _ = select_and_rerun(table.assign(y=y), "--target", "y", "--order", "date", "--feature-model", "gaussian")
     assert record["parameters"]["order"] == "date" and len(record["features"]) == 6
-    again = CliRunner().invoke(app, ["rerun", str(tmp_path / "selection.json"), str(tmp_path / "t.csv")])
-    assert again.exit_code == 0 and "The answer is identical" in again.output
 
 
 # ---- what is refused ---------------------------------------------------------------------------------------------

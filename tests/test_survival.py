@@ -1,7 +1,5 @@
 """Survival times from end to end: tests and knockoffs, Python and the command line, report, record, what is refused."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -177,21 +175,14 @@ def test_concordance_of_noise_is_near_a_half_and_of_signal_above():
 # ---- the command line and the report -----------------------------------------------------------------------------
 
 
-def test_command_line_report_and_rerun(tmp_path):
+def test_command_line_report_and_rerun(select_and_rerun):
     X, time, event = table()
-    sex = np.where(X["x1"] > 0, "f", "m")
-    X.drop(columns="x1").assign(sex=sex, days=time, died=event).to_csv(tmp_path / "t.csv", index=False)
-    options = ["--time", "days", "--event", "died", "--feature-model", "auto", "--out", str(tmp_path)]
-    found = CliRunner().invoke(app, ["select", str(tmp_path / "t.csv"), *options, "--report", str(tmp_path / "r.html")])
-    assert found.exit_code == 0, found.output
-    record = json.loads((tmp_path / "selection.json").read_text())
+    frame = X.drop(columns="x1").assign(sex=np.where(X["x1"] > 0, "f", "m"), days=time, died=event)
+    record, page = select_and_rerun(frame, "--time", "days", "--event", "died", "--feature-model", "auto")
     assert (record["parameters"]["time"], record["parameters"]["event"]) == ("days", "died")
     assert {f["name"] for f in record["features"] if f["selected"]} == {"x0", "sex"}
-    page = (tmp_path / "r.html").read_text()
     assert "held-out concordance of 0.7" in page and 'aria-label="Kaplan-Meier curves"' in page
     assert "--time days --event died" in page
-    again = CliRunner().invoke(app, ["rerun", str(tmp_path / "selection.json"), str(tmp_path / "t.csv")])
-    assert again.exit_code == 0 and "The answer is identical" in again.output
 
 
 @pytest.mark.parametrize(
