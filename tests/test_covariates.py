@@ -32,8 +32,8 @@ def frame(n=200, seed=0):
 
 
 def selector(**options):
-    options = {"fdr": 0.2, "feature_model": "gaussian", "covariates": ["sex", "age"], "random_state": 0} | options
-    return KnockoffSelector(**options)
+    given = {"fdr": 0.2, "feature_model": "gaussian", "covariates": ["sex", "age"], "verdict": False}
+    return KnockoffSelector(**given | options)
 
 
 # ---- features and covariates of a table --------------------------------------------------------------------------

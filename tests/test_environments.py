@@ -19,14 +19,14 @@ def frame(n=200, d=40, seed=0):
 
 
 def selector(**options):
-    given = {"fdr": 0.1, "feature_model": "gaussian", "estimator": "lasso", "environments": "site"}
+    given = {"fdr": 0.1, "feature_model": "gaussian", "estimator": "lasso", "environments": "site", "verdict": False}
     return KnockoffSelector(**given | options)
 
 
 def test_what_matters_in_one_site_is_no_discovery_of_all():
     table, y = frame()
     y[7] = np.nan
-    found = selector().fit(table, y)
+    found = selector(verdict=True).fit(table, y)
     names = set(found.selection_.selected_names)
     assert len(names & {f"f{j}" for j in range(14)}) >= 13 and len(names & {f"f{j}" for j in range(14, 22)}) <= 2
     assert found.knockoffs_.shape == (600, 40) and (found.knockoffs_.index == table.index).all()
@@ -66,7 +66,7 @@ def test_labels_may_come_beside_the_table():
 def test_on_the_command_line(select_and_rerun):
     table, y = frame()
     options = ["--target", "y", "--environments", "site", "--min-environments", 2]
-    options += ["--feature-model", "gaussian", "--estimator", "lasso"]
+    options += ["--feature-model", "gaussian", "--estimator", "lasso", "--no-verdict"]
     record, _ = select_and_rerun(table.assign(y=y), *options)
     assert record["parameters"]["min_environments"] == 2
     assert "in at least 2 of 3 environments" in record["explanation"]

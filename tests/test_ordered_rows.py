@@ -127,7 +127,8 @@ def test_an_order_is_a_column_or_times(order):
 @pytest.mark.parametrize(("method", "n_draws"), [("conditional_test", 1), ("conditional_test", 3), ("knockoffs", 3)])
 def test_a_selection(method, n_draws):
     table, y = frame()
-    options = {"feature_model": "gaussian", "verdict": False, "fdr": 0.5 if method == "knockoffs" else 0.1}
+    knockoffs = method == "knockoffs"
+    options = {"feature_model": "gaussian", "verdict": knockoffs, "fdr": 0.5 if knockoffs else 0.1}
     fitted = KnockoffSelector(order="date", method=method, n_draws=n_draws, **options).fit(table, y)
     selection = fitted.selection_
     assert {"f0", "f1"} <= set(selection.selected_names) or method == "knockoffs"
@@ -140,7 +141,8 @@ def test_a_selection(method, n_draws):
 
 def test_command_line_and_rerun(select_and_rerun):
     table, y = frame()
-    record, _ = select_and_rerun(table.assign(y=y), "--target", "y", "--order", "date", "--feature-model", "gaussian")
+    options = ["--target", "y", "--order", "date", "--feature-model", "gaussian", "--no-verdict"]
+    record, _ = select_and_rerun(table.assign(y=y), *options)
     assert record["parameters"]["order"] == "date" and len(record["features"]) == 6
 
 

@@ -270,10 +270,7 @@ IN_MEMORY = {
     "weights": lambda: fit(*numbers(), sample_weight=np.arange(200) % 3, **GAUSSIAN, **LASSO),
     "brought": lambda: fit(*numbers(), knockoffs=np.random.default_rng(3).permuted(numbers()[0], axis=0), **LASSO),
     "covariance": lambda: fit(
-        *numbers(),
-        feature_model=np.cov(numbers()[0].T),
-        feature_model_options={"diagonal": "mvr"},
-        estimator="linear",
+        *numbers(), feature_model=np.cov(numbers()[0].T), feature_model_options={"diagonal": "mvr"}, estimator="linear"
     ),
     "neural": neural,
     "default_numbers": lambda: by_default(*numbers(d=16, k=6)),

@@ -98,9 +98,9 @@ def test_a_hidden_markov_model_is_fitted_to_what_is_seen(labels):
     if labels:
         frame = frame.apply(lambda column: column.map({0.0: "A", 1.0: "C", 2.0: "G"}))
     y = X[:, ::3].sum(axis=1) + rng.normal(size=300)
-    selector = KnockoffSelector(0.3, feature_model="hmm", method="knockoffs", estimator="lasso", random_state=0)
-    selector.fit(frame, y)
+    options = {"feature_model": "hmm", "estimator": "lasso", "verdict": False}
+    selector = KnockoffSelector(0.3, method="knockoffs", **options).fit(frame, y)
     assert not np.isnan(selector.selection_.pair.stacked).any()
     assert not selector.knockoffs_.isna().any(axis=None)
-    tested = KnockoffSelector(0.1, feature_model="hmm", method="conditional_test", estimator="lasso", random_state=0)
+    tested = KnockoffSelector(0.1, method="conditional_test", **options)
     assert tested.fit(frame, y).p_values_.shape == (12,)
