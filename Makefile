@@ -34,7 +34,7 @@ demo: $(VENV)/.package
 test: $(VENV)/.development check
 
 check: lint types
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --quiet --durations=10
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal --quiet --durations=10
 
 lint:
 	$(BIN)/ruff format --check $(SOURCES)
@@ -57,7 +57,7 @@ lowest:
 	$(PYTHON) -m venv $(VENV)-lowest
 	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-lowest.txt \
 		--editable '.[tables,plots,boosting,genetics,hmm,app,dask]' pytest pytest-xdist hypothesis threadpoolctl
-	OMP_NUM_THREADS=1 $(VENV)-lowest/bin/python -m pytest -n 2 --quiet tests
+	OMP_NUM_THREADS=1 $(VENV)-lowest/bin/python -m pytest -n 2 --dist worksteal --quiet tests
 
 $(VENV)-docs/.ready: pyproject.toml constraints.txt requirements-docs.txt
 	$(PYTHON) -m venv $(VENV)-docs

@@ -1,4 +1,5 @@
 import importlib.util
+import json
 import os
 import tempfile
 from pathlib import Path
@@ -30,6 +31,29 @@ def data_folder():
     if not folder.is_dir():
         pytest.skip("the real data are not here: set KNOCKOFFS_DATA to their folder")
     return folder
+
+
+@pytest.fixture
+def select_and_rerun(tmp_path):
+    """Select from a frame on the command line and run the record again, which must say "identical".
+
+    Returns the record and the text of the report.
+    """
+    from typer.testing import CliRunner
+
+    from knockoffs.cli.app import app
+
+    def run(frame, *options):
+        table, out, report = tmp_path / "t.csv", tmp_path / "out", tmp_path / "report.html"
+        frame.to_csv(table, index=False)
+        call = ["select", table, *options, "--out", out, "--report", report]
+        found = CliRunner().invoke(app, [str(word) for word in call])
+        assert found.exit_code == 0, found.output
+        again = CliRunner().invoke(app, ["rerun", str(out / "selection.json"), str(table)])
+        assert again.exit_code == 0 and "The answer is identical" in again.output
+        return json.loads((out / "selection.json").read_text()), report.read_text()
+
+    return run
 
 
 @pytest.fixture(scope="session")

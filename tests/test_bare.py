@@ -80,7 +80,7 @@ def working(table, out):
     )
 
 
-@pytest.mark.parametrize("flags", [(), ("-O",), ("-OO",)])
+@pytest.mark.parametrize("flags", [(), ("-OO",)])
 def test_every_command_works(table, tmp_path, flags):
     """Also without assertions and docstrings, on which nothing rests."""
     for call, end in zip(working(table, tmp_path), commands(*working(table, tmp_path), flags=flags), strict=True):

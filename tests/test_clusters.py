@@ -1,14 +1,10 @@
 """Rows that belong together: each draw uses one row of each cluster, and the answers are joined."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 from knockoffs import KnockoffSelector
-from knockoffs.cli.app import app
 from knockoffs.conditional_tests.merge import merge_p_values
 from knockoffs.errors import InputError
 from knockoffs.filter.e_values import join_draws
@@ -28,8 +24,8 @@ def frame(n_clusters=120, size=3, d=12, seed=0):
 
 
 def selector(**options):
-    options = {"fdr": 0.2, "feature_model": "gaussian", "clusters": "patient", "random_state": 0} | options
-    return KnockoffSelector(**options)
+    given = {"fdr": 0.2, "feature_model": "gaussian", "clusters": "patient", "verdict": False}
+    return KnockoffSelector(**given | options)
 
 
 # ---- one row of each ---------------------------------------------------------------------------------------------
@@ -78,7 +74,7 @@ def test_twice_the_mean_is_a_p_value_of_dependent_p_values():
 @pytest.mark.parametrize("n_draws", [1, 3])
 def test_knockoffs_of_one_row_each_are_joined_by_e_values(n_draws):
     table, y = frame()
-    fitted = selector(method="knockoffs", n_draws=n_draws).fit(table, y)
+    fitted = selector(method="knockoffs", n_draws=n_draws, verdict=n_draws == 1).fit(table, y)
     selection = fitted.selection_
     assert selection.draws.shape == (n_draws, 12) and len(selection.pair) == len(selection.rows) == 120
     assert table["patient"].iloc[selection.rows].is_unique and len(fitted.knockoffs_) == len(fitted.target_) == 120
@@ -105,17 +101,11 @@ def test_a_selection_from_rows_of_their_own_clusters_is_one_from_all_rows():
     np.testing.assert_array_equal(fitted.selection_.pair.X, table.drop(columns="patient").to_numpy())
 
 
-def test_a_report_and_its_record(tmp_path):
+def test_a_report_and_its_record(select_and_rerun):
     table, y = frame()
-    table.assign(y=y).to_csv(tmp_path / "t.csv", index=False)
-    options = ["--target", "y", "--clusters", "patient", "--feature-model", "gaussian", "--draws", "2"]
-    options += ["--out", str(tmp_path), "--report", str(tmp_path / "r.html")]
-    found = CliRunner().invoke(app, ["select", str(tmp_path / "t.csv"), *options])
-    assert found.exit_code == 0, found.output
-    record = json.loads((tmp_path / "selection.json").read_text())
+    options = ["--target", "y", "--clusters", "patient", "--feature-model", "gaussian", "--draws", 2, "--no-verdict"]
+    record, _ = select_and_rerun(table.assign(y=y), *options)
     assert record["parameters"]["clusters"] == "patient" and len(record["features"]) == 12
-    again = CliRunner().invoke(app, ["rerun", str(tmp_path / "selection.json"), str(tmp_path / "t.csv")])
-    assert again.exit_code == 0 and "The answer is identical" in again.output
 
 
 # ---- what is refused ---------------------------------------------------------------------------------------------

@@ -1,14 +1,10 @@
 """Several environments in one selection: P^X and W of each, one answer, refusals."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 from knockoffs import KnockoffSelector
-from knockoffs.cli.app import app
 from knockoffs.errors import InputError
 from knockoffs.streaming.stream import fit_streamed
 
@@ -23,14 +19,14 @@ def frame(n=200, d=40, seed=0):
 
 
 def selector(**options):
-    given = {"fdr": 0.1, "feature_model": "gaussian", "estimator": "lasso", "environments": "site"}
+    given = {"fdr": 0.1, "feature_model": "gaussian", "estimator": "lasso", "environments": "site", "verdict": False}
     return KnockoffSelector(**given | options)
 
 
 def test_what_matters_in_one_site_is_no_discovery_of_all():
     table, y = frame()
     y[7] = np.nan
-    found = selector().fit(table, y)
+    found = selector(verdict=True).fit(table, y)
     names = set(found.selection_.selected_names)
     assert len(names & {f"f{j}" for j in range(14)}) >= 13 and len(names & {f"f{j}" for j in range(14, 22)}) <= 2
     assert found.knockoffs_.shape == (600, 40) and (found.knockoffs_.index == table.index).all()
@@ -67,17 +63,13 @@ def test_labels_may_come_beside_the_table():
     np.testing.assert_array_equal(one.W_, other.W_)
 
 
-def test_on_the_command_line(tmp_path):
+def test_on_the_command_line(select_and_rerun):
     table, y = frame()
-    table.assign(y=y).to_csv(tmp_path / "t.csv", index=False)
-    call = ["select", str(tmp_path / "t.csv"), "--target", "y", "--environments", "site", "--min-environments", "2"]
-    call += ["--feature-model", "gaussian", "--estimator", "lasso", "--out", str(tmp_path / "out")]
-    said = CliRunner().invoke(app, call)
-    assert said.exit_code == 0 and "in at least 2 of 3 environments" in said.output
-    kept = json.loads((tmp_path / "out" / "selection.json").read_text())
-    assert kept["parameters"]["min_environments"] == 2
-    again = CliRunner().invoke(app, ["rerun", str(tmp_path / "out" / "selection.json"), str(tmp_path / "t.csv")])
-    assert "The answer is identical" in again.output
+    options = ["--target", "y", "--environments", "site", "--min-environments", 2]
+    options += ["--feature-model", "gaussian", "--estimator", "lasso", "--no-verdict"]
+    record, _ = select_and_rerun(table.assign(y=y), *options)
+    assert record["parameters"]["min_environments"] == 2
+    assert "in at least 2 of 3 environments" in record["explanation"]
 
 
 @pytest.mark.parametrize(
@@ -98,9 +90,8 @@ def test_on_the_command_line(tmp_path):
 )
 def test_what_does_not_go_with_it_is_refused(options, message):
     table, y = frame()
-    table = (
-        table if options.get("environments") == "sit" or "environments" not in options else table.drop(columns="site")
-    )
+    if options.get("environments", "sit") != "sit":  # labels beside the table
+        table = table.drop(columns="site")
     with pytest.raises(InputError, match=message):
         selector(**options).fit(table, y)
 

@@ -1,15 +1,11 @@
 """Rows in the order of time: a draw uses rows that are far enough apart, and random walks are refused."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.signal import lfilter
-from typer.testing import CliRunner
 
 from knockoffs import KnockoffSelector
-from knockoffs.cli.app import app
 from knockoffs.errors import InputError
 from knockoffs.procedure import Data
 from knockoffs.streaming.stream import fit_streamed
@@ -131,7 +127,8 @@ def test_an_order_is_a_column_or_times(order):
 @pytest.mark.parametrize(("method", "n_draws"), [("conditional_test", 1), ("conditional_test", 3), ("knockoffs", 3)])
 def test_a_selection(method, n_draws):
     table, y = frame()
-    options = {"feature_model": "gaussian", "verdict": False, "fdr": 0.5 if method == "knockoffs" else 0.1}
+    knockoffs = method == "knockoffs"
+    options = {"feature_model": "gaussian", "verdict": knockoffs, "fdr": 0.5 if knockoffs else 0.1}
     fitted = KnockoffSelector(order="date", method=method, n_draws=n_draws, **options).fit(table, y)
     selection = fitted.selection_
     assert {"f0", "f1"} <= set(selection.selected_names) or method == "knockoffs"
@@ -142,16 +139,11 @@ def test_a_selection(method, n_draws):
     assert len(fitted.knockoffs_) == len(fitted.target_) == len(selection.rows)
 
 
-def test_command_line_and_rerun(tmp_path):
+def test_command_line_and_rerun(select_and_rerun):
     table, y = frame()
-    table.assign(y=y).to_csv(tmp_path / "t.csv", index=False)
-    options = ["--target", "y", "--order", "date", "--feature-model", "gaussian", "--out", str(tmp_path)]
-    found = CliRunner().invoke(app, ["select", str(tmp_path / "t.csv"), *options])
-    assert found.exit_code == 0, found.output
-    record = json.loads((tmp_path / "selection.json").read_text())
+    options = ["--target", "y", "--order", "date", "--feature-model", "gaussian", "--no-verdict"]
+    record, _ = select_and_rerun(table.assign(y=y), *options)
     assert record["parameters"]["order"] == "date" and len(record["features"]) == 6
-    again = CliRunner().invoke(app, ["rerun", str(tmp_path / "selection.json"), str(tmp_path / "t.csv")])
-    assert again.exit_code == 0 and "The answer is identical" in again.output
 
 
 # ---- what is refused ---------------------------------------------------------------------------------------------

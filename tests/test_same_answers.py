@@ -37,12 +37,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 STORED = Path(__file__).parent / "stored" / "answers.json"
 CPU = Path("/proc/cpuinfo")
-BOOSTED = (
-    "best",
-    "boosting",
-    "conditional_boosting",
-    "streamed_draws",
-)  # their answers are those of scikit-learn's trees
+BOOSTED = ("best", "boosting", "conditional_boosting", "streamed_draws")  # answers of scikit-learn's trees
 WORDS = ("good", "doubtful", "broken")
 KINDS = ("continuous", "count", "ordinal", "binary", "nominal")
 
@@ -127,100 +122,56 @@ def by_default(X, y, **options):
     return whole(fit_selector(X, y, **({"fdr": 0.3, "random_state": 7} | options)))
 
 
-def default_numbers():
-    return by_default(*numbers(d=16, k=6))
+# ---- settings in memory ----------------------------------------------------------------------------------------------
+
+GAUSSIAN = {"feature_model": "gaussian"}
+LASSO = {"estimator": "lasso"}
 
 
-def default_few_columns():
-    return by_default(*numbers(n=120, d=6, k=3))
-
-
-def default_labels():
+def words(n=250):
+    """Fourteen columns of four labels each that share a hidden class, and a number."""
     rng = np.random.default_rng(3)
-    K = rng.integers(2, size=250)
+    K = rng.integers(2, size=n)
+    C = np.where(rng.random((n, 14)) < 0.6, K[:, None], rng.integers(4, size=(n, 14)))
     names = np.array(["ash", "birch", "cedar", "elm"])
-    C = np.where(rng.random((250, 14)) < 0.6, K[:, None], rng.integers(4, size=(250, 14)))
-    return by_default(names[C].astype(object), (C[:, :5] == 0).sum(axis=1) + rng.standard_normal(250))
+    return names[C].astype(object), (C[:, :5] == 0).sum(axis=1) + rng.standard_normal(n)
 
 
-def default_mixed():
-    return by_default(*mixed())
-
-
-def default_missing():
+def missing():
     X, y = mixed()
-    return by_default(X.mask(np.random.default_rng(4).random(X.shape) < 0.08), y)
+    return X.mask(np.random.default_rng(4).random(X.shape) < 0.08), y
 
 
-def default_three_classes():
+def three_classes():
     """Four columns whose means depend on the class, as those of iris do: tested."""
-    rng = np.random.default_rng(5)
-    y = np.repeat(["setosa", "versicolor", "virginica"], 40)
-    X = rng.standard_normal((120, 4)) + np.repeat(np.arange(3), 40)[:, None] * [2.0, 1.0, 0.5, 0.0]
-    return by_default(X.round(1), y)
+    X = np.random.default_rng(5).standard_normal((120, 4))
+    X += np.repeat(np.arange(3), 40)[:, None] * [2.0, 1.0, 0.5, 0.0]
+    return X.round(1), np.repeat(["setosa", "versicolor", "virginica"], 40)
 
 
-def default_two_classes():
-    X, y = numbers(n=160, d=14, k=6)
-    return by_default(X, y > 0)
-
-
-def default_few_rows():
-    return by_default(*numbers(n=60, d=8, k=3))
-
-
-def default_wide():
-    return by_default(*numbers(n=80, d=120, k=10))
-
-
-def default_clusters():
+def clusters():
     """Three clear clusters of rows: a hidden class."""
     X, y = numbers(n=240, d=14, k=6)
-    X += 5.0 * np.random.default_rng(6).standard_normal((3, 14))[np.arange(240) % 3]
-    return by_default(X, y)
+    return X + 5.0 * np.random.default_rng(6).standard_normal((3, 14))[np.arange(240) % 3], y
 
 
-def default_counts():
+def two_clusters(n):
+    X, y = numbers(n=n, d=6, k=3)
+    X[: n // 2] += 4.0
+    return X, y
+
+
+def counts():
     rng = np.random.default_rng(7)
     L = rng.standard_normal((200, 14)) + 0.7 * rng.standard_normal((200, 1))
     X = np.column_stack([rng.poisson(np.exp(0.5 * L[:, :8])), np.digitize(L[:, 8:], [-1, -0.3, 0.3, 1])])
-    return by_default(X, rng.poisson(np.exp(0.4 * L[:, [0, 1, 2, 8, 9]].mean(axis=1))))
+    return X, rng.poisson(np.exp(0.4 * L[:, [0, 1, 2, 8, 9]].mean(axis=1)))
 
 
-def default_skewed():
-    """Columns with heavy tails, and a target with heavy tails."""
-    X, y = numbers(n=200, d=14, k=6)
-    return by_default(np.sinh(X), np.sinh(y))
-
-
-def default_dependent():
+def dependent():
     """One column twice, and one that is the sum of two others."""
     X, y = numbers(n=150, d=14, k=6)
-    return by_default(np.column_stack([X, 2.0 * X[:, 0], X[:, 1] + X[:, 2]]), y)
-
-
-def default_frame():
-    pl = pytest.importorskip("polars")
-    X, y = mixed(n=150)
-    return by_default(pl.DataFrame({name: X[name].tolist() for name in X}), y, method="knockoffs")
-
-
-def conditional_numbers():
-    return by_default(*numbers(n=150, d=8, k=3), method="conditional_test", estimator="lasso")
-
-
-def conditional_mixed():
-    X, y = mixed(n=150)
-    return by_default(X.iloc[:, [0, 1, 5, 8, 10, 12]], y > 0, method="conditional_test")
-
-
-def conditional_boosting():
-    X, _ = numbers(n=150, d=5)
-    return by_default(X, X[:, 0] * X[:, 1], method="conditional_test", estimator="boosting", feature_model="gaussian")
-
-
-def groups_explicit():
-    return by_default(*numbers(n=150, d=28, k=8), groups=np.repeat(np.arange(14), 2).tolist())
+    return np.column_stack([X, 2.0 * X[:, 0], X[:, 1] + X[:, 2]]), y
 
 
 def nearly_alike():
@@ -229,29 +180,25 @@ def nearly_alike():
     return np.column_stack([X, X + 0.1 * np.random.default_rng(8).standard_normal(X.shape)]), y
 
 
-def groups_auto():
-    return by_default(*nearly_alike(), groups="auto")
+def with_target(data, change):
+    """The same table with another target."""
+    X, y = data
+    return X, change(X, y)
 
 
-def groups_through_representatives():
-    return by_default(*nearly_alike(), groups="auto", feature_model_options={"representatives": True})
+def with_table(data, change):
+    """Another table with the same target."""
+    X, y = data
+    return change(X), y
 
 
-def draws():
-    return by_default(*numbers(n=150, d=14, k=6), n_draws=3, estimator="lasso")
+def positive(X, y):
+    return y > 0
 
 
-def several_knockoffs():
-    return by_default(*numbers(n=200, d=14, k=6), n_knockoffs=3, estimator="lasso", method="knockoffs")
-
-
-def several_knockoffs_of_labels():
-    options = {"feature_model": "naive_bayes", "feature_model_options": {"n_classes": 2}}
-    return by_default(*labels(), n_knockoffs=3, estimator="lasso", method="knockoffs", **options)
-
-
-def post_hoc():
-    return by_default(*numbers(n=150, d=14, k=2), level="post_hoc", fdr=0.1, method="knockoffs", estimator="lasso")
+def polars_frame(X):
+    pl = pytest.importorskip("polars")
+    return pl.DataFrame({name: X[name].tolist() for name in X})
 
 
 def ghost():
@@ -259,152 +206,126 @@ def ghost():
 
     from knockoffs import select_ghost
 
-    S, rng = toeplitz(0.5 ** np.arange(30)), np.random.default_rng(9)
-    z = np.sqrt(2000) * S @ np.where(np.arange(30) % 3 == 0, 0.12, 0.0) + np.linalg.cholesky(S) @ rng.standard_normal(
-        30
-    )
+    S, noise = toeplitz(0.5 ** np.arange(30)), np.random.default_rng(9).standard_normal(30)
+    z = np.sqrt(2000) * S @ np.where(np.arange(30) % 3 == 0, 0.12, 0.0) + np.linalg.cholesky(S) @ noise
     one = select_ghost(z, S, 2000, fdr=0.2, rng=np.random.default_rng(1))
     two = select_ghost(z, S, 2000, fdr=0.2, shrink=0.1, n_draws=2, rng=np.random.default_rng(1))
     return [*one.W, one.threshold, *one.q_values, *two.W, *two.q_values]
 
 
-def mixture_by_default():
-    X, y = numbers(n=200, d=6, k=3)
-    X[:100] += 4.0
-    return fit(X, y, feature_model="mixture", estimator="lasso")
-
-
-def naive_bayes_mixed():
-    X, y = mixed()
-    options = {"n_classes": [1, 2, 3]}
-    return fit(X, y, feature_model="naive_bayes", feature_model_options=options, estimator="lasso")
-
-
-def hmm_labels():
-    return fit(*labels(), feature_model="hmm", feature_model_options={"n_states": 2}, estimator="lasso")
-
-
-def hmm_missing():
+def with_gaps():
     X, y = numbers(n=120, d=8)
     X[np.random.default_rng(10).random(X.shape) < 0.05] = np.nan
-    return fit(X, y, feature_model="hmm", feature_model_options={"n_states": 2}, estimator="lasso")
+    return X, y
 
 
-def held_out():
-    X, y = numbers()
-    return fit(
-        X,
-        y > 0,
-        feature_model="gaussian",
-        estimator="logistic",
-        importance="swap",
-        importance_options={"loss": "brier", "rows": "held_out"},
-    )
-
-
-def ridge():
-    options = {"importance": "permutation_integral", "importance_options": {"rows": "cross_fitted", "n_folds": 3}}
-    return fit(*numbers(), feature_model="gaussian", estimator="ridge", **options)
-
-
-def verdict_broken():
-    """A Gaussian law of skewed columns: the knockoffs are distinguishable from the features."""
-    X, y = numbers(n=300, d=14, k=6)
-    return by_default(np.exp(X), y, feature_model="gaussian", estimator="lasso")
-
-
-def gaussian():
-    return fit(*numbers(), feature_model="gaussian", estimator="lasso")
-
-
-def mixture():
-    X, y = numbers(n=300, d=6, k=3)
-    X[:150] += 4.0
-    return fit(X, y > 0, feature_model="mixture", feature_model_options={"n_components": [1, 2]}, estimator="logistic")
-
-
-def best():
-    X, y = numbers(n=250)
-    return fit(X, np.sign(X[:, 0] * X[:, 1]) * (1 + X[:, 2] ** 2), feature_model="gaussian")
-
-
-def classes():
-    X, y = numbers()
-    return fit(X, np.digitize(y, [-1, 1]), feature_model="gaussian", estimator="lasso")
-
-
-def naive_bayes():
-    return fit(*labels(), feature_model="naive_bayes", feature_model_options={"n_classes": 2}, estimator="lasso")
-
-
-def network():
-    return fit(*labels(), feature_model="network", estimator="lasso")
-
-
-def hmm():
-    X, y = numbers(n=150, d=11)
-    options = {"n_states": 2}
-    return fit(X, y, feature_model="hmm", feature_model_options=options, estimator="lasso")
-
-
-def lda():
+def topics():
     rng = np.random.default_rng(5)
     X = rng.poisson(1.0 + 2.0 * rng.dirichlet(np.ones(12), size=120) * 12)
-    y = X[:, 0] + X[:, 1] + rng.standard_normal(120)
-    return fit(X, y, feature_model="lda", feature_model_options={"n_topics": 2}, estimator="lasso")
-
-
-def forest():
-    X, y = numbers()
-    return fit(
-        X,
-        y > 0,
-        feature_model="gaussian",
-        estimator="forest",
-        importance="swap_integral",
-        importance_options={"loss": "accuracy"},
-    )
-
-
-def boosting():
-    return fit(*numbers(), feature_model="gaussian", estimator="boosting")
-
-
-def permutation():
-    X, y = numbers()
-    scoring = {"rule": "signed_maximum", "n_fits": 2, "n_folds": 3}
-    options = {"importance": "permutation", "importance_options": scoring, "offset": 0}
-    return fit(X, y, feature_model="gaussian", estimator="forest", **options)
-
-
-def groups():
-    return fit(*numbers(), feature_model="gaussian", estimator="lasso", groups=np.repeat(np.arange(6), 2))
-
-
-def weights():
-    X, y = numbers()
-    return fit(X, y, feature_model="gaussian", estimator="lasso", sample_weight=np.arange(len(y)) % 3)
-
-
-def brought():
-    X, y = numbers()
-    return fit(X, y, knockoffs=np.random.default_rng(3).permuted(X, axis=0), estimator="lasso")
-
-
-def covariance():
-    X, y = numbers()
-    return fit(X, y, feature_model=np.cov(X.T), feature_model_options={"diagonal": "mvr"}, estimator="linear")
+    return X, X[:, 0] + X[:, 1] + rng.standard_normal(120)
 
 
 def neural():
     torch = pytest.importorskip("torch")
-    X, y = numbers(n=120, d=5)
     n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return fit(X, y > 0, feature_model="gaussian", estimator="neural", importance="gradient")
+        data = with_target(numbers(n=120, d=5), positive)
+        return fit(*data, **GAUSSIAN, estimator="neural", importance="gradient")
     finally:
         torch.set_num_threads(n_threads)
+
+
+def of_family(data, name, **options):
+    return fit(*data, feature_model=name, feature_model_options=options, **LASSO)
+
+
+def scored(data, importance, estimator, offset=1, **options):
+    how = {"importance": importance, "importance_options": options, "offset": offset}
+    return fit(*data, **GAUSSIAN, estimator=estimator, **how)
+
+
+IN_MEMORY = {
+    "gaussian": lambda: fit(*numbers(), **GAUSSIAN, **LASSO),
+    "mixture": lambda: fit(
+        *with_target(two_clusters(300), positive),
+        feature_model="mixture",
+        feature_model_options={"n_components": [1, 2]},
+        estimator="logistic",
+    ),
+    "best": lambda: fit(
+        *with_target(numbers(n=250), lambda X, y: np.sign(X[:, 0] * X[:, 1]) * (1 + X[:, 2] ** 2)), **GAUSSIAN
+    ),
+    "classes": lambda: fit(*with_target(numbers(), lambda X, y: np.digitize(y, [-1, 1])), **GAUSSIAN, **LASSO),
+    "naive_bayes": lambda: of_family(labels(), "naive_bayes", n_classes=2),
+    "network": lambda: of_family(labels(), "network"),
+    "hmm": lambda: of_family(numbers(n=150, d=11), "hmm", n_states=2),
+    "lda": lambda: of_family(topics(), "lda", n_topics=2),
+    "forest": lambda: scored(with_target(numbers(), positive), "swap_integral", "forest", loss="accuracy"),
+    "boosting": lambda: fit(*numbers(), **GAUSSIAN, estimator="boosting"),
+    "permutation": lambda: scored(
+        numbers(), "permutation", "forest", offset=0, rule="signed_maximum", n_fits=2, n_folds=3
+    ),
+    "groups": lambda: fit(*numbers(), **GAUSSIAN, **LASSO, groups=np.repeat(np.arange(6), 2)),
+    "weights": lambda: fit(*numbers(), sample_weight=np.arange(200) % 3, **GAUSSIAN, **LASSO),
+    "brought": lambda: fit(*numbers(), knockoffs=np.random.default_rng(3).permuted(numbers()[0], axis=0), **LASSO),
+    "covariance": lambda: fit(
+        *numbers(), feature_model=np.cov(numbers()[0].T), feature_model_options={"diagonal": "mvr"}, estimator="linear"
+    ),
+    "neural": neural,
+    "default_numbers": lambda: by_default(*numbers(d=16, k=6)),
+    "default_few_columns": lambda: by_default(*numbers(n=120, d=6, k=3)),
+    "default_labels": lambda: by_default(*words()),
+    "default_mixed": lambda: by_default(*mixed()),
+    "default_missing": lambda: by_default(*missing()),
+    "default_three_classes": lambda: by_default(*three_classes()),
+    "default_two_classes": lambda: by_default(*with_target(numbers(n=160, d=14, k=6), positive)),
+    "default_few_rows": lambda: by_default(*numbers(n=60, d=8, k=3)),
+    "default_wide": lambda: by_default(*numbers(n=80, d=120, k=10)),
+    "default_clusters": lambda: by_default(*clusters()),
+    "default_counts": lambda: by_default(*counts()),
+    "default_skewed": lambda: by_default(*map(np.sinh, numbers(n=200, d=14, k=6))),
+    "default_dependent": lambda: by_default(*dependent()),
+    "default_frame": lambda: by_default(*with_table(mixed(n=150), polars_frame), method="knockoffs"),
+    "conditional_numbers": lambda: by_default(*numbers(n=150, d=8, k=3), method="conditional_test", **LASSO),
+    "conditional_mixed": lambda: by_default(
+        *with_table(with_target(mixed(n=150), positive), lambda X: X.iloc[:, [0, 1, 5, 8, 10, 12]]),
+        method="conditional_test",
+    ),
+    "conditional_boosting": lambda: by_default(
+        *with_target(numbers(n=150, d=5), lambda X, y: X[:, 0] * X[:, 1]),
+        method="conditional_test",
+        estimator="boosting",
+        **GAUSSIAN,
+    ),
+    "groups_explicit": lambda: by_default(*numbers(n=150, d=28, k=8), groups=np.repeat(np.arange(14), 2).tolist()),
+    "groups_auto": lambda: by_default(*nearly_alike(), groups="auto"),
+    "groups_through_representatives": lambda: by_default(
+        *nearly_alike(), groups="auto", feature_model_options={"representatives": True}
+    ),
+    "draws": lambda: by_default(*numbers(n=150, d=14, k=6), n_draws=3, **LASSO),
+    "several_knockoffs": lambda: by_default(*numbers(d=14, k=6), n_knockoffs=3, method="knockoffs", **LASSO),
+    "several_knockoffs_of_labels": lambda: by_default(
+        *labels(),
+        n_knockoffs=3,
+        method="knockoffs",
+        feature_model="naive_bayes",
+        feature_model_options={"n_classes": 2},
+        **LASSO,
+    ),
+    "post_hoc": lambda: by_default(*numbers(n=150, d=14, k=2), level="post_hoc", fdr=0.1, method="knockoffs", **LASSO),
+    "ghost": ghost,
+    "mixture_by_default": lambda: of_family(two_clusters(200), "mixture"),
+    "naive_bayes_mixed": lambda: of_family(mixed(), "naive_bayes", n_classes=[1, 2, 3]),
+    "hmm_labels": lambda: of_family(labels(), "hmm", n_states=2),
+    "hmm_missing": lambda: of_family(with_gaps(), "hmm", n_states=2),
+    "held_out": lambda: scored(with_target(numbers(), positive), "swap", "logistic", loss="brier", rows="held_out"),
+    "ridge": lambda: scored(numbers(), "permutation_integral", "ridge", rows="cross_fitted", n_folds=3),
+    # a Gaussian law of skewed columns: the knockoffs are distinguishable from the features
+    "verdict_broken": lambda: by_default(*with_table(numbers(n=300, d=14, k=6), np.exp), **GAUSSIAN, **LASSO),
+}
+
+# ---- settings with files ---------------------------------------------------------------------------------------------
 
 
 def command_line(*arguments):
@@ -439,23 +360,9 @@ def write_csv(folder):
 
 
 def select_csv(folder):
-    table = write_csv(folder)
-    options = [
-        "--fdr",
-        0.3,
-        "--seed",
-        3,
-        "--feature-model",
-        "gaussian",
-        "--estimator",
-        "lasso",
-        "--method",
-        "knockoffs",
-        "--no-verdict",
-        "--out",
-        folder / "out",
-    ]
-    command_line("select", table, "--target", "y", *options)
+    options = ["--fdr", 0.3, "--seed", 3, "--feature-model", "gaussian", "--estimator", "lasso"]
+    options += ["--method", "knockoffs", "--no-verdict", "--out", folder / "out"]
+    command_line("select", write_csv(folder), "--target", "y", *options)
     content = json.loads((folder / "out" / "selection.json").read_text())
     return [*(feature["W"] for feature in content["features"]), float(content["threshold"])]
 
@@ -644,40 +551,16 @@ def bif(folder):
     return fit(frame, y, feature_model=str(folder / "cause.bif"), estimator="lasso")
 
 
-IN_MEMORY = (gaussian, mixture, best, classes, naive_bayes, network, hmm, lda, forest, boosting, permutation, groups)
-IN_MEMORY += (weights, brought, covariance, neural)
-IN_MEMORY += (default_numbers, default_few_columns, default_labels, default_mixed, default_missing)
-IN_MEMORY += (default_three_classes, default_two_classes, default_few_rows, default_wide, default_clusters)
-IN_MEMORY += (default_counts, default_skewed, default_dependent, default_frame)
-IN_MEMORY += (
-    conditional_numbers,
-    conditional_mixed,
-    conditional_boosting,
-    groups_explicit,
-    groups_auto,
-    groups_through_representatives,
-)
-IN_MEMORY += (draws, several_knockoffs, several_knockoffs_of_labels, post_hoc, ghost, mixture_by_default)
-IN_MEMORY += (naive_bayes_mixed, hmm_labels, hmm_missing, held_out, ridge, verdict_broken)
-WITH_FILES = (select_csv, select_parquet, lambda_path, sample_csv, plink)
-WITH_FILES += (
-    select_mixed,
-    select_in_batches,
-    conditional_csv,
-    rerun_csv,
-    path_permuted,
-    sample_mixed,
-    check_csv,
-    ghost_csv,
-)
+WITH_FILES = (select_csv, select_parquet, lambda_path, sample_csv, plink, select_mixed, select_in_batches)
+WITH_FILES += (conditional_csv, rerun_csv, path_permuted, sample_mixed, check_csv, ghost_csv)
 WITH_FILES += (streamed_csv, streamed_parquet, streamed_draws, fastphase, bif)
-SETTINGS = {setting.__name__: setting for setting in (*IN_MEMORY, *WITH_FILES)}
+SETTINGS = IN_MEMORY | {setting.__name__: setting for setting in WITH_FILES}
 
 
 def answer(name, folder):
     """Answer of a setting, each number as it is written to the last digit."""
     with threadpool_limits(1):
-        found = SETTINGS[name](folder) if SETTINGS[name] in WITH_FILES else SETTINGS[name]()
+        found = IN_MEMORY[name]() if name in IN_MEMORY else SETTINGS[name](folder)
     return [repr(float(value) + 0.0) for value in found]  # no minus before a zero
 
 

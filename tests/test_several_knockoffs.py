@@ -1,7 +1,5 @@
 """Several knockoffs of every feature through the whole path: selector, command line, record, and what is refused."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -39,10 +37,8 @@ class Shuffled:
     """Sampler whose copies have changed places after they were drawn."""
 
     def __init__(self, model, place):
-        self.sampler, self.place = (
-            GivenModel(model)(read_table(np.zeros((2, 6))), rng=np.random.default_rng()).sampler,
-            place,
-        )
+        self.sampler = GivenModel(model)(read_table(np.zeros((2, 6))), rng=np.random.default_rng()).sampler
+        self.place = place
 
     feature_of = np.arange(6)
 
@@ -130,50 +126,18 @@ def test_any_table_with_missing_cells_labels_and_groups():
     frame = pd.DataFrame(X, columns=list("abcdefgh"))
     frame["e"] = np.where(frame["e"] > 0.4, "high", np.where(frame["e"] > -0.4, "mid", "low"))
     frame.loc[rng.random(150) < 0.1, "b"] = np.nan
-    selector = KnockoffSelector(
-        0.2,
-        n_knockoffs=3,
-        groups={"ab": ["a", "b"]},
-        verdict=False,
-        random_state=0,
-        feature_model_options={"n_classes": 1},
-    ).fit(frame, y)
+    options = {"groups": {"ab": ["a", "b"]}, "feature_model_options": {"n_classes": 1}}
+    selector = KnockoffSelector(0.2, n_knockoffs=3, verdict=False, **options).fit(frame, y)
     assert len(selector.W_) == 7 and "boosting" not in selector.selection_.notes["estimator"]
     assert selector.knockoffs_["b"].notna().all()
 
 
-def test_on_the_command_line_recorded_and_run_again(tmp_path, capsys):
-    from knockoffs.cli.app import main
-
+def test_on_the_command_line_recorded_and_run_again(select_and_rerun):
     X, y = table()
-    pd.DataFrame(X).assign(y=y).to_csv(tmp_path / "t.csv", index=False)
-    call = [
-        "select",
-        tmp_path / "t.csv",
-        "--target",
-        "y",
-        "--n-knockoffs",
-        5,
-        "--estimator",
-        "lasso",
-        "--feature-model",
-    ]
-    call += ["gaussian", "--no-verdict", "--out", tmp_path / "out", "--report", tmp_path / "r.html"]
-
-    def run(*arguments, status=0):
-        with pytest.raises(SystemExit) as ended:
-            main([str(argument) for argument in arguments])
-        assert ended.value.code == status
-        return capsys.readouterr()
-
-    run(*call)
-    record = json.loads((tmp_path / "out" / "selection.json").read_text())
+    options = ["--target", "y", "--n-knockoffs", 5, "--estimator", "lasso", "--feature-model", "gaussian"]
+    record, page = select_and_rerun(pd.DataFrame(X).assign(y=y), *options, "--no-verdict")
     assert record["parameters"]["n_knockoffs"] == 5 and "against 5 knockoffs" in record["explanation"]
-    page = (tmp_path / "r.html").read_text()
     assert "compared with 5 knockoffs at once" in page and "less the median of the others" in page
-    again = run("rerun", tmp_path / "out" / "selection.json", tmp_path / "t.csv").out
-    assert "The answer is identical" in again
-    assert "n-knockoffs" in run(*call, "--n-knockoffs", 0, status=2).err
 
 
 CHAIN = HiddenMarkov(

@@ -35,12 +35,9 @@ test_of.__test__ = False
 
 
 def designs(name, X):
-    return {
-        "linear": X[:, 0],
-        "u_shape": X[:, 0] ** 2,
-        "interaction": X[:, 0] * X[:, 3],
-        "step": 1.5 * (X[:, 0] > 1),
-    }[name]
+    return {"linear": X[:, 0], "u_shape": X[:, 0] ** 2, "interaction": X[:, 0] * X[:, 3], "step": 1.5 * (X[:, 0] > 1)}[
+        name
+    ]
 
 
 @pytest.mark.parametrize("group", [[0], [0, 2]])

@@ -7,14 +7,7 @@ import pytest
 
 from knockoffs.errors import InputError
 from knockoffs.filter import false_discovery_proportion, knockoff_filter, path_counts
-from knockoffs.filter.e_values import (
-    STOPS,
-    choose_level,
-    combine_draws,
-    e_bh,
-    e_levels,
-    knockoff_e_values,
-)
+from knockoffs.filter.e_values import STOPS, choose_level, combine_draws, e_bh, e_levels, knockoff_e_values
 
 EXACT = 1 + 1e-9  # the expectations are sums of a few thousand floats
 SIZES = {"distinct": [6, 5, 4, 3, 2, 1], "tied": [3, 3, 3, 2, 2, 1], "all_equal": [1] * 6, "a_zero": [5, 4, 3, 2, 1, 0]}

@@ -1,15 +1,9 @@
+"""The knockoff filter and its q-values are their definitions, on many random W; levels that are none: tests/hostile."""
+
 import numpy as np
 import pytest
 
-from knockoffs.errors import InputError
-from knockoffs.filter import (
-    RULES,
-    false_discovery_proportion,
-    knockoff_filter,
-    knockoff_threshold,
-    power,
-    q_values,
-)
+from knockoffs.filter import RULES, false_discovery_proportion, knockoff_filter, knockoff_threshold, power, q_values
 
 
 def threshold_by_definition(W, q, offset):
@@ -35,7 +29,7 @@ def random_W(rng):
 
 def test_filter_is_the_definition_on_many_random_W(rng):
     levels = np.array([0.05, 0.1, 0.2, 0.25, 0.3, 0.5, 0.9])
-    for _ in range(100_000):
+    for _ in range(20_000):
         W, q, offset = random_W(rng), levels[rng.integers(len(levels))], int(rng.integers(2))
         expected = threshold_by_definition(W.tolist(), q, offset)
         chosen = knockoff_filter(W, q, offset=offset)
@@ -48,7 +42,7 @@ def test_filter_is_the_definition_on_many_random_W(rng):
 
 
 def test_q_value_is_the_smallest_level_that_selects(rng):
-    for _ in range(2_000):
+    for _ in range(400):
         W, offset = random_W(rng), int(rng.integers(2))
         q = q_values(W, offset=offset)
         counts = [(offset + b) / a for a in range(1, len(W) + 1) for b in range(len(W) + 1)]
@@ -80,31 +74,6 @@ def test_rules_are_antisymmetric_and_follow_the_sign(rule, rng):
 
 def test_signed_maximum_negates():
     assert RULES["signed_maximum"](np.array([1.0]), np.array([4.0]))[0] == -4.0
-
-
-def test_nan_is_an_error():
-    with pytest.raises(InputError, match="NaN for 1 features, the first is feature 2"):
-        knockoff_threshold([1.0, 2.0, np.nan], 0.1)
-
-
-@pytest.mark.parametrize(
-    ("fdr", "message"),
-    [
-        (20, "Did you mean 0.2?"),
-        (5, "Did you mean 0.05?"),
-        (0, "not between 0 and 1"),
-        (-0.1, "0.1"),
-        ("0.1", "not a number"),
-    ],
-)
-def test_impossible_levels_are_refused(fdr, message):
-    with pytest.raises(InputError, match=message.replace("?", r"\?")):
-        knockoff_threshold([1.0], fdr)
-
-
-def test_offset_is_zero_or_one():
-    with pytest.raises(InputError, match="offset=2"):
-        knockoff_threshold([1.0], 0.1, offset=2)
 
 
 def test_fdp_and_power_by_hand():

@@ -143,11 +143,17 @@ def test_it_rejects_what_meinshausen_rejects_and_adjusted_values_are_the_levels(
             assert one.finest == (not any(child in rejected for child in one.node.children))
 
 
-def test_p_values_are_asked_for_below_rejected_nodes_alone():
-    asked = []
-    root = trees((0, 1, 2, 3))[0]
-    reject_nodes(root, lambda nodes, levels: asked.append((*nodes, *levels)) or [1.0], 0.1)
-    assert asked == [(root, 0.1)]
+def test_p_values_are_asked_for_below_rejected_nodes_alone_at_their_levels():
+    """Of four leaves in pairs: once the root is rejected, three leaves can be null beside a null pair."""
+    pairs = tuple(TreeNode(pair, tuple(TreeNode((leaf,)) for leaf in pair)) for pair in ((0, 1), (2, 3)))
+    root, asked = TreeNode((0, 1, 2, 3), pairs), []
+
+    def p_values(nodes, levels):
+        asked.append(dict(zip(nodes, levels, strict=True)))
+        return [0.0 if node is root else 1.0 for node in nodes]
+
+    reject_nodes(root, p_values, 0.1)
+    assert asked == [{root: 0.1}, dict.fromkeys(pairs, 0.1 * 2 / 3)]
 
 
 def test_a_tree_that_is_none():

@@ -3,16 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from knockoffs import (
-    KnockoffSelector,
-    fit_gaussian,
-    gaussian_features,
-    knockoff_filter,
-    q_values,
-    read_table,
-    swap,
-)
+from knockoffs import KnockoffSelector, fit_gaussian, gaussian_features, knockoff_filter, q_values, read_table, swap
 from knockoffs.errors import InputError
 from knockoffs.filter.e_values import e_bh, knockoff_e_values
 from knockoffs.table.table import without_columns
@@ -24,6 +17,12 @@ OPTIONS = {"fdr": 0.3, "estimator": "lasso", "verdict": False, "method": "knocko
 ARGUMENTS = {
     "fdr word": ({"fdr": "a"}, "use a level between 0 and 1"),
     "fdr nan": ({"fdr": np.nan}, "not between 0 and 1"),
+    "fdr zero": ({"fdr": 0}, "fdr=0 is not between 0 and 1"),
+    "fdr in percent": ({"fdr": 20}, "fdr=20 is not between 0 and 1. Did you mean 0.2?"),
+    "fdr out of reach": (
+        {"fdr": 0.05},
+        "can never select with 5 features: knockoff. needs at least 20 selections. Use",
+    ),
     "fdr array": ({"fdr": np.array([0.1, 0.2])}, "use a level between 0 and 1"),
     "fdr tiny": ({"fdr": 1e-300}, r"at least 1e\+300 selections"),
     "seed": ({"random_state": 1.5}, "use None, an int, a Generator"),
@@ -42,13 +41,18 @@ ARGUMENTS = {
     "folds": ({"importance_options": {"n_folds": 1}}, "a whole number of at least 2"),
     "rows": ({"importance_options": {"rows": 3}}, "expected one of 'in_sample'"),
     "task": ({"task": 3}, "expected one of 'binary'"),
+    "task misspelt": ({"task": "regresion"}, "task='regresion' is not known. Did you mean 'regression'?"),
     "method": ({"method": 3}, "expected one of 'auto'"),
+    "method misspelt": ({"method": "knockof"}, "method='knockof' is not known. Did you mean 'knockoffs'?"),
+    "level": ({"level": "posthoc"}, "level='posthoc' is not known. Did you mean 'post_hoc'?"),
+    "offset": ({"offset": 2}, "offset=2"),
     "kinds": ({"kinds": ["ordinal"]}, "expected a mapping"),
     "kinds of no column": ({"kinds": {"x0 ": "count"}}, "no column of X. Did you mean 'x"),
     "kinds of a number": ({"kinds": {"x0": 3}}, r"kinds\['x0'\]='3' is not known"),
     "clusters": ({"clusters": 3}, "clusters=3: expected the name of a column of X, or a label for each row"),
     "drop everything": ({"drop": [f"x{j}" for j in range(5)]}, "drop: no column is left"),
     "groups": ({"groups": 3}, "use a mapping from column to group"),
+    "groups misspelt": ({"groups": "atuo"}, "groups"),
     "groups short": ({"groups": [0, 0]}, "expected 5, a group for each column"),
     "drop": ({"drop": 3}, "expected names of columns"),
     "drop unknown": ({"drop": ["x0 "]}, "Did you mean 'x"),
@@ -56,10 +60,30 @@ ARGUMENTS = {
     "options": ({"feature_model_options": 3}, "expected a mapping"),
     "verdict": ({"verdict": "yes"}, "expected True or False"),
     "representatives": ({"feature_model_options": {"representatives": "yes"}}, "expected True or False"),
+    "representatives of single columns": (
+        {"feature_model_options": {"representatives": True}},
+        "representatives=True needs groups of columns",
+    ),
     "model": ({"estimator": 3}, "lacks fit and predict"),
+    "model misspelt": ({"estimator": "laso"}, "estimator='laso' is not known. Did you mean 'lasso'?"),
+    "model by its class": ({"estimator": LogisticRegression}, "is the class LogisticRegression: pass an instance"),
+    "model of another task": (
+        {"task": "classification", "estimator": LinearRegression()},
+        "LinearRegression is made for regression",
+    ),
     "score": ({"importance": 3}, "pass the name of a score or a function"),
+    "score misspelt": ({"importance": "coeficients"}, "Did you mean 'coefficients'?"),
     "rule": ({"importance_options": {"rule": 3}}, "rule='3' is not known"),
+    "rule misspelt": ({"importance_options": {"rule": "diference"}}, "Did you mean 'difference'?"),
+    "loss that is not used": (
+        {"importance": "coefficients", "importance_options": {"loss": "log_loss"}},
+        "loss='log_loss' is not used by importance='coefficients'",
+    ),
+    "options of scores": ({"importance_options": ["loss"]}, "importance_options=.*expected a mapping"),
     "feature model": ({"feature_model": 3}, "pass a name, a fitted P"),
+    "feature model misspelt": ({"feature_model": "gausian"}, "Did you mean 'gaussian'?"),
+}
+MATRICES = {  # looked at with P^X
     "covariance": ({"feature_model": np.full((5, 5), np.nan)}, "every entry must be finite"),
     "covariance not symmetric": ({"feature_model": np.triu(np.ones((5, 5)))}, "not symmetric"),
     "knockoffs short": ({"knockoffs": X[:3]}, "they must be the same"),
@@ -68,9 +92,16 @@ ARGUMENTS = {
 
 
 @pytest.mark.parametrize(("options", "words"), ARGUMENTS.values(), ids=ARGUMENTS)
-def test_arguments_that_are_refused(options, words):
+def test_arguments_that_are_refused_before_anything_is_computed(options, words, monkeypatch):
+    monkeypatch.setattr("knockoffs.procedure.run", lambda *args, **kwargs: pytest.fail("it ran"))
     with pytest.raises(InputError, match=words):
-        KnockoffSelector(**{**OPTIONS, **options}).fit(X, Y)
+        KnockoffSelector(**OPTIONS | options).fit(X, Y)
+
+
+@pytest.mark.parametrize(("options", "words"), MATRICES.values(), ids=MATRICES)
+def test_matrices_that_are_refused(options, words):
+    with pytest.raises(InputError, match=words):
+        KnockoffSelector(**OPTIONS | options).fit(X, Y)
 
 
 DOORS = {

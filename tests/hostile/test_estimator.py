@@ -60,12 +60,6 @@ def test_sparse_columns_are_transformed():
     np.testing.assert_array_equal(selector.transform(frame)[:, -1], frame["g"])
 
 
-def test_nothing_selected_keeps_the_rows_of_a_frame():
-    selector = KnockoffSelector(**OPTIONS | {"level": "fixed"}).fit(MIXED[[*"cdef", "date"]], RNG.standard_normal(N))
-    with pytest.warns(UserWarning, match="No features were selected"):
-        assert selector.transform(MIXED[[*"cdef", "date"]]).shape == (N, 0)
-
-
 class Narrow(KnockoffSelector):
     """Parameters of its own, and some of the selector's."""
 
@@ -119,10 +113,3 @@ def test_knockoffs_have_the_decimals_of_their_column():
     assert (drawn["d"] != drawn["d"].round(12)).any()
     table = read_table(frame)
     pd.testing.assert_frame_equal(table.decode(table.X), frame)  # what was there is unchanged
-
-
-def test_a_fit_that_fails_leaves_the_selector_unfitted():
-    selector = KnockoffSelector(**OPTIONS).fit(FRAME, Y)
-    with pytest.raises(InputError):
-        selector.fit(FRAME.set_axis([*"uvwxyz"], axis=1), ["a"])
-    assert not [name for name in vars(selector) if name.endswith("_") and not name.startswith("_")]

@@ -323,7 +323,7 @@ def test_a_rare_class_in_a_large_table_does_not_stop_the_default():
     X, X_tilde = rng.normal(size=(2, 12_800, 4))
     y = (X[:, 0] * X[:, 1] + X[:, 2] * X[:, 3] > 0).astype(int)
     y[:3] = 2
-    notes = KnockoffSelector(0.3, knockoffs=X_tilde, random_state=0).fit(X, y).selection_.notes
+    notes = KnockoffSelector(0.3, knockoffs=X_tilde, verdict=False).fit(X, y).selection_.notes
     assert notes["estimator"].startswith("estimator='boosting'")
 
 
@@ -332,9 +332,9 @@ def test_by_default_products_go_to_boosting_and_sums_to_the_lasso():
     products = X[:, 0] * X[:, 1] + X[:, 2] * X[:, 3] + 0.1 * rng.normal(size=600)
     sums = X.sum(axis=1) + rng.normal(size=600)
     for y, name in ((products, "boosting"), (products > 0, "boosting"), (sums, "lasso"), (sums > 0, "lasso")):
-        selector = KnockoffSelector(0.3, knockoffs=X_tilde, random_state=0).fit(X, y)
+        selector = KnockoffSelector(0.3, knockoffs=X_tilde, verdict=False).fit(X, y)
         assert selector.selection_.notes["estimator"].startswith(f"estimator={name!r}, because it predicts")
-        again = KnockoffSelector(0.3, knockoffs=X_tilde, random_state=0, estimator=name).fit(X, y)
+        again = KnockoffSelector(0.3, knockoffs=X_tilde, verdict=False, estimator=name).fit(X, y)
         # the same streams, so the same W as if that model had been asked for
         np.testing.assert_array_equal(selector.W_, again.W_)
 

@@ -49,13 +49,8 @@ def numbers():
     return X, X[:, :8].sum(axis=1) + rng.standard_normal(300)
 
 
-COMMON = {
-    "method": "knockoffs",
-    "feature_model": "gaussian",
-    "estimator": "linear",
-    "importance_options": {"rows": "cross_fitted"},
-    "fdr": 0.2,
-}  # random folds
+COMMON = {"method": "knockoffs", "feature_model": "gaussian", "estimator": "linear", "fdr": 0.2}
+COMMON |= {"importance_options": {"rows": "cross_fitted"}}  # random folds
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +66,7 @@ def mixed(data):
 
 @pytest.fixture(scope="module")
 def drawn(numbers):
-    return KnockoffSelector(**COMMON, importance="swap", n_draws=3, random_state=0).fit(*numbers)
+    return KnockoffSelector(**COMMON, importance="swap", n_draws=3, verdict=False).fit(*numbers)
 
 
 def texts(ax):
@@ -123,7 +118,7 @@ def test_paths_meet_W_at_one_whatever_the_seed_was(numbers, drawn, selector):
     again = drawn.lambda_path(np.array([1.0, 2.0]))
     assert np.allclose(again.W[:, 0], drawn.selection_.draws[0], **same)
     for state in (None, np.random.default_rng(5)):
-        loose = KnockoffSelector(**COMMON, importance="swap", random_state=state).fit(*numbers)
+        loose = KnockoffSelector(**COMMON, importance="swap", verdict=False, random_state=state).fit(*numbers)
         assert np.allclose(loose.lambda_path([1.0, 2.0]).W[:, 0], loose.W_, **same)
 
 
@@ -149,14 +144,11 @@ def test_what_is_not_there_is_said(selector, numbers):
     unchecked = KnockoffSelector(**COMMON, verdict=False, random_state=0).fit(X, y)
     with pytest.raises(InputError, match="verdict=True"):
         unchecked.plot_verdict()
-    tested = KnockoffSelector(
-        fdr=0.1, feature_model="gaussian", estimator="lasso", method="conditional_test", random_state=0
-    )
-    tested.fit(X[:, :4], y)
-    with pytest.raises(InputError, match="without knockoffs"):
-        tested.plot_paths()
-    with pytest.raises(InputError, match="without knockoffs"):
-        tested.plot_stability()
+    options = {"feature_model": "gaussian", "estimator": "lasso", "method": "conditional_test", "verdict": False}
+    tested = KnockoffSelector(**options).fit(X[:, :4], y)
+    for draw in (tested.plot_paths, tested.plot_stability):
+        with pytest.raises(InputError, match="without knockoffs"):
+            draw()
     ax = tested.plot()
     assert ax.get_xlabel() == "test statistic, standard deviations"
     assert sum(text.get_text().startswith("p = ") for text in ax.texts) >= 4

@@ -47,7 +47,7 @@ def test_the_command_writes_the_report_and_its_command_makes_it_again(fitted, tm
     rows = [",".join([*names, "y"]), *(",".join(f"{v:.6f}" for v in (*row, t)) for row, t in zip(X, y, strict=True))]
     (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
     monkeypatch.chdir(tmp_path)
-    call = ["select", "t.csv", "--target", "y", "--fdr", "0.2", "--method", "knockoffs"]
+    call = ["select", "t.csv", "--target", "y", "--fdr", "0.2", "--method", "knockoffs", "--no-verdict"]
     call += ["--feature-model", "gaussian", "--estimator", "lasso"]
     assert run([*call, "--report", "report.html"]) == 0
     html = (tmp_path / "report.html").read_text(encoding="utf-8")

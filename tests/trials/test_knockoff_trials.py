@@ -15,9 +15,9 @@ OPTIONS = {"method": "knockoffs", "estimator": "lasso"}
 
 
 def test_coins_are_fair_under_the_right_law(rng):
-    """Odds of 40 tables, whose mean is within 5 standard errors of 1: false in 1 of 10^6."""
+    """Odds of 20 tables, whose mean is within 5 standard errors of 1: false in 1 of 12,000."""
     law, shares = gaussian_features(np.zeros(30), np.eye(30)), []
-    for _ in range(40):
+    for _ in range(20):
         X = rng.standard_normal((150, 30))
         y = X[:, :20].sum(axis=1) + rng.standard_normal(150)
         trial = KnockoffSelector(feature_model=law, **OPTIONS, random_state=0).fit(X, y).verdict_.trial

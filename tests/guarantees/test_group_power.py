@@ -32,15 +32,7 @@ def rejected(c, strength, seed):
         beta[c:] = 0.3 * rng.standard_normal(D - c)
         y = X @ beta + rng.standard_normal(N)
         tests = group_tests(
-            LAW,
-            X,
-            y,
-            kind="number",
-            rng=rng,
-            nominal=(),
-            response_model="lasso",
-            encode=None,
-            enough=200,
+            LAW, X, y, kind="number", rng=rng, nominal=(), response_model="lasso", encode=None, enough=200
         )
         found.append([f_test(X, y, c) <= 0.05, tests.test(np.arange(c), 199).p_value <= 0.05])
     return np.array(found)

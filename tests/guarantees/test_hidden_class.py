@@ -22,17 +22,7 @@ MIXTURE = gaussian_mixture_features(WEIGHTS, [SHIFT, -SHIFT], [R, R])
 
 
 def make_tests(X, y, kind, rng, model=LATENT):
-    return group_tests(
-        model,
-        X,
-        y,
-        kind=kind,
-        rng=rng,
-        nominal=(),
-        response_model="lasso",
-        encode=None,
-        enough=100,
-    )
+    return group_tests(model, X, y, kind=kind, rng=rng, nominal=(), response_model="lasso", encode=None, enough=100)
 
 
 def sample(n, rng):
