@@ -58,13 +58,13 @@ CODE_OR_HEADING = re.compile(r"(^```.*?^```$|^#+ [^\n]*$|`[^`\n]+`)", re.MULTILI
 
 
 def as_formulas(text):
-    """Page with P^X as a formula, except in code and in headings, whose words are addresses.
+    """Page with $P_X$ as HTML, which needs no script and no font; code and headings (their words are addresses) stay.
 
-    >>> as_formulas("P^X, `P^X`")
-    'P<sup>X</sup>, `P^X`'
+    >>> as_formulas("$P_X$, `$P_X$`")
+    '<i>P<sub>X</sub></i>, `$P_X$`'
     """
     parts = CODE_OR_HEADING.split(text)  # every second part is code or a heading
-    return "".join(part if k % 2 else part.replace("P^X", "P<sup>X</sup>") for k, part in enumerate(parts))
+    return "".join(part if k % 2 else part.replace("$P_X$", "<i>P<sub>X</sub></i>") for k, part in enumerate(parts))
 
 
 def contents(index):
@@ -128,6 +128,7 @@ def plain_words(app, what, name, thing, options, lines):
             continue
         parts = re.split(r"(``.*?``|`.*?`)", line)
         parts[::2] = (re.sub(r"([|*]|(?<=\w)_(?!\w))", r"\\\1", part) for part in parts[::2])
+        parts[::2] = (part.replace("P^X", r"P\ :sub:`X`\ ") for part in parts[::2])
         lines[number] = "".join(parts)
 
 

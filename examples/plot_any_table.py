@@ -19,7 +19,7 @@ print(selector.explain())
 print(selector.verdict_.say())
 
 # %%
-# What the columns were taken for, and what P^X was fitted.
+# The kind of each column, and the fitted model of the features.
 for column in selector.table_.columns[:6]:
     print(f"{column.name:>10}: {column.kind}, {column.n_missing} cells missing")
 print(selector.selection_.notes["feature_model"])

@@ -39,7 +39,7 @@ else:
 print(f"{X.shape[0]} stories, {X.shape[1]} words, {y.mean():.1%} in the class")
 
 # %%
-# P^X: thirty topics, the law of the lengths, and a sampler of the topics of each story.
+# The model of the features: thirty topics, the distribution of the lengths, and a sampler of the topics of each story.
 topics = fit_latent_dirichlet(X, rng=rng, n_topics=n_topics)
 for t in np.argsort(-topics.alpha)[:5]:
     print(f"alpha {topics.alpha[t]:.3f}:", " ".join(words[v] for v in np.argsort(-topics.beta[t])[:8]))

@@ -214,8 +214,9 @@ def test_the_site_writes_P_X_as_a_formula():
     spec = importlib.util.spec_from_file_location("conf", ROOT / "docs" / "conf.py")
     conf = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(conf)
-    page = "# P^X\n\nP^X, `P^X`\n\n```python\nP^X\n```\n\n[P^X](a.md)\n"
-    assert conf.as_formulas(page) == page.replace("\n\nP^X", "\n\nP<sup>X</sup>").replace("[P^X]", "[P<sup>X</sup>]")
+    page = "# $P_X$\n\n$P_X$, `$P_X$`\n\n```python\n$P_X$\n```\n\n[$P_X$](a.md)\n"
+    formula = "<i>P<sub>X</sub></i>"
+    assert conf.as_formulas(page) == page.replace("\n\n$P_X$", f"\n\n{formula}").replace("[$P_X$]", f"[{formula}]")
 
 
 INCLUDE = re.compile(r"^```\{literalinclude\} (\S+)\n((?::.*\n)*)```$", re.MULTILINE)

@@ -22,7 +22,7 @@ _PUBLIC = {
     "read_table": "table.table",
     "Table": "table.table",
     "Target": "table.target",
-    # P^X
+    # models of the features
     "FeatureModel": "features.family",
     "Family": "features",
     "FAMILIES": "features",
