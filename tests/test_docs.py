@@ -210,13 +210,17 @@ def test_the_words_of_the_readme_and_of_the_docs_have_a_limit():
     assert counts["README.md"] <= 900 and sum(counts.values()) <= 40_000
 
 
-def test_the_site_writes_P_X_as_a_formula():
+def test_the_site_writes_formulas_as_html():
     spec = importlib.util.spec_from_file_location("conf", ROOT / "docs" / "conf.py")
     conf = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(conf)
     page = "# $P_X$\n\n$P_X$, `$P_X$`\n\n```python\n$P_X$\n```\n\n[$P_X$](a.md)\n"
     formula = "<i>P<sub>X</sub></i>"
     assert conf.as_formulas(page) == page.replace("\n\n$P_X$", f"\n\n{formula}").replace("[$P_X$]", f"[{formula}]")
+    assert (
+        conf.as_formulas(r"$Q(\tilde u_j \mid S^{-1})$")
+        == "<i>Q(u\N{COMBINING TILDE}<sub>j</sub> &#124; S<sup>-1</sup>)</i>"
+    )
 
 
 INCLUDE = re.compile(r"^```\{literalinclude\} (\S+)\n((?::.*\n)*)```$", re.MULTILINE)

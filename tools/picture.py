@@ -51,12 +51,12 @@ def draw_houses():
     figure, axes = plt.subplots(1, 2, figsize=(10.5, 3.9), width_ratios=[1, 1.1], layout="constrained")
     numbers = [name for name in X.columns if X[name].dtype.is_numeric()]
     links = np.array([abs(spearmanr(X[name], y).statistic) for name in numbers])
-    titles = ("What goes with the price: nearly everything", "What it depends on: five discoveries")
+    titles = ("Correlated with the price: nearly everything", "The price depends on: five discoveries")
     draw_bars(axes[0], [(name,) for name in numbers], links, GREY, titles[0], "|rank correlation| with the price")
     found = selector.discoveries_
     scores = np.array([one.score for one in found])
     draw_bars(axes[1], [one.features for one in found], scores, BLUE, titles[1], "test statistic")
-    axes[1].legend([plt.Line2D([], [], linestyle="none")], ["● matters, in truth"], frameon=False, loc="lower right")
+    axes[1].legend([plt.Line2D([], [], linestyle="none")], ["● truly matters"], frameon=False, loc="lower right")
     save(figure, "selection.svg")
 
 
