@@ -107,7 +107,7 @@ napoleon_use_ivar = True
 toc_object_entries_show_parents = "hide"
 API = """# Public names
 
-In the order of the procedure. Every name is imported from `knockoffs`; what it says here is its docstring.
+All names are imported from `knockoffs`. They are listed in the order of the procedure.
 """
 
 

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import Any
 
 _PUBLIC = {
-    # the whole of it
+    # selection
     "KnockoffSelector": "selector",
     "select_features": "procedure",
     "fit_streamed": "streaming.stream",
@@ -75,7 +75,7 @@ _PUBLIC = {
     "combine_draws": "filter.e_values",
     "fdp_bounds": "filter.bounds",
     "randomization_tests": "conditional_tests.tests",
-    # what can go wrong
+    # errors and warnings
     "InputError": "errors",
     "MissingPackageError": "errors",
     "KnockoffWarning": "errors",

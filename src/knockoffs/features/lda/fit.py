@@ -27,7 +27,7 @@ def fit_latent_dirichlet(
     view: str = "counts",
     fit: Callable[..., tuple[NDArray, NDArray]] | None = None,
 ) -> LatentDirichlet:
-    """Fit topics to documents (scikit-learn's, then refined by stochastic EM) and the law of their lengths.
+    """Fit topics to documents (scikit-learn's, then refined by stochastic EM) and the distribution of their lengths.
 
     Parameters
     ----------
