@@ -57,21 +57,34 @@ def prepare_page(app, docname, source):
 CODE_OR_HEADING = re.compile(r"(^```.*?^```$|^#+ [^\n]*$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
 
 
-def as_formulas(text):
-    """Page with P^X as a formula, except in code and in headings, whose words are addresses.
+FORMULA = re.compile(r"\$([^$\n]+)\$")
 
-    >>> as_formulas("P^X, `P^X`")
-    'P<sup>X</sup>, `P^X`'
+
+def as_formulas(text):
+    """Page with its formulas as HTML, which needs no script and no font; not those in code and in headings.
+
+    >>> as_formulas("$P_X$, `$P_X$`")
+    '<i>P<sub>X</sub></i>, `$P_X$`'
     """
     parts = CODE_OR_HEADING.split(text)  # every second part is code or a heading
-    return "".join(part if k % 2 else part.replace("P^X", "P<sup>X</sup>") for k, part in enumerate(parts))
+    return "".join(part if k % 2 else FORMULA.sub(as_html, part) for k, part in enumerate(parts))
+
+
+def as_html(match):
+    """HTML of a simple formula: indices, powers, a tilde and the bar of a condition."""
+    html = match[1].replace(r"\mid", "&#124;").replace(r"\log", "log")  # a plain bar would end the cell of a table
+    html = re.sub(r"\\tilde (\w)", "\\1\N{COMBINING TILDE}", html)
+    html = re.sub(r"_(\w)|_\{([^}]+)\}", r"<sub>\1\2</sub>", html)
+    html = re.sub(r"\^(\w)|\^\{([^}]+)\}", r"<sup>\1\2</sup>", html)
+    return f"<i>{html}</i>"
 
 
 def contents(index):
-    """Table of contents of the site: the sections of the map are its parts, the pages linked there its entries."""
+    """Table of contents of the site: the sections of the map are its parts, the pages in their lists its entries."""
     parts, seen = [], set()
     for title, body in re.findall(r"^## ([^\n]*)\n(.*?)(?=^## |\Z)", index, re.MULTILINE | re.DOTALL):
-        pages = [page for page in re.findall(r"\]\(([\w/.]+)\.(?:md|rst)\)", body) if page not in seen]
+        listed = "".join(re.findall(r"^(?:- |  \[).*", body, re.MULTILINE))  # not links in sentences and tables
+        pages = [page for page in re.findall(r"\]\(([\w/.]+)\.(?:md|rst)\)", listed) if page not in seen]
         if title == "Examples":
             pages = ["gallery/index"]
         seen.update(pages)
@@ -94,7 +107,7 @@ napoleon_use_ivar = True
 toc_object_entries_show_parents = "hide"
 API = """# Public names
 
-In the order of the procedure. Every name is imported from `knockoffs`; what it says here is its docstring.
+All names are imported from `knockoffs`. They are listed in the order of the procedure.
 """
 
 
@@ -128,6 +141,7 @@ def plain_words(app, what, name, thing, options, lines):
             continue
         parts = re.split(r"(``.*?``|`.*?`)", line)
         parts[::2] = (re.sub(r"([|*]|(?<=\w)_(?!\w))", r"\\\1", part) for part in parts[::2])
+        parts[::2] = (part.replace("P^X", r"P\ :sub:`X`\ ") for part in parts[::2])
         lines[number] = "".join(parts)
 
 

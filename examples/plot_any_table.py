@@ -2,12 +2,12 @@
 Which columns of a mixed table with gaps matter?
 ================================================
 
-Numbers, skewed measurements, counts, grades, labels, and one laboratory value in twelve missing: a table as tables
-come. It is made up, so the truth is known: 14 of the 24 columns matter.
+The table has numbers, skewed measurements, counts, grades, labels and missing laboratory values. It is simulated, so
+the truth is known: 14 of the 24 columns matter.
 """
 
 # %%
-# The table goes in as it is, and so would one of your own.
+# Pass the table unchanged.
 import numpy as np
 
 from knockoffs import KnockoffSelector
@@ -19,13 +19,13 @@ print(selector.explain())
 print(selector.verdict_.say())
 
 # %%
-# What the columns were taken for, and what P^X was fitted.
+# The kind of each column, and the fitted model of the features.
 for column in selector.table_.columns[:6]:
     print(f"{column.name:>10}: {column.kind}, {column.n_missing} cells missing")
 print(selector.selection_.notes["feature_model"])
 
 # %%
-# Knockoffs come back as the table came: the same kinds of values, and the same shape of distribution.
+# Knockoffs have the format of the table: the same kinds of values, and the same distributions.
 print(
     X[["age", "smokes", "visits", "crp"]].head(3),
     selector.knockoffs_[["age", "smokes", "visits", "crp"]].head(3),
@@ -33,8 +33,8 @@ print(
 )
 
 # %%
-# On the left every feature's W; on the right a skewed column beside its knockoff, with its cells that were missing left
-# out. The two cannot be told apart by their distribution, and each row's knockoff is another value than the row's own.
+# Left: W of every feature. Right: a skewed column beside its knockoff, without missing cells. The two have the same
+# distribution, but the knockoff of each row differs from its value.
 try:
     import matplotlib.pyplot as plt
 except ImportError:

@@ -2,14 +2,14 @@
 Few columns: discoveries, groups and their effects
 ==================================================
 
-Which columns of a small table matter, and where can the data not tell? With fewer than 40 columns (at a level of 0.1)
-each column, and each group of similar columns, is tested: the column is drawn again, many times, from its law given
-all the others, and a model of the target says whether the real one stands out.
+Which columns of a small table matter, and what can the data not distinguish? With fewer than 40 columns (at a level of
+0.1) each column, and each group of similar columns, is tested: it is resampled many times given all the others, and a
+model of the target shows whether the real column stands out.
 """
 
 # %%
-# Made-up houses, so that the truth is known: the price depends on five of the thirteen columns. Every option is left at
-# its default.
+# Simulated houses, so that the truth is known: the price depends on five of the thirteen columns. All options have
+# their defaults.
 import numpy as np
 import polars as pl
 
@@ -23,20 +23,20 @@ print(selector)
 print("matter in truth:", ", ".join(PRICED_BY))
 
 # %%
-# Why not look at correlations? Nearly every column goes with the price, because it goes with one that matters: rooms
-# with the area, the bus with the distance to the centre.
+# Why not look at correlations? Nearly every column is correlated with the price, because it is correlated with one that
+# matters: rooms with the area, the bus with the distance to the centre.
 for name in ("rooms", "minutes by bus", "bathrooms", "km to school"):
     r = np.corrcoef(X[name], y)[0, 1]
     p = selector.p_values_[X.columns.index(name)]
     print(f"{name:>14}: correlation with the price {r:+.2f}, p-value given the others {p:.2g}")
 
 # %%
-# The answer as a table: a row for each discovery.
+# The answer as a table, one row per discovery.
 print(selector.to_frame("discoveries"))
 
 # %%
-# The pictures: the tests with their p-values, the tree of groups in which they were made, and direction and size of two
-# effects, in a model of the price on the discovered columns.
+# The figures: the tests with their p-values, the tree of groups, and direction and size of two effects, in a model of
+# the price on the discovered columns.
 try:
     import matplotlib.pyplot as plt
 except ImportError:

@@ -2,9 +2,9 @@
 What does a lambda path show?
 =============================
 
-A fitted model is asked again and again while one column moves on a straight line from its values (lambda = 0) through
+A fitted model predicts while one column moves on a straight line from its values (lambda = 0) through
 those of its knockoff (lambda = 1) and far beyond (lambda = 10). The loss rises if the model uses the column. W is the
-rise for the feature less the rise for its knockoff, and its path is Figure 1c of the paper.
+rise for the feature minus the rise for its knockoff, and its path is Figure 1c of the paper.
 """
 
 # %%
@@ -31,8 +31,8 @@ forest.fit(np.hstack([X, X_tilde])[fit], y[fit])
 print(f"accuracy on unseen rows: {forest.score(np.hstack([X, X_tilde])[score], y[score]):.2f}")
 
 # %%
-# The paths, once by accuracy (the paper's choice) and once by log-loss. They are exact: a forest's output jumps where
-# the moving column crosses a threshold, and all these places are known.
+# The paths, by accuracy (the paper's choice) and by log-loss. They are exact: a forest's output jumps where the moving
+# column crosses a threshold, and all thresholds are known.
 paths = {
     loss: lambda_path(forest, X[score], X_tilde[score], y[score], rng=rng, loss=loss)
     for loss in ("accuracy", "log_loss")

@@ -2,13 +2,13 @@
 One Gaussian or a mixture: does it matter?
 ==========================================
 
-It decides whether the promised false discovery rate holds. Three groups of rows, thirty features. Within a group ten
-features matter, ten others are nearly copies of them, and ten are noise; over all rows the correlations cancel. One
-Gaussian sees independent columns and makes knockoffs that are independent, too. (Section 5.1 of the paper.)
+It decides whether the false discovery rate is controlled. There are three groups of rows and thirty features. Within a
+group ten features matter, ten others are near-duplicates of them, and ten are noise; over all rows the correlations
+cancel. One Gaussian therefore draws independent knockoffs. (Section 5.1 of the paper.)
 """
 
 # %%
-# The features of one table. The overall correlation of a feature that matters with its near-copy is about zero.
+# The features of one table. The overall correlation of a feature that matters with its near-duplicate is about zero.
 
 import warnings
 
@@ -50,8 +50,9 @@ for name, runs in found.items():
     print(f"{name}: FDR {fdp:.2f} (asked for {FDR}), power {found_share:.2f}")
 
 # %%
-# The nulls of all ten tables, importance of the feature against that of its knockoff. Nulls should lie on both sides of
-# the diagonal alike. With one Gaussian they beat their knockoffs, which have the right covariance and the wrong law.
+# The nulls of all ten tables: importance of the feature against that of its knockoff. Nulls should lie on both sides of
+# the diagonal equally often. With one Gaussian they beat their knockoffs, whose covariance is right and whose
+# distribution is wrong.
 kinds = {"near-copies": (slice(10, 20), "#c44e52"), "noise": (slice(20, 30), "#999999")}
 for name, pairs in scores.items():
     Z, Z_tilde = np.transpose(pairs, (1, 0, 2))

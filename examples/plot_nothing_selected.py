@@ -3,11 +3,11 @@ Nothing was selected: what does a threshold of infinity mean?
 =============================================================
 
 Twelve of a hundred features matter. With 1,500 rows they are found; with 150 rows the answer is "nothing", although the
-best features are the right ones. The picture shows what the filter looks at.
+best features are the right ones. The figure shows what the filter uses.
 """
 
 # %%
-# The same features and the same target, many rows and few.
+# The same features and the same target, with many rows and with few.
 import numpy as np
 
 from knockoffs import KnockoffSelector, gaussian_features
@@ -25,10 +25,9 @@ for n, selector in runs.items():
     print(f"{n} rows, threshold {selector.threshold_:.3g}: {selector.explain()}\n")
 
 # %%
-# For every number of features one might select (those with the largest W), the filter estimates the share of false
-# ones: one, plus as many as have a W just as large with a minus sign, over the number selected. It takes the largest
-# set whose estimate is at most the level. The "one, plus" is why small sets are never selected: a set of 5 has an
-# estimate of at least 1/5, however clear the five are.
+# For every number of features with the largest W, the filter estimates the share of false ones: one plus the number of
+# equally large negative W, over the number selected. It selects the largest set whose estimate is at most the level.
+# The "one plus" is why small sets are never selected: a set of 5 has an estimate of at least 1/5.
 
 
 def estimates(W):
@@ -43,8 +42,8 @@ for n, selector in runs.items():
     print(f"{n} rows: smallest estimate {share.min():.3f}, for the {sizes[share.argmin()]} features with the largest W")
 
 # %%
-# The curve of 1,500 rows dips below the level, that of 150 rows does not. What helps: more rows, a better model of the
-# target, a larger level (chosen before looking), or, where few features matter, conditional tests.
+# The curve of 1,500 rows falls below the level, that of 150 rows does not. Remedies: more rows, a better model of the
+# target, a larger level (chosen before looking) or, if few features matter, conditional tests.
 try:
     import matplotlib.pyplot as plt
 except ImportError:

@@ -1,10 +1,10 @@
 """
-How do I write down a model of my own features?
-===============================================
+How do I write my own model of the features?
+============================================
 
-A call centre counts twenty kinds of calls in every hour and the waiting time until the first. All depend on how busy
-the hour is, which nobody wrote down: busy -> calls, busy -> wait. No built-in family is like this, so it is written
-down as a network of three nodes, with a conjugate of our own. docs/own_network.md explains every step.
+For every hour, a call centre counts twenty kinds of calls and the time until the first. All depend on how busy the hour
+is, which is not recorded: busy -> calls, busy -> wait. No built-in family fits, so the model is a network of three
+nodes, with a user-defined conjugate. docs/own_network.md explains every step.
 """
 
 # %%
@@ -61,8 +61,8 @@ selector = KnockoffSelector(fdr=0.2, feature_model=network, random_state=0).fit(
 print("selected columns:", np.flatnonzero(selector.get_support()))
 
 # %%
-# What exchangeable means, as correlations: in the first two pictures the same, because calls 1 and its knockoff can
-# change places; in the third a feature against its own knockoff, which may be anything.
+# What exchangeable means: the first two figures show the same correlation, because calls 1 and its knockoff can be
+# swapped. The third shows a feature against its own knockoff, which may have any correlation.
 pairs = {
     "calls 0, calls 1": (X, 1),
     "calls 0, knockoff of calls 1": (X_tilde, 1),

@@ -2,13 +2,12 @@
 Which mutations make HIV resistant to a drug?
 =============================================
 
-A table, one call, and a picture of the answer. The table: 767 isolates of the virus, 201 mutations that each of them
-has or has not, and how much of the drug amprenavir it takes to stop it.
+One call, and a figure of the answer. The table has 767 isolates of the virus, the presence of 201 mutations, and the
+resistance to the drug amprenavir.
 """
 
 # %%
-# Without the data folder (KNOCKOFFS_DATA), a table of the same kind is made up: a chain of 100 mutations, the first 30
-# of which matter.
+# Without the data folder (KNOCKOFFS_DATA), a similar table is simulated: a chain of 100 mutations, the first 30 matter.
 import os
 from pathlib import Path
 
@@ -29,7 +28,7 @@ if table.is_file():
     positions = "10 11 20 23 24 30 32 33 34 35 43 46 47 48 50 53 54 55 58 66 67 71 73 74 76 79 82 84 85 88 89 90 92 95"
     known = np.array([name[1:].split(".")[0] in positions.split() for name in names])
 else:
-    print("KNOCKOFFS_DATA names no folder with these data: the table is made up")
+    print("KNOCKOFFS_DATA names no folder with these data: the table is simulated")
     rng = np.random.default_rng(0)
     names = tuple(f"mutation {j}" for j in range(100))
     link = [[0.8, 0.2], [0.4, 0.6]]
@@ -41,8 +40,9 @@ else:
 print(f"{X.shape[0]} isolates, {X.shape[1]} mutations")
 
 # %%
-# The call. Columns of zeros and ones that depend on each other: a discrete network, a tree fitted to the table. Nothing
-# is assumed about how mutations act on resistance; of lasso and boosting the one that predicts better is used.
+# The call. The columns are binary and depend on each other, so the model of the features is a discrete network, a tree
+# fitted to the table. Nothing is assumed about how mutations affect resistance; the model of y is the better predictor
+# of lasso and boosting.
 selector = KnockoffSelector(fdr=0.1, feature_model="network", random_state=0).fit(X, y)
 selection = selector.selection_
 print(selector.explain())
@@ -54,8 +54,8 @@ for j in np.argsort(-selection.W)[:5]:
 print(f"{(selection.selected & known).sum()} of {selection.selected.sum()} are at positions known from biology")
 
 # %%
-# Every W that is not zero, in order. On the left are features that lost against their own knockoff: visible mistakes.
-# For each of them there may be an invisible one on the right. The threshold leaves few enough of both.
+# Every non-zero W, sorted. On the left are features that lost against their knockoff: visible mistakes. For each of
+# them there may be an invisible one on the right. The threshold leaves few of both.
 try:
     import matplotlib.pyplot as plt
 except ImportError:

@@ -1,14 +1,14 @@
 """
-Which words tell a takeover story from other news?
-==================================================
+Which words distinguish takeover stories from other news?
+=========================================================
 
-Word counts are no Gaussian numbers, and words of one topic occur together. The knockoffs of this example come from LDA:
-given a document's topics and its length, the counts of the words are independent Poisson numbers, and are drawn again.
+Word counts are not Gaussian, and words of one topic occur together. The knockoffs of this example come from LDA: given
+the topics of a document and its rate of words, the counts are independent Poisson numbers, and are resampled.
 """
 
 # %%
-# The table: every second one of 7,674 newswire stories (Reuters R8), how often each of 300 words occurs in it, and what
-# it is about. Without the data folder (KNOCKOFFS_DATA), documents are made up: three topics, the label on ten words.
+# The table: half of 7,674 newswire stories (Reuters R8), the counts of 300 words, and the subject. Without the data
+# folder (KNOCKOFFS_DATA), documents are simulated: three topics, and a label that depends on ten words.
 import os
 from pathlib import Path
 
@@ -39,7 +39,7 @@ else:
 print(f"{X.shape[0]} stories, {X.shape[1]} words, {y.mean():.1%} in the class")
 
 # %%
-# P^X: thirty topics, the law of the lengths, and a sampler of the topics of each story.
+# The model of the features: thirty topics, the distribution of the lengths, and a sampler of the topics of each story.
 topics = fit_latent_dirichlet(X, rng=rng, n_topics=n_topics)
 for t in np.argsort(-topics.alpha)[:5]:
     print(f"alpha {topics.alpha[t]:.3f}:", " ".join(words[v] for v in np.argsort(-topics.beta[t])[:8]))
@@ -52,7 +52,7 @@ print(selection.explain())
 print("selected:", ", ".join(selection.selected_names))
 
 # %%
-# The statistic of the twenty words with the largest one. Those on the right of the threshold are selected.
+# The twenty words with the largest W. Those right of the threshold are selected.
 try:
     import matplotlib.pyplot as plt
 except ImportError:
@@ -62,5 +62,5 @@ if plt is not None:
     plt.barh([words[j] for j in order], selection.W[order])
     if np.isfinite(selection.threshold):
         plt.axvline(selection.threshold, color="k", linestyle="--")
-    plt.xlabel("W: coefficient of the word less that of its knockoff")
+    plt.xlabel("W: coefficient of the word minus that of its knockoff")
     plt.tight_layout()

@@ -74,7 +74,7 @@ def figure_1(table: Table, settings: Row, results: Path) -> list[str]:
         "- Paper (a): LASSO has near-zero power, Swap Integral more at all targets. Here the mean power over the targets is",
         f"  {lasso:.2f} for LASSO and {swap:.2f} for Swap Integral, and Swap Integral is at least as good at every target:",
         f"  {verdict(above)}. LASSO has {linear:.2f} at {AT:g}; below 0.1: {verdict(linear < 0.1)}. The cubic has a linear part",
-        "  within each component, and what power the LASSO has comes from there.",
+        "  within each component, which gives the LASSO its power.",
         f"- Paper (b): Swap Integral is much more powerful than Swap. Here {powers['swap_integral']:.2f} against",
         f"  {powers['swap']:.2f}: {verdict(powers['swap_integral'] > powers['swap'])}.",
         "- Paper (b): Permutation Integral is much more powerful than Permutation. Here",
@@ -84,8 +84,8 @@ def figure_1(table: Table, settings: Row, results: Path) -> list[str]:
         "- Paper (c): on the path of Swap the non-nulls (red) rise above the nulls (grey), best not always at lambda = 1.",
         "",
         f"Left open by the paper: n = {settings['n']}, d = {settings['d']}, {settings['n_non_nulls']} non-nulls, means of the",
-        f"components with standard deviation {settings['spread']:g} (their variances are 1 to 2), every monomial up to degree 3,",
-        f"levels at the deciles; {settings['training']['epochs']} epochs of Adam without early stopping. Given by it: ten",
+        f"components with standard deviation {settings['spread']:g} (their variances are 1 to 2), all monomials up to degree 3,",
+        f"levels at the deciles; {settings['training']['epochs']} epochs of Adam without early stopping. Given in the paper: ten",
         "components, ten classes by level sets of one polynomial, three layers of 100, lambda to 10. Sizes were chosen in",
         "trial runs so that powers are neither all near 0 nor all near 1.",
     ]
@@ -104,8 +104,8 @@ def _search(table: Table) -> list[str]:
     count = next(row["repetitions"] for row in table if row["panel"] == "search")
     rows = [[s, f"{accuracy[s]:.2f}", *(f"{powers[s][score]:.2f}" for score in scores)] for s in settings]
     return [
-        f"  It was looked for in {len(settings)} more settings ({count} repetitions each): Permutation Integral is better than",
-        f"  Permutation in {len(better)} of them, Swap Integral better than Swap in {len(swap_better)}. Mean power over the targets:",
+        f"  In {len(settings)} more settings ({count} repetitions each) Permutation Integral is better than",
+        f"  Permutation in {len(better)}, and Swap Integral better than Swap in {len(swap_better)}. Mean power over the targets:",
         "",
         *markdown_table(["setting", "accuracy", *(LABELS[s] for s in scores)], rows),
     ]
@@ -121,7 +121,7 @@ def figure_2(table: Table, settings: Row, results: Path) -> list[str]:
     lines = [
         f"Empirical FDR at target {mixture['target_fdr']:g} over {mixture['repetitions']} runs (the paper has 40):",
         "",
-        *markdown_table(["P^X fitted", "FDR in the paper", "FDR here", "power here"], rows),
+        *markdown_table(["fitted model", "FDR in the paper", "FDR here", "power here"], rows),
         f"- FDR controlled with the mixture: {verdict(held)}. Broken with one Gaussian:",
         f"  {verdict(one['fdr'] >= 0.4)}, and for the paper's reason: the knockoffs of the correlated nulls (10 to 19) have",
         "  scores near 0, so these nulls are selected.",
@@ -129,8 +129,8 @@ def figure_2(table: Table, settings: Row, results: Path) -> list[str]:
         f"Left open by the paper: n = {settings['n']}; what the components are. Here non-null j and null j + 10 have a",
         "correlation of 0.92 to 0.98, of random sign, in two narrow components and the opposite one, of the size that cancels",
         "it overall, in a component four times as wide that holds 15 % of the rows; coefficients are 1 with random signs;",
-        f"the logistic regression has a ridge penalty (C = {settings['C']:g} on standardised columns), which is what gives",
-        "correlated nulls a share of the coefficients, as the paper's figure shows.",
+        f"the logistic regression has a ridge penalty (C = {settings['C']:g} on standardised columns), which gives",
+        "correlated nulls a share of the coefficients, as in the figure of the paper.",
     ]
     designs = results / "fig2_designs.csv"
     if designs.is_file():
@@ -164,7 +164,7 @@ def figure_3(table: Table, settings: Row, results: Path) -> list[str]:
         f"Power at target FDR {AT:g} over {first[panels[0]]['repetitions']} repetitions, mixtures fitted by EM:",
         "",
         *markdown_table(["panel", *(LABELS[s] for s in shown)], rows),
-        "The last column is not in the paper: Swap at lambda = 1 with the log-loss in place of the accuracy.",
+        "The last column is not in the paper: Swap at lambda = 1 with the log-loss instead of accuracy.",
         "",
     ]
     if {"a", "c"} <= set(panels):
@@ -187,14 +187,14 @@ def figure_3(table: Table, settings: Row, results: Path) -> list[str]:
         f"{synthetic['training']['n_classes']} classes, means with standard deviation {synthetic['spread']:g}, all monomials up",
         f'to degree 3, three layers of 100, {synthetic["training"]["epochs"]} epochs, no early stopping. "Five importance score',
         'methods" are taken to be Swap Integral, Swap, Permutation, Gradient and Integrated Gradients. More rows or nearer',
-        "means make the scores alike; these sizes tell them apart (the designs tried are below).",
+        "means make the scores similar; these sizes separate them (the designs tried are below).",
         f"(d-f) non-nulls: {', '.join(f'{k} {v}' for k, v in real['n_non_nulls'].items())}; AIC chose",
         chosen,
         "(the paper: 9 for UK Biobank, 15 for Bank, 25 for Bankruptcy). NHANES adults stand in for the UK Biobank, which is not",
         "public. Columns of Bankruptcy and NHANES are replaced by normal scores and missing cells by medians.",
-        "The features are real and cannot be drawn again, so panels d to f say nothing of the FDR over features. Over labels and",
-        f"knockoffs alone the five scores' FDR at q = {AT:g} is {_fdr_ranges(table)}: a level that is exceeded there says that the",
-        "fitted mixture is not the law of those columns.",
+        "The features are real and cannot be resampled, so panels d to f do not show the FDR over features. Over labels and",
+        f"knockoffs only, the FDR of the five scores at q = {AT:g} is {_fdr_ranges(table)}. If it exceeds the level, the",
+        "fitted mixture is not the distribution of the columns.",
     ]
     return lines + _other_designs(results)
 
@@ -227,10 +227,10 @@ def _other_designs(results: Path) -> list[str]:
     first, last = tried[0]["repetitions"], tried[-1]["repetitions"]
     return [
         "",
-        f"How much Permutation falls depends on the design. {len(designs)} were looked at before the run shown, panels a and c (5 and",
-        f"20 components) only, power at q = {AT:g}. The first ({first} repetitions) was meant to be the figure, and Permutation did not",
-        f"fall in it; the others ({last} repetitions each) were scanned for one in which it does and the FDR is held. The last was",
-        "picked and run again with other random numbers, and those are the panels above:",
+        f"How much Permutation falls depends on the design. {len(designs)} were tried before the run shown, panels a and c (5 and",
+        f"20 components) only, power at q = {AT:g}. In the first ({first} repetitions), meant for the figure, Permutation did not",
+        f"fall. The others ({last} repetitions each) were searched for a design in which it falls and the FDR is controlled. The last",
+        "was chosen and run again with other random numbers, which gives the panels above:",
         "",
         *markdown_table(header, rows),
     ]
@@ -304,7 +304,7 @@ def appendix_d(table: Table, settings: Row, results: Path) -> list[str]:
     """Real labels."""
     lines = [
         f"Swap Integral, four layers of 100, target FDR {table[0]['target_fdr']:g}. Knockoffs are random: the selection is that",
-        f"of the first draw, and the share says in how many of {table[0]['draws']} draws a feature is selected.",
+        f"of the first draw, and the share is that of the {table[0]['draws']} draws that select a feature.",
         "",
     ]
     for name in dict.fromkeys(row["data"] for row in table):
@@ -319,7 +319,7 @@ def appendix_d(table: Table, settings: Row, results: Path) -> list[str]:
             f"alone has {rows[0]['majority']:.3f}.",
         ]
         if listed:
-            lines += [f"The paper lists {len(listed)}, of which {len(both)} are selected here."]
+            lines += [f"The paper lists {len(listed)}; {len(both)} of them are selected here."]
         often = sorted(rows, key=lambda row: (-row["selected_share"], -row["W"]))
         often = [row for row in often if row["selected_share"] > 0 or row["in_paper"]][:20]
         lines += [
@@ -352,8 +352,8 @@ def appendix_e(table: Table, settings: Row, results: Path) -> list[str]:
     wrong = {row["move"]: row["wrong"] for row in table if row["kind"] == "summary"}
     shown = wrong["permuted knockoff"] > 5 * wrong["swapped knockoff"]
     return [
-        "A network is trained on one feature and its knockoff. The class says on which side of the centre of its component the",
-        "feature is; the knockoff has no effect. Share of wrong predictions after moving one of the two:",
+        "A network is trained on one feature and its knockoff. The class is the side of the centre of its component on which the",
+        "feature lies; the knockoff has no effect. Share of wrong predictions after moving one of the two:",
         "",
         *markdown_table(
             ["moved", "feature", "knockoff"],
@@ -363,7 +363,7 @@ def appendix_e(table: Table, settings: Row, results: Path) -> list[str]:
             ],
         ),
         "- Paper: permuting the knockoff makes points off the distribution, where the prediction is wrong although the knockoff",
-        f"  has no effect, so that its score masks the feature's; swapping does not: {verdict(shown)}.",
+        f"  has no effect, so that its score masks that of the feature; swapping does not: {verdict(shown)}.",
     ]
 
 

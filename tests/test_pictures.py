@@ -29,7 +29,7 @@ def test_every_answer_is_also_in_words():
     page = (ROOT / "docs" / "which_procedure.md").read_text(encoding="utf-8")
     for words in ("n_draws", "post_hoc", "groups", "n_knockoffs", "ghost", "conditional"):
         assert words in which.picture() or words.capitalize() in which.picture()
-        assert words in page.split("## Which P^X")[0], f"{words} is missing in the text beside the picture"
+        assert words in page.split("## By the table")[0], f"{words} is missing in the text beside the picture"
 
 
 def test_no_word_leaves_its_box(browser):

@@ -8,46 +8,46 @@ from pathlib import Path
 
 PLACE = Path(__file__).resolve().parents[1] / "docs" / "which_procedure.svg"
 
-# question, what it means; what leads to the answer at its side and what leads on; the answer, its call, its promise
+# question, its meaning; labels of the arrows to the answer and to the next question; answer, call, guarantee
 STEPS = (
     (
         ("Are there rows,", "or only z-scores?"),
-        "of a study with hidden rows",
+        "studies that publish no rows",
         ("z-scores", "rows"),
         ("Ghost knockoffs", "knockoffs ghost --z z.csv ...", "E[FDP] at most fdr"),
     ),
     (
         ("Are there fewer than", "4 / fdr features?"),
-        "40 at fdr=0.1; 20 if rows are many",
+        "40 at fdr=0.1; 20 with many rows",
         ("yes", "no"),
-        ("Conditional tests", 'method="auto" takes them', "a valid p-value for each feature"),
+        ("Conditional tests", 'method="auto", the default', "P(any is false) at most fdr"),
     ),
     (
-        ("Are columns nearly copies", "of one another?"),
+        ("Are some columns", "near-duplicates?"),
         "the verdict names them",
         ("yes", "no"),
-        ("Groups of columns, then on", 'groups="auto"', "the promises below, about groups"),
+        ("Groups of columns, then continue", 'groups="auto"', "the guarantees below, for groups"),
     ),
     (
-        ("Do fewer than 1 / fdr", "features matter, you think?"),
-        "10 at fdr=0.1: one draw needs as many",
-        ("yes", "no idea"),
-        ("Several knockoffs, or tests", "n_knockoffs=5, or knockoffs test", "1 / (5 fdr) are enough; or one is"),
+        ("Will fewer than 1 / fdr", "features matter?"),
+        "10 at fdr=0.1: one draw needs 10",
+        ("yes", "no, or unknown"),
+        ("Several knockoffs, or tests", "n_knockoffs=5, or knockoffs test", "need 1 / (5 fdr) discoveries, or one"),
     ),
     (
-        ("Does it matter that another", "seed may answer differently?"),
-        "near the threshold it will",
+        ("Must the answer be stable", "from seed to seed?"),
+        "near the threshold it varies",
         ("no", "yes"),
         ("One draw: the default", "KnockoffSelector(fdr)", "E[FDP] at most fdr"),
     ),
     (
-        ("Must the level be", "the one that was asked for?"),
-        "or a larger one, rather than nothing",
+        ("Must the level be", "fixed in advance?"),
+        "or a larger, reported one",
         ("yes", "no"),
         ("Many draws", "n_draws=5", "E[FDP] at most fdr; less power"),
     ),
 )
-LAST = ("Many draws, post-hoc level", 'n_draws=5, level="post_hoc"', "E[FDP / stated level] at most 1")
+LAST = ("Many draws, post-hoc level", 'n_draws=5, level="post_hoc"', "E[FDP / reported level] at most 1")
 
 WIDTH, BOX, HEIGHT, GAP, MARGIN = 700, 280, 92, 34, 20
 LEFT, RIGHT = MARGIN, WIDTH - MARGIN - BOX
@@ -71,17 +71,17 @@ def text(x: float, y: float, words: str, look: str = "", *, middle: bool = True)
 
 
 def box(x: float, y: float, look: str) -> str:
-    """Round a box; answers have a thicker line, so that they are told apart without colours."""
+    """Round a box; answers have a thicker line, so that colours are not needed."""
     thick = 2.2 if look == "give" else 1.2
     return f'<rect x="{x}" y="{y}" width="{BOX}" height="{HEIGHT}" rx="9" class="{look}" stroke-width="{thick}"/>'
 
 
-def answer(x: float, y: float, told: tuple[str, str, str]) -> list[str]:
-    """Draw an answer: what it is called, the call, the promise."""
-    name, call, promise = told
+def answer(x: float, y: float, parts: tuple[str, str, str]) -> list[str]:
+    """Draw an answer: its name, its call, its guarantee."""
+    name, call, guarantee = parts
     middle = x + BOX / 2
     lines = [text(middle, y + 28, name, "head"), text(middle, y + 52, call, "call")]
-    return [box(x, y, "give"), *lines, text(middle, y + 76, promise, "small")]
+    return [box(x, y, "give"), *lines, text(middle, y + 76, guarantee, "small")]
 
 
 def arrow(way: str) -> str:
@@ -102,7 +102,7 @@ def picture() -> str:
         '<path d="M0 0 L9 4 L0 8 z" class="tip"/></marker></defs>',
         f'<rect width="{WIDTH}" height="{height}" rx="10" class="ground"/>',
     ]
-    for i, (question, means, (aside, onward), told) in enumerate(STEPS):
+    for i, (question, means, (aside, onward), parts) in enumerate(STEPS):
         y = MARGIN + i * step
         lines.append(box(LEFT, y, "ask"))
         lines += [text(middle, y + 28 + 21 * k, words) for k, words in enumerate(question)]
@@ -111,8 +111,8 @@ def picture() -> str:
         lines.append(text((LEFT + BOX + RIGHT) / 2, y + HEIGHT / 2 - 8, aside, "way"))
         lines.append(arrow(f"M{middle:g} {y + HEIGHT} v{GAP - 2}"))
         lines.append(text(middle + 12, y + HEIGHT + 21, onward, "way", middle=False))
-        lines += answer(RIGHT, y, told)
-        if told[0].endswith("then on"):  # groups are formed first, and the next question is about them
+        lines += answer(RIGHT, y, parts)
+        if parts[0].endswith("then continue"):  # groups are formed first, and the next question is about them
             lines.append(arrow(f"M{RIGHT + BOX / 2:g} {y + HEIGHT} v{GAP / 2:g} H{LEFT + BOX - 40} v{GAP / 2 - 2:g}"))
     lines += answer(LEFT, MARGIN + len(STEPS) * step, LAST)
     return "\n".join([*lines, "</svg>", ""])

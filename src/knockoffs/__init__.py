@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import Any
 
 _PUBLIC = {
-    # the whole of it
+    # selection
     "KnockoffSelector": "selector",
     "select_features": "procedure",
     "fit_streamed": "streaming.stream",
@@ -22,7 +22,7 @@ _PUBLIC = {
     "read_table": "table.table",
     "Table": "table.table",
     "Target": "table.target",
-    # P^X
+    # models of the features
     "FeatureModel": "features.family",
     "Family": "features",
     "FAMILIES": "features",
@@ -75,7 +75,7 @@ _PUBLIC = {
     "combine_draws": "filter.e_values",
     "fdp_bounds": "filter.bounds",
     "randomization_tests": "conditional_tests.tests",
-    # what can go wrong
+    # errors and warnings
     "InputError": "errors",
     "MissingPackageError": "errors",
     "KnockoffWarning": "errors",

@@ -29,15 +29,15 @@ MOST_LETTERS = 200  # of a name that nobody can have meant
 
 
 class InputError(ValueError):
-    """Input that the procedure cannot use: says what was got and what to do."""
+    """Input that cannot be used; the message says what is wrong and what to do."""
 
 
 class MissingPackageError(InputError, ImportError):
-    """A package that is not installed: names the extra that installs it."""
+    """A package that is not installed; the message names the extra that installs it."""
 
 
 class KnockoffWarning(UserWarning):
-    """Something validity or power rests on was changed, or looks wrong."""
+    """Something that affects validity or power was changed, or looks wrong."""
 
 
 def warn(message: str) -> None:

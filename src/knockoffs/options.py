@@ -94,10 +94,10 @@ class Options:
         None, "Column of survival times, in place of --target; needs --event.", metavar="COLUMN", faces=SELECTION
     )
     event: str | None = _option(
-        None, "Column that is 1 where the event was seen, and 0 elsewhere.", metavar="COLUMN", faces=SELECTION
+        None, "Column that is 1 if the event was observed, else 0.", metavar="COLUMN", faces=SELECTION
     )
     entry: str | None = _option(
-        None, "Column of the times from which on rows are observed, if not from 0.", metavar="COLUMN", faces=SELECTION
+        None, "Column of entry times, if rows are not observed from time 0.", metavar="COLUMN", faces=SELECTION
     )
     drop: tuple[str, ...] = _option(
         (), "Column to leave out; repeat the option, or separate names by commas.", metavar="COLUMN", faces=DATA
@@ -131,14 +131,14 @@ class Options:
     )
     clusters: str | None = _option(
         None,
-        "Column that says which rows belong together, for instance those of one patient.",
+        "Column that identifies rows that belong together, such as those of one patient.",
         metavar="COLUMN",
         objects=True,
         faces=("selector", *SELECTION),
     )
     order: str | None = _option(
         None,
-        "Column of dates or numbers, where rows follow one another in time and so depend on each other.",
+        "Column of dates or numbers that puts dependent rows in the order of time.",
         metavar="COLUMN",
         objects=True,
         faces=("selector", *SELECTION),

@@ -382,7 +382,7 @@ def select_features(
     rng: Generator,
     n_jobs: int | None = None,
 ) -> Selection:
-    """Select the features that matter given all the others, with the FDR held at the level asked for.
+    """Select the features that matter given all the others, and control the FDR at a given level.
 
     Parameters
     ----------

@@ -73,13 +73,13 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         Columns to condition on: part of P^X and of the model of y, never tested. A feature is then judged given the
         covariates and all other features. ``transform`` keeps them beside the selected features.
     clusters : str or array-like, shape (n,), optional
-        Rows that belong together, as those of one patient: a column of X, which is then no feature, or a label for each
-        row. Each of ``n_draws`` draws uses one row of each cluster.
+        Rows that belong together, such as those of one patient: a column of X, which is then not a feature, or one
+        label per row. Each of ``n_draws`` draws uses one row of each cluster.
     order : str or array-like, shape (n,), optional
-        Rows that follow one another in time: a column of X, which is then no feature, or a date or number for each row.
+        Order of dependent rows in time: a column of X, which is then not a feature, or one date or number per row.
         Each of ``n_draws`` draws uses rows so far apart that they are nearly independent.
     environments : str or array-like, shape (n,), optional
-        Independent studies or sites: a column of X, which is then no feature, or a label for each row. Each has its own
+        Independent studies or sites: a column of X, which is then not a feature, or one label per row. Each has its own
         P^X, knockoffs and scores, and discoveries hold in all of them, or in ``min_environments``.
     min_environments : int, optional
         In how many environments a discovery must hold.
@@ -92,8 +92,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         "conditional_test" gives every feature a p-value by resampling it from P^X given the others. "auto" tests when
         there are fewer than 4/fdr features (2/fdr with more than 10,000 rows or a million cells, or in batches).
     resolution : {"auto", "columns"}
-        For tests. "auto" finds single features where the data can tell, and groups of features where they cannot:
-        ``discoveries_``. The probability of any false discovery is then at most ``fdr``. "columns" tests each feature
+        For tests. "auto" finds single features, and groups if the data do not show which feature matters:
+        ``discoveries_``. The chance that any discovery is false is then at most ``fdr``. "columns" tests each feature
         alone and controls the false discovery rate, by the Benjamini-Hochberg rule.
     n_draws : int
         Number of knockoff draws, combined by e-values; with several, the answer depends less on the seed.
@@ -125,7 +125,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         Smallest level at which each feature is selected. With ``discoveries_``, the level of the discovery that
         contains it, or of the finest group with it that was tested.
     ranking_ : array of int, shape (n_features,)
-        Rank of each feature, 1 for the surest.
+        Rank of each feature, 1 for the most certain.
     scores_ : Scores
         Importance of the features, Z, and of their knockoffs, Z_tilde.
     knockoffs_ : array or data frame, shape (n, n_columns)
@@ -133,7 +133,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
     p_values_ : array, shape (n_features,), or None
         p-values of the conditional tests.
     discoveries_ : tuple of Discovery, or None
-        Of tests with resolution="auto": features, or groups of features of which one matters, surest first.
+        Discoveries of tests with resolution="auto", most certain first: a feature, or a group with one that matters.
         ``get_support`` marks the columns of all of them.
     feature_model_ : FeatureModel or None
         P^X; None if knockoffs were given.

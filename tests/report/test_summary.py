@@ -26,7 +26,7 @@ def test_rows_are_sorted_by_their_bars_which_are_scores(found):
     assert screen.found == "2 discoveries among 5 features" and screen.value == "p-value"
     assert [(row.name, row.value, row.share) for row in screen.rows] == [("a", 2e-4, 1.0), ("one of b, c", 4e-4, 0.5)]
     lines = as_text(screen, "y").splitlines()
-    assert lines[0] == "2 discoveries among 5 features for y (any of them is false with probability 0.2 at most)"
+    assert lines[0] == "2 discoveries among 5 features for y (the chance that any of them is false is at most 0.2)"
     assert lines[2:4] == [f"  a            {'█' * 16}  p = 0.0002", f"  one of b, c  {'█' * 8}          p = 0.0004"]
     assert lines[5].startswith("Verdict: ") and lines[-1].startswith("Next step: ")
 

@@ -154,7 +154,7 @@ def verdict(
     rng: Generator,
     budget: Budget | None = None,
 ) -> Verdict:
-    """Check whether X_tilde could be exchanged with X, and whether rows are independent; the target is not looked at.
+    """Check whether X_tilde is exchangeable with X, and whether rows are independent, without the target.
 
     Parameters
     ----------

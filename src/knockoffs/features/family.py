@@ -15,7 +15,7 @@ from knockoffs.sampling.network import BayesianNetwork
 
 
 class FeatureModel(Protocol):
-    """A fitted P^X: a law, and nothing about how it is run. How is said to ``as_network``."""
+    """A fitted P^X: a distribution. Options of sampling are arguments of ``as_network``."""
 
     def log_density(self, X: NDArray) -> NDArray:
         """Log density (or probability) of every row of X, shape (n,)."""

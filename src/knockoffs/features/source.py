@@ -243,7 +243,7 @@ def read_features(
 
 
 def knockoff_source(feature_model: Any, options: Mapping[str, object] | None = None) -> KnockoffSource:
-    """Source of knockoffs from whatever stands for P^X.
+    """Source of knockoffs from a family's name, a fitted model, a network, a covariance or given knockoffs.
 
     Parameters
     ----------

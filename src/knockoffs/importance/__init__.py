@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Score:
-    """An importance score and what it asks for.
+    """An importance score and what it requires.
 
     Parameters
     ----------

@@ -139,7 +139,7 @@ def error_rate(selection: Selection) -> str:
     """Error rate that is controlled, and at which level."""
     level, evidence = selection.fdr, selection.evidence
     if selection.discoveries is not None:
-        return f"any of them is false with probability {level:g} at most"
+        return f"the chance that any of them is false is at most {level:g}"
     if evidence is not None and evidence.stated > level:
         return f"level {evidence.stated:.3g}, chosen after looking"
     modified = selection.offset == 0 and evidence is None and selection.p_values is None

@@ -86,7 +86,7 @@ class Like(TypedDict):
 
 
 class TorchModel(BaseEstimator):
-    """A trained module of the user's own, for scoring.
+    """A trained PyTorch module, for scoring.
 
     The module maps a (n, n_columns) tensor to logits (n, n_classes), to one logit (n,) or (n, 1) of the second of
     two classes, or, without ``classes``, to values of y (n,) or (n, 1). It is put into evaluation mode. A

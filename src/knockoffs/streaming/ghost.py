@@ -48,7 +48,7 @@ def select_ghost(
     penalty: float | None = None,
     rng: Generator,
 ) -> Selection:
-    """Select the features that matter given all the others, from marginal z-scores: knockoffs of the z-scores.
+    """Select the features that matter given all the others from marginal z-scores, by ghost knockoffs.
 
     Columns fall into blocks without a correlation between them, which are drawn and scored one by one: the lasso of the
     whole is exactly that of its blocks. Memory is that of the largest block, some ten matrices of its size.

@@ -304,7 +304,7 @@ class Table:
 
 
 def read_table(X: object, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
-    """Read a table as it comes: numbers, labels, booleans, dates, missing cells, and the kind of every column.
+    """Read a table: numbers, labels, booleans, dates, missing cells, and the kind of every column.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ from knockoffs.table.types import Label
 
 @dataclass(frozen=True)
 class Target:
-    """The target of a table: what is to be predicted, in the rows where it is known.
+    """The target of a table, and the rows in which it is known.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ ALPHA_ROUNDING = 1e-4  # fastPHASE writes six digits, so the K numbers of a row 
 
 @dataclass(frozen=True)
 class Mosaic:
-    """Parameters that haplotypes and genotypes share.
+    """Parameters shared by the models of haplotypes and genotypes.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ def fit_latent_dirichlet(
     max_iter: int = 10,
     view: str = "counts",
 ) -> LatentDirichlet:
-    """Fit topics to documents (scikit-learn's, then refined by stochastic EM) and the law of their lengths.
+    """Fit topics to documents (scikit-learn's, then refined by stochastic EM) and the distribution of their lengths.
 
     Parameters
     ----------
