@@ -188,7 +188,7 @@ def test_command_line_report_and_rerun(tmp_path):
     assert (record["parameters"]["time"], record["parameters"]["event"]) == ("days", "died")
     assert {f["name"] for f in record["features"] if f["selected"]} == {"x0", "sex"}
     page = (tmp_path / "r.html").read_text()
-    assert "held-out concordance of 0.7" in page and 'aria-label="Kaplan-Meier curves"' in page
+    assert "held-out concordance of 0.7" in page and "<figcaption>Share of rows without the event over time, by" in page
     assert "--time days --event died" in page
     again = CliRunner().invoke(app, ["rerun", str(tmp_path / "selection.json"), str(tmp_path / "t.csv")])
     assert again.exit_code == 0 and "The answer is identical" in again.output

@@ -127,7 +127,7 @@ def follow_path(frame: Frame, options: Options, *, fake: str, lams: NDArray) -> 
         n_jobs=options.jobs,
     )
     how = "" if draw.used is None else f" ({type(draw.used.estimator).__name__}, {draw.used.rows.replace('_', ' ')})"
-    return found, f"Lambda path for {short(options.target)}{how}"
+    return found, f"Lambda path for {short(options.target, 28)}{how}"
 
 
 def write_path(found: LambdaPath, columns: list[str], out: Path, *, title: str, fake: str) -> None:
@@ -153,6 +153,6 @@ def write_path(found: LambdaPath, columns: list[str], out: Path, *, title: str, 
     with matplotlib.rc_context({"svg.hashsalt": "knockoffs", "svg.fonttype": "none"}):
         figure = Figure(figsize=(8.0, 4.6), layout="constrained")
         axes = plot_paths(found, features=columns, fake=fake, ax=figure.subplots())
-        plain([axes.set_title(title, loc="left", fontsize=11)])
+        plain(axes.set_title(title, loc="left", fontsize=11))
         with atomic_file(out) as file:
             figure.savefig(file, format=kind, dpi=160, metadata=undated)
