@@ -176,7 +176,7 @@ def plot_effect(effect: Effect, *, ax: Axes | Figure | None = None) -> Axes:
     for line, name, (colour, dash) in zip(effect.means, effect.labels or ("",), LINES, strict=False):
         dash = dash if levels is None else "none"
         marker = "o" if few or levels is not None else ""
-        ax.plot(effect.grid, line, color=colour, linestyle=dash, marker=marker, linewidth=1.8, label=short(name, 16))
+        ax.plot(effect.grid, line, color=colour, linestyle=dash, marker=marker, linewidth=1.8, label=f"class {name}")
     if levels is not None:
         name_places(ax, "x", [short(value_label(level, effect.column), 12) for level in range(len(levels))])
     elif few:
@@ -191,7 +191,9 @@ def plot_effect(effect: Effect, *, ax: Axes | Figure | None = None) -> Axes:
     ax.set_ylim(low - 0.25 * reach, high + 0.2 * reach)
     plain(ax.set_xlabel(short(effect.column.name, 36)), ax.set_ylabel(short(effect.height, 20), fontsize="small"))
     if effect.labels:
-        plain(*ax.legend(frameon=False, fontsize="x-small").get_texts())
+        for text, name in zip(ax.legend(frameon=False, fontsize="x-small").get_texts(), effect.labels, strict=True):
+            plain(text)
+            text.set_text(short(name, 16))
     return finish(ax, effect.sentence)
 
 

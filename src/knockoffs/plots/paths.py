@@ -133,8 +133,7 @@ def plot_paths(
     for j in others[:MOST_OTHERS]:
         ax.plot(path.lams, path.W[j], color=QUIET, linewidth=0.6, alpha=0.5, zorder=1)
     for j, (colour, dash) in zip(named, LINES, strict=False):
-        name = short(path.feature_names[j], 22)
-        ax.plot(path.lams, path.W[j], color=colour, linestyle=dash, linewidth=1.9, zorder=3, label=name)
+        ax.plot(path.lams, path.W[j], color=colour, linestyle=dash, linewidth=1.9, zorder=3, label=str(j))
     width = linear_width(path.W[named, -1])
     if width is not None:
         ax.set_yscale("asinh", linear_width=width)
@@ -147,7 +146,7 @@ def plot_paths(
     ax.set_xlabel(f"lambda (0: the column, 1: {AT_ONE.get(fake, fake)})")
     beyond = "" if width is None else f"\nlogarithmic beyond {width:.2g}"
     ax.set_ylabel(f"W ({path.loss.replace('_', ' ')}), feature minus knockoff{beyond}")
-    legend_below(ax, columns=2)
+    legend_below(ax, [short(path.feature_names[j], 22) for j in named], columns=2)
     return finish(ax, "Importance beyond the knockoff, along lambda")
 
 

@@ -88,12 +88,14 @@ def finish(ax: Axes, title: str) -> Axes:
     return ax
 
 
-def legend_below(ax: Axes, *, letters: float = 4.5, columns: int = 1) -> None:
-    """Legend under the axes, where it covers nothing: so many heights of a letter below them."""
+def legend_below(ax: Axes, names: Sequence[str] = (), *, letters: float = 4.5, columns: int = 1) -> None:
+    """Legend under the axes, where it covers nothing: so many heights of a letter below them, the first by name."""
     made = ax.legend(
         loc="upper left", bbox_to_anchor=(0, 0), borderaxespad=letters, ncols=columns, frameon=False, fontsize="small"
     )
     plain(*made.get_texts())
+    for text, name in zip(made.get_texts(), names, strict=False):  # as a label, _name would be left out
+        text.set_text(name)
 
 
 def name_rows(ax: Axes, names: Iterable[str], bold: Iterable[bool] = ()) -> None:
