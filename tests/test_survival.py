@@ -181,7 +181,7 @@ def test_command_line_report_and_rerun(select_and_rerun):
     record, page = select_and_rerun(frame, "--time", "days", "--event", "died", "--no-verdict")
     assert (record["parameters"]["time"], record["parameters"]["event"]) == ("days", "died")
     assert {f["name"] for f in record["features"] if f["selected"]} == {"x0", "sex"}
-    assert "held-out concordance of 0.7" in page and 'aria-label="Kaplan-Meier curves"' in page
+    assert "held-out concordance of 0.7" in page and "<figcaption>Share of rows without the event over time, by" in page
     assert "--time days --event died" in page
 
 

@@ -14,6 +14,7 @@ import tempfile
 import time
 import warnings
 from base64 import b64encode
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import compare_digest
@@ -24,11 +25,10 @@ import streamlit as st
 from knockoffs.cli.page import FOLDER, TOKEN, Run
 from knockoffs.errors import InputError, KnockoffWarning, printable
 from knockoffs.options import options_of
-from knockoffs.record import SelectionRecord
+from knockoffs.plots.style import short
 from knockoffs.record.reading import read_selection
-from knockoffs.report.formatting import short
 from knockoffs.report.provenance import command_words, shell_word
-from knockoffs.report.summary import FirstScreen, recorded_screen
+from knockoffs.report.summary import recorded_screen
 from knockoffs.simulate.examples import EXAMPLES
 from knockoffs.table.columns import KINDS, Column
 from knockoffs.table.files import column_names, drop_columns, read_table_file, write_table_file
@@ -69,10 +69,10 @@ class Upload:
 
 @dataclass(frozen=True)
 class Answer:
-    """Files of a run by name, what they record, and the command line that repeats it."""
+    """What was found, the files of the run by name, and the command line that repeats it."""
 
+    found: str
     files: dict[str, bytes]
-    record: SelectionRecord
     command: str
 
 
@@ -106,7 +106,7 @@ def main() -> None:
         st.error("The token in the address is missing or wrong. Use the address that knockoffs app printed.")
         st.stop()
     desk = session_desk()
-    st.title("Which features matter?")
+    st.title("Which features matter?" if desk.answer is None else plain(desk.answer.found))
     top = st.container()
     with st.expander("Table and question", expanded=desk.answer is None and desk.run is None):
         ask(desk)
@@ -117,9 +117,6 @@ def main() -> None:
             show_progress(desk)
         elif desk.answer is not None:
             show_answer(desk.answer)
-    if desk.answer is not None:
-        report = b64encode(desk.answer.files["report.html"]).decode()
-        st.iframe(f"data:text/html;base64,{report}", height=REPORT_HEIGHT)  # a data address: no access to this page
 
 
 def is_allowed(token: str) -> bool:
@@ -250,19 +247,21 @@ def read_upload(path: Path, source: str, target: str | None) -> Upload:
 def recognise(frame: Frame) -> dict[str, Column | str]:
     """Columns by name, as they were recognised; for a column that cannot be used, what is wrong with it."""
     names = [str(name) for name in column_names(frame)]
-    try:
+    with suppress(InputError):
         return dict(zip(names, read_table(frame, argument="the table").columns, strict=True))
-    except InputError:
-        if len(names) == 1:
-            raise
-    found: dict[str, Column | str] = {}
-    for name in names:
-        try:
-            alone = drop_columns(frame, [other for other in names if other != name])
-            (found[name],) = read_table(alone, argument="the table").columns
-        except InputError as error:
-            found[name] = str(error)
-    return found
+    wrong: dict[str, str] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a column alone some rows have no value
+        for name in names:
+            try:
+                read_table(drop_columns(frame, [other for other in names if other != name]), argument="the table")
+            except InputError as error:
+                wrong[name] = str(error)
+    if len(wrong) == len(names):
+        raise InputError(wrong[names[0]])
+    read = read_table(drop_columns(frame, list(wrong)), argument="the table")
+    columns = iter(read.columns)
+    return {name: wrong[name] if name in wrong else next(columns) for name in names}
 
 
 def editor_row(name: str, values: list[object], column: Column | str) -> dict[str, object]:
@@ -343,7 +342,9 @@ def finish(desk: Desk, run: Run) -> None:
     files = run.files()
     if files:
         record = read_selection(run.folder / "answer" / "selection.json")
-        desk.answer = Answer(files, record, " ".join(map(shell_word, run.words)))
+        screen = recorded_screen(record.first_screen or {})
+        found = f"{screen.found} for {short(str(record.parameters['target']), 40)}"
+        desk.answer = Answer(found, files, " ".join(map(shell_word, run.words)))
     else:
         desk.error = run.error()
     run.close()
@@ -351,35 +352,13 @@ def finish(desk: Desk, run: Run) -> None:
 
 
 def show_answer(answer: Answer) -> None:
-    """Show the first screen; then the files and the command."""
-    record = answer.record
-    assert record.first_screen is not None  # of a record that was made now
-    screen = recorded_screen(record.first_screen)
-    st.subheader(plain(f"{screen.found} for {short(str(record.parameters['target']), 40)}"))
-    st.caption(plain(f"{short(record.data['file'])}: {screen.level}"))
-    if screen.rows:
-        show_rows(screen)
-    shown = {"good": st.success, "doubtful": st.warning, "broken": st.error}.get(screen.word, st.info)
-    shown(plain(screen.verdict))
-    st.markdown(f"**Next step:** {plain(screen.next_step)}")
+    """Show the report, which begins with the first screen; then the files and the command."""
+    report = b64encode(answer.files["report.html"]).decode()
+    st.iframe(f"data:text/html;base64,{report}", height=REPORT_HEIGHT)  # a data address: no access to this page
     for place, (name, content) in zip(st.columns(len(answer.files)), answer.files.items(), strict=True):
         place.download_button(name, content, name, on_click="ignore", width="stretch")
     st.caption("The same answer on the command line, in the folder of the table:")
     st.code(answer.command, language=None, wrap_lines=True)
-
-
-def show_rows(screen: FirstScreen) -> None:
-    """Show the discoveries with a bar each."""
-    table = pd.DataFrame(
-        {
-            screen.what: [short(row.name, 120) for row in screen.rows],
-            "size": [row.share for row in screen.rows],
-            screen.value: [f"{row.value:.3g}" for row in screen.rows],
-        }
-    )
-    bar = st.column_config.ProgressColumn("", min_value=0.0, max_value=1.0, format=" ")
-    names = st.column_config.TextColumn(screen.what, width="large")
-    st.dataframe(table, hide_index=True, column_config={"size": bar, screen.what: names}, height="content")
 
 
 if __name__ == "__main__":  # Streamlit executes this file on every change; the module is imported once

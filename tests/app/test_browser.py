@@ -111,8 +111,7 @@ def test_from_the_upload_to_the_report(browser, address, tmp_path, width, dark):
     press(browser, "Select features")
     browser.until("document.body.innerText.includes('among 6 features for <b>y</b>')", 120)
     browser.until("document.querySelector('iframe')?.src.startsWith('data:text/html')")
-    for words in ("Verdict:", "Next step:", "knockoffs select t.csv --target"):
-        browser.until(f"document.body.innerText.includes({json.dumps(words)})")
+    browser.until("document.body.innerText.includes('knockoffs select t.csv --target')")
     assert browser.run("document.documentElement.scrollWidth") <= width
     assert browser.run("window.ran === undefined")
     assert not [url for url in browser.requests() if not url.startswith((address.split("?")[0], "data:", "blob:"))]
@@ -138,7 +137,7 @@ def test_the_example_convinces(browser, address):
     place = "[...document.querySelectorAll({})].find(e => e.innerText.includes({})).getBoundingClientRect().top"
     answer, question = (
         browser.run(place.format(json.dumps(kind), json.dumps(words)))
-        for kind, words in (("h3", "discoveries among"), ("summary", "Table and question"))
+        for kind, words in (("h1", "discoveries among"), ("summary", "Table and question"))
     )
     assert answer < question
     folder = os.environ.get("KNOCKOFFS_FIGURES")  # keep the picture, to look at it

@@ -1,10 +1,13 @@
 """The page without a browser: its answers are those of the command line, and nothing of a session stays on disk."""
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import time
+import warnings
+from base64 import b64decode
 from pathlib import Path
 
 import numpy as np
@@ -99,10 +102,14 @@ def test_the_answer_is_that_of_the_command_that_is_shown(tab, tmp_path, hostile,
     until_done(press(tab, "Select features"))
     assert not tab.error, tab.error[0].value
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [hostile.name]  # the run left nothing
-    shown = tab.dataframe[0].value["discovery"].tolist()
+    screen = json.loads(seen[-1].files["selection.json"])["first_screen"]
+    shown = [row["name"] for row in screen["rows"]]
     assert {"--fdr", "a=b", "c,d"} <= set(shown)
-    assert tab.subheader[0].value == app.plain(f"{len(shown)} discoveries among {len(NAMES) + 2} features for the 'y'")
-    assert [box.value.split("\\:")[0] for box in (*tab.success, *tab.warning, *tab.error) if "erdict" in box.value]
+    assert tab.title[0].value == app.plain(f"{len(shown)} discoveries among {len(NAMES) + 2} features for the 'y'")
+    (frame,) = tab.get("iframe")
+    assert (
+        b64decode(frame.proto.src.partition(",")[2]) == seen[-1].files["report.html"]
+    )  # the first screen, and all else
     assert [button.label for button in tab.get("download_button")] == list(page.FILES)
     if shutil.which("bash") is None:
         pytest.skip("the line is for bash")
@@ -126,6 +133,17 @@ def test_cancel_ends_the_process_and_deletes_what_it_wrote(tab, tmp_path):
     assert not run.running and not page.Run.open
     assert [box.value for box in tab.error] == [app.plain("Cancelled.")]
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["patients.csv"]
+
+
+def test_a_column_that_cannot_be_used_makes_no_warnings_of_the_others():
+    """Columns are then read one by one, and a missing cell of one of them is not a row without a value."""
+    size = [None, *np.linspace(0.1, 9.9, 59).round(2)]
+    frame = pd.DataFrame({"who": [f"id{i}" for i in range(60)], "size": size, "age": np.arange(60) % 7 + 0.5})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = app.recognise(frame)
+    assert "different label in each of 60 rows" in found["who"]
+    assert [found[name].n_missing for name in ("size", "age")] == [1, 0]
 
 
 def test_a_file_that_cannot_be_read_is_refused_without_its_folder(tab, tmp_path):

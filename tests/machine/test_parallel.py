@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 from joblib._parallel_backends import ThreadingBackend
 
 import knockoffs
+from knockoffs.machine import parallel
 from knockoffs.machine.parallel import in_place, parallel_map
 from knockoffs.selector import KnockoffSelector
 
@@ -142,6 +144,15 @@ def test_workers_end_with_their_parent(how):
     while any(map(runs, workers)) and time.monotonic() < until:
         time.sleep(0.1)
     assert len(workers) >= 2 and not any(map(runs, workers))
+
+
+def test_a_worker_whose_caller_is_gone_does_not_begin(monkeypatch):
+    """The program was killed while its workers started: they would do the task, and wait for somebody to take it."""
+    ended = []
+    monkeypatch.setattr(os, "_exit", ended.append)
+    monkeypatch.setattr(parallel, "current_process", lambda: SimpleNamespace(name="LokyProcess-1"))
+    parallel._elsewhere(-1, pow, (2, 3), {})
+    assert ended == [1]
 
 
 def status(pid):

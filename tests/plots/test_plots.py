@@ -124,7 +124,7 @@ def test_paths_meet_W_at_one_whatever_the_seed_was(numbers, drawn, selector):
 
 def test_paths_of_named_features(selector):
     ax = selector.plot_paths(["x1", "x2"], lams=[0.0, 1.0, 2.0])
-    assert [text.get_text() for text in ax.texts] == ["x1", "x2"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["x1", "x2", "58 others"]
     with pytest.raises(InputError, match="nothing|not known"):
         selector.plot_paths(["nothing"])
 
@@ -176,8 +176,8 @@ def test_effects_have_the_direction_and_the_size_of_the_truth(found):
     """y is linear: over the middle 90 % of a normal column, 3.29 wide, it changes by 6.6; boosting flattens it."""
     up, down = found.plot_effect("c0"), found.plot_effect("c1")
     rises, falls = (ax.get_title(loc="left").split() for ax in (up, down))
-    assert rises[0] == "rises" and falls[0] == "falls"
-    assert 5 < float(rises[2]) < 8.5
+    assert rises[:5] == ["Mean", "of", "y", "rises", "by"] and falls[3:5] == ["falls", "by"]
+    assert 5 < float(rises[5]) < 8.5 and rises[6:] == ["along", "c0"]
     assert up.get_xlabel() == "c0" and up.get_ylabel() == "mean of y"
     with pytest.raises(InputError, match="feature='c9'"):
         found.plot_effect("c9")
@@ -192,7 +192,19 @@ def test_effects_of_labels_and_of_classes(rng):
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["a", "b", "c"]
     high = ax.lines[0].get_ydata()
     assert high[1] > 0.9 and max(high[0], high[2]) < 0.1
-    assert ax.get_title(loc="left").startswith("differs by")
+    assert ax.get_title(loc="left").startswith("Share of each y differs by")
+
+
+def test_the_effect_on_a_survival_time_is_that_on_the_hazard(rng):
+    """The hazard doubles with "treated" and does not depend on the time of censoring; times as numbers would fall."""
+    treated = rng.integers(0, 2, 1000).astype(float)
+    time, censored = rng.exponential(2.0**-treated), rng.exponential(1.0, 1000)
+    X = pl.DataFrame({"treated": treated, "x": rng.standard_normal(1000)})
+    y = (np.minimum(time, censored), time <= censored)
+    ax = KnockoffSelector(verdict=False, random_state=0).fit(X, y).plot_effect("treated")
+    none, doubled = ax.lines[0].get_ydata()
+    assert 1.6 < doubled / none < 2.5  # the standard error of the log ratio of about 580 events is 0.08
+    assert ax.get_title(loc="left").startswith("Relative hazard rises by") and ax.get_ylabel() == "relative hazard"
 
 
 def test_the_tree_has_a_thick_line_for_each_discovery(found, selector):

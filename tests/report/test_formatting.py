@@ -1,6 +1,7 @@
 import pytest
 
-from knockoffs.report.formatting import number, short, shorten_names
+from knockoffs.plots.style import short
+from knockoffs.report.formatting import number, shorten_names
 
 
 @pytest.mark.parametrize("most", [5, 19, 60])

@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
+from multiprocessing import current_process
 from threading import Thread
 from typing import Any, TypeVar
 
@@ -78,6 +79,8 @@ def _elsewhere(
     """Do a task in another process, for the process with the id ``caller``."""
     if os.getppid() == caller:
         _end_with(caller)
+    elif current_process().name.startswith("LokyProcess"):  # the caller was ended before this first task began
+        os._exit(1)
     with one_blas_thread():
         return function(*arguments, **options)
 

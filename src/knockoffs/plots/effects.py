@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,17 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, unknown_option
-from knockoffs.plots.knockoffs import label_values
+from knockoffs.machine.threads import worthwhile_threads
 from knockoffs.plots.margins import value_label
-from knockoffs.plots.style import LINES, QUIET, new_axes, plain, short, tidy
+from knockoffs.plots.style import LINES, QUIET, finish, name_places, new_axes, plain, short
+from knockoffs.response.cox import expected_events
 from knockoffs.selection import Selection
 from knockoffs.table.columns import Column
+from knockoffs.table.survival import split_times
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+FEW = 10  # values of a column, of which each is tried and drawn as a point
 
 
 @dataclass(frozen=True)
@@ -35,9 +39,11 @@ class Effect:
     grid : array, shape (n_points,)
         Values of the column.
     means : array, shape (n_lines, n_points)
-        Mean prediction with the column set to each value; of classes, the probability of each.
-    lines : tuple of str
-        What the lines are called: labels of classes, or one line without a name.
+        Mean prediction with the column set to each value: of several classes, the probability of each.
+    labels : tuple of str
+        Classes that the lines stand for; one line has none.
+    height : str
+        What the lines show.
     rug : array
         Values of some rows.
     """
@@ -46,7 +52,8 @@ class Effect:
     group: tuple[str, ...]
     grid: NDArray
     means: NDArray
-    lines: tuple[str, ...]
+    labels: tuple[str, ...]
+    height: str
     rug: NDArray
 
     @property
@@ -55,11 +62,18 @@ class Effect:
 
         A curve that turns has no direction, nor have labels without an order.
         """
-        line = self.means[-1]
+        line = self.means[0]
         change, steps = line[-1] - line[0], np.abs(np.diff(line)).sum()
-        if self.column.kind == "nominal" or len(self.lines) > 2 or abs(change) < 0.7 * steps:
+        if self.column.kind == "nominal" or len(self.means) > 1 or abs(change) < 0.7 * steps:
             return f"differs by {np.ptp(self.means, axis=1).max():.3g}"
         return f"{'rises' if change > 0 else 'falls'} by {abs(change):.3g}"
+
+    @property
+    def sentence(self) -> str:
+        """What the curve says, with the group that its column stands for."""
+        of_group = f" (of a group of {len(self.group)})" if len(self.group) > 1 else ""
+        height = short(self.height[:1].upper() + self.height[1:], 40)
+        return f"{height} {self.size} along {short(self.column.name, 28)}{of_group}"
 
 
 def effects(
@@ -82,24 +96,24 @@ def effects(
     n_rows : int
         Rows over which predictions are averaged, and at most drawn in the rug.
     """
-    X = np.asarray(selection.pair.X, dtype=float)[target.known_rows]
-    values = np.asarray(target.values)
-    columns = np.flatnonzero(selection.selected[np.minimum(selection.pair.feature_of, len(selection.selected) - 1)])
-    columns = columns[selection.pair.feature_of[columns] < len(selection.selected)]
-    if not len(columns) or values.ndim != 1 or len(X) != len(values) or len(X) < 20:
+    X, owner = np.asarray(selection.pair.X, dtype=float)[target.known_rows], selection.pair.feature_of
+    columns = np.flatnonzero(np.isin(owner, np.flatnonzero(selection.selected)))
+    if not len(columns) or np.ndim(target.values) != 1 or len(X) != len(target.values) or len(X) < 20:
         return []
-    model, lines = _fit(X[:, columns], values, target)
     some = X[np.linspace(0, len(X) - 1, min(len(X), n_rows)).astype(int)][:, columns]
     found = []
-    for group in _groups(selection)[:most]:
-        feature = selection.feature_names.index(group[0])
-        owned = np.flatnonzero(selection.pair.feature_of == feature)
-        if len(owned) != 1:  # a feature of several columns has no one axis
-            continue
-        k = int(np.flatnonzero(columns == owned[0])[0])
-        grid = _grid(X[:, owned[0]], table.columns[owned[0]], n_points)
-        means = np.array([_predict(model, _set(some, k, value)).mean(axis=0) for value in grid]).T
-        found.append(Effect(table.columns[owned[0]], group, grid, means, lines, some[:, k]))
+    with worthwhile_threads(len(X) * len(columns)):
+        predict, labels, height = _fit(X[:, columns], target)
+        for group in _groups(selection)[:most]:
+            owned = np.flatnonzero(owner == selection.feature_names.index(group[0]))
+            if len(owned) != 1:  # a feature of several columns has no one axis
+                continue
+            column, k = table.columns[owned[0]], int(np.flatnonzero(columns == owned[0])[0])
+            grid = _grid(X[:, owned[0]], column, n_points)
+            rows = np.tile(some, (len(grid), 1))
+            rows[:, k] = np.repeat(grid, len(some))
+            means = predict(rows).reshape(len(grid), len(some), -1).mean(axis=1).T
+            found.append(Effect(column, group, grid, means, labels, height, some[:, k]))
     return found
 
 
@@ -111,85 +125,76 @@ def _groups(selection: Selection) -> list[tuple[str, ...]]:
     return [tuple(sorted(found.features, key=p.__getitem__)) for found in selection.discoveries]
 
 
-def _fit(X: NDArray, y: NDArray, target: Target) -> tuple[object, tuple[str, ...]]:
+def _fit(X: NDArray, target: Target) -> tuple[Callable[[NDArray], NDArray], tuple[str, ...], str]:
+    """Predictions of a boosting model, the classes that they stand for, and what they are.
+
+    Of survival times it is the hazard, relative to that of all rows: events are counts, and those expected of a row if
+    all were alike its exposure.
+    """
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-    options = {"max_iter": 80, "learning_rate": 0.08, "max_leaf_nodes": 6, "min_samples_leaf": max(10, len(X) // 50)}
+    y, weights, called = target.values, target.weights, target.name or "y"
+    how: dict[str, object] = {"max_iter": 80, "learning_rate": 0.08, "max_leaf_nodes": 6}
+    how |= {"min_samples_leaf": max(10, len(X) // 50), "early_stopping": False, "random_state": 0}
     if target.task == "classification":
-        labels = np.asarray(y).astype(str)
-        model = HistGradientBoostingClassifier(**options, early_stopping=False, random_state=0)
-        model.fit(X, labels, sample_weight=target.weights)
-        return model, tuple(str(label) for label in model.classes_)
-    model = HistGradientBoostingRegressor(**options, early_stopping=False, random_state=0)
-    return model.fit(X, np.asarray(y, dtype=float), sample_weight=target.weights), ("",)
-
-
-def _predict(model: object, X: NDArray) -> NDArray:
-    """Predictions, shape (n, n_lines)."""
-    return model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)[:, None]  # type: ignore[attr-defined]
-
-
-def _set(X: NDArray, k: int, value: float) -> NDArray:
-    changed = X.copy()
-    changed[:, k] = value
-    return changed
+        model = HistGradientBoostingClassifier(**how).fit(X, np.asarray(y).astype(str), sample_weight=weights)
+        labels = tuple(str(label) for label in model.classes_)
+        if len(labels) == 2:
+            return lambda rows: model.predict_proba(rows)[:, 1], (), f"share of {labels[1]}"
+        return model.predict_proba, labels[: len(LINES)], f"share of each {called}"
+    if target.kind == "survival":
+        event, exposure = split_times(y)[1], np.maximum(expected_events(y), 1e-12)
+        at_risk = exposure if weights is None else exposure * weights
+        model = HistGradientBoostingRegressor(loss="poisson", **how).fit(X, event / exposure, sample_weight=at_risk)
+        return model.predict, (), "relative hazard"
+    model = HistGradientBoostingRegressor(**how).fit(X, np.asarray(y, dtype=float), sample_weight=weights)
+    return model.predict, (), f"mean of {called}"
 
 
 def _grid(x: NDArray, column: Column, n_points: int) -> NDArray:
     distinct = np.unique(x)
-    if column.levels is not None or len(distinct) <= 10:
-        return distinct
     low, high = np.quantile(x, [0.05, 0.95])
+    if column.levels is not None or len(distinct) <= FEW:
+        return distinct
     return np.linspace(low, high, n_points) if low < high else distinct[[0, -1]]
 
 
-def plot_effect(effect: Effect, target: str = "y", *, ax: Axes | Figure | None = None) -> Axes:
+def plot_effect(effect: Effect, *, ax: Axes | Figure | None = None) -> Axes:
     """Draw the mean prediction of y along a column, with ticks at the values of some rows.
 
     Parameters
     ----------
     effect : Effect
-    target : str
-        What y is called.
     ax : matplotlib axes, or an empty figure, optional
 
     Returns
     -------
     matplotlib axes
     """
-    ax = new_axes(ax, 3.2, 2.5)
-    stepped = effect.column.levels is not None
-    shown = effect.means[-1:] if len(effect.lines) == 2 else effect.means[: len(LINES)]
-    names = effect.lines[-1:] if len(effect.lines) == 2 else effect.lines
-    for line, name, (colour, dash) in zip(shown, names, LINES, strict=False):
-        marker = "o" if stepped or len(effect.grid) <= 10 else ""
-        dash = "none" if stepped else dash
-        ax.plot(effect.grid, line, color=colour, linestyle=dash, marker=marker, linewidth=1.8, label=short(name, 16))
-    if stepped:
-        levels = range(len(effect.column.levels or ()))
-        label_values(ax, "x", [short(value_label(level, effect.column), 12) for level in levels])
+    ax = new_axes(ax, 3.2, 2.4)
+    levels, few = effect.column.levels, len(effect.grid) <= FEW
+    for line, name, (colour, dash) in zip(effect.means, effect.labels or ("",), LINES, strict=False):
+        dash = dash if levels is None else "none"
+        marker = "o" if few or levels is not None else ""
+        ax.plot(effect.grid, line, color=colour, linestyle=dash, marker=marker, linewidth=1.8, label=f"class {name}")
+    if levels is not None:
+        name_places(ax, "x", [short(value_label(level, effect.column), 12) for level in range(len(levels))])
+    elif few:
+        ax.set_xticks(effect.grid, [f"{value:.3g}" for value in effect.grid])
     else:
         inside = effect.rug[(effect.rug >= effect.grid[0]) & (effect.rug <= effect.grid[-1])]
         ticks = np.column_stack([inside, inside, np.full(len(inside), np.nan)]).ravel()  # one line with gaps
         heights = np.tile([0.0, 0.05, np.nan], len(inside))
         ax.plot(ticks, heights, color=QUIET, transform=ax.get_xaxis_transform(), linewidth=0.5, scalex=False)
-    low, high = float(shown.min()), float(shown.max())
+    low, high = float(effect.means.min()), float(effect.means.max())
     reach = (high - low) or 1.0
     ax.set_ylim(low - 0.25 * reach, high + 0.2 * reach)
-    plain([ax.set_xlabel(short(effect.column.name, 40)), ax.set_ylabel(short(_said(names, target), 26))])
-    of_group = f" (of a group of {len(effect.group)})" if len(effect.group) > 1 else ""
-    ax.set_title(f"{effect.size}{of_group}", fontsize="small", loc="left")
-    if len(names) > 1:
-        ax.legend(frameon=False, fontsize="x-small")
-    tidy(ax)
-    return ax
-
-
-def _said(names: Sequence[str], target: str) -> str:
-    """Name of the height of a curve."""
-    if names == ("",):
-        return f"mean of {target}"
-    return f"share of {names[0]}" if len(names) == 1 else f"share of each {target}"
+    plain(ax.set_xlabel(short(effect.column.name, 36)), ax.set_ylabel(short(effect.height, 20), fontsize="small"))
+    if effect.labels:
+        for text, name in zip(ax.legend(frameon=False, fontsize="x-small").get_texts(), effect.labels, strict=True):
+            plain(text)
+            text.set_text(short(name, 16))
+    return finish(ax, effect.sentence)
 
 
 def effect_of(found: Sequence[Effect], name: str) -> Effect:

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
-from knockoffs.plots.layout import largest
-from knockoffs.plots.style import HATCHED, KNOCKOFF, QUIET, SELECTED, Look, entitled, name_rows, new_axes, tidy
+from knockoffs.plots.style import HATCHED, KNOCKOFF, QUIET, SELECTED, finish, legend_below, name_rows, new_axes
 from knockoffs.selection import Selection
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST = 40  # features with a bar; the others are counted
+
+class Bar(NamedTuple):
+    """A bar of the figure: its name, its length, whether it was found, and what stands beside it."""
+
+    name: str
+    length: float
+    found: bool
+    beside: str = ""
 
 
-def plot_features(selection: Selection, *, ax: Axes | Figure | None = None) -> Axes:
+def plot_features(selection: Selection, *, ax: Axes | Figure | None = None, most: int = 40) -> Axes:
     """Draw W of the features with the largest |W|: full bars are selected, hatched ones are not.
 
     Where features were tested without knockoffs, the statistics of the tests are drawn with their p-values: full bars
@@ -29,85 +34,72 @@ def plot_features(selection: Selection, *, ax: Axes | Figure | None = None) -> A
     ----------
     selection : Selection
     ax : matplotlib axes, or an empty figure, optional
+    most : int
+        Bars; the others are counted.
 
     Returns
     -------
     matplotlib axes
     """
-    if selection.p_values is not None:
-        return entitled(_plot_tests(selection, ax), selection.first_screen.found)
-    W = selection.W
-    shown = largest(W, MOST)
-    if not len(shown):
+    tested = selection.p_values is not None
+    bars = bars_of_tests(selection) if tested else bars_of_W(selection, most)
+    if not bars:
         raise InputError("W is 0 for every feature: there is nothing to draw.")
-    ax = new_axes(ax, 6.4, 1.3 + 0.2 * len(shown))
-    chosen = selection.selected[shown]
-    _bars(ax, W[shown], chosen)
-    ax.axvline(0.0, color=QUIET, linewidth=0.8)
-    if np.isfinite(selection.threshold):
-        told = f"threshold {selection.threshold:.3g} (level {selection.fdr:g})"
-        ax.axvline(selection.threshold, color=KNOCKOFF, linestyle="--", linewidth=1.4, label=told)
-    name_rows(ax, [selection.feature_names[j] for j in shown], chosen)
-    others = int((W != 0).sum()) - len(shown)
-    _count_others(ax, f"{others} of a smaller |W| not shown" if others else "")
-    draws = "" if selection.draws is None or len(selection.draws) == 1 else f" (mean of {len(selection.draws)} draws)"
-    ax.set_xlabel(f"W, feature minus knockoff{draws}")
-    ax.legend(loc="best", frameon=False, fontsize="small")
-    tidy(ax)
-    return entitled(ax, selection.first_screen.found)
+    shown = bars[:most]
+    ax = new_axes(ax, 6.4, 1.8 + 0.2 * len(shown))
+    words = ("discovery", "finest group tested") if selection.discoveries is not None else ("selected", "not selected")
+    for found, word, look in ((True, words[0], {"color": SELECTED}), (False, words[1], HATCHED)):
+        at = [i for i, bar in enumerate(shown) if bar.found == found]
+        if at:
+            lengths = [shown[i].length for i in at]
+            ax.barh(at, lengths, height=0.7, label=f"{word} ({len(at)})", **look)  # type: ignore[arg-type]
+    for y, bar in enumerate(shown):
+        ax.annotate(bar.beside, (bar.length, y), (3, 0), textcoords="offset points", va="center", fontsize="x-small")
+    name_rows(ax, [bar.name for bar in shown], [bar.found for bar in shown])
+    if tested:
+        ax.set_xlim(0, 1.18 * (max(bar.length for bar in shown) or 1.0))
+        scored = selection.test_scores is not None
+        ax.set_xlabel("test statistic, standard deviations" if scored else "−log10 of the p-value")
+        rest, which = len(bars) - len(shown), "less sure"
+    else:
+        ax.axvline(0.0, color=QUIET, linewidth=0.8)
+        if np.isfinite(selection.threshold):
+            word = f"threshold {selection.threshold:.3g} (level {selection.fdr:g})"
+            ax.axvline(selection.threshold, color=KNOCKOFF, linestyle="--", linewidth=1.4, label=word)
+        n_draws = 1 if selection.draws is None else len(selection.draws)
+        ax.set_xlabel("W, feature minus knockoff" + (f" (mean of {n_draws} draws)" if n_draws > 1 else ""))
+        rest, which = int((selection.W != 0).sum()) - len(shown), "of a smaller |W|"
+    if rest:
+        ax.plot([], [], linestyle="none", label=f"{rest} {which} not shown")
+    legend_below(ax)
+    return finish(ax, selection.first_screen.found)
 
 
-def _rows_of_tests(selection: Selection) -> list[tuple[str, float, float, bool]]:
-    """Name, p-value, length and whether it was found, of each bar: a group before its features, then all others."""
+def bars_of_W(selection: Selection, most: int) -> list[Bar]:
+    """Bars of the largest |W|, at most so many, from the largest W down; W = 0 has none."""
+    W = selection.W
+    size = np.abs(np.nan_to_num(W))
+    largest = np.argsort(-size, kind="stable")[:most]
+    largest = largest[size[largest] > 0]
+    order = largest[np.argsort(-W[largest], kind="stable")]
+    return [Bar(selection.feature_names[j], float(W[j]), bool(selection.selected[j])) for j in order]
+
+
+def bars_of_tests(selection: Selection) -> list[Bar]:
+    """Bars of the discoveries, a group before its features, then of all other features."""
     names, scores = selection.feature_names, selection.test_scores
     p = dict(zip(names, np.asarray(selection.p_values).tolist(), strict=True))
-    length = {name: -np.log10(max(p[name], 1e-300)) for name in names}
-    if scores is not None:
-        length = dict(zip(names, np.maximum(scores, 0.0).tolist(), strict=True))
-    if selection.discoveries is None:
-        return [(names[j], p[names[j]], length[names[j]], bool(selection.selected[j])) for j in selection.surest_first]
-    rows: list[tuple[str, float, float, bool]] = []
-    for found in sorted(selection.discoveries, key=lambda found: -found.score):
-        size = -np.log10(max(found.p_value, 1e-300)) if scores is None else max(found.score, 0.0)
-        if len(found.features) == 1:
-            rows.append((str(found), found.p_value, size, True))
-        else:
-            rows.append((f"one of {len(found.features)}:", found.p_value, size, True))
-            rows += [(f"– {name}", p[name], length[name], False) for name in sorted(found.features, key=p.__getitem__)]
-    alone = [names[j] for j in selection.surest_first if not selection.selected[j]]
-    return rows + [(name, p[name], length[name], False) for name in alone]
+    score = dict.fromkeys(names, 0.0) if scores is None else dict(zip(names, scores.tolist(), strict=True))
 
+    def bar(name: str, p_value: float, score: float, found: bool) -> Bar:
+        length = -np.log10(max(p_value, 1e-300)) if scores is None else max(score, 0.0)
+        return Bar(name, float(length), found, f"p = {p_value:.2g}")
 
-def _bars(ax: Axes, values: NDArray, chosen: NDArray[np.bool_], found: str = "selected") -> None:
-    at = np.arange(len(values))
-    full: Look = {"color": SELECTED, "linewidth": 0.8}
-    looks = (
-        (chosen, found, full),
-        (~chosen, "not selected" if found == "selected" else "finest group tested", HATCHED),
-    )
-    for which, word, look in looks:
-        if which.any():
-            ax.barh(at[which], values[which], height=0.7, label=f"{word} ({int(which.sum())})", **look)
-
-
-def _count_others(ax: Axes, words: str) -> None:
-    """Add a line of the legend that stands for nothing drawn."""
-    if words:
-        ax.plot([], [], linestyle="none", label=words)
-
-
-def _plot_tests(selection: Selection, ax: Axes | Figure | None) -> Axes:
-    rows = _rows_of_tests(selection)
-    shown = rows[:MOST]
-    lengths, chosen = np.array([row[2] for row in shown]), np.array([row[3] for row in shown])
-    ax = new_axes(ax, 6.4, 1.5 + 0.2 * len(shown))
-    _bars(ax, lengths, chosen, "selected" if selection.discoveries is None else "discovery")
-    for y, (_, p, length, _) in enumerate(shown):
-        ax.annotate(f"p = {p:.2g}", (length, y), (3, 0), textcoords="offset points", va="center", fontsize="x-small")
-    ax.set_xlim(0, 1.18 * (float(lengths.max(initial=0.0)) or 1.0))
-    name_rows(ax, [row[0] for row in shown], chosen)
-    _count_others(ax, f"{len(rows) - MOST} less sure not shown" if len(rows) > MOST else "")
-    ax.set_xlabel("−log10 of the p-value" if selection.test_scores is None else "test statistic, standard deviations")
-    ax.legend(loc="lower right", frameon=False, fontsize="small")
-    tidy(ax)
-    return ax
+    bars: list[Bar] = []
+    for one in sorted(selection.discoveries or (), key=lambda one: -one.score):
+        group = len(one.features) > 1
+        bars.append(bar(f"one of {len(one.features)}:" if group else str(one), one.p_value, one.score, True))
+        members = sorted(one.features, key=p.__getitem__) if group else ()
+        bars += [bar(f"– {name}", p[name], score[name], False) for name in members]
+    others = [j for j in selection.surest_first if selection.discoveries is None or not selection.selected[j]]
+    return bars + [bar(names[j], p[names[j]], score[names[j]], bool(selection.selected[j])) for j in others]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from knockoffs.plots.style import KNOCKOFF, QUIET, SELECTED, new_axes, tidy
+from knockoffs.plots.style import KNOCKOFF, QUIET, SELECTED, finish, legend_below, new_axes
 from knockoffs.selection import Selection
 
 if TYPE_CHECKING:
@@ -56,11 +56,10 @@ def plot_manhattan(
     ):
         ax.scatter(x[which], y[which], s=size, color=colour, linewidths=0, rasterized=bool(which.sum() > 5000))
     if not tested and np.isfinite(selection.threshold):
-        told = f"threshold (level {selection.fdr:g})"
-        ax.axhline(selection.threshold, color=KNOCKOFF, linestyle="--", linewidth=1.2, label=told)
-        ax.legend(loc="best", frameon=False, fontsize="small")
+        word = f"threshold {selection.threshold:.3g} (level {selection.fdr:g})"
+        ax.axhline(selection.threshold, color=KNOCKOFF, linestyle="--", linewidth=1.2, label=word)
+        legend_below(ax)
     ax.set_xticks([at[name] for name in listed], listed)
-    ax.set_xlabel("chromosome")
-    ax.set_ylabel("−log10 of the p-value" if tested else "W")
-    tidy(ax)
-    return ax
+    ax.set_xlabel("position, by chromosome")
+    ax.set_ylabel("−log10 of the p-value" if tested else "W, feature minus knockoff")
+    return finish(ax, f"{selection.first_screen.found}, along the genome")

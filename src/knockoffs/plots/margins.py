@@ -52,47 +52,39 @@ def margin(x: NDArray, x_tilde: NDArray, column: Column | None = None) -> Margin
     column : Column, optional
         Its kind and its labels; numbers if left out.
     """
-    x, x_tilde = np.asarray(x, dtype=float), np.asarray(x_tilde, dtype=float)
-    values = np.unique(np.concatenate([x, x_tilde]))
-    kind = "continuous" if column is None else column.kind
-    steps = kind in ("binary", "nominal") or (kind == "ordinal" and column is not None and column.levels is not None)
-    if steps or len(values) <= MOST_BARS:
-        shares, labels = _bars(x, x_tilde, values, column, ordered=kind != "nominal")
-        return Margin(shares, labels, None, float(np.mean(x == x_tilde)))
-    edges = _edges(x, x_tilde, values)
-    shares = np.stack([np.histogram(np.clip(v, edges[0], edges[-1]), edges)[0] / max(len(v), 1) for v in (x, x_tilde)])
-    return Margin(shares, None, edges, _correlation(x, x_tilde))
+    column = Column("") if column is None else column
+    both = np.stack([np.asarray(x, dtype=float), np.asarray(x_tilde, dtype=float)])
+    values = np.unique(both)
+    if column.kind in ("binary", "nominal") or column.levels is not None or len(values) <= MOST_BARS:
+        counts = [np.bincount(np.searchsorted(values, v), minlength=len(values)) for v in both]
+        shares = np.stack(counts) / max(both.shape[1], 1)
+        labels = [value_label(value, column) for value in values]
+        if len(values) > MOST_BARS:
+            often = np.argsort(-shares[0], kind="stable")[: MOST_BARS - 1]
+            kept = often if column.kind == "nominal" else np.sort(often)
+            rest = 1.0 - shares[:, kept].sum(axis=1)
+            shares, labels = np.column_stack([shares[:, kept], rest]), [*(labels[j] for j in kept), OTHERS]
+        return Margin(shares, tuple(labels), None, float(np.mean(both[0] == both[1])))
+    edges = _edges(both, values)
+    counts = [np.histogram(np.clip(v, edges[0], edges[-1]), edges)[0] for v in both]
+    return Margin(np.stack(counts) / max(both.shape[1], 1), None, edges, float(np.corrcoef(both)[0, 1]))
 
 
-def _bars(
-    x: NDArray, x_tilde: NDArray, values: NDArray, column: Column | None, *, ordered: bool
-) -> tuple[NDArray, tuple[str, ...]]:
-    shares = np.stack([np.array([np.mean(v == value) for value in values]) for v in (x, x_tilde)])
-    labels = [value_label(value, column) for value in values]
-    if len(values) <= MOST_BARS:
-        return shares, tuple(labels)
-    often = np.argsort(-shares[0], kind="stable")
-    kept = np.sort(often[: MOST_BARS - 1]) if ordered else often[: MOST_BARS - 1]
-    rest = shares.sum(axis=1) - shares[:, kept].sum(axis=1)
-    return np.column_stack([shares[:, kept], rest]), (*(labels[j] for j in kept), OTHERS)
-
-
-def value_label(value: float, column: Column | None) -> str:
+def value_label(value: float, column: Column) -> str:
     """Value as it is read: the label of a code, or a number."""
-    if column is not None and column.levels is not None and 0 <= value < len(column.levels) and value == int(value):
+    if column.levels is not None and 0 <= value < len(column.levels) and value == int(value):
         return str(column.levels[int(value)])
     return f"{value:.4g}"
 
 
-def _edges(x: NDArray, x_tilde: NDArray, values: NDArray) -> NDArray:
+def _edges(both: NDArray, values: NDArray) -> NDArray:
     """Intervals over the middle 99 % and a little more, so that one stray value does not press the rest flat."""
-    both = np.concatenate([x, x_tilde])
     low, high = np.quantile(both, [0.005, 0.995])
     reach = 0.15 * (high - low)
     low, high = max(low - reach, values[0]), min(high + reach, values[-1])
     if not low < high:
         low, high = values[0], values[-1]
-    n = int(np.clip(np.sqrt(len(x)), 6, MOST_BINS))
+    n = int(np.clip(np.sqrt(both.shape[1]), 6, MOST_BINS))
     gap = _gap(values)
     if gap:  # as many of the values in every interval, or bars rise and fall by themselves
         width = np.ceil((high - low + gap) / (n * gap)) * gap
@@ -112,22 +104,23 @@ def _gap(values: NDArray) -> float:
     return gap if places[-1] < 1e6 and np.allclose(places, np.round(places), rtol=0, atol=1e-3) else 0.0
 
 
-def _correlation(x: NDArray, x_tilde: NDArray) -> float:
-    a, b = x - x.mean(), x_tilde - x_tilde.mean()
-    scale = np.sqrt((a**2).sum() * (b**2).sum())
-    return float((a * b).sum() / scale) if scale > 0 else 1.0
+def rank_correlations(X: NDArray, y: NDArray) -> NDArray:
+    """Spearman's correlation of each column of X with y, shape (d,); NaN where one of the two is constant.
+
+    >>> rank_correlations(np.array([[1.0, 4.0], [2.0, 4.0], [9.0, 4.0]]), np.array([1.0, 2.0, 3.0])).tolist()
+    [1.0, nan]
+    """
+    from scipy.stats import rankdata
+
+    ranks = rankdata(np.column_stack([X, y]), axis=0)
+    ranks -= ranks.mean(axis=0)
+    scale = np.sqrt((ranks**2).sum(axis=0))
+    scale[scale == 0] = np.nan
+    return ranks[:, :-1].T @ ranks[:, -1] / (scale[:-1] * scale[-1])
 
 
 def strongest_pairs(X: NDArray, j: int, most: int = 2) -> list[int]:
     """Columns that are linked most closely to column j, by the correlation of ranks; constant ones never are."""
-    from scipy.stats import rankdata
-
-    some = X[:5000]
-    ranks = rankdata(some, axis=0)
-    centred = ranks - ranks.mean(axis=0)
-    scale = np.sqrt((centred**2).sum(axis=0))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        links = np.abs(centred.T @ centred[:, j] / (scale * scale[j]))
+    links = np.nan_to_num(np.abs(rank_correlations(X[:5000], X[:5000, j])), nan=-1.0)
     links[j] = -1.0
-    order = np.argsort(-np.nan_to_num(links, nan=-1.0), kind="stable")
-    return [int(k) for k in order[:most] if k != j and np.nan_to_num(links[k], nan=-1.0) >= 0]
+    return [int(k) for k in np.argsort(-links, kind="stable")[:most] if links[k] >= 0]

@@ -18,8 +18,7 @@ from knockoffs.importance.accuracy_drop import FAKES
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.importance.paths.moves import check_lams
 from knockoffs.options import importance_options
-from knockoffs.plots.layout import apart, linear_width
-from knockoffs.plots.style import LINES, QUIET, entitled, new_axes, plain, short, tidy
+from knockoffs.plots.style import LINES, QUIET, finish, legend_below, new_axes, short
 from knockoffs.registry import find
 from knockoffs.sampling.pair import Pair
 from knockoffs.selection import Selection
@@ -128,27 +127,37 @@ def plot_paths(
     matplotlib axes
     """
     named = _named(path, selection, features)
-    ax = new_axes(ax, 6.8, 4.0)
+    ax = new_axes(ax, 6.8, 4.6)
     size = np.abs(path.W).max(axis=1)
     others = [j for j in np.argsort(-size, kind="stable").tolist() if j not in named]
     for j in others[:MOST_OTHERS]:
         ax.plot(path.lams, path.W[j], color=QUIET, linewidth=0.6, alpha=0.5, zorder=1)
     for j, (colour, dash) in zip(named, LINES, strict=False):
-        ax.plot(path.lams, path.W[j], color=colour, linestyle=dash, linewidth=1.9, zorder=3)
+        ax.plot(path.lams, path.W[j], color=colour, linestyle=dash, linewidth=1.9, zorder=3, label=str(j))
     width = linear_width(path.W[named, -1])
     if width is not None:
         ax.set_yscale("asinh", linear_width=width)
-    _label_ends(ax, path, named)
     ax.axhline(0.0, color=QUIET, linewidth=0.8, zorder=2)
     if path.lams[0] < 1.0 < path.lams[-1]:
         ax.axvline(1.0, color=QUIET, linewidth=1.0, linestyle=":", zorder=2)
     ax.set_xlim(path.lams[0], path.lams[-1])
-    more = f"\ngrey: {len(others)} others" if others else ""
-    ax.set_xlabel(f"lambda (0: the column, 1: {AT_ONE.get(fake, fake)}){more}")
+    if others:
+        ax.plot([], [], color=QUIET, linewidth=0.6, label=f"{len(others)} others")
+    ax.set_xlabel(f"lambda (0: the column, 1: {AT_ONE.get(fake, fake)})")
     beyond = "" if width is None else f"\nlogarithmic beyond {width:.2g}"
     ax.set_ylabel(f"W ({path.loss.replace('_', ' ')}), feature minus knockoff{beyond}")
-    tidy(ax)
-    return entitled(ax, "Importance beyond the knockoff, along lambda")
+    legend_below(ax, [short(path.feature_names[j], 22) for j in named], columns=2)
+    return finish(ax, "Importance beyond the knockoff, along lambda")
+
+
+def linear_width(ends: NDArray, towers: float = 20.0) -> float | None:
+    """Where one line towers over the middle one, what is drawn in proportion; beyond it the axis is logarithmic.
+
+    >>> linear_width(np.array([100.0, 2.0, 1.0])), linear_width(np.array([3.0, 2.0, 1.0]))
+    (2.0, None)
+    """
+    size = np.abs(ends[ends != 0])
+    return float(np.median(size)) if len(size) and size.max() > towers * np.median(size) else None
 
 
 def _named(path: LambdaPath, selection: Selection | None, features: Sequence[str] | None) -> list[int]:
@@ -161,37 +170,3 @@ def _named(path: LambdaPath, selection: Selection | None, features: Sequence[str
     if selection is not None and selection.selected.any():
         return [place[name] for name in selection.selected_names[:MOST_NAMED]]
     return np.argsort(-path.W.mean(axis=1), kind="stable")[: min(MOST_NAMED, len(path.W))].tolist()
-
-
-def _label_ends(ax: Axes, path: LambdaPath, named: list[int]) -> None:
-    """Names at the right ends of their lines, moved so that none stands on another."""
-    if not named:
-        return
-    low, high = ax.get_ylim()
-    ends = np.clip(path.W[named, -1], low, high)
-    on_axes = ax.transData + ax.transAxes.inverted()  # heights as shares of the axes, whatever their scale
-    shares = on_axes.transform(np.column_stack([np.full(len(ends), path.lams[-1]), ends]))[:, 1]
-    heights = apart(shares.tolist(), 0.06, 0.0, 1.0)
-    for i, j in enumerate(named):
-        colour, _ = LINES[i]
-        note = ax.annotate(
-            "",
-            xy=(1.0, shares[i]),
-            xytext=(1.07, heights[i]),
-            xycoords="axes fraction",
-            textcoords="axes fraction",
-            va="center",
-            fontsize="small",
-            annotation_clip=False,
-            arrowprops={
-                "arrowstyle": "-",
-                "color": colour,
-                "linewidth": 0.8,
-                "shrinkA": 0,
-                "shrinkB": 0,
-                "relpos": (0, 0.5),
-            },
-        )
-        plain([note])
-        note.set_text(short(path.feature_names[j], 22))
-    ax.set_ylim(low, high)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from knockoffs.errors import InputError
-from knockoffs.plots.style import HATCHED, KNOCKOFF, SELECTED, entitled, name_rows, new_axes, tidy
+from knockoffs.plots.style import HATCHED, SELECTED, finish, legend_below, name_rows, new_axes
 from knockoffs.selection import Selection
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def plot_stability(selection: Selection, *, ax: Axes | Figure | None = None) -> 
     shown = [j for j in order if evidence.frequencies[j] > 0 or evidence.e_values[j] > 0][:MOST]
     if not shown:
         raise InputError("no draw selects anything, and every e-value is 0: there is nothing to draw.")
-    ax = new_axes(ax, 6.4, 1.3 + 0.22 * len(shown))
+    ax = new_axes(ax, 6.4, 1.7 + 0.22 * len(shown))
     chosen, at = selection.selected[shown], np.arange(len(shown))
     share, e = evidence.frequencies[shown], evidence.e_values[shown]
     ax.barh(at[chosen], share[chosen], height=0.7, color=SELECTED, label=f"selected ({int(chosen.sum())})")
@@ -47,12 +47,9 @@ def plot_stability(selection: Selection, *, ax: Axes | Figure | None = None) -> 
         ax.barh(at[~chosen], share[~chosen], height=0.7, label=f"not selected ({int((~chosen).sum())})", **HATCHED)
     for y, value in zip(at, e, strict=True):
         ax.annotate(f"{value:.3g}", (1.03, y), xycoords=("axes fraction", "data"), va="center", fontsize="small")
-    ax.annotate(
-        "e-value", (1.03, -0.9), xycoords=("axes fraction", "data"), va="center", fontsize="small", color=KNOCKOFF
-    )
+    ax.annotate("e-value", (1.03, -0.9), xycoords=("axes fraction", "data"), va="center", fontsize="small")
     name_rows(ax, [selection.feature_names[j] for j in shown], chosen)
     ax.set_xlim(0, 1)
     ax.set_xlabel(f"share of {len(selection.draws)} draws that select it (level {selection.fdr:g})")
-    ax.legend(loc="lower right", frameon=False, fontsize="small")
-    tidy(ax)
-    return entitled(ax, f"How often {len(selection.draws)} draws of knockoffs select a feature")
+    legend_below(ax)
+    return finish(ax, f"How often {len(selection.draws)} draws of knockoffs select a feature")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError
-from knockoffs.plots.style import LINES, new_axes, plain, short, tidy
+from knockoffs.plots.style import LINES, finish, new_axes, plain, short
 from knockoffs.selection import Selection
 from knockoffs.table.columns import Column
 from knockoffs.table.table import Table
@@ -44,12 +44,11 @@ def plot_survival(selection: Selection, table: Table, target: Target, *, ax: Axe
         times, share = kaplan_meier(target.values[rows])
         ax.step(times, share, where="post", color=colour, linestyle=dash, label=f"{name} ({int(rows.sum())} rows)")
     ax.set_ylim(0, 1.02)
-    ax.set_xlabel(short(target.name or "time"))
+    plain(ax.set_xlabel(short(target.name or "time", 40)))
     ax.set_ylabel("share without the event")
-    legend = ax.legend(title=short(column.name), frameon=False, fontsize="small")
-    plain([*legend.get_texts(), legend.get_title()])
-    tidy(ax)
-    return ax
+    legend = ax.legend(title=short(column.name, 28), frameon=False, fontsize="small")
+    plain(*legend.get_texts(), legend.get_title())
+    return finish(ax, f"Share of rows without the event over time, by {short(column.name, 28)}")
 
 
 def split_column(x: NDArray, column: Column, most: int = 5) -> dict[str, NDArray[np.bool_]]:
@@ -60,7 +59,7 @@ def split_column(x: NDArray, column: Column, most: int = 5) -> dict[str, NDArray
     """
     values = np.unique(x)
     if len(values) <= most:
-        names = [f"{v:g}" if column.levels is None else short(str(column.levels[int(v)])) for v in values]
+        names = [f"{v:g}" if column.levels is None else short(str(column.levels[int(v)]), 28) for v in values]
         return {name: x == value for name, value in zip(names, values, strict=True)}
     middle = float(np.median(x)) if np.median(x) < values[-1] else float(values[-2])
     return {f"up to {middle:.4g}": x <= middle, f"above {middle:.4g}": x > middle}

@@ -9,7 +9,7 @@ import numpy as np
 from knockoffs.conditional_tests.column_tree import column_tree
 from knockoffs.conditional_tests.tree import TreeNode
 from knockoffs.errors import InputError
-from knockoffs.plots.style import QUIET, SELECTED, name_rows, new_axes, tidy
+from knockoffs.plots.style import QUIET, SELECTED, finish, legend_below, name_rows, new_axes
 from knockoffs.selection import Selection
 from knockoffs.table.table import Table
 
@@ -49,15 +49,13 @@ def plot_tree(selection: Selection, table: Table, *, ax: Axes | Figure | None = 
     leaves: list[int] = []
     _draw(ax, tree, found, leaves, blue=False)
     name_rows(ax, [selection.feature_names[j] for j in leaves], [bool(selection.selected[j]) for j in leaves])
-    groups = sum(len(one) > 1 for one in found)
-    ax.set_title(f"Tree of groups: {len(found)} found, {groups} of several features", fontsize="medium", loc="left")
     ax.plot([], [], color=SELECTED, linewidth=3, label="discovery")
     ax.plot([], [], color=QUIET, linewidth=1, label="not found")
-    ax.legend(loc="upper left", bbox_to_anchor=(0.0, -0.02), ncols=2, frameon=False, fontsize="small")
+    legend_below(ax, letters=0.5)
     ax.xaxis.set_visible(False)
-    tidy(ax)
     ax.spines[["left", "bottom"]].set_visible(False)
-    return ax
+    groups = sum(len(one) > 1 for one in found)
+    return finish(ax, f"Tree of groups: {len(found)} found, {groups} of several features")
 
 
 def _nodes(node: TreeNode) -> set[frozenset[int]]:
@@ -73,9 +71,7 @@ def _draw(
     colour, width = (SELECTED, 3.0) if blue else (QUIET, 1.0)
     if not node.children:
         leaves.append(node.features[0])
-        at = 0.0, float(len(leaves) - 1)
-        ax.plot([0.0, 0.12], [at[1], at[1]], color=colour, linewidth=width)
-        return at
+        return 0.0, float(len(leaves) - 1)
     parts = [_draw(ax, child, found, leaves, blue=blue) for child in node.children]
     depth, height = max(part[0] for part in parts) + 1, float(np.mean([part[1] for part in parts]))
     for child, (below, y) in zip(node.children, parts, strict=True):

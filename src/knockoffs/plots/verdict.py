@@ -8,7 +8,7 @@ import numpy as np
 
 from knockoffs.diagnostics.trial import wilson
 from knockoffs.errors import InputError
-from knockoffs.plots.style import KNOCKOFF, QUIET, SELECTED, name_rows, new_axes, short, tidy
+from knockoffs.plots.style import KNOCKOFF, QUIET, SELECTED, finish, legend_below, name_rows, new_axes
 from knockoffs.selection import Selection
 
 if TYPE_CHECKING:
@@ -35,15 +35,13 @@ def plot_verdict(selection: Selection, *, ax: Axes | Figure | None = None) -> Ax
     rows += [(one.name, one.called / one.n, *wilson(one.called / one.n, one.n)) for one in trial.worst]
     names, rate, low, high = zip(*rows, strict=True)
     at, colour = np.arange(len(rows)), SELECTED if trial.word == "good" else KNOCKOFF
-    ax = new_axes(ax, 6.4, 1.5 + 0.3 * len(rows))
+    ax = new_axes(ax, 6.4, 1.7 + 0.3 * len(rows))
     ax.hlines(at, low, high, color=[colour] + [QUIET] * (len(rows) - 1), linewidth=[3.0] + [1.2] * (len(rows) - 1))
     ax.scatter(rate, at, color=[colour] + [QUIET] * (len(rows) - 1), s=40, zorder=3)
     ax.axvline(trial.level, color=SELECTED, linestyle="--", linewidth=1.2, label=f"allowed: {trial.level:g}")
     ax.axvline(2 * trial.level, color=KNOCKOFF, linestyle=":", linewidth=1.2, label=f"twice that: {2 * trial.level:g}")
-    name_rows(ax, [short(name, 30) for name in names], at == 0)
+    name_rows(ax, names, at == 0)
     ax.set_xlim(0, min(max(1.05 * max(high), 3 * trial.level), 1.0))
     ax.set_xlabel("share of false calls in trials")
-    ax.set_title(f"Verdict: {trial.word}", fontsize="medium", loc="left")
-    ax.legend(loc="upper left", bbox_to_anchor=(0.0, -0.2), ncols=2, frameon=False, fontsize="small")
-    tidy(ax)
-    return ax
+    legend_below(ax)
+    return finish(ax, f"False calls in trials of features that do not matter: {trial.word}")

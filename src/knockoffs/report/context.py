@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from knockoffs.filter.bounds import fdp_bounds
 from knockoffs.report import figures
-from knockoffs.report.facts import MOST_ROWS, Facts
+from knockoffs.report.facts import Facts
 from knockoffs.report.method import CONFIDENCE, method_paragraph
 from knockoffs.report.provenance import command_of
 
@@ -18,20 +18,27 @@ Context = dict[str, object]
 
 def report_context(facts: Facts) -> Context:
     """Values of the whole report."""
+    selection = facts.selection
+    law = selection.notes.get("feature_model", "The knockoffs were drawn elsewhere.")
     return {
         "title": "Features that matter",
         "answer": answer_context(facts),
-        "explanation": facts.sentence(facts.selection.explain()),
+        "explanation": facts.sentence(selection.explain().replace(f" {law}", "")),  # it has a section of its own
         "bound": bound(facts),
         "concordance": None if (c := facts.concordance) is None else f"{c:.2f}",
         "warnings": [facts.sentence(words) for words in facts.warnings],
-        "table": table_context(facts),
-        "figures": figures_context(facts),
-        "verdict": verdict_context(facts),
-        "model": model_context(facts),
+        "cells": facts.cells,
+        "rows": list(zip(*facts.cells.values(), strict=True)),
+        "n_features": len(selection.feature_names),
+        "n_knockoffs": selection.n_knockoffs,
+        "high_label": facts.high_label,
+        "figures": figures.draw_all(facts) if figures.can_draw() else None,
+        "verdict": selection.verdict,
+        "model": {"sentence": facts.sentence(law), **model_context(facts)},
         "method": method_paragraph(facts),
         "provenance": provenance_context(facts),
         "version": facts.versions.get("knockoffs", ""),
+        "sentence": facts.sentence,
     }
 
 
@@ -54,84 +61,21 @@ def bound(facts: Facts) -> str:
     )
 
 
-def table_context(facts: Facts) -> Context:
-    """Values of the table of features, the surest first."""
-    selection = facts.selection
-    found_in = {name: str(found) for found in selection.discoveries or () for name in found.features}
-    rows = [
-        {
-            "name": selection.feature_names[j],
-            "selected": found_in.get(selection.feature_names[j], "yes" if selection.selected[j] else ""),
-            "cells": facts.cells(j),
-        }
-        for j in facts.order[:MOST_ROWS]
-    ]
-    return {
-        "headings": facts.headings,
-        "rows": rows,
-        "n_features": len(selection.feature_names),
-        "n_knockoffs": selection.n_knockoffs,
-        "high_label": facts.high_label,
-    }
-
-
-def figures_context(facts: Facts) -> Context | None:
-    """Figures of the page; None without matplotlib."""
-    if not figures.can_draw():
-        return None
-    return {
-        "features": figures.draw_features(facts),
-        "tree": figures.draw_tree(facts),
-        "effects": figures.draw_effects(facts),
-        "stability": figures.draw_stability(facts),
-        "survival": figures.draw_survival(facts),
-        "paths": figures.draw_paths(facts),
-        "margins": figures.draw_margins(facts),
-        "verdict": figures.draw_verdict(facts),
-    }
-
-
-def verdict_context(facts: Facts) -> Context | None:
-    """Values of the verdict; None where the knockoffs were not checked."""
-    found = facts.selection.verdict
-    if found is None:
-        return None
-    checks = [
-        {"name": c.name, "p_value": c.p_value, "effect": c.effect, "sentence": facts.sentence(c.sentence)}
-        for c in found.checks
-    ]
-    sentences = [facts.sentence(words) for words in found.say().split("\n")]
-    return {"sentences": sentences, "checks": checks, "n_rows": found.n_rows}
-
-
 def model_context(facts: Facts) -> Context:
     """Values of P^X: kinds of the columns, missing cells, and what was chosen."""
-    notes = facts.selection.notes
-    found: Context = {
-        "sentence": facts.sentence(notes.get("feature_model", "The knockoffs were drawn elsewhere.")),
-        "notes": [facts.sentence(note) for key, note in notes.items() if key != "feature_model"],
-        "columns": None,
-    }
-    if facts.table is None:
-        return found
-    columns = sorted(facts.table.columns, key=lambda column: -column.n_missing)
+    columns = [] if facts.table is None else sorted(facts.table.columns, key=lambda column: -column.n_missing)
     counted = Counter(column.kind for column in columns).most_common()
     rows = [
-        {
-            "name": c.name,
-            "kind": c.kind,
-            "missing": c.n_missing,
-            "why": facts.sentence(c.why.replace("{name}", repr(c.name))),
-        }
-        for c in columns[:MOST_COLUMNS]
+        {"column": column, "why": facts.sentence(column.why.replace("{name}", repr(column.name)))}
+        for column in columns[:MOST_COLUMNS]
     ]
     return {
-        **found,
-        "columns": rows,
+        "notes": [facts.sentence(note) for key, note in facts.selection.notes.items() if key != "feature_model"],
+        "rows": rows,
         "n_columns": len(columns),
         "kinds": ", ".join(f"{n:,} {kind}" for kind, n in counted),
         "n_missing": sum(column.n_missing for column in columns),
-        "n_cells": facts.table.X.size,
+        "n_cells": 0 if facts.table is None else facts.table.X.size,
     }
 
 

@@ -97,7 +97,7 @@ class Shown:
 
         check_is_fitted(self)
         found = effects(self.selection_, self.table_, self.target_, most=len(self.selection_.feature_names))
-        return plot_effect(effect_of(found, feature), self.target_.name or "y", ax=ax)
+        return plot_effect(effect_of(found, feature), ax=ax)
 
     def plot_paths(
         self,

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.importance.paths.lambda_path import LambdaPath
+from knockoffs.plots.margins import rank_correlations
+from knockoffs.plots.style import LONGEST
 from knockoffs.record import DataFile
-from knockoffs.report.formatting import LONGEST, number, shorten_names
+from knockoffs.report.formatting import number, shorten_names
 from knockoffs.response.cox import held_out_concordance, martingale_residuals
 from knockoffs.selection import Selection
 from knockoffs.table.columns import Column, design
@@ -80,50 +82,37 @@ class Facts:
         """Return column j, by its name at least."""
         if self.table is not None:
             return self.table.columns[j]
-        owner = int(self.selection.pair.feature_of[j])
-        return Column(self.selection.feature_names[owner])
+        return Column(self.selection.feature_names[int(self.selection.pair.feature_of[j])])
 
     @cached_property
-    def headings(self) -> dict[str, str]:
-        """Columns of the table of features: what they hold, and what they are called."""
-        selection = self.selection
-        words = {"name": "feature", "selected": "selected" if selection.discoveries is None else "discovery"}
+    def cells(self) -> dict[str, list[str]]:
+        """Table of the features that are listed, by column: name, whether it is selected, and numbers to be read."""
+        selection, evidence, rows = self.selection, self.selection.evidence, self.order[:MOST_ROWS]
+        groups = [one for one in selection.discoveries or () if len(one.features) > 1]
+        group_of = {name: str(one) for one in groups for name in one.features}
+        names = [selection.feature_names[j] for j in rows]
+        chosen = [
+            group_of.get(name, "yes") if selection.selected[j] else "" for j, name in zip(rows, names, strict=True)
+        ]
+
+        def written(values: NDArray) -> list[str]:
+            return [number(float(values[j])) for j in rows]
+
+        found = {"feature": names, "selected" if selection.discoveries is None else "discovery": chosen}
         if selection.scores is not None or not np.isnan(selection.W).all():
-            words["W"] = "W"
+            found["W"] = written(selection.W)
         if selection.p_values is not None:
-            words["p"] = "p-value"
-        if selection.evidence is not None:
-            words |= {"e": "e-value", "frequency": "frequency"}
-        words["q"] = "q-value" if selection.evidence is None else "level"
-        if self.effects is not None:
-            words["effect"] = "in the model"
-        if self.directions:
-            words["direction"] = "with the target"
-        return words
-
-    @property
-    def effects(self) -> NDArray | None:
-        """Coefficient of each feature given all the others, in standard deviations, where the model has one."""
-        scores = self.selection.scores
-        return None if scores is None or scores.slopes is None else scores.slopes[0]
-
-    def cells(self, feature: int) -> list[str]:
-        """Cells of a feature after its name and whether it is selected, as they are read."""
-        selection, evidence = self.selection, self.selection.evidence
-        values: dict[str, str] = {
-            "W": number(float(selection.W[feature])),
-            "q": number(float(selection.q_values[feature])),
-        }
-        if selection.p_values is not None:
-            values["p"] = number(float(selection.p_values[feature]))
+            found["p-value"] = written(selection.p_values)
         if evidence is not None:
-            values["e"] = number(float(evidence.e_values[feature]))
-            values["frequency"] = f"{100 * float(evidence.frequencies[feature]):.0f} %"
-        if self.effects is not None:
-            values["effect"] = arrow(float(self.effects[feature]))
-        if "direction" in self.headings:
-            values["direction"] = self.directions.get(int(feature), "")
-        return [values[key] for key in self.headings if key in values]
+            found["e-value"] = written(evidence.e_values)
+            found["frequency"] = [f"{100 * evidence.frequencies[j]:.0f} %" for j in rows]
+        found["q-value" if evidence is None else "level"] = written(selection.q_values)
+        slopes = None if selection.scores is None else selection.scores.slopes
+        if slopes is not None:  # coefficients given all the others, in standard deviations
+            found["in the model"] = [arrow(float(slopes[0][j])) for j in rows]
+        if self.directions:
+            found["with the target"] = [self.directions.get(int(j), "") for j in rows]
+        return found
 
     @cached_property
     def directions(self) -> dict[int, str]:
@@ -133,18 +122,16 @@ class Facts:
         labels without an order there is none.
         """
         target, pair = self.target, self.selection.pair
-        if target is None or target.kind == "classes":
+        if target is None or target.kind == "classes" or not len(pair):
             return {}
         values = martingale_residuals(target.values) if target.kind == "survival" else _as_numbers(target.values)
-        rows: slice | NDArray = slice(None) if target.observed is None else target.observed
-        if values is None or len(pair) == 0 or len(pair.X[rows]) != len(values):
+        X = pair.X if target.observed is None else pair.X[target.observed]
+        if values is None or len(X) != len(values):
             return {}
-        found = {}
-        for feature in self.order[:MOST_ROWS].tolist():
-            columns = self.columns_of(feature)
-            if len(columns) == 1 and self.column(columns[0]).kind != "nominal":
-                found[feature] = direction(np.asarray(pair.X[rows, columns[0]], dtype=float), values)
-        return found
+        owned = {int(j): self.columns_of(j) for j in self.order[:MOST_ROWS]}
+        alone = {j: own[0] for j, own in owned.items() if len(own) == 1 and self.column(own[0]).kind != "nominal"}
+        links = rank_correlations(np.asarray(X[:, list(alone.values())], dtype=float), values)
+        return {j: arrow(float(r), ".2f") for j, r in zip(alone, links, strict=True)}
 
     @property
     def concordance(self) -> float | None:
@@ -165,28 +152,13 @@ class Facts:
 def arrow(value: float, written: str = ".2g") -> str:
     """Up or down, and by how much; nothing where there is no direction.
 
-    >>> arrow(0.123), arrow(-2.0), arrow(0.0), arrow(float("nan"))
+    >>> arrow(0.123), arrow(-2.0), arrow(-0.001, ".2f"), arrow(float("nan"))
     ('↑ +0.12', '↓ −2', '0', '')
     """
     if np.isnan(value):
         return ""
-    return "0" if value == 0 else f"{'↑' if value > 0 else '↓'} {value:+{written}}".replace("-", "−")
-
-
-def direction(x: NDArray, y: NDArray) -> str:
-    """Say whether y rises or falls with x, by the correlation of ranks.
-
-    >>> direction(np.array([1.0, 2, 3, 4]), np.array([1.0, 2, 3, 5])), direction(np.ones(4), np.arange(4.0))
-    ('↑ +1.00', '')
-    """
-    from scipy.stats import rankdata
-
-    a, b = (rankdata(v) - (len(v) + 1) / 2 for v in (x, y))
-    scale = np.sqrt((a**2).sum() * (b**2).sum())
-    if not scale > 0:
-        return ""
-    r = float((a * b).sum() / scale)
-    return f"{'↑' if r > 0 else '↓'} {r:+.2f}".replace("-", "−")
+    said = f"{value:+{written}}"
+    return "0" if float(said) == 0 else f"{'↑' if value > 0 else '↓'} {said}".replace("-", "−")
 
 
 def _as_numbers(values: NDArray) -> NDArray | None:

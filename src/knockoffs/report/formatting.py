@@ -1,30 +1,11 @@
-"""Words and numbers to be read: names of a length that fits, counts, few digits."""
+"""Words and numbers to be read: sentences with short names, few digits."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
 
-from knockoffs.errors import count as count
-from knockoffs.errors import printable
-
-LONGEST = 60  # characters of a name that are shown at all
-
-
-def short(name: str, most: int = LONGEST) -> str:
-    """Printable name of at most so many characters: its beginning and its end.
-
-    >>> short("blood pressure (systolic)", 15)
-    'blood pr…tolic)'
-    """
-    if not name.strip():
-        return f"“{printable(name[:most])}”"  # nothing is not a name that can be seen
-    whole = len(name) <= most
-    shown = printable(name if whole else name[:most])  # a character is written as one or more: never as fewer
-    if whole and len(shown) <= most:
-        return shown
-    tail = (most - 1) * 3 // 7
-    return f"{shown[: most - 1 - tail]}…{printable(name[-tail:])[-tail:]}"
+from knockoffs.plots.style import LONGEST, short
 
 
 def shorten_names(words: str, names: Iterable[str], most: int = LONGEST) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from knockoffs.errors import count
 from knockoffs.features.fixed import FixedDesign
 from knockoffs.report.facts import Facts
-from knockoffs.report.formatting import count
 
 CONFIDENCE = 0.95  # of the bound on the false discovery proportion
 

@@ -12,10 +12,11 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from knockoffs.errors import printable
+from knockoffs.errors import count, printable
+from knockoffs.plots.style import short
 from knockoffs.report.context import answer_context, report_context
 from knockoffs.report.facts import Facts
-from knockoffs.report.formatting import count, number, short
+from knockoffs.report.formatting import number
 from knockoffs.selection import Selection
 
 if TYPE_CHECKING:

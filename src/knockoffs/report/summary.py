@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from knockoffs.diagnostics.verdict import Verdict
 from knockoffs.errors import count, printable
-from knockoffs.report.formatting import number, short
+from knockoffs.plots.style import short
+from knockoffs.report.formatting import number
 from knockoffs.selection import Selection
 
 BLOCKS = " ▏▎▍▌▋▊▉█"  # bars of text: eighths of a character
@@ -88,6 +89,8 @@ def first_screen(selection: Selection, *, most: int = 30, nearest: int = 5) -> F
     if n == 0:
         what, near = "nearest, not selected", selection.surest_first[:nearest]
         names, values, sizes = _features(selection, near[sizes_of(selection)[near] > 0])
+        if selection.discoveries is not None and d > 1 and len(set(selection.q_values.tolist())) == 1:
+            names, values, sizes = [f"all {d} features together"], values[:1], sizes[:1]
     largest = float(sizes[np.isfinite(sizes)].max(initial=0.0)) or 1.0
     rows = [
         Row(names[j], float(values[j]), round(float(np.clip(sizes[j] / largest, 0.0, 1.0)), 4))
@@ -139,7 +142,8 @@ def error_rate(selection: Selection) -> str:
     """Error rate that is controlled, and at which level."""
     level, evidence = selection.fdr, selection.evidence
     if selection.discoveries is not None:
-        return f"the chance that any of them is false is at most {level:g}"
+        any_of_them = "any of them is" if selection.discoveries else "any discovery would be"
+        return f"the chance that {any_of_them} false is at most {level:g}"
     if evidence is not None and evidence.stated > level:
         return f"level {evidence.stated:.3g}, chosen after looking"
     modified = selection.offset == 0 and evidence is None and selection.p_values is None
