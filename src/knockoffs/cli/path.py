@@ -92,10 +92,10 @@ def follow_path(frame: Frame, options: Options, *, fake: str, lams: NDArray) -> 
     """
     from knockoffs.cli.files import covariates_of, reading, take_apart
     from knockoffs.defaults import choose, task_for
+    from knockoffs.draws import follow_lambda
     from knockoffs.features.source import knockoff_source, read_features
     from knockoffs.importance.accuracy_drop import FAKES
     from knockoffs.plots.style import short
-    from knockoffs.procedure import follow_lambda
     from knockoffs.seeds import as_generator
     from knockoffs.table.table import MIN_ROWS
     from knockoffs.table.target import as_target

@@ -49,7 +49,8 @@ def _are_discoveries(value: object) -> bool:
         isinstance(value, list)
         and all(isinstance(item, dict) and set(item) == {"features", "p_value", "level", "score"} for item in value)
         and all(_is(list, item["features"]) and item["features"] for item in value)
-        and all(_is(float, item[key]) for item in value for key in ("p_value", "level", "score"))
+        and all(_is(float, item[key]) for item in value for key in ("level", "score"))
+        and all(item["p_value"] is None or _is(float, item["p_value"]) for item in value)
     )
 
 

@@ -53,7 +53,7 @@ def draw_features(facts: Facts) -> Markup | None:
 def draw_tree(facts: Facts) -> Markup | None:
     """Figure of the tree of groups; None where groups were not tested, or for too many features."""
     table, found = facts.table, facts.selection.discoveries
-    if table is None or not found:
+    if table is None or not found or facts.selection.p_values is None:
         return None
     title = f"Tree of groups; discoveries: {'; '.join(str(one)[:60] for one in found[:12])}"
     return drawn(title, lambda figure: plot_tree(facts.selection, table, ax=figure))

@@ -29,7 +29,9 @@ class Groups:
     by_representatives : bool
         Whether their knockoffs are made through representatives.
     tree : nested tuple of str, optional
-        Tree over the names, for tests.
+        Tree over the names.
+    coarser : tuple of arrays of int, shape (n_columns,)
+        Coarser partitions, the finest first: each group lies in one of the next.
     """
 
     feature_of: NDArray[np.intp]
@@ -37,6 +39,7 @@ class Groups:
     note: str = ""
     by_representatives: bool = False
     tree: Nested | None = None
+    coarser: tuple[NDArray[np.intp], ...] = ()
 
     def __len__(self) -> int:
         """Count the groups."""
@@ -57,7 +60,8 @@ class Groups:
         feature_of = np.array([number[group] for group in self.feature_of[kept].tolist()], dtype=np.intp)
         names = tuple(self.names[group] for group in stay)
         tree = None if self.tree is None else prune(self.tree, names)
-        return replace(self, feature_of=feature_of, names=names, tree=tree)
+        coarser = tuple(part[kept] for part in self.coarser)
+        return replace(self, feature_of=feature_of, names=names, tree=tree, coarser=coarser)
 
 
 def as_groups(groups: object, names: Sequence[str]) -> Groups:

@@ -47,6 +47,19 @@ def columns_of(tree: Nested) -> Iterator[str]:
             yield from columns_of(part)
 
 
+def cuts(tree: Nested) -> list[list[tuple[str, ...]]]:
+    """Partitions of the columns at each depth of a tree, the finest first, but for the columns and the whole.
+
+    >>> cuts(((("a", "b"), "c"), "d"))
+    [[('a', 'b'), ('c',), ('d',)], [('a', 'b', 'c'), ('d',)]]
+    """
+    found, parts = [], [tree]
+    while any(not isinstance(part, str) for part in parts):
+        found.append([tuple(columns_of(part)) for part in parts])
+        parts = [below for part in parts for below in ((part,) if isinstance(part, str) else part)]
+    return found[:0:-1]
+
+
 def prune(tree: Nested, kept: Collection[str]) -> Nested:
     """Tree of those columns that are kept; a group with one part is that part, one with none is ().
 
