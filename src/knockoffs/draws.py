@@ -154,6 +154,7 @@ def coarser_resolutions(
     *,
     weight: float = 1 / 3,
     n_knockoffs: int = 5,
+    few: float = 4.0,
 ) -> tuple[Resolution, ...]:
     """Resolutions of the table's own tree of columns, or that of near copies.
 
@@ -173,6 +174,8 @@ def coarser_resolutions(
         Share of the level that all coarser resolutions have together.
     n_knockoffs : int
         Of each group.
+    few : float
+        Near copies are looked for from ``few / fdr`` features on; fewer are better tested.
     """
     given = table.groups is not None and bool(table.groups.tree or table.groups.coarser)
     if control is None or control.level != "fixed" or control.offset != 1 or isinstance(source, GivenKnockoffs):
@@ -181,6 +184,7 @@ def coarser_resolutions(
         return ()
     several = isinstance(source, Covariance) or isinstance(getattr(source, "model", None), Groupable)
     several |= isinstance(source, Fitted) and "groups" in source.family.takes and "fixed" not in source.family.takes
+    several &= given or len(table.feature_names) * control.fdr >= few
     partitions = table.coarser_groups() if given or (several and not table.grouped) else ()
     if not partitions:
         return ()
