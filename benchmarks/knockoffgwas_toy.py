@@ -3,6 +3,7 @@
     python benchmarks/knockoffgwas_toy.py FOLDER              # the folder of the toy data; five draws of each
     python benchmarks/knockoffgwas_toy.py FOLDER --draws 1 --resolutions 0 6
     python benchmarks/knockoffgwas_toy.py FOLDER --draws 10 --resolutions 0 1 --kept --knockoffs 5 --out five.csv
+    python benchmarks/knockoffgwas_toy.py FOLDER --draws 1 --joined --level 0.2    # all resolutions in one answer
 
 1,000 artificial people, 1,000 SNPs on each of two chromosomes, sampled from a hidden Markov model that is known; y has
 40 causal SNPs. Resolution 0 is SNPs, 6 the coarsest groups. Knockoffs are group knockoffs of that model, drawn from
@@ -27,6 +28,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np  # noqa: E402  (threads are set first)
 
 from knockoffs import KnockoffSelector  # noqa: E402
+from knockoffs.cli.genotypes import nested_groups  # noqa: E402
 from knockoffs.errors import KnockoffWarning  # noqa: E402
 from knockoffs.features.family import Prepared  # noqa: E402
 from knockoffs.features.fastphase import read_fastphase  # noqa: E402
@@ -105,6 +107,19 @@ def select(mosaic, H, y, labels, phased, seed, kept, n_knockoffs):
     return [groups.columns(g) for g in np.flatnonzero(selector.selection_.selected)]
 
 
+def select_joined(mosaic, H, y, labels, level, seed):
+    """SNPs of each discovery: group knockoffs of all resolutions, joined by their e-values."""
+    X = (H[::2] + H[1::2]).astype(float)
+    groups = nested_groups([list(one) for one in labels], [f"x{j}" for j in range(X.shape[1])])
+    options = {"estimator": "lasso", "importance": "coefficients", "method": "knockoffs", "verdict": False}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KnockoffWarning)
+        selector = KnockoffSelector(
+            level, feature_model=GenotypeModel(mosaic), groups=groups, random_state=seed, **options
+        ).fit(X, y)
+    return [np.array([int(name[1:]) for name in found.features]) for found in selector.discoveries_]
+
+
 def main():
     """Run every resolution and write one row for each, way of drawing and draw."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -113,10 +128,18 @@ def main():
     parser.add_argument("--resolutions", type=int, nargs="*", default=range(7))
     parser.add_argument("--kept", action="store_true", help="keep the hidden chains")
     parser.add_argument("--knockoffs", type=int, default=1, help="knockoffs of every SNP; several with --kept")
+    parser.add_argument("--joined", action="store_true", help="all resolutions in one answer, from genotypes")
+    parser.add_argument("--level", type=float, default=0.1, help="of --joined")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     H, y, labels, causal = read_toy(options.folder)
     mosaic = both_chromosomes(options.folder)
+    if options.joined:
+        for draw in range(options.draws):
+            chosen = select_joined(mosaic, H, y, labels[list(options.resolutions)], options.level, draw)
+            true = sum(bool(causal[columns].any()) for columns in chosen)
+            print(f"draw {draw}: {len(chosen)} discoveries, {true} with a causal SNP; SNPs {[len(c) for c in chosen]}")
+        return
     options.out.parent.mkdir(exist_ok=True)
     with options.out.open("w", newline="") as file:
         writer = None

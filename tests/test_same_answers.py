@@ -381,9 +381,9 @@ def select_parquet(folder):
 def path_of(file, *, fake, points, feature_model="auto", estimator):
     """W along lambda, from the table on."""
     from knockoffs.defaults import choose
+    from knockoffs.draws import follow_lambda
     from knockoffs.features.source import knockoff_source, read_features
     from knockoffs.importance.accuracy_drop import FAKES
-    from knockoffs.procedure import follow_lambda
     from knockoffs.seeds import as_generator
     from knockoffs.table.files import read_table_file, take_column
     from knockoffs.table.target import as_target

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from knockoffs.conditional_tests.choice import choose_method
 from knockoffs.conditional_tests.resolution import RESOLUTIONS
+from knockoffs.draws import coarser_resolutions
 from knockoffs.errors import InputError, name_some, unknown_option
 from knockoffs.features.given import GivenKnockoffs
 from knockoffs.features.source import KnockoffSource, is_fixed, knockoff_source
@@ -77,18 +79,15 @@ def plan_of(
         key_of(str(options["level"])),
         count_of(options, "n_knockoffs"),
     )
-    choice = choose(
+    score_by = partial(
+        choose,
         target,
         estimator=options["estimator"],
         importance=options["importance"],
-        loss=scoring.loss,
-        rows=scoring.rows,
-        n_folds=scoring.n_folds,
-        n_fits=scoring.n_fits,
+        **{name: getattr(scoring, name) for name in ("loss", "rows", "n_folds", "n_fits")},
         n_columns=len(table.columns),
-        grouped=table.grouped,
-        n_knockoffs=control.n_knockoffs,
     )
+    choice = score_by(grouped=table.grouped, n_knockoffs=control.n_knockoffs)
     method, why = choose_method(
         {**options, **vars(scoring)},
         table,
@@ -99,18 +98,19 @@ def plan_of(
         n_knockoffs=control.n_knockoffs,
         n_rows=n_rows,
     )
-    if table.groups is not None and table.groups.tree is not None and method == "knockoffs":
-        raise InputError(
-            "groups is a tree, which knockoffs do not use: name method='conditional_test', or flat groups."
-        )
-    said = {"task": target.note, **why, **notes}
-    find(dict.fromkeys(RESOLUTIONS), "resolution", str(options["resolution"]))
+    resolution = find({name: name for name in RESOLUTIONS}, "resolution", str(options["resolution"]))
+    said, coarser = {"task": target.note, **why, **notes}, None
+    if method == "knockoffs":
+        joined = resolution == "auto" and n_rows is not None and options["environments"] is None
+        held = control if joined else None
+        coarser = coarser_resolutions(table, source, held, lambda m: score_by(grouped=True, n_knockoffs=m).statistic)
     return Plan(
         source,
         choice.statistic,
         method=method,
         test_model=BEST if options["estimator"] is None else options["estimator"],
-        resolution=key_of(str(options["resolution"])),
+        resolution=resolution,
+        coarser=coarser or (),
         rule=scoring.rule if callable(scoring.rule) else find(RULES, "rule", str(scoring.rule)),
         control=control,
         verdict=bool(options["verdict"]),

@@ -1,30 +1,40 @@
-"""A draw of knockoffs, scored: the one random swap is here."""
+"""Draws of knockoffs, scored, of features and of groups of them: the one random swap is here."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from joblib import delayed
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from knockoffs.conditional_tests.resolution import Discovery
 from knockoffs.errors import InputError
-from knockoffs.features.source import FittedSampler, KnockoffSource
+from knockoffs.features.family import Groupable
+from knockoffs.features.given import Covariance, GivenKnockoffs
+from knockoffs.features.source import Fitted, FittedSampler, KnockoffSource, refuse_fixed, settled
+from knockoffs.filter import ErrorControl, Rule, filter_statistics, several_statistics
+from knockoffs.filter.e_values import ROUNDING, Combined, check_draws, join_draws
+from knockoffs.filter.localise import localise
 from knockoffs.importance.model_choice import BestOf
+from knockoffs.importance.paths.lambda_path import LambdaPath
+from knockoffs.importance.paths.moves import Fake
 from knockoffs.importance.scores import Scores
 from knockoffs.importance.statistic import ModelScore, Scored, Statistic
 from knockoffs.machine.parallel import parallel_map
-from knockoffs.machine.threads import trim_memory
+from knockoffs.machine.threads import trim_memory, worthwhile_threads
 from knockoffs.progress import stage, track
+from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler, draw_pair
 from knockoffs.table.columns import design
+from knockoffs.table.groups import Groups
 from knockoffs.table.table import Table
-from knockoffs.table.target import Target
+from knockoffs.table.target import Target, as_target
 
 
 @dataclass(frozen=True)
@@ -49,6 +59,26 @@ class Streams:
     def draws(self, n: int) -> list[Generator]:
         """One stream for each draw of knockoffs."""
         return self.draw.spawn(n)
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """Groups of features that are judged besides the features themselves.
+
+    Parameters
+    ----------
+    groups : Groups
+    statistic : Statistic
+    n_knockoffs : int
+        Knockoffs that a group is compared with.
+    weight : float
+        Share of the level.
+    """
+
+    groups: Groups
+    statistic: Statistic
+    n_knockoffs: int
+    weight: float
 
 
 class Rest(Protocol):
@@ -113,6 +143,157 @@ def draw_many(
 def _first_alone(work: Callable[..., Draw], stream: Generator, i: int, n_jobs: int | None = None) -> Draw:
     draw = work(rng=stream, n_jobs=n_jobs, keep=i == 0)
     return draw if i == 0 else replace(draw, pair=draw.pair.rows(slice(0)))
+
+
+def coarser_resolutions(
+    table: Table,
+    source: KnockoffSource,
+    control: ErrorControl | None,
+    statistic: Callable[[int], Statistic],
+    *,
+    weight: float = 1 / 3,
+    n_knockoffs: int = 5,
+    few: float = 4.0,
+) -> tuple[Resolution, ...]:
+    """Resolutions of the table's own tree of columns, or that of near copies.
+
+    A first discovery needs k >= 1 / (fdr m w) of them, m being the knockoffs and w the share of the level. So groups
+    have a small share and several knockoffs, which are far from their columns still. Where P^X or the model of y takes
+    one knockoff only, the resolutions of a tree have equal shares, and near copies are not looked for.
+
+    Parameters
+    ----------
+    table : Table
+    source : KnockoffSource
+    control : ErrorControl or None
+        None where single features are asked for, or must be.
+    statistic : callable
+        Statistic of groups, given the number of knockoffs; InputError where it takes one only.
+    weight : float
+        Share of the level that all coarser resolutions have together.
+    n_knockoffs : int
+        Of each group.
+    few : float
+        Near copies are looked for from ``few / fdr`` features on; fewer are better tested.
+    """
+    given = table.groups is not None and bool(table.groups.tree or table.groups.coarser)
+    if control is None or control.level != "fixed" or control.offset != 1 or isinstance(source, GivenKnockoffs):
+        if given:
+            raise InputError("groups is a tree, which knockoffs use with resolution='auto' and level='fixed' alone.")
+        return ()
+    several = isinstance(source, Covariance) or isinstance(getattr(source, "model", None), Groupable)
+    several |= isinstance(source, Fitted) and "groups" in source.family.takes and "fixed" not in source.family.takes
+    several &= given or len(table.feature_names) * control.fdr >= few
+    partitions = table.coarser_groups() if given or (several and not table.grouped) else ()
+    if not partitions:
+        return ()
+    try:
+        m = n_knockoffs if several else 1
+        scored = statistic(m)
+    except InputError:  # not a linear model
+        if not given:
+            return ()
+        m, scored = 1, statistic(1)
+    share = weight / len(partitions) if m > 1 else 1 / (len(partitions) + 1)
+    return tuple(Resolution(groups, scored, m, share) for groups in partitions)
+
+
+def draw_resolution(
+    resolution: Resolution,
+    source: KnockoffSource,
+    fitted: FittedSampler,
+    table: Table,
+    target: Target,
+    streams: Sequence[Generator],
+    n_jobs: int | None,
+    rule: Rule,
+) -> NDArray:
+    """W of the groups of a resolution, shape (n_draws, n_groups); P^X stays as it was fitted to the table."""
+    table = replace(table, groups=resolution.groups)
+    sampler = regroup(source, fitted, table, rng=streams[0], n_jobs=n_jobs).sampler
+    draws = draw_many(sampler, table, target, resolution.statistic, streams, n_jobs, m=resolution.n_knockoffs)
+    return np.stack([feature_statistics(draw.scores, rule) for draw in draws])
+
+
+def regroup(
+    source: KnockoffSource, fitted: FittedSampler, table: Table, *, rng: Generator, n_jobs: int | None = None
+) -> FittedSampler:
+    """P^X as it was fitted, with knockoffs for other groups of the same columns: those of ``table``."""
+    model, how = fitted.model, source.how(n_jobs) if isinstance(source, Fitted) else {}
+    if isinstance(model, Groupable):
+        diagonal = getattr(source, "options", {}).get("diagonal", DEFAULT_DIAGONAL)
+        return settled(model.regroup(table.feature_of, diagonal), how, table)
+    if isinstance(source, Fitted) and not table.covariates:
+        return settled(model, how, table)
+    return source(table, rng=rng, n_jobs=n_jobs)  # a law that was given is not fitted
+
+
+def feature_statistics(scores: Scores, rule: Rule) -> NDArray:
+    """W, shape (n_features,): by the rule from one knockoff, or from the scores of several."""
+    return several_statistics(scores.parts) if scores.more else rule(scores.Z, scores.Z_tilde)
+
+
+def decide(
+    W: NDArray,
+    control: ErrorControl,
+    coarser: Sequence[tuple[Resolution, NDArray]] = (),
+    table: Table | None = None,
+) -> dict[str, Any]:
+    """Fields of a Selection that W decides: by one draw, by e-values of several, or by those of several resolutions.
+
+    Parameters
+    ----------
+    W : array, shape (n_draws, n_features)
+    control : ErrorControl
+    coarser : sequence of pairs
+        Each coarser resolution, the finest first, and W of its groups, shape (n_draws, n_groups).
+    table : Table, optional
+        With coarser resolutions; its features are single columns.
+    """
+    check_draws(W)
+    if coarser and table is not None:
+        return _discover(W, control, coarser, table)
+    if len(W) == 1 and control.level == "fixed":
+        return {"W": W[0], **vars(filter_statistics(W[0], control.fdr, control.offset, control.n_knockoffs))}
+    joined = join_draws(W, control.fdr, control.level, control.offset, m=control.n_knockoffs)
+    return {"W": W.mean(axis=0), "evidence": joined, "q_values": joined.levels, "selected": joined.selected}
+
+
+def resolution_note(coarser: Sequence[Resolution], table: Table) -> dict[str, str]:
+    """Note on the resolutions that were joined, under "resolution"; empty if there is one."""
+    if not coarser:
+        return {}
+    sizes = " and ".join(f"{len(one.groups)} groups" for one in coarser)
+    said = f"{len(table.feature_names)} features and {sizes} are judged, and joined by their e-values"
+    alone = ": some columns are near copies; resolution='columns' judges single features alone"
+    return {"resolution": said + ("" if table.grouped else alone)}
+
+
+def _discover(
+    W: NDArray, control: ErrorControl, coarser: Sequence[tuple[Resolution, NDArray]], table: Table
+) -> dict[str, object]:
+    """Disjoint discoveries, features or groups, by e-values of all resolutions."""
+    d, fdr, groups = W.shape[1], control.fdr, [one for one, _ in coarser]
+    columns = np.argsort(table.feature_of, kind="stable")[:d]  # of the features; covariates are numbered last
+    found = localise(
+        [W, *(w for _, w in coarser)],
+        [np.arange(d), *(replace(table, groups=one.groups).feature_of[columns] for one in groups)],
+        fdr,
+        weights=[1 - sum(one.weight for one in groups), *(one.weight for one in groups)],
+        n_knockoffs=[control.n_knockoffs, *(one.n_knockoffs for one in groups)],
+    )
+    selected = found.levels <= fdr * ROUNDING
+    alone = [filter_statistics(w, fdr, control.offset, control.n_knockoffs).selected for w in W]
+    promise = f"FDR <= {fdr:g}: the expected share of discoveries in which nothing matters is at most {fdr:g}."
+    evidence = Combined(selected, d * found.e_values, np.mean(alone, axis=0), found.levels, fdr, promise)
+    discoveries = tuple(
+        Discovery(
+            tuple(table.feature_names[j] for j in group), float("nan"), float(found.levels[group[0]]), d * float(e)
+        )
+        for group, e in zip(found.groups, found.group_e_values, strict=True)
+    )
+    decided = {"selected": selected, "q_values": found.levels, "evidence": evidence, "discoveries": discoveries}
+    return {"W": W.mean(axis=0), **decided}
 
 
 def draw_and_score(
@@ -212,3 +393,32 @@ def refuse_gaps(X_tilde: NDArray, table: Table) -> None:
             f"the knockoff of column {table.names[column]!r} is {X_tilde[row, column]} in row {row}: P^X, or a "
             "conjugate of its network, must draw numbers."
         )
+
+
+def follow_lambda(
+    X: object,
+    y: object,
+    *,
+    knockoffs: KnockoffSource,
+    statistic: ModelScore | BestOf,
+    lams: NDArray,
+    fake: Fake,
+    rng: Generator,
+    n_jobs: int | None = None,
+) -> tuple[LambdaPath, Draw]:
+    """W of every feature along lambda, as a selection with the same arguments would follow it; and the draw.
+
+    From a generator in the same state the knockoffs, the fits and so W at lambda = 1 are those of
+    ``select_features`` with the score Swap.
+    """
+    refuse_fixed(knockoffs)
+    table = knockoffs.read(X)
+    target = as_target(y, table).centred
+    along = statistic.along_lambda(lams=lams, fake=fake)
+    with worthwhile_threads(table.X.size):
+        streams = Streams(*rng.spawn(4))
+        stage("fitting P^X")
+        fitted = knockoffs(table, rng=streams.fit, n_jobs=n_jobs)
+        draw = draw_and_score(fitted.sampler, table, target, along, rng=streams.draws(1)[0], n_jobs=n_jobs)
+    loss = "" if draw.used is None else str(draw.used.options["loss"])
+    return LambdaPath(lams, draw.scores.Z - draw.scores.Z_tilde, table.feature_names, loss), draw

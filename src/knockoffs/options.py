@@ -173,7 +173,8 @@ class Options:
     )
     resolution: str = _option(
         "auto",
-        "For tests: auto (groups where the data cannot say which feature matters), or columns (each feature alone).",
+        "auto (groups of columns where the data cannot say which matters; for knockoffs, of near copies), or columns "
+        "(each feature alone).",
         choices=_names("conditional_tests.resolution:RESOLUTIONS"),
         faces=("selector", *SELECTION),
     )

@@ -5,18 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.conditional_tests import MOST_TESTED
-from knockoffs.draws import Draw, Rest, Streams, draw_and_score, draw_many
+from knockoffs.draws import (
+    Resolution,
+    Rest,
+    Streams,
+    decide,
+    draw_many,
+    draw_resolution,
+    feature_statistics,
+    resolution_note,
+)
 from knockoffs.errors import InputError
 from knockoffs.features.family import Conditional
 from knockoffs.features.fixed import FixedDesign, known_rows
-from knockoffs.features.source import FittedSampler, KnockoffSource, is_fixed, refuse_fixed
+from knockoffs.features.source import FittedSampler, KnockoffSource, is_fixed
 from knockoffs.filter import (
     ErrorControl,
     Rule,
@@ -24,16 +33,10 @@ from knockoffs.filter import (
     check_fdr,
     check_offset,
     difference,
-    filter_statistics,
-    several_statistics,
 )
-from knockoffs.filter.e_values import check_draws, join_draws
 from knockoffs.filter.environments import join_environments
-from knockoffs.importance.model_choice import BestOf
-from knockoffs.importance.paths.lambda_path import LambdaPath
-from knockoffs.importance.paths.moves import Fake
-from knockoffs.importance.scores import Scores, mean_of
-from knockoffs.importance.statistic import ModelScore, Statistic
+from knockoffs.importance.scores import mean_of
+from knockoffs.importance.statistic import Statistic
 from knockoffs.machine.threads import worthwhile_threads
 from knockoffs.progress import stage
 from knockoffs.sampling.pair import Pair, stack_pairs
@@ -63,6 +66,8 @@ class Plan:
         Model of y without the feature, for conditional tests.
     resolution : {"columns", "auto"}
         For tests. "auto": of a tree of groups, whose finest rejections are the discoveries.
+    coarser : tuple of Resolution
+        For knockoffs. Groups that are judged besides the features; discoveries are then features or groups.
     rule : callable
         W from Z and Z_tilde, antisymmetric.
     control : ErrorControl
@@ -77,6 +82,7 @@ class Plan:
     method: str = "knockoffs"
     test_model: object = "best"
     resolution: str = "auto"
+    coarser: tuple[Resolution, ...] = ()
     rule: Rule = difference
     control: ErrorControl = ErrorControl()
     verdict: bool = False
@@ -177,6 +183,7 @@ def _run_knockoffs(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -
     """Draw knockoffs, score, and filter: all draws of one fit, or one draw of each."""
     control, statistic = plan.control, plan.statistic
     table, rest, fitted, streams = fits[0].data.table, fits[0].data.rest, fits[0].fitted, fits[0].streams
+    n_draws = control.n_draws // len(fits)
     if statistic is None:
         raise InputError("a plan for knockoffs needs a statistic: ModelScore(estimator, score), for instance.")
     draws = [
@@ -187,13 +194,16 @@ def _run_knockoffs(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -
             fit.data.table,
             fit.data.target,
             statistic,
-            fit.streams.draws(control.n_draws // len(fits)),
+            fit.streams.draws(n_draws),
             n_jobs,
             m=control.n_knockoffs,
             rest=rest,
         )
     ]
     W = np.stack([feature_statistics(draw.scores, plan.rule) for draw in draws])
+    of_groups = [
+        np.concatenate([_draw_groups(plan, one, fit, n_draws, n_jobs) for fit in fits]) for one in plan.coarser
+    ]
     pair, found = draws[0].pair.rows(slice(len(table))), None  # a fixed design may have added rows
     if plan.verdict and rest is not None:
         found = verdict_by(None, pair, table, streams.verdict)
@@ -223,23 +233,15 @@ def _run_knockoffs(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -
         draws=W,
         n_knockoffs=control.n_knockoffs,
         verdict=found,
-        notes={**plan.notes, **fitted.notes, **draws[0].notes},
-        **decide(W, control),
+        notes={**plan.notes, **fitted.notes, **draws[0].notes, **resolution_note(plan.coarser, table)},
+        **decide(W, control, list(zip(plan.coarser, of_groups, strict=True)), table),
     )
 
 
-def feature_statistics(scores: Scores, rule: Rule) -> NDArray:
-    """W, shape (n_features,): by the rule from one knockoff, or from the scores of several."""
-    return several_statistics(scores.parts) if scores.more else rule(scores.Z, scores.Z_tilde)
-
-
-def decide(W: NDArray, control: ErrorControl) -> dict[str, Any]:
-    """Fields of a Selection that W, shape (n_draws, n_features), decides: by one draw, or by e-values of several."""
-    check_draws(W)
-    if len(W) == 1 and control.level == "fixed":
-        return {"W": W[0], **vars(filter_statistics(W[0], control.fdr, control.offset, control.n_knockoffs))}
-    joined = join_draws(W, control.fdr, control.level, control.offset, m=control.n_knockoffs)
-    return {"W": W.mean(axis=0), "evidence": joined, "q_values": joined.levels, "selected": joined.selected}
+def _draw_groups(plan: Plan, groups: Resolution, fit: FittedRows, n_draws: int, n_jobs: int | None) -> NDArray:
+    """W of the groups of a resolution, shape (n_draws, n_groups)."""
+    data, streams = fit.data, fit.streams.draws(n_draws)
+    return draw_resolution(groups, plan.source, fit.fitted, data.table, data.target, streams, n_jobs, plan.rule)
 
 
 def _tests(plan: Plan, fit: FittedRows) -> tuple[GroupTests, Pair, dict[str, str]]:
@@ -417,32 +419,3 @@ def select_features(
     plan = Plan(knockoffs, statistic, rule=rule, control=control, verdict=verdict, notes=notes or {})
     table = knockoffs.read(X)
     return run(plan, Data(table, as_target(y, table)), rng=rng, n_jobs=n_jobs)
-
-
-def follow_lambda(
-    X: object,
-    y: object,
-    *,
-    knockoffs: KnockoffSource,
-    statistic: ModelScore | BestOf,
-    lams: NDArray,
-    fake: Fake,
-    rng: Generator,
-    n_jobs: int | None = None,
-) -> tuple[LambdaPath, Draw]:
-    """W of every feature along lambda, as a selection with the same arguments would follow it; and the draw.
-
-    From a generator in the same state the knockoffs, the fits and so W at lambda = 1 are those of
-    ``select_features`` with the score Swap.
-    """
-    refuse_fixed(knockoffs)
-    table = knockoffs.read(X)
-    target = as_target(y, table).centred
-    along = statistic.along_lambda(lams=lams, fake=fake)
-    with worthwhile_threads(table.X.size):
-        streams = Streams(*rng.spawn(4))
-        stage("fitting P^X")
-        fitted = knockoffs(table, rng=streams.fit, n_jobs=n_jobs)
-        draw = draw_and_score(fitted.sampler, table, target, along, rng=streams.draws(1)[0], n_jobs=n_jobs)
-    loss = "" if draw.used is None else str(draw.used.options["loss"])
-    return LambdaPath(lams, draw.scores.Z - draw.scores.Z_tilde, table.feature_names, loss), draw

@@ -71,7 +71,8 @@ class Selection:
         Statistics of the conditional tests in standard deviations of their draws. They order features with equal
         p-values and have no part in the error rate.
     discoveries : tuple of Discovery, or None
-        Of tests with resolution="auto": single features, or groups of features of which one matters, surest first.
+        With resolution="auto": single features, or groups of features of which one matters, surest first. Of tests,
+        and of knockoffs where columns are near copies or a tree of columns was given.
         ``selected`` marks the features of all of them. ``q_values`` holds the level of the discovery that contains a
         feature, or of the finest group with it that was tested.
     verdict : Verdict or None
@@ -156,10 +157,11 @@ class Selection:
             chosen = [int(j) for j in self.surest_first if self.selected[j]]
             columns = {name: [values[j] for j in chosen] for name, values in self.feature_columns.items()}
             return {"discovery": columns.pop("name"), "n_features": [1] * len(chosen)} | columns
+        number = "e_value" if self.p_values is None else "p_value"
         return {
             "discovery": [str(found) for found in self.discoveries],
             "n_features": [len(found.features) for found in self.discoveries],
-            "p_value": [found.p_value for found in self.discoveries],
+            number: [found.score if self.p_values is None else found.p_value for found in self.discoveries],
             "level": [found.level for found in self.discoveries],
         }
 
@@ -214,6 +216,12 @@ def explain_selection(selection: Selection) -> str:
     if selection.discoveries is not None:
         grouped = any(len(discovery.features) > 1 for discovery in selection.discoveries)
         which = " Of a group at least one feature matters; the data cannot say which." if grouped else ""
+        if selection.p_values is None:
+            return (
+                f"{found}. A discovery matters given all features outside of it.{which} On average over repeated data "
+                f"sets at most {percent(q)} of the discoveries are false (false discovery rate {q:g}; knockoffs of "
+                f"features and of groups, joined by e-values; Gablenz and Sabatti, 2023), {PROVIDED}"
+            )
         return (
             f"{found}. A discovery matters given all features outside of it (conditional randomization test).{which} "
             f"The probability that any discovery is false is at most {percent(q)} (sequential rejection in a tree of "
@@ -255,7 +263,7 @@ def explain_nothing(selection: Selection) -> str:
     """Words on why nothing was selected, and on what may help."""
     d, q, m = len(selection.W), selection.fdr, selection.n_knockoffs
     positive, negative = int((selection.W > 0).sum()), int((selection.W < 0).sum())
-    if selection.discoveries is not None:
+    if selection.discoveries is not None and selection.p_values is not None:
         return (
             f"Nothing is selected: the p-value of all features together is {selection.q_values.max():.3g}, above "
             f"{q:g}. {MAY_HELP}"

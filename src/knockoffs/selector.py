@@ -66,7 +66,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         Knockoffs made elsewhere; ``feature_model`` is then not used.
     groups : "auto", dict, list or array, optional
         Columns that form one feature: a dict from column to group or from group to columns, a group for each column, or
-        "auto" for near-duplicate columns. For tests also a tree of columns: dicts in a dict, or lists in a list.
+        "auto" for near-duplicate columns. Or a tree of columns: dicts in a dict, or lists in a list.
     drop : sequence of str
         Columns to leave out.
     covariates : sequence of str
@@ -92,9 +92,10 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         "conditional_test" gives every feature a p-value by resampling it from P^X given the others. "auto" tests when
         there are fewer than 4/fdr features (2/fdr with more than 10,000 rows or a million cells, or in batches).
     resolution : {"auto", "columns"}
-        For tests. "auto" finds single features, and groups if the data do not show which feature matters:
-        ``discoveries_``. The chance that any discovery is false is then at most ``fdr``. "columns" tests each feature
-        alone and controls the false discovery rate, by the Benjamini-Hochberg rule.
+        "auto" finds single features, and groups if the data do not show which feature matters: ``discoveries_``. Tests:
+        the chance that any discovery is false is at most ``fdr``. Knockoffs: the false discovery rate of discoveries is
+        at most ``fdr``; groups are looked at if some columns are near-duplicates (average |correlation| of at least
+        0.8), or if ``groups`` is a tree. "columns" judges each feature alone and controls the false discovery rate.
     n_draws : int
         Number of knockoff draws, combined by e-values; with several, the answer depends less on the seed.
     n_knockoffs : int
@@ -133,7 +134,8 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
     p_values_ : array, shape (n_features,), or None
         p-values of the conditional tests.
     discoveries_ : tuple of Discovery, or None
-        Discoveries of tests with resolution="auto", most certain first: a feature, or a group with one that matters.
+        With resolution="auto", most certain first: a feature, or a group with one that matters. None if single features
+        were judged alone.
         ``get_support`` marks the columns of all of them.
     feature_model_ : FeatureModel or None
         P^X; None if knockoffs were given.

@@ -211,8 +211,10 @@ def test_tests_go_down_the_tree_that_is_given(table):
     assert selector.selection_.notes["tested"].startswith("5 groups and features")  # the root, two below, a and e
     beside = KnockoffSelector(groups=[["a", "e"], ["b", "c"]], covariates=["d"], **options).fit(X, y)
     assert [found.features for found in beside.discoveries_] == [("a",)]
-    with pytest.raises(InputError, match="groups is a tree, which knockoffs do not use"):
-        KnockoffSelector(groups=[["a", "e"], ["b", "c", "d"]], method="knockoffs", fdr=0.5, **options).fit(X, y)
+    by_knockoffs = KnockoffSelector(groups=[["a", "e"], ["b", "c", "d"]], method="knockoffs", fdr=0.5, **options)
+    assert by_knockoffs.fit(X, y).discoveries_ is not None
+    with pytest.raises(InputError, match="groups is a tree, which knockoffs use with resolution='auto'"):
+        by_knockoffs.set_params(resolution="columns").fit(X, y)
 
 
 def test_columns_that_are_copies_of_one_are_one(table):

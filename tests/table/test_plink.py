@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from knockoffs.errors import InputError
-from knockoffs.table.plink import find_beds, read_partition, read_study
+from knockoffs.table.plink import find_beds, read_partitions, read_study
 
 to_bed = pytest.importorskip("bed_reader").to_bed
 PEOPLE = [("f1", "a"), ("f1", "b"), ("f2", "a"), ("f3", "c"), ("f4", "d"), ("f5", "e")]
@@ -108,11 +108,12 @@ def test_a_partition_is_read_by_its_resolution(tmp_path):
         with gzip.open(tmp_path / f"part{name}.txt.gz", "wt") as file:
             file.write("SNP fine coarse\n" + rows)
     chromosomes, snps, path = np.array(["1", "1", "2"]), ["rs1", "rs2", "rs3"], str(tmp_path / "part{}.txt.gz")
-    assert read_partition(path, "coarse", chromosomes, snps) == ["chr1:1", "chr1:1", "chr2:1"]
-    assert read_partition(path, "fine", chromosomes, snps) == ["chr1:1", "chr1:2", "chr2:1"]
+    coarse, fine = ["chr1:1", "chr1:1", "chr2:1"], ["chr1:1", "chr1:2", "chr2:1"]
+    assert read_partitions(path, chromosomes, snps, ["coarse"]) == [coarse]
+    assert sorted(read_partitions(path, chromosomes, snps)) == [coarse, fine]
     with pytest.raises(InputError, match="'corse' is not known. Did you mean 'coarse'"):
-        read_partition(path, "corse", chromosomes, snps)
+        read_partitions(path, chromosomes, snps, ["corse"])
     with pytest.raises(InputError, match="has no group for 1 SNP, 'rs9' for instance"):
-        read_partition(path, "fine", np.array(["1"]), ["rs9"])
+        read_partitions(path, np.array(["1"]), ["rs9"], ["fine"])
     with pytest.raises(InputError, match="cannot be read as a partition"):
-        read_partition(str(tmp_path / "none.txt"), "fine", np.array(["1"]), ["rs9"])
+        read_partitions(str(tmp_path / "none.txt"), np.array(["1"]), ["rs9"], ["fine"])

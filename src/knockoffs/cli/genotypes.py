@@ -72,15 +72,35 @@ def run_genotypes(beds: Sequence[Path], options: Options, out: Path | None = Non
 
 
 def genotype_groups(study: Study, options: Options) -> object:
-    """Return groups of SNPs: "auto", a csv file, or FILE:RESOLUTION of a partition; a covariate is in none."""
+    """Return groups of SNPs: "auto", a csv file, or FILE:RESOLUTION of a partition, or FILE:all of it."""
     from knockoffs.cli.files import groups_of
-    from knockoffs.table.plink import read_partition
+    from knockoffs.table.plink import read_partitions
 
     path, _, resolution = (options.groups or "").rpartition(":")
     if not path or Path(str(options.groups)).is_file():
         return groups_of(options)
-    labels = read_partition(path, resolution, study.chromosomes, study.snps)
-    return dict(zip(study.snps, labels, strict=True))
+    asked = None if resolution == "all" else [resolution]
+    partitions = read_partitions(path, study.chromosomes, study.snps, asked)
+    if asked is None:
+        return nested_groups(partitions, study.table.columns)
+    return dict(zip(study.snps, partitions[0], strict=True))
+
+
+def nested_groups(partitions: Sequence[Sequence[str]], names: Sequence[str]) -> Groups:
+    """Single columns with coarser partitions of the first of them, the finest first; the other columns are covariates.
+
+    >>> nested_groups([["a", "a", "a"], ["a", "b", "b"], ["a", "b", "c"]], ["s1", "s2", "s3", "age"]).coarser
+    (array([0, 1, 1, 2]), array([0, 0, 0, 1]))
+    """
+    from knockoffs.table.groups import Groups
+
+    coarser = []
+    for labels in sorted(partitions, key=lambda labels: -len(set(labels))):
+        number = {label: g for g, label in enumerate(dict.fromkeys(labels))}
+        if len(number) < len(labels):
+            alone = range(len(number), len(number) + len(names) - len(labels))
+            coarser.append(np.array([*(number[label] for label in labels), *alone], dtype=np.intp))
+    return Groups(np.arange(len(names)), tuple(names), coarser=tuple(coarser))
 
 
 def genotype_model(study: Study, options: Options) -> FeatureModel:
@@ -128,27 +148,35 @@ def write_discoveries(selection: Selection, study: Study, groups: Groups | None,
 
     from knockoffs.plots.manhattan import plot_manhattan
     from knockoffs.table.files import write_delimited
+    from knockoffs.table.groups import name_group
     from knockoffs.table.writer import atomic_files
 
     feature_of = np.arange(len(study.snps)) if groups is None else groups.feature_of[: len(study.snps)]
     columns: dict[str, list] = {"discovery": [], "chromosome": [], "first": [], "last": [], "n_snps": [], "snps": []}
     value = "W" if selection.p_values is None else "p_value"
-    columns |= {value: [], "q_value": []}
     values = selection.W if selection.p_values is None else selection.p_values
-    for g in (int(g) for g in selection.surest_first if selection.selected[g]):
-        own = np.flatnonzero(feature_of == g)
+    chosen = [int(g) for g in selection.surest_first if selection.selected[g]]
+    listed = [(selection.feature_names[g], np.flatnonzero(feature_of == g), values[g]) for g in chosen]
+    if selection.discoveries is not None:
+        value, place = "e_value", {snp: j for j, snp in enumerate(study.snps)}
+        listed = [
+            (name_group(one.features), np.array([place[snp] for snp in one.features]), one.score)
+            for one in selection.discoveries
+        ]
+    columns |= {value: [], "q_value": []}
+    for name, own, number in listed:
         found = (
-            selection.feature_names[g],
+            name,
             study.chromosomes[own[0]],
             int(study.positions[own].min()),
             int(study.positions[own].max()),
             len(own),
             " ".join(study.snps[j] for j in own),
-            float(values[g]),
-            float(selection.q_values[g]),
+            float(number),
+            float(selection.q_values[feature_of[own[0]]]),
         )
-        for name, cell in zip(columns, found, strict=True):
-            columns[name].append(cell)
+        for column, cell in zip(columns, found, strict=True):
+            columns[column].append(cell)
     figure = Figure(layout="constrained")
     plot_manhattan(selection, study.chromosomes, study.positions, feature_of, ax=figure)
     out.mkdir(parents=True, exist_ok=True)

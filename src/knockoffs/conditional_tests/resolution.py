@@ -29,11 +29,11 @@ class Discovery:
     ----------
     features : tuple of str
     p_value : float
-        Of the hypothesis that none of them matters given all other features.
+        Of the hypothesis that none of them matters given all other features; NaN of knockoffs.
     level : float
-        Smallest level at which the tree of tests finds it: the adjusted p-value.
+        Smallest level at which it is found: the adjusted p-value in the tree of tests.
     score : float
-        Statistic in standard deviations of its draws, for the order among equal p-values.
+        Statistic in standard deviations of its draws, for the order among equal p-values; e-value of knockoffs.
 
     >>> str(Discovery(("bmi",), 0.001, 0.01, 5.0)), str(Discovery(("s3", "s4", "s5"), 0.001, 0.01, 5.0))
     ('bmi', 'one of s3, s4, s5')

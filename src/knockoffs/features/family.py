@@ -43,6 +43,15 @@ class Conditional(Protocol):
         ...
 
 
+@runtime_checkable
+class Groupable(Protocol):
+    """A P^X whose knockoffs depend on which columns are one feature, by a matrix D that is solved for them."""
+
+    def regroup(self, feature_of: NDArray[np.intp], diagonal: str) -> FeatureModel:
+        """Return the same law with knockoffs of other features, shape (n_columns,)."""
+        ...
+
+
 @dataclass(frozen=True)
 class Prepared:
     """A law with some options of ``as_network`` settled beforehand, for callers that pass none."""

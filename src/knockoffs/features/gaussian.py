@@ -168,6 +168,12 @@ class MixtureFeatures:
         columns = X[:, self.varying]
         return columns[:0] if self.hidden else columns[~np.isnan(columns).any(axis=1)]
 
+    def regroup(self, feature_of: NDArray[np.intp], diagonal: str) -> MixtureFeatures:
+        """Return the same law with D for knockoffs of other features, shape (n_columns,)."""
+        inner = compact(feature_of[self.varying])
+        laws = tuple(gaussian_law(law.mean, law.covariance, diagonal, inner) for law in self.laws)
+        return replace(self, laws=laws, feature_of=feature_of)
+
     def with_moments(self, found: Estimate, rows: float, diagonal: str | ViaRepresentatives) -> MixtureFeatures:
         """Gaussian with other moments of ``coordinates``, and its own D."""
         unit = np.sqrt(np.diagonal(found.covariance))

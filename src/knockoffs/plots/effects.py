@@ -16,9 +16,9 @@ from knockoffs.plots.style import LINES, QUIET, finish, name_places, new_axes, p
 from knockoffs.response.cox import expected_events
 from knockoffs.selection import Selection
 from knockoffs.table.columns import Column
-from knockoffs.table.survival import split_times
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
+from knockoffs.table.target_kind import split_times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -118,11 +118,12 @@ def effects(
 
 
 def _groups(selection: Selection) -> list[tuple[str, ...]]:
-    """Features of each discovery, the one with the smallest p-value first."""
+    """Features of each discovery, the one with the smallest p-value, or the largest W, first."""
     if selection.discoveries is None:
         return [(name,) for name in selection.selected_names]
-    p = dict(zip(selection.feature_names, np.asarray(selection.p_values).tolist(), strict=True))
-    return [tuple(sorted(found.features, key=p.__getitem__)) for found in selection.discoveries]
+    order = -selection.W if selection.p_values is None else selection.p_values
+    first = dict(zip(selection.feature_names, order.tolist(), strict=True))
+    return [tuple(sorted(found.features, key=first.__getitem__)) for found in selection.discoveries]
 
 
 def _fit(X: NDArray, target: Target) -> tuple[Callable[[NDArray], NDArray], tuple[str, ...], str]:

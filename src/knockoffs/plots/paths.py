@@ -67,7 +67,7 @@ def follow_selector(selector: Shown, lams: ArrayLike | None = None, fake: str = 
     The model of y is fitted again from the same random numbers, so that W at lambda = 1 is that of the selection where
     it was made by the score Swap.
     """
-    from knockoffs.procedure import follow_lambda
+    from knockoffs.draws import follow_lambda
 
     selection = selector.selection_
     if selection.p_values is not None:

@@ -34,7 +34,7 @@ def plot_tree(selection: Selection, table: Table, *, ax: Axes | Figure | None = 
     -------
     matplotlib axes
     """
-    if selection.discoveries is None:
+    if selection.discoveries is None or selection.p_values is None:
         raise InputError("there is no tree of groups: it is of tests with resolution='auto'.")
     d, pair = len(selection.feature_names), selection.pair
     if not 1 < d <= most or not len(pair):

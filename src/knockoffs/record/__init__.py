@@ -15,6 +15,7 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from knockoffs.conditional_tests.resolution import Discovery
 from knockoffs.errors import InputError
 from knockoffs.selection import Selection
 from knockoffs.table.columns import describe
@@ -128,13 +129,19 @@ def record_selection(
         explanation=selection.explain(),
         threshold=None if math.isnan(selection.threshold) else float(selection.threshold),
         features=[dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
-        discoveries=None if found is None else [asdict(one) | {"features": list(one.features)} for one in found],
+        discoveries=None if found is None else [_as_json(one) for one in found],
         method=selection.method,
         verdict=None if selection.verdict is None else selection.verdict.to_dict(),
         first_screen={name: _writable(value) for name, value in asdict(selection.first_screen).items()},
         columns=[{"name": c.name, "kind": c.kind, "why": describe(c)} for c in table.columns],
         warnings=list(warnings),
     )
+
+
+def _as_json(found: Discovery) -> dict[str, object]:
+    """Discovery as selection.json holds it; of knockoffs it has no p-value."""
+    p_value = None if math.isnan(found.p_value) else found.p_value
+    return {**asdict(found), "features": list(found.features), "p_value": p_value}
 
 
 def current_versions() -> dict[str, str]:

@@ -59,7 +59,7 @@ FIELDS: dict[str, Shape] = {
     "notes": {str: str},
     "explanation": str,
     "features": list,
-    "discoveries": (None, [{"features": [str], "p_value": float, "level": float, "score": float}]),
+    "discoveries": (None, [{"features": [str], "p_value": (None, float), "level": float, "score": float}]),
     "method": str,
     "verdict": (None, dict),
     "first_screen": (None, dict),

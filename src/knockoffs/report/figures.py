@@ -63,7 +63,7 @@ def draw_all(facts: Facts, *, most_margins: int = 12) -> dict[str, list[Picture]
     listed = "; ".join(f"{row.name[:60]}, {screen.value} {row.value:.3g}" for row in screen.rows[:12])
     answer = [drawn(plot_features, selection, more=f"{screen.what}: {listed}" if listed else "")]
     found: list[Effect] = []
-    if table is not None and selection.discoveries:
+    if table is not None and selection.discoveries and selection.p_values is not None:
         answer.append(drawn(plot_tree, selection, table, more="Thick lines are discoveries"))
     if table is not None and target is not None:
         answer.append(drawn(plot_survival, selection, table, target))

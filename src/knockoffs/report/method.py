@@ -27,6 +27,10 @@ REFERENCES = {
         "Ren, Z. and Barber, R. F. (2024). Derandomised knockoffs: leveraging e-values for false discovery rate "
         "control. Journal of the Royal Statistical Society B 86(1), 122–154."
     ),
+    "localised": (
+        "Gablenz, P. and Sabatti, C. (2023). Catch me if you can: signal localization with knockoff e-values. "
+        "arXiv:2306.09976."
+    ),
     "e_bh": (
         "Wang, R. and Ramdas, A. (2022). False discovery rate control with e-values. Journal of the Royal Statistical "
         "Society B 84(3), 822–852."
@@ -97,7 +101,14 @@ def method_paragraph(facts: Facts) -> tuple[str, list[str]]:
         parts.append(f"{law}.")
         parts += [f"{_plain(notes[key])}." for key in ("estimator", "importance", "rows") if notes.get(key)]
         cited = ["filter"] if fixed else [*cited, "mass"]
-        if selection.evidence is not None:
+        if selection.discoveries is not None:
+            parts.append(
+                "Features, and groups of features that were formed without using the target, had knockoffs of their "
+                "own; their e-values were joined to disjoint discoveries, the finest that the data allow (Gablenz and "
+                f"Sabatti, 2023). {selection.evidence.promise.rstrip('.') if selection.evidence else ''}."
+            )
+            cited += ["derandomised", "localised"]
+        elif selection.evidence is not None:
             n_draws = 1 if selection.draws is None else len(selection.draws)
             parts.append(
                 f"{count(n_draws, 'draw')} of knockoffs were combined by their e-values (Ren and Barber, 2024), and "

@@ -100,7 +100,7 @@ def first_screen(selection: Selection, *, most: int = 30, nearest: int = 5) -> F
         found=found,
         level=error_rate(selection),
         what=what,
-        value="p-value" if tested else "W",
+        value="p-value" if tested else "W" if selection.discoveries is None or n == 0 else "e-value",
         rows=tuple(rows),
         n_more=max(n - most, 0),
         word="" if selection.verdict is None else selection.verdict.word,
@@ -117,7 +117,7 @@ def _found(selection: Selection) -> tuple[list[str], NDArray, NDArray]:
     found = selection.discoveries
     return (
         [str(one) for one in found],
-        np.array([one.p_value for one in found]),
+        np.array([one.score if selection.p_values is None else one.p_value for one in found]),
         np.maximum([one.score for one in found], 0.0),
     )
 
@@ -141,9 +141,11 @@ def sizes_of(selection: Selection) -> NDArray:
 def error_rate(selection: Selection) -> str:
     """Error rate that is controlled, and at which level."""
     level, evidence = selection.fdr, selection.evidence
-    if selection.discoveries is not None:
+    if selection.discoveries is not None and selection.p_values is not None:
         any_of_them = "any of them is" if selection.discoveries else "any discovery would be"
         return f"the chance that {any_of_them} false is at most {level:g}"
+    if selection.discoveries is not None:
+        return f"false discovery rate {level:g} of features and groups"
     if evidence is not None and evidence.stated > level:
         return f"level {evidence.stated:.3g}, chosen after looking"
     modified = selection.offset == 0 and evidence is None and selection.p_values is None

@@ -31,7 +31,9 @@ class Groups:
     by_representatives : bool
         Whether their knockoffs are made through representatives.
     tree : nested tuple of str, optional
-        Tree over the names, for tests.
+        Tree over the names.
+    coarser : tuple of arrays of int, shape (n_columns,)
+        Coarser partitions, the finest first: each group lies in one of the next.
     """
 
     feature_of: NDArray[np.intp]
@@ -39,6 +41,7 @@ class Groups:
     note: str = ""
     by_representatives: bool = False
     tree: Nested | None = None
+    coarser: tuple[NDArray[np.intp], ...] = ()
 
     def __len__(self) -> int:
         """Count the groups."""
@@ -59,7 +62,8 @@ class Groups:
         feature_of = np.array([number[group] for group in self.feature_of[kept].tolist()], dtype=np.intp)
         names = tuple(self.names[group] for group in stay)
         tree = None if self.tree is None else prune(self.tree, names)
-        return replace(self, feature_of=feature_of, names=names, tree=tree)
+        coarser = tuple(part[kept] for part in self.coarser)
+        return replace(self, feature_of=feature_of, names=names, tree=tree, coarser=coarser)
 
 
 def as_groups(groups: object, names: Sequence[str]) -> Groups:
@@ -239,6 +243,19 @@ def columns_of(tree: Nested) -> Iterator[str]:
     else:
         for part in tree:
             yield from columns_of(part)
+
+
+def cuts(tree: Nested) -> list[list[tuple[str, ...]]]:
+    """Partitions of the columns at each depth of a tree, the finest first, but for the columns and the whole.
+
+    >>> cuts(((("a", "b"), "c"), "d"))
+    [[('a', 'b'), ('c',), ('d',)], [('a', 'b', 'c'), ('d',)]]
+    """
+    found, parts = [], [tree]
+    while any(not isinstance(part, str) for part in parts):
+        found.append([tuple(columns_of(part)) for part in parts])
+        parts = [below for part in parts for below in ((part,) if isinstance(part, str) else part)]
+    return found[:0:-1]
 
 
 def prune(tree: Nested, kept: Collection[str]) -> Nested:

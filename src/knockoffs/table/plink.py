@@ -317,13 +317,26 @@ def _genotypes(files: Sequence[Genotypes], rows: NDArray[np.intp], snps: Sequenc
     return pl.DataFrame(columns).fill_nan(None)
 
 
-def read_partition(path: str, column: str, chromosomes: NDArray, snps: Sequence[str]) -> list[str]:
+def read_partitions(
+    path: str, chromosomes: NDArray, snps: Sequence[str], columns: Sequence[str] | None = None
+) -> list[list[str]]:
     """Group of each SNP by a partition of KnockoffGWAS: a header, SNP first, and a column for each resolution.
 
-    The file may end in .gz; {} stands for the chromosome where there is a file for each. ``column`` is the resolution,
-    as the header has it.
+    Parameters
+    ----------
+    path : str
+        Text, perhaps with .gz; {} stands for the chromosome where there is a file for each.
+    chromosomes, snps
+        Of the SNPs that get a group.
+    columns : sequence of str, optional
+        Resolutions, as the header has them; all by default.
+
+    Returns
+    -------
+    list of lists of str
+        Group of each SNP, at each resolution.
     """
-    group_of: dict[str, str] = {}
+    groups: dict[str, list[str]] = {}
     for name in dict.fromkeys(chromosomes.tolist()) if "{}" in path else [""]:
         file = Path(path.replace("{}", name))
         try:
@@ -332,10 +345,14 @@ def read_partition(path: str, column: str, chromosomes: NDArray, snps: Sequence[
                 header, *rows = [line.split() for line in text if line.strip()]
         except (OSError, EOFError, ValueError) as error:
             raise InputError(f"{file}: cannot be read as a partition: {error}.") from None
-        if column not in header[1:]:
-            raise unknown_option(f"groups: resolution of {file.name}", column, header[1:])
-        group_of |= {row[0]: row[header.index(column)] for row in rows if len(row) == len(header)}
-    missing = [snp for snp in snps if snp not in group_of]
+        columns = header[1:] if columns is None else columns
+        for column in columns:
+            if column not in header[1:]:
+                raise unknown_option(f"groups: resolution of {file.name}", column, header[1:])
+        at = [header.index(column) for column in columns]
+        groups |= {row[0]: [row[i] for i in at] for row in rows if len(row) == len(header)}
+    missing = [snp for snp in snps if snp not in groups]
     if missing:
         raise InputError(f"groups: {path} has no group for {count(len(missing), 'SNP')}, {missing[0]!r} for instance.")
-    return [f"chr{name}:{group_of[snp]}" for name, snp in zip(chromosomes, snps, strict=True)]
+    labels = [[f"chr{name}:{group}" for group in groups[snp]] for name, snp in zip(chromosomes, snps, strict=True)]
+    return [list(one) for one in zip(*labels, strict=True)]

@@ -39,7 +39,7 @@ from knockoffs.table.frames import (
     open_frame,
     read_columns,
 )
-from knockoffs.table.groups import Groups, as_groups, prune
+from knockoffs.table.groups import Groups, as_groups, cuts, number_groups, prune
 from knockoffs.table.moments import MOMENTS, to_units, unit_of
 from knockoffs.table.overrule import overrule
 from knockoffs.table.types import Kinds
@@ -178,11 +178,7 @@ class Table:
         if groups is None:
             return self
         if isinstance(groups, str) and groups == "auto":
-            correlation = score_correlation(self.X)
-            alone = self.covariate_columns
-            correlation[alone], correlation[:, alone] = 0.0, 0.0
-            correlation[alone, alone] = 1.0
-            return replace(self, groups=auto_groups(correlation, self.names, ordered=self.ordered))
+            return replace(self, groups=auto_groups(self.correlation(), self.names, ordered=self.ordered))
         found = as_groups(groups, self.names)
         for j in self.covariate_columns:
             if (found.feature_of == found.feature_of[j]).sum() > 1:
@@ -194,6 +190,39 @@ class Table:
         if found.tree is not None:
             found = replace(found, tree=prune(found.tree, set(self.names) - set(self.covariates)))
         return replace(self, groups=found)
+
+    def correlation(self) -> NDArray[np.float64]:
+        """Correlations of the normal scores of the columns; covariates have none."""
+        found, alone = score_correlation(self.X), self.covariate_columns
+        found[alone], found[:, alone] = 0.0, 0.0
+        found[alone, alone] = 1.0
+        return found
+
+    def coarser_groups(self, *, cut: float = 0.8, most_columns: int = 2000) -> tuple[Groups, ...]:
+        """Coarser partitions of the columns, the finest first: those of its groups, or one that joins near copies.
+
+        Parameters
+        ----------
+        cut : float
+            Average |correlation| of near copies, which are looked for where no groups were given.
+        most_columns : int
+            Of a table that is searched for near copies.
+
+        >>> x, z = np.random.default_rng(0).standard_normal((2, 40))
+        >>> read_table(np.column_stack([x, z, x**3])).coarser_groups()[0].feature_of
+        array([0, 1, 0])
+        """
+        if self.groups is None:
+            R = self.correlation() if len(self.columns) <= most_columns else np.eye(1)
+            if np.abs(R - np.eye(len(R))).max() < cut:
+                return ()
+            return (auto_groups(R, self.names, cut=cut, ordered=self.ordered),)
+        if self.groups.tree is None:
+            labels = [part.tolist() for part in self.groups.coarser]
+        else:
+            group_of = [{name: g for g, part in enumerate(parts) for name in part} for parts in cuts(self.groups.tree)]
+            labels = [[found.get(name) for name in self.names] for found in group_of]  # covariates are in none
+        return tuple(number_groups(part, self.names) for part in labels)
 
     def with_covariates(self, names: Sequence[str] | None) -> Table:
         """Table some of whose columns are covariates; it has no groups yet.

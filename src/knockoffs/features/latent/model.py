@@ -212,6 +212,11 @@ class LatentFeatures:
         known = (cells.status == POINT).all(axis=1) & (self.n_classes == 1)
         return cells.start[known]
 
+    def regroup(self, feature_of: NDArray[np.intp], diagonal: str) -> LatentFeatures:
+        """Return the same law with D for knockoffs of other features, shape (n_columns,)."""
+        inner = compact(feature_of[self.layout.column_of])
+        return replace(self, mixture=self.mixture.regroup(inner, diagonal), feature_of=feature_of)
+
     def with_moments(self, found: Estimate, rows: float, diagonal: str | ViaRepresentatives) -> LatentFeatures:
         """P^X of one class with other moments of L, and D anew."""
         inner = self.mixture.feature_of
