@@ -17,7 +17,7 @@ LabelSampler = Callable[[Generator], NDArray]
 
 
 def label_sampler(
-    rest: NDArray, y: NDArray, kind: str, estimator: Estimator, rng: Generator, n_folds: int = 3
+    rest: NDArray, y: NDArray, kind: str, estimator: Estimator, rng: Generator, n_folds: int = 2
 ) -> LabelSampler:
     """Sampler of labels y* that depend on the columns ``rest`` alone.
 
