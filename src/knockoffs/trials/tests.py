@@ -29,7 +29,7 @@ from knockoffs.response.clone import Estimator
 from knockoffs.response.trees import make_boosting
 from knockoffs.seeds import seeds_of
 from knockoffs.table.target import Target
-from knockoffs.trials.labels import label_sampler
+from knockoffs.trials.labels import Shuffle, label_sampler
 
 
 def trial_of_tests(
@@ -38,11 +38,12 @@ def trial_of_tests(
     level: float,
     n_jobs: int | None = None,
     *,
+    shuffle: Shuffle | None = None,
     budget: int = 120,
     per_round: int = 30,
     n_labels: int = 6,
     visits: int = 3,
-    price: int = 4,
+    price: int = 2,
 ) -> Trial:
     """Trial of the tests of a table: rounds of null tests until the word is clear.
 
@@ -55,6 +56,8 @@ def trial_of_tests(
     level : float
     n_jobs : int, optional
         Groups at a time; the answer does not depend on it.
+    shuffle : callable, optional
+        How residuals change rows in labels, where rows depend on each other; see ``label_sampler``.
     budget : int
         Null tests after which no round is added.
     per_round, n_labels : int
@@ -75,7 +78,7 @@ def trial_of_tests(
         for i in range(number * size, (number + 1) * size):
             name, columns = groups[order[i % len(groups)]]
             response, models = trial_models(tests.response_without(columns[:1]), lasso, groups[0][1])
-            tasks.append(delayed(null_tests)(tests, name, columns, response, models, number, n_labels, level))
+            tasks.append(delayed(null_tests)(tests, name, columns, response, models, number, n_labels, level, shuffle))
             spent += n_labels * (price if response.name == "boosting" else 1)
         found += parallel_map(tasks, n_jobs)
         outcomes = join(found)
@@ -122,6 +125,7 @@ def null_tests(
     number: int,
     n_labels: int,
     level: float,
+    shuffle: Shuffle | None = None,
     *,
     n_draws: int = 99,
 ) -> NullTests:
@@ -141,6 +145,7 @@ def null_tests(
         Of the round: each has its own random numbers.
     n_labels : int
     level : float
+    shuffle : callable, optional
     n_draws : int
         Draws of the group given the others, which all labels share.
     """
@@ -149,7 +154,8 @@ def null_tests(
     sample, rest = tests.given_others(columns), tests.without(columns)
     pilot = tests.pilot(sample, columns, pilot_seed)
     drawn = sample(np.random.default_rng(draw_seed), n_draws)
-    labels = label_sampler(rest, tests.y, tests.kind, models[(number + int(columns[0])) % len(models)], stream)
+    model = models[(number + int(columns[0])) % len(models)]
+    labels = label_sampler(rest, tests.y, tests.kind, model, stream, shuffle=shuffle)
     statistics = []
     for _ in range(n_labels):
         y = labels(stream)
@@ -194,8 +200,8 @@ def trial_models(
 
 def trial_tests(
     tests: GroupTests, model: Conditional, X: NDArray, target: Target, *, most_rows: int, seed: int = 0
-) -> GroupTests:
-    """Make tests of the same columns with random numbers of their own: a seed of the selection has no part in them.
+) -> tuple[GroupTests, NDArray[np.intp]]:
+    """Make tests of the same columns with random numbers of their own, which no seed has a part in; and their rows.
 
     Parameters
     ----------
@@ -222,8 +228,8 @@ def trial_tests(
     if isinstance(model, LatentFeatures):  # draws given coarse columns take chains, which are kept short here
         sampler = replace(model.resampler(X, stream), n_states=5, n_sweeps=2).given_others
     chosen = tests.chosen if np.array_equal(X, tests.X) else {}
-    own = {"given_others": sampler, "seed": SeedSequence(seed), "n_pilot": (20, 40), "chosen": chosen}
-    return replace(tests, X=X, y=y, **own)
+    tests = replace(tests, given_others=sampler, n_pilot=(20, 40), chosen=chosen)
+    return replace(tests, X=X, y=y, seed=SeedSequence(seed)), rows
 
 
 def trial_groups(
