@@ -11,7 +11,6 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.diagnostics.verdict import cross_fitted_pair
 from knockoffs.errors import KnockoffWarning
 from knockoffs.features.family import FeatureModel
 from knockoffs.features.gaussian import fit_gaussian, gaussian_features
@@ -69,13 +68,6 @@ def fitted(fit: Callable[..., FeatureModel], X: NDArray, rng: Generator) -> Pair
         return drawn(fit(X, rng=rng), X, rng)
 
 
-def crossed(fit: Callable[..., FeatureModel], X: NDArray, rng: Generator) -> Pair:
-    """P^X fitted to the other rows."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", KnockoffWarning)
-        return cross_fitted_pair(lambda rows, stream: NetworkSampler(fit(rows, rng=stream).as_network()), X, rng)
-
-
 # Valid knockoffs
 
 
@@ -84,9 +76,9 @@ def true_gaussian(n: int, rng: Generator) -> Pair:
     return drawn(gaussian_features(np.zeros(D), smooth_covariance()), gaussian_rows(n, rng), rng)
 
 
-def fitted_gaussian(n: int, rng: Generator, how: Callable[..., Pair] = fitted) -> Pair:
+def fitted_gaussian(n: int, rng: Generator) -> Pair:
     """Gaussian, parameters fitted."""
-    return how(fit_gaussian, gaussian_rows(n, rng), rng)
+    return fitted(fit_gaussian, gaussian_rows(n, rng), rng)
 
 
 def true_mixture(n: int, rng: Generator) -> Pair:
@@ -95,10 +87,10 @@ def true_mixture(n: int, rng: Generator) -> Pair:
     return drawn(mixture_law(mixture), sample_mixture(mixture, n, rng=rng)[0], rng)
 
 
-def fitted_mixture(n: int, rng: Generator, how: Callable[..., Pair] = fitted) -> Pair:
+def fitted_mixture(n: int, rng: Generator) -> Pair:
     """Random mixture of three components in ten columns, fitted by EM."""
     X, _ = sample_mixture(draw_mixture(3, 10, rng=rng), n, rng=rng)
-    return how(partial(fit_gaussian_mixture, n_components=3), X, rng)
+    return fitted(partial(fit_gaussian_mixture, n_components=3), X, rng)
 
 
 def hidden_markov(n: int, rng: Generator) -> Pair:
@@ -189,9 +181,9 @@ def true_latent(n: int, rng: Generator) -> Judged:
 # Faults
 
 
-def one_gaussian(n: int, rng: Generator, how: Callable[..., Pair] = fitted) -> Pair:
+def one_gaussian(n: int, rng: Generator) -> Pair:
     """One Gaussian fitted to the mixture of Figure 2."""
-    return how(fit_gaussian, sample_mixture(draw_three_components(rng=rng), n, rng=rng)[0], rng)
+    return fitted(fit_gaussian, sample_mixture(draw_three_components(rng=rng), n, rng=rng)[0], rng)
 
 
 def binary_as_gaussian(n: int, rng: Generator) -> Pair:
@@ -199,9 +191,9 @@ def binary_as_gaussian(n: int, rng: Generator) -> Pair:
     return fitted(fit_gaussian, (gaussian_rows(n, rng) > 0) * 1.0, rng)
 
 
-def heavy_tails(n: int, rng: Generator, how: Callable[..., Pair] = fitted) -> Pair:
+def heavy_tails(n: int, rng: Generator) -> Pair:
     """Columns with a t distribution of 3 degrees of freedom, one Gaussian fitted."""
-    return how(fit_gaussian, rng.standard_t(3, size=(n, D)), rng)
+    return fitted(fit_gaussian, rng.standard_t(3, size=(n, D)), rng)
 
 
 def one_heavy_tail(n: int, rng: Generator) -> Pair:
@@ -211,16 +203,16 @@ def one_heavy_tail(n: int, rng: Generator) -> Pair:
     return fitted(fit_gaussian, X, rng)
 
 
-def log_normal(n: int, rng: Generator, how: Callable[..., Pair] = fitted) -> Pair:
+def log_normal(n: int, rng: Generator) -> Pair:
     """Log-normal columns, one Gaussian fitted."""
-    return how(fit_gaussian, np.exp(gaussian_rows(n, rng)), rng)
+    return fitted(fit_gaussian, np.exp(gaussian_rows(n, rng)), rng)
 
 
-def curved(n: int, rng: Generator, how: Callable[..., Pair] = fitted, n_links: int = D // 2) -> Pair:
+def curved(n: int, rng: Generator, n_links: int = D // 2) -> Pair:
     """Half of the columns are squares of the others plus noise, one Gaussian fitted."""
     X = rng.standard_normal((n, D))
     X[:, D - n_links :] += X[:, :n_links] ** 2
-    return how(fit_gaussian, X, rng)
+    return fitted(fit_gaussian, X, rng)
 
 
 def curved_normal_scores(n: int, rng: Generator) -> Pair:
@@ -260,29 +252,6 @@ def plus_noise(n: int, rng: Generator) -> Pair:
     return Pair(X, X + 0.5 * rng.standard_normal(X.shape), np.arange(D))
 
 
-# Rows that depend on each other, P^X fitted
-
-
-def autocorrelated(n: int, rng: Generator, rho: float = 0.7) -> Pair:
-    """Each row 0.7 times the row before, plus noise."""
-    X = gaussian_rows(n, rng)
-    for i in range(1, n):
-        X[i] = rho * X[i - 1] + np.sqrt(1 - rho**2) * X[i]
-    return fitted(fit_gaussian, X, rng)
-
-
-def twice(n: int, rng: Generator) -> Pair:
-    """Each row twice, in any order."""
-    return fitted(fit_gaussian, rng.permutation(np.repeat(gaussian_rows(n // 2, rng), 2, axis=0)), rng)
-
-
-def visits(n: int, rng: Generator, shuffle: bool = False) -> Pair:
-    """Five visits for each patient, correlation 0.7 within a patient, one after the other."""
-    patient = np.repeat(gaussian_rows(-(-n // 5), rng), 5, axis=0)[:n]
-    X = np.sqrt(0.7) * patient + np.sqrt(0.3) * gaussian_rows(n, rng)
-    return fitted(fit_gaussian, rng.permutation(X) if shuffle else X, rng)
-
-
 VALID: dict[str, Case] = {
     "gaussian_true": true_gaussian,
     "gaussian_fitted": fitted_gaussian,
@@ -294,10 +263,6 @@ VALID: dict[str, Case] = {
     "naive_bayes_fitted": fitted_naive_bayes,
     "latent_true": true_latent,
     "latent_fitted": fitted_latent,
-}
-CROSSED: dict[str, Case] = {
-    "gaussian_crossed": partial(fitted_gaussian, how=crossed),
-    "mixture_crossed": partial(fitted_mixture, how=crossed),
 }
 FAULTS: dict[str, Case] = {
     "one_gaussian": one_gaussian,
@@ -312,9 +277,5 @@ FAULTS: dict[str, Case] = {
     "permuted_columns": permuted_columns,
     "permuted_rows": permuted_rows,
     "plus_noise": plus_noise,
-    "autocorrelated": autocorrelated,
-    "twice": twice,
-    "visits": visits,
-    "visits_shuffled": partial(visits, shuffle=True),
 }
-CASES = VALID | CROSSED | FAULTS
+CASES = VALID | FAULTS

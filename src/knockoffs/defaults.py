@@ -113,7 +113,7 @@ def plan_of(
         coarser=coarser or (),
         rule=scoring.rule if callable(scoring.rule) else find(RULES, "rule", str(scoring.rule)),
         control=control,
-        verdict=bool(options["verdict"]),
+        verdict=options["verdict"],
         notes=said if method == "conditional_test" else said | dict(choice.notes),
     )
 

@@ -88,7 +88,10 @@ class Options:
 
     # what is read
     target: str = _option(
-        "", "Column to explain; required, but for a survival time.", metavar="COLUMN", faces=SELECTION
+        "",
+        "Column to explain; required, but for a survival time.",
+        metavar="COLUMN",
+        faces=(*SELECTION, "check"),
     )
     time: str | None = _option(
         None, "Column of survival times, in place of --target; needs --event.", metavar="COLUMN", faces=SELECTION
@@ -163,7 +166,7 @@ class Options:
         faces=MODEL,
     )
     # which error is controlled, and how
-    fdr: float | None = _option(None, "Target false discovery rate.  [default: 0.1]", faces=ERROR)
+    fdr: float | None = _option(None, "Target false discovery rate.  [default: 0.1]", faces=(*ERROR, "check"))
     method: str = _option(
         "auto",
         "knockoffs, conditional-test (a p-value for every feature), or auto, which tests when there are fewer than "
@@ -202,8 +205,12 @@ class Options:
     offset: int = _option(
         1, "1 (knockoff+, controls the FDR) or 0 (controls a modified FDR only).", faces=(*KNOCKOFFS, "ghost")
     )
-    verdict: bool = _option(
-        True, "Try how often features that do not matter are called on this table.", faces=("selector", *SELECTION)
+    verdict: bool | str = _option(
+        True,
+        'Try how often features that do not matter are called on this table; in Python also "full": with more trials, '
+        "and remedies are tried too.",
+        names=("full",),
+        faces=("selector", *SELECTION),
     )
     # P^X
     feature_model: str = _option(
@@ -359,6 +366,7 @@ class Option:
     flag: str = ""  # on the command line, if it is not the name with dashes
     metavar: str | None = None  # what the command line calls the value
     choices: Callable[[], Iterable[str]] | None = None  # gives the names that are accepted
+    names: tuple[str, ...] = ()  # that Python takes besides True and False
     endings: tuple[str, ...] = ()  # of files that are accepted besides
     least: int | None = None  # smallest whole number
     most: int | None = None  # largest one: beyond it a slip of the hand would take days, or all memory
@@ -464,8 +472,8 @@ def _wanted(option: Option, value: object) -> str:
         return ""
     if option.kind is dict and not isinstance(value, Mapping):
         return "a mapping, for instance {'name': value}, or None"
-    if option.kind is bool and type(value).__name__ not in ("bool", "bool_"):
-        return "True or False"
+    if option.kind is bool and type(value).__name__ not in ("bool", "bool_") and value not in option.names:
+        return "True or False" + "".join(f" or {name!r}" for name in option.names)
     if option.kind is list and (isinstance(value, bytes) or not isinstance(value, Iterable)):
         return "names of columns, or None"
     if option.choices is not None and not isinstance(value, str):

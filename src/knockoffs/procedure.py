@@ -12,6 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.conditional_tests import MOST_TESTED
+from knockoffs.diagnostics.rows import warn_of_dependent_rows
 from knockoffs.draws import (
     Resolution,
     Rest,
@@ -71,8 +72,8 @@ class Plan:
     rule : callable
         W from Z and Z_tilde, antisymmetric.
     control : ErrorControl
-    verdict : bool
-        Whether the knockoffs are compared with the features.
+    verdict : bool or "full"
+        Whether it is tried how often features that do not matter are called; "full" takes four times as many trials.
     notes : mapping
         What was chosen by default, in words, kept with the answer.
     """
@@ -85,7 +86,7 @@ class Plan:
     coarser: tuple[Resolution, ...] = ()
     rule: Rule = difference
     control: ErrorControl = ErrorControl()
-    verdict: bool = False
+    verdict: bool | str = False
     notes: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -146,6 +147,8 @@ def run(plan: Plan, data: Data, *, rng: Generator, n_jobs: int | None = None) ->
     """
     data = replace(data, target=data.target.centred)
     with worthwhile_threads(data.table.X.size):
+        if data.clusters is None and data.rest is None:
+            warn_of_dependent_rows(data.table, data.target)
         if data.clusters is None:
             fits = [_fit(plan, data, rng, n_jobs)]
         else:
@@ -209,16 +212,13 @@ def _run_knockoffs(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -
         found = verdict_by(None, pair, table, streams.verdict)
     elif plan.verdict:
         found = verdict_of_knockoffs(
-            fitted,
-            table,
-            fits[0].data.target,
-            draws[0].used or statistic,
-            pair,
+            *(fitted, table, fits[0].data.target, draws[0].used or statistic, pair),
             partial(feature_statistics, rule=plan.rule),
             control.fdr,
             m=control.n_knockoffs,
             rng=streams.verdict,
             n_jobs=n_jobs,
+            full=plan.verdict == "full",
         )
     return Selection(
         feature_names=table.feature_names,
@@ -317,7 +317,8 @@ def _run_tests(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -> Se
 def _verdict_of_tests(plan: Plan, fit: FittedRows, tests: GroupTests, pair: Pair, n_jobs: int | None) -> Verdict | None:
     grouped = plan.resolution == "auto" and hasattr(fit.fitted.model, "conditional_together")
     where = (fit.fitted, fit.data.table, fit.data.target, pair, plan.control.fdr)
-    return verdict_of_tests(tests, *where, grouped=grouped, rng=fit.streams.verdict, n_jobs=n_jobs)
+    full, rng = plan.verdict == "full", fit.streams.verdict
+    return verdict_of_tests(tests, *where, grouped=grouped, rng=rng, n_jobs=n_jobs, full=full)
 
 
 def _encode_without(table: Table, rest: NDArray, own: NDArray[np.intp]) -> NDArray:

@@ -1,44 +1,45 @@
+"""Remedies that apply to a table, and the table of those that were tried."""
+
 import numpy as np
+import pandas as pd
 
+from knockoffs import KnockoffSelector
 from knockoffs.diagnostics.near_duplicates import Twin
-from knockoffs.diagnostics.remedies import find_remedies
-from knockoffs.diagnostics.sign_tests import Check
-from knockoffs.sampling.pair import Pair
+from knockoffs.diagnostics.remedies import possible_remedies
+from knockoffs.diagnostics.trial import Outcomes
+from knockoffs.table.table import read_table
 
-NAMES = ("a", "b", "c", "d", "e")
-KINDS = ("continuous", "count", "continuous", "continuous", "continuous")
-
-
-def failed(name, *columns):
-    return Check(name, 0.0, 9.0, 0.5, columns, "")
+TRIAL = Outcomes(np.array([1.0, 1.0, 1.0, 0.0])).judge(0.1, ["one of b, c", "b", "grade", "a"])
 
 
-def actions(failing, twins=(), X=None):
-    X = np.random.default_rng(0).standard_normal((50, 5)) if X is None else X
-    found = find_remedies(failing, twins, Pair(X, X, np.arange(5)), NAMES, KINDS)
-    return [(remedy.action, remedy.columns) for remedy in found]
+def changes(frame, twins=(), **options):
+    return possible_remedies(TRIAL, twins, read_table(frame), {**KnockoffSelector().options(), **options})
 
 
-def test_nothing_failed_nothing_to_do():
-    assert actions([]) == []
+def numbers(rng):
+    return pd.DataFrame(rng.standard_normal((60, 4)), columns=["a", "b", "c", "grade"])
 
 
-def test_each_failure_has_its_remedy_and_a_column_one_remedy():
-    failing = [failed("support", "b", "c"), failed("margins", "c", "a"), failed("pairs", "d")]
-    assert actions(failing) == [
-        ("other_kind", ("b", "c")),
-        ("transformation", ("a",)),
-        ("more_classes", ()),
-        ("fewer_columns", ("d",)),
+def test_numbers_have_families_and_the_column_called_most_often(rng):
+    frame = numbers(rng)
+    assert changes(frame) == [{"feature_model": "mixture"}, {"drop": ["b"]}]
+    assert changes(frame, feature_model="gaussian", drop="z") == [
+        {"feature_model": "auto"},
+        {"feature_model": "mixture"},
+        {"drop": ["z", "b"]},
     ]
-    assert actions([failed("margins", "b")]) == [("more_classes", ())]  # counts are not transformed
-    assert actions([failed("classifier")]) == [("more_classes", ())]
-    assert actions([failed("order of rows", "a")]) == [("thin_rows", ())]
 
 
-def test_twins_are_grouped_with_what_they_resemble_and_groups_joined(rng):
-    X = rng.standard_normal((200, 5))
-    X[:, 1] = X[:, 0] + 0.1 * X[:, 1]
-    X[:, 2] = X[:, 1] + 0.1 * X[:, 2]
-    twins = (Twin(("a",), 0.99), Twin(("c",), 0.98), Twin(("e",), 0.97))
-    assert actions([], twins, X) == [("group", ("a", "b", "c")), ("drop_column", ("e",))]
+def test_codes_may_be_labels_and_twins_a_group_three_at_most(rng):
+    frame = numbers(rng).assign(grade=rng.integers(1, 5, 60))
+    asked = {"twins": [Twin(("a",), 0.99)], "kinds": {"a": "count"}}
+    assert changes(frame, **asked) == [
+        {"kinds": {"a": "count", "grade": "nominal"}},
+        {"groups": "auto"},
+        {"drop": ["b"]},
+    ]
+    assert len(changes(frame, **asked, feature_model="gaussian")) == 3
+
+
+def test_given_knockoffs_cannot_be_changed(rng):
+    assert changes(numbers(rng), knockoffs=np.zeros((60, 4))) == []

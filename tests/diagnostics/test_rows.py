@@ -1,70 +1,83 @@
+"""Rows that depend on each other are seen and named with what to type; sorted tables and chance are not."""
+
 import numpy as np
+import pytest
+from scipy.signal import lfilter
 
-from knockoffs.diagnostics.rows import (
-    check_order,
-    check_repeats,
-    lag_correlation,
-    nearest,
-    repeated_by_rows,
-    sorted_columns,
-)
-from knockoffs.diagnostics.scores import link_scores
-from knockoffs.sampling.pair import Pair
+from knockoffs import KnockoffSelector, KnockoffWarning
+from knockoffs.diagnostics.rows import find_dependence, local_correlation
+from knockoffs.table.table import read_table
+from knockoffs.table.target import as_target
 
 
-def test_nearest_against_brute_force(rng):
-    M = rng.standard_normal((700, 3))
-    distance = ((M[:, None] - M) ** 2).sum(axis=2)
-    np.fill_diagonal(distance, np.inf)
-    np.testing.assert_array_equal(nearest(M), distance.argmin(axis=1))
+def seen(X, y):
+    table = read_table(X)
+    return find_dependence(table, as_target(y, table))
 
 
-def test_lags_by_hand():
-    x = np.array([1.0, -1.0, 1.0, -1.0])
-    assert lag_correlation(x[:, None], 1).tolist() == [-0.75]
-    assert lag_correlation(x[:, None], 2).tolist() == [0.5]
-    assert np.isnan(lag_correlation(np.ones((4, 1)), 1)).all()
+def independent(rng, n=400, d=5):
+    X = rng.standard_normal((n, d))
+    return X, X[:, 0] + rng.standard_normal(n)
 
 
-def test_columns_of_many_values_in_order_are_sorted():
-    X = np.column_stack([np.arange(50), -np.arange(50), np.arange(50) > 25, np.arange(50) % 30])
-    assert sorted_columns(X.astype(float)).tolist() == [True, True, False, False]
+def test_rows_in_any_order_are_no_dependence(rng):
+    """Sorted by a column, by the target or by classes: a trend, and nothing beyond it."""
+    X, y = independent(rng)
+    for order in (np.arange(400), np.argsort(X[:, 0]), np.argsort(y)):
+        assert seen(X[order], y[order]) is None
+    classes = np.digitize(y, [-1.0, 1.0])
+    order = np.argsort(classes, kind="stable")
+    assert seen(X[order], classes[order]) is None
 
 
-def test_repeats_of_rows_and_of_values_are_told_apart(rng):
-    X = np.column_stack([rng.standard_normal(100), rng.integers(2, size=100)])
-    assert repeated_by_rows(np.vstack([X, X])).tolist() == [True, False]
-    assert repeated_by_rows(X).tolist() == [False, False]
-    assert repeated_by_rows(X[:, 1:]).tolist() == [False]  # two different rows are no table
+def test_rows_that_few_values_let_coincide_are_no_copies(rng):
+    X = rng.integers(3, size=(400, 4)).astype(float)
+    assert seen(X, rng.integers(2, size=400)) is None
+    X, y = independent(rng)
+    assert seen(X.round(0), y.round(0)) is None
 
 
-def test_repeats_are_counted_and_zeros_have_no_sign(rng):
-    X = rng.standard_normal((100, 2))
-    X[50:] = X[:50]
-    X[0], X[50] = 0.0, -0.0
-    check = check_repeats(Pair(X, rng.standard_normal((100, 2)), np.arange(2)))
-    assert check.statistic == 10.0  # 100 rows that repeat, over the root of 100
-    assert check.sentence.startswith("50 of 100 rows are copies")
-    discrete = Pair(rng.integers(2, size=(100, 2)), rng.integers(2, size=(100, 2)), np.arange(2))
-    assert check_repeats(discrete).p_value == 1.0
+def test_copies_are_counted_and_each_has_its_set(rng):
+    X, y = independent(rng, 100)
+    X[3, 2] = np.nan
+    rows = rng.permutation(np.repeat(np.arange(100), 2))
+    found = seen(X[rows], y[rows])
+    assert found.sentence.startswith("100 of 200 rows equal an earlier row") and "clusters=" in found.sentence
+    assert (found.set_of[rows.argsort(kind="stable")].reshape(100, 2).T == found.set_of[np.argsort(rows)[::2]]).all()
 
 
-def test_the_column_whose_order_shows_is_named(rng):
-    X = rng.standard_normal((400, 3))
-    for i in range(1, 400):
-        X[i, 1] = 0.9 * X[i - 1, 1] + 0.4 * X[i, 1]
-    pair = Pair(X, rng.standard_normal((400, 3)), np.arange(3))
-    check = check_order(pair, link_scores(pair, ("continuous",) * 3), "abc")
-    assert check.p_value < 1e-6
-    assert check.columns == ("b",)
+def test_visits_of_a_patient_share_values_and_a_column_in_other_units_does_not(rng):
+    X, y = independent(rng)
+    patient = rng.permutation(np.repeat(np.arange(100), 4))
+    X[:, 1:3] = rng.standard_normal((100, 2))[patient]
+    found = seen(X, y)
+    assert "Rows come in 100 sets that share 'x1', 'x2'" in found.sentence and "clusters=" in found.sentence
+    assert len(np.unique(np.column_stack([found.set_of, patient]), axis=0)) == 100
+    X[:, 2] = np.exp(X[:, 1])
+    assert seen(X, y) is None
 
 
-def test_rows_that_are_like_one_some_steps_before_are_told(rng):
-    """Ten rooms, one after the other at each hour: the row before is another room's."""
-    X = rng.standard_normal((400, 12))
-    for i in range(10, 400):
-        X[i] = 0.7 * X[i - 10] + 0.71 * X[i]
-    pair = Pair(X, rng.standard_normal((400, 12)), np.arange(12))
-    check = check_order(pair, link_scores(pair, ("continuous",) * 12), "abcdefghijkl")
-    assert check.p_value < 1e-6
-    assert "Rows are like the row 10 before them (correlation 0." in check.sentence
+@pytest.mark.parametrize("kind", ["number", "classes"])
+def test_rows_in_time_name_the_columns_that_change_slowly(kind, rng):
+    slow = lfilter([1], [1, -0.9], rng.standard_normal((800, 3)), axis=0)
+    X = np.column_stack([slow[:, :2], rng.standard_normal((800, 2))])
+    y = X[:, 0] + 2 * slow[:, 2]
+    found = seen(X, y if kind == "number" else (y > 0) * 1)
+    assert found.set_of is None and "'x0'" in found.sentence and "'x1'" in found.sentence
+    assert "'x2'" not in found.sentence and "order=" in found.sentence and "clusters=" in found.sentence
+    assert seen(X, X[:, 0] + rng.standard_normal(800)) is None  # noise that is not slow does no harm
+
+
+def test_steps_over_two_rows_by_hand():
+    """Squares of steps over one row: 1, 1, 9; over two: 4, 4. Their means are 11/3 and 4."""
+    assert local_correlation(np.array([[0.0], [1.0], [2.0], [-1.0]]))[0] == pytest.approx(1 / 11)
+    assert local_correlation(np.ones((5, 1)))[0] == 0
+
+
+def test_fit_warns_with_what_to_type_and_not_where_it_was_typed(rng):
+    X, y = independent(rng, 60)
+    X, y, patient = np.repeat(X, 2, axis=0), np.repeat(y, 2), np.repeat(np.arange(60), 2)
+    options = {"feature_model": "gaussian", "estimator": "lasso", "verdict": False}
+    with pytest.warns(KnockoffWarning, match="60 of 120 rows equal an earlier row.*clusters="):
+        KnockoffSelector(**options).fit(X, y)
+    KnockoffSelector(clusters=patient, **options).fit(X, y)  # warnings are errors here

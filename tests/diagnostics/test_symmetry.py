@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom, rankdata
 
-from knockoffs.diagnostics import margins, moments, rows, scores
+from knockoffs.diagnostics import margins, moments, scores
 from knockoffs.diagnostics.classifier import swap_rows, tell_apart
 from knockoffs.diagnostics.margins import margin_differences
 from knockoffs.diagnostics.moments import joint_sums, pair_sums
-from knockoffs.diagnostics.rows import nearest
 from knockoffs.diagnostics.scores import link_scores, middle_ranks, pooled_ranks
 from knockoffs.diagnostics.support import atoms, round_alike
 from knockoffs.sampling.pair import Pair
@@ -145,11 +144,6 @@ def test_joint_sums_change_their_sign(pair, half):
     np.testing.assert_allclose(after[half::2], -before[half::2], atol=1e-9)
 
 
-def test_neighbours_do_not_depend_on_swaps(pair, S):
-    before, after = (nearest(link_scores(p, KINDS).middle) for p in (pair, swap_rows(pair, S)))
-    np.testing.assert_array_equal(before, after)
-
-
 def test_the_largest_sums_are_valid_over_the_orbit_of_a_table(rng):
     """Random swaps of one table are exchangeable data: 400 of them, P(p <= 0.05) at most 0.05 + 4 standard errors."""
     n, d = 60, 4
@@ -163,8 +157,6 @@ def test_the_largest_sums_are_valid_over_the_orbit_of_a_table(rng):
             [
                 margins.check_margins(pair, names, kinds).p_value,
                 moments.check_moments(pair, found, names, rng).p_value,
-                rows.check_order(pair, found, names).p_value,
-                rows.check_neighbours(pair, found).p_value,
             ]
         )
     assert (np.mean(np.array(p) <= 0.05, axis=0) <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / 400)).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -12,26 +13,46 @@ from knockoffs.options import Options
 
 if TYPE_CHECKING:
     from knockoffs.table.columns import Column
+    from knockoffs.table.table import Table
 
 
 @command("check")
 def check(table: OneFile, options: Options) -> None:
-    """Describe the columns of a table and check knockoffs.
+    """Describe the columns of a table and give a verdict.
 
-    The knockoffs are drawn here, or given by --knockoffs; no target is needed.
+    With a target: how often columns that do not matter are called on this table, and what remedies that were tried
+    reach. Without one, knockoffs (drawn here, or given by --knockoffs) are compared with the columns.
 
     \b
+    knockoffs check table.csv --target y
     knockoffs check table.csv --drop y
     knockoffs check table.csv --drop y --knockoffs mine.csv
     """
-    put(run_check(table, options))
+    put((try_selection if options.target else compare_knockoffs)(table, options))
 
 
-def run_check(table: Path, options: Options) -> str:
-    """Lines about the columns of a file and about P^X, and the verdict on the knockoffs."""
+def try_selection(table: Path, options: Options) -> str:
+    """Lines about the columns of a file, and a verdict with many trials and with the remedies that were tried."""
+    from knockoffs.cli.files import groups_of, read, read_knockoffs, take_apart
+    from knockoffs.selector import KnockoffSelector
+
+    frame = read(table, options.target, *options.drop)
+    X, y, _ = take_apart(frame, options)
+    arguments = options.selector_arguments() | {"groups": groups_of(options), "verdict": "full"}
+    if options.knockoffs is not None:
+        arguments["knockoffs"] = read_knockoffs(Path(options.knockoffs), X, frame)
+    with spoken_warnings():
+        say(f"trials with labels for which columns do not matter, drawn from models of {options.target!r}")
+        selector = KnockoffSelector(**arguments).fit(X, y)
+    found = selector.verdict_
+    said = "No verdict: with fewer than 50 rows a trial shows nothing." if found is None else found.say()
+    return _lines(selector.table_, selector.selection_.notes, said)
+
+
+def compare_knockoffs(table: Path, options: Options) -> str:
+    """Lines about the columns of a file and about P^X, and a verdict on the knockoffs without a target."""
     from knockoffs.cli.files import check_features, read_features_of, read_knockoffs
     from knockoffs.diagnostics.verdict import verdict
-    from knockoffs.errors import printable
     from knockoffs.features.given import GivenKnockoffs
     from knockoffs.features.source import KnockoffSource, knockoff_source
     from knockoffs.machine.threads import worthwhile_threads
@@ -51,8 +72,15 @@ def run_check(table: Path, options: Options) -> str:
         drawn = settled.sampler.sample(checked.X, draw_stream)
         pair = Pair(drawn.X, drawn.X_tilde, checked.feature_of)
         found = verdict(pair, names=checked.names, kinds=checked.kinds, rng=verdict_stream)
-    columns = [printable(described(column)) for column in checked.columns]
-    return "\n".join([*columns, "", *map(printable, settled.notes.values()), "", *found.say().splitlines()])
+    return _lines(checked, settled.notes, found.say())
+
+
+def _lines(table: Table, notes: Mapping[str, str], said: str) -> str:
+    """Columns, notes and the verdict, as text that a terminal can show."""
+    from knockoffs.errors import printable
+
+    columns = [printable(described(column)) for column in table.columns]
+    return "\n".join([*columns, "", *map(printable, notes.values()), "", *map(printable, said.splitlines())])
 
 
 def described(column: Column) -> str:

@@ -80,7 +80,7 @@ def spoken_warnings() -> Iterator[list[str]]:
 
 
 def show(record: SelectionRecord, *, details: bool = True) -> None:
-    """Print the first screen; below it, with details, what it means, what was chosen, the advice of the verdict."""
+    """Print the first screen; below it, with details, what it means, and what was chosen."""
     import shutil
     import textwrap
 
@@ -96,8 +96,6 @@ def show(record: SelectionRecord, *, details: bool = True) -> None:
         return
     said.append("")
     below = [record.explanation, *(note for note in record.notes.values() if note not in record.explanation)]
-    if record.verdict is not None and screen.word != "good":
-        below += [remedy["sentence"] for remedy in record.verdict["remedies"][1:]]  # the first is the next step
     for words in (f"- {printable(words)}" for words in below):
         said += textwrap.wrap(words, width, subsequent_indent="  ") if terminal else [words]
     put(writable("\n".join(said)))

@@ -1,116 +1,112 @@
-"""Remedies: what can be done about a verdict, by name, so that it can be done for the user."""
+"""Remedies: what can be done about a verdict that is not good, and the rate of false calls that each reached."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from shlex import quote
 
 import numpy as np
-from numpy.typing import NDArray
 
 from knockoffs.diagnostics.near_duplicates import Twin
-from knockoffs.diagnostics.sign_tests import Check
-from knockoffs.errors import name_some
-from knockoffs.sampling.pair import Pair
+from knockoffs.diagnostics.trial import Trial
+from knockoffs.table.table import Table
 from knockoffs.table.types import Json
 
-FEW_CODES = 20  # values of a column of whole numbers up to which they may be codes of labels
-TWIN_CORRELATION = 0.8  # |correlation| from which a column is put into a group with a twin
+Change = Mapping[str, str | list[str] | dict[str, object]]  # of arguments of the selector
 
 
 @dataclass(frozen=True)
 class Remedy:
-    """One thing to do.
+    """One thing that was tried.
 
     Parameters
     ----------
-    action : {"other_kind", "transformation", "more_classes", "fewer_columns", "group", "drop_column", "thin_rows"}
-    columns : tuple of str
-        The columns it is about; for a group, its members; empty where it is about all of them.
-    sentence : str
+    change : mapping
+        Arguments of the selector that were changed.
+    trial : Trial
+        The trial with it.
+    why : str
+        What speaks for it; may be empty.
     """
 
-    action: str
-    columns: tuple[str, ...]
-    sentence: str
+    change: Change
+    trial: Trial
+    why: str = ""
+
+    @property
+    def python(self) -> str:
+        """Arguments of the selector.
+
+        >>> Remedy({"drop": ["a b"]}, Trial("knockoffs", 0.1, 60, 0.1, 0.05, 0.2, "good")).python
+        "drop=['a b']"
+        """
+        return ", ".join(f"{name}={value!r}" for name, value in self.change.items())
+
+    @property
+    def flags(self) -> str:
+        """Options of the command line.
+
+        >>> change = {"drop": ["a b"], "kinds": {"c": "nominal"}}
+        >>> Remedy(change, Trial("knockoffs", 0.1, 60, 0.1, 0.05, 0.2, "good")).flags
+        "--drop 'a b' --kind c=nominal"
+        """
+        found = []
+        for name, value in self.change.items():
+            flag = "--kind" if name == "kinds" else f"--{name.replace('_', '-')}"
+            values = [f"{k}={v}" for k, v in value.items()] if isinstance(value, Mapping) else value
+            found += [f"{flag} {quote(str(one))}" for one in ([values] if isinstance(values, str) else values)]
+        return " ".join(found)
 
     def to_dict(self) -> dict[str, Json]:
         """Values for json."""
-        return asdict(self) | {"columns": list(self.columns)}
+        found: dict[str, Json] = {"python": self.python, "flags": self.flags, "why": self.why}
+        return found | {"word": self.trial.word} | self.trial.to_dict()
 
 
-def find_remedies(
-    failing: Sequence[Check],
-    twins: Sequence[Twin],
-    pair: Pair,
-    names: Sequence[str],
-    kinds: Sequence[str],
-) -> tuple[Remedy, ...]:
-    """List what to do about the checks that failed, in the order in which to try it; groups are for twins."""
-    failed = {check.name: check for check in failing}
-    columns_of = {name: check.columns for name, check in failed.items()}
-    kind_of, place_of = dict(zip(names, kinds, strict=True)), {name: j for j, name in enumerate(names)}
-    found = []
-    if strange := columns_of.get("support", ()):
-        found.append(
-            Remedy("other_kind", strange, f"give {name_some(strange)} another kind (binary, count, ordinal, nominal).")
-        )
-    codes = tuple(
-        name
-        for name in columns_of.get("pairs", ())
-        if kind_of[name] in ("ordinal", "count") and name not in strange and few_codes(pair.X[:, place_of[name]])
-    )
-    if codes:
-        which = f"if the numbers of {name_some(codes)} are codes of labels, give the kind nominal."
-        found.append(Remedy("other_kind", codes, which))
-    numbers = [name for name in columns_of.get("margins", ()) if kind_of[name] == "continuous" and name not in strange]
-    if numbers:
-        what = f"transform {name_some(numbers)} (to normal scores, or by a logarithm)"
-        found.append(
-            Remedy(
-                "transformation", tuple(numbers), f"{what}, or use a family that fits each column's own distribution."
-            )
-        )
-    if failed.keys() & {"margins", "pairs", "classifier"}:
-        found.append(Remedy("more_classes", (), "fit P^X with more classes (components), or another family."))
-    others = {*strange, *columns_of.get("margins", ())}  # these have a remedy of their own
-    linked = tuple(name for name in columns_of.get("pairs", ()) if name not in others)[:5]
-    if linked and len(linked) < len(set(names)) / 2:
-        found.append(Remedy("fewer_columns", linked, f"if nothing else helps, leave out {name_some(linked)}."))
-    found += group_twins(twins, pair, names) if twins else []
-    if failed.keys() & {"repeated rows", "order of rows", "neighbouring rows"}:
-        found.append(Remedy("thin_rows", (), "keep one row of those that belong together."))
-    return tuple(found)
+def as_table(remedies: Sequence[Remedy], trial: Trial) -> list[str]:
+    """Lines of a table: what was tried, its word, rate and interval, and what to type."""
+    rows = [("as it is", trial.brief, "")]
+    rows += [(one.python, one.trial.brief, f"{one.flags}  {one.why}") for one in remedies]
+    widths = [max(len(row[i]) for row in rows) for i in range(2)]
+    title = f"Tried, with the rate of false calls in trials ({100 * trial.level:.3g} % allowed):"
+    return [title, *(f"  {a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in rows)]
 
 
-def few_codes(x: NDArray) -> bool:
-    """Whether a column holds three whole numbers or a few more, which may be codes of labels."""
-    values = np.unique(x[np.isfinite(x)])
-    return 2 < len(values) <= FEW_CODES and bool((values == np.rint(values)).all())
+def possible_remedies(
+    trial: Trial, twins: Sequence[Twin], table: Table, options: Mapping[str, object], *, most: int = 3, codes: int = 20
+) -> list[Change]:
+    """List the changes that apply to a table, in the order in which to try them: family, kind, groups, a column out.
 
-
-def group_twins(twins: Sequence[Twin], pair: Pair, names: Sequence[str]) -> list[Remedy]:
-    """Group twins with the columns they resemble, groups that overlap joined; one on its own is left out instead."""
-    place = {name: j for j, name in enumerate(names)}
-    X = np.nan_to_num(pair.X - np.nanmean(pair.X, axis=0))
-    X = X / np.maximum(np.sqrt((X**2).sum(axis=0)), np.finfo(float).tiny)
-    groups: list[set[str]] = []
-    for twin in twins:
-        r = np.abs(X.T @ X[:, [place[name] for name in twin.columns]]).max(axis=1)
-        members = set(twin.columns) | {
-            name for name, likeness in zip(names, r, strict=True) if likeness >= TWIN_CORRELATION
-        }
-        touched = [group for group in groups if group & members]
-        groups = [group for group in groups if not group & members] + [members.union(*touched)]
-    found: list[Remedy] = []
-    alone: list[str] = []
-    for group in groups:
-        columns = tuple(name for name in names if name in group)
-        if len(columns) > 1:
-            found.append(Remedy("group", columns, f"make {name_some(columns)} one group: each hides the others."))
-        else:
-            alone += columns
-    if alone:
-        it = "it" if len(alone) == 1 else "each of them"
-        found.append(Remedy("drop_column", tuple(alone), f"leave out {name_some(alone)}: the others determine {it}."))
-    return found
+    Parameters
+    ----------
+    trial : Trial
+        Whose columns that were called most often come first.
+    twins : sequence of Twin
+    table : Table
+    options : mapping
+        Arguments of the selector.
+    most : int
+        Changes that are tried.
+    codes : int
+        Values of a column of whole numbers up to which they may be codes of labels.
+    """
+    if options["knockoffs"] is not None:
+        return []  # P^X is not ours to change
+    found: list[Change] = []
+    plain = all(kind == "continuous" for kind in table.kinds) and not np.isnan(table.X).any()
+    families = ("auto", "mixture") if plain else ("auto",)
+    found += [{"feature_model": name} for name in families if name != options["feature_model"]]
+    called = [one.name for one in trial.worst if one.name in table.names]
+    for name in called:
+        j = table.names.index(name)
+        if table.kinds[j] in ("ordinal", "count") and 2 < len(np.unique(table.X[:, j])) <= codes:
+            kinds = options["kinds"] if isinstance(options["kinds"], Mapping) else {}
+            found.append({"kinds": {**kinds, name: "nominal"}})
+            break
+    if options["groups"] is None and twins:
+        found.append({"groups": "auto"})
+    if called and len(table.names) > 2:
+        drop = [options["drop"]] if isinstance(options["drop"], str) else list(options["drop"] or ())  # type: ignore[call-overload]
+        found.append({"drop": [*drop, called[0]]})
+    return found[:most]

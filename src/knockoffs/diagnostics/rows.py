@@ -1,150 +1,140 @@
-"""Rows: whether they are independent of each other.
+"""Rows that may depend on each other: copies, sets that share values as the visits of a patient do, and rows in time.
 
-Knockoffs are drawn row by row, so a row shares nothing with the knockoffs of another row but by its own. If rows repeat
-or follow each other, X_a is nearer to its neighbour b than X_tilde_a is. With M_b = (s(x_b) + s(x_tilde_b)) / 2, which
-no swap changes, D_a M_b changes its sign when row a is swapped: the coins of ``signs.py`` again.
+This is a screen. What dependence costs is measured by a trial that keeps it; see ``trials/labels.py``.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
-from knockoffs.diagnostics.scores import FEW_LEVELS, RankScores
-from knockoffs.diagnostics.sign_tests import Check, critical_value, sign_p_value, sign_sums, worst_columns
-from knockoffs.errors import name_some
-from knockoffs.sampling.pair import Pair
-
-LAGS = 20  # rows before a row that may be like it
-AT_ONCE = 200  # rows whose distances to all others are held
-
-
-def check_repeats(pair: Pair) -> Check:
-    """Rows of X that stand in the table more than once, beyond those of X_tilde."""
-    n = len(pair)
-    if all_different(pair.X):
-        return Check("repeated rows", 1.0, 0.0, 0.0, (), "No row is repeated.")
-    both = np.vstack([pair.X, pair.X_tilde]).astype(float, copy=False)
-    both += 0.0  # -0.0 becomes 0.0
-    keys = both.view(np.dtype((np.void, both.dtype.itemsize * both.shape[1]))).ravel()
-    code, counts = np.unique(keys, return_inverse=True, return_counts=True)[1:]
-    more = (counts > 1)[code]
-    t = float(sign_sums(np.subtract(more[:n], more[n:], dtype=float)[:, None])[0])
-    p = float(sign_p_value(t, one_sided=True))
-    repeats = n - len(np.unique(keys[:n]))
-    sentence = "No row is repeated." if not repeats else f"{repeats} of {n} rows are copies of an earlier row"
-    if repeats:
-        sentence += ": no more than P^X expects." if p > 0.05 else ", which independent rows would not be."
-    return Check("repeated rows", p, t, float(max(t, 0.0) / np.sqrt(n)), (), sentence)
+from knockoffs.errors import KnockoffWarning, name_some
+from knockoffs.table.columns import Column, design
+from knockoffs.table.redundancy import pattern_of
+from knockoffs.table.table import Table
+from knockoffs.table.target import Target
 
 
-def repeated_by_rows(X: NDArray) -> NDArray[np.bool_]:
-    """Columns whose values repeat because whole rows do, shape (d,): the different rows have different values.
+@dataclass(frozen=True)
+class RowDependence:
+    """What was seen and what to type; and the set of each row, shape (n_observed,), or None if rows follow in time."""
 
-    >>> X = np.random.default_rng(0).standard_normal((30, 2))
-    >>> repeated_by_rows(np.vstack([X, X])), repeated_by_rows(X)
-    (array([ True,  True]), array([False, False]))
+    sentence: str
+    set_of: NDArray[np.intp] | None = None
+
+
+def warn_of_dependent_rows(table: Table, target: Target, *, most_rows: int = 5000) -> None:
+    """Warn of rows that are copied, share values or follow one another, by the first ``most_rows``."""
+    if len(table) > most_rows:
+        rows = np.arange(most_rows)
+        table, target = table.rows(rows), target.at(rows)
+    found = find_dependence(table, target)
+    if found is not None:
+        warnings.warn(found.sentence, KnockoffWarning, stacklevel=4)
+
+
+def find_dependence(
+    table: Table, target: Target, *, fewest_rows: int = 50, most_columns: int = 200
+) -> RowDependence | None:
+    """Dependence between the rows whose target is known; None where none is seen.
+
+    A table that was only sorted is none of these: its rows resemble each other by a trend alone.
+
+    Parameters
+    ----------
+    table, target : Table, Target
+    fewest_rows : int
+        With fewer rows nothing is said.
+    most_columns : int
+        Columns that are looked at, evenly spaced.
     """
-    if all_different(X):
-        return np.zeros(X.shape[1], dtype=bool)
-    n_rows = len(np.unique(X, axis=0))
-    if n_rows == len(X) or n_rows <= FEW_LEVELS:
-        return np.zeros(X.shape[1], dtype=bool)
-    return np.array([len(np.unique(x)) >= 0.9 * n_rows for x in X.T])
+    y = np.unique(target.values, return_inverse=True)[1]
+    if len(y) < fewest_rows or target.kind == "survival":
+        return None
+    columns = table.columns[:: -(-len(table.columns) // most_columns)]
+    X = table.X[target.known_rows][:, :: -(-len(table.columns) // most_columns)]
+    return _copies(X, y) or _shared_values(X, columns) or _in_time(X, y, columns, target)
 
 
-def all_different(X: NDArray) -> bool:
-    """Whether some column has different values in all rows: then none is repeated.
-
-    >>> all_different(np.array([[1.0, 1.0], [1.0, 2.0]])), all_different(np.ones((2, 2)))
-    (True, False)
-    """
-    return any((np.diff(np.sort(x)) > 0).all() for x in X.T)
-
-
-def check_order(pair: Pair, scores: RankScores, names: Sequence[str]) -> Check:
-    """Rows that are like the row before them, column by column, or in all columns like one of the LAGS rows before.
-
-    D_a M_(a-k), k = 1 for a single column. A table may hold its seasons, rooms or layers one after the other: then it
-    is the row some steps before that is alike.
-    """
-    keep = ~sorted_columns(pair.X)[scores.column_of]
-    D, M = scores.difference, scores.middle
-    if not keep.all():
-        D, M = D[:, keep], M[:, keep]
-    t_column = np.abs(sign_sums(D[1:] * M[:-1]))
-    lags = range(1, min(LAGS, len(pair) // 4) + 1)
-    t_lag = np.array([abs(float(sign_sums(np.einsum("ni,ni->n", D[k:], M[:-k])[:, None])[0])) for k in lags])
-    n_sums = D.shape[1] + len(lags)
-    per_column = np.zeros(pair.n_columns)
-    np.maximum.at(per_column, scores.column_of[keep], t_column)
-    t = max(per_column.max(initial=0.0), t_lag.max(initial=0.0))
-    p = float(sign_p_value(t, n_sums))
-    worst = worst_columns(per_column, names, critical_value(n_sums))
-    if p > 0.05:
-        sentence = "The order of the rows does not show."
-    else:
-        far = int(t_lag.argmax()) + 1 if t_lag.max() >= per_column.max() else 1
-        lag = lag_correlation(pair.X, far)
-        like = f"lag-one correlation {np.nanmean(lag):.2f}" if far == 1 else f"correlation {np.nanmean(lag):.2f}"
-        where = "the row before them" if far == 1 else f"the row {far} before them"
-        named = f": {name_some(worst)}" if worst and far == 1 else ""
-        sentence = (
-            f"Rows are like {where} ({like} on average, {np.nanmax(lag):.2f} at most{named}). If the table was only "
-            "sorted, this is harmless; if rows follow each other in time or belong together, the guarantee is lost."
-        )
-    return Check("order of rows", p, float(t), float(t / np.sqrt(len(pair) - 1)), worst, sentence)
-
-
-def check_neighbours(pair: Pair, scores: RankScores) -> Check:
-    """Rows that are nearer to their nearest row than P^X lets them be, wherever it stands."""
-    M = scores.middle
-    scale = M.std(axis=0)
-    near = nearest(M / np.where(scale > 0, scale, 1.0))
-    t = float(sign_sums(np.einsum("ni,ni->n", scores.difference, M[near])[:, None])[0])
-    p = float(sign_p_value(t, one_sided=True))
-    sentence = (
-        "Rows are as far from each other as P^X expects."
-        if p > 0.05
-        else "Rows are nearer to each other than P^X expects: several rows of one patient, house or batch, or a P^X "
-        "that misses groups of rows."
+def _copies(X: NDArray, y: NDArray, *, share: float = 0.02, times: float = 3.0) -> RowDependence | None:
+    """Rows that equal another one: so ``share`` of all, and so many ``times`` as two columns would let coincide."""
+    n, apart = len(X), [np.bincount(np.unique(x, return_inverse=True)[1]) / len(X) for x in (*X.T, y)]
+    coincide = np.sort([(p**2).sum() for p in apart])[:2].prod() * n**2 / 2
+    if coincide > n:
+        return None
+    rows = np.column_stack([np.where(np.isnan(X), np.inf, X), y])
+    set_of = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
+    copies = n - int(set_of.max()) - 1
+    if copies < max(share * n, times * coincide, 5):
+        return None
+    return RowDependence(
+        f"{copies} of {n} rows equal an earlier row, target included, and count as new evidence. Drop the copies, or "
+        "name what such rows share in clusters= (--clusters).",
+        set_of,
     )
-    return Check("neighbouring rows", p, t, float(max(t, 0.0) / np.sqrt(len(pair))), (), sentence)
 
 
-def nearest(M: NDArray) -> NDArray[np.intp]:
-    """Row nearest to each row, shape (n,), in blocks of rows.
+def _shared_values(X: NDArray, columns: Sequence[Column], *, fewest: int = 20) -> RowDependence | None:
+    """Find ``fewest`` sets of rows or more in which columns are constant that are no functions of each other."""
+    found: dict[bytes, list[int]] = {}
+    for j, column in enumerate(columns):
+        if column.kind not in ("nominal", "binary") and fewest <= len(np.unique(X[:, j])) <= 0.9 * len(X):
+            found.setdefault(pattern_of(X[:, j], ordered=False), []).append(j)
+    for alike in found.values():
+        if len({pattern_of(X[:, j], ordered=True) for j in alike}) > 1:
+            set_of = np.unique(X[:, alike[0]], return_inverse=True)[1]
+            return RowDependence(
+                f"Rows come in {set_of.max() + 1} sets that share {name_some(columns[j].name for j in alike)}, as the "
+                "visits of a patient do. Name what the rows of a set share in clusters= (--clusters).",
+                set_of,
+            )
+    return None
 
-    >>> nearest(np.array([[0.0], [5.0], [1.0]]))
-    array([2, 2, 0])
+
+def _in_time(
+    X: NDArray, y: NDArray, columns: Sequence[Column], target: Target, *, clear: float = 4.0
+) -> RowDependence | None:
+    """Rows like the row before them, in y given X and in columns given the others, by ``clear`` standard errors."""
+    encode, classes = design(columns), target.task == "classification"
+    Z = _normed(encode(X))
+    Y = _normed((y[:, None] == np.unique(y)).astype(float) if classes else y[:, None].astype(float))
+    if len(Z) > 3 * Z.shape[1]:
+        precision = np.linalg.pinv(Z.T @ Z, hermitian=True)
+        Z, Y = Z @ precision, Y - Z @ (precision @ (Z.T @ Y))
+    of_columns, of_y = local_correlation(Z), local_correlation(Y).max()
+    least = max(0.2, clear * np.sqrt(2 / len(Z)))
+    if of_y < least or of_columns.max() < least:
+        return None
+    alike = np.argsort(-of_columns)[: (of_columns >= least).sum()]
+    names = dict.fromkeys(columns[encode.feature_of[j]].name for j in alike)
+    return RowDependence(
+        f"Rows resemble the row before them in y given X (correlation {of_y:.2f}) and in {name_some(names)} (up to "
+        f"{of_columns.max():.2f}). If rows follow one another in time, name it in order= (--order); if several are of "
+        "one patient or place, name that in clusters= (--clusters)."
+    )
+
+
+def _normed(X: NDArray) -> NDArray:
+    """Ranks of each column, centred; missing cells are in the middle."""
+    ranks = rankdata(X, axis=0, nan_policy="omit")
+    return np.nan_to_num(ranks - np.nanmean(ranks, axis=0))
+
+
+def local_correlation(X: NDArray) -> NDArray:
+    """Correlation of neighbouring rows that no slow trend explains, shape (n_columns,); 0 for a sorted column.
+
+    Steps over two rows are on average 1 + rho times as large, squared, as steps over one. A trend adds little to
+    either; in a sorted column they are three to four times as large.
+
+    >>> x = np.cumsum(np.random.default_rng(0).standard_normal((1000, 1)), axis=0)
+    >>> [round(float(local_correlation(column)[0]), 1) for column in (x, np.sort(x, axis=0), np.diff(x, axis=0))]
+    [1.0, 0.0, 0.0]
     """
-    M = M.astype(np.float32)
-    length = (M**2).sum(axis=1)
-    found = np.empty(len(M), dtype=np.intp)
-    for start in range(0, len(M), AT_ONCE):
-        block = slice(start, min(start + AT_ONCE, len(M)))
-        distance = (-2 * M[block]) @ M.T
-        distance += length  # in place: a block is AT_ONCE rows times all
-        distance[np.arange(block.stop - start), np.arange(start, block.stop)] = np.inf
-        found[block] = distance.argmin(axis=1)
-    return found
-
-
-def sorted_columns(X: NDArray) -> NDArray[np.bool_]:
-    """Columns of many values in ascending or descending order: the table was sorted by them.
-
-    With more than ``FEW_LEVELS`` steps this is no chance (2 / 21!), so that leaving them out costs no validity.
-    """
-    steps = np.diff(X, axis=0)
-    in_order = np.all(steps >= 0, axis=0) | np.all(steps <= 0, axis=0)
-    return np.asarray(in_order & (np.sum(steps != 0, axis=0) > FEW_LEVELS))
-
-
-def lag_correlation(X: NDArray, lag: int) -> NDArray:
-    """Correlation of each column with itself so many rows later, shape (d,); nan where it is constant."""
-    U = X - np.nanmean(X, axis=0)
-    U = np.where(np.isnan(U), 0.0, U)
-    size = (U**2).sum(axis=0)
-    return np.divide((U[lag:] * U[:-lag]).sum(axis=0), size, out=np.full(X.shape[1], np.nan), where=size > 0)
+    one, two = (np.square(X[k:] - X[:-k]).mean(axis=0) for k in (1, 2))
+    found = np.divide(two, one, out=np.ones_like(one), where=one > 0) - 1
+    return np.where(found > 1.5, 0.0, found.clip(0.0, 1.0))

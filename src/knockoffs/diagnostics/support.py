@@ -6,8 +6,7 @@ change when rows are swapped, so the difference between x_j and x_tilde_j change
 
 A number that was rounded is no atom: its knockoffs are not rounded, and nothing comes of it. So an atom of numbers and
 counts holds a tenth of the rows; among labels and grades every value that stands twice is one. Before the other checks,
-`round_alike` rounds knockoffs as their features are. Columns whose values repeat because whole rows do are left to
-``rows.py``: leaving some out can only raise the p-value.
+`round_alike` rounds knockoffs as their features are.
 """
 
 from __future__ import annotations
@@ -26,20 +25,11 @@ ATOM = 0.1  # share of the rows from which a value of a numeric column is an ato
 LABEL_KINDS = ("binary", "ordinal", "nominal")  # kinds whose values are few and fixed
 
 
-def check_support(pair: Pair, names: Sequence[str], kinds: tuple[str, ...], by_rows: NDArray[np.bool_]) -> Check:
-    """Compare how many rows of a column and of its knockoff hold an atom.
-
-    Parameters
-    ----------
-    pair : Pair
-    names, kinds : sequence of str
-    by_rows : array of bool, shape (n_columns,)
-        Columns to leave out, see `repeated_by_rows`.
-    """
+def check_support(pair: Pair, names: Sequence[str], kinds: tuple[str, ...]) -> Check:
+    """Compare how many rows of a column and of its knockoff hold an atom."""
     n = len(pair)
     least = [2 if kind in LABEL_KINDS else max(2.0, ATOM * n) for kind in kinds]
     D = np.column_stack([atoms(pair.X[:, j], pair.X_tilde[:, j], least[j]) for j in range(pair.n_columns)])
-    D[:, by_rows] = 0.0
     t, share = np.abs(sign_sums(D)), np.abs(D.mean(axis=0))
     worst = worst_columns(t, names, critical_value(len(t)))
     p, j = float(sign_p_value(t.max(), len(t))), int(t.argmax())

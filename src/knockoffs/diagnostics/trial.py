@@ -72,6 +72,15 @@ class Trial:
             named = f" Most often {first.name!r}, in {first.called} of {first.n} trials in which it does not matter."
         return f"On this table, {what} ({interval}).{named}"
 
+    @property
+    def brief(self) -> str:
+        """Word, rate and interval.
+
+        >>> Trial("knockoffs", 0.1, 120, 0.09, 0.05, 0.15, "good").brief
+        'good, 9 % (5 to 15 %)'
+        """
+        return f"{self.word}, {100 * self.rate:.0f} % ({100 * self.low:.0f} to {100 * self.high:.0f} %)"
+
     def to_dict(self) -> dict[str, Json]:
         """Values for json."""
         return {

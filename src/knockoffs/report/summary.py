@@ -163,10 +163,7 @@ def next_step(selection: Selection, n_found: int) -> str:
     """One thing to do next."""
     verdict, smallest = selection.verdict, float(np.min(selection.q_values, initial=np.inf))
     if verdict is not None and verdict.word != "good":
-        if not verdict.remedies:
-            return "Try another feature model, and compare the verdicts."
-        words = verdict.remedies[0].sentence
-        return f"{words[:1].upper()}{words[1:]}"
+        return verdict.next_step
     if n_found == 0 and smallest < 1:
         return (
             "Nothing is selected at this level; the smallest level that selects a feature is "

@@ -30,7 +30,7 @@ from knockoffs.sampling.sampler import KnockoffSampler, draw_pair
 from knockoffs.table.columns import design
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
-from knockoffs.trials.labels import label_sampler
+from knockoffs.trials.labels import Shuffle, label_sampler
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,10 @@ def trial_of_knockoffs(
     n_jobs: int | None = None,
     *,
     m: int = 1,
+    shuffle: Shuffle | None = None,
     per_round: int = 5,
     n_rounds: int = 6,
     largest: float = 0.5,
-    most_cells: int = 400_000,
     seed: int = 0,
 ) -> Trial:
     """Trial of knockoffs: rounds of comparisons of null features with their knockoffs until the word is clear.
@@ -88,24 +88,20 @@ def trial_of_knockoffs(
     n_jobs : int, optional
     m : int
         Knockoffs of each feature.
+    shuffle : callable, optional
+        How residuals change rows in labels, where rows depend on each other; see ``label_sampler``.
     per_round, n_rounds : int
         Labels of a round, which share their knockoffs, and most rounds.
     largest : float
         Share of the features that are compared, those of the largest |W|; the size of W says nothing of its sign.
-    most_cells : int
-        Of more cells, so many rows are drawn as have that many, 1,000 at least.
     seed : int
     """
     found: list[tuple[int, float]] = []
     pair_stream, label_stream, score_stream = np.random.default_rng(seed).spawn(3)
-    most = max(most_cells // table.X.shape[1], 1000)
-    if len(table) > most:
-        rows = np.sort(label_stream.choice(len(table), most, replace=False))
-        table, target, pair = table.rows(rows), target.at(rows), pair.rows(rows)
     for number in range(n_rounds):
         kept = KeptPair(pair if sampler is None else draw_pair(sampler, table.X, pair_stream.spawn(1)[0], m))
         if number == 0:
-            make_labels = null_labels(kept.pair.X[target.known_rows], table, target)
+            make_labels = null_labels(kept.pair.X[target.known_rows], table, target, shuffle)
         for i in range(per_round):
             null, values = make_labels(i, label_stream)
             if values.ndim == 1 and len(np.unique(values)) < 2:
@@ -124,6 +120,17 @@ def trial_of_knockoffs(
     return outcomes.judge(level, [table.feature_names[j] for j, _ in found] or [""])
 
 
+def some_rows(
+    pair: Pair, table: Table, target: Target, *, most_cells: int = 400_000, seed: int = 0
+) -> tuple[Pair, Table, Target]:
+    """Rows of a trial: all, or so many drawn at random as have ``most_cells`` cells, 1,000 at least."""
+    most = max(most_cells // table.X.shape[1], 1000)
+    if len(table) <= most:
+        return pair, table, target
+    rows = np.sort(np.random.default_rng(seed).choice(len(table), most, replace=False))
+    return pair.rows(rows), table.rows(rows), target.at(rows)
+
+
 def join_comparisons(found: Sequence[tuple[int, float]], m: int) -> Outcomes:
     """Outcomes of comparisons of features; those of one feature hang together."""
     if not found:
@@ -137,7 +144,13 @@ def join_comparisons(found: Sequence[tuple[int, float]], m: int) -> Outcomes:
 
 
 def null_labels(
-    X: NDArray, table: Table, target: Target, *, n_trees: int = 20, few_rows: int = 100
+    X: NDArray,
+    table: Table,
+    target: Target,
+    shuffle: Shuffle | None = None,
+    *,
+    n_trees: int = 20,
+    few_rows: int = 100,
 ) -> Callable[[int, Generator], tuple[NDArray[np.bool_], NDArray]]:
     """Draw which features do not matter, and labels for which they do not; models of y take turns.
 
@@ -146,6 +159,7 @@ def null_labels(
     X : array, shape (n_observed, n_columns)
         Complete rows in which the target is known.
     table, target : Table, Target
+    shuffle : callable, optional
     n_trees : int
         Of boosting.
     few_rows : int
@@ -166,7 +180,7 @@ def null_labels(
         null = np.zeros(d, dtype=bool)
         null[rng.permutation(d)[: (d + 1) // 2]] = True
         rest = seen[:, ~np.isin(owner, np.flatnonzero(null))]  # covariates are numbered last, and matter
-        values = label_sampler(rest, y, kind, models[i % len(models)], rng)(rng)
+        values = label_sampler(rest, y, kind, models[i % len(models)], rng, shuffle=shuffle)(rng)
         return null, classes[values] if labelled else values
 
     return draw

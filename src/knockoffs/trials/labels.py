@@ -14,10 +14,18 @@ from knockoffs.response.linear import PenaltyPath
 from knockoffs.table.target_kind import split_times
 
 LabelSampler = Callable[[Generator], NDArray]
+Shuffle = Callable[[Generator], NDArray[np.intp]]  # row whose residual each row gets
 
 
 def label_sampler(
-    rest: NDArray, y: NDArray, kind: str, estimator: Estimator, rng: Generator, n_folds: int = 3
+    rest: NDArray,
+    y: NDArray,
+    kind: str,
+    estimator: Estimator,
+    rng: Generator,
+    *,
+    shuffle: Shuffle | None = None,
+    n_folds: int = 2,
 ) -> LabelSampler:
     """Sampler of labels y* that depend on the columns ``rest`` alone.
 
@@ -38,6 +46,9 @@ def label_sampler(
         Unfitted.
     rng : numpy.random.Generator
         Of the folds.
+    shuffle : callable, optional
+        Row whose residual each row gets, if not any row: it may keep together what depends on each other. The residual
+        of a class is where it lies in the distribution function of its row, at random within its step.
     n_folds : int
     """
     Y, n = responses(y, kind), len(y)
@@ -50,7 +61,17 @@ def label_sampler(
         classes = np.unique(y)
         shares = predicted if len(classes) > 2 else np.hstack([1 - predicted, predicted])
         upto = np.cumsum(shares, axis=1)[:, :-1]
-        return lambda rng: classes[(rng.random((n, 1)) > upto).sum(axis=1)]
+        if shuffle is None:
+            return lambda rng: classes[(rng.random((n, 1)) > upto).sum(axis=1)]
+        ends = np.hstack([np.zeros((n, 1)), upto, np.ones((n, 1))])
+        place = np.arange(n), np.searchsorted(classes, y)
+        low, high = ends[place], ends[place[0], place[1] + 1]
+
+        def kept(rng: Generator) -> NDArray:
+            u = low + (high - low) * rng.random(n)
+            return classes[(u[shuffle(rng), None] > upto).sum(axis=1)]
+
+        return kept
     if kind == "survival":
         earliest = np.argsort(split_times(y)[0], kind="stable")
 
@@ -63,7 +84,7 @@ def label_sampler(
     residuals = (Y - predicted)[:, 0]
 
     def numbers(rng: Generator) -> NDArray:
-        drawn = predicted[:, 0] + rng.permutation(residuals)
+        drawn = predicted[:, 0] + (rng.permutation(residuals) if shuffle is None else residuals[shuffle(rng)])
         if kind == "number":
             return drawn
         found = np.empty(n, dtype=y.dtype)
@@ -71,6 +92,33 @@ def label_sampler(
         return found
 
     return numbers
+
+
+def shifted(n: int) -> Shuffle:
+    """Shuffle by a shift along the rows, the last followed by the first: rows keep their order, and so what is serial.
+
+    >>> shifted(4)(np.random.default_rng(0))
+    array([3, 0, 1, 2])
+    """
+    return lambda rng: (np.arange(n) + rng.integers(1, n)) % n
+
+
+def by_sets(set_of: NDArray[np.intp]) -> Shuffle:
+    """Shuffle of sets of rows, numbered: rows of a set get residuals of the rows of another set of about its size.
+
+    >>> by_sets(np.array([0, 0, 1, 1]))(np.random.default_rng(0))
+    array([2, 3, 0, 1])
+    """
+    size = np.bincount(set_of)
+
+    def draw(rng: Generator) -> NDArray[np.intp]:
+        laid = np.lexsort((set_of, rng.random(len(size))[set_of], size[set_of]))
+        starts = np.flatnonzero(np.diff(set_of[laid])) + 1
+        found = np.empty_like(laid)
+        found[laid] = np.roll(laid, -rng.choice(starts))
+        return found
+
+    return draw
 
 
 def with_squares(X: NDArray) -> NDArray:

@@ -29,7 +29,7 @@ from knockoffs.response.clone import Estimator
 from knockoffs.response.trees import make_boosting
 from knockoffs.seeds import seeds_of
 from knockoffs.table.target import Target
-from knockoffs.trials.labels import label_sampler
+from knockoffs.trials.labels import Shuffle, label_sampler
 
 
 def trial_of_tests(
@@ -38,9 +38,12 @@ def trial_of_tests(
     level: float,
     n_jobs: int | None = None,
     *,
-    per_round: int = 60,
-    n_rounds: int = 4,
-    most_groups: int = 30,
+    shuffle: Shuffle | None = None,
+    budget: int = 120,
+    per_round: int = 30,
+    n_labels: int = 6,
+    visits: int = 3,
+    price: int = 2,
 ) -> Trial:
     """Trial of the tests of a table: rounds of null tests until the word is clear.
 
@@ -53,25 +56,33 @@ def trial_of_tests(
     level : float
     n_jobs : int, optional
         Groups at a time; the answer does not depend on it.
-    per_round, n_rounds : int
-        Null tests of a round, at least, and most rounds.
-    most_groups : int
-        Groups that take part in a round; the next round goes on with the others.
+    shuffle : callable, optional
+        How residuals change rows in labels, where rows depend on each other; see ``label_sampler``.
+    budget : int
+        Null tests after which no round is added.
+    per_round, n_labels : int
+        Null tests of a round, and those of a group in a round, at least: they share a fit and draws.
+    visits : int
+        Rounds that a group takes part in: more labels of the same column say little more.
+    price : int
+        Tests by the lasso that cost as much as one by boosting.
     """
-    size = min(len(groups), most_groups)
+    size = min(len(groups), per_round // n_labels)
     n_labels = -(-per_round // size)
     order = np.random.default_rng(tests.seed).permutation(len(groups))
     lasso = replace(tests, response_model="lasso", chosen={})
     found: list[NullTests] = []
-    for number in range(n_rounds):
-        chosen = [groups[order[i % len(groups)]] for i in range(number * size, (number + 1) * size)]
+    spent = 0
+    for number in range(-(-visits * len(groups) // size)):
         tasks = []
-        for name, columns in chosen:
-            response, models = trial_models(tests.response_without(columns[:1]), lasso, columns)
-            tasks.append(delayed(null_tests)(tests, name, columns, response, models, number, n_labels, level))
+        for i in range(number * size, (number + 1) * size):
+            name, columns = groups[order[i % len(groups)]]
+            response, models = trial_models(tests.response_without(columns[:1]), lasso, groups[0][1])
+            tasks.append(delayed(null_tests)(tests, name, columns, response, models, number, n_labels, level, shuffle))
+            spent += n_labels * (price if response.name == "boosting" else 1)
         found += parallel_map(tasks, n_jobs)
         outcomes = join(found)
-        if outcomes.decided(level):
+        if outcomes.decided(level) or spent >= budget:
             break
     return outcomes.judge(level, [one.name for one in found for _ in one.called])
 
@@ -114,11 +125,11 @@ def null_tests(
     number: int,
     n_labels: int,
     level: float,
+    shuffle: Shuffle | None = None,
     *,
-    n_draws: int = 199,
-    per_fit: int = 2,
+    n_draws: int = 99,
 ) -> NullTests:
-    """Test a group of columns by several labels for which it does not matter.
+    """Test a group of columns by several labels for which it does not matter, all drawn from one fit of a model of y.
 
     Parameters
     ----------
@@ -129,26 +140,24 @@ def null_tests(
     response : Response
         Model of y by which it is tested.
     models : sequence of Estimator
-        Models that labels are drawn from, in turn.
+        Models that labels are drawn from; rounds and groups take turns.
     number : int
         Of the round: each has its own random numbers.
     n_labels : int
     level : float
+    shuffle : callable, optional
     n_draws : int
         Draws of the group given the others, which all labels share.
-    per_fit : int
-        Labels drawn from one fit of a model of y. Fits differ in their folds.
     """
     pilot_seed, draw_seed, label_seed = seeds_of(tests.seed, np.append(columns, number)).spawn(3)
     stream = np.random.default_rng(label_seed)
     sample, rest = tests.given_others(columns), tests.without(columns)
     pilot = tests.pilot(sample, columns, pilot_seed)
     drawn = sample(np.random.default_rng(draw_seed), n_draws)
+    model = models[(number + int(columns[0])) % len(models)]
+    labels = label_sampler(rest, tests.y, tests.kind, model, stream, shuffle=shuffle)
     statistics = []
-    for i in range(n_labels):
-        if i % per_fit == 0:
-            model = models[(number + i // per_fit + int(columns[0])) % len(models)]
-            labels = label_sampler(rest, tests.y, tests.kind, model, stream)
+    for _ in range(n_labels):
         y = labels(stream)
         if tests.kind in ("binary", "classes"):
             y = np.unique(y, return_inverse=True)[1]
@@ -173,7 +182,7 @@ def mean_correlation(values: NDArray) -> float:
 
 
 def trial_models(
-    response: Response, lasso: GroupTests, columns: Columns, *, n_trees: int = 20, few_rows: int = 100
+    response: Response, lasso: GroupTests, columns: Columns, *, n_trees: int = 10, few_rows: int = 100
 ) -> tuple[Response, list[Estimator]]:
     """Model of y by which a group is tested, that of the selection, and models that labels are drawn from.
 
@@ -191,8 +200,8 @@ def trial_models(
 
 def trial_tests(
     tests: GroupTests, model: Conditional, X: NDArray, target: Target, *, most_rows: int, seed: int = 0
-) -> GroupTests:
-    """Make tests of the same columns with random numbers of their own: a seed of the selection has no part in them.
+) -> tuple[GroupTests, NDArray[np.intp]]:
+    """Make tests of the same columns with random numbers of their own, which no seed has a part in; and their rows.
 
     Parameters
     ----------
@@ -219,7 +228,8 @@ def trial_tests(
     if isinstance(model, LatentFeatures):  # draws given coarse columns take chains, which are kept short here
         sampler = replace(model.resampler(X, stream), n_states=5, n_sweeps=2).given_others
     chosen = tests.chosen if np.array_equal(X, tests.X) else {}
-    return replace(tests, X=X, y=y, given_others=sampler, seed=SeedSequence(seed), chosen=chosen)
+    tests = replace(tests, given_others=sampler, n_pilot=(20, 40), chosen=chosen)
+    return replace(tests, X=X, y=y, seed=SeedSequence(seed)), rows
 
 
 def trial_groups(

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,8 +14,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.conditional_tests import MOST_TESTED
+from knockoffs.diagnostics.rows import find_dependence
 from knockoffs.diagnostics.trial import Trial
-from knockoffs.diagnostics.verdict import Budget, Verdict
+from knockoffs.diagnostics.verdict import WORDS, Budget, Verdict
 from knockoffs.diagnostics.verdict import verdict as compare
 from knockoffs.errors import KnockoffWarning
 from knockoffs.features.source import FittedSampler
@@ -27,7 +29,8 @@ from knockoffs.response.linear import make_lasso
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
-from knockoffs.trials.knockoffs import trial_of_knockoffs
+from knockoffs.trials.knockoffs import some_rows, trial_of_knockoffs
+from knockoffs.trials.labels import by_sets, shifted
 
 if TYPE_CHECKING:
     from knockoffs.conditional_tests.tests import GroupTests
@@ -46,6 +49,7 @@ def verdict_of_tests(
     grouped: bool,
     rng: Generator,
     n_jobs: int | None = None,
+    full: bool = False,
 ) -> Verdict | None:
     """Verdict on conditional tests; None with few rows.
 
@@ -64,6 +68,8 @@ def verdict_of_tests(
     rng : numpy.random.Generator
         Of that comparison; the trial is the same for every seed.
     n_jobs : int, optional
+    full : bool
+        Whether a trial may take four times the usual number of tests.
     """
     from knockoffs.trials.tests import trial_groups, trial_of_tests, trial_tests  # compiled code
 
@@ -72,11 +78,13 @@ def verdict_of_tests(
     stage("trials with labels for which a column does not matter")
     gaps = np.isnan(table.X).any()
     X = fitted.sampler.sample(table.X, np.random.default_rng(0)).X if gaps else pair.X
-    with _apart():
-        own = trial_tests(tests, fitted.model, X, target, most_rows=MOST_TESTED)  # type: ignore[arg-type]
+    with silently():
+        own, rows = trial_tests(tests, fitted.model, X, target, most_rows=MOST_TESTED)  # type: ignore[arg-type]
         groups = trial_groups(own, table.feature_names, table.feature_of, grouped=grouped)
-        trial = trial_of_tests(own, groups, level, n_jobs)
-    return verdict_by(trial, pair, table, rng)
+        attempt = partial(trial_of_tests, own, groups, level, n_jobs)
+        attempt = partial(attempt, budget=480, visits=12) if full else attempt
+        found = judge_rows(attempt, table.rows(rows), replace(target.at(rows), observed=None))
+    return verdict_by(found, pair, table, rng)
 
 
 def verdict_of_knockoffs(
@@ -91,6 +99,7 @@ def verdict_of_knockoffs(
     m: int = 1,
     rng: Generator,
     n_jobs: int | None = None,
+    full: bool = False,
 ) -> Verdict | None:
     """Verdict on a selection by knockoffs; None with few rows. See ``trial_of_knockoffs`` and ``verdict_of_tests``."""
     if len(pair) < FEWEST_ROWS:
@@ -98,10 +107,29 @@ def verdict_of_knockoffs(
     stage("trials with labels for which half of the features do not matter")
     sampler = None if fitted.model is None else fitted.sampler
     tried, n_rounds = affordable_statistic(statistic, target.kind)
-    with _apart():
-        where = (sampler, pair, table, target, tried, statistics, level, n_jobs)
-        trial = trial_of_knockoffs(*where, m=m, n_rounds=n_rounds)
-    return verdict_by(trial, pair, table, rng)
+    with silently():
+        own = some_rows(pair, table, target)
+        attempt = partial(trial_of_knockoffs, sampler, *own, tried, statistics, level, n_jobs, m=m)
+        found = judge_rows(partial(attempt, n_rounds=4 * n_rounds if full else n_rounds), *own[1:])
+    return verdict_by(found, pair, table, rng)
+
+
+def judge_rows(attempt: Callable[..., Trial], table: Table, target: Target) -> Verdict:
+    """Verdict by a trial, and by a second one that keeps a dependence between rows in its labels, where one is seen.
+
+    Parameters
+    ----------
+    attempt : callable
+        ``attempt(shuffle=...)`` is a trial.
+    table, target : Table, Target
+        The rows of the trial.
+    """
+    trial, seen = attempt(), find_dependence(table, target)
+    if seen is None:
+        return Verdict(trial.word, len(table), trial)
+    kept = attempt(shuffle=shifted(len(target.values)) if seen.set_of is None else by_sets(seen.set_of))
+    found = Verdict(trial.word, len(table), trial, (seen.sentence,), kept)
+    return replace(found, word=max(trial.word, kept.word, key=WORDS.index)) if found.rows_cost else found
 
 
 def affordable_statistic(statistic: Statistic, kind: str) -> tuple[Statistic, int]:
@@ -120,18 +148,22 @@ def affordable_statistic(statistic: Statistic, kind: str) -> tuple[Statistic, in
 
 
 @contextmanager
-def _apart() -> Iterator[None]:
+def silently() -> Iterator[None]:
     """Show no steps and no warnings of a trial, which are those of many selections."""
     with quietly(), warnings.catch_warnings():
         warnings.simplefilter("ignore", KnockoffWarning)
         yield
 
 
-def verdict_by(trial: Trial | None, pair: Pair, table: Table, rng: Generator, budget: Budget | None = None) -> Verdict:
-    """Verdict by a trial; knockoffs are compared with features where it is not good, or where there is none."""
-    if trial is not None and trial.word == "good":
-        return Verdict(trial.word, len(pair), trial=trial)
+def verdict_by(
+    found: Verdict | None, pair: Pair, table: Table, rng: Generator, budget: Budget | None = None
+) -> Verdict:
+    """Verdict by trials; knockoffs are compared with features where P^X does not pass them, or where there are none."""
+    if found is not None and found.trial is not None and found.trial.word == "good":
+        return found
     stage("comparing knockoffs with features")
     trim_memory()
-    found = compare(pair, names=table.names, kinds=table.kinds, rng=rng, budget=budget)
-    return found if trial is None else replace(found, word=trial.word, trial=trial)
+    checked = compare(pair, names=table.names, kinds=table.kinds, rng=rng, budget=budget)
+    if found is None:
+        return checked
+    return replace(checked, word=found.word, trial=found.trial, rows=found.rows, row_trial=found.row_trial)
