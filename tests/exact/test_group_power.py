@@ -5,6 +5,7 @@ import pytest
 from scipy.linalg import toeplitz
 from scipy.stats import f
 
+from knockoffs.conditional_tests.sequential import fixed_looks
 from knockoffs.conditional_tests.tests import group_tests
 from knockoffs.features.gaussian import gaussian_features
 
@@ -40,9 +41,8 @@ def rejected(c, strength, seed):
             nominal=(),
             response_model="lasso",
             encode=None,
-            enough=200,
         )
-        found.append([f_test(X, y, c) <= 0.05, tests.test(np.arange(c), 199).p_value <= 0.05])
+        found.append([f_test(X, y, c) <= 0.05, tests.test(np.arange(c), fixed_looks(199)).p_value <= 0.05])
     return np.array(found)
 
 

@@ -14,6 +14,7 @@ from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression
 
 from knockoffs.conditional_tests import tests as module
+from knockoffs.conditional_tests.sequential import fixed_looks
 from knockoffs.conditional_tests.tests import GroupTests
 from knockoffs.response.linear import make_lasso
 
@@ -56,11 +57,10 @@ def p_values(n, size, response_model, *, fair=False, statistic=None):
             np.zeros(size + 1, bool),
             response_model,
             None,
-            enough=2 * len(drawn),
             seed=np.random.SeedSequence(3),
             cells=10**7,
         )
-        found[table.tobytes()] = tests.test(columns, len(drawn)).p_value
+        found[table.tobytes()] = tests.test(columns, fixed_looks(len(drawn))).p_value
     return np.array([found[table.tobytes()] for table in truth])
 
 
@@ -88,13 +88,13 @@ def test_a_statistic_that_sees_the_observed_table_is_seen_exactly(n, size, monke
     """Weights turned so that the observed table has a large covariance with them."""
     test = GroupTests.test
 
-    def peeking(self, columns, max_draws):
+    def peeking(self, columns, looks):
         distilled = self.response_without(columns).distil(self.without(columns))
         seen = self.X[:, columns].sum(axis=1)
         distilled.weights[:, 0] = seen - seen.mean() + 0.1 * distilled.weights[:, 0]
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(module.Response, "distil", lambda response, rest: distilled)
-            return test(self, columns, max_draws)
+            return test(self, columns, looks)
 
     monkeypatch.setattr(GroupTests, "test", peeking)
     assert exceeds_uniform(p_values(n, size, DummyRegressor()))

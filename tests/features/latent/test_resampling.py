@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
+from knockoffs.conditional_tests.sequential import fixed_looks
 from knockoffs.conditional_tests.tests import group_tests, randomization_tests
 from knockoffs.features.latent import resampling as module
 from knockoffs.features.latent.chain import sweep
@@ -72,8 +73,10 @@ def test_p_values_of_nulls_are_uniform(columns):
     for rng in np.random.default_rng([1, *columns]).spawn(120):
         X = law.sample(120, rng)
         y = X[:, 2] + 0.5 * rng.standard_normal(120)
-        options = {"nominal": (), "response_model": "lasso", "encode": None, "enough": 100}
-        p_values.append(group_tests(law, X, y, kind="number", rng=rng, **options).test(np.array(columns), 99).p_value)
+        options = {"nominal": (), "response_model": "lasso", "encode": None}
+        p_values.append(
+            group_tests(law, X, y, kind="number", rng=rng, **options).test(np.array(columns), fixed_looks(99)).p_value
+        )
     uniform = np.array(p_values) - np.random.default_rng(2).random(120) / 100  # multiples of a hundredth, smoothed
     assert kstest(uniform, "uniform").pvalue > 1e-5
 
@@ -167,9 +170,9 @@ def test_a_column_beside_coarse_ones_has_the_power_of_its_exact_law(monkeypatch)
             rng = np.random.default_rng([seed, 11])
             X = law.sample(150, rng)
             y = 0.45 * X[:, 0] + rng.standard_normal(150)
-            options = {"nominal": (), "response_model": "lasso", "encode": None, "enough": 100}
+            options = {"nominal": (), "response_model": "lasso", "encode": None}
             tests = group_tests(model, X, y, kind="number", rng=np.random.default_rng(seed), **options)
-            found += tests.test(np.array([0]), 99).p_value <= 0.05
+            found += tests.test(np.array([0]), fixed_looks(99)).p_value <= 0.05
         return found
 
     ours, exact = rejections(law), rejections(Exact())
