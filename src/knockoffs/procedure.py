@@ -252,11 +252,12 @@ def _tests(plan: Plan, fit: FittedRows) -> tuple[GroupTests, Pair, dict[str, str
     law = fit.fitted.model
     if not isinstance(law, Conditional):
         raise InputError("this P^X cannot draw a feature given all the others: use method='knockoffs'.")
-    pair = fit.fitted.sampler.sample(table.X, streams.draws(1)[0])  # which also fills the missing cells
+    fixed = np.random.default_rng(0)  # the seed moves the draws that p-values count, and nothing else
+    pair = fit.fitted.sampler.sample(table.X, fixed)  # which also fills the missing cells
     rows = np.arange(len(table)) if target.observed is None else np.flatnonzero(target.observed)
     said: dict[str, str] = {}
     if len(rows) > MOST_TESTED:  # drawn without a look at either side
-        some = np.sort(streams.test.choice(len(rows), MOST_TESTED, replace=False))
+        some = np.sort(fixed.choice(len(rows), MOST_TESTED, replace=False))
         rows, target = rows[some], target.rows(some)
         said["rows"] = f"{MOST_TESTED:,} of the rows, drawn at random, are tested: more would take too long"
     tests = group_tests(
@@ -268,7 +269,6 @@ def _tests(plan: Plan, fit: FittedRows) -> tuple[GroupTests, Pair, dict[str, str
         nominal=[j for j, kind in enumerate(table.kinds) if kind == "nominal"],
         response_model=plan.test_model,
         encode=partial(_encode_without, table.rows(rows)),
-        sure=0.1,
     )
     return tests, pair, said
 

@@ -7,6 +7,7 @@ import pytest
 from scipy.linalg import toeplitz
 from sklearn.dummy import DummyRegressor
 
+from knockoffs.conditional_tests.sequential import fixed_looks
 from knockoffs.conditional_tests.tests import group_tests, randomization_tests
 from knockoffs.errors import InputError
 from knockoffs.features.gaussian import gaussian_features
@@ -26,9 +27,9 @@ class GaussianConditional:
 
 
 def test_of(model, columns, X, y, *, kind="number", max_draws, rng, **options):
-    given = {"nominal": (), "response_model": "lasso", "encode": None, "enough": 20, "sure": 1.0} | options
+    given = {"nominal": (), "response_model": "lasso", "encode": None} | options
     tests = group_tests(model, X, y, kind=kind, rng=rng, **given)
-    return tests.test(np.array(columns), max_draws)
+    return tests.test(np.array(columns), fixed_looks(max_draws))
 
 
 test_of.__test__ = False
@@ -124,9 +125,9 @@ def test_the_seed_moves_draws_alone_so_p_values_differ_by_their_monte_carlo_erro
     assert apart.max() < 5
 
 
-@pytest.mark.parametrize(("fdr", "draws"), [(0.2, 5000), (0.001, 50_000)])
+@pytest.mark.parametrize(("fdr", "draws"), [(0.2, "1,000"), (0.001, "200,000")])
 def test_draws_near_the_threshold_suffice(fdr, draws):
-    """25 d / fdr draws: at p = fdr / d 25 of them are expected as large, so the standard error is a fifth of p."""
+    """100 d / fdr draws: at p = fdr / d 100 are expected as large, so the standard error is a tenth of p."""
     X, y = np.arange(40.0).reshape(20, 2) % 7, np.arange(20.0) % 3
     law = gaussian_features(np.zeros(2), np.eye(2))
     tested = randomization_tests(law, X, y, kind="number", fdr=fdr, rng=np.random.default_rng(0))

@@ -9,6 +9,7 @@ import pytest
 from scipy.linalg import toeplitz
 
 from knockoffs.conditional_tests import tests as module
+from knockoffs.conditional_tests.sequential import fixed_looks
 from knockoffs.conditional_tests.tests import GroupTests, group_tests
 from knockoffs.features.gaussian import gaussian_features
 from knockoffs.features.gaussian_mixture import gaussian_mixture_features
@@ -45,9 +46,8 @@ def what_is_used(law, X, y, kind, group, response_model):
             nominal=(),
             response_model=response_model,
             encode=None,
-            enough=100,
         )
-        tests.test(np.array(group), 5)
+        tests.test(np.array(group), fixed_looks(5))
     used["name"] = tests.response_without(np.array(group)).name
     used["draws"] = used["draws"][1:]  # the first are the columns themselves
     return used

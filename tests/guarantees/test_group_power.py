@@ -5,6 +5,7 @@ import pytest
 from scipy.linalg import toeplitz
 from scipy.stats import f
 
+from knockoffs.conditional_tests.sequential import fixed_looks
 from knockoffs.conditional_tests.tests import group_tests
 from knockoffs.features.gaussian import gaussian_features
 
@@ -31,10 +32,8 @@ def rejected(c, strength, seed):
         beta *= strength / np.sqrt(beta @ COVARIANCE @ beta)
         beta[c:] = 0.3 * rng.standard_normal(D - c)
         y = X @ beta + rng.standard_normal(N)
-        tests = group_tests(
-            LAW, X, y, kind="number", rng=rng, nominal=(), response_model="lasso", encode=None, enough=200
-        )
-        found.append([f_test(X, y, c) <= 0.05, tests.test(np.arange(c), 199).p_value <= 0.05])
+        tests = group_tests(LAW, X, y, kind="number", rng=rng, nominal=(), response_model="lasso", encode=None)
+        found.append([f_test(X, y, c) <= 0.05, tests.test(np.arange(c), fixed_looks(199)).p_value <= 0.05])
     return np.array(found)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, kstest
 
+from knockoffs.conditional_tests.sequential import fixed_looks
 from knockoffs.conditional_tests.tests import group_tests
 from knockoffs.features.gaussian_mixture import gaussian_mixture_features
 from knockoffs.features.latent.margins import Affine
@@ -22,7 +23,7 @@ MIXTURE = gaussian_mixture_features(WEIGHTS, [SHIFT, -SHIFT], [R, R])
 
 
 def make_tests(X, y, kind, rng, model=LATENT):
-    return group_tests(model, X, y, kind=kind, rng=rng, nominal=(), response_model="lasso", encode=None, enough=100)
+    return group_tests(model, X, y, kind=kind, rng=rng, nominal=(), response_model="lasso", encode=None)
 
 
 def sample(n, rng):
@@ -41,7 +42,7 @@ def test_p_values_of_nulls_are_uniform(group):
     for rng in np.random.default_rng([1, *group]).spawn(150):
         X, _ = sample(60, rng)
         y = X[:, 0] + X[:, 3] + rng.standard_normal(60)
-        found.append(make_tests(X, y, "number", rng).test(np.array(group), 99).p_value)
+        found.append(make_tests(X, y, "number", rng).test(np.array(group), fixed_looks(99)).p_value)
     smooth = np.array(found) - np.random.default_rng(2).random(150) / 100  # multiples of a hundredth
     assert kstest(smooth, "uniform").pvalue > 1e-5
 
@@ -53,7 +54,7 @@ def test_draws_without_the_class_are_seen():
     for rng in np.random.default_rng(1).spawn(150):
         X, K = sample(60, rng)
         y = K + 0.3 * rng.standard_normal(60)  # given columns 0 and 2 the class is known, and column 1 is null
-        found.append(make_tests(X, y, "number", rng, pooled).test(np.array([1]), 99).p_value)
+        found.append(make_tests(X, y, "number", rng, pooled).test(np.array([1]), fixed_looks(99)).p_value)
     assert kstest(found, "uniform").pvalue < 1e-5
 
 
@@ -67,7 +68,7 @@ def p_with_class_kept(X, y, group, rng):
 
     tests = make_tests(X, y, "binary", rng)
     object.__setattr__(tests, "given_others", given_others)
-    return tests.test(group, 99).p_value
+    return tests.test(group, fixed_looks(99)).p_value
 
 
 def test_a_class_that_only_the_group_reveals_is_drawn_with_it_and_power_is_that_of_the_closed_form():
@@ -82,8 +83,10 @@ def test_a_class_that_only_the_group_reveals_is_drawn_with_it_and_power_is_that_
         rng = np.random.default_rng([7, seed])
         X, K = sample(100, rng)
         y = np.where(rng.random(100) < 0.35, 1 - K, K)
-        latent.append(make_tests(X, y, "binary", np.random.default_rng(seed)).test(group, 99).p_value)
-        closed.append(make_tests(X, y, "binary", np.random.default_rng(seed), MIXTURE).test(group, 99).p_value)
+        latent.append(make_tests(X, y, "binary", np.random.default_rng(seed)).test(group, fixed_looks(99)).p_value)
+        closed.append(
+            make_tests(X, y, "binary", np.random.default_rng(seed), MIXTURE).test(group, fixed_looks(99)).p_value
+        )
         kept.append(p_with_class_kept(X, y, group, np.random.default_rng(seed)))
     np.testing.assert_allclose(latent, closed, atol=1e-12)
     assert binom.sf(12, 60, 0.05) < 1e-4

@@ -21,7 +21,7 @@ SIGMA = toeplitz(0.5 ** np.arange(4))
 
 def tests_of(X, y, kind, rng, law=None, model="lasso"):
     law = gaussian_features(np.zeros(4), SIGMA) if law is None else law
-    given = {"nominal": (), "response_model": model, "encode": None, "enough": 20}
+    given = {"nominal": (), "response_model": model, "encode": None}
     tests = group_tests(law, X, y, kind=kind, rng=rng, **given)
     return trial_tests(tests, law, X, Target(y, kind=kind), most_rows=10_000)[0]
 

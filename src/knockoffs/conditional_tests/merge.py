@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.conditional_tests.sequential import Randomization
+from knockoffs.conditional_tests.sequential import Looks, Randomization
 from knockoffs.conditional_tests.tests import Columns, GroupTests
 
 
@@ -37,13 +37,9 @@ class MergedTests:
         """Columns of labels without an order."""
         return self.parts[0].nominal
 
-    def smallest_p_value(self, max_draws: int) -> float:
-        """Return the merged p-value of statistics that no draw reaches."""
-        return 2 * self.parts[0].smallest_p_value(2 * max_draws)
-
-    def test_all(self, groups: Sequence[Columns], n_jobs: int | None, max_draws: Sequence[int]) -> list[Randomization]:
-        """Test each of several groups; a mean of half the level needs twice the draws."""
-        found = [part.test_all(groups, n_jobs, [2 * draws for draws in max_draws]) for part in self.parts]
+    def test_all(self, groups: Sequence[Columns], n_jobs: int | None, looks: Sequence[Looks]) -> list[Randomization]:
+        """Test each of several groups."""
+        found = [part.test_all(groups, n_jobs, looks) for part in self.parts]
         p_values = merge_p_values(np.array([[one.p_value for one in part] for part in found]))
         scores = np.mean([[one.score for one in part] for part in found], axis=0)
         draws = np.sum([[one.n_draws for one in part] for part in found], axis=0)

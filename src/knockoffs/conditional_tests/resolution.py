@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from knockoffs.conditional_tests.column_tree import column_tree
 from knockoffs.conditional_tests.merge import MergedTests
+from knockoffs.conditional_tests.sequential import plan_looks
 from knockoffs.conditional_tests.tests import GroupTests
 from knockoffs.conditional_tests.tree import TreeNode, named_tree, reject_nodes
 from knockoffs.table.groups import Nested
@@ -94,7 +95,7 @@ def discover(
     n_jobs: int | None = None,
     *,
     tree: Nested | None = None,
-    draws_at_level: tuple[int, int] = (10, 50),
+    enough: tuple[int, int] = (25, 1000),
     cells: float = 1e8,
 ) -> Discovered:
     """Finest rejections of a tree of tests from the root down; the chance of any false one is at most ``level``.
@@ -110,7 +111,7 @@ def discover(
     n_jobs : int, optional
     tree : nested tuple of str, optional
         Tree over the names; by default ``column_tree`` makes it.
-    draws_at_level : tuple of int
+    enough : tuple of int
         Fewest and most draws that are as large as the observed statistic where a group is just rejected; the standard
         error of a p-value at the level is then p over the root of that number.
     cells : float
@@ -122,13 +123,14 @@ def discover(
         return np.flatnonzero(np.isin(feature_of, node.features))
 
     def p_values(nodes: Sequence[TreeNode], levels: Sequence[float]) -> list[float]:
-        most = [int(np.ceil(at_level / at)) for at in levels]
-        found = tests.test_all([columns(node) for node in nodes], n_jobs, most)
+        looks = [plan_looks((at / merged, level), at_level) for at in levels]  # levels grow as others are rejected
+        found = tests.test_all([columns(node) for node in nodes], n_jobs, looks)
         score.update({node: one.score for node, one in zip(nodes, found, strict=True)})
         return [one.p_value for one in found]
 
     own = feature_of < len(names)  # covariates are numbered last
-    at_level = int(np.clip(cells * level / tests.X.size, *draws_at_level))  # n times columns times draws is one number
+    at_level = int(np.clip(cells * level / tests.X.size, *enough))  # n times columns times draws is one number
+    merged = 2 if isinstance(tests, MergedTests) else 1  # a merged p-value is twice the mean
     if tree is None:
         root = column_tree(tests.X[:, own], tests.nominal[own], feature_of[own])
     else:

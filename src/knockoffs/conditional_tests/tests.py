@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from knockoffs.conditional_tests.adjust import adjust_p_values
 from knockoffs.conditional_tests.column_functions import outer_fences
 from knockoffs.conditional_tests.distil import Response, choose_response
-from knockoffs.conditional_tests.sequential import Randomization, sequential_p_value
+from knockoffs.conditional_tests.sequential import Looks, Randomization, fixed_looks, plan_looks, sequential_p_value
 from knockoffs.conditional_tests.statistic import ResidualStatistic, residual_statistic
 from knockoffs.conditional_tests.stratified import StratifiedGenerator
 from knockoffs.errors import ColumnsError, InputError
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 Columns = NDArray[np.intp]  # those of one group
 Sampler = Callable[[Generator, int], NDArray]  # to draws of them, shape (n_draws, n, n_columns)
+FIXED = 0  # seed of what is random in a test beside the draws that its p-value counts
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,6 @@ def randomization_tests(
     response_model: object = "best",
     adjustment: str = "bh",
     max_draws: int | None = None,
-    enough: int = 100,
     encode: Callable[[NDArray, Columns], NDArray] | None = None,
     feature_of: NDArray[np.intp] | None = None,
 ) -> Tested:
@@ -106,12 +106,8 @@ def randomization_tests(
         Model of y without the feature; "best" is the lasso or boosting, whichever predicts held-out rows better.
     adjustment : {"bh", "by"}
     max_draws : int, optional
-        Most draws for a p-value. By default 25 d / fdr, and at least 5,000: a p-value at the smallest level of BH,
-        fdr / d, then has a standard error of at most a fifth of it, and one at 4 fdr / d or more of a tenth. A tenth of
-        them suffices by default if none is as large as the observed statistic: p is then at most fdr / (2.5 d).
-    enough : int
-        Draws as large as the observed statistic after which no more are made; the standard error of the p-value is
-        then p / sqrt(enough).
+        Draws for each p-value. By default as many as show whether it is below fdr / d, or above fdr, and else as many
+        as give it a standard error of a tenth of it: at most 100 d / fdr.
     encode : callable, optional
         ``(rest, columns) -> array``: the columns other than those of the feature as the model of y takes them, labels
         as indicators.
@@ -140,8 +136,6 @@ def randomization_tests(
         nominal=nominal,
         response_model=response_model,
         encode=encode,
-        enough=enough,
-        sure=0.1 if max_draws is None else 1.0,
     )
     return single_feature_tests(tests, names, feature_of, fdr, n_jobs, adjustment=adjustment, max_draws=max_draws)
 
@@ -169,8 +163,8 @@ def single_feature_tests(
     """
     d = len(names)
     owned = [np.flatnonzero(feature_of == feature) for feature in range(d)]
-    draws = max(int(np.ceil(25 * d / fdr)), 5000) if max_draws is None else max_draws
-    found = tests.test_all(owned, n_jobs, [draws] * d)
+    looks = plan_looks((fdr / d, fdr), 100) if max_draws is None else fixed_looks(max_draws)
+    found = tests.test_all(owned, n_jobs, [looks] * d)
     p_values = np.array([one.p_value for one in found])
     q_values = adjust_p_values(p_values, adjustment)
     notes = {
@@ -179,7 +173,7 @@ def single_feature_tests(
             "bh": "Benjamini and Hochberg: the FDR is proven for independent and positively dependent p-values",
             "by": "Benjamini and Yekutieli: the FDR is proven for all p-values",
         }[adjustment],
-        "max_draws": f"at most {draws} draws a feature: no p-value is below {tests.smallest_p_value(draws):.2g}",
+        "max_draws": f"at most {looks.n[-1]:,} draws a feature, fewer where the answer is clear earlier",
     }
     n_draws = np.array([one.n_draws for one in found], dtype=np.intp)
     scores = np.array([one.score for one in found])
@@ -207,12 +201,8 @@ class GroupTests:
     response_model : {"best", "lasso", "boosting"} or estimator
     encode : callable or None
         ``(rest, columns) -> array``: the columns other than those of the group as the model of y takes them.
-    enough : int
-        See ``sequential_p_value``.
     seed : numpy.random.SeedSequence
-    sure : float
-        Share of the draws after which a test ends if none is as large as the observed statistic: the p-value is then
-        below the smallest level of a decision.
+        Of the draws that a p-value counts.
     n_blocks : int
         Blocks of columns, for the choice of the model of y.
     n_pilot : tuple of int
@@ -230,40 +220,35 @@ class GroupTests:
     nominal: NDArray[np.bool_]
     response_model: object
     encode: Callable[[NDArray, Columns], NDArray] | None
-    enough: int
     seed: np.random.SeedSequence
-    sure: float = 1.0
     n_blocks: int = 5
     n_pilot: tuple[int, int] = (20, 100)
     cells: int = 100_000
     chosen: dict[tuple[int, ...], Response] = field(default_factory=dict)
 
-    def test_all(self, groups: Sequence[Columns], n_jobs: int | None, max_draws: Sequence[int]) -> list[Randomization]:
-        """Test each of several groups, each with its own largest number of draws."""
+    def test_all(self, groups: Sequence[Columns], n_jobs: int | None, looks: Sequence[Looks]) -> list[Randomization]:
+        """Test each of several groups."""
         for columns in groups:
             self.response_without(columns)
-        tasks = (delayed(self.test)(columns, draws) for columns, draws in zip(groups, max_draws, strict=True))
+        tasks = (delayed(self.test)(columns, when) for columns, when in zip(groups, looks, strict=True))
         return list(track(parallel_map(tasks, n_jobs), "tests of features", total=len(groups)))
 
-    def test(self, columns: Columns, max_draws: int) -> Randomization:
-        """p-value of a group of columns; a group that a larger p-value rejects needs fewer draws."""
-        pilot_seed, draw_seed = seeds_of(self.seed, columns).spawn(2)
+    def test(self, columns: Columns, looks: Looks) -> Randomization:
+        """p-value of a group of columns."""
         sample = self.given_others(columns)
         size = len(self.X) * len(columns)
-        statistic = self.statistic(columns, self.response_without(columns), self.pilot(sample, columns, pilot_seed))
-        draw_stream = np.random.default_rng(draw_seed)
+        statistic = self.statistic(
+            columns,
+            self.response_without(columns),
+            self.pilot(sample, columns, seeds_of(np.random.SeedSequence(FIXED), columns)),
+        )
+        draw_stream = np.random.default_rng(seeds_of(self.seed, columns))
         return sequential_p_value(
             self.observed(statistic, columns),
             lambda m: statistic(sample(draw_stream, m)),
-            max_draws=max_draws,
-            enough=self.enough,
-            sure=int(np.ceil(self.sure * max_draws)),
+            looks,
             batch=max(1, self.cells // size),
         )
-
-    def smallest_p_value(self, max_draws: int) -> float:
-        """p-value of a statistic that no draw reaches."""
-        return 1 / (1 + int(np.ceil(self.sure * max_draws)))
 
     def pilot(self, sample: Sampler, columns: Columns, seed: np.random.SeedSequence) -> NDArray:
         """Draws of the columns from which the constants of their statistic are taken."""
@@ -317,17 +302,18 @@ def group_tests(
     nominal: Sequence[int],
     response_model: object,
     encode: Callable[[NDArray, Columns], NDArray] | None,
-    enough: int = 100,
-    sure: float = 1.0,
 ) -> GroupTests:
-    """Make tests of groups of columns under a P^X with conditionals."""
+    """Make tests of groups of columns under a P^X with conditionals.
+
+    ``rng`` makes the draws that p-values count. Hidden coordinates and pilot draws come from a stream that is fixed, so
+    a p-value is a function of the table but for the error of counting.
+    """
     if y.dtype.kind not in "biuf" or kind in ("binary", "classes"):
         y = np.unique(y, return_inverse=True)[1]
-    hidden, draws = rng.spawn(2)
-    seed = draws.bit_generator.seed_seq
+    seed = rng.spawn(1)[0].bit_generator.seed_seq
     labels = np.isin(np.arange(X.shape[1]), list(nominal))
-    sampler = sampling_given_others(model, X, hidden)
-    return GroupTests(sampler, X, y, kind, labels, response_model, encode, enough, seed, sure)  # type: ignore[arg-type]
+    sampler = sampling_given_others(model, X, np.random.default_rng(FIXED))
+    return GroupTests(sampler, X, y, kind, labels, response_model, encode, seed)  # type: ignore[arg-type]
 
 
 def sampling_given_others(model: Conditional, X: NDArray, rng: Generator) -> Callable[[Columns], Sampler]:

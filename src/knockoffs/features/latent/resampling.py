@@ -6,16 +6,17 @@ either, because X_-G is a function of L_-G, and L beyond X is made of random num
 exchangeable.
 
 Where other columns are coarse (0/1, short scales, labels), L_-G was drawn within intervals with a look at X_G, and
-holds information on X_G that X_-G does not. Power is lost then. Besag and Clifford's (1989) parallel method gives it
-back: from L, Gibbs sweeps with the cells of G free run backward in time to a hub, and from the hub as many run forward,
-several times. The states at their ends and L are exchangeable given the hub, in each row, however well the chain
-mixes. A draw takes one of them, L among them, in each row at random, and X_G given its L_-G. X_G and the draws are
-independent with the same law given the set of states: the test stays exact.
+holds information on X_G that X_-G does not. Power is lost then, and p hangs on one draw of L. Besag and Clifford's
+(1989) serial method mends both: L_-G gets a place at random in a path of a Gibbs chain in which the cells of G are
+free, in each row by itself; the path is run from it, forward to its end and backward in time to its start. Given the
+path, every place is as likely to be that of L_-G, however well the chain mixes. A draw takes one state of the path in
+each row at random, and X_G given it. X_G and the draws are independent with the same law given the path: the test stays
+exact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
 
 from knockoffs.features.conditionals import Conditionals, sampler_of
-from knockoffs.features.latent.chain import sweep
+from knockoffs.features.latent.chain import Classes, sweep
 from knockoffs.features.latent.margins import FREE, LatentCells
 from knockoffs.seeds import seeds_of
 
@@ -45,22 +46,22 @@ class LatentResampler:
     seed : numpy.random.SeedSequence
         Of the sweeps; each group of columns has a stream that depends on its columns alone.
     n_states : int
-        Most states that are drawn beside L where other columns are coarse. A draw keeps L in one of n_states + 1 rows.
-    n_sweeps : int, optional
-        Sweeps to each state; by default those of the model.
+        Most states of the path beside L_-G. A draw keeps L_-G in one of n_states + 1 rows.
+    n_sweeps : int
+        From one state to the next; even, so that backward sweeps reverse the others.
     most_work : float
-        Multiplications in the sweeps of one group; see ``affordable_chains``.
+        Multiplications in the sweeps of one group; where they do not suffice, the path is shorter.
     most_cells : int
-        Coordinates of the group in all states and classes, beyond which there are fewer states.
+        Coordinates of the group in all states and classes, beyond which the path is shorter.
     """
 
     model: LatentFeatures
     X: NDArray
     L: NDArray
     seed: SeedSequence
-    n_states: int = 10
-    n_sweeps: int | None = None
-    most_work: float = 1e8
+    n_states: int = 100
+    n_sweeps: int = 2
+    most_work: float = 2e8
     most_cells: int = 10_000_000
 
     def given_others(self, columns: NDArray[np.intp]) -> Callable[[Generator, int], NDArray]:
@@ -89,40 +90,40 @@ class LatentResampler:
         """Laws of coordinates given the others."""
         return Conditionals(self.model.mixture.laws, L, np.asarray(self.model.mixture.weights))
 
-    def states(self, columns: NDArray[np.intp], own: NDArray[np.intp]) -> tuple[NDArray[np.intp], list[NDArray]]:
-        """Rows in which other columns leave L open, and states of L there, exchangeable with L given these columns."""
+    def states(self, columns: NDArray[np.intp], own: NDArray[np.intp]) -> tuple[NDArray[np.intp], Iterable[NDArray]]:
+        """Rows in which other columns leave L open, and the states of their paths other than L, one after the other."""
         hidden = np.array(self.X, dtype=float)
         hidden[:, columns] = np.nan
         cells = self.model.read(hidden)
         rows = np.flatnonzero((cells.status > FREE).any(axis=1))
-        size = len(self.L) * max(len(own), 1) * self.model.n_classes
-        most = int(min(self.n_states, self.most_cells // size)) if own.size else 0
-        D = self.L.shape[1]
-        sweeps = self.most_work / max(len(rows) * D * (D + 30) * (1 + self.model.n_classes / 4), 1)  # a draw: 30
-        n_states, n_sweeps = affordable_chains(sweeps, most, self.n_sweeps or self.model.n_sweeps)
-        if n_states < 1 or not rows.size:
-            return rows, []
-        cells = LatentCells(*map(np.ascontiguousarray, cells.rows(rows)))
+        if not (rows.size and own.size):
+            return rows, ()
+        D, n_classes = self.L.shape[1], self.model.n_classes
+        work = self.n_sweeps * len(rows) * D * (D + 30) * (1 + n_classes / 4)  # a draw costs as much as 30 products
+        most = min(self.most_work / work, self.most_cells / (len(self.L) * len(own) * n_classes))
         rng = np.random.default_rng(seeds_of(self.seed, columns))
-        hub, K = self.L[rows], np.zeros(len(rows), np.intp)
-        sweep(hub, K, cells, self.model.law, rng=rng, n_sweeps=n_sweeps, backward=True)
-        states = [hub.copy() for _ in range(n_states)]
-        for L in states:
-            sweep(L, K, cells, self.model.law, rng=rng, n_sweeps=n_sweeps)
-        return rows, states
+        n_states = int(np.clip(most, 1, self.n_states))
+        return rows, run_path(self.L[rows], cells.rows(rows), self.model.law, n_states, self.n_sweeps, rng)
 
 
-def affordable_chains(sweeps: float, most_states: int, n_sweeps: int) -> tuple[int, int]:
-    """Numbers of states and of sweeps to each of them, where ``sweeps`` can be paid for in all.
+def run_path(
+    L: NDArray, cells: LatentCells, law: Classes, n_states: int, n_sweeps: int, rng: Generator
+) -> Iterator[NDArray]:
+    """States of a path of n_states + 1 in which each row of L has a place at random, but for L itself.
 
-    The hub takes as many sweeps as a state. Where they do not suffice, chains are made shorter first, then fewer: the
-    test is exact for any number, and a state that is two sweeps away gives back most of the power. The number of sweeps
-    is even: only then do backward sweeps reverse the others.
-
-    >>> affordable_chains(1000, 10, 20), affordable_chains(110, 10, 20), affordable_chains(15, 10, 20)
-    ((10, 20), (10, 10), (6, 2))
-    >>> affordable_chains(0.1, 10, 20)
-    (1, 2)
+    Step t is the t-th backward in time for a row whose place is t or later, and one forward for the others: all states
+    of a row come up, in an order that plays no part.
     """
-    n_sweeps = 2 * int(np.clip(sweeps / (2 * (most_states + 1)), 1, -(-n_sweeps // 2)))
-    return min(most_states, max(int(sweeps / n_sweeps) - 1, 1)), n_sweeps
+    place = np.sort(rng.integers(n_states + 1, size=len(L)))[::-1]
+    shuffled = rng.permutation(len(L))
+    back = np.argsort(shuffled)
+    start = L[shuffled]
+    cells = LatentCells(*(np.ascontiguousarray(part[shuffled]) for part in cells))
+    state, K = start.copy(), np.zeros(len(L), np.intp)
+    for t in range(1, n_states + 1):
+        turned = int((place >= t).sum())  # rows before this one go backward
+        first = int((place >= t - 1).sum())
+        state[turned:first] = start[turned:first]
+        for rows, backward in ((slice(0, turned), True), (slice(turned, None), False)):
+            sweep(state[rows], K[rows], cells.rows(rows), law, rng=rng, n_sweeps=n_sweeps, backward=backward)
+        yield state[back]
