@@ -223,12 +223,6 @@ def test_the_record_names_covariates_and_runs_again(select_and_rerun, tmp_path):
     assert len((tmp_path / "out" / "selection.csv").read_text().splitlines()) == 13
 
 
-def test_lambda_paths_follow_features_alone(csv, tmp_path):
-    options = ["--target", "y", "--covariates", "age", "--covariates", "sex", "--feature-model", "gaussian"]
-    assert run("path", csv, *options, "--out", tmp_path / "p.csv", "--points", 3, "--column", "f0").exit_code == 0
-    assert set(pd.read_csv(tmp_path / "p.csv")["feature"]) == set(FEATURES)
-
-
 @pytest.mark.parametrize("more", [["--covariates", "y"], ["--covariates", "age", "--drop", "age"]])
 def test_a_column_has_one_part(csv, more):
     found = run("select", csv, "--target", "y", *more)

@@ -1,8 +1,9 @@
 """The answers of many settings are those that were stored: a change that means to change nothing does so.
 
 Each setting returns numbers. stored/answers.json holds those of an earlier version, to the last digit, and the machine
-that computed them. On that machine the test compares to the last bit. Elsewhere the last digits differ, and the test
-allows for a millionth. Everything runs on one thread, because linear algebra depends on their number.
+that computed them. On that machine the test allows for 1e-11: compiled loops are inlined or not according to what was
+in the cache when their caller was compiled, and the last bits follow. Elsewhere the test allows for a millionth.
+Everything runs on one thread, because linear algebra depends on their number.
 
 ``python tests/test_same_answers.py`` says of each setting whether it is identical to the last bit, followed by names
 only of those. ``--store`` stores all of them anew, or those named after it. That belongs into a commit of its own that
@@ -571,9 +572,8 @@ def test_the_answer_is_the_stored_one(name, tmp_path):
     if name in BOOSTED and not sklearn.__version__.startswith("1.9."):
         pytest.skip("stored with scikit-learn 1.9; boosting of other versions grows other trees")
     found = answer(name, tmp_path)
-    np.testing.assert_allclose(np.array(found, dtype=float), np.array(stored, dtype=float), rtol=1e-6, atol=1e-9)
-    if here:
-        assert found == stored
+    allowed = {"rtol": 1e-11, "atol": 1e-13} if here else {"rtol": 1e-6, "atol": 1e-9}
+    np.testing.assert_allclose(np.array(found, dtype=float), np.array(stored, dtype=float), **allowed)
 
 
 def test_stored_are_the_settings():

@@ -532,7 +532,7 @@ MODELS = {
     "three": ["lasso", "logistic", "forest", "neural"],
 }
 SCORES = [name.replace("_", "-") for name in importlib.import_module("knockoffs.importance").SCORES]
-LOSSES = {"three": ["accuracy", "log-loss", "brier", "margin"], "number": ["squared-error", "absolute-error"]}
+LOSSES = {"three": ["accuracy", "log-loss", "brier"], "number": ["squared-error"]}
 NAMED = [
     *((target, "--estimator", name) for target in MODELS for name in MODELS[target]),
     *(("three", "--importance", name) for name in SCORES),

@@ -39,8 +39,8 @@ def labels_of_tests(X, y, kind, columns):
     """All labels that a trial of tests draws for which the columns are null."""
     seen, sampler = [], of_tests.label_sampler
 
-    def spy(*given):
-        draw = sampler(*given)
+    def spy(*given, **options):
+        draw = sampler(*given, **options)
         return lambda rng: seen.append(draw(rng)) or seen[-1]
 
     how = {"nominal": (), "response_model": "lasso", "encode": None}

@@ -52,7 +52,7 @@ def test_if_nothing_is_selected_the_nearest_are_named_for_what_they_are(make):
     tested = replace(make(list("abc"), p_values=np.full(3, 0.2), fdr=0.1), discoveries=())
     screen = first_screen(tested)  # the group of all features was not rejected, so no other was tested
     assert [(row.name, row.value) for row in screen.rows] == [("all 3 features together", 0.2)]
-    assert screen.level == "any discovery would be false with probability 0.1 at most"
+    assert screen.level == "the chance that any discovery would be false is at most 0.1"
 
 
 def test_many_and_infinite_and_hostile(make, hostile, rng):

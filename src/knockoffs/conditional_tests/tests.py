@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from joblib import delayed
@@ -310,10 +310,10 @@ def group_tests(
     """
     if y.dtype.kind not in "biuf" or kind in ("binary", "classes"):
         y = np.unique(y, return_inverse=True)[1]
-    seed = rng.spawn(1)[0].bit_generator.seed_seq
+    seed = cast(np.random.SeedSequence, rng.spawn(1)[0].bit_generator.seed_seq)
     labels = np.isin(np.arange(X.shape[1]), list(nominal))
     sampler = sampling_given_others(model, X, np.random.default_rng(FIXED))
-    return GroupTests(sampler, X, y, kind, labels, response_model, encode, seed)  # type: ignore[arg-type]
+    return GroupTests(sampler, X, y, kind, labels, response_model, encode, seed)
 
 
 def sampling_given_others(model: Conditional, X: NDArray, rng: Generator) -> Callable[[Columns], Sampler]:

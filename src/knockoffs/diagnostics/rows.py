@@ -102,10 +102,11 @@ def _in_time(
     """Rows like the row before them, in y given X and in columns given the others, by ``clear`` standard errors."""
     encode, classes = design(columns), target.task == "classification"
     Z = _normed(encode(X))
+    if is_sorted(X) or len(Z) <= 3 * Z.shape[1]:  # too few rows for y given X
+        return None
     Y = _normed((y[:, None] == np.unique(y)).astype(float) if classes else y[:, None].astype(float))
-    if len(Z) > 3 * Z.shape[1]:
-        precision = np.linalg.pinv(Z.T @ Z, hermitian=True)
-        Z, Y = Z @ precision, Y - Z @ (precision @ (Z.T @ Y))
+    precision = np.linalg.pinv(Z.T @ Z, hermitian=True)
+    Z, Y = Z @ precision, Y - Z @ (precision @ (Z.T @ Y))
     of_columns, of_y = local_correlation(Z), local_correlation(Y).max()
     least = max(0.2, clear * np.sqrt(2 / len(Z)))
     if of_y < least or of_columns.max() < least:
@@ -117,6 +118,17 @@ def _in_time(
         f"{of_columns.max():.2f}). If rows follow one another in time, name it in order= (--order); if several are of "
         "one patient or place, name that in clusters= (--clusters)."
     )
+
+
+def is_sorted(X: NDArray, *, times: float = 2.0) -> bool:
+    """Whether equal rows stand together: there are at most ``times`` as many runs as distinct rows, which recur.
+
+    >>> is_sorted(np.array([[0], [0], [1], [1], [1]])), is_sorted(np.array([[0], [1], [0], [1], [0]]))
+    (True, False)
+    """
+    row = np.unique(np.nan_to_num(X, nan=np.inf), axis=0, return_inverse=True)[1].ravel()
+    n_distinct = int(row.max()) + 1
+    return bool(2 * n_distinct <= len(row) and 1 + np.count_nonzero(np.diff(row)) <= times * n_distinct)
 
 
 def _normed(X: NDArray) -> NDArray:

@@ -447,5 +447,4 @@ def names_of(X: object) -> list[str]:
 def columns_of(features: NDArray[np.bool_], table: Table, names: Sequence[str]) -> NDArray[np.bool_]:
     """Columns of X, as it came with all its names, that belong to some features of the table, and its covariates."""
     kept = np.append(features, np.ones(len(table.covariates), dtype=bool))  # covariates are numbered last
-    chosen = {name for name, feature in zip(table.names, table.feature_of, strict=True) if kept[feature]}
-    return np.array([name in chosen for name in names])
+    return np.isin(names, np.array(table.names)[kept[table.feature_of]])
