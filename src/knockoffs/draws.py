@@ -286,13 +286,15 @@ def _discover(
     alone = [filter_statistics(w, fdr, control.offset, control.n_knockoffs).selected for w in W]
     promise = f"FDR <= {fdr:g}: the expected share of discoveries in which nothing matters is at most {fdr:g}."
     evidence = Combined(selected, d * found.e_values, np.mean(alone, axis=0), found.levels, fdr, promise)
-    discoveries = tuple(
+    discoveries = [
         Discovery(
             tuple(table.feature_names[j] for j in group), float("nan"), float(found.levels[group[0]]), d * float(e)
         )
         for group, e in zip(found.groups, found.group_e_values, strict=True)
-    )
-    decided = {"selected": selected, "q_values": found.levels, "evidence": evidence, "discoveries": discoveries}
+    ]
+    largest = dict(zip(table.feature_names, W.mean(axis=0), strict=True))
+    discoveries = sorted(discoveries, key=lambda one: (one.level, -max(largest[name] for name in one.features)))
+    decided = {"selected": selected, "q_values": found.levels, "evidence": evidence, "discoveries": tuple(discoveries)}
     return {"W": W.mean(axis=0), **decided}
 
 

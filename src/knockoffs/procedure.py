@@ -147,7 +147,7 @@ def run(plan: Plan, data: Data, *, rng: Generator, n_jobs: int | None = None) ->
     """
     data = replace(data, target=data.target.centred)
     with worthwhile_threads(data.table.X.size):
-        if data.clusters is None and data.rest is None:
+        if data.clusters is None and data.rest is None and not is_fixed(plan.source):
             warn_of_dependent_rows(data.table, data.target)
         if data.clusters is None:
             fits = [_fit(plan, data, rng, n_jobs)]

@@ -37,6 +37,14 @@ def test_rows_that_few_values_let_coincide_are_no_copies(rng):
     assert seen(X.round(0), y.round(0)) is None
 
 
+def test_a_table_sorted_by_several_columns_of_few_values_is_no_dependence(rng):
+    """As the passengers of a ship, by class, age and sex; y is no sum of functions of them."""
+    X = rng.integers(0, [4, 2, 3], size=(1200, 3)).astype(float)
+    y = (rng.random(1200) < 0.15 + 0.6 * (X[:, 0] == 1) * X[:, 1]).astype(int)
+    order = np.lexsort(X.T)
+    assert seen(X[order], y[order]) is None
+
+
 def test_copies_are_counted_and_each_has_its_set(rng):
     X, y = independent(rng, 100)
     X[3, 2] = np.nan

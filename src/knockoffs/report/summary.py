@@ -114,12 +114,12 @@ def _found(selection: Selection) -> tuple[list[str], NDArray, NDArray]:
     if selection.discoveries is None:
         order = selection.surest_first
         return _features(selection, order[selection.selected[order]])
-    found = selection.discoveries
-    return (
-        [str(one) for one in found],
-        np.array([one.score if selection.p_values is None else one.p_value for one in found]),
-        np.maximum([one.score for one in found], 0.0),
-    )
+    found, names = selection.discoveries, [str(one) for one in selection.discoveries]
+    scores = np.maximum([one.score for one in found], 0.0)
+    if selection.p_values is not None:
+        return names, np.array([one.p_value for one in found]), scores
+    W = dict(zip(selection.feature_names, sizes_of(selection), strict=True))  # e-values are mostly equal
+    return names, scores, np.array([max(W[name] for name in one.features) for one in found])
 
 
 def _features(selection: Selection, chosen: NDArray[np.intp]) -> tuple[list[str], NDArray, NDArray]:
@@ -155,7 +155,7 @@ def error_rate(selection: Selection) -> str:
 def verdict_line(verdict: Verdict | None) -> str:
     """Verdict in one line: its word, and its first sentence."""
     if verdict is None:
-        return "Verdict: none, the knockoffs were not checked."
+        return "Verdict: none: it was not asked for, or there are fewer than 50 rows."
     return f"Verdict: {verdict.word}. {verdict.headline.splitlines()[0]}"
 
 
