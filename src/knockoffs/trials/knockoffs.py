@@ -163,7 +163,7 @@ def null_labels(
     n_trees : int
         Of boosting.
     few_rows : int
-        With fewer rows labels come from the lasso alone.
+        With fewer rows, or fewer than columns, labels come from the lasso alone.
     """
     encode, d, kind = design(table.columns, table.feature_of), len(table.feature_names), target.kind
     seen, owner = encode(X), encode.feature_of
@@ -173,7 +173,7 @@ def null_labels(
         classes, y = np.unique(y, return_inverse=True)
     task = "survival" if kind == "survival" else "classification" if labelled else "regression"
     models: list[Estimator] = [choose_response(seen, y, kind, "lasso").estimator]
-    if len(y) >= few_rows:
+    if len(y) >= max(few_rows, seen.shape[1]):
         models.append(make_boosting(task, random_state=0, max_iter=n_trees, learning_rate=4 / n_trees))
 
     def draw(i: int, rng: Generator) -> tuple[NDArray[np.bool_], NDArray]:
