@@ -127,7 +127,9 @@ def _read_objects(name: str, values: list, kind: str | None) -> ReadColumn:
     try:
         if words == {"text"}:
             return text_column(name, pl.Series(cells, dtype=pl.String), kind, polars=False)
-        if len(words) == 1 and words <= {"date", "duration", "time"}:
+        if words == {"duration"}:
+            return ReadColumn(days_of(np.array(cells, dtype="timedelta64[us]")), "duration")
+        if len(words) == 1 and words <= {"date", "time"}:
             return ReadColumn(_days(pl.Series(cells)), words.pop())
     except (UnicodeEncodeError, TypeError, pl.exceptions.PolarsError) as error:
         remedy = "make all cells text in Unicode, numbers or dates of one kind"
