@@ -28,6 +28,22 @@ def table(tmp_path_factory):
     return path
 
 
+def test_check_with_a_target_tries_remedies_and_prints_the_rate_of_each(tmp_path, capsys):
+    """The last three columns bend along the first three, which a Gaussian does not know."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 6))
+    X[:, 3:] = 0.8 * (X[:, :3] ** 2 - 1) / np.sqrt(2) + 0.6 * X[:, 3:]
+    y = (X[:, :3] ** 2 + X[:, :3]).sum(axis=1) + 2 * rng.standard_normal(300)
+    pl.DataFrame({**dict(zip("abcdef", X.T, strict=True)), "y": y}).write_csv(tmp_path / "bent.csv")
+    run("check", tmp_path / "bent.csv", "--target", "y", "--feature-model", "gaussian")
+    out = capsys.readouterr().out
+    assert "Verdict: doubtful" in out or "Verdict: broken" in out
+    tried = out[out.index("Tried, with the rate of false calls in trials (10 % allowed):") :].splitlines()
+    assert tried[1].split()[:3] == ["as", "it", "is"]
+    assert any(line.endswith("--feature-model auto") and " % (" in line for line in tried)
+    assert tried[-1].startswith("What to do: ") and "--" in tried[-1]
+
+
 def test_check_says_what_the_columns_hold_and_gives_a_verdict(table, capsys):
     run("check", table, "--drop", "y")
     out = capsys.readouterr().out

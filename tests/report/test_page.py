@@ -197,6 +197,6 @@ def test_five_thousand_columns_cost_little(make, rng, name):
 
 def test_no_feature_and_one_feature(make):
     one = make(["only"], [1.0], fdr=0.9999, offset=0, judged=False)
-    assert "<strong>1 of 1 feature selected</strong>, modified false discovery rate" in page(Facts(one))
+    assert "<strong>1 of 1 feature selected</strong>; modified false discovery rate" in page(Facts(one))
     assert "<strong>0 of 1 feature selected</strong>" in page(Facts(make(["only"], [0.0], judged=False)))
     assert "∞" in page(Facts(make(["a", "b"], [np.inf, -np.inf], judged=False)))
