@@ -104,8 +104,9 @@ class Verdict:
     @property
     def headline(self) -> str:
         """What the word rests on, in one sentence or two."""
-        if self.row_trial is not None and self.rows_cost:
-            return f"{self.row_trial.sentence} {' '.join(self.rows)}"
+        if self.row_trial is not None and self.trial is not None and self.rows_cost:
+            alone = f"If rows were independent, it would be {100 * self.trial.rate:.0f} %."
+            return f"{self.row_trial.sentence} Rows depend on one another. {alone}"
         if self.trial is not None:
             return self.trial.sentence
         what = {
@@ -133,7 +134,7 @@ class Verdict:
     def say(self) -> str:
         """Plain sentences: the word, what failed, what was tried, and what to do."""
         lines = [self.headline if self.trial is None else f"Verdict: {self.word}. {self.headline}"]
-        lines += [] if self.rows_cost else self.rows
+        lines += self.rows
         lines += [check.sentence for check in self.failed]
         if self.twins:
             names = [name for twin in self.twins for name in twin.columns]
