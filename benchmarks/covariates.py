@@ -1,16 +1,13 @@
 """Covariates that drive y and the features: declared, tested as features, and left out of the table.
 
-``python -m benchmarks.covariates`` prints the table of docs/covariates.md: FDR among the features and power, with
-standard errors.
+``python -m benchmarks.covariates [--quick]`` writes results/covariates.csv: FDR among the features and power.
 """
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
-from numpy.typing import NDArray
 
+from benchmarks.study import run_study
 from knockoffs import KnockoffSelector
 
 COVARIATES = ["age", "sex", "site"]
@@ -36,26 +33,9 @@ def once(method: str, way: str, seed: int, q: float = 0.1) -> tuple[float, float
     selector = KnockoffSelector(
         q, feature_model="gaussian", estimator="lasso", method=method, verdict=False, random_state=seed, **WAYS[way]
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = set(selector.fit(table, y).selection_.selected_names) - set(COVARIATES)
+    found = set(selector.fit(table, y).selection_.selected_names) - set(COVARIATES)
     return len(found - true) / max(len(found), 1), len(found & true) / len(true)
 
 
-def measured(method: str, way: str, repetitions: int = 40) -> tuple[NDArray, NDArray]:
-    """Means over repetitions, and their standard errors."""
-    found = np.array([once(method, way, seed) for seed in range(repetitions)])
-    return found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(repetitions)
-
-
-def main() -> None:
-    """Print the table."""
-    print("| method | covariates | FDR among the features | power |\n|---|---|---|---|")
-    for method in STUDIES:
-        for way in WAYS:
-            (fdr, power), (fdr_error, power_error) = measured(method, way)
-            print(f"| {method} | {way} | {fdr:.3f} ± {fdr_error:.3f} | {power:.2f} ± {power_error:.2f} |", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    run_study("covariates", once, {"method": list(STUDIES), "covariates": list(WAYS)}, __doc__)

@@ -25,6 +25,7 @@ def run_study(
     settings: Mapping[str, list],
     description: str | None,
     repetitions: int = 100,
+    leave_out: Callable[..., bool] = lambda *case: False,
 ) -> None:
     """Write ``results/NAME.csv`` and print it: mean FDP and power of every combination of settings.
 
@@ -32,33 +33,43 @@ def run_study(
     ----------
     name : str
     once : callable
-        (setting, ..., seed) -> (false discovery proportion, power)
+        (setting, ..., seed) -> (false discovery proportion, power); NaN where the table is refused
     settings : mapping
         Values of every setting, in the order of the arguments of ``once``.
     description : str, optional
         Of the command.
     repetitions : int
-        With ``--quick`` a tenth of them.
+        With ``--quick`` a tenth of them, and no file.
+    leave_out : callable
+        (setting, ...) -> whether the combination is left out
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the repetitions")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the repetitions, and no file")
     parser.add_argument("--jobs", type=int, default=-1)
     options = parser.parse_args()
     n = repetitions // 10 if options.quick else repetitions
-    cases = list(product(*settings.values()))
+    cases = [case for case in product(*settings.values()) if not leave_out(*case)]
     tasks = (delayed(quietly)(once, *case, seed) for case in cases for seed in range(n))
     found = np.array(Parallel(options.jobs)(tasks)).reshape(len(cases), n, 2)
-    mean, error = found.mean(axis=1), found.std(axis=1, ddof=1) / np.sqrt(n)
-    RESULTS.mkdir(exist_ok=True)
-    with open(RESULTS / f"{name}.csv", "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow([*settings, "repetitions", "fdr", "fdr_se", "power", "power_se"])
-        for case, m, e in zip(cases, mean, error, strict=True):
-            writer.writerow([*case, n, *(f"{value:.4f}" for value in (m[0], e[0], m[1], e[1]))])
     print("| " + " | ".join([*settings, "FDR", "power"]) + " |\n|" + "---|" * (len(settings) + 2))
-    for case, m, e in zip(cases, mean, error, strict=True):
-        figures = [f"{m[0]:.3f} ± {e[0]:.3f}", f"{m[1]:.2f} ± {e[1]:.2f}"]
-        print("| " + " | ".join([*map(str, case), *figures]) + " |")
+    rows = [[*case, n, *summary(values)] for case, values in zip(cases, found, strict=True)]
+    for *case, _, fdr, fdr_se, power, power_se, refused in rows:
+        figures = [f"{fdr:.3f} ± {fdr_se:.3f}", f"{power:.2f} ± {power_se:.2f}"]
+        print("| " + " | ".join([*map(str, case), *(figures if refused < 1 else ["refused", ""])]) + " |")
+    if not options.quick:
+        RESULTS.mkdir(exist_ok=True)
+        with open(RESULTS / f"{name}.csv", "w", newline="", encoding="utf-8") as file:
+            header = [*settings, "repetitions", "fdr", "fdr_se", "power", "power_se", "refused"]
+            csv.writer(file).writerows([header, *([*row[:-5], *(f"{x:.4f}" for x in row[-5:])] for row in rows)])
+
+
+def summary(values: np.ndarray) -> tuple[float, ...]:
+    """Mean FDP and power, each with its standard error, and the share of tables that were refused."""
+    kept = values[~np.isnan(values[:, 0])]
+    if len(kept) < 2:
+        return np.nan, np.nan, np.nan, np.nan, 1.0
+    (fdr, power), (fdr_se, power_se) = kept.mean(axis=0), kept.std(axis=0, ddof=1) / np.sqrt(len(kept))
+    return fdr, fdr_se, power, power_se, 1 - len(kept) / len(values)
 
 
 def quietly(once: Callable[..., tuple[float, float]], *arguments: object) -> tuple[float, float]:

@@ -1,7 +1,6 @@
 """Survival times: FDR and power, the naive treatments beside them; CPU seconds beside lifelines, scikit-survival.
 
-``python -m benchmarks.survival`` writes benchmarks/results/survival.csv and prints the table of docs/survival.md;
-``--quick`` makes 10 repetitions in place of 100; ``--seconds`` prints CPU seconds of fits.
+``python -m benchmarks.survival [--quick]`` writes results/survival.csv; ``--seconds`` prints CPU seconds of fits.
 
 The hazard is exponential and linear in the features that matter. "by features": six other features change when rows are
 censored and nothing else, so that the event and the observed time depend on them. "months": times are rounded up, so
@@ -10,24 +9,19 @@ that most are tied. "entry": rows are seen from a later time on. "shape": the ha
 
 from __future__ import annotations
 
-import argparse
-import csv
 import sys
 import time
-import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from benchmarks.study import run_study
 from knockoffs import KnockoffSelector
 
 STUDIES = {"knockoffs": (500, 40, 12), "conditional_test": (400, 15, 3)}  # rows, features, those that matter
-DESIGNS = ("independent", "by features", "months", "entry", "shape")
-WAYS = ("survival", "event, time a feature", "event, time dropped", "time as a number")
-FIELDS = ("method", "design", "way", "repetitions", "fdr", "fdr_error", "power", "power_error")
+DESIGNS = ["independent", "by features", "months", "entry", "shape"]
+WAYS = ["survival", "event, time a feature", "event, time dropped", "time as a number"]
 
 
 def simulate(n: int, d: int, n_true: int, design: str, rng: np.random.Generator) -> tuple[Any, ...]:
@@ -55,28 +49,9 @@ def once(method: str, design: str, way: str, seed: int, q: float = 0.1) -> tuple
     if way == "time as a number":
         y = time
     options = {"feature_model": "gaussian", "resolution": "columns", "verdict": False, "method": method}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fitted = KnockoffSelector(q, random_state=seed, **options).fit(X, y)
+    fitted = KnockoffSelector(q, random_state=seed, **options).fit(X, y)
     found = set(np.flatnonzero(fitted.selection_.selected[: STUDIES[method][1]]).tolist())  # the time is not counted
     return len(found - true) / max(len(found), 1), len(found & true) / len(true)
-
-
-def study(repetitions: int, jobs: int) -> list[dict[str, object]]:
-    """Means and standard errors of every method, design and way."""
-    rows = []
-    for method in STUDIES:
-        for design in DESIGNS:
-            ways = WAYS if design in ("independent", "by features") else WAYS[:1]
-            for way in ways:
-                tasks = (delayed(once)(method, design, way, seed) for seed in range(repetitions))
-                found = np.array(Parallel(jobs)(tasks))
-                (fdr, power), errors = found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(repetitions)
-                values = (method, design, way, repetitions, fdr, errors[0], power, errors[1])
-                rows.append(dict(zip(FIELDS, values, strict=True)))
-                said = f"{fdr:.3f} ± {errors[0]:.3f} | {power:.2f} ± {errors[1]:.2f}"
-                print(f"| {method} | {design} | {way} | {said} |", flush=True)
-    return rows
 
 
 def seconds() -> None:
@@ -127,26 +102,15 @@ def _lifelines(X: NDArray, y: NDArray) -> float | None:
     return _cpu(lambda: CoxPHFitter().fit(frame, "time", "event"))
 
 
-def main() -> None:
-    """Run the study, or time the fits."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--seconds", action="store_true")
-    parser.add_argument("--jobs", type=int, default=-1)
-    given = parser.parse_args()
-    if given.seconds:
-        seconds()
-        return
-    rows = study(10 if given.quick else 100, given.jobs)
-    place = Path(__file__).parent / "results" / "survival.csv"
-    if given.quick:
-        print(f"not written: {place}", file=sys.stderr)
-        return
-    with place.open("w", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS)
-        writer.writeheader()
-        writer.writerows(rows)
-
-
 if __name__ == "__main__":
-    main()
+    if "--seconds" in sys.argv:
+        seconds()
+    else:
+        settings = {"method": list(STUDIES), "censoring": DESIGNS, "target": WAYS}
+        run_study(
+            "survival",
+            once,
+            settings,
+            __doc__,
+            leave_out=lambda _, design, way: design in DESIGNS[2:] and way != WAYS[0],
+        )
