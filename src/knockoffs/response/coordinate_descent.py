@@ -1,4 +1,7 @@
-"""Coordinate descent for L1-penalised quadratics, compiled: the one kernel under every L1 model of the package."""
+"""Coordinate descent for L1-penalised quadratics, compiled: the one kernel under every L1 model of the package.
+
+Loops instead of ``numpy.linalg`` and of assignments to slices, which take seconds to compile in a first call.
+"""
 
 from __future__ import annotations
 
@@ -51,36 +54,57 @@ def _residual(G: NDArray, c: NDArray, beta: NDArray, q: NDArray, m: int) -> None
 
 
 @njit(cache=True, nogil=True)
+def _solve(U: NDArray, b: NDArray) -> None:
+    """Set b to the solution of U x = b, for a small positive definite U, which is overwritten."""
+    n = b.size
+    for i in range(n):
+        for k in range(i + 1, n):
+            factor = U[k, i] / U[i, i]
+            for j in range(i + 1, n):
+                U[k, j] -= factor * U[i, j]
+            b[k] -= factor * b[i]
+    for i in range(n - 1, -1, -1):
+        for j in range(i + 1, n):
+            b[i] -= U[i, j] * b[j]
+        b[i] /= U[i, i]
+
+
+@njit(cache=True, nogil=True)
 def _extrapolate(last_beta: NDArray, last_q: NDArray, c: NDArray, penalty: NDArray, beta: NDArray, q: NDArray) -> None:
     """Anderson acceleration: move to the combination of the last iterates whose steps nearly cancel, if it is better.
 
     Between changes of sign coordinate descent is a linear iteration, whose limit such a combination finds. q is
     affine in beta and the weights add to one, so q is combined likewise: no product with G.
     """
-    depth = last_beta.shape[0] - 1
-    U = np.empty((depth, depth))
+    depth, size = last_beta.shape[0] - 1, beta.size
+    U = np.zeros((depth, depth))
+    trace, total = 0.0, 0.0
     for i in range(depth):
         for k in range(i + 1):
-            U[i, k] = np.dot(last_beta[i + 1] - last_beta[i], last_beta[k + 1] - last_beta[k])
+            for j in range(size):
+                U[i, k] += (last_beta[i + 1, j] - last_beta[i, j]) * (last_beta[k + 1, j] - last_beta[k, j])
             U[k, i] = U[i, k]
-    ridge = 1e-10 * np.trace(U)
-    if ridge <= 0.0:
+        trace += U[i, i]
+    if trace <= 0.0:
         return
+    weights = np.ones(depth)
     for i in range(depth):
-        U[i, i] += ridge
-    weights = np.linalg.solve(U, np.ones(depth))
-    weights /= weights.sum()
-    beta_new, q_new = np.zeros_like(beta), np.zeros_like(q)
+        U[i, i] += 1e-10 * trace
+    _solve(U, weights)
     for i in range(depth):
-        beta_new += weights[i] * last_beta[i + 1]
-        q_new += weights[i] * last_q[i + 1]
+        total += weights[i]
+    beta_new, q_new = np.zeros(size), np.zeros(size)
+    for i in range(depth):
+        for j in range(size):
+            beta_new[j] += weights[i] / total * last_beta[i + 1, j]
+            q_new[j] += weights[i] / total * last_q[i + 1, j]
     objective, objective_new = 0.0, 0.0
-    for j in range(beta.size):
+    for j in range(size):
         objective += penalty[j] * abs(beta[j]) - 0.5 * beta[j] * (c[j] + q[j])
         objective_new += penalty[j] * abs(beta_new[j]) - 0.5 * beta_new[j] * (c[j] + q_new[j])
     if objective_new < objective:
-        beta[:] = beta_new
-        q[:] = q_new
+        for j in range(size):
+            beta[j], q[j] = beta_new[j], q_new[j]
 
 
 @njit(cache=True, nogil=True)
@@ -135,7 +159,8 @@ def minimise_quadratic(
         while sweeps < max_sweeps:
             gain = _sweep(G_active, penalty_active, beta_active, q_active, size)
             sweeps += 1
-            last_beta[held], last_q[held] = beta_active, q_active
+            for i in range(size):
+                last_beta[held, i], last_q[held, i] = beta_active[i], q_active[i]
             held += 1
             if held == DEPTH + 1:
                 _extrapolate(last_beta, last_q, c_active, penalty_active, beta_active, q_active)
@@ -199,5 +224,6 @@ def lasso_path(
     for l in range(alphas.shape[0]):  # noqa: E741
         penalty[:] = alphas[l]
         sweeps += minimise_quadratic(G, c, penalty, beta, q, m, y2, tol, max_sweeps)
-        path[l, :m] = beta[:m]
+        for j in range(m):
+            path[l, j] = beta[j]
     return sweeps
