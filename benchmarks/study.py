@@ -39,15 +39,16 @@ def run_study(
     description : str, optional
         Of the command.
     repetitions : int
-        With ``--quick`` a tenth of them, and no file.
+        ``--repetitions`` asks for another number. With ``--quick`` a tenth of them, and no file.
     leave_out : callable
         (setting, ...) -> whether the combination is left out
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a tenth of the repetitions, and no file")
+    parser.add_argument("--repetitions", type=int, default=repetitions)
     parser.add_argument("--jobs", type=int, default=-1)
     options = parser.parse_args()
-    n = repetitions // 10 if options.quick else repetitions
+    n = options.repetitions // 10 if options.quick else options.repetitions
     cases = [case for case in product(*settings.values()) if not leave_out(*case)]
     tasks = (delayed(quietly)(once, *case, seed) for case in cases for seed in range(n))
     found = np.array(Parallel(options.jobs)(tasks)).reshape(len(cases), n, 2)
