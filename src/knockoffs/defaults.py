@@ -213,7 +213,6 @@ def choose(
     estimator : str or scikit-learn-style estimator, optional
         "best", or nothing: of ``BEST_OF``, and the lasso on normal scores of columns that are far from normal, the
         one that predicts held-out rows best; of a number with heavy tails, or of its normal scores.
-    importance : str, Score or callable, optional
     loss : str or callable, optional
         For the scores that take one.
     rows : str, optional

@@ -63,22 +63,12 @@ class Streams:
 
 @dataclass(frozen=True)
 class Resolution:
-    """Groups of features that are judged besides the features themselves.
-
-    Parameters
-    ----------
-    groups : Groups
-    statistic : Statistic
-    n_knockoffs : int
-        Knockoffs that a group is compared with.
-    weight : float
-        Share of the level.
-    """
+    """Groups of features that are judged besides the features themselves."""
 
     groups: Groups
     statistic: Statistic
-    n_knockoffs: int
-    weight: float
+    n_knockoffs: int  # knockoffs that a group is compared with
+    weight: float  # share of the level
 
 
 class Rest(Protocol):
@@ -163,8 +153,6 @@ def coarser_resolutions(
 
     Parameters
     ----------
-    table : Table
-    source : KnockoffSource
     control : ErrorControl or None
         None where single features are asked for, or must be.
     statistic : callable
@@ -244,7 +232,6 @@ def decide(
     Parameters
     ----------
     W : array, shape (n_draws, n_features)
-    control : ErrorControl
     coarser : sequence of pairs
         Each coarser resolution, the finest first, and W of its groups, shape (n_draws, n_groups).
     table : Table, optional
@@ -314,12 +301,8 @@ def draw_and_score(
 
     Parameters
     ----------
-    sampler : KnockoffSampler
     table, target : Table, Target
         Of the rows in memory.
-    statistic : Statistic
-    rng : numpy.random.Generator
-    n_jobs : int, optional
     m : int
         Knockoffs of each feature.
     rest : Rest, optional

@@ -54,40 +54,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that is decided before the work.
+    """Everything that is decided before the work."""
 
-    Parameters
-    ----------
-    source : KnockoffSource
-        P^X, and so the knockoffs: ``knockoff_source("gaussian")``, ``GivenModel(model)``, ...
-    statistic : Statistic, optional
-        How features and knockoffs are scored. Conditional tests need none.
-    method : {"knockoffs", "conditional_test"}
-    test_model : {"best", "lasso", "boosting"} or estimator
-        Model of y without the feature, for conditional tests.
-    resolution : {"columns", "auto"}
-        For tests. "auto": of a tree of groups, whose finest rejections are the discoveries.
-    coarser : tuple of Resolution
-        For knockoffs. Groups that are judged besides the features; discoveries are then features or groups.
-    rule : callable
-        W from Z and Z_tilde, antisymmetric.
-    control : ErrorControl
-    verdict : bool or "full"
-        Whether it is tried how often features that do not matter are called; "full" takes four times as many trials.
-    notes : mapping
-        What was chosen by default, in words, kept with the answer.
-    """
-
-    source: KnockoffSource
-    statistic: Statistic | None = None
-    method: str = "knockoffs"
-    test_model: object = "best"
+    source: KnockoffSource  # P^X, and so the knockoffs: ``knockoff_source("gaussian")``, ``GivenModel(model)``, ...
+    statistic: Statistic | None = None  # how features and knockoffs are scored. Conditional tests need none
+    method: str = "knockoffs"  # "knockoffs" or "conditional_test"
+    test_model: object = "best"  # "best", "lasso" or "boosting": model of y without the feature, for conditional tests
+    # "columns" or "auto": for tests. "auto": of a tree of groups, whose finest rejections are the discoveries
     resolution: str = "auto"
+    # for knockoffs. Groups that are judged besides the features; discoveries are then features or groups
     coarser: tuple[Resolution, ...] = ()
-    rule: Rule = difference
+    rule: Rule = difference  # W from Z and Z_tilde, antisymmetric
     control: ErrorControl = ErrorControl()
+    # whether it is tried how often features that do not matter are called; "full" takes four times as many trials
     verdict: bool | str = False
-    notes: Mapping[str, str] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)  # what was chosen by default, in words, kept with the answer
 
     def __post_init__(self) -> None:
         """Refuse what does not go together."""
@@ -106,26 +87,16 @@ class Plan:
 
 @dataclass(frozen=True)
 class Data:
-    """The rows of a selection.
+    """The rows of a selection."""
 
-    Parameters
-    ----------
-    table, target : Table, Target
-        The rows in memory: all, or a sample of a table that is larger than memory.
-    rest : Rest, optional
-        The other rows of such a table, which are read in batches.
-    clusters : array of int, shape (n,), optional
-        Cluster of each row, where rows belong together; its place in a block of rows in order, if ``spaced``.
-    rows : array of int, optional
-        Which rows of a table with clusters, or of a fixed design, these are.
-    """
-
+    # the rows in memory: all, or a sample of a table that is larger than memory
     table: Table
     target: Target
-    rest: Rest | None = None
+    rest: Rest | None = None  # the other rows of such a table, which are read in batches
+    # shape (n,): cluster of each row, where rows belong together; its place in a block of rows in order, if ``spaced``
     clusters: NDArray[np.intp] | None = None
     spaced: bool = False
-    rows: NDArray[np.intp] | None = None
+    rows: NDArray[np.intp] | None = None  # which rows of a table with clusters, or of a fixed design, these are
 
     def one_row_each(self, rng: Generator) -> Data:
         """One row of each cluster, or of each block, drawn at random among those whose target is known."""
@@ -135,16 +106,7 @@ class Data:
 
 
 def run(plan: Plan, data: Data, *, rng: Generator, n_jobs: int | None = None) -> Selection:
-    """Select by a plan, from rows in memory or from a sample in memory and batches.
-
-    Parameters
-    ----------
-    plan : Plan
-    data : Data
-    rng : numpy.random.Generator
-    n_jobs : int, optional
-        Jobs at a time; the answer does not depend on it.
-    """
+    """Select by a plan, from rows in memory or from a sample in memory and batches."""
     data = replace(data, target=data.target.centred)
     with worthwhile_threads(data.table.X.size):
         if data.clusters is None and data.rest is None and not is_fixed(plan.source):

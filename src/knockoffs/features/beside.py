@@ -21,23 +21,12 @@ class BesideCovariates:
     """Law of some columns, beside covariates that are their own knockoffs.
 
     The guarantee takes the features to be independent of the covariates, or the model of y to need them not.
-
-    Parameters
-    ----------
-    law : FeatureModel
-        Of the columns that are no covariates, in their order.
-    sampler : KnockoffSampler
-        Of the same columns.
-    columns : array of int
-        Their places in the table.
-    feature_of : array of int, shape (n_columns,)
-        Feature of each column of the table, covariates included.
     """
 
-    law: Any
-    sampler: KnockoffSampler
-    columns: NDArray[np.intp]
-    feature_of: NDArray[np.intp]
+    law: Any  # of the columns that are no covariates, in their order
+    sampler: KnockoffSampler  # of the same columns
+    columns: NDArray[np.intp]  # their places in the table
+    feature_of: NDArray[np.intp]  # shape (n_columns,): feature of each column of the table, covariates included
 
     def as_sampler(self) -> BesideCovariates:
         """Return itself."""

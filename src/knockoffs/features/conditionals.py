@@ -16,21 +16,11 @@ from knockoffs.sampling.conjugates.gaussian import GaussianLaw
 
 @dataclass(frozen=True)
 class Conditionals:
-    """Laws of columns X_G given the others, for the rows of one table; X_G itself is not looked at, to the last bit.
+    """Laws of columns X_G given the others, for the rows of one table; X_G itself is not looked at, to the last bit."""
 
-    Parameters
-    ----------
-    laws : sequence of GaussianLaw
-        The l components.
-    X : array, shape (n, d)
-        Columns that vary freely.
-    weights : array, shape (l,)
-        Of the components.
-    """
-
-    laws: Sequence[GaussianLaw]
-    X: NDArray
-    weights: NDArray
+    laws: Sequence[GaussianLaw]  # the l components
+    X: NDArray  # shape (n, d): columns that vary freely
+    weights: NDArray  # shape (l,): of the components
 
     def law(self, columns: NDArray[np.intp]) -> tuple[NDArray, NDArray, NDArray]:
         """Mixture of X_G given the other columns, G = ``columns``, c of them, by Schur complements.
@@ -113,20 +103,11 @@ def place_draws(draws: NDArray, level: NDArray, below: NDArray, means: NDArray, 
 
 @dataclass(frozen=True)
 class Resampler:
-    """Draws of columns of a table given the others; columns that do not vary are drawn as they are.
+    """Draws of columns of a table given the others; columns that do not vary are drawn as they are."""
 
-    Parameters
-    ----------
-    conditionals : Conditionals
-        Of the columns that vary freely.
-    varying : array of int
-        Which ones these are.
-    X : array, shape (n, n_columns)
-    """
-
-    conditionals: Conditionals
-    varying: NDArray[np.intp]
-    X: NDArray
+    conditionals: Conditionals  # of the columns that vary freely
+    varying: NDArray[np.intp]  # which ones these are
+    X: NDArray  # shape (n, n_columns)
 
     def given_others(self, columns: NDArray[np.intp]) -> Callable[[Generator, int], NDArray]:
         """Sampler of the columns, ``(rng, n_draws) -> array``, shape (n_draws, n, n_columns)."""

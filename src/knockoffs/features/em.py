@@ -22,19 +22,12 @@ MAX_STEPS = 500
 
 @dataclass(frozen=True)
 class Mixture:
-    """Parameters of a mixture of l Gaussians.
+    """Parameters of a mixture of l Gaussians."""
 
-    Parameters
-    ----------
-    weights, means, covariances : array, shape (l,), (l, d), (l, d, d)
-    converged : bool
-        Whether EM had come to its end; no start has.
-    """
-
-    weights: NDArray
-    means: NDArray
-    covariances: NDArray
-    converged: bool = False
+    weights: NDArray  # shape (l,)
+    means: NDArray  # shape (l,)
+    covariances: NDArray  # shape (l,)
+    converged: bool = False  # whether EM had come to its end; no start has
 
     @property
     def n_components(self) -> int:

@@ -33,37 +33,19 @@ class MixtureFeatures:
 
     ``gaussian_features`` and ``gaussian_mixture_features`` make it from given parameters, ``fit_gaussian`` and
     ``fit_gaussian_mixture`` from rows.
-
-    Parameters
-    ----------
-    weights : array, shape (l,)
-        Mixture proportions.
-    laws : tuple of GaussianLaw
-        Mean, covariance and D of each component, over the columns that vary freely.
-    feature_of : array of int, shape (n_columns,)
-    fixed : mapping
-        Value of each other column, which is constant, by its place.
-    criterion : dict
-        Value of the criterion for each number of components tried; empty for given parameters, or a given number.
-    chosen_by : str
-        The criterion that chose the number of components; empty where nothing was chosen.
-    rows : float
-        Rows it was fitted to; 0 for given parameters.
-    intensities : tuple of float
-        How far the covariance of each component was shrunk towards its diagonal.
-    hidden : bool
-        Whether the component is a hidden node K, which is drawn given X. A single Gaussian has none.
     """
 
-    weights: NDArray
-    laws: tuple[GaussianLaw, ...]
-    feature_of: NDArray[np.intp]
+    weights: NDArray  # shape (l,): mixture proportions
+    laws: tuple[GaussianLaw, ...]  # mean, covariance and D of each component, over the columns that vary freely
+    feature_of: NDArray[np.intp]  # shape (n_columns,)
+    # value of each other column, which is constant, by its place
     fixed: Mapping[int, float] = field(default_factory=dict)
+    # value of the criterion for each number of components tried; empty for given parameters, or a given number
     criterion: dict[int, float] = field(default_factory=dict)
-    chosen_by: str = ""
-    rows: float = 0.0
-    intensities: tuple[float, ...] = ()
-    hidden: bool = True
+    chosen_by: str = ""  # the criterion that chose the number of components; empty where nothing was chosen
+    rows: float = 0.0  # rows it was fitted to; 0 for given parameters
+    intensities: tuple[float, ...] = ()  # how far the covariance of each component was shrunk towards its diagonal
+    hidden: bool = True  # whether the component is a hidden node K, which is drawn given X. A single Gaussian has none
 
     @property
     def n_components(self) -> int:
@@ -336,27 +318,14 @@ def in_units(law: GaussianLaw, centre: NDArray, scale: NDArray) -> GaussianLaw:
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns of a table that a continuous law is fitted to, standardised, and those that it leaves out.
+    """Columns of a table that a continuous law is fitted to, standardised, and those that it leaves out."""
 
-    Parameters
-    ----------
-    Z : array, shape (n, d)
-        The d columns that vary freely, as (x - centre) / scale.
-    correlation : array, shape (d, d)
-        Z^T Z / n.
-    centre, scale : array, shape (d,)
-    varying : array of int, shape (d,)
-        Their places in the table.
-    fixed : dict
-        Value of each column that is constant, by its place.
-    """
-
-    Z: NDArray
-    correlation: NDArray
-    centre: NDArray
-    scale: NDArray
-    varying: NDArray[np.intp]
-    fixed: dict[int, float]
+    Z: NDArray  # shape (n, d): the d columns that vary freely, as (x - centre) / scale
+    correlation: NDArray  # shape (d, d): Z^T Z / n
+    centre: NDArray  # shape (d,)
+    scale: NDArray  # shape (d,)
+    varying: NDArray[np.intp]  # shape (d,): their places in the table
+    fixed: dict[int, float]  # value of each column that is constant, by its place
 
 
 def check_numbers(X: object) -> NDArray:

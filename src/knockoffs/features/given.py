@@ -57,20 +57,11 @@ class GivenModel:
 
 @dataclass(frozen=True)
 class Covariance:
-    """P^X Gaussian with a known covariance, around the means of the columns.
+    """P^X Gaussian with a known covariance, around the means of the columns."""
 
-    Parameters
-    ----------
-    covariance : array or data frame, shape (n_columns, n_columns)
-    options : mapping
-        Of ``gaussian_features``.
-    representatives : bool
-        Whether groups are linked through representatives.
-    """
-
-    covariance: ArrayLike
-    options: Mapping[str, str] = field(default_factory=dict)
-    representatives: bool = False
+    covariance: ArrayLike  # shape (n_columns, n_columns)
+    options: Mapping[str, str] = field(default_factory=dict)  # of ``gaussian_features``
+    representatives: bool = False  # whether groups are linked through representatives
 
     def read(self, X: object, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
         """Numbers only."""

@@ -34,18 +34,13 @@ MakeFold = Callable[[], "Fold"]
 
 
 class Fold(NamedTuple):
-    """Rows that a mixture is fitted to, and rows that judge it.
+    """Rows that a mixture is fitted to, and rows that judge it."""
 
-    Parameters
-    ----------
-    rows, held : array, shape (n_rows, d), (n_held, d)
-        Complete rows, standardised.
-    log_slope : array, shape (n_held,)
-        Log of the factor between a density of the held rows and one in the units that candidates are compared in.
-    """
-
+    # shape (n_rows, d): complete rows, standardised
     rows: NDArray
     held: NDArray
+    # shape (n_held,): log of the factor between a density of the held rows and one in the units that candidates are
+    # compared in
     log_slope: NDArray | float = 0.0
 
     def judge(self, mixture: Mixture, settle: Settle | None) -> NDArray:
@@ -93,34 +88,19 @@ class MixturePath:
     Each number has ``n_starts`` starts: the mixture before it with its best component split, and clusters of k-means.
     Starts are found on a sample of the rows in float32, and the best after a few steps goes on in float64: on all rows
     for AIC and BIC, and for held-out rows on the folds without them.
-
-    Parameters
-    ----------
-    Z : array, shape (n, d)
-        Complete rows, standardised.
-    criterion : {"aic", "bic", "held_out"}
-    folds : list of callable
-        Each returns a Fold, which is as large as Z: one is held at a time. Those of Z if left out.
-    settle : callable, optional
-        (rows, mixture) -> what is made of a mixture fitted to these rows before it is used, for instance by shrinkage:
-        what held-out rows judge.
-    n_starts : int
-    n_jobs : int, optional
-        Starts tried at a time; the answer does not depend on it.
-    patience : int
-        Numbers in a row that are worse than the best, after which larger ones are not tried.
-    race_steps : int
-        Steps of EM after which the best of several starts is kept.
     """
 
-    Z: NDArray
-    criterion: str = "held_out"
+    Z: NDArray  # shape (n, d): complete rows, standardised
+    criterion: str = "held_out"  # "aic", "bic" or "held_out"
+    # each returns a Fold, which is as large as Z: one is held at a time. Those of Z if left out
     folds: Sequence[MakeFold] = ()
+    # (rows, mixture) -> what is made of a mixture fitted to these rows before it is used, for instance by shrinkage:
+    # what held-out rows judge
     settle: Settle | None = None
     n_starts: int = N_STARTS
-    n_jobs: int | None = None
-    patience: int = 2
-    race_steps: int = 10
+    n_jobs: int | None = None  # starts tried at a time; the answer does not depend on it
+    patience: int = 2  # numbers in a row that are worse than the best, after which larger ones are not tried
+    race_steps: int = 10  # steps of EM after which the best of several starts is kept
 
     def __post_init__(self) -> None:
         self.fitted: dict[int, Mixture] = {}

@@ -44,13 +44,6 @@ CALLED = {
 class NaiveBayes:
     """Classes K with probabilities ``weights``, and columns that are independent given K.
 
-    Parameters
-    ----------
-    weights : array, shape (n_classes,)
-    children : sequence of Children
-        ``CategoricalColumn``, ``BernoulliColumn``, ``GaussianColumn`` or ``PoissonColumn`` of class_conditional.py.
-        Columns of one kind share a node: they are independent given K, so one node or many is the same law.
-
     Examples
     --------
     >>> from knockoffs.features.class_conditional import BernoulliColumn
@@ -61,7 +54,9 @@ class NaiveBayes:
     (3, 2)
     """
 
-    weights: NDArray
+    weights: NDArray  # shape (n_classes,)
+    # ``CategoricalColumn``, ``BernoulliColumn``, ``GaussianColumn`` or ``PoissonColumn`` of class_conditional.py;
+    # Columns of one kind share a node: they are independent given K, so one node or many is the same law
     children: tuple[Children, ...]
 
     def __post_init__(self) -> None:

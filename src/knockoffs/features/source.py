@@ -63,20 +63,11 @@ class KnockoffSource(Protocol):
 
 @dataclass(frozen=True)
 class Fitted:
-    """A family that is fitted to the table.
-
-    Parameters
-    ----------
-    family : Family
-    options : mapping
-        Of its fit.
-    representatives : bool
-        Whether groups are linked through representatives.
-    """
+    """A family that is fitted to the table."""
 
     family: Family
-    options: Mapping[str, object] = field(default_factory=dict)
-    representatives: bool = False
+    options: Mapping[str, object] = field(default_factory=dict)  # of its fit
+    representatives: bool = False  # whether groups are linked through representatives
 
     def read(self, X: object, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
         """Labels as codes for families that take them; whole numbers too, where all columns are labels."""

@@ -52,27 +52,13 @@ def check_antisymmetric(rule: Rule) -> None:
 
 @dataclass(frozen=True)
 class ErrorControl:
-    """The level to hold, and how.
+    """The level to hold, and how."""
 
-    Parameters
-    ----------
-    fdr : float
-        Target false discovery rate.
-    offset : {1, 0}
-        1 is knockoff+, which controls the FDR.
-    n_draws : int
-        Draws of knockoffs, joined by their e-values.
-    level : {"fixed", "post_hoc"}
-        "post_hoc" chooses the level after looking, and states it.
-    n_knockoffs : int
-        Knockoffs that a feature is compared with in a draw.
-    """
-
-    fdr: float = 0.1
-    offset: int = 1
-    n_draws: int = 1
-    level: str = "fixed"
-    n_knockoffs: int = 1
+    fdr: float = 0.1  # target false discovery rate
+    offset: int = 1  # 1 or 0: 1 is knockoff+, which controls the FDR
+    n_draws: int = 1  # draws of knockoffs, joined by their e-values
+    level: str = "fixed"  # "fixed" or "post_hoc": "post_hoc" chooses the level after looking, and states it
+    n_knockoffs: int = 1  # knockoffs that a feature is compared with in a draw
 
 
 def check_floats(values: ArrayLike, argument: str) -> NDArray:

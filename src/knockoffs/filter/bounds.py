@@ -82,22 +82,14 @@ def _tail(v: int, k: int) -> float:
 
 @dataclass(frozen=True)
 class FalseDiscoveryBounds:
-    """Bounds on the number of null features in every set of features, all true at once with the stated confidence.
+    """Bounds on the number of null features in every set of features, all true at once with the stated confidence."""
 
-    Attributes
-    ----------
-    W : array, shape (d,)
-    confidence : float
-    allowed : array of int, shape (d + 1,)
-        Before the v-th negative are at most allowed[v - 1] null features, for all v at once.
-    fewer : tuple of (int, array of int)
-        (m, allowed): what is allowed where at most m null features have W != 0; m ascending, none allows more than the
-        next. It is not known how many there are, so a number of false features stands if any m lets it stand.
-    """
-
-    W: NDArray
+    W: NDArray  # shape (d,)
     confidence: float
+    # shape (d + 1,): before the v-th negative are at most allowed[v - 1] null features, for all v at once
     allowed: NDArray[np.intp]
+    # (m, allowed): what is allowed where at most m null features have W != 0; m ascending, none allows more than the
+    # next. It is not known how many there are, so a number of false features stands if any m lets it stand
     fewer: tuple[tuple[int, NDArray[np.intp]], ...] = ()
 
     def false_features(self, chosen: ArrayLike) -> int:

@@ -143,27 +143,14 @@ def choose_level(levels: NDArray, fdr: float, cap: float) -> tuple[NDArray[np.bo
 
 @dataclass(frozen=True)
 class Combined:
-    """What many draws say together.
+    """What many draws say together."""
 
-    Attributes
-    ----------
-    selected : array of bool, shape (d,)
-    e_values : array, shape (d,)
-        Mean over the draws.
-    frequencies : array, shape (d,)
-        Share of the draws in which the knockoff filter alone, at the target level, selects the feature.
-    levels : array, shape (d,)
-        Smallest level at which e-BH selects each feature; infinity where none does.
-    stated : float
-        The level the promise is made at; NaN where a post-hoc selection is empty.
-    promise : str
-    """
-
-    selected: NDArray[np.bool_]
-    e_values: NDArray
+    selected: NDArray[np.bool_]  # shape (d,)
+    e_values: NDArray  # shape (d,): mean over the draws
+    # shape (d,): share of the draws in which the knockoff filter alone, at the target level, selects the feature
     frequencies: NDArray
-    levels: NDArray
-    stated: float
+    levels: NDArray  # shape (d,): smallest level at which e-BH selects each feature; infinity where none does
+    stated: float  # the level the promise is made at; NaN where a post-hoc selection is empty
     promise: str
 
 

@@ -69,14 +69,9 @@ def scores_of_target(target: Target) -> Target | None:
 
 @dataclass(frozen=True)
 class ScoreMap:
-    """Normal scores as functions of the values, learned on one pair and used on others.
+    """Normal scores as functions of the values, learned on one pair and used on others."""
 
-    Attributes
-    ----------
-    knots : mapping of int to (values, scores)
-        Of the columns that are changed; between the values scores are interpolated, beyond them they stay.
-    """
-
+    # of the columns that are changed; between the values scores are interpolated, beyond them they stay
     knots: Mapping[int, tuple[NDArray, NDArray]]
 
     def __call__(self, pair: Pair) -> Pair:

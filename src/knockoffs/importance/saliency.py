@@ -53,10 +53,6 @@ def gradient_saliency(
     rng : numpy.random.Generator
         Nothing is drawn.
     sample_weight : array, shape (n,), optional
-
-    Returns
-    -------
-    Scores
     """
     smooth, XX, weight = _prepare(model, X, X_tilde, sample_weight)
     total = np.zeros(XX.shape[1])
@@ -93,10 +89,6 @@ def integrated_gradients(
         As in `gradient_saliency`.
     n_steps : int
         Points of the integral.
-
-    Returns
-    -------
-    Scores
     """
     if n_steps < 1:
         raise InputError(f"n_steps={n_steps!r}: expected at least 1 point; 50 is the default.")
@@ -133,17 +125,10 @@ def attributions(smooth: Smooth, XX: NDArray, baseline: NDArray, direction: NDAr
 
 @dataclass(frozen=True)
 class Smooth:
-    """A model as its outputs and their gradient.
+    """A model as its outputs and their gradient."""
 
-    Parameters
-    ----------
-    decision : callable
-        (n, n_columns) -> (n, n_outputs): logits, or the prediction of a regressor.
-    gradient : callable
-        (n, n_columns), direction (n, n_outputs) -> (n, n_columns): gradient of sum_c direction_c decision_c.
-    """
-
-    decision: Callable[[NDArray], NDArray]
+    decision: Callable[[NDArray], NDArray]  # (n, n_columns) -> (n, n_outputs): logits, or the prediction of a regressor
+    # (n, n_columns), direction (n, n_outputs) -> (n, n_columns): gradient of sum_c direction_c decision_c
     gradient: Callable[[NDArray, NDArray], NDArray]
 
     def direction(self, output: NDArray) -> NDArray:

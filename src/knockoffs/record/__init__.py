@@ -44,53 +44,28 @@ class DataFile(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class SelectionRecord:
-    """Everything that a selection depends on, and what it found.
+    """Everything that a selection depends on, and what it found."""
 
-    Parameters
-    ----------
-    parameters : dict
-        Every option on which the answer depends, also those left at their defaults.
-    data : dict
-        Name, SHA-256, rows and columns of the data file; SHA-256 of other files, of a network or of knockoffs.
-    versions : dict
-        Versions of Python, of this package and of its dependencies.
-    notes : dict
-        What was chosen by default.
-    explanation : str
-    threshold : float or None
-        Infinity if nothing was selected; None with several draws or without knockoffs.
-    features : list of dict
-        Name, whether it was selected, q-value; Z, Z_tilde and W of knockoffs; p-value, e-value, frequency over draws.
-    discoveries : list of dict, optional
-        Of tests with resolution="auto": features, p-value, level and score of each discovery, surest first.
-    method : str
-        "knockoffs", "conditional_test" or "ghost".
-    verdict : dict, optional
-        Whether the knockoffs are distinguishable from the features.
-    first_screen : dict, optional
-        What is shown first: discoveries with their bars, the verdict in one line, one next step.
-    columns : list of dict
-        Name and kind of every column, and why it has that kind.
-    warnings : list of str
-    edited : bool
-        Whether the file was changed after it was written; not written itself.
-    """
-
-    parameters: dict[str, Json]
+    parameters: dict[str, Json]  # every option on which the answer depends, also those left at their defaults
+    # name, SHA-256, rows and columns of the data file; SHA-256 of other files, of a network or of knockoffs
     data: DataFile
-    versions: dict[str, str]
-    notes: dict[str, str]
+    versions: dict[str, str]  # versions of Python, of this package and of its dependencies
+    notes: dict[str, str]  # what was chosen by default
     explanation: str
-    threshold: float | None
+    threshold: float | None  # infinity if nothing was selected; None with several draws or without knockoffs
+    # name, whether it was selected, q-value; Z, Z_tilde and W of knockoffs; p-value, e-value, frequency over draws
     features: list[dict[str, Any]]
+    # of tests with resolution="auto": features, p-value, level and score of each discovery, surest first
     discoveries: list[dict[str, Any]] | None = None
-    method: str = "knockoffs"
-    verdict: dict[str, Any] | None = None
+    method: str = "knockoffs"  # "knockoffs", "conditional_test" or "ghost"
+    verdict: dict[str, Any] | None = None  # whether the knockoffs are distinguishable from the features
+    # what is shown first: discoveries with their bars, the verdict in one line, one next step
     first_screen: dict[str, Any] | None = None
+    # name and kind of every column, and why it has that kind
     columns: list[dict[str, str]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     format: int = FORMAT
-    edited: bool = False
+    edited: bool = False  # whether the file was changed after it was written; not written itself
 
     @property
     def W(self) -> NDArray[np.float64]:

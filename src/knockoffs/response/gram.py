@@ -24,23 +24,12 @@ SMALLEST_CURVATURE = 1e-5  # of a variance: where the pilot is certain, a workin
 
 @dataclass(frozen=True)
 class Gram:
-    """Weighted means and centred products of columns and a response, the response last.
+    """Weighted means and centred products of columns and a response, the response last."""
 
-    Attributes
-    ----------
-    rows : float
-        Sum of the sample weights; the number of rows without them.
-    weight : float
-        Sum of the weights of the products: sample weights times curvatures.
-    mean : array, shape (p + 1,)
-    scatter : array, shape (p + 1, p + 1)
-        Sum of weight times (v - mean)(v - mean)^T over the rows v = [x, y].
-    """
-
-    rows: float
-    weight: float
-    mean: NDArray
-    scatter: NDArray
+    rows: float  # sum of the sample weights; the number of rows without them
+    weight: float  # sum of the weights of the products: sample weights times curvatures
+    mean: NDArray  # shape (p + 1,)
+    scatter: NDArray  # shape (p + 1, p + 1): sum of weight times (v - mean)(v - mean)^T over the rows v = [x, y]
 
     @classmethod
     def of(
@@ -124,17 +113,10 @@ def total(grams: Sequence[Gram]) -> Gram:
 
 @dataclass(frozen=True)
 class FoldGrams:
-    """Grams of every fold, for one response or several that share a penalty.
+    """Grams of every fold, for one response or several that share a penalty."""
 
-    Attributes
-    ----------
-    plain : tuple of Gram
-        Of each fold, without curvature: what the columns are standardised by.
-    working : tuple of tuple of Gram
-        With curvature, of each response, then of each fold; none for squared error.
-    """
-
-    plain: tuple[Gram, ...]
+    plain: tuple[Gram, ...]  # of each fold, without curvature: what the columns are standardised by
+    # with curvature, of each response, then of each fold; none for squared error
     working: tuple[tuple[Gram, ...], ...] = ()
 
     @classmethod
@@ -170,20 +152,12 @@ class Pilot:
     every class has a Gram of its own, and what couples them is left out, as in a step of glmnet's partial Newton
     method. The pilot treats features and knockoffs alike, and so does the step: swapping columns for both swaps the
     coefficients.
-
-    Attributes
-    ----------
-    coef : array, shape (n_outputs, p)
-    intercept : array, shape (n_outputs,)
-    classes : array, optional
-        Sorted labels, of a classification.
-    counts : bool
-        Poisson regression; a number, for which the squared error is exact, where there are no classes either.
     """
 
-    coef: NDArray
-    intercept: NDArray
-    classes: NDArray | None = None
+    coef: NDArray  # shape (n_outputs, p)
+    intercept: NDArray  # shape (n_outputs,)
+    classes: NDArray | None = None  # sorted labels, of a classification
+    # poisson regression; a number, for which the squared error is exact, where there are no classes either
     counts: bool = False
 
     @classmethod
@@ -223,11 +197,9 @@ def fold_grams(
 
     Parameters
     ----------
-    pilot : Pilot
     X : array, shape (n, p)
     y : array, shape (n,)
     fold_of : array of int, shape (n,)
-    n_folds : int
     weights : array, shape (n,), optional
     """
     Y = pilot.numbers(y)

@@ -32,21 +32,11 @@ WARM = 10  # penalties on the way down to the one that is asked for
 
 @dataclass(frozen=True)
 class LinearFit:
-    """Lasso on Grams.
+    """Lasso on Grams."""
 
-    Attributes
-    ----------
-    coef : array, shape (n_outputs, p)
-        In the units of the columns.
-    intercept : array, shape (n_outputs,)
-    alpha : float
-        Penalty, for columns of variance 1 and responses whose variances add up to 1.
-    cross_validation : CrossValidation or None
-    """
-
-    coef: NDArray
-    intercept: NDArray
-    alpha: float
+    coef: NDArray  # shape (n_outputs, p): in the units of the columns
+    intercept: NDArray  # shape (n_outputs,)
+    alpha: float  # penalty, for columns of variance 1 and responses whose variances add up to 1
     cross_validation: CrossValidation | None
 
 
@@ -59,7 +49,6 @@ def fit_lasso(
 
     Parameters
     ----------
-    grams : FoldGrams
     alpha, n_alphas, alpha_ratio
         As for ``LassoPathCV``.
     """
@@ -95,7 +84,6 @@ def aic_penalty(gram: Gram, n_alphas: int = 100, alpha_ratio: float = 1e-3) -> f
 
     Parameters
     ----------
-    gram : Gram
     n_alphas, alpha_ratio
         As for ``LassoPathCV``.
     """
@@ -134,20 +122,12 @@ def _is_first(columns: Standardised) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Quadratic:
-    """b'Gb/2 - c'b + y2/2 of one response, columns standardised.
+    """b'Gb/2 - c'b + y2/2 of one response, columns standardised."""
 
-    Attributes
-    ----------
-    G : array, shape (d, d)
-    c : array, shape (d,)
-    y2 : float
-    mean, y_mean, weight : array, shape (d,), and floats
-        What the intercept takes up, and the weight of the rows behind it; without rows there is no intercept.
-    """
-
-    G: NDArray
-    c: NDArray
+    G: NDArray  # shape (d, d)
+    c: NDArray  # shape (d,)
     y2: float
+    # shape (d,): what the intercept takes up, and the weight of the rows behind it; without rows there is no intercept
     mean: NDArray | float = 0.0
     y_mean: float = 0.0
     weight: float = 0.0

@@ -26,19 +26,14 @@ SATURATED = 0.999  # share of the null loss explained in training at which a pat
 
 @dataclass(frozen=True)
 class Standardised:
-    """Which standardised column each column of a table is; constant columns and repeated ones are left out.
+    """Which standardised column each column of a table is; constant columns and repeated ones are left out."""
 
-    Attributes
-    ----------
-    column_of, sign_of : arrays, shape (n_columns,)
-        The standardised column, and its sign, that a column of the table is equal to; -1 where it is constant.
-    mean, scale : arrays, shape (n_columns,)
-    """
-
+    # shape (n_columns,): the standardised column, and its sign, that a column of the table is equal to; -1 where it is
+    # constant
     column_of: NDArray[np.intp]
     sign_of: NDArray
-    mean: NDArray
-    scale: NDArray
+    mean: NDArray  # shape (n_columns,)
+    scale: NDArray  # shape (n_columns,)
 
     def spread(self, beta: NDArray) -> NDArray:
         """Coefficients of the table's columns, in its units, from those of the standardised ones (last axis).
@@ -55,24 +50,13 @@ class Standardised:
 
 @dataclass(frozen=True)
 class PathDesign(Standardised):
-    """Standardised columns, rows sorted by fold.
+    """Standardised columns, rows sorted by fold."""
 
-    Attributes
-    ----------
-    X : array, shape (n, d), Fortran order
-        Columns with weighted mean 0 and variance 1; constant columns and repeated columns are left out.
-    weights : array, shape (n,)
-        Sample weights with mean 1.
-    folds : list of slice
-        The rows of each fold; rows in none are always used for training.
-    order : array, shape (n,)
-        Which row of the table each row is.
-    """
-
+    # shape (n, d): columns with weighted mean 0 and variance 1; constant columns and repeated columns are left out
     X: NDArray
-    weights: NDArray
-    folds: list[slice]
-    order: NDArray[np.intp]
+    weights: NDArray  # shape (n,): sample weights with mean 1
+    folds: list[slice]  # the rows of each fold; rows in none are always used for training
+    order: NDArray[np.intp]  # shape (n,): which row of the table each row is
 
     @property
     def fold_weights(self) -> NDArray:
@@ -228,7 +212,6 @@ def cross_validate(
 
     Returns
     -------
-    cross_validation : CrossValidation
     columns : array
         Columns in use around the chosen penalty: where to start the fit to all rows.
     """

@@ -71,7 +71,6 @@ class PenaltyPath(BaseEstimator):
 
         Parameters
         ----------
-        design : PathDesign
         largest : float
             Smallest penalty that leaves nothing in the model, where the path begins.
         training_set : callable

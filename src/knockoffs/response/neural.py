@@ -236,7 +236,6 @@ def train(
         Weights of the rows, with mean 1.
     n_outputs : int
         Number of classes; 1 for regression.
-    rng : numpy.random.Generator
     hidden, epochs, batch_size, lr, weight_decay, patience, validation_fraction
         As for ``NeuralClassifier``. A last, smaller minibatch is left out of its epoch. Held-out rows are spread evenly
         over the classes, or over the order of y.

@@ -24,25 +24,16 @@ ROWS_AT_ONCE = 65_536  # rows of one forward pass outside of training
 
 @dataclass(frozen=True)
 class Split:
-    """A model as its first affine layer and the rest: moving one input is a rank-one change of the first layer.
+    """A model as its first affine layer and the rest: moving one input is a rank-one change of the first layer."""
 
-    Parameters
-    ----------
-    first : callable
-        (n, n_inputs) float64 inputs -> (n, width) pre-activations of the first layer, or the inputs themselves. Sums
-        are taken in float64 and then rounded: a sum in another column order gives the same float32.
-    weight : tensor, shape (n_inputs, width)
-        Change of the pre-activations per unit of each input; shape (0, 0) where there is no first layer to share.
-    rest : callable
-        (n, width) pre-activations -> (n, n_outputs); may overwrite its argument.
-    width : int
-        Widest layer, which determines the memory needed.
-    """
-
+    # (n, n_inputs) float64 inputs -> (n, width) pre-activations of the first layer, or the inputs themselves. Sums are
+    # taken in float64 and then rounded: a sum in another column order gives the same float32
     first: Callable[[Tensor], Tensor]
+    # shape (n_inputs, width): change of the pre-activations per unit of each input; shape (0, 0) where there is no
+    # first layer to share
     weight: Tensor
-    rest: Callable[[Tensor], Tensor]
-    width: int
+    rest: Callable[[Tensor], Tensor]  # (n, width) pre-activations -> (n, n_outputs); may overwrite its argument
+    width: int  # widest layer, which determines the memory needed
 
 
 def as_tensor(values: NDArray | Tensor, device: str | torch.device, dtype: torch.dtype | None = None) -> Tensor:

@@ -24,39 +24,26 @@ IDENTITY, PROBABILITY, LOGISTIC, LOGARITHM = 0, 1, 2, 3
 
 @dataclass(frozen=True)
 class TreeArrays:
-    """All trees of an ensemble, nodes one after the other.
+    """All trees of an ensemble, nodes one after the other."""
 
-    Attributes
-    ----------
-    column : array of int32, shape (n_nodes,)
-        Column of the table that a node splits on; -1 at a leaf.
-    threshold : array, shape (n_nodes,)
-        A row goes left if its value, in double precision, is at most this. Where a library rounds the table to single
-        precision, the threshold is moved to where the rounded value changes sides, so that the answer is the same.
-    left, right : array of int32, shape (n_nodes,)
-    value : array, shape (n_nodes, n_values)
-        What a leaf adds: one number to the output of its tree, or (n_values > 1) one number to every output.
-    roots, output : array of int32, shape (n_trees,)
-    base : array, shape (n_outputs,)
-        The sum starts here. One output is a number, P(second class), or its log-odds; else one for each class.
-    average : bool
-        Whether the sum is divided by the number of trees.
-    link : {IDENTITY, PROBABILITY, LOGISTIC, LOGARITHM}
-    tie : {0, 1}
-        Which of two classes the library predicts when they are equally likely.
-    """
-
-    column: NDArray[np.int32]
+    column: NDArray[np.int32]  # shape (n_nodes,): column of the table that a node splits on; -1 at a leaf
+    # shape (n_nodes,): a row goes left if its value, in double precision, is at most this. Where a library rounds the
+    # table to single precision, the threshold is moved to where the rounded value changes sides, so that the answer is
+    # the same
     threshold: NDArray
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
+    left: NDArray[np.int32]  # shape (n_nodes,)
+    right: NDArray[np.int32]  # shape (n_nodes,)
+    # shape (n_nodes, n_values): what a leaf adds: one number to the output of its tree, or (n_values > 1) one number to
+    # every output
     value: NDArray
-    roots: NDArray[np.int32]
-    output: NDArray[np.int32]
+    roots: NDArray[np.int32]  # shape (n_trees,)
+    output: NDArray[np.int32]  # shape (n_trees,)
+    # shape (n_outputs,): the sum starts here. One output is a number, P(second class), or its log-odds; else one for
+    # each class
     base: NDArray
-    average: bool
-    link: int
-    tie: int = 0
+    average: bool  # whether the sum is divided by the number of trees
+    link: int  # IDENTITY, PROBABILITY, LOGISTIC or LOGARITHM
+    tie: int = 0  # 0 or 1: which of two classes the library predicts when they are equally likely
 
 
 @dataclass(frozen=True)

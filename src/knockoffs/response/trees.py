@@ -31,8 +31,6 @@ def make_forest(
     ----------
     task : str
         "classification" ("binary", "multiclass") or "regression" ("numeric").
-    random_state : int or Generator, optional
-    n_jobs : int, optional
     **options
         Of scikit-learn's RandomForestClassifier or RandomForestRegressor.
 
@@ -55,7 +53,6 @@ def make_boosting(
     task : str
         "classification" ("binary", "multiclass"), "regression" ("numeric"), "count", a regression by the Poisson
         deviance, or "survival", a log-hazard by the same deviance.
-    random_state : int or Generator, optional
     n_jobs : int, optional
         Not used.
     **options

@@ -157,7 +157,6 @@ def enumerate_knockoffs(
 
     Parameters
     ----------
-    network : BayesianNetwork
     states : mapping of name to array
         All values of every node: shape (m, k) for an observed node, which must be closed under swaps of its features,
         (m,) or (m, k) for a hidden one.

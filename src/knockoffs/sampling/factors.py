@@ -14,19 +14,11 @@ class Factor:
     """A non-negative table over some variables, the same one for all the rows of a group.
 
     Rows with the same evidence share a table, so work and memory grow with the number of distinct tables.
-
-    Parameters
-    ----------
-    scope : tuple of int
-        The variables, one for each axis of the table after the first.
-    table : array, shape (n_groups, ...)
-    group : array of int, shape (n,)
-        The table of each row.
     """
 
-    scope: tuple[int, ...]
-    table: NDArray
-    group: NDArray[np.intp]
+    scope: tuple[int, ...]  # the variables, one for each axis of the table after the first
+    table: NDArray  # shape (n_groups, ...)
+    group: NDArray[np.intp]  # shape (n,): the table of each row
 
     def rows(self, chosen: slice) -> Factor:
         """Return the factor of some of the rows."""

@@ -83,16 +83,10 @@ class KnockoffSampler(Protocol):
 
 @dataclass(frozen=True)
 class NetworkSampler:
-    """Knockoffs by Algorithm 1.
-
-    Parameters
-    ----------
-    network : BayesianNetwork
-    fill : callable, optional
-        ``(X, rng) -> X``, which draws the missing cells beforehand, where the law can.
-    """
+    """Knockoffs by Algorithm 1."""
 
     network: BayesianNetwork
+    # ``(X, rng) -> X``, which draws the missing cells beforehand, where the law can
     fill: Callable[[NDArray, Generator], NDArray] | None = None
 
     @property

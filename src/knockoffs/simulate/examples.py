@@ -13,37 +13,19 @@ Columns = dict[str, NDArray]
 
 @dataclass(frozen=True)
 class Example:
-    """An example table.
+    """An example table."""
 
-    Parameters
-    ----------
-    file : str
-        Its name.
-    target : str
-        Column to be explained.
-    about : str
-        One sentence.
-    make : callable
-        () -> columns by name.
-    """
-
-    file: str
-    target: str
-    about: str
-    make: Callable[[], Columns]
+    file: str  # its name
+    target: str  # column to be explained
+    about: str  # one sentence
+    make: Callable[[], Columns]  # () -> columns by name
 
 
 PRICED_BY = ("area", "garden", "built", "condition", "km to centre")  # columns that the price of a house depends on
 
 
 def houses(n: int = 500, seed: int = 0) -> Columns:
-    """Table of made-up houses; the price depends on ``PRICED_BY`` and on chance, and the other columns go with these.
-
-    Parameters
-    ----------
-    n : int
-    seed : int
-    """
+    """Table of made-up houses; the price depends on ``PRICED_BY`` and chance, and the other columns go with these."""
     rng = np.random.default_rng(seed)
     size, place, care = rng.standard_normal((3, n))
 

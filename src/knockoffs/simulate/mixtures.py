@@ -14,42 +14,23 @@ from knockoffs.errors import InputError
 
 @dataclass(frozen=True)
 class Simulation:
-    """A table whose non-null features are known.
+    """A table whose non-null features are known."""
 
-    Attributes
-    ----------
-    X : array, shape (n, d)
-    y : array, shape (n,)
-    non_nulls : array of bool, shape (d,)
-        True for the features y depends on given the others.
-    parameters : object
-        What X was drawn from (a ``MixtureParameters``), or None for features that were given.
-    """
-
-    X: NDArray
-    y: NDArray
-    non_nulls: NDArray[np.bool_]
-    parameters: Any = None
+    X: NDArray  # shape (n, d)
+    y: NDArray  # shape (n,)
+    non_nulls: NDArray[np.bool_]  # shape (d,): true for the features y depends on given the others
+    parameters: Any = None  # what X was drawn from (a ``MixtureParameters``), or None for features that were given
 
 
 @dataclass(frozen=True)
 class MixtureParameters:
-    """A mixture of Gaussian or t distributions.
+    """A mixture of Gaussian or t distributions."""
 
-    Attributes
-    ----------
-    weights : array, shape (n_components,)
-    means : array, shape (n_components, d)
-    covariances : array, shape (n_components, d, d)
-        Scale matrices; the covariance of a t component is df / (df - 2) times as large.
-    degrees_of_freedom : float
-        Infinity for Gaussian components.
-    """
-
-    weights: NDArray
-    means: NDArray
+    weights: NDArray  # shape (n_components,)
+    means: NDArray  # shape (n_components, d)
+    # shape (n_components, d, d): scale matrices; the covariance of a t component is df / (df - 2) times as large
     covariances: NDArray
-    degrees_of_freedom: float = np.inf
+    degrees_of_freedom: float = np.inf  # infinity for Gaussian components
 
 
 def draw_mixture(
@@ -65,7 +46,6 @@ def draw_mixture(
 
     Parameters
     ----------
-    n_components, d : int
     spread : float
         Standard deviation of every coordinate of every mean; variances are between 1 and 2.
     concentration : float

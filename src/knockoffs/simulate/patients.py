@@ -29,8 +29,6 @@ def make_patients(n: int, rng: Generator, *, missing: float = 0.08) -> tuple[Any
 
     Parameters
     ----------
-    n : int
-    rng : numpy.random.Generator
     missing : float
         Share of the cells of ``LABS`` that are empty, completely at random.
 

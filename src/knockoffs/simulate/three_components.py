@@ -57,7 +57,6 @@ def simulate_three_components(n: int, *, rng: Generator, amplitude: float = 1.0,
 
     Parameters
     ----------
-    n : int
     amplitude : float
         Absolute value of the ten coefficients.
     **options

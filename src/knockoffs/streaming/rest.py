@@ -44,25 +44,13 @@ from knockoffs.table.types import Frame
 
 @dataclass(frozen=True)
 class Batch:
-    """A run of rows.
-
-    Attributes
-    ----------
-    number : int
-    start : int
-        Its first row, in the whole table.
-    frame : data frame
-    sampled : array of int
-        Rows of the sample, counted in the batch.
-    target : Target
-        Of its other rows.
-    """
+    """A run of rows."""
 
     number: int
-    start: int
+    start: int  # its first row, in the whole table
     frame: Frame
-    sampled: NDArray[np.intp]
-    target: Target
+    sampled: NDArray[np.intp]  # rows of the sample, counted in the batch
+    target: Target  # of its other rows
 
     @property
     def others(self) -> NDArray[np.bool_]:
@@ -74,21 +62,11 @@ class Batch:
 
 @dataclass(frozen=True)
 class Part:
-    """What some batches add.
+    """What some batches add."""
 
-    Attributes
-    ----------
-    total : object
-        Sum of the statistic; None if these batches have none.
-    moved : array of bool, shape (n_features,)
-        Features that differ from their knockoffs in some row.
-    n_unknown : array of int, shape (n_columns,)
-        Cells with labels that the sample does not have.
-    """
-
-    total: Any
-    moved: NDArray[np.bool_]
-    n_unknown: NDArray[np.intp]
+    total: Any  # sum of the statistic; None if these batches have none
+    moved: NDArray[np.bool_]  # shape (n_features,): features that differ from their knockoffs in some row
+    n_unknown: NDArray[np.intp]  # shape (n_columns,): cells with labels that the sample does not have
 
     def __add__(self, other: Part) -> Part:
         """Both together."""
@@ -99,27 +77,14 @@ class Part:
 
 @dataclass(frozen=True)
 class Reader:
-    """How a batch is read, and its knockoffs are drawn: as those of the sample.
+    """How a batch is read, and its knockoffs are drawn: as those of the sample."""
 
-    Attributes
-    ----------
-    label : str
-        Name of the table in errors.
-    columns : tuple of Column
-    feature_of : array of int, shape (n_columns,)
-    covariates : array of int
-        Columns that are covariates.
-    sampler : KnockoffSampler
-    fills : bool
-        Whether P^X draws missing cells.
-    """
-
-    label: str
+    label: str  # name of the table in errors
     columns: tuple[Column, ...]
-    feature_of: NDArray[np.intp]
-    covariates: NDArray[np.intp]
+    feature_of: NDArray[np.intp]  # shape (n_columns,)
+    covariates: NDArray[np.intp]  # columns that are covariates
     sampler: KnockoffSampler
-    fills: bool
+    fills: bool  # whether P^X draws missing cells
 
     def read(self, batch: Batch) -> Coded:
         """Cells of a batch in the codes of the sample."""
@@ -172,36 +137,17 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class RestOfTable:
-    """The rows of a table that are not in memory.
+    """The rows of a table that are not in memory."""
 
-    Attributes
-    ----------
-    rows : Rows
-        All rows, which are read in batches.
-    table : Table
-        The sample.
-    target : Target
-        Of all rows.
-    sampled : array of int
-        Rows of the sample, ascending.
-    starts : array of int
-        First row of every batch, and the number of rows.
-    folder : Path, optional
-        Where the knockoffs of all rows are written.
-    most_scored : int
-        Rows outside of the sample on which a model that is no lasso is scored: a minute of trees, with 50 columns.
-    model : FittedSampler, optional
-        P^X, once it is fitted.
-    """
-
-    rows: Rows
-    table: Table
-    target: Target
-    sampled: NDArray[np.intp]
-    starts: NDArray[np.intp]
-    folder: Path | None = None
+    rows: Rows  # all rows, which are read in batches
+    table: Table  # the sample
+    target: Target  # of all rows
+    sampled: NDArray[np.intp]  # rows of the sample, ascending
+    starts: NDArray[np.intp]  # first row of every batch, and the number of rows
+    folder: Path | None = None  # where the knockoffs of all rows are written
+    # rows outside of the sample on which a model that is no lasso is scored: a minute of trees, with 50 columns
     most_scored: int = 1_000_000
-    model: FittedSampler | None = None
+    model: FittedSampler | None = None  # P^X, once it is fitted
 
     @property
     def fitted(self) -> FittedSampler:

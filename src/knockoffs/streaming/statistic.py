@@ -118,12 +118,8 @@ def settle_statistic(
 
     Parameters
     ----------
-    statistic : ModelScore or BestOf
     pair : Pair
         The sample, after the random swap.
-    target : Target
-    rng : numpy.random.Generator
-    n_jobs : int, optional
     """
     if not isinstance(statistic, ModelScore | BestOf):
         raise InputError("a user-defined statistic is not a sum over rows: use a table in memory.")

@@ -27,35 +27,19 @@ def check_kinds(kinds: Iterable[str]) -> None:
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a table.
-
-    Parameters
-    ----------
-    name : str
-    dtype : {"number", "integer", "boolean", "string", "category", "date", "time", "duration"}
-        What came in. Numbers, dates and durations (as days) stand in X as they are, others as codes of their levels.
-    levels : tuple, optional
-        Of labels: level k has the code k in X.
-    kind : {"continuous", "count", "ordinal", "binary", "nominal"}
-        What the values are.
-    why : str
-        How the kind was recognised.
-    n_missing : int
-        Cells without a value, NaN in X.
-    text : str
-        Of a column of text that stands for numbers, booleans or dates: its kind, as ``knockoffs.table.text`` names it.
-    origin : float
-        Of numbers far from zero: what is subtracted before a model of y sees them.
-    """
+    """One column of a table."""
 
     name: str
+    # "number", "integer", "boolean", "string", "category", "date", "time" or "duration": what came in. Numbers, dates
+    # and durations (as days) stand in X as they are, others as codes of their levels
     dtype: str = "number"
-    levels: tuple[Label, ...] | None = None
-    kind: str = "continuous"
-    why: str = ""
-    n_missing: int = 0
+    levels: tuple[Label, ...] | None = None  # of labels: level k has the code k in X
+    kind: str = "continuous"  # "continuous", "count", "ordinal", "binary" or "nominal": what the values are
+    why: str = ""  # how the kind was recognised
+    n_missing: int = 0  # cells without a value, NaN in X
+    # of a column of text that stands for numbers, booleans or dates: its kind, as ``knockoffs.table.text`` names it
     text: str = ""
-    origin: float = 0.0
+    origin: float = 0.0  # of numbers far from zero: what is subtracted before a model of y sees them
 
 
 def describe(column: Column) -> str:
@@ -105,11 +89,6 @@ def recognise_kind(
         Numbers with more values than this are not ordinal, however often they repeat.
     rows_a_value : int
         Numbers repeat if each value has so many rows on average; two are enough on a scale.
-
-    Returns
-    -------
-    kind : str
-    why : str
 
     >>> recognise_kind(np.array([1.0, 2.0, 2.0, 1.0]))
     ('binary', 'two values, 1 and 2')
@@ -316,7 +295,6 @@ def own_values(column: Column, values: NDArray) -> NDArray:
 
     Parameters
     ----------
-    column : Column
     values : array of float, shape (n,)
         NaN where a cell is missing, which is None among labels.
     """
@@ -345,21 +323,12 @@ def own_values(column: Column, values: NDArray) -> NDArray:
 
 @dataclass(frozen=True)
 class Design:
-    """How columns become numbers for a model of y: nominal ones a block of indicators, all others less their origin.
+    """How columns become numbers for a model of y: nominal ones a block of indicators, all others less their origin."""
 
-    Parameters
-    ----------
-    blocks : tuple of int
-        Of each column of the table: number of indicators, 0 for a column that stays as it is.
-    feature_of : array of int, shape (n_design_columns,)
-        Feature that owns each column of the result: a swap exchanges whole features.
-    origin : array, shape (n_columns,)
-        Subtracted from the columns of the table.
-    """
-
-    blocks: tuple[int, ...]
+    blocks: tuple[int, ...]  # of each column of the table: number of indicators, 0 for a column that stays as it is
+    # shape (n_design_columns,): feature that owns each column of the result: a swap exchanges whole features
     feature_of: NDArray[np.intp]
-    origin: NDArray[np.float64]
+    origin: NDArray[np.float64]  # shape (n_columns,): subtracted from the columns of the table
 
     def __call__(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Columns for a model of y, shape (n, n_design_columns), of an array like the table's X without NaN.
@@ -378,7 +347,6 @@ def design(columns: Sequence[Column], feature_of: NDArray[np.intp] | None = None
 
     Parameters
     ----------
-    columns : sequence of Column
     feature_of : array of int, shape (n_columns,), optional
         Feature of each column of the table; each its own by default.
 

@@ -49,7 +49,6 @@ def read_bed(
 
     Parameters
     ----------
-    path : path of the .bed file, with .bim and .fam beside it
     rows, columns : slice
         The people and the SNPs that are read; the others are not.
     """
@@ -133,27 +132,15 @@ Values = list[str | None]
 
 @dataclass(frozen=True)
 class Study:
-    """People with genotypes, a phenotype and covariates.
+    """People with genotypes, a phenotype and covariates."""
 
-    Parameters
-    ----------
-    table : polars.DataFrame, shape (n, p + n_covariates)
-        Counts of allele 1, null where missing; then the covariates.
-    y : array, shape (n,)
-        Numbers or labels; known for all.
-    covariates : tuple of str
-    chromosomes, positions : arrays, shape (p,)
-        Of the SNPs.
-    notes : tuple of str
-        Who was left out.
-    """
-
-    table: pl.DataFrame
-    y: NDArray
+    table: pl.DataFrame  # shape (n, p + n_covariates): counts of allele 1, null where missing; then the covariates
+    y: NDArray  # shape (n,): numbers or labels; known for all
     covariates: tuple[str, ...]
+    # shape (p,): of the SNPs
     chromosomes: NDArray
     positions: NDArray
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # who was left out
 
     @property
     def snps(self) -> list[str]:

@@ -65,19 +65,11 @@ class InputTypeError(InputError, TypeError):
 
 @dataclass(frozen=True)
 class Derived:
-    """A column that others determine: no feature, but a model of y may use it where its sources are given.
-
-    Parameters
-    ----------
-    column : Column
-    values : array, shape (n,)
-    sources : tuple of str
-        Columns of the table that determine it.
-    """
+    """A column that others determine: no feature, but a model of y may use it where its sources are given."""
 
     column: Column
-    values: NDArray[np.float64]
-    sources: tuple[str, ...]
+    values: NDArray[np.float64]  # shape (n,)
+    sources: tuple[str, ...]  # columns of the table that determine it
 
 
 @dataclass(frozen=True)

@@ -118,16 +118,11 @@ def as_target(
     ----------
     y : array, list, pandas or polars Series, shape (n,); or a Target
         For a survival time: (time, event) or (time, event, entry), a frame of these columns, or a structured array.
-    table : Table
     task : {"classification", "regression", "binary", "multiclass", "numeric", "count", "ordinal", "survival"}, optional
         Says what y is; inferred if left out, by the rule of ``knockoffs.table.target_kind.infer_kind``.
     weights : array, shape (n,), optional
     min_rows : int
         Fewest rows with a target and a weight above zero that will do.
-
-    Returns
-    -------
-    Target
 
     >>> from knockoffs.table.table import read_table
     >>> target = as_target([0, 1, None, 1], read_table([[1.5], [2.5], [3.5], [0.5]]))

@@ -155,25 +155,15 @@ class LatentDirichlet:
 
     Real texts repeat a word more often than topics alone explain, so their counts vary more than the model says;
     more topics help.
-
-    Parameters
-    ----------
-    alpha : array, shape (n_topics,)
-    beta : array, shape (n_topics, n_words)
-        Rows sum to one.
-    length_shape, length_scale : float
-        Gamma law of the rate of a document, for ``view="counts"``; its mean is shape * scale.
-    view : {"counts", "tokens"}
-    n_positions : int
-        Columns of X, for ``view="tokens"``.
     """
 
-    alpha: NDArray
-    beta: NDArray
+    alpha: NDArray  # shape (n_topics,)
+    beta: NDArray  # shape (n_topics, n_words): rows sum to one
+    # gamma law of the rate of a document, for ``view="counts"``; its mean is shape * scale
     length_shape: float = 1.0
     length_scale: float = 100.0
-    view: str = "counts"
-    n_positions: int = 0
+    view: str = "counts"  # "counts" or "tokens"
+    n_positions: int = 0  # columns of X, for ``view="tokens"``
 
     def __post_init__(self) -> None:
         alpha, beta = np.asarray(self.alpha, dtype=float), np.asarray(self.beta, dtype=float)

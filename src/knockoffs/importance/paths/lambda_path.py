@@ -19,22 +19,12 @@ from knockoffs.sampling.pair import check_features
 
 @dataclass(frozen=True)
 class LambdaPath:
-    """W along lambda (Figure 1c of the paper).
+    """W along lambda (Figure 1c of the paper)."""
 
-    Attributes
-    ----------
-    lams : array, shape (n_lams,)
-    W : array, shape (n_features, n_lams)
-        Z - Z_tilde with the columns moved to each lam.
-    feature_names : tuple of str
-    loss : str
-        Name of the loss that was followed.
-    """
-
-    lams: NDArray
-    W: NDArray
+    lams: NDArray  # shape (n_lams,)
+    W: NDArray  # shape (n_features, n_lams): Z - Z_tilde with the columns moved to each lam
     feature_names: tuple[str, ...]
-    loss: str
+    loss: str  # name of the loss that was followed
 
 
 def lambda_path(

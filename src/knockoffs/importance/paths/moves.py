@@ -24,24 +24,15 @@ Fake = Callable[[NDArray, NDArray, Generator], tuple[NDArray, NDArray]]
 
 @dataclass(frozen=True)
 class Moves:
-    """What moves where: the tables, the labels and the features that the columns belong to.
+    """What moves where: the tables, the labels and the features that the columns belong to."""
 
-    Attributes
-    ----------
-    XX, XX_fake : array, shape (n, 2 * n_columns)
-        ``[X, X_tilde]`` and where lam = 1 takes each column.
-    y : array, shape (n,)
-    feature_of2 : array of int, shape (2 * n_columns,)
-        The feature 0, ..., m - 1 or knockoff m, ..., 2m - 1 of each column.
-    weights : array, shape (n,)
-        Weights of the rows, of sum 1.
-    """
-
+    # shape (n, 2 * n_columns): ``[X, X_tilde]`` and where lam = 1 takes each column
     XX: NDArray
     XX_fake: NDArray
-    y: NDArray
+    y: NDArray  # shape (n,)
+    # shape (2 * n_columns,): the feature 0, ..., m - 1 or knockoff m, ..., 2m - 1 of each column
     feature_of2: NDArray[np.intp]
-    weights: NDArray
+    weights: NDArray  # shape (n,): weights of the rows, of sum 1
 
     @property
     def n_features2(self) -> int:

@@ -67,21 +67,12 @@ ON_DEVICE: dict[str, RowLoss] = {
 
 @dataclass(frozen=True)
 class NeuralPath:
-    """A neural network of this package: its first layer changes by a rank-one term.
-
-    Parameters
-    ----------
-    model : NeuralClassifier, NeuralRegressor or TorchModel
-    moves : Moves
-    loss : Loss
-        One of `ON_DEVICE` runs there; any other is called on the predictions of each block.
-    memory_bytes : int, optional
-        Memory for the activations in flight: 4 MiB on a CPU (its cache) and 1 GiB on a GPU by default.
-    """
+    """A neural network of this package: its first layer changes by a rank-one term."""
 
     model: NeuralClassifier | NeuralRegressor | TorchModel
     moves: Moves
-    loss: Loss
+    loss: Loss  # one of `ON_DEVICE` runs there; any other is called on the predictions of each block
+    # memory for the activations in flight: 4 MiB on a CPU (its cache) and 1 GiB on a GPU by default
     memory_bytes: int | None = None
 
     def unmoved(self) -> float:

@@ -23,19 +23,11 @@ class GaussianLaw:
 
     (X, X_tilde) has covariance [[S, S - D], [S - D, S]], so that given X the knockoff is Gaussian with mean
     X - (X - mean) S^-1 D and covariance 2D - D S^-1 D (section 3 of the paper).
-
-    Parameters
-    ----------
-    mean : array, shape (d,)
-    covariance : array, shape (d, d)
-        S, positive definite.
-    D : array, shape (d, d)
-        Symmetric, block-diagonal over the features, with D and 2S - D positive definite.
     """
 
-    mean: NDArray
-    covariance: NDArray
-    D: NDArray
+    mean: NDArray  # shape (d,)
+    covariance: NDArray  # shape (d, d): S, positive definite
+    D: NDArray  # shape (d, d): symmetric, block-diagonal over the features, with D and 2S - D positive definite
 
     @cached_property
     def factor(self) -> NDArray:
@@ -115,19 +107,11 @@ class SeveralGaussian:
     Any two of X, X_1, ..., X_m have covariance S - D. Given X, copy l is X - (X - mean) S^-1 D + e_l. The noises have
     covariance C + D each and C between two, with C = D - D S^-1 D, which need not be positive: e_l = e + u_l - mean(u),
     with u_l ~ N(0, D) and e ~ N(0, C + D / m).
-
-    Parameters
-    ----------
-    mean : array, shape (d,)
-    covariance : array, shape (d, d)
-    D : array, shape (d, d)
-        Block-diagonal over the features.
-    m : int
     """
 
-    mean: NDArray
-    covariance: NDArray
-    D: NDArray
+    mean: NDArray  # shape (d,)
+    covariance: NDArray  # shape (d, d)
+    D: NDArray  # shape (d, d): block-diagonal over the features
     m: int
 
     @cached_property
@@ -171,18 +155,10 @@ def several_of(law: GaussianLaw, m: int) -> SeveralGaussian:
 
 @dataclass(frozen=True)
 class Gaussian:
-    """Gaussian knockoffs of a node, given the component that its parent names.
+    """Gaussian knockoffs of a node, given the component that its parent names."""
 
-    Parameters
-    ----------
-    laws : sequence of GaussianLaw
-        One for each value of the parent; exactly one without a parent.
-    component : str, optional
-        Name of the parent whose integer value picks the law.
-    """
-
-    laws: Sequence[GaussianLaw]
-    component: str | None = None
+    laws: Sequence[GaussianLaw]  # one for each value of the parent; exactly one without a parent
+    component: str | None = None  # name of the parent whose integer value picks the law
 
     def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:
         """Draw u_tilde from the Gaussian of each row's component."""

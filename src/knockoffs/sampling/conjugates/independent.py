@@ -14,18 +14,11 @@ from knockoffs.sampling.network import Blanket
 
 @dataclass(frozen=True)
 class Independent:
-    """Q(u_tilde | u, v) = P(u_tilde | v), valid when the features of u are independent given v.
+    """Q(u_tilde | u, v) = P(u_tilde | v), valid when the features of u are independent given v."""
 
-    Parameters
-    ----------
-    draw : callable
-        ``(blanket, n, rng) -> u``, a draw from P(u | v) for each of n rows.
-    log_prob : callable
-        ``(u, blanket) -> (n,)``, log P(u | v).
-    """
-
+    # ``(blanket, n, rng) -> u``, a draw from P(u | v) for each of n rows
     draw: Callable[[Blanket, int, Generator], NDArray]
-    log_prob: Callable[[NDArray, Blanket], NDArray]
+    log_prob: Callable[[NDArray, Blanket], NDArray]  # ``(u, blanket) -> (n,)``, log P(u | v)
 
     def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:
         """Draw from P(. | v), without a look at u."""

@@ -29,19 +29,12 @@ class JointTable:
     a table over the neighbours of j alone: the law of what is left given the pair (u_j, u_tilde_j). The coordinates
     go by fewest fill-in edges, so a chain or tree costs O(K^2) a coordinate, and the largest table is that of variable
     elimination, not the joint one. Coordinates are integer codes; each may be swapped on its own.
-
-    Parameters
-    ----------
-    n_states : tuple of int
-        Number of states of each coordinate.
-    factors : callable
-        ``(blanket, n) -> factors`` for n rows, their scopes numbering the coordinates. Every coordinate must be in one.
-    max_table : int
-        Entries of the largest table that may be needed for one row; more are refused, with the sizes.
     """
 
-    n_states: tuple[int, ...]
+    n_states: tuple[int, ...]  # number of states of each coordinate
+    # ``(blanket, n) -> factors`` for n rows, their scopes numbering the coordinates. Every coordinate must be in one
     factors: Callable[[Blanket, int], list[Factor]]
+    # entries of the largest table that may be needed for one row; more are refused, with the sizes
     max_table: int = MAX_JOINT_TABLE
 
     def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:

@@ -161,15 +161,6 @@ def _rescale(weights: NDArray) -> NDArray:
 class MarkovChain(Chain):
     """Conjugate of a chain with any transition matrices, O(T K^2) a row.
 
-    Parameters
-    ----------
-    initial : array, shape (K,)
-        P(u_1 = k).
-    transitions : array, shape (T - 1, K, K)
-        ``transitions[j, l, k]`` is P(u_{j+2} = k | u_{j+1} = l), in the paper's numbering from one.
-    n_jobs : int
-        Threads that share the rows. The draws do not depend on it: every row has its own random stream.
-
     >>> chain = MarkovChain(np.array([0.5, 0.5]), np.array([[[0.9, 0.1], [0.1, 0.9]]]))
     >>> chain.sample(np.array([[0, 0], [1, 1]]), {}, np.random.default_rng(0)).shape
     (2, 2)
@@ -177,9 +168,10 @@ class MarkovChain(Chain):
     array([-2.99573227])
     """
 
-    initial: NDArray
+    initial: NDArray  # shape (K,): P(u_1 = k)
+    # shape (T - 1, K, K): ``transitions[j, l, k]`` is P(u_{j+2} = k | u_{j+1} = l), in the paper's numbering from one
     transitions: NDArray
-    n_jobs: int = 1
+    n_jobs: int = 1  # threads that share the rows. The draws do not depend on it: every row has its own random stream
 
     def __post_init__(self) -> None:
         initial, transitions = np.asarray(self.initial, dtype=float), np.asarray(self.transitions, dtype=float)
@@ -227,20 +219,11 @@ class JumpChain(Chain):
 
     P_j(k | l) = (1 - jump_j) [k = l] + jump_j alpha_j(k): the identity plus a matrix of rank one, which every sum
     over states uses.
-
-    Parameters
-    ----------
-    alpha : array, shape (T, K)
-        Where the chain starts (row 0) and where it lands after a jump into step j.
-    jump : array, shape (T - 1,)
-        Probability of a jump before steps 2, ..., T.
-    n_jobs : int
-        Threads that share the rows; the draws do not depend on it.
     """
 
-    alpha: NDArray
-    jump: NDArray
-    n_jobs: int = 1
+    alpha: NDArray  # shape (T, K): where the chain starts (row 0) and where it lands after a jump into step j
+    jump: NDArray  # shape (T - 1,): probability of a jump before steps 2, ..., T
+    n_jobs: int = 1  # threads that share the rows; the draws do not depend on it
 
     def __post_init__(self) -> None:
         alpha, jump = np.asarray(self.alpha, dtype=float), np.asarray(self.jump, dtype=float)
@@ -330,12 +313,6 @@ def over_rows(work: Callable[[slice], None], n: int, n_jobs: int) -> None:
 class GroupedChain:
     """Conjugate of a chain under swaps of whole groups, O(T K^2) a row, and O(T K) where the chain stays or jumps.
 
-    Parameters
-    ----------
-    chain : Chain
-    feature_of : array of int, shape (T,)
-        The group of each step: 0, ..., 0, 1, ..., 1, 2, ...
-
     >>> from knockoffs.sampling.conjugates.markov_chain import MarkovChain
     >>> chain = MarkovChain(np.array([0.5, 0.5]), np.tile([[0.9, 0.1], [0.1, 0.9]], (3, 1, 1)))
     >>> grouped = GroupedChain(chain, np.array([0, 0, 1, 1]))
@@ -344,7 +321,7 @@ class GroupedChain:
     """
 
     chain: Chain
-    feature_of: NDArray[np.intp]
+    feature_of: NDArray[np.intp]  # shape (T,): the group of each step: 0, ..., 0, 1, ..., 1, 2, ...
 
     def __post_init__(self) -> None:
         groups = check_features(self.feature_of, self.chain.n_steps)

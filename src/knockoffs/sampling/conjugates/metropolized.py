@@ -27,31 +27,20 @@ class Metropolized:
     proportional to the density. Sequential conditional independent pairs of this law (``JointTable``) are exchangeable
     in every coordinate, and so are u and u_tilde. This is Metropolized knockoff sampling with several tries; with one,
     half of the coordinates or more would not move.
-
-    Parameters
-    ----------
-    log_density : callable, or sequence of callables
-        ``(u, blanket) -> (n,)``, log P(u | v) up to a constant; or one function for each clique of the graph, of its
-        coordinates alone, shape (n, size of the clique), which add up to it and cost less.
-    graph : sequence of tuples of int
-        Cliques of coordinates that interact: for a chain (0, 1), (1, 2), ...; a coordinate is in one at least. Given
-        its neighbours a coordinate must be independent of the others.
-    scale : float or array, shape (k,)
-        Standard deviation of the candidates: about that of a coordinate given its neighbours, for large moves.
-    states : sequence of arrays, optional
-        Values of each coordinate, if they are few: then these are the candidates, and nothing else is drawn.
-    n_candidates : int
-        Candidates beside u_j. More move farther, and cost their square on a chain.
-    max_table : int
-        See ``JointTable``: the cost grows with the width of the graph.
     """
 
+    # ``(u, blanket) -> (n,)``, log P(u | v) up to a constant; or one function for each clique of the graph, of its
+    # coordinates alone, shape (n, size of the clique), which add up to it and cost less
     log_density: LogDensity | Sequence[LogDensity]
+    # cliques of coordinates that interact: for a chain (0, 1), (1, 2), ...; a coordinate is in one at least. Given its
+    # neighbours a coordinate must be independent of the others
     graph: Sequence[tuple[int, ...]]
+    # shape (k,): standard deviation of the candidates: about that of a coordinate given its neighbours, for large moves
     scale: ArrayLike = 1.0
+    # values of each coordinate, if they are few: then these are the candidates, and nothing else is drawn
     states: Sequence[ArrayLike] | None = None
-    n_candidates: int = 8
-    max_table: int = MAX_JOINT_TABLE
+    n_candidates: int = 8  # candidates beside u_j. More move farther, and cost their square on a chain
+    max_table: int = MAX_JOINT_TABLE  # see ``JointTable``: the cost grows with the width of the graph
 
     def __post_init__(self) -> None:
         """Refuse a graph that leaves a coordinate out, or other functions than cliques."""

@@ -190,18 +190,10 @@ def check_covariance(Sigma: ArrayLike, name: str = "covariance") -> NDArray[np.f
 
 @dataclass(frozen=True)
 class BlockShape:
-    """Where the blocks of D lie: columns by the size of their feature, blocks of one size as one array (k, g, g).
+    """Where the blocks of D lie: columns by the size of their feature, blocks of one size as one array (k, g, g)."""
 
-    Parameters
-    ----------
-    order : array of int, shape (d,)
-        Column at each place.
-    runs : tuple of (start, k, g)
-        From place ``start`` on there are k features of g columns each.
-    """
-
-    order: NDArray[np.intp]
-    runs: tuple[tuple[int, int, int], ...]
+    order: NDArray[np.intp]  # shape (d,): column at each place
+    runs: tuple[tuple[int, int, int], ...]  # from place ``start`` on there are k features of g columns each
 
     @cached_property
     def is_diagonal(self) -> bool:

@@ -27,18 +27,10 @@ EXPLAINED_SHARE = 0.5  # of what a group shares with the others that its represe
 
 @dataclass(frozen=True)
 class ViaRepresentatives:
-    """Choice of D by representatives, in place of the name of one.
+    """Choice of D by representatives, in place of the name of one."""
 
-    Parameters
-    ----------
-    method : str
-        Choice of D for the representatives, see ``DIAGONALS``.
-    share : float
-        As in ``representatives``.
-    """
-
-    method: str
-    share: float = EXPLAINED_SHARE
+    method: str  # choice of D for the representatives, see ``DIAGONALS``
+    share: float = EXPLAINED_SHARE  # as in ``representatives``
 
     def solve(self, S: NDArray, feature_of: NDArray[np.intp]) -> tuple[NDArray, NDArray]:
         """S' and D', shape (d, d) each."""
