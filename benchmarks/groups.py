@@ -36,7 +36,6 @@ from knockoffs.response.linear import LassoPathCV  # noqa: E402
 from knockoffs.response.plain import RidgePathCV  # noqa: E402
 from knockoffs.sampling.conjugates.gaussian import GaussianLaw, several_of  # noqa: E402
 from knockoffs.sampling.diagonal import solve_diagonal  # noqa: E402
-from knockoffs.sampling.diagonal.representatives import representatives  # noqa: E402
 from knockoffs.table.auto_groups import auto_groups  # noqa: E402
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -134,20 +133,11 @@ def smooth_draw(draw, sigma, cases):
     y = signal + rng.standard_normal(500) * signal.std() / np.sqrt(10)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     Sigma = estimate_law(X)
-    for groups, (options, n_representatives) in cases.items():
+    for groups, options in cases.items():
         feature_of = np.arange(500) if options is None else auto_groups(Sigma, **options).feature_of
-        kept = np.arange(500)
-        if n_representatives:
-            kept = representatives(Sigma, feature_of, n_representatives)
-        law = estimate_law(X[:, kept])
-        D = solve_diagonal(law, "maximum_entropy", feature_of[kept])
+        D = solve_diagonal(Sigma, "maximum_entropy", feature_of)
         stream = np.random.default_rng([4, draw])
-        Z = fit_scores(
-            [X[:, kept], *several_copies(X[:, kept], law, D, 1, stream, feature_of[kept], None)],
-            y,
-            feature_of[kept],
-            stream,
-        )
+        Z = fit_scores([X, *several_copies(X, Sigma, D, 1, stream, feature_of, None)], y, feature_of, stream)
         label = dict(draw=draw, sigma=sigma, groups=groups, n_groups=feature_of.max() + 1)
         label["largest"] = np.bincount(feature_of).max()
         yield from result_rows(Z, feature_of, signals, label)
@@ -222,13 +212,10 @@ def main():
     if options.only in (None, "smooth"):
         draws = options.draws or (2 if options.quick else 10)
         cases = {
-            "none": (None, 0),
-            "auto": ({}, 0),
-            "cut 0.5": ({"cut": 0.5}, 0),
-            "cut 0.2": ({"cut": 0.2}, 0),
-            "auto, 1 representative": ({}, 1),
-            "auto, 2 representatives": ({}, 2),
-            "cut 0.5, 1 representative": ({"cut": 0.5}, 1),
+            "none": None,
+            "auto": {},
+            "cut 0.5": {"cut": 0.5},
+            "cut 0.2": {"cut": 0.2},
         }
         rows = (row for i in range(draws) for row in smooth_draw(i, 1.25, cases))
         write("groups_smooth", means(rows, ["sigma", "groups", "statistic", "fdr", "offset"]))

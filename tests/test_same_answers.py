@@ -303,9 +303,6 @@ IN_MEMORY = {
     ),
     "groups_explicit": lambda: by_default(*numbers(n=150, d=28, k=8), groups=np.repeat(np.arange(14), 2).tolist()),
     "groups_auto": lambda: by_default(*nearly_alike(), groups="auto"),
-    "groups_through_representatives": lambda: by_default(
-        *nearly_alike(), groups="auto", feature_model_options={"representatives": True}
-    ),
     "draws": lambda: by_default(*numbers(n=150, d=14, k=6), n_draws=3, **LASSO),
     "several_knockoffs": lambda: by_default(*numbers(d=14, k=6), n_knockoffs=3, method="knockoffs", **LASSO),
     "several_knockoffs_of_labels": lambda: by_default(

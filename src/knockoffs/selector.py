@@ -45,9 +45,7 @@ class KnockoffSelector(Shown, SelectorMixin, BaseEstimator):
         network; a fitted model; a network; a function that fits one; or a covariance matrix, for Gaussian features.
         "fixed" assumes nothing about the features, and that y is linear in them with Gaussian noise.
     feature_model_options : dict, optional
-        Options of the family's fit, for instance ``{"n_components": 3, "diagonal": "mvr"}``. With
-        ``"representatives": True`` groups are linked through a few columns of each, chosen without y; use it for many
-        columns, or for groups that the others nearly determine.
+        Options of the family's fit, for instance ``{"n_components": 3, "diagonal": "mvr"}``.
     kinds : dict of column names to kinds, optional
         Overrides the detected kind of a column: "continuous", "count", "ordinal", "binary", "nominal", or a list of
         its labels in their order.

@@ -59,11 +59,6 @@ ARGUMENTS = {
     "options by number": ({"feature_model_options": {1: 2}}, "feature_model_options='1' is not known"),
     "options": ({"feature_model_options": 3}, "expected a mapping"),
     "verdict": ({"verdict": "yes"}, "expected True or False"),
-    "representatives": ({"feature_model_options": {"representatives": "yes"}}, "expected True or False"),
-    "representatives of single columns": (
-        {"feature_model_options": {"representatives": True}},
-        "representatives=True needs groups of columns",
-    ),
     "model": ({"estimator": 3}, "lacks fit and predict"),
     "model misspelt": ({"estimator": "laso"}, "estimator='laso' is not known. Did you mean 'lasso'?"),
     "model by its class": ({"estimator": LogisticRegression}, "is the class LogisticRegression: pass an instance"),

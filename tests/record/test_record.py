@@ -121,15 +121,15 @@ def test_options_of_an_earlier_version_are_read_as_those_of_this_one():
         "n_fits": 2,
         "rule": "signed-maximum",
     }
-    assert options.feature_model_options == {"representatives": True}
     assert (options.fdr, options.groups, options.stream) == (0.3, "groups.csv", "never")
 
 
-def test_a_repair_of_an_earlier_version_cannot_be_run_again(tmp_path):
+@pytest.mark.parametrize("gone", ["repair", "representatives"])
+def test_what_this_version_lacks_cannot_be_run_again(tmp_path, gone):
     content = json.loads(STORED.with_name("selection_format_2.json").read_text())
-    content["parameters"]["repair"] = True
+    content["parameters"][gone] = True
     (tmp_path / "selection.json").write_text(json.dumps(content))
-    with pytest.raises(InputError, match="made with repair, .* Use the version that wrote it, 0.2.0"):
+    with pytest.raises(InputError, match=f"made with {gone}, .* Use the version that wrote it, 0.2.0"):
         read_selection(tmp_path / "selection.json")
 
 

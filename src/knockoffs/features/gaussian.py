@@ -16,7 +16,6 @@ from knockoffs.features.covariance import Estimate, shrink_covariance
 from knockoffs.sampling.categorical import normalise_log_weights, sample_categorical
 from knockoffs.sampling.conjugates.gaussian import Gaussian, GaussianLaw
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL, check_covariance, solve_checked
-from knockoffs.sampling.diagonal.representatives import ViaRepresentatives
 from knockoffs.sampling.network import BayesianNetwork, Identity, Node
 from knockoffs.sampling.pair import Pair, check_features
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler, sample_knockoffs, sample_several
@@ -156,7 +155,7 @@ class MixtureFeatures:
         laws = tuple(gaussian_law(law.mean, law.covariance, diagonal, inner) for law in self.laws)
         return replace(self, laws=laws, feature_of=feature_of)
 
-    def with_moments(self, found: Estimate, rows: float, diagonal: str | ViaRepresentatives) -> MixtureFeatures:
+    def with_moments(self, found: Estimate, rows: float, diagonal: str) -> MixtureFeatures:
         """Gaussian with other moments of ``coordinates``, and its own D."""
         unit = np.sqrt(np.diagonal(found.covariance))
         inner, centre = compact(self.feature_of[self.varying]), np.zeros(len(unit))
@@ -206,12 +205,8 @@ class FreeColumns:
         return Pair.of([X, *copies], self.feature_of)
 
 
-def gaussian_law(
-    mean: NDArray, covariance: NDArray, diagonal: str | ViaRepresentatives, feature_of: NDArray[np.intp]
-) -> GaussianLaw:
-    """Gaussian with its D; through representatives the covariance is another, which D belongs to."""
-    if isinstance(diagonal, ViaRepresentatives):
-        return GaussianLaw(mean, *diagonal.solve(check_covariance(covariance), feature_of))
+def gaussian_law(mean: NDArray, covariance: NDArray, diagonal: str, feature_of: NDArray[np.intp]) -> GaussianLaw:
+    """Gaussian with its D."""
     return GaussianLaw(mean, covariance, solve_checked(check_covariance(covariance), diagonal, feature_of))
 
 
@@ -219,7 +214,7 @@ def gaussian_features(
     mean: ArrayLike,
     covariance: ArrayLike,
     *,
-    diagonal: str | ViaRepresentatives = DEFAULT_DIAGONAL,
+    diagonal: str = DEFAULT_DIAGONAL,
     feature_of: ArrayLike | None = None,
 ) -> MixtureFeatures:
     """P^X = N(mean, covariance) with given parameters.
@@ -228,8 +223,8 @@ def gaussian_features(
     ----------
     mean : array-like, shape (d,)
     covariance : array-like, shape (d, d)
-    diagonal : str or ViaRepresentatives
-        Which matrix D: see ``DIAGONALS``; or through representatives of groups.
+    diagonal : str
+        Which matrix D: see ``DIAGONALS``.
     feature_of : array-like of int, shape (d,), optional
         Feature of each column.
 
@@ -271,7 +266,7 @@ def fit_gaussian(
     *,
     rng: Generator | None = None,
     n_jobs: int | None = None,
-    diagonal: str | ViaRepresentatives = DEFAULT_DIAGONAL,
+    diagonal: str = DEFAULT_DIAGONAL,
     feature_of: ArrayLike | None = None,
     names: Sequence[str] | None = None,
 ) -> MixtureFeatures:
@@ -282,8 +277,8 @@ def fit_gaussian(
     X : array, shape (n, d)
     rng, n_jobs
         Not used: the fit is not random.
-    diagonal : str or ViaRepresentatives
-        Which matrix D: see ``DIAGONALS``; or through representatives of groups.
+    diagonal : str
+        Which matrix D: see ``DIAGONALS``.
     feature_of : array-like of int, shape (d,), optional
         Feature of each column.
     names : sequence of str, optional

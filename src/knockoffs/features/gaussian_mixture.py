@@ -22,7 +22,6 @@ from knockoffs.features.gaussian import (
 )
 from knockoffs.features.mixture_path import N_STARTS, search_mixture
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL, check_covariance
-from knockoffs.sampling.diagonal.representatives import ViaRepresentatives
 from knockoffs.sampling.pair import check_features
 
 N_COMPONENTS = range(1, 11)
@@ -33,7 +32,7 @@ def gaussian_mixture_features(
     means: ArrayLike,
     covariances: ArrayLike,
     *,
-    diagonal: str | ViaRepresentatives = DEFAULT_DIAGONAL,
+    diagonal: str = DEFAULT_DIAGONAL,
     feature_of: ArrayLike | None = None,
 ) -> MixtureFeatures:
     """P^X with given parameters.
@@ -44,8 +43,8 @@ def gaussian_mixture_features(
         Mixture proportions, which add up to one.
     means : array-like, shape (l, d)
     covariances : array-like, shape (l, d, d)
-    diagonal : str or ViaRepresentatives
-        Which matrix D: see ``DIAGONALS``; or through representatives of groups.
+    diagonal : str
+        Which matrix D: see ``DIAGONALS``.
     feature_of : array-like of int, shape (d,), optional
         Feature of each column.
     """
@@ -83,7 +82,7 @@ def fit_gaussian_mixture(
     n_components: int | Iterable[int] | None = None,
     criterion: str = "held_out",
     n_starts: int = N_STARTS,
-    diagonal: str | ViaRepresentatives = DEFAULT_DIAGONAL,
+    diagonal: str = DEFAULT_DIAGONAL,
     feature_of: ArrayLike | None = None,
     names: Sequence[str] | None = None,
 ) -> MixtureFeatures:
@@ -102,8 +101,8 @@ def fit_gaussian_mixture(
         What chooses the number of components.
     n_starts : int
         Starts of EM for each number of components.
-    diagonal : str or ViaRepresentatives
-        Which matrix D: see ``DIAGONALS``; or through representatives of groups.
+    diagonal : str
+        Which matrix D: see ``DIAGONALS``.
     feature_of : array-like of int, shape (d,), optional
         Feature of each column.
     names : sequence of str, optional

@@ -13,8 +13,6 @@ from knockoffs.errors import ColumnsError, InputError
 from knockoffs.features.beside import beside_covariates, by_sites
 from knockoffs.features.family import FeatureModel
 from knockoffs.features.source import FittedSampler, check_takes, check_width, fills_cells, in_order, settled
-from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
-from knockoffs.sampling.diagonal.representatives import ViaRepresentatives
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.coding import check_knockoffs, code_by
 from knockoffs.table.redundancy import dependent_error, dependent_in_covariance
@@ -61,7 +59,6 @@ class Covariance:
 
     covariance: ArrayLike  # shape (n_columns, n_columns)
     options: Mapping[str, str] = field(default_factory=dict)  # of ``gaussian_features``
-    representatives: bool = False  # whether groups are linked through representatives
 
     def read(self, X: object, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
         """Numbers only."""
@@ -81,15 +78,12 @@ class Covariance:
             raise InputError(f"feature_model is a covariance of shape {values.shape}: expected a square matrix.")
         check_width(len(values), table)
         grouped = table.feature_of if table.grouped else None
-        options: dict[str, str | ViaRepresentatives] = dict(self.options)
-        if table.groups is not None and table.groups.by_representatives:
-            options["diagonal"] = ViaRepresentatives(self.options.get("diagonal", DEFAULT_DIAGONAL))
         try:
             check_covariance_units(values, table.X)
         except ColumnsError as error:
             raise error.named(table.names) from None
         try:
-            model = gaussian_features(table.X.mean(axis=0), values, feature_of=grouped, **options)
+            model = gaussian_features(table.X.mean(axis=0), values, feature_of=grouped, **self.options)
         except InputError:
             relations = dependent_in_covariance(values)
             if not relations:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from knockoffs.features.covariance import N_FOLDS, PLENTY, Estimate, intensity_of_moments, join_moments
 from knockoffs.features.source import Fitted, FittedSampler, KnockoffSource, settled
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
-from knockoffs.sampling.diagonal.representatives import ViaRepresentatives
 from knockoffs.table.table import Table
 
 
@@ -28,7 +27,7 @@ class ByMoments(Protocol):
         """Coordinates of the rows in which they are known, shape (n_known, D)."""
         ...
 
-    def with_moments(self, found: Estimate, rows: float, diagonal: str | ViaRepresentatives) -> Self:
+    def with_moments(self, found: Estimate, rows: float, diagonal: str) -> Self:
         """P^X with other moments of its coordinates, which are those of so many rows."""
         ...
 

@@ -18,8 +18,6 @@ from knockoffs.errors import ColumnsError, InputError, name_columns, name_some
 from knockoffs.features import FAMILIES, Family, FeatureModel, family_of
 from knockoffs.features.beside import beside_covariates, by_sites
 from knockoffs.registry import check_options, find, imported
-from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
-from knockoffs.sampling.diagonal.representatives import EXPLAINED_SHARE, ViaRepresentatives
 from knockoffs.sampling.network import BayesianNetwork
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler
 from knockoffs.table.auto_groups import runs
@@ -36,8 +34,6 @@ from knockoffs.table.redundancy import (
     warn_of_functions,
 )
 from knockoffs.table.table import Kinds, Table, read_table
-
-REPRESENTATIVES = "representatives"  # option of every family made of Gaussians, and of a covariance
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,6 @@ class Fitted:
 
     family: Family
     options: Mapping[str, object] = field(default_factory=dict)  # of its fit
-    representatives: bool = False  # whether groups are linked through representatives
 
     def read(self, X: object, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
         """Labels as codes for families that take them; whole numbers too, where all columns are labels."""
@@ -86,7 +81,7 @@ class Fitted:
             return settled(beside_covariates(inner.model, inner.sampler, table))
         warn_of_constant(table)
         handed = self.handed(table)
-        if "diagonal" in (self.family.options or ()) and not self.representatives:
+        if "diagonal" in (self.family.options or ()):
             check_covariance_memory(table.X.shape[1])
         try:
             model = imported(self.family.fit)(table.X, rng=rng, n_jobs=n_jobs, **handed)
@@ -117,8 +112,6 @@ class Fitted:
         handed = {name: value for name, value in self.options.items() if name not in self.family.how}
         if "groups" in takes and table.grouped:
             handed["feature_of"] = table.feature_of
-            if table.groups is not None and table.groups.by_representatives:
-                handed["diagonal"] = ViaRepresentatives(str(handed.get("diagonal", DEFAULT_DIAGONAL)))
         if "names" in takes:
             handed["names"] = table.names
         if "fixed" in takes:
@@ -205,15 +198,6 @@ def read_features(
     if isinstance(source, Fitted) and not (every_column or source.names_columns):
         table, constant = drop_constant(table)
         notes |= constant
-    if getattr(source, "representatives", False):
-        if table.groups is None:
-            raise InputError("representatives=True needs groups of columns: use groups='auto', or name them.")
-        table = replace(table, groups=replace(table.groups, by_representatives=True))
-        notes["representatives"] = (
-            "groups are linked to each other only through representatives, columns that hold at least "
-            f"{EXPLAINED_SHARE:.0%} of what the other columns of their group share with the rest of the table; given "
-            "these, the other columns are taken to be independent of the other groups"
-        )
     free = isinstance(source, Fitted) and "free" in source.family.takes
     if dependent == "refuse" or (dependent == "auto" and not free):
         refuse_determined(table)
@@ -247,8 +231,7 @@ def knockoff_source(feature_model: Any, options: Mapping[str, object] | None = N
     from knockoffs.features.given import Covariance, GivenModel
 
     if isinstance(feature_model, np.ndarray | list) or hasattr(feature_model, "iloc"):
-        given = check_options(options, ("diagonal", REPRESENTATIVES), "feature_model_options")
-        return Covariance(feature_model, *_take_representatives(given))
+        return Covariance(feature_model, check_options(options, ("diagonal",), "feature_model_options"))
     if isinstance(feature_model, str):
         if not is_network_file(feature_model):
             return _fitted(find(FAMILIES, "feature_model", feature_model), options)
@@ -273,18 +256,7 @@ def _fitted(family: Family, options: Mapping[str, object] | None) -> Fitted:
     """Source of a family that is fitted, its options checked by name."""
     if family.options is None:  # a function of the user, which checks them itself
         return Fitted(family, check_options(options, None, "feature_model_options"))
-    known = (*family.options, *family.how)
-    if "groups" in family.takes and "diagonal" in family.options:
-        known = (*known, REPRESENTATIVES)
-    return Fitted(family, *_take_representatives(check_options(options, known, "feature_model_options")))
-
-
-def _take_representatives(options: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    """Options of the fit, and whether groups are linked through representatives."""
-    asked = options.pop(REPRESENTATIVES, False)
-    if not isinstance(asked, bool):
-        raise InputError(f"feature_model_options: {REPRESENTATIVES}={asked!r}: expected True or False.")
-    return options, asked
+    return Fitted(family, check_options(options, (*family.options, *family.how), "feature_model_options"))
 
 
 def is_network_file(feature_model: str) -> bool:

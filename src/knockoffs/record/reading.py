@@ -114,16 +114,14 @@ def _upgrade(content: Content) -> Content:
         parameters |= {"rows": parameters.pop("evaluation")} if "evaluation" in parameters else {}
         content = {"method": "knockoffs", "verdict": None, "columns": [], "warnings": [], **content}
     parameters = {"stream": "never", **parameters}
-    if parameters.pop("repair", False):
-        raise InputError(f"it was made with repair, which this version does not have.{_remedy(content)}")
+    for gone in ("repair", "representatives"):
+        if parameters.pop(gone, False):
+            raise InputError(f"it was made with {gone}, which this version does not have.{_remedy(content)}")
     defaults = {option.name: option.default for option in listed(ImportanceOptions)}
     scoring = {name: parameters.pop(name, default) for name, default in defaults.items()}
     scoring = {name: value for name, value in scoring.items() if value != defaults[name]}
     if scoring:
         parameters["importance_options"] = scoring
-    if parameters.pop("representatives", False):
-        options = parameters.get("feature_model_options") or {}
-        parameters["feature_model_options"] = {**options, "representatives": True} if isinstance(options, dict) else 0
     if parameters.get("feature_model", "auto") is None:  # knockoffs were given
         parameters["feature_model"] = "auto"
     return {**content, "format": FORMAT, "parameters": parameters}

@@ -33,8 +33,8 @@ def auto_groups(
     allows: D_gg <= 2 S_g|rest. The groups are the finest branches of the tree whose room is at least ``room``, but
     branches whose average |correlation| is below FLOOR = 0.3 are not joined; with ``cut``, the groups are the branches
     of the tree cut where the average |correlation| is ``cut``. Groups that still lack room are counted in the note:
-    their columns are nearly determined by the others, and only fewer columns can help, or ``representatives``. The
-    target is not looked at, so the FDR over the groups is controlled as for groups that were given.
+    their columns are nearly determined by the others, and only fewer columns can help. The target is not looked at, so
+    the FDR over the groups is controlled as for groups that were given.
 
     Parameters
     ----------

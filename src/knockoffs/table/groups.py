@@ -28,8 +28,6 @@ class Groups:
         One for each group.
     note : str
         How they were found; empty if they were given.
-    by_representatives : bool
-        Whether their knockoffs are made through representatives.
     tree : nested tuple of str, optional
         Tree over the names.
     coarser : tuple of arrays of int, shape (n_columns,)
@@ -39,7 +37,6 @@ class Groups:
     feature_of: NDArray[np.intp]
     names: tuple[str, ...]
     note: str = ""
-    by_representatives: bool = False
     tree: Nested | None = None
     coarser: tuple[NDArray[np.intp], ...] = ()
 

@@ -54,7 +54,6 @@ from knockoffs.features.latent.stochastic_em import (
 )
 from knockoffs.sampling.conjugates.gaussian import GaussianLaw
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
-from knockoffs.sampling.diagonal.representatives import ViaRepresentatives
 from knockoffs.sampling.pair import check_features
 
 
@@ -67,7 +66,7 @@ def fit_latent(
     feature_of: ArrayLike | None = None,
     names: Sequence[str] | None = None,
     n_classes: int | Iterable[int] | None = None,
-    diagonal: str | ViaRepresentatives = DEFAULT_DIAGONAL,
+    diagonal: str = DEFAULT_DIAGONAL,
 ) -> LatentFeatures:
     """Latent Gaussian mixture with the fewest classes whose held-out log density is within one s.e. of the best.
 
@@ -92,8 +91,8 @@ def fit_latent(
         Names of the columns, for warnings.
     n_classes : int or iterable of int, optional
         A number, or the numbers to choose among; as many as there are rows for, if left out.
-    diagonal : str or ViaRepresentatives
-        Which matrix D: see ``DIAGONALS``; or through representatives of groups.
+    diagonal : str
+        Which matrix D: see ``DIAGONALS``.
 
     Notes
     -----

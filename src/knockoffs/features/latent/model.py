@@ -41,7 +41,6 @@ from knockoffs.features.latent.search import Shrinkage
 from knockoffs.features.latent.stochastic_em import separate
 from knockoffs.sampling.conjugates.gaussian import Gaussian
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
-from knockoffs.sampling.diagonal.representatives import ViaRepresentatives
 from knockoffs.sampling.pair import Pair, check_features
 from knockoffs.sampling.sampler import sample_knockoffs, sample_several
 from knockoffs.table.columns import KINDS
@@ -217,7 +216,7 @@ class LatentFeatures:
         inner = compact(feature_of[self.layout.column_of])
         return replace(self, mixture=self.mixture.regroup(inner, diagonal), feature_of=feature_of)
 
-    def with_moments(self, found: Estimate, rows: float, diagonal: str | ViaRepresentatives) -> LatentFeatures:
+    def with_moments(self, found: Estimate, rows: float, diagonal: str) -> LatentFeatures:
         """P^X of one class with other moments of L, and D anew."""
         inner = self.mixture.feature_of
         S = separate(found.covariance, np.eye(len(found.mean), dtype=bool))
@@ -297,7 +296,7 @@ def latent_features(
     means: ArrayLike,
     covariances: ArrayLike,
     *,
-    diagonal: str | ViaRepresentatives = DEFAULT_DIAGONAL,
+    diagonal: str = DEFAULT_DIAGONAL,
     feature_of: ArrayLike | None = None,
     kinds: Sequence[str] | None = None,
 ) -> LatentFeatures:
@@ -309,8 +308,8 @@ def latent_features(
         One for each column.
     weights, means, covariances : array-like, shape (l,), (l, D), (l, D, D)
         Of the classes, over the coordinates of all columns in order.
-    diagonal : str or ViaRepresentatives
-        Which matrix D: see ``DIAGONALS``; or through representatives of groups.
+    diagonal : str
+        Which matrix D: see ``DIAGONALS``.
     feature_of : array-like of int, shape (d,), optional
         Feature of each column; the coordinates of a column, and of a feature, are swapped as one.
     kinds : sequence of str, optional
