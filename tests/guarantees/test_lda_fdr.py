@@ -20,13 +20,12 @@ def topics(rng, n_topics=5, n_words=100):
     return LatentDirichlet(np.full(n_topics, 0.1), beta / beta.sum(axis=1, keepdims=True), 4.0, 40.0)
 
 
-@pytest.mark.parametrize("posterior", ["gibbs", "variational"])
-def test_known_topics(posterior):
+def test_known_topics():
     truth = topics(np.random.default_rng(0))
     model = LatentDirichlet(truth.alpha, truth.beta, truth.length_shape, truth.length_scale)
 
     def knockoffs_of(X, rng):
-        return sample_knockoffs(model.as_network(posterior=posterior), X, rng)
+        return sample_knockoffs(model.as_network(), X, rng)
 
     fdp, found = run(lambda rng: truth.sample(800, rng), knockoffs_of, 60, 25, 6.0, seed=1)
     assert holds(fdp)

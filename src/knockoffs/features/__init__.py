@@ -79,7 +79,7 @@ FAMILIES: dict[str, Family] = {
         "knockoffs.features.lda.fit:fit_latent_dirichlet",
         ("numbers", "same"),
         ("n_topics", "max_iter", "view"),
-        ("posterior", "n_sweeps", "hidden_knockoff", "n_jobs"),
+        ("n_sweeps", "hidden_knockoff", "n_jobs"),
     ),
     "network": Family(
         "knockoffs.features.network.fit:fit_discrete_network",

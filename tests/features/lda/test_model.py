@@ -174,7 +174,7 @@ def test_token_view_can_be_fitted():
     X = model.sample(300, rng)
     fitted = fit_latent_dirichlet(X, rng=rng, n_topics=2, view="tokens", max_iter=5)
     assert (fitted.n_positions, fitted.beta.shape) == (8, (2, 3))
-    assert sample_knockoffs(fitted.as_network(posterior="variational"), X, rng).shape == X.shape
+    assert sample_knockoffs(fitted.as_network(n_sweeps=5), X, rng).shape == X.shape
 
 
 def test_lengths_without_more_spread_than_poisson():
@@ -209,8 +209,6 @@ def test_bad_input():
         LatentDirichlet(np.array([1.0, 0.0]), BETA)
     with pytest.raises(InputError, match="Did you mean 'counts'"):
         LatentDirichlet(ALPHA, BETA, view="count")
-    with pytest.raises(InputError, match="Did you mean 'variational'"):
-        LatentDirichlet(ALPHA, BETA).as_network(posterior="variation")
     with pytest.raises(InputError, match="needs n_positions"):
         LatentDirichlet(ALPHA, BETA, view="tokens")
     with pytest.raises(InputError, match="from 1 to the number of documents, 2"):

@@ -1,16 +1,15 @@
-"""Gibbs and variational posteriors of LDA against enumeration."""
+"""Gibbs sampling of LDA against enumeration."""
 
 from itertools import product
 
 import numpy as np
 import pytest
-from scipy import special
 from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 from knockoffs.errors import InputError
 from knockoffs.features.posterior import lda
-from knockoffs.features.posterior.lda import log_words, sample_dirichlet, sample_topics_gibbs, variational_topics
+from knockoffs.features.posterior.lda import log_words, sample_dirichlet, sample_topics_gibbs
 
 ALPHA = np.array([0.5, 0.3, 0.8])
 BETA = np.array([[0.6, 0.3, 0.1, 0.0], [0.1, 0.2, 0.2, 0.5], [0.25, 0.25, 0.25, 0.25]])
@@ -48,7 +47,7 @@ def test_gibbs_against_enumeration():
 
 
 def test_too_few_sweeps_are_seen():
-    # The same check must fail where the chain has not moved from the variational start
+    # The same check must fail where the chain has not moved from its start
     rng = np.random.default_rng(0)
     words, n = np.array([0, 0, 1, 2, 3, 3]), 40_000
     counts = csr_array(np.tile(np.bincount(words, minlength=4), (n, 1)))
@@ -56,21 +55,6 @@ def test_too_few_sweeps_are_seen():
     tokens, p = exact_topics(words)
     exact = p @ ((ALPHA + tokens) / (ALPHA + tokens).sum(axis=1, keepdims=True))
     assert (np.abs(theta.mean(axis=0) - exact) > 10 * theta.std(axis=0) / np.sqrt(n)).any()
-
-
-def test_variational_fixed_point():
-    counts = csr_array(np.array([[5, 0, 2, 1], [0, 0, 0, 30]]))
-    gamma = variational_topics(counts, ALPHA, BETA, max_iter=5000, tol=1e-12)
-    for d, row in enumerate(counts.toarray()):
-        phi = np.exp(special.psi(gamma[d]))[:, None] * BETA
-        phi /= phi.sum(axis=0)
-        assert gamma[d] == pytest.approx(ALPHA + phi @ row, rel=1e-8)
-        assert gamma[d].sum() == pytest.approx(ALPHA.sum() + row.sum())
-
-
-def test_digamma_against_scipy():
-    x = np.geomspace(1e-4, 1e6, 300)
-    assert np.array([lda._digamma(value) for value in x]) == pytest.approx(special.psi(x), rel=1e-8, abs=1e-8)
 
 
 def test_dirichlet_with_tiny_concentrations():

@@ -20,7 +20,6 @@ from knockoffs.sampling.conjugates.independent import Independent
 from knockoffs.sampling.network import BayesianNetwork, Blanket, Identity, Node
 
 VIEWS = ("counts", "tokens")
-POSTERIORS = ("gibbs", "variational")
 HIDDEN_KNOCKOFFS = ("copy", "posterior")
 
 
@@ -192,7 +191,6 @@ class LatentDirichlet:
     def as_network(
         self,
         *,
-        posterior: str = "gibbs",
         n_sweeps: int | None = None,
         hidden_knockoff: str = "copy",
         n_jobs: int | None = None,
@@ -201,9 +199,6 @@ class LatentDirichlet:
 
         Parameters
         ----------
-        posterior : {"gibbs", "variational"}
-            How (theta, z) is drawn given the words: by collapsed Gibbs sampling from the variational solution, or from
-            the variational solution itself (fast, as in the paper, and further from exact).
         n_sweeps : int, optional
             Sweeps of Gibbs sampling; left out, as many as convergence asks for (see posterior/lda.py).
         hidden_knockoff : {"copy", "posterior"}
@@ -211,25 +206,24 @@ class LatentDirichlet:
         n_jobs : int, optional
             Not needed here.
         """
-        if posterior not in POSTERIORS:
-            raise unknown_option("posterior", posterior, POSTERIORS)
         if n_sweeps is not None and n_sweeps < 1:
             raise InputError(f"n_sweeps={n_sweeps}: without a sweep the draw does not look at X. Use 1 or more.")
         if hidden_knockoff not in HIDDEN_KNOCKOFFS:
             raise unknown_option("hidden_knockoff", hidden_knockoff, HIDDEN_KNOCKOFFS)
-        how: dict[str, Any] = {"posterior": posterior, "n_sweeps": n_sweeps}
         theta = Node("theta", parents=(), conjugate=Identity())
         if self.view == "counts":
             rate = Node("rate", parents=(), conjugate=Identity())
             counts = Independent(partial(draw_counts, self.beta), partial(log_prob_counts, self.beta))
             X = Node("X", parents=("theta", "rate"), conjugate=counts, columns=range(self.beta.shape[1]))
-            return BayesianNetwork((theta, rate, X), sample_hidden=partial(self.sample_hidden_of_counts, **how))
+            return BayesianNetwork(
+                (theta, rate, X), sample_hidden=partial(self.sample_hidden_of_counts, n_sweeps=n_sweeps)
+            )
         likelihood = self.beta if hidden_knockoff == "posterior" else np.ones_like(self.beta)
         topics = Independent(partial(draw_topics, likelihood), partial(log_prob_topics, likelihood))
         z = Node("z", parents=("theta",), conjugate=topics)
         words = Independent(partial(draw_words, self.beta), partial(log_prob_words, self.beta))
         X = Node("X", parents=("z",), conjugate=words, columns=range(self.n_positions))
-        return BayesianNetwork((theta, z, X), sample_hidden=partial(self.sample_hidden_of_tokens, **how))
+        return BayesianNetwork((theta, z, X), sample_hidden=partial(self.sample_hidden_of_tokens, n_sweeps=n_sweeps))
 
     def log_density(self, X: Any) -> NDArray:
         """Log P(x) of every document, shape (n,).
@@ -257,37 +251,29 @@ class LatentDirichlet:
         )
         return lengths + orders + log_words(counts, self.alpha, self.beta)
 
-    def sample_topics(
-        self, counts: csr_array, rng: Generator, *, posterior: str = "gibbs", n_sweeps: int | None = None
-    ) -> NDArray:
+    def sample_topics(self, counts: csr_array, rng: Generator, n_sweeps: int | None) -> NDArray:
         """Theta ~ P(theta | words), shape (n, n_topics)."""
+        from knockoffs.features.posterior.lda import sample_topics_converged, sample_topics_gibbs
+
         unknown = np.intersect1d(counts.indices, np.flatnonzero(self.beta.max(axis=0) == 0))
         if unknown.size:
             raise InputError(f"X has the words {name_some(unknown)}, which no topic produces (beta is zero there).")
-        if posterior == "variational":
-            from knockoffs.features.posterior.lda import sample_topics_variational
-
-            return sample_topics_variational(counts, self.alpha, self.beta, rng)
         if n_sweeps is None:
-            from knockoffs.features.posterior.lda import sample_topics_converged
-
             return sample_topics_converged(counts, self.alpha, self.beta, rng)
-        from knockoffs.features.posterior.lda import sample_topics_gibbs
-
         return sample_topics_gibbs(counts, self.alpha, self.beta, rng, n_sweeps=n_sweeps)[0]
 
-    def sample_hidden_of_counts(self, X: object, rng: Generator, **how: Any) -> dict[str, NDArray]:
+    def sample_hidden_of_counts(self, X: object, rng: Generator, n_sweeps: int | None) -> dict[str, NDArray]:
         """Theta and the rate given the counts. Given the length of a document, the two are independent."""
         counts = check_counts(X, self.beta.shape[1])
         length = np.asarray(counts.sum(axis=1)).ravel()
         # Gamma(shape, scale) is the conjugate prior of a Poisson rate
         rate = rng.gamma(self.length_shape + length) / (1.0 / self.length_scale + 1.0)
-        return {"theta": self.sample_topics(counts, rng, **how), "rate": rate}
+        return {"theta": self.sample_topics(counts, rng, n_sweeps), "rate": rate}
 
-    def sample_hidden_of_tokens(self, X: NDArray, rng: Generator, **how: Any) -> dict[str, NDArray]:
+    def sample_hidden_of_tokens(self, X: NDArray, rng: Generator, n_sweeps: int | None) -> dict[str, NDArray]:
         """Theta given the words, and z given both: (theta, z) ~ P(theta, z | X)."""
         words = check_tokens(X, self.beta.shape[1])
-        theta = self.sample_topics(count_tokens(words, self.beta.shape[1]), rng, **how)
+        theta = self.sample_topics(count_tokens(words, self.beta.shape[1]), rng, n_sweeps)
         blanket = {"theta": theta, "X": words}
         return {"theta": theta, "z": draw_topics(self.beta, blanket, len(words), rng)}
 

@@ -1,4 +1,4 @@
-"""Topics of a document given its words: variational Bayes, Gibbs sampling from there, and the probability of the words.
+"""Topics of a document given its words, by Gibbs sampling, and the probability of the words.
 
 P(w) = E[prod_v (theta @ beta[:, v])^x_v] for theta ~ Dirichlet(alpha). The product is a polynomial in theta, whose
 terms have known expectations: with N words and T topics it has binom(N + T - 1, T - 1) of them, held here as an array
@@ -31,24 +31,6 @@ FEWEST_SWEEPS, MOST_SWEEPS = 10, 6400  # s
 PAIRS_OF_CHAINS = 128  # of chains: the standard error of memory is some 0.03
 
 
-def variational_topics(
-    counts: csr_array, alpha: NDArray, beta: NDArray, *, max_iter: int = 200, tol: float = 1e-4
-) -> NDArray:
-    """Dirichlet parameters gamma of q(theta) for each document, shape (n, n_topics) (Blei et al., figure 6).
-
-    A document is done when gamma moves by less than ``tol`` on average.
-    """
-    indptr, words, weights = counts.indptr, counts.indices, counts.data.astype(float)
-    return _gamma(indptr, words, weights, alpha, np.ascontiguousarray(beta.T), max_iter, tol)
-
-
-def sample_topics_variational(
-    counts: csr_array, alpha: NDArray, beta: NDArray, rng: Generator, *, max_iter: int = 200
-) -> NDArray:
-    """Draw theta from its variational posterior, shape (n, n_topics)."""
-    return sample_dirichlet(variational_topics(counts, alpha, beta, max_iter=max_iter), rng)
-
-
 def sample_dirichlet(concentration: NDArray, rng: Generator) -> NDArray:
     """Draw one Dirichlet vector for each row of concentrations, shape (n, n_topics).
 
@@ -59,52 +41,6 @@ def sample_dirichlet(concentration: NDArray, rng: Generator) -> NDArray:
     )
     g = np.exp(log_g - log_g.max(axis=1, keepdims=True))
     return g / g.sum(axis=1, keepdims=True)
-
-
-@njit(cache=True, nogil=True)
-def _digamma(x: float) -> float:  # recurrence to x >= 6, then the asymptotic series: error below 1e-9
-    shift = 0.0
-    while x < 6.0:
-        shift -= 1.0 / x
-        x += 1.0
-    f = 1.0 / (x * x)
-    return shift + np.log(x) - 0.5 / x - f * (1.0 / 12 - f * (1.0 / 120 - f * (1.0 / 252 - f / 240)))
-
-
-@njit(cache=True, nogil=True)
-def _gamma(indptr, words, weights, alpha, beta_of_word, max_iter, tol):  # type: ignore[no-untyped-def]
-    n, n_topics = len(indptr) - 1, len(alpha)
-    out = np.empty((n, n_topics))
-    expected = np.empty(n_topics)
-    phi = np.empty(n_topics)
-    new = np.empty(n_topics)
-    for d in range(n):
-        start, stop = indptr[d], indptr[d + 1]
-        total = 0.0
-        for i in range(start, stop):
-            total += weights[i]
-        gamma = out[d]
-        for t in range(n_topics):
-            gamma[t] = alpha[t] + total / n_topics
-        for _ in range(max_iter):
-            for t in range(n_topics):
-                expected[t] = np.exp(_digamma(gamma[t]))
-                new[t] = alpha[t]
-            for i in range(start, stop):
-                norm = 0.0
-                for t in range(n_topics):
-                    phi[t] = expected[t] * beta_of_word[words[i], t]
-                    norm += phi[t]
-                if norm > 0.0:
-                    for t in range(n_topics):
-                        new[t] += weights[i] * phi[t] / norm
-            move = 0.0
-            for t in range(n_topics):
-                move += abs(new[t] - gamma[t])
-                gamma[t] = new[t]
-            if move < tol * n_topics:
-                break
-    return out
 
 
 def sample_topics_gibbs(
@@ -120,12 +56,10 @@ def sample_topics_gibbs(
 
     z is swept ``n_sweeps`` times with theta integrated out, P(z_i = t | rest) proportional to (alpha_t + tokens of
     topic t elsewhere) beta[t, w_i]; then theta ~ Dirichlet(alpha + tokens of each topic). The chain starts from z
-    drawn at ``start`` or, if left out, at the mean of the variational theta, so short documents need few sweeps.
-    Tokens come document by document, their words in the order of ``counts.indices``.
+    drawn at ``start`` or, if left out, at the mean of theta. Tokens come document by document, their words in the order
+    of ``counts.indices``.
     """
-    if start is None:
-        gamma = variational_topics(counts, alpha, beta)
-        start = gamma / gamma.sum(axis=1, keepdims=True)
+    start = np.tile(alpha / alpha.sum(), (counts.shape[0], 1)) if start is None else start
     words, starts = tokens_of(counts)
     beta_of_word = np.ascontiguousarray(beta.T)
     z = start_topics(words, starts, beta_of_word, start, rng)
