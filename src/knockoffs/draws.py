@@ -17,8 +17,8 @@ from knockoffs.errors import InputError
 from knockoffs.features.family import Groupable
 from knockoffs.features.given import Covariance, GivenKnockoffs
 from knockoffs.features.source import Fitted, FittedSampler, KnockoffSource, refuse_fixed, settled
-from knockoffs.filter import ErrorControl, Rule, filter_statistics, several_statistics
-from knockoffs.filter.e_values import ROUNDING, Combined, check_draws, join_draws
+from knockoffs.filter import ErrorControl, Rule, check_draws, filter_statistics, several_statistics
+from knockoffs.filter.e_values import ROUNDING, Combined, join_draws
 from knockoffs.filter.localise import localise
 from knockoffs.importance.model_choice import BestOf
 from knockoffs.importance.paths.lambda_path import LambdaPath

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from knockoffs.conditional_tests import MOST_TESTED
 from knockoffs.diagnostics.rows import warn_of_dependent_rows
 from knockoffs.draws import (
+    Draw,
     Resolution,
     Rest,
     Streams,
@@ -151,20 +152,10 @@ def _run_knockoffs(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -
     n_draws = control.n_draws // len(fits)
     if statistic is None:
         raise InputError("a plan for knockoffs needs a statistic: ModelScore(estimator, score), for instance.")
-    draws = [
-        draw
-        for fit in fits
-        for draw in draw_many(
-            fit.fitted.sampler,
-            fit.data.table,
-            fit.data.target,
-            statistic,
-            fit.streams.draws(n_draws),
-            n_jobs,
-            m=control.n_knockoffs,
-            rest=rest,
-        )
-    ]
+    draws: list[Draw] = []
+    for fit in fits:
+        what = (fit.fitted.sampler, fit.data.table, fit.data.target, statistic, fit.streams.draws(n_draws))
+        draws += draw_many(*what, n_jobs, m=control.n_knockoffs, rest=rest)
     W = np.stack([feature_statistics(draw.scores, plan.rule) for draw in draws])
     of_groups = [
         np.concatenate([_draw_groups(plan, one, fit, n_draws, n_jobs) for fit in fits]) for one in plan.coarser

@@ -90,6 +90,15 @@ def refuse_nan(W: NDArray) -> None:
         raise InputError(f"W is NaN for {bad.size} features, the first is feature {bad[0]}: the score failed there.")
 
 
+def check_draws(W: ArrayLike) -> NDArray:
+    """W of every draw, shape (M, d) with M >= 1."""
+    draws = np.asarray(W, dtype=float)
+    if draws.ndim != 2 or len(draws) == 0:
+        raise InputError(f"W has shape {draws.shape}: expected one row of statistics for each draw, (n_draws, d).")
+    refuse_nan(draws)
+    return draws
+
+
 def check_fdr(fdr: float) -> float:
     """Target FDR as a float strictly between 0 and 1."""
     if isinstance(fdr, bool) or not isinstance(fdr, int | float | np.integer | np.floating):

@@ -29,13 +29,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError, unknown_option
 from knockoffs.filter import (
+    check_draws,
     check_fdr,
     check_floats,
     check_offset,
     check_W,
     filter_statistics,
     path_counts,
-    refuse_nan,
 )
 
 WAYS = ("fixed", "post_hoc")
@@ -254,12 +254,3 @@ def check_number(n_knockoffs: object) -> int:
     if isinstance(n_knockoffs, bool) or not isinstance(n_knockoffs, int | np.integer) or n_knockoffs < 1:
         raise InputError(f"n_knockoffs={n_knockoffs!r}: expected a whole number of at least 1.")
     return int(n_knockoffs)
-
-
-def check_draws(W: ArrayLike) -> NDArray:
-    """W of every draw, shape (M, d) with M >= 1."""
-    draws = np.asarray(W, dtype=float)
-    if draws.ndim != 2 or len(draws) == 0:
-        raise InputError(f"W has shape {draws.shape}: expected one row of statistics for each draw, (n_draws, d).")
-    refuse_nan(draws)
-    return draws

@@ -37,8 +37,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.errors import InputError
-from knockoffs.filter import check_fdr
-from knockoffs.filter.e_values import ROUNDING, check_draws, knockoff_e_values
+from knockoffs.filter import check_draws, check_fdr
+from knockoffs.filter.e_values import ROUNDING, knockoff_e_values
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ from knockoffs.response.l1_path import (
     cross_validate,
     make_design,
     penalties,
+    polish,
+    solve_at,
     train_weights,
 )
 from knockoffs.response.likelihood import (
@@ -37,7 +39,7 @@ from knockoffs.response.likelihood import (
     null_probabilities,
     solve_exactly,
 )
-from knockoffs.response.squared_error import SquaredErrorSet, lasso_at
+from knockoffs.response.squared_error import SquaredError, SquaredErrorSet
 
 MANY_CELLS, ROWS_FOR_GRAMS = 1_000_000, 10  # from which on sums of products cost less than a walk over the rows
 EXACT_SIZES = (1e-60, 1e60)  # sizes of numbers whose products are exact
@@ -80,7 +82,9 @@ class PenaltyPath(BaseEstimator):
         self.alpha_ = largest if self.alpha is None else float(self.alpha)
         if self.alpha is not None or largest <= 0 or len(design.folds) < 2:
             return np.zeros(0, dtype=np.intp)
-        sets = [training_set(*part) for part in zip(train_weights(design), design.folds, strict=True)]
+        sets = []
+        for weights, rows in zip(train_weights(design), design.folds, strict=True):
+            sets.append(training_set(weights, rows))
         alphas = penalties(largest, self.n_alphas, self.alpha_ratio)
         self.cross_validation_, columns = cross_validate(design, sets, alphas)
         self.alpha_ = self.cross_validation_.alpha
@@ -251,10 +255,14 @@ class LassoPathCV(PenaltyPath, LinearRegressor):
         guess = self.choose_penalty(
             design, largest, lambda train, rows: SquaredErrorSet(design.X, ys, train, rows, design.weights)
         )
-        beta = np.zeros(design.X.shape[1])
+        beta = np.zeros((1, design.X.shape[1]))
         if y_scale > 0 and beta.size:
-            beta = lasso_at(design, ys, self.alpha_, guess)
-        self.coef_ = design.spread(beta) * y_scale
+            w = design.weights / design.weights.sum()
+            problem = SquaredErrorSet(design.X, ys, w, slice(0, 0), w, tol=1e-10)
+            solve_at(design, problem, self.alpha_, guess)
+            beta[0, problem.columns] = problem.beta[: problem.columns.size]
+            beta = polish(SquaredError(design, ys), beta, self.alpha_)
+        self.coef_ = design.spread(beta[0]) * y_scale
         self.intercept_ = float(y_mean - self.coef_ @ design.mean)
         return self
 

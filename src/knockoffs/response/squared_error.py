@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from knockoffs.response.l1_path import PathDesign, polish, solve_at
+from knockoffs.response.l1_path import PathDesign
 
 GAP_TOL = 1e-7  # duality gap relative to |y|^2 on the cross-validated path; the final fit is exact
 MAX_SWEEPS = 10_000
@@ -127,16 +127,3 @@ class SquaredError:
                 return None
             self._factor = (columns, factor)
         return cho_solve(self._factor[1], right, check_finite=False)
-
-
-def lasso_at(design: PathDesign, y: NDArray, alpha: float, columns: NDArray[np.intp]) -> NDArray:
-    """Exact lasso coefficients of the standardised columns at penalty ``alpha``, shape (d,).
-
-    ``columns`` is a first guess of the working set; more join until the optimality conditions hold.
-    """
-    weights = design.weights / design.weights.sum()
-    problem = SquaredErrorSet(design.X, y, weights, slice(0, 0), weights, tol=1e-10)
-    solve_at(design, problem, alpha, columns)
-    beta = np.zeros((1, design.X.shape[1]))
-    beta[0, problem.columns] = problem.beta[: problem.columns.size]
-    return polish(SquaredError(design, y), beta, alpha)[0]
