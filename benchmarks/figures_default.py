@@ -19,6 +19,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 from paper.data import LOADERS
+from paper.mixtures import Simulation, simulate_three_components
 from paper.page_sections import LABELS, at_level, markdown_table, plus_minus
 from paper.repetitions import Job, Prepared, power_rows, score_jobs, statistics
 from paper.runner import Context, Table, read_table, write_table
@@ -27,7 +28,6 @@ from paper.simulate import polynomial_labels, simulate_labels, simulate_mixture
 from knockoffs import swap
 from knockoffs.features.source import knockoff_source
 from knockoffs.sampling.sampler import KnockoffSampler
-from knockoffs.simulate import Simulation, simulate_three_components
 from knockoffs.table.table import read_table as read_features
 from paper import SEED, fig2, fig3
 

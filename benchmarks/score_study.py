@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+from paper.mixtures import MixtureParameters, draw_mixture, sample_mixture
 from paper.repetitions import LAMS, Prepared, power_rows, statistics
 from paper.runner import Arrays, Context, Table, read_table, write_table
 from paper.simulate import draw_non_nulls, polynomial_labels
@@ -34,7 +35,6 @@ from knockoffs.response.clone import Estimator
 from knockoffs.response.linear import LogisticPathCV
 from knockoffs.response.trees import make_boosting, make_forest
 from knockoffs.sampling.pair import Pair
-from knockoffs.simulate import MixtureParameters, draw_mixture, sample_mixture
 from knockoffs.table.target import Target
 
 HERE = Path(__file__).parent

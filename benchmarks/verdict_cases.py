@@ -10,6 +10,7 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+from paper.mixtures import MixtureParameters, draw_mixture, draw_three_components, sample_mixture
 
 from knockoffs.errors import KnockoffWarning
 from knockoffs.features.family import FeatureModel
@@ -21,8 +22,6 @@ from knockoffs.features.naive_bayes import fit_naive_bayes
 from knockoffs.features.network import DiscreteNetwork, fit_discrete_network
 from knockoffs.sampling.pair import Pair
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler
-from knockoffs.simulate.mixtures import MixtureParameters, draw_mixture, sample_mixture
-from knockoffs.simulate.three_components import draw_three_components
 
 D = 30  # columns of the simulated tables
 

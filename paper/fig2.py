@@ -10,8 +10,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs import knockoff_filter, knockoff_threshold, sample_knockoffs, swap
-from knockoffs.simulate import simulate_three_components
 from paper.figures import NON_NULL, letter, new_figure
+from paper.mixtures import simulate_three_components
 from paper.repetitions import fit_mixture
 from paper.runner import Context, Table, fdr_and_power
 

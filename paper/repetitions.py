@@ -24,7 +24,7 @@ from knockoffs import (
 from knockoffs.features.gaussian_mixture import MixtureFeatures, gaussian_mixture_features
 from knockoffs.importance.paths.follow import path_losses
 from knockoffs.importance.saliency import gradient_saliency, integrated_gradients
-from knockoffs.simulate import Simulation
+from paper.mixtures import Simulation
 from paper.runner import Arrays, Context, Row, fdr_and_power
 from paper.simulate import Labels, simulate_mixture
 

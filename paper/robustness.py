@@ -10,9 +10,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs import knockoff_filter
-from knockoffs.simulate import simulate_three_components
 from paper.fig2 import importance_of
 from paper.figures import new_figure, values
+from paper.mixtures import simulate_three_components
 from paper.runner import Context, Table, fdr_and_power
 
 if TYPE_CHECKING:

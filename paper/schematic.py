@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from knockoffs import NeuralClassifier, sample_knockoffs
 from knockoffs.features.gaussian_mixture import gaussian_mixture_features
-from knockoffs.simulate import MixtureParameters, sample_mixture
 from paper.figures import letter, new_figure
+from paper.mixtures import MixtureParameters, sample_mixture
 from paper.runner import Context, Row, Table
 
 if TYPE_CHECKING:

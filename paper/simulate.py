@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from knockoffs.simulate import Simulation, draw_mixture, sample_mixture
+from paper.mixtures import Simulation, draw_mixture, sample_mixture
 
 NOISE_VARIANCE = 0.1  # the paper: epsilon ~ N(0, 0.1)
 DEGREE = 3  # of the polynomials

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from paper.mixtures import draw_mixture, sample_mixture, simulate_three_components
 from scipy.stats import multivariate_normal
 
 from knockoffs.errors import InputError
@@ -18,8 +19,6 @@ from knockoffs.features.em import (
     split_start,
 )
 from knockoffs.features.mixture_path import search_mixture
-from knockoffs.simulate import simulate_three_components
-from knockoffs.simulate.mixtures import draw_mixture, sample_mixture
 
 
 def standardised(X):

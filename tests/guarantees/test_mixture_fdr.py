@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from joblib import Parallel, delayed
+from paper.mixtures import simulate_three_components
 from sklearn.linear_model import LogisticRegression
 from tests.guarantees.runs import FDR, holds
 
@@ -11,7 +12,6 @@ from knockoffs.filter import false_discovery_proportion, power
 from knockoffs.importance.coefficients import coefficient_magnitude
 from knockoffs.importance.statistic import ModelScore
 from knockoffs.procedure import select_features
-from knockoffs.simulate import simulate_three_components
 
 RUNS = 60
 
