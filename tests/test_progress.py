@@ -71,10 +71,6 @@ def test_a_line_every_half_minute_without_a_terminal(impatient, capsys):
             assert not thread.is_alive()
 
 
-def test_half_a_minute_is_half_a_minute():
-    assert progress.BETWEEN == 30
-
-
 def test_nothing_is_shown_unless_it_is_asked_for(impatient, capsys):
     before = threading.active_count()
     with showing(False):

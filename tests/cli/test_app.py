@@ -69,17 +69,6 @@ def test_the_selector_is_imported_without_what_a_fit_alone_needs():
     assert result.stdout.split() == ["[]", *ours]
 
 
-def test_help_answers_at_once():
-    """CPU time, best of three: the machine may be busy."""
-    times = []
-    for _ in range(3):
-        before = os.times()
-        run_apart("--help")
-        after = os.times()
-        times.append(after.children_user + after.children_system - before.children_user - before.children_system)
-    assert min(times) < 0.5
-
-
 COMMANDS = [command.name or command.callback.__name__ for command in cli.app.registered_commands]
 
 

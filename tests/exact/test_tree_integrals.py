@@ -17,7 +17,6 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from knockoffs.errors import InputError
-from knockoffs.importance.losses import LOSSES, predict_for
 from knockoffs.importance.paths.follow import BlackBoxPath, path_losses
 from knockoffs.importance.paths.tree import TreePath
 from knockoffs.response.tree_arrays import has_trees, single_precision_at_most, single_precision_below, tree_arrays
@@ -229,15 +228,6 @@ def test_points_at_the_breakpoints_themselves():
     np.testing.assert_allclose(path.at(np.array([1.0])), brute.at(np.array([1.0])), atol=1e-12)
 
 
-def test_permuted_and_unsorted_lams():
-    XX, _, y, labels = tables()
-    XX_fake = XX[np.random.default_rng(0).permutation(len(XX))]
-    model = RandomForestClassifier(10, random_state=0).fit(XX, labels)
-    lams = np.array([3.0, 0.5, 0.5, 7.0])
-    path = path_losses(model, XX, XX_fake, labels, "log_loss")
-    np.testing.assert_allclose(path.at(lams), BlackBoxPath(model, path.moves, path.loss).at(lams), atol=1e-12)
-
-
 def test_models_that_cannot_be_followed_fall_back():
     XX, XX_fake, y, labels = tables()
     start = GradientBoostingRegressor(n_estimators=3, init=RandomForestRegressor(2, random_state=0)).fit(XX, y)
@@ -269,13 +259,6 @@ def test_early_stopped_boosting_uses_its_best_iteration():
         np.testing.assert_allclose(
             path.at(np.array([1.5])), BlackBoxPath(model, path.moves, path.loss).at([1.5]), atol=1e-6
         )
-
-
-def test_base_loss_is_the_models_own():
-    XX, XX_fake, y, labels = tables(n_classes=3)
-    model = RandomForestClassifier(20, random_state=0).fit(XX[:60], labels[:60])
-    own = LOSSES["brier"](labels, predict_for(LOSSES["brier"], model, XX), model.classes_).mean()
-    np.testing.assert_allclose(path_losses(model, XX, XX_fake, labels, "brier").at(np.zeros(1)), own, atol=1e-12)
 
 
 @pytest.mark.parametrize(

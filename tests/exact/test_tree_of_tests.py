@@ -10,9 +10,9 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from tests.refusals import refuses
 
 from knockoffs.conditional_tests.tree import TreeNode, most_null, reject_nodes
-from knockoffs.errors import InputError
 
 
 def trees(columns):
@@ -157,7 +157,5 @@ def test_p_values_are_asked_for_below_rejected_nodes_alone_at_their_levels():
 
 
 def test_a_tree_that_is_none():
-    with pytest.raises(InputError, match="two or more"):
-        TreeNode((0, 1), (TreeNode((0,)),))
-    with pytest.raises(InputError, match="make it up"):
-        TreeNode((0, 1), (TreeNode((0,)), TreeNode((2,))))
+    refuses("two or more", TreeNode, (0, 1), (TreeNode((0,)),))
+    refuses("make it up", TreeNode, (0, 1), (TreeNode((0,)), TreeNode((2,))))

@@ -89,26 +89,6 @@ def test_the_likelihood_never_falls(d, rng):
     assert trace[-1] > trace[0]
 
 
-def test_the_optimum_is_that_of_scikit_learn(rng):
-    from sklearn.mixture import GaussianMixture
-
-    Z = draw(1500, 5, 3, rng)
-    start = clusters_start(Z, 3, rng)
-    theirs = GaussianMixture(
-        3,
-        tol=1e-12,
-        max_iter=3000,
-        weights_init=start.weights,
-        means_init=start.means,
-        precisions_init=np.linalg.inv(start.covariances),
-    ).fit(Z)
-    ours, trace = em_steps(Z, start, theirs.n_iter_ + 50)
-    assert trace[-1] / len(Z) == pytest.approx(theirs.score(Z), abs=1e-9)
-    np.testing.assert_allclose(ours.weights, theirs.weights_, atol=1e-6)
-    np.testing.assert_allclose(ours.means, theirs.means_, atol=1e-6)
-    np.testing.assert_allclose(ours.covariances, theirs.covariances_, atol=1e-6)
-
-
 def test_the_stopping_rule_leaves_little_of_a_parameter():
     """What run_em leaves to gain is at most ten times what it says: Aitken's estimate is one of a rate."""
     for seed in range(5):

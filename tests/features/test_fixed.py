@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import Lasso
+from tests.refusals import refuses
 
 from knockoffs import KnockoffSelector
 from knockoffs.errors import InputError
@@ -175,27 +176,20 @@ def test_the_report_and_the_method_say_what_it_is(tmp_path):
 )
 def test_what_does_not_go_with_it_is_refused(options, error):
     X, y = table(100)
-    with pytest.raises(InputError, match=error):
-        KnockoffSelector(feature_model="fixed", **options).fit(X, y)
+    refuses(error, KnockoffSelector(feature_model="fixed", **options).fit, X, y)
 
 
 def test_tables_and_targets_that_are_not_of_it_are_refused():
     X, y = table(100)
     fixed = KnockoffSelector(feature_model="fixed")
-    with pytest.raises(InputError, match="is for a number with Gaussian noise, and y is binary"):
-        fixed.fit(X, np.where(y > y.mean(), "high", "low"))
+    refuses("is for a number with Gaussian noise, and y is binary", fixed.fit, X, np.where(y > y.mean(), "high", "low"))
     with pytest.raises(InputError, match="and y is count. Use feature_model='auto', or task='regression'"):
         fixed.fit(X, np.random.default_rng(0).poisson(np.exp(np.linspace(0, 3, 100))))
-    with pytest.raises(InputError, match="needs more rows than columns, and X has 31 rows and 30 columns"):
-        fixed.fit(X[:31], y[:31])
-    with pytest.raises(InputError, match="takes no weights"):
-        fixed.fit(X, y, sample_weight=np.ones(100))
-    with pytest.raises(InputError, match="column 'sum' is an exact combination"):
-        fixed.fit(X.assign(sum=X["f28"] + X["f29"]), y)
-    with pytest.raises(InputError, match="X contains NaN in column 'f0'"):
-        fixed.fit(X.assign(f0=X["f0"].where(X["f0"] > X["f0"].min())), y)
-    with pytest.raises(InputError, match="labels"):
-        fixed.fit(X.assign(f0=np.resize(["a", "b", "c"], 100)), y)
+    refuses("needs more rows than columns, and X has 31 rows and 30 columns", fixed.fit, X[:31], y[:31])
+    refuses("takes no weights", fixed.fit, X, y, sample_weight=np.ones(100))
+    refuses("column 'sum' is an exact combination", fixed.fit, X.assign(sum=X["f28"] + X["f29"]), y)
+    refuses("X contains NaN in column 'f0'", fixed.fit, X.assign(f0=X["f0"].where(X["f0"] > X["f0"].min())), y)
+    refuses("labels", fixed.fit, X.assign(f0=np.resize(["a", "b", "c"], 100)), y)
     with pytest.raises(InputError, match="is for selections"):  # as knockoffs check, path and sample say
         refuse_fixed(knockoff_source("fixed"))
 

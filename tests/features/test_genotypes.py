@@ -5,6 +5,7 @@ import pytest
 
 pytest.importorskip("bed_reader")
 from bed_reader import open_bed, to_bed
+from tests.refusals import refuses
 
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.features import genotypes as drawing
@@ -99,8 +100,7 @@ def test_groups_of_snps_are_drawn_as_one(genotypes, tmp_path):
     np.testing.assert_array_equal(plink.read_bed(out)[0], np.hstack(expected))
     alone = run(genotypes, tmp_path / "alone.bed", rows_at_once=150)
     assert alone.read_bytes() != out.read_bytes()
-    with pytest.raises(InputError, match="has no column 'rs99'"):
-        run(genotypes, tmp_path / "o.bed", groups={"rs99": "a"})
+    refuses("has no column 'rs99'", run, genotypes, tmp_path / "o.bed", groups={"rs99": "a"})
     law = gaussian_features(np.zeros(12), np.eye(12))
     with pytest.raises(InputError, match="MixtureFeatures does not draw groups of neighbours"):
         drawing.sample_knockoffs_bed(bed, tmp_path / "o.bed", law, groups=groups, rng=np.random.default_rng())
@@ -122,15 +122,12 @@ def test_errors(genotypes, tmp_path):
         drawing.sample_knockoffs_bed(bed, tmp_path / "o.bed", {"1": models["1"]}, rng=rng)
     with pytest.raises(InputError, match="chromosome 2 has 5 SNPs, and its model 7"):
         drawing.sample_knockoffs_bed(bed, tmp_path / "o.bed", {"1": models["1"], "2": models["1"]}, rng=rng)
-    with pytest.raises(InputError, match="must end in .bed"):
-        drawing.sample_knockoffs_bed(bed, tmp_path / "o.txt", models, rng=rng)
-    with pytest.raises(InputError, match="missing: .bed, .bim, .fam"):
-        plink.read_bed(tmp_path / "nothing.bed")
+    refuses("must end in .bed", drawing.sample_knockoffs_bed, bed, tmp_path / "o.txt", models, rng=rng)
+    refuses("missing: .bed, .bim, .fam", plink.read_bed, tmp_path / "nothing.bed")
     certain = Mosaic(np.zeros(5), np.full((5, 2), 0.5), np.zeros((5, 2)))
     with pytest.raises(InputError, match="chromosome 2, rows counted from person 0: row .* is impossible"):
         drawing.sample_knockoffs_bed(bed, tmp_path / "o.bed", models | {"2": GenotypeModel(certain)}, rng=rng)
-    with pytest.raises(InputError, match="chromosome 1 do not lie together"):
-        drawing.chromosome_columns(np.array(["1", "2", "1"]))
+    refuses("chromosome 1 do not lie together", drawing.chromosome_columns, np.array(["1", "2", "1"]))
 
 
 def write_fastphase(prefix, model):
@@ -274,8 +271,7 @@ def test_bad_files_are_refused_in_a_sentence(genotypes, tmp_path, case):
     for ending in (".bed", ".bim", ".fam"):
         (tmp_path / f"in{ending}").write_bytes(genotypes[0].with_suffix(ending).read_bytes())
     damage(lambda ending: tmp_path / f"in{ending}")
-    with pytest.raises(InputError, match=message):
-        plink.read_bed(tmp_path / "in.bed")
+    refuses(message, plink.read_bed, tmp_path / "in.bed")
 
 
 def test_genotypes_are_not_overwritten(genotypes, tmp_path):
@@ -284,11 +280,9 @@ def test_genotypes_are_not_overwritten(genotypes, tmp_path):
     rng = np.random.default_rng(0)
     (tmp_path / "link.bed").symlink_to(bed)
     for out in (bed, tmp_path / "link.bed"):
-        with pytest.raises(InputError, match="is what is read"):
-            drawing.sample_knockoffs_bed(bed, out, models, rng=rng, force=True)
+        refuses("is what is read", drawing.sample_knockoffs_bed, bed, out, models, rng=rng, force=True)
     (tmp_path / "o.fam").write_text("theirs")
-    with pytest.raises(InputError, match="o.fam is there already"):
-        drawing.sample_knockoffs_bed(bed, tmp_path / "o.bed", models, rng=rng)
+    refuses("o.fam is there already", drawing.sample_knockoffs_bed, bed, tmp_path / "o.bed", models, rng=rng)
     assert before == {ending: bed.with_suffix(ending).read_bytes() for ending in plink.ENDINGS}
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from tests.refusals import refuses
 
 from knockoffs import KnockoffSelector, fit_gaussian, gaussian_features, knockoff_filter, q_values, read_table, swap
 from knockoffs.errors import InputError
@@ -94,14 +95,12 @@ MATRICES = {  # looked at with P^X
 @pytest.mark.parametrize(("options", "words"), ARGUMENTS.values(), ids=ARGUMENTS)
 def test_arguments_that_are_refused_before_anything_is_computed(options, words, monkeypatch):
     monkeypatch.setattr("knockoffs.procedure.run", lambda *args, **kwargs: pytest.fail("it ran"))
-    with pytest.raises(InputError, match=words):
-        KnockoffSelector(**OPTIONS | options).fit(X, Y)
+    refuses(words, KnockoffSelector(**OPTIONS | options).fit, X, Y)
 
 
 @pytest.mark.parametrize(("options", "words"), MATRICES.values(), ids=MATRICES)
 def test_matrices_that_are_refused(options, words):
-    with pytest.raises(InputError, match=words):
-        KnockoffSelector(**OPTIONS | options).fit(X, Y)
+    refuses(words, KnockoffSelector(**OPTIONS | options).fit, X, Y)
 
 
 DOORS = {
@@ -125,8 +124,7 @@ DOORS = {
 
 @pytest.mark.parametrize(("call", "words"), DOORS.values(), ids=DOORS)
 def test_other_doors(call, words):
-    with pytest.raises(InputError, match=words):
-        call()
+    refuses(words, call)
 
 
 def test_names_that_nobody_has_are_named_in_a_few_lines():

@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse
+from tests.refusals import refuses
 
 from knockoffs import KnockoffSelector, read_table
 from knockoffs.errors import InputError, KnockoffWarning
@@ -287,8 +288,7 @@ READ_AS = {  # the dtype and the missing cells of the last column
 
 @pytest.mark.parametrize(("table", "words"), REFUSED.values(), ids=REFUSED)
 def test_tables_that_are_refused_before_the_work(table, words):
-    with pytest.raises(InputError, match=f"(?s){words}"):
-        read_table(table, min_rows=5)
+    refuses(f"(?s){words}", read_table, table, min_rows=5)
 
 
 @pytest.mark.parametrize("table", [*TAKEN.values(), *(case[0] for case in READ_AS.values())], ids=[*TAKEN, *READ_AS])
@@ -328,8 +328,7 @@ def test_they_are_fitted_too(table):
     ids=["two rows", "one column", "constant"],
 )
 def test_tables_that_are_refused_by_a_fit(table, words):
-    with pytest.raises(InputError, match=words):
-        KnockoffSelector(**OPTIONS).fit(table, Y[: len(table)])
+    refuses(words, KnockoffSelector(**OPTIONS).fit, table, Y[: len(table)])
 
 
 @pytest.mark.parametrize(

@@ -104,13 +104,6 @@ def test_constant_pairs_score_nothing():
     assert W_of(PlainLinear(), X, X_tilde, y)[3] == 0
 
 
-def test_a_copied_feature_has_W_zero():
-    X, X_tilde, y = table()
-    X_tilde[:, 0] = X[:, 0]
-    W = W_of(LassoPathCV(random_state=0), X, X_tilde, y)
-    assert W[0] == pytest.approx(0, abs=1e-12)
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_slopes_are_the_scores_with_the_sign_of_the_coefficients(name):
     model, n_classes = MODELS[name]

@@ -42,14 +42,6 @@ def test_raw_products_would_lose_what_centred_ones_keep():
     assert abs((np.sum(x * x) - 1000 * x.mean() ** 2) / true - 1) > 1e-4
 
 
-def test_a_batch_counted_twice_is_seen():
-    X, y, _ = data()
-    parts = [Gram.of(X[i : i + 50], y[i : i + 50]) for i in range(0, 300, 50)]
-    twice = total([*parts, parts[0]])
-    assert twice.rows == 350
-    assert np.abs(twice.scatter / total(parts).scatter - 1).max() > 1e-3
-
-
 def test_empty_batches_change_nothing():
     X, y, _ = data()
     gram = Gram.of(X, y)

@@ -145,19 +145,6 @@ def test_a_tree_of_labels_and_numbers():
     check_draws(network, rows_of_the_tree(200_000, rng), rng)
 
 
-def test_a_kernel_of_another_spread_is_seen_in_the_tree():
-    class Wide(Copy):
-        def log_kernel(self, u_tilde, u, blanket):
-            return norm.logpdf(u_tilde, MEANS[blanket["K"]] + self.rho * (u - MEANS[blanket["K"]]), SPREAD)
-
-    rng = np.random.default_rng(0)
-    network = tree_of_labels_and_numbers(Wide(0.4))
-    X = rows_of_the_tree(3, rng)
-    X_tilde = sample_knockoffs(network, X, rng)
-    swapped = swap(X, X_tilde, [False, False, True, False])
-    assert density_of_pairs(network, *swapped) != pytest.approx(density_of_pairs(network, X, X_tilde), rel=1e-3)
-
-
 # 2. A hidden chain with two leaves a state.
 
 START, STEP = np.array([0.4, 0.6]), np.array([[0.8, 0.2], [0.3, 0.7]])

@@ -7,8 +7,8 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from tests.refusals import refuses
 
-from knockoffs.errors import InputError
 from knockoffs.selector import KnockoffSelector
 from knockoffs.streaming.rest import Part
 from knockoffs.streaming.stream import fit_streamed
@@ -78,15 +78,13 @@ def test_knockoffs_of_all_rows_are_kept(folder, client, tmp_path):
     assert kept[0].shape == (N, D) and (kept[0] != numbers().drop(columns="y")).all(axis=None)
     sampled = np.sort(np.random.default_rng(3).spawn(1)[0].choice(N, SAMPLED, replace=False))
     np.testing.assert_array_equal(kept[0].iloc[sampled], here.knockoffs_)
-    with pytest.raises(InputError, match="not empty"):
-        fit(folder, keep_knockoffs=tmp_path / "here")
+    refuses("not empty", fit, folder, keep_knockoffs=tmp_path / "here")
 
 
 def test_a_dask_frame_is_refused_with_the_line_that_writes_it(folder):
     frame = pytest.importorskip("dask.dataframe").read_parquet(folder)
     for call in (lambda: fit(frame), lambda: KnockoffSelector().fit(frame, frame["y"])):
-        with pytest.raises(InputError, match=r"frame\.to_parquet\(folder\)"):
-            call()
+        refuses(r"frame\.to_parquet\(folder\)", call)
 
 
 def test_trees_are_scored_by_workers(folder, client):

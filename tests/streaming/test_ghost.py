@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.linalg import block_diag, toeplitz
 from sklearn.linear_model import Lasso
+from tests.refusals import refuses
 
-from knockoffs.errors import InputError
 from knockoffs.sampling.diagonal import solve_diagonal
 from knockoffs.streaming.ghost import _Block, ghost_scores, noise_penalty, select_ghost, uncorrelated_blocks
 
@@ -118,8 +118,7 @@ def test_shrinking_makes_a_singular_matrix_usable():
     S[1] = S[0]
     S[:, 1] = S[:, 0]
     S[1, 1] = 1
-    with pytest.raises(InputError, match="not positive definite"):
-        select_ghost(z, S, N, fdr=0.2, rng=rng)
+    refuses("not positive definite", select_ghost, z, S, N, fdr=0.2, rng=rng)
     assert "shrink=0.1" in select_ghost(z, S, N, fdr=0.2, shrink=0.1, rng=rng).notes["correlation"]
 
 
@@ -148,8 +147,7 @@ def test_many_columns_of_one_block_go_by_linked_blocks():
 )
 def test_errors(change, message):
     z, S, _, rng = study()
-    with pytest.raises(InputError, match=message):
-        select_ghost(**{"z": z, "correlation": S, "n": N, "fdr": 0.2, "rng": rng, **change})
+    refuses(message, select_ghost, **{"z": z, "correlation": S, "n": N, "fdr": 0.2, "rng": rng, **change})
 
 
 def test_every_block_and_every_draw_has_a_stream_of_its_own():

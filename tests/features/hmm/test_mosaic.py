@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.features.hmm.chains import hidden_laws, random_mosaic
+from tests.refusals import refuses
 
 from knockoffs.errors import InputError
 from knockoffs.features.fastphase import read_fastphase
@@ -59,16 +60,11 @@ def test_impossible_and_unknown_alleles_are_named():
 
 def test_bad_parameters_are_named():
     good = np.zeros(2), np.full((2, 2), 0.5), np.full((2, 2), 0.5)
-    with pytest.raises(InputError, match=r"expected \(p,\), \(p, K\) and \(p, K\)"):
-        Mosaic(np.zeros(3), *good[1:])
-    with pytest.raises(InputError, match=r"alpha\[0\] adds up to 0.8"):
-        Mosaic(good[0], np.full((2, 2), 0.4), good[2])
-    with pytest.raises(InputError, match=r"theta\[0, 0\] = 1.5 is not a probability"):
-        Mosaic(*good[:2], np.full((2, 2), 1.5))
-    with pytest.raises(InputError, match=r"r\[1\] = -1: a rate"):
-        Mosaic(np.array([0.0, -1.0]), *good[1:])
-    with pytest.raises(InputError, match="hidden_knockoff='none' is not known"):
-        GenotypeModel(Mosaic(*good)).as_network(hidden_knockoff="none")
+    refuses(r"expected \(p,\), \(p, K\) and \(p, K\)", Mosaic, np.zeros(3), *good[1:])
+    refuses(r"alpha\[0\] adds up to 0.8", Mosaic, good[0], np.full((2, 2), 0.4), good[2])
+    refuses(r"theta\[0, 0\] = 1.5 is not a probability", Mosaic, *good[:2], np.full((2, 2), 1.5))
+    refuses(r"r\[1\] = -1: a rate", Mosaic, np.array([0.0, -1.0]), *good[1:])
+    refuses("hidden_knockoff='none' is not known", GenotypeModel(Mosaic(*good)).as_network, hidden_knockoff="none")
 
 
 def write_fastphase(folder, origchars="2\n2\t10\n2\t01\n", alpha_rows=2):
@@ -84,14 +80,11 @@ def test_files_are_read_and_alleles_turned(tmp_path):
     mosaic = read_fastphase(write_fastphase(tmp_path))
     np.testing.assert_allclose(mosaic.theta, [[0.1, 0.2], [0.7, 0.6]])
     np.testing.assert_allclose(mosaic.chain.jump, [1 - np.exp(-0.5)])
-    with pytest.raises(InputError, match="start=1: .*alphahat.txt holds 1 starts"):
-        read_fastphase(tmp_path / "x", start=1)
-    with pytest.raises(InputError, match="rhat 2, alphahat 3, thetahat 2, origchars 2"):
-        read_fastphase(write_fastphase(tmp_path, alpha_rows=3))
+    refuses("start=1: .*alphahat.txt holds 1 starts", read_fastphase, tmp_path / "x", start=1)
+    refuses("rhat 2, alphahat 3, thetahat 2, origchars 2", read_fastphase, write_fastphase(tmp_path, alpha_rows=3))
     with pytest.raises(InputError, match="site 1: 'AC' is not coded 0 and 1"):
         read_fastphase(write_fastphase(tmp_path, origchars="2\n2\t10\n2\tAC\n"))
-    with pytest.raises(InputError, match="no such file"):
-        read_fastphase(tmp_path / "y")
+    refuses("no such file", read_fastphase, tmp_path / "y")
 
 
 @needs_data

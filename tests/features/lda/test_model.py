@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 from scipy.sparse import csr_array
 from scipy.special import gammaln
+from tests.refusals import refuses
 
 from knockoffs.errors import InputError
 from knockoffs.features.lda.fit import fit_latent_dirichlet, fit_length
@@ -191,38 +192,25 @@ def test_bad_input():
         return sample_knockoffs(model.as_network(), np.asarray(X), rng)
 
     assert draw(good).shape == (2, 3)
-    with pytest.raises(InputError, match="all documents of X are empty"):
-        fit_latent_dirichlet(np.zeros((4, 3)), rng=rng, n_topics=2)
-    with pytest.raises(InputError, match="negative counts .the smallest is -1"):
-        draw([[1, -1, 0]])
-    with pytest.raises(InputError, match="not integers"):
-        draw([[1.5, 1, 0]])
-    with pytest.raises(InputError, match="not integers"):
-        fit_latent_dirichlet(np.array([[np.nan, 1.0]]), rng=rng)
+    refuses("all documents of X are empty", fit_latent_dirichlet, np.zeros((4, 3)), rng=rng, n_topics=2)
+    refuses("negative counts .the smallest is -1", draw, [[1, -1, 0]])
+    refuses("not integers", draw, [[1.5, 1, 0]])
+    refuses("not integers", fit_latent_dirichlet, np.array([[np.nan, 1.0]]), rng=rng)
     with pytest.raises(InputError, match="has the words '1', which no topic produces"):
         sample_knockoffs(LatentDirichlet(ALPHA, np.array([[0.5, 0, 0.5]] * 2)).as_network(), good, rng)
-    with pytest.raises(InputError, match=r"beta\[1\] adds up to 0.9"):
-        LatentDirichlet(ALPHA, np.array([[0.5, 0.5], [0.4, 0.5]]))
-    with pytest.raises(InputError, match=r"alpha has shape \(2,\), beta \(3, 2\)"):
-        LatentDirichlet(ALPHA, np.full((3, 2), 0.5))
-    with pytest.raises(InputError, match="alpha must be positive; topic 1 is not"):
-        LatentDirichlet(np.array([1.0, 0.0]), BETA)
-    with pytest.raises(InputError, match="Did you mean 'counts'"):
-        LatentDirichlet(ALPHA, BETA, view="count")
-    with pytest.raises(InputError, match="Did you mean 'variational'"):
-        LatentDirichlet(ALPHA, BETA).as_network(posterior="variation")
-    with pytest.raises(InputError, match="needs n_positions"):
-        LatentDirichlet(ALPHA, BETA, view="tokens")
-    with pytest.raises(InputError, match="from 1 to the number of documents, 2"):
-        fit_latent_dirichlet(good, rng=rng, n_topics=3)
+    refuses(r"beta\[1\] adds up to 0.9", LatentDirichlet, ALPHA, np.array([[0.5, 0.5], [0.4, 0.5]]))
+    refuses(r"alpha has shape \(2,\), beta \(3, 2\)", LatentDirichlet, ALPHA, np.full((3, 2), 0.5))
+    refuses("alpha must be positive; topic 1 is not", LatentDirichlet, np.array([1.0, 0.0]), BETA)
+    refuses("Did you mean 'counts'", LatentDirichlet, ALPHA, BETA, view="count")
+    refuses("Did you mean 'variational'", LatentDirichlet(ALPHA, BETA).as_network, posterior="variation")
+    refuses("needs n_positions", LatentDirichlet, ALPHA, BETA, view="tokens")
+    refuses("from 1 to the number of documents, 2", fit_latent_dirichlet, good, rng=rng, n_topics=3)
     tokens = LatentDirichlet(ALPHA, BETA, view="tokens", n_positions=2).as_network()
     with pytest.raises(InputError, match="row 1 has the word 3: words are numbered 0, ..., 2"):
         sample_knockoffs(tokens, np.array([[0, 1], [3, 0]]), rng)
-    with pytest.raises(InputError, match="-1 behind the end"):
-        sample_knockoffs(tokens, np.array([[0, -2]]), rng)
+    refuses("-1 behind the end", sample_knockoffs, tokens, np.array([[0, -2]]), rng)
 
 
 @pytest.mark.parametrize("n_sweeps", [0, -1])
 def test_a_posterior_without_a_sweep_is_refused(n_sweeps):
-    with pytest.raises(InputError, match=f"n_sweeps={n_sweeps}"):
-        LatentDirichlet(np.ones(2), np.full((2, 3), 1 / 3)).as_network(n_sweeps=n_sweeps)
+    refuses(f"n_sweeps={n_sweeps}", LatentDirichlet(np.ones(2), np.full((2, 3), 1 / 3)).as_network, n_sweeps=n_sweeps)

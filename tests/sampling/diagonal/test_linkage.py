@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from scipy.linalg import block_diag, toeplitz
+from tests.refusals import refuses
 
-from knockoffs.errors import InputError
 from knockoffs.sampling.diagonal import DIAGONALS, solve_diagonal
 from knockoffs.sampling.diagonal.linkage import _largest_eigenvalue, linked_blocks, solve_diagonal_blocks
 from knockoffs.sampling.diagonal.newton import MARGIN
@@ -81,9 +81,6 @@ def test_input_is_left_alone_and_errors():
     before = Sigma.copy()
     solve_diagonal_blocks(Sigma, largest=5)
     assert np.array_equal(Sigma, before)
-    with pytest.raises(InputError, match="expected"):
-        solve_diagonal_blocks(np.ones((2, 3)))
-    with pytest.raises(InputError, match="largest=0"):
-        solve_diagonal_blocks(Sigma, largest=0)
-    with pytest.raises(InputError, match="constant"):
-        solve_diagonal_blocks(np.diag([1.0, 0.0]))
+    refuses("expected", solve_diagonal_blocks, np.ones((2, 3)))
+    refuses("largest=0", solve_diagonal_blocks, Sigma, largest=0)
+    refuses("constant", solve_diagonal_blocks, np.diag([1.0, 0.0]))
