@@ -113,20 +113,6 @@ def test_weights_reach_the_fit_in_their_own_rows(data):
         assert_array_equal(seen, weights[[np.flatnonzero(y == value)[0] for value in seen_y]])
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"knockoffs": np.zeros((1, 6))}, r"knockoffs have shape \(1, 6\) and X has shape \(40, 6\)"),
-        ({"knockoffs": np.zeros((40, 1))}, r"knockoffs have shape \(40, 1\)"),
-        ({"y": np.zeros(30)}, "y has 30 values and X has 40 rows"),
-        ({"sample_weight": np.ones(41)}, r"sample_weight has shape \(41,\)"),
-    ],
-)
-def test_tables_that_numpy_would_stretch_or_cut_are_refused(data, options, message):
-    X, X_tilde, y = data
-    refuses(message, run, X, **{"y": y, "knockoffs": X_tilde} | options)
-
-
 def test_a_model_that_swaps_in_groups_needs_features_that_are_such_groups(data):
     X, _, y = data
     model = gaussian_features(np.zeros(6), np.eye(6) + 0.5, feature_of=[0, 0, 1, 2, 3, 3])

@@ -470,11 +470,6 @@ def test_data_that_cannot_be_used_are_refused_before_anything_is_computed(X, y, 
     refuses(message, quick(0.2).fit, X, y)
 
 
-def test_labels_cannot_be_regressed():
-    with pytest.raises(InputError, match="task='regression', but y holds labels .'lower'."):
-        quick(task="regression").fit(X, np.where(Y > 0, "lower", "low"))
-
-
 def test_a_default_level_that_can_never_select_tests_instead_and_an_asked_one_is_refused():
     instead = r"fdr=0.1 can never select with 4 features: .* They are tested instead \(method='conditional_test'\).$"
     with pytest.warns(KnockoffWarning, match=instead):
@@ -529,14 +524,6 @@ def test_the_default_takes_labels_counts_and_missing_cells():
     assert not selector.knockoffs_.isna().any(axis=None)
     assert selector.transform(frame).shape == (150, selector.get_support().sum())  # with its missing cells
     assert "latent Gaussian" in selector.selection_.notes["feature_model"]
-
-
-def test_kinds_overrule_what_a_column_is_taken_for():
-    frame, y = mixed_frame()
-    options = {"method": "knockoffs", "estimator": "lasso", "random_state": 0, "verdict": False}
-    selector = KnockoffSelector(0.5, kinds={"visits": "nominal"}, **options)
-    assert selector.fit(frame, y).table_.kinds[3] == "nominal"
-    refuses("kinds.*'visitz'", KnockoffSelector(0.5, kinds={"visitz": "nominal"}, **options).fit, frame, y)
 
 
 def test_dropped_columns_are_left_out_and_never_selected():
@@ -687,18 +674,6 @@ def test_weights_are_not_taken_by_tests():
     X, y = regression_data(n=60)
     with pytest.raises(InputError, match="conditional tests take no weights"):
         quick(0.1, method="conditional_test").fit(X, y, sample_weight=np.ones(60))
-
-
-def test_draws_and_a_level_chosen_after_looking_through_the_selector():
-    one = quick().fit(X, Y)
-    three = quick(n_draws=3).fit(X, Y)
-    np.testing.assert_array_equal(three.selection_.draws[0], one.W_)
-    assert three.selection_.evidence.e_values.shape == (15,) and np.isnan(three.threshold_)
-    assert "3 draws of knockoffs" in three.explain()
-    later = quick(0.1, level="post-hoc").fit(X, Y)  # six of fifteen: not at 0.1, but at 1/6
-    assert later.get_support()[:6].all()
-    assert 0.1 < later.selection_.evidence.stated <= 0.5
-    assert "chosen after looking" in later.explain()
 
 
 def test_a_verdict_comes_with_the_answer_and_can_be_left_out():

@@ -53,7 +53,7 @@ def read(path):
 
 
 def called(study, *options):
-    shared = ["--phenotype", study / "pheno.tab", "--target", "trait", "--estimator", "lasso", *options]
+    shared = ["--phenotype", study / "pheno.tab", "--target", "trait", "--estimator", "lasso", "--no-verdict", *options]
     return [*shared, "--feature-model-option", f"prefix={study / 'fp{}'}"]
 
 
@@ -90,7 +90,7 @@ def test_groups_of_snps_are_discoveries_with_a_stretch(study, tmp_path):
 def test_a_model_fitted_here(study):
     options = ["--feature-model-option", "n_states=3", "--feature-model-option", "max_iter=20"]
     shared = ["--phenotype", study / "pheno.tab", "--target", "trait", "--estimator", "lasso", "--covariates", "age"]
-    said = run(study / "chr1.bed", study / "chr2.bed", *shared, *options)
+    said = run(study / "chr1.bed", study / "chr2.bed", *shared, "--no-verdict", *options)
     assert "fitting a hidden Markov model to chromosome 2" in said
     assert "P^X is a hidden Markov model of symbols along 80 columns" in said
 

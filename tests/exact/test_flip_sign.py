@@ -53,6 +53,7 @@ class Swapped:
 def tables(seed=0, n=60):
     rng = np.random.default_rng(seed)
     X, X_tilde = rng.normal(size=(2, n, N_COLUMNS))
+    X_tilde = X_tilde * [2, 1, 1, 3, 0.5] + 1  # so that a scale taken from one side alone is seen
     return X, X_tilde, X[:, 0] * X[:, 1] + X[:, 2] - X[:, 4] + 0.3 * rng.normal(size=n)
 
 

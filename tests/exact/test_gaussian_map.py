@@ -81,18 +81,6 @@ def test_joint_covariance_when_features_own_several_columns(method, rng):
         assert relative_error(GaussianLaw(rng.normal(size=7), Sigma, D)) < 1e-10
 
 
-def test_units_change_nothing(rng):
-    Sigma = random_covariance(rng, 6, 100.0)
-    units = 10.0 ** np.array([-12, -6, 0, 3, 6, 12])
-    scaled = Sigma * np.outer(units, units)
-    D = solve_diagonal(Sigma, "mvr")
-    np.testing.assert_allclose(solve_diagonal(scaled, "mvr"), D * np.outer(units, units), rtol=1e-8)
-    law, scaled_law = GaussianLaw(np.zeros(6), Sigma, D), GaussianLaw(np.zeros(6), scaled, D * np.outer(units, units))
-    X, noise = rng.normal(size=(2, 50, 6))
-    moved = law.sample(X, GivenNoise(noise))
-    np.testing.assert_allclose(scaled_law.sample(X * units, GivenNoise(noise)) / units, moved, rtol=1e-9, atol=1e-12)
-
-
 def test_transposed_factor_is_seen(rng, monkeypatch):
     """hidimstat's fault: noise drawn as z @ C with the lower factor. The covariance test must see it."""
     Sigma = random_covariance(rng, 6, 50.0)

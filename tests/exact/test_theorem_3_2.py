@@ -178,14 +178,6 @@ def test_the_enumerated_law_is_the_one_that_is_drawn():
     assert (np.abs(cells - expected) < 5 * np.sqrt(expected / n) + 1e-12).all()
 
 
-def test_smoothing_is_seen():
-    rng = np.random.default_rng(5)
-    model = random_model(3, [(0, 1), (0, 2)], rng)
-    network = model.network(frozenset(), smoothing=1e-3)
-    X, law = enumerate_knockoffs(network, model.states(), model.log_joint)
-    assert worst_swap(X, law, network.feature_of) > 1e-6
-
-
 @dataclass(frozen=True)
 class StaleNetwork(BayesianNetwork):
     """Hidden nodes see the old values of nodes visited before."""
@@ -204,19 +196,3 @@ def test_old_values_in_the_blanket_are_seen():
     network = model.network(model.hidden, kind=StaleNetwork)
     X, law = enumerate_knockoffs(network, model.states(), model.log_joint)
     assert worst_swap(X, law, network.feature_of) > 1e-6
-
-
-def test_a_wrong_posterior_is_seen():
-    rng = np.random.default_rng(7)
-    model = random_model(3, [(0, 1), (0, 2)], rng)
-    other = random_model(3, [(0, 1), (0, 2)], rng)
-
-    def log_joint(values):  # P(x) of the model, P(h | x) of another one
-        def evidence(m):
-            return np.logaddexp(*(m.log_joint(values | {"v0": np.full(len(values["v0"]), h)}) for h in (0, 1)))
-
-        return evidence(model) + other.log_joint(values) - evidence(other)
-
-    X, law = enumerate_knockoffs(model.network(frozenset()), model.states(), log_joint)
-    assert law.sum() == pytest.approx(1)
-    assert worst_swap(X, law, np.arange(2)) > 1e-6

@@ -1,7 +1,5 @@
 """Tree ensembles: the exact path against brute-force prediction at many lambdas, and its integral against a sum."""
 
-import json
-
 import numpy as np
 import pytest
 from sklearn.ensemble import (
@@ -138,32 +136,6 @@ def test_counts_are_not_negative():
     model = COUNTERS["histogram boosting"]().fit(XX, np.abs(signal))
     with pytest.raises(InputError, match="'poisson_deviance' is for counts, and y holds -"):
         path_losses(model, XX, XX_fake, signal, "poisson_deviance")
-
-
-class InDouble:
-    """XGBoost's own way down every tree, with the leaves it ends in added in double precision."""
-
-    def __init__(self, model):
-        self.model, self.classes_ = model, model.classes_
-        learner = json.loads(bytes(model.get_booster().save_raw("json")))["learner"]
-        trees = learner["gradient_booster"]["model"]["trees"]
-        self.leaves = [np.array(tree["split_conditions"], dtype=np.float32).astype(float) for tree in trees]
-        p = float(learner["learner_model_param"]["base_score"].strip("[]"))
-        self.base = np.log(p / (1 - p))
-
-    def predict_proba(self, XX):
-        ends = self.model.apply(XX).astype(int)
-        f = self.base + sum(leaves[end] for leaves, end in zip(self.leaves, ends.T, strict=True))
-        return np.column_stack([1 / (1 + np.exp(f)), 1 / (1 + np.exp(-f))])
-
-
-def test_xgboost_agrees_to_ten_digits_in_double_precision():
-    XX, XX_fake, _, labels = tables()
-    model = xgboost("XGBClassifier").fit(XX, labels)
-    path = path_losses(model, XX, XX_fake, labels, "log_loss", feature_of2=FEATURE_OF2)
-    lams = random_lams(np.random.default_rng(1))
-    brute = BlackBoxPath(InDouble(model), path.moves, path.loss).at(lams)
-    np.testing.assert_allclose(path.at(lams), brute, rtol=0, atol=1e-10)
 
 
 def jump_by_jump(model, x, fake, columns, low, high):

@@ -1,6 +1,5 @@
 """Names, files and functions become sources of knockoffs, and families get tables they can use."""
 
-from functools import partial
 from inspect import signature
 
 import numpy as np
@@ -12,12 +11,11 @@ from tests.refusals import refuses
 from knockoffs import KnockoffSelector
 from knockoffs.draws import check_swaps
 from knockoffs.errors import InputError
-from knockoffs.features import FAMILIES, Family
+from knockoffs.features import FAMILIES
 from knockoffs.features.gaussian import fit_gaussian, gaussian_features
 from knockoffs.features.given import GivenModel
 from knockoffs.features.hmm import fit_hidden_markov
 from knockoffs.features.latent.fit import fit_latent
-from knockoffs.features.naive_bayes import fit_naive_bayes
 from knockoffs.features.network import DiscreteNetwork, fit_discrete_network
 from knockoffs.features.source import Fitted, knockoff_source
 from knockoffs.registry import imported
@@ -53,19 +51,6 @@ def labels_table(n=60):
 
 # what the table hands to a fit that takes it
 HANDED = {"names": "names", "kinds": "kinds", "groups": "feature_of", "fixed": "covariates"}
-TWO_CLASSES = Family(partial(fit_naive_bayes, n_classes=2), FAMILIES["naive_bayes"].takes)
-
-
-@pytest.mark.parametrize("family", [TWO_CLASSES, fit_naive_bayes, fit_discrete_network])
-@pytest.mark.parametrize("as_pandas", [False, True])
-def test_discrete_families_take_labels_and_give_labels_back(family, as_pandas):
-    frame = labels_table().to_pandas() if as_pandas else labels_table()
-    knockoffs = draw(family, frame)
-    assert type(knockoffs) is type(frame)
-    assert list(knockoffs.dtypes) == list(frame.dtypes)
-    for name in ("colour", "sick", "grade"):
-        assert set(knockoffs[name].to_list()) <= set(frame[name].to_list())
-    assert not knockoffs.equals(frame)
 
 
 def test_a_network_takes_whole_numbers_as_codes_of_themselves():
@@ -84,11 +69,6 @@ def test_a_network_comes_from_a_file(data_folder):
     source = knockoff_source(str(next((data_folder / "bif").glob("asia*"))))
     assert len(source.model.parents) == 8
     refuses("nowhere.bif': there is no such file", knockoff_source, "nowhere.bif")
-
-
-def test_labels_are_refused_by_gaussian_families_by_name():
-    with pytest.raises(InputError, match=r"labels, not numbers, in 2 columns \('colour', 'grade'\), for inst"):
-        knockoff_source(fit_gaussian).read(labels_table())
 
 
 def test_options_are_bound_and_checked():

@@ -43,7 +43,7 @@ def run(root, *arguments, step=10**6):
     """
     environment = os.environ | {"PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-c", DIES, os.path.realpath(root), str(step), *map(str, arguments)]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900)
 
 
 def until_it_lives(root, *arguments, check):

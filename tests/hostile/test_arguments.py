@@ -129,12 +129,12 @@ def test_other_doors(call, words):
 
 def test_names_that_nobody_has_are_named_in_a_few_lines():
     """Quadratic once: each of many unknown names was compared with each of many columns, and all were listed."""
-    names = [f"column {j}" for j in range(50_000)]
-    table = pd.DataFrame(np.random.default_rng(0).standard_normal((6, 50_000)), columns=names)
-    with pytest.raises(InputError, match="And 49990 more") as error:
+    names = [f"column {j}" for j in range(5_000)]
+    table = pd.DataFrame(np.random.default_rng(0).standard_normal((6, 5_000)), columns=names)
+    with pytest.raises(InputError, match="And 4990 more") as error:
         read_table(table, kinds={f"{name}?": "count" for name in names})
     assert len(str(error.value)) < 3000
-    assert without_columns(table, names[:25_000]).shape == (6, 25_000)
-    with pytest.raises(InputError, match="and 49970 more") as error:
+    assert without_columns(table, names[:2_500]).shape == (6, 2_500)
+    with pytest.raises(InputError, match="and 4970 more") as error:
         without_columns(table, ["nonsense"])
     assert len(str(error.value)) < 3000

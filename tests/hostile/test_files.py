@@ -66,15 +66,8 @@ FILES = {
 }
 READ = {
     "a mark first": (b"\xef\xbb\xbf" + written(), None),
-    "carriage returns alone": (written(end="\r"), None),
     "mixed ends of lines": (written(end="\r\n").replace(b"\r\n", b"\n", 9), None),
     "bars": (written("|"), "read with bars between the cells, not commas"),
-    "semicolons and decimal commas": (written(";").replace(b".", b","), "read with decimal commas"),
-    "a comma at every end": (
-        written(header=(*NAMES, "y", ""), change=lambda i, row: [*row, ""]),
-        "neither a name nor a value",
-    ),
-    "no last end": (written()[:-1], None),
 }
 
 

@@ -151,15 +151,6 @@ def test_first_order_conditions(solver, objective, Sigma):
     np.testing.assert_allclose(rise, objective.pull(s), rtol=1e-7 if np.linalg.cond(R) < 1e6 else 1e-3)
 
 
-@every_covariance
-def test_promised_margins_of_the_optimised_choices(Sigma):
-    R, shape = correlation(Sigma), shape_of(np.arange(len(Sigma)))
-    d = len(R)
-    for solver, bound in [(maximum_entropy, 1 / d), (mvr, 1 / np.sqrt(d))]:
-        D = np.diag(solver(R, shape))
-        assert smallest_relative(2 * R - D, D) >= bound * (1 - 1e-3)
-
-
 def upper_bound(R, s, weight):
     """Bound on the SDP from dual points X = c A^-1, the best c: sum(s) <= trace(2R X) + sum_j max(0, 1 - X_jj)."""
     inverse = np.linalg.inv(2 * R - np.diag(s))

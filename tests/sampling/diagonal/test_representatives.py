@@ -143,7 +143,7 @@ def test_a_selection_through_representatives(smooth, law):
         groups=groups,
         estimator="lasso",
         method="knockoffs",
-        random_state=0,
+        verdict=False,
     ).fit(X, y)
     assert "only through representatives" in selector.selection_.notes["representatives"]
     assert len(selector.W_) == 12 and selector.W_[::2].min() > np.abs(selector.W_[1::2]).max()
