@@ -1,18 +1,12 @@
 """The forest that Boruta is run with in the arena grows the trees of scikit-learn."""
 
 import shutil
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.arena.designs import draw
+from benchmarks.arena.forest import Forest, importances
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-
-from benchmarks.arena.designs import draw  # noqa: E402
-from benchmarks.arena.forest import Forest, importances  # noqa: E402
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 KINDS = ["ar_linear", "mixed_linear", "counts_linear", "ar_logistic", "ar_multinomial", "hmm_multinomial"]

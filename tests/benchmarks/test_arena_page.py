@@ -1,14 +1,7 @@
 """Numbers on the page of the arena are those of its files, and what is behind is said."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-
-from benchmarks.arena import checks, growth, page, quality  # noqa: E402
+from benchmarks.arena import checks, growth, page, quality
 
 
 def line(row, who, seconds, **more):

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from tests.fastphase import write_fastphase
 from typer.testing import CliRunner
 
 from knockoffs import GenotypeModel, Mosaic
@@ -30,10 +31,7 @@ def study(tmp_path_factory):
             "bp_position": np.arange(p) * 1000,
         }
         to_bed(folder / f"chr{c}.bed", X, properties=people | about)
-        for ending, block in (("rhat", mosaic.r[:, None]), ("alphahat", mosaic.alpha), ("thetahat", mosaic.theta)):
-            rows = "".join(" ".join(map(repr, row.tolist())) + "\n" for row in block)
-            (folder / f"fp{c}_{ending}.txt").write_text("> start 0\n" + rows)
-        (folder / f"fp{c}_origchars").write_text(f"{p}\n" + "2\t10\n" * p)
+        write_fastphase(folder / f"fp{c}", mosaic)
     age = rng.normal(50, 10, n)
     trait += 0.2 * age + rng.normal(size=n)
     order = rng.permutation(n)

@@ -5,6 +5,7 @@ import pytest
 
 pytest.importorskip("bed_reader")
 from bed_reader import open_bed, to_bed
+from tests.fastphase import write_fastphase
 from tests.refusals import refuses
 
 from knockoffs.errors import InputError, KnockoffWarning
@@ -130,15 +131,6 @@ def test_errors(genotypes, tmp_path):
     refuses("chromosome 1 do not lie together", drawing.chromosome_columns, np.array(["1", "2", "1"]))
 
 
-def write_fastphase(prefix, model):
-    """Parameter files as fastPHASE writes them, with 1 the first character of every site."""
-    mosaic = model.mosaic
-    for name, values in (("rhat", mosaic.r[:, None]), ("alphahat", mosaic.alpha), ("thetahat", mosaic.theta)):
-        rows = "\n".join(" ".join(map(repr, row)) for row in values.tolist())
-        prefix.with_name(f"{prefix.name}_{name}.txt").write_text(f"> start 0\n{rows}\n")
-    prefix.with_name(f"{prefix.name}_origchars").write_text(f"{len(mosaic.r)}\n" + "2\t10\n" * len(mosaic.r))
-
-
 def command(*arguments, status=0):
     from knockoffs.cli import app as cli
 
@@ -151,7 +143,7 @@ def test_a_bed_on_the_command_line(genotypes, tmp_path, capsys):
     """By the files of each chromosome it is the draw of the same models and seed."""
     bed, _, models = genotypes
     for name, model in models.items():
-        write_fastphase(tmp_path / f"chr{name}", model)
+        write_fastphase(tmp_path / f"chr{name}", model.mosaic)
     options = ("--fastphase", tmp_path / "chr{}", "--seed", 1, "--rows-at-once", 40)
     command("sample", bed, *options, "--out", tmp_path / "cli.bed")
     drawn, _ = plink.read_bed(tmp_path / "cli.bed")
@@ -181,7 +173,7 @@ def test_a_table_of_genotypes_on_the_command_line(tmp_path, capsys):
     import polars as pl
 
     rng = np.random.default_rng(4)
-    write_fastphase(tmp_path / "sites", GenotypeModel(mosaic(rng, 5)))
+    write_fastphase(tmp_path / "sites", mosaic(rng, 5))
     counts = pl.DataFrame(rng.integers(3, size=(60, 5)), schema=[*"abcde"])
     counts.with_columns(y=rng.integers(2, size=60)).write_csv(tmp_path / "table.csv")
     shared = ("sample", tmp_path / "table.csv", "--fastphase", tmp_path / "sites", "--out", tmp_path / "k.csv")
@@ -202,7 +194,7 @@ def test_several_knockoffs_of_snps_where_the_chain_is_kept(tmp_path):
 
     rng = np.random.default_rng(6)
     model = GenotypeModel(mosaic(rng, 12))
-    write_fastphase(tmp_path / "sites", model)
+    write_fastphase(tmp_path / "sites", model.mosaic)
     X = model.sample(300, rng).astype(float)
     y = X[:, [1, 5, 9]].sum(axis=1) + 0.5 * rng.standard_normal(300)
     options = {"prefix": str(tmp_path / "sites"), "hidden_knockoff": "posterior"}
@@ -220,10 +212,10 @@ def test_files_of_the_other_allele_are_told(tmp_path):
     model = GenotypeModel(mosaic(rng, 40))
     X = rng.binomial(2, model.mosaic.frequencies(), size=(500, 40)).astype(np.int8)
     to_bed(tmp_path / "in.bed", X)
-    write_fastphase(tmp_path / "right", model)
+    write_fastphase(tmp_path / "right", model.mosaic)
     drawing.fastphase_models(tmp_path / "in.bed", tmp_path / "right")  # a warning would be an error here
     other = Mosaic(model.mosaic.r, model.mosaic.alpha, 1 - model.mosaic.theta)
-    write_fastphase(tmp_path / "wrong", GenotypeModel(other))
+    write_fastphase(tmp_path / "wrong", other)
     with pytest.warns(KnockoffWarning, match="have correlation -0.9.*count the other allele"):
         drawing.fastphase_models(tmp_path / "in.bed", tmp_path / "wrong")
 
