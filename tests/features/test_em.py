@@ -136,7 +136,7 @@ def test_a_split_finds_two_components(kind, rng):
 
 @pytest.mark.parametrize("d", [5, 20, 40])
 def test_five_components_are_five(d):
-    for seed in range(3):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         mixture, values = search_mixture(draw(3000, d, 5, rng), range(1, 11), criterion="held_out", rng=rng)
         assert mixture.n_components == 5 == min(values, key=values.get)
@@ -145,7 +145,7 @@ def test_five_components_are_five(d):
 
 
 def test_the_three_components_of_the_paper_are_three():
-    for seed in range(3):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         Z = standardised(simulate_three_components(3000, rng=rng).X)
         assert search_mixture(Z, range(1, 11), criterion="aic", rng=rng)[0].n_components == 3

@@ -13,7 +13,7 @@ from tests.refusals import refuses
 from knockoffs.errors import KnockoffWarning
 from knockoffs.importance.accuracy_drop import swap_score
 from knockoffs.importance.scores import Scores
-from knockoffs.importance.statistic import ROWS, ModelScore, draw_folds, warn_if_saturated
+from knockoffs.importance.statistic import ModelScore, draw_folds, warn_if_saturated
 from knockoffs.response.clone import predicts_classes
 from knockoffs.sampling.pair import Pair
 from knockoffs.table.target import Target
@@ -77,28 +77,6 @@ def test_folds_are_weighted_by_their_rows():
         Remembering(), score, X, X_tilde, y, rows="cross_fitted", n_folds=3, rng=np.random.default_rng(0)
     )
     assert scores.Z == pytest.approx([4.5, 28.5])
-
-
-@pytest.mark.parametrize("rows", ROWS)
-def test_jobs_do_not_change_the_answer(data, rows):
-    X, X_tilde, y = data
-    answers = [
-        fit_and_score(
-            RandomForestClassifier(5),
-            partial(swap_score, loss="log_loss"),
-            X,
-            X_tilde,
-            y,
-            rows=rows,
-            n_folds=3,
-            n_fits=2,
-            rng=np.random.default_rng(3),
-            n_jobs=n_jobs,
-        )
-        for n_jobs in (None, 2)
-    ]
-    np.testing.assert_array_equal(answers[0].Z, answers[1].Z)
-    np.testing.assert_array_equal(answers[0].Z_tilde, answers[1].Z_tilde)
 
 
 def test_random_states_come_from_the_generator(data):

@@ -2,7 +2,6 @@
 
 import copy
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -85,17 +84,6 @@ def test_every_kind_of_selection_comes_back(way, tmp_path):
     assert way != "tests" or sorted(found) == sorted(record.selected)
     assert (record.verdict is None) == (way != "knockoffs")
     assert [column["name"] for column in record.columns] == record.names
-
-
-def test_another_method_verdict_or_kind_is_told(written):
-    _, record = written
-    changed = replace(record, method="conditional_test", verdict=None)
-    answer, _ = differences(record, changed)
-    assert answer[0] == 'the method: "knockoffs" then, "conditional_test" now'
-    assert answer[1].startswith("the verdict: ") and answer[1].endswith(" then, null now")
-    columns = [{**column, "why": "a guess"} if column["name"] == "b" else column for column in record.columns]
-    _, grounds = differences(record, replace(record, columns=columns, warnings=["careful"]))
-    assert [line.split(":")[0] for line in grounds] == ["the column 'b'", "the warnings"]
 
 
 def test_a_selection_of_an_earlier_version_is_read():

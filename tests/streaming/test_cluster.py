@@ -85,23 +85,3 @@ def test_a_dask_frame_is_refused_with_the_line_that_writes_it(folder):
     frame = pytest.importorskip("dask.dataframe").read_parquet(folder)
     for call in (lambda: fit(frame), lambda: KnockoffSelector().fit(frame, frame["y"])):
         refuses(r"frame\.to_parquet\(folder\)", call)
-
-
-def test_trees_are_scored_by_workers(folder, client):
-    """Swap Integral of a model that was fitted here, on the rows outside of the sample."""
-    options = {"estimator": "boosting"}
-    with joblib.parallel_config("dask"):
-        found = fit(folder, options=options, batch_rows=300)
-    np.testing.assert_array_equal(found.W_, fit(folder, options=options, batch_rows=300).W_)
-    assert "scored on 600 rows" in found.selection_.notes["rows"] and (found.W_[:6] > 0).all()
-
-
-def test_draws_on_the_backend_of_joblib_that_is_this_cluster(client):
-    """Knockoffs with hidden numbers, whose chains write in place."""
-    X, y = numbers().drop(columns="y").to_numpy(copy=True)[:200], numbers()["y"].to_numpy()[:200]
-    X[:, 0] = np.round(X[:, 0])
-    selector = KnockoffSelector(0.5, estimator="lasso", verdict=False, random_state=0, n_draws=2, level="post_hoc")
-    expected = selector.fit(X, y).selection_.draws
-    with joblib.parallel_config("dask", n_jobs=2):
-        found = selector.fit(X, y).selection_.draws
-    np.testing.assert_array_equal(found, expected)

@@ -14,25 +14,6 @@ from knockoffs.sampling.conjugates.markov_chain import MarkovChain
 from knockoffs.sampling.sampler import sample_knockoffs
 
 
-@pytest.mark.parametrize("row", [[0, 2, 1], [1, np.nan, 2], [np.nan, np.nan, np.nan]])
-def test_the_posterior_sampler_follows_the_enumerated_posterior(row):
-    """Frequencies of H, 200,000 draws: 5 standard errors (false alarm 2e-5 in all); shows 0.005."""
-    rng = np.random.default_rng(2)
-    model = random_model(rng, 3, 3, 3)
-    h = every(3, 3)
-    tiled = np.repeat([row], len(h), axis=0)
-    weight = np.exp(
-        MarkovChain(model.initial, model.transitions).log_conditional(h, {})
-        + model.as_network().nodes[1].conjugate.log_conditional(tiled, {"H": h})
-    )
-    assert np.log(weight.sum()) == pytest.approx(log_likelihood(model, np.array([row]))[0], abs=1e-12)
-    n = 200_000
-    H = sample_states(model, np.repeat([row], n, axis=0), rng)
-    frequency = np.bincount(H @ [9, 3, 1], minlength=27) / n
-    p = weight / weight.sum()
-    assert (np.abs(frequency - p) <= 5 * np.sqrt(p * (1 - p) / n) + 1e-12).all()
-
-
 def test_the_posterior_sampler_with_gaussian_emissions():
     """As above, with numbers and one of them missing."""
     rng = np.random.default_rng(3)

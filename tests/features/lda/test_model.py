@@ -91,17 +91,6 @@ def test_counts_of_fixed_length_are_not_exchangeable():
     assert worst_swap(X, law, network.feature_of) > 1e-3
 
 
-def test_the_conjugate_of_counts_is_poisson():
-    rng = np.random.default_rng(0)
-    model = LatentDirichlet(np.full(3, 0.5), rng.dirichlet(np.ones(5), size=3), 4.0, 2.0)
-    X, X_tilde = model.sample(100, rng), model.sample(100, rng)
-    blanket = {"theta": rng.dirichlet(np.ones(3), size=100), "rate": rng.gamma(4, 2, size=100)}
-    conjugate = model.as_network().observed[0].conjugate
-    mean = blanket["rate"][:, None] * (blanket["theta"] @ model.beta)
-    assert conjugate.log_conditional(X, blanket) == pytest.approx(stats.poisson.logpmf(X, mean).sum(axis=1))
-    assert conjugate.log_kernel(X_tilde, X, blanket) == pytest.approx(conjugate.log_conditional(X_tilde, blanket))
-
-
 def test_the_copy_of_z_depends_less_on_the_words():
     rng = np.random.default_rng(6)
     beta = np.kron(np.eye(3), np.full((1, 4), 0.25))  # a word tells its topic

@@ -6,7 +6,7 @@ from scipy.linalg import block_diag, toeplitz
 from tests.refusals import refuses
 
 from knockoffs.sampling.diagonal import DIAGONALS, solve_diagonal
-from knockoffs.sampling.diagonal.linkage import _largest_eigenvalue, linked_blocks, solve_diagonal_blocks
+from knockoffs.sampling.diagonal.linkage import linked_blocks, solve_diagonal_blocks
 from knockoffs.sampling.diagonal.newton import MARGIN
 
 
@@ -56,13 +56,6 @@ def test_blocks_that_are_not_independent_are_scaled_just_enough(method, rho):
     scale = s / alone
     assert np.ptp(scale) < 1e-9
     assert scale[0] <= 1 and (scale[0] == pytest.approx(1) or left < 5e-3)
-
-
-def test_largest_eigenvalue():
-    Sigma, _ = shuffled_blocks()
-    s = np.random.default_rng(2).uniform(0.1, 1, 24)
-    expected = np.linalg.eigvals(np.linalg.solve(Sigma, np.diag(s))).real.max()
-    assert _largest_eigenvalue(Sigma, s) == pytest.approx(expected, rel=1e-3)
 
 
 def test_blocks_are_the_largest_branches():
