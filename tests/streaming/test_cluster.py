@@ -63,7 +63,7 @@ def test_the_same_to_the_last_bit_with_one_worker_dying(folder, client, monkeypa
     with joblib.parallel_config("dask"):
         found = fit(folder, batch_rows=BATCH).W_
     np.testing.assert_array_equal(found, expected)
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=600)
     assert killed and killed[0] not in client.run(os.getpid).values()
     assert (expected != 0).sum() > 5
 

@@ -30,7 +30,10 @@ needs_data = pytest.mark.skipif(not DATA.exists(), reason="the genotype data are
     ],
 )
 def test_the_posterior_sampler_follows_the_enumerated_posterior(family, row, monkeypatch):
-    """Frequencies of the hidden chains, 100,000 draws: 5 standard errors (false alarm 3e-5 in all); shows 0.008."""
+    """Frequencies of the hidden chains, 100,000 draws: 5 standard errors (false alarm 3e-5 in all); shows 0.008.
+
+    Cells with fewer than ten draws have tails that are not normal: eight draws more are allowed.
+    """
     monkeypatch.setattr(forward_backward, "segment_length", lambda *_: 2)  # a chain of three sites in two segments
     rng = np.random.default_rng(row[0] + 10)
     model = family(random_mosaic(rng, 3, 2))
@@ -41,7 +44,7 @@ def test_the_posterior_sampler_follows_the_enumerated_posterior(family, row, mon
     drawn = model.as_network().draw_hidden(np.repeat([row], n, axis=0), rng)
     codes = np.hstack([drawn[name] for name in hidden]) @ (2 ** np.arange(3 * len(hidden))[::-1])
     frequency = np.bincount(codes, minlength=len(p)) / n
-    assert (np.abs(frequency - p) <= 5 * np.sqrt(p * (1 - p) / n) + 1e-12).all()
+    assert (np.abs(frequency - p) <= 5 * np.sqrt(p * (1 - p) / n) + 8 / n).all()
 
 
 def test_impossible_and_unknown_alleles_are_named():
