@@ -48,7 +48,7 @@ class Browser:
             message["sessionId"] = self._session
         os.write(self._out, json.dumps(message).encode() + b"\0")
         while True:
-            answer = self._read(60)
+            answer = self._read(300)
             if answer.get("id") == self._number:
                 if "error" in answer:
                     raise RuntimeError(f"{method}: {answer['error']}")
@@ -79,7 +79,7 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", media="", features=[scheme])
         self.call("Page.navigate", url=path if isinstance(path, str) else path.resolve().as_uri())
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
-            self.events.append(self._read(60))
+            self.events.append(self._read(300))
 
     def run(self, expression):
         """Value of a JavaScript expression in the page."""
@@ -88,7 +88,7 @@ class Browser:
             raise RuntimeError(answer["exceptionDetails"])
         return answer["result"].get("value")
 
-    def until(self, condition, seconds=60):
+    def until(self, condition, seconds=300):
         """Wait until a JavaScript expression holds in the page."""
         end = time.monotonic() + seconds
         while not self.run(f"!!({condition})"):

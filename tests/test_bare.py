@@ -42,7 +42,7 @@ def bare(code, *flags, **options):
     """Run code in a process in which no extra can be imported."""
     environment = os.environ | {"PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"} | options.pop("env", {})
     command = [sys.executable, *flags, "-c", HIDE + code]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, **options)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900, **options)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -314,20 +314,6 @@ def test_what_counts_as_the_same_output(old, new, same):
     assert alike(old, new) == same
 
 
-def test_a_block_that_needs_what_is_not_installed_is_left_out(tmp_path):
-    file = tmp_path / "page.md"
-    for needed, n_stale in (("nowhere_to_be_found", 0), ("numpy", 1)):
-        file.write_text(f"```python\n# needs {needed}\nprint(3)\n```\n\n```text\n4\n```\n")
-        assert len(run_page(file, tmp_path)[1]) == n_stale
-
-
-def test_a_page_may_allow_other_numbers(tmp_path):
-    file = tmp_path / "page.md"
-    for allowed, shown in (("within 0.1", 3.3), ("any", 3.3), ("any", 0)):
-        file.write_text(f"```python\nprint(3.1)\n```\n\n<!-- numbers: {allowed} -->\n```text\n{shown}\n```\n")
-        assert run_page(file, tmp_path)[1] == []
-
-
 if __name__ == "__main__":
     import tempfile
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from tests.refusals import refuses
 
 from knockoffs import KnockoffSelector
-from knockoffs.errors import InputError
 from knockoffs.streaming.stream import fit_streamed
 
 
@@ -92,16 +92,12 @@ def test_what_does_not_go_with_it_is_refused(options, message):
     table, y = frame()
     if options.get("environments", "sit") != "sit":  # labels beside the table
         table = table.drop(columns="site")
-    with pytest.raises(InputError, match=message):
-        selector(**options).fit(table, y)
+    refuses(message, selector(**options).fit, table, y)
 
 
 def test_the_environment_that_fails_is_named_and_batches_are_refused():
     table, y = frame()
     two = np.where(table["site"] == "Lyon", "no", np.where(y > 0, "yes", "no"))
-    with pytest.raises(InputError, match="environment 'Lyon': "):
-        selector().fit(table, two)
-    with pytest.raises(InputError, match="environments are not supported in batches"):
-        fit_streamed(selector(), table.assign(y=y), "y")
-    with pytest.raises(InputError, match="lambda paths are not supported with environments"):
-        selector().fit(table, y).lambda_path()
+    refuses("environment 'Lyon': ", selector().fit, table, two)
+    refuses("environments are not supported in batches", fit_streamed, selector(), table.assign(y=y), "y")
+    refuses("lambda paths are not supported with environments", selector().fit(table, y).lambda_path)

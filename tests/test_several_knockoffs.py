@@ -191,14 +191,6 @@ def test_draws_of_several_knockoffs_are_joined_by_their_e_values():
     np.testing.assert_array_equal(first.W_, selection.draws[0])
 
 
-def test_a_level_chosen_after_looking_at_several_knockoffs():
-    X, y = table()
-    selector = KnockoffSelector(0.02, n_knockoffs=3, level="post_hoc", **LINEAR).fit(X, y)
-    found = combine_draws(selector.selection_.draws, 0.02, how="post_hoc", n_knockoffs=3)
-    assert selector.selection_.evidence.stated == found.stated > 0.02
-    assert selector.selection_.selected.any() and "after looking" in selector.explain()
-
-
 def test_a_feature_that_is_its_own_knockoffs_has_no_w():
     """Whatever a model makes of the order of columns that are the same."""
     again = Independent(lambda blanket, n, rng: rng.standard_normal((n, 4)), lambda u, blanket: np.zeros(len(u)))

@@ -1,15 +1,8 @@
 """Tables of the arena: what the registry promises of them."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-
-from benchmarks.arena import designs, methods, oracle, quality  # noqa: E402
+from benchmarks.arena import designs, methods, oracle, quality
 
 
 @pytest.mark.parametrize("name", designs.DESIGNS)

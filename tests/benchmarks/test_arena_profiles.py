@@ -1,14 +1,7 @@
 """Every slow path that is profiled is still there, and so are the functions that its bounds are made of."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-
-from benchmarks.arena.profiles import checked, fit_of_features, scores  # noqa: E402
+from benchmarks.arena.profiles import checked, fit_of_features, scores
 
 
 def test_every_path_runs_and_its_bound_is_work_that_it_did(rng):

@@ -24,4 +24,4 @@ def run_apart(*arguments, env=None, **options):
     environment = os.environ | {"PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"} | (env or {})
     command = [sys.executable, "-m", "knockoffs.cli.app", *map(str, arguments)]
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
-    return subprocess.run(command, env=environment, timeout=120, **options)
+    return subprocess.run(command, env=environment, timeout=600, **options)

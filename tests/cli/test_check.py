@@ -125,16 +125,6 @@ def test_what_is_of_knockoffs_alone_is_no_option_of_tests(flag, table, capsys):
     assert f"No such option: {flag[0]}" in capsys.readouterr().err
 
 
-def test_several_draws_are_selected_from_on_the_command_line(table, tmp_path, capsys):
-    options = ("--feature-model", "auto", "--estimator", "lasso", "--no-verdict", "--out", tmp_path)
-    run("select", table, "--target", "y", "--draws", 2, "--level", "post-hoc", "--fdr", 0.5, *options)
-    record = read_selection(tmp_path / "selection.json")
-    assert record.parameters["n_draws"] == 2 and record.parameters["level"] == "post-hoc"
-    assert np.isfinite(record.numbers("e_value")).all() and record.threshold is None
-    run("rerun", tmp_path / "selection.json", table)
-    assert "The answer is identical" in capsys.readouterr().out
-
-
 def test_groups_of_a_file_are_one_feature(table, tmp_path, capsys):
     (tmp_path / "groups.csv").write_text("column,group\nsize,body\nweight,body\n")
     options = ("--estimator", "lasso", "--fdr", 0.5, "--no-verdict", "--out", tmp_path)

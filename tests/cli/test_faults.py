@@ -33,21 +33,13 @@ def table(tmp_path_factory):
 # ---- no file is lost ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("way", ["itself", "a link", "a hard link", "another way"])
-def test_sample_does_not_overwrite_its_table(table, tmp_path, capsys, monkeypatch, way):
-    own = tmp_path / "t.csv"
+def test_sample_does_not_overwrite_its_table(table, tmp_path, capsys):
+    """Nor by a link; other ways to name it: tests/table/test_writer.py."""
+    own, link = tmp_path / "t.csv", tmp_path / "link.csv"
     own.write_bytes(table.read_bytes())
-    (tmp_path / "link.csv").symlink_to(own)
-    (tmp_path / "hard.csv").hardlink_to(own)
-    monkeypatch.chdir(tmp_path)
-    out = {
-        "itself": own,
-        "a link": "link.csv",
-        "a hard link": "hard.csv",
-        "another way": "../" + tmp_path.name + "/t.csv",
-    }
+    link.symlink_to(own)
     for force in ((), ("--force",)):
-        run("sample", own, *SAMPLE, "--out", out[way], *force, status=1)
+        run("sample", own, *SAMPLE, "--out", link, *force, status=1)
         assert "is what is read" in capsys.readouterr().err
     assert own.read_bytes() == table.read_bytes()
 
@@ -136,12 +128,9 @@ def test_an_option_of_another_type_is_a_sentence(table, tmp_path, capsys, option
     assert not os.listdir(tmp_path)
 
 
-@pytest.mark.parametrize("place", ["a file", "below a file", "no permission"])
-def test_a_place_that_cannot_be_written_is_found_before_the_work(table, tmp_path, capsys, place):
+def test_a_place_that_cannot_be_written_is_found_before_the_work(table, tmp_path, capsys):
     (tmp_path / "file").write_text("")
-    out = {"a file": tmp_path / "file", "below a file": tmp_path / "file" / "out", "no permission": "/proc/self/out"}[
-        place
-    ]
+    out = tmp_path / "file" / "out"
     run("select", table, *SELECT, "--out", out, status=1)
     err = capsys.readouterr().err
     assert "reading" not in err and "cannot" in err
@@ -162,7 +151,7 @@ def test_a_terminal_that_lacks_a_letter(tmp_path, encoding):
     X = rng.standard_normal((60, 5))
     names = ["größe", "速度", "é", "😀"]
     pl.DataFrame(X[:, :4], schema=names).with_columns(y=X[:, :4].sum(axis=1)).write_csv(tmp_path / "t.csv")
-    options = ("--target", "y", "--fdr", 0.3, "--feature-model", "gaussian", "--estimator", "lasso")
+    options = ("--target", "y", "--fdr", 0.3, "--feature-model", "gaussian", "--estimator", "lasso", "--no-verdict")
     ended = run_apart(
         "select",
         tmp_path / "t.csv",
@@ -220,7 +209,7 @@ with interrupt_once():
     print([signal.SIGINT in mask for mask in masks])
 """
     environment = os.environ | {"PYTHONPATH": str(SOURCE)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=600)
     assert done.stdout == "[True, True, True]\n", done.stderr
 
 
@@ -256,13 +245,13 @@ def test_control_c_ends_in_a_sentence_without_child_or_litter(table, tmp_path, j
         pass
     time.sleep(2)
     os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=600)
     assert process.returncode == 130
     assert err.splitlines() == ["knockoffs: stopped; unfinished files were removed, and older files are unchanged."]
     assert out == ""
     assert os.listdir(tmp_path) == ["t.csv"]
     with pytest.raises(ProcessLookupError):  # nobody of the group is left
-        for _ in range(50):
+        for _ in range(1200):
             os.killpg(process.pid, 0)
             time.sleep(0.1)
 

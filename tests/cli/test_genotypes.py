@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from tests.fastphase import write_fastphase
 from typer.testing import CliRunner
 
 from knockoffs import GenotypeModel, Mosaic
@@ -30,10 +31,7 @@ def study(tmp_path_factory):
             "bp_position": np.arange(p) * 1000,
         }
         to_bed(folder / f"chr{c}.bed", X, properties=people | about)
-        for ending, block in (("rhat", mosaic.r[:, None]), ("alphahat", mosaic.alpha), ("thetahat", mosaic.theta)):
-            rows = "".join(" ".join(map(repr, row.tolist())) + "\n" for row in block)
-            (folder / f"fp{c}_{ending}.txt").write_text("> start 0\n" + rows)
-        (folder / f"fp{c}_origchars").write_text(f"{p}\n" + "2\t10\n" * p)
+        write_fastphase(folder / f"fp{c}", mosaic)
     age = rng.normal(50, 10, n)
     trait += 0.2 * age + rng.normal(size=n)
     order = rng.permutation(n)
@@ -53,7 +51,7 @@ def read(path):
 
 
 def called(study, *options):
-    shared = ["--phenotype", study / "pheno.tab", "--target", "trait", "--estimator", "lasso", *options]
+    shared = ["--phenotype", study / "pheno.tab", "--target", "trait", "--estimator", "lasso", "--no-verdict", *options]
     return [*shared, "--feature-model-option", f"prefix={study / 'fp{}'}"]
 
 
@@ -90,7 +88,7 @@ def test_groups_of_snps_are_discoveries_with_a_stretch(study, tmp_path):
 def test_a_model_fitted_here(study):
     options = ["--feature-model-option", "n_states=3", "--feature-model-option", "max_iter=20"]
     shared = ["--phenotype", study / "pheno.tab", "--target", "trait", "--estimator", "lasso", "--covariates", "age"]
-    said = run(study / "chr1.bed", study / "chr2.bed", *shared, *options)
+    said = run(study / "chr1.bed", study / "chr2.bed", *shared, "--no-verdict", *options)
     assert "fitting a hidden Markov model to chromosome 2" in said
     assert "P^X is a hidden Markov model of symbols along 80 columns" in said
 

@@ -18,20 +18,20 @@ def near_copies(rng):
 
 
 def test_near_copies_are_one_discovery_and_other_columns_stand_alone(near_copies):
-    selector = KnockoffSelector(random_state=0, feature_model="gaussian").fit(*near_copies)
+    selector = KnockoffSelector(feature_model="gaussian", verdict=False).fit(*near_copies)
     assert {found.features for found in selector.discoveries_} == {("x0", "x1"), ("x2",)}
     assert selector.get_support().tolist() == [True, True, True, False, False]
     assert "2 discoveries among 5 features: one of x0, x1; x2. " in selector.explain()
     assert "probability that any discovery is false is at most 10%" in selector.explain()
     assert (selector.q_values_ <= 0.1).tolist() == selector.get_support().tolist()
-    alone = KnockoffSelector(resolution="columns", random_state=0, feature_model="gaussian").fit(*near_copies)
+    alone = KnockoffSelector(resolution="columns", feature_model="gaussian", verdict=False).fit(*near_copies)
     assert alone.discoveries_ is None
     assert alone.get_support().tolist() == [False, False, True, False, False]  # neither copy matters given the other
 
 
 def test_noise_is_no_discovery(rng):
     X = rng.standard_normal((100, 4))
-    selector = KnockoffSelector(random_state=0).fit(X, rng.standard_normal(100))
+    selector = KnockoffSelector(verdict=False).fit(X, rng.standard_normal(100))
     assert selector.discoveries_ == () and not selector.get_support().any()
     assert "the p-value of all features together is" in selector.explain()
     assert len(set(selector.q_values_)) == 1  # one group was tested: all features
@@ -39,7 +39,7 @@ def test_noise_is_no_discovery(rng):
 
 def test_one_column(rng):
     x = rng.standard_normal((100, 1))
-    selector = KnockoffSelector(random_state=0).fit(x, x[:, 0] + rng.standard_normal(100))
+    selector = KnockoffSelector(verdict=False).fit(x, x[:, 0] + rng.standard_normal(100))
     assert [found.features for found in selector.discoveries_] == [("x0",)]
 
 
@@ -83,7 +83,7 @@ def test_the_answer_in_words_is_short_and_speaks_of_one_error_rate(near_copies):
     from knockoffs.report.facts import Facts
     from knockoffs.report.page import page
 
-    selector = KnockoffSelector(random_state=0, feature_model="gaussian").fit(*near_copies)
+    selector = KnockoffSelector(feature_model="gaussian", verdict=False).fit(*near_copies)
     selection = selector.selection_
     assert repr(selection) == "Selection(method='conditional_test', fdr=0.1: " + selector.explain().split(". ")[0] + ")"
     written = page(Facts(selection)) + selector.explain() + str(dict(selection.notes))

@@ -51,34 +51,6 @@ def test_bins_and_cuts_agree(table):
     assert (codes[np.isnan(table.T)] == N_VERDICT_BINS - 1).all()  # missing cells go right, whatever the cut
 
 
-def test_one_cut_is_the_best_one(rng):
-    """A single column and a single tree: the root is the cut of largest gain, by all of them tried one by one."""
-    V, y = rng.standard_normal((100, 1)), rng.random(100) < 0.5
-    trees = fit_trees(V, y, rng, n_trees=1, n_tried=1)
-    g = y - 0.5
-    cuts = bin_edges(V)[0]
-
-    def gain(cut):
-        left = V[:, 0] <= cut
-        if 0.25 * min(left.sum(), (~left).sum()) < LEAST_CURVATURE:
-            return -1.0
-        return g[left].sum() ** 2 / left.sum() + g[~left].sum() ** 2 / (~left).sum()
-
-    seen = [gain(cut) for cut in np.unique(V)]
-    assert gain(trees.cut[0, 0]) >= 0.8 * max(seen) and trees.cut[0, 0] in V
-    assert len(cuts) == N_VERDICT_BINS - 1
-
-
-def test_a_leaf_is_a_newton_step(rng):
-    """One column of two values: the leaves are the rate times sum of (y - 1/2) over sum of 1/4."""
-    V = np.repeat([0.0, 1.0], 40)[:, None]
-    y = np.arange(80) % 4 == 0
-    y[40:] = ~y[40:]
-    trees = fit_trees(V, y, rng, n_trees=1)
-    expected = SUM_OF_RATES * np.where(V[:, 0] > 0, 1, -1) * 10 / (10 + 1e-3)
-    np.testing.assert_allclose(trees.decide(V), expected)
-
-
 def test_noise_is_not_learned_beyond_the_rows(rng):
     """On 2000 new rows fair coins are told in 50 +- 5.6 % (five standard errors)."""
     V, y = rng.standard_normal((4000, 5)), rng.random(4000) < 0.5

@@ -109,24 +109,11 @@ def test_the_fdr_is_held_exactly(coupled, non_nulls, weights):
         assert worst_fdr([COLUMNS, PAIRS], fdr, non_nulls, coupled=coupled, weights=weights) <= fdr + 1e-12
 
 
-def without_one(W, *args, **options):
-    """e-values d / #{W <= -T}, and 2 d where nothing is below: the 1 of the denominator is missing."""
-    e = room_e_values(W, *args, **options)
-    return np.array([len(e) / max(len(e) / one - 1, 0.5) if one else 0.0 for one in e])
-
-
 def thrice(W, *args, **options):
     return 3 * room_e_values(W, *args, **options)
 
 
 room_e_values = room.knockoff_e_values
-
-
-@pytest.mark.parametrize("fault, fdr", [(without_one, 0.25), (thrice, 0.25)])
-def test_e_values_that_are_too_large_break_it(fault, fdr, monkeypatch):
-    assert worst_fdr([COLUMNS], fdr, {0}) < 0.1
-    monkeypatch.setattr(room, "knockoff_e_values", fault)
-    assert worst_fdr([COLUMNS], fdr, {0}) > fdr + 0.05
 
 
 def test_groups_that_overlap_break_it(monkeypatch):

@@ -82,11 +82,6 @@ def test_with_every_model_of_y(kind, response_model):
     assert compare("gaussian", [3, 4], kind, response_model)
 
 
-def test_residuals_that_see_the_group_are_seen(monkeypatch):
-    monkeypatch.setattr(GroupTests, "without", lambda self, columns: self.X)
-    assert not compare("gaussian", [3], response_model="lasso")
-
-
 def test_a_model_chosen_from_all_columns_is_seen(monkeypatch):
     """The penalty of the lasso, where y depends on the group."""
 
@@ -94,17 +89,4 @@ def test_a_model_chosen_from_all_columns_is_seen(monkeypatch):
         return module.choose_response(self.X, self.y, self.kind, self.response_model)
 
     monkeypatch.setattr(GroupTests, "response_without", chosen_once)
-    assert not compare("gaussian", [3], response_model="lasso")
-
-
-def test_draws_that_see_the_group_are_seen(monkeypatch):
-    from knockoffs.features.conditionals import Conditionals
-
-    law = Conditionals.law
-
-    def blended(self, columns):
-        weights, means, factors = law(self, columns)
-        return weights, 0.999 * means + 0.001 * self.X[:, None, columns], factors
-
-    monkeypatch.setattr(Conditionals, "law", blended)
     assert not compare("gaussian", [3], response_model="lasso")

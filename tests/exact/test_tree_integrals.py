@@ -1,7 +1,5 @@
 """Tree ensembles: the exact path against brute-force prediction at many lambdas, and its integral against a sum."""
 
-import json
-
 import numpy as np
 import pytest
 from sklearn.ensemble import (
@@ -17,7 +15,6 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from knockoffs.errors import InputError
-from knockoffs.importance.losses import LOSSES, predict_for
 from knockoffs.importance.paths.follow import BlackBoxPath, path_losses
 from knockoffs.importance.paths.tree import TreePath
 from knockoffs.response.tree_arrays import has_trees, single_precision_at_most, single_precision_below, tree_arrays
@@ -141,32 +138,6 @@ def test_counts_are_not_negative():
         path_losses(model, XX, XX_fake, signal, "poisson_deviance")
 
 
-class InDouble:
-    """XGBoost's own way down every tree, with the leaves it ends in added in double precision."""
-
-    def __init__(self, model):
-        self.model, self.classes_ = model, model.classes_
-        learner = json.loads(bytes(model.get_booster().save_raw("json")))["learner"]
-        trees = learner["gradient_booster"]["model"]["trees"]
-        self.leaves = [np.array(tree["split_conditions"], dtype=np.float32).astype(float) for tree in trees]
-        p = float(learner["learner_model_param"]["base_score"].strip("[]"))
-        self.base = np.log(p / (1 - p))
-
-    def predict_proba(self, XX):
-        ends = self.model.apply(XX).astype(int)
-        f = self.base + sum(leaves[end] for leaves, end in zip(self.leaves, ends.T, strict=True))
-        return np.column_stack([1 / (1 + np.exp(f)), 1 / (1 + np.exp(-f))])
-
-
-def test_xgboost_agrees_to_ten_digits_in_double_precision():
-    XX, XX_fake, _, labels = tables()
-    model = xgboost("XGBClassifier").fit(XX, labels)
-    path = path_losses(model, XX, XX_fake, labels, "log_loss", feature_of2=FEATURE_OF2)
-    lams = random_lams(np.random.default_rng(1))
-    brute = BlackBoxPath(InDouble(model), path.moves, path.loss).at(lams)
-    np.testing.assert_allclose(path.at(lams), brute, rtol=0, atol=1e-10)
-
-
 def jump_by_jump(model, x, fake, columns, low, high):
     """Integral of one row's prediction by bisection down to every jump: no thresholds are known here."""
 
@@ -229,15 +200,6 @@ def test_points_at_the_breakpoints_themselves():
     np.testing.assert_allclose(path.at(np.array([1.0])), brute.at(np.array([1.0])), atol=1e-12)
 
 
-def test_permuted_and_unsorted_lams():
-    XX, _, y, labels = tables()
-    XX_fake = XX[np.random.default_rng(0).permutation(len(XX))]
-    model = RandomForestClassifier(10, random_state=0).fit(XX, labels)
-    lams = np.array([3.0, 0.5, 0.5, 7.0])
-    path = path_losses(model, XX, XX_fake, labels, "log_loss")
-    np.testing.assert_allclose(path.at(lams), BlackBoxPath(model, path.moves, path.loss).at(lams), atol=1e-12)
-
-
 def test_models_that_cannot_be_followed_fall_back():
     XX, XX_fake, y, labels = tables()
     start = GradientBoostingRegressor(n_estimators=3, init=RandomForestRegressor(2, random_state=0)).fit(XX, y)
@@ -269,13 +231,6 @@ def test_early_stopped_boosting_uses_its_best_iteration():
         np.testing.assert_allclose(
             path.at(np.array([1.5])), BlackBoxPath(model, path.moves, path.loss).at([1.5]), atol=1e-6
         )
-
-
-def test_base_loss_is_the_models_own():
-    XX, XX_fake, y, labels = tables(n_classes=3)
-    model = RandomForestClassifier(20, random_state=0).fit(XX[:60], labels[:60])
-    own = LOSSES["brier"](labels, predict_for(LOSSES["brier"], model, XX), model.classes_).mean()
-    np.testing.assert_allclose(path_losses(model, XX, XX_fake, labels, "brier").at(np.zeros(1)), own, atol=1e-12)
 
 
 @pytest.mark.parametrize(

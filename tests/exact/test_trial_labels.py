@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.linalg import toeplitz
 
-from knockoffs.conditional_tests.tests import GroupTests, group_tests
+from knockoffs.conditional_tests.tests import group_tests
 from knockoffs.features.gaussian import gaussian_features
 from knockoffs.table.table import read_table
 from knockoffs.table.target import as_target
@@ -60,14 +60,6 @@ def test_labels_of_a_trial_of_tests_do_not_see_the_group(kind, columns):
     found = labels_of_tests(X, y, kind, columns)
     assert len(found) == 4 and not np.array_equal(found[0], found[1])
     np.testing.assert_array_equal(found, labels_of_tests(with_others(X, columns), y, kind, columns))
-
-
-def test_labels_that_see_the_group_are_seen(monkeypatch):
-    X, y = table("number")
-    columns = np.array([3])
-    monkeypatch.setattr(GroupTests, "without", lambda self, columns: self.X)
-    found, other = (labels_of_tests(given, y, "number", columns) for given in (X, with_others(X, columns)))
-    assert not np.array_equal(found, other)
 
 
 def labels_of_knockoffs(X, y, i, seed=3):

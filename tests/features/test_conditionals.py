@@ -7,18 +7,6 @@ from knockoffs.errors import InputError
 from knockoffs.features.gaussian import fit_gaussian, gaussian_features
 
 
-def test_one_gaussian_is_the_regression_on_the_others(rng):
-    X = rng.normal(size=(400, 3)) @ rng.normal(size=(3, 3))
-    model = fit_gaussian(X)
-    for j in range(3):
-        A = np.column_stack([np.ones(400), np.delete(X, j, axis=1)])
-        fitted = A @ np.linalg.lstsq(A, X[:, j], rcond=None)[0]
-        weights, means, factors = model.given_others(X).law(np.array([j]))
-        assert (weights == 1).all()
-        np.testing.assert_allclose(means[:, 0, 0], fitted, rtol=1e-8, atol=1e-8)
-        assert factors[0, 0, 0] == pytest.approx((X[:, j] - fitted).std(), rel=1e-8)
-
-
 def test_fixed_columns_are_drawn_as_they_are_and_places_are_those_of_the_table(rng):
     X = np.column_stack([np.full(50, 3.0), rng.normal(size=(50, 2))])
     model = fit_gaussian(X)

@@ -10,14 +10,12 @@ from knockoffs.errors import KnockoffWarning
 from knockoffs.features import covariance
 from knockoffs.features.covariance import (
     INTENSITIES,
-    N_FOLDS,
     Estimate,
     _moments,
     bounded,
     choose_correlations,
     correlations_of,
     estimate_covariance,
-    fold_of,
     held_out_intensity,
     intensity_of_moments,
     is_behind,
@@ -164,11 +162,6 @@ def test_shrinkage_is_near_the_best_there_is(rng):
     assert divergence(chosen) < divergence(plain) / 1.5
 
 
-def test_covariance_of_many_rows_is_kept(rng):
-    X = rng.normal(size=(500, 3))
-    np.testing.assert_allclose(fit_gaussian(X).laws[0].covariance, np.cov(X.T, bias=True), rtol=1e-9)
-
-
 def test_covariance_with_weights_is_that_of_the_rows_they_leave(rng):
     X = rng.normal(size=(1000, 4)) @ rng.normal(size=(4, 4))
     mean, covariance, intensity = estimate_covariance(X, np.r_[np.zeros(500), np.ones(500)], what="the test")
@@ -238,12 +231,6 @@ def test_folds_known_by_their_moments_ask_for_the_same(n, d, rng):
 
 
 # The one criterion
-
-
-def test_every_row_is_held_out_once_and_folds_differ_by_one_row_at_most():
-    for n in (1, 7, 100):
-        counts = np.bincount(fold_of(n), minlength=N_FOLDS)
-        assert counts.sum() == n and np.ptp(counts) <= 1
 
 
 @pytest.mark.parametrize(("spread", "chosen"), [(0.0, 2), (1.9, 2), (2.1, 1)], ids=["sure", "just", "just not"])

@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from tests.fastphase import write_fastphase
 
 from knockoffs.features import FAMILIES
 from knockoffs.features.class_conditional import (
@@ -223,10 +224,7 @@ def test_a_fitted_family_is_a_law(name, tmp_path):
     fit, X = FITS[name]
     assert getattr(fit, "func", fit) is imported(FAMILIES[name].fit)
     if name == "fastphase":
-        for ending, block in (("rhat", MOSAIC.r[:, None]), ("alphahat", MOSAIC.alpha), ("thetahat", MOSAIC.theta)):
-            lines = [" ".join(f"{value:.8f}" for value in row) for row in block]
-            (tmp_path / f"x_{ending}.txt").write_text("\n".join(["> start", *lines]))
-        (tmp_path / "x_origchars").write_text("3\n" + "2 10\n" * 3)
+        write_fastphase(tmp_path / "x", MOSAIC)
         fit = partial(fit, prefix=tmp_path / "x")
     law = fit(X, rng=np.random.default_rng(0), n_jobs=None)
     assert law.say() == SAID[name]

@@ -5,6 +5,8 @@ import pytest
 
 pytest.importorskip("bed_reader")
 from bed_reader import open_bed, to_bed
+from tests.fastphase import write_fastphase
+from tests.refusals import refuses
 
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.features import genotypes as drawing
@@ -99,8 +101,7 @@ def test_groups_of_snps_are_drawn_as_one(genotypes, tmp_path):
     np.testing.assert_array_equal(plink.read_bed(out)[0], np.hstack(expected))
     alone = run(genotypes, tmp_path / "alone.bed", rows_at_once=150)
     assert alone.read_bytes() != out.read_bytes()
-    with pytest.raises(InputError, match="has no column 'rs99'"):
-        run(genotypes, tmp_path / "o.bed", groups={"rs99": "a"})
+    refuses("has no column 'rs99'", run, genotypes, tmp_path / "o.bed", groups={"rs99": "a"})
     law = gaussian_features(np.zeros(12), np.eye(12))
     with pytest.raises(InputError, match="MixtureFeatures does not draw groups of neighbours"):
         drawing.sample_knockoffs_bed(bed, tmp_path / "o.bed", law, groups=groups, rng=np.random.default_rng())
@@ -122,24 +123,12 @@ def test_errors(genotypes, tmp_path):
         drawing.sample_knockoffs_bed(bed, tmp_path / "o.bed", {"1": models["1"]}, rng=rng)
     with pytest.raises(InputError, match="chromosome 2 has 5 SNPs, and its model 7"):
         drawing.sample_knockoffs_bed(bed, tmp_path / "o.bed", {"1": models["1"], "2": models["1"]}, rng=rng)
-    with pytest.raises(InputError, match="must end in .bed"):
-        drawing.sample_knockoffs_bed(bed, tmp_path / "o.txt", models, rng=rng)
-    with pytest.raises(InputError, match="missing: .bed, .bim, .fam"):
-        plink.read_bed(tmp_path / "nothing.bed")
+    refuses("must end in .bed", drawing.sample_knockoffs_bed, bed, tmp_path / "o.txt", models, rng=rng)
+    refuses("missing: .bed, .bim, .fam", plink.read_bed, tmp_path / "nothing.bed")
     certain = Mosaic(np.zeros(5), np.full((5, 2), 0.5), np.zeros((5, 2)))
     with pytest.raises(InputError, match="chromosome 2, rows counted from person 0: row .* is impossible"):
         drawing.sample_knockoffs_bed(bed, tmp_path / "o.bed", models | {"2": GenotypeModel(certain)}, rng=rng)
-    with pytest.raises(InputError, match="chromosome 1 do not lie together"):
-        drawing.chromosome_columns(np.array(["1", "2", "1"]))
-
-
-def write_fastphase(prefix, model):
-    """Parameter files as fastPHASE writes them, with 1 the first character of every site."""
-    mosaic = model.mosaic
-    for name, values in (("rhat", mosaic.r[:, None]), ("alphahat", mosaic.alpha), ("thetahat", mosaic.theta)):
-        rows = "\n".join(" ".join(map(repr, row)) for row in values.tolist())
-        prefix.with_name(f"{prefix.name}_{name}.txt").write_text(f"> start 0\n{rows}\n")
-    prefix.with_name(f"{prefix.name}_origchars").write_text(f"{len(mosaic.r)}\n" + "2\t10\n" * len(mosaic.r))
+    refuses("chromosome 1 do not lie together", drawing.chromosome_columns, np.array(["1", "2", "1"]))
 
 
 def command(*arguments, status=0):
@@ -154,7 +143,7 @@ def test_a_bed_on_the_command_line(genotypes, tmp_path, capsys):
     """By the files of each chromosome it is the draw of the same models and seed."""
     bed, _, models = genotypes
     for name, model in models.items():
-        write_fastphase(tmp_path / f"chr{name}", model)
+        write_fastphase(tmp_path / f"chr{name}", model.mosaic)
     options = ("--fastphase", tmp_path / "chr{}", "--seed", 1, "--rows-at-once", 40)
     command("sample", bed, *options, "--out", tmp_path / "cli.bed")
     drawn, _ = plink.read_bed(tmp_path / "cli.bed")
@@ -184,7 +173,7 @@ def test_a_table_of_genotypes_on_the_command_line(tmp_path, capsys):
     import polars as pl
 
     rng = np.random.default_rng(4)
-    write_fastphase(tmp_path / "sites", GenotypeModel(mosaic(rng, 5)))
+    write_fastphase(tmp_path / "sites", mosaic(rng, 5))
     counts = pl.DataFrame(rng.integers(3, size=(60, 5)), schema=[*"abcde"])
     counts.with_columns(y=rng.integers(2, size=60)).write_csv(tmp_path / "table.csv")
     shared = ("sample", tmp_path / "table.csv", "--fastphase", tmp_path / "sites", "--out", tmp_path / "k.csv")
@@ -205,7 +194,7 @@ def test_several_knockoffs_of_snps_where_the_chain_is_kept(tmp_path):
 
     rng = np.random.default_rng(6)
     model = GenotypeModel(mosaic(rng, 12))
-    write_fastphase(tmp_path / "sites", model)
+    write_fastphase(tmp_path / "sites", model.mosaic)
     X = model.sample(300, rng).astype(float)
     y = X[:, [1, 5, 9]].sum(axis=1) + 0.5 * rng.standard_normal(300)
     options = {"prefix": str(tmp_path / "sites"), "hidden_knockoff": "posterior"}
@@ -223,10 +212,10 @@ def test_files_of_the_other_allele_are_told(tmp_path):
     model = GenotypeModel(mosaic(rng, 40))
     X = rng.binomial(2, model.mosaic.frequencies(), size=(500, 40)).astype(np.int8)
     to_bed(tmp_path / "in.bed", X)
-    write_fastphase(tmp_path / "right", model)
+    write_fastphase(tmp_path / "right", model.mosaic)
     drawing.fastphase_models(tmp_path / "in.bed", tmp_path / "right")  # a warning would be an error here
     other = Mosaic(model.mosaic.r, model.mosaic.alpha, 1 - model.mosaic.theta)
-    write_fastphase(tmp_path / "wrong", GenotypeModel(other))
+    write_fastphase(tmp_path / "wrong", other)
     with pytest.warns(KnockoffWarning, match="have correlation -0.9.*count the other allele"):
         drawing.fastphase_models(tmp_path / "in.bed", tmp_path / "wrong")
 
@@ -274,8 +263,7 @@ def test_bad_files_are_refused_in_a_sentence(genotypes, tmp_path, case):
     for ending in (".bed", ".bim", ".fam"):
         (tmp_path / f"in{ending}").write_bytes(genotypes[0].with_suffix(ending).read_bytes())
     damage(lambda ending: tmp_path / f"in{ending}")
-    with pytest.raises(InputError, match=message):
-        plink.read_bed(tmp_path / "in.bed")
+    refuses(message, plink.read_bed, tmp_path / "in.bed")
 
 
 def test_genotypes_are_not_overwritten(genotypes, tmp_path):
@@ -284,11 +272,9 @@ def test_genotypes_are_not_overwritten(genotypes, tmp_path):
     rng = np.random.default_rng(0)
     (tmp_path / "link.bed").symlink_to(bed)
     for out in (bed, tmp_path / "link.bed"):
-        with pytest.raises(InputError, match="is what is read"):
-            drawing.sample_knockoffs_bed(bed, out, models, rng=rng, force=True)
+        refuses("is what is read", drawing.sample_knockoffs_bed, bed, out, models, rng=rng, force=True)
     (tmp_path / "o.fam").write_text("theirs")
-    with pytest.raises(InputError, match="o.fam is there already"):
-        drawing.sample_knockoffs_bed(bed, tmp_path / "o.bed", models, rng=rng)
+    refuses("o.fam is there already", drawing.sample_knockoffs_bed, bed, tmp_path / "o.bed", models, rng=rng)
     assert before == {ending: bed.with_suffix(ending).read_bytes() for ending in plink.ENDINGS}
 
 

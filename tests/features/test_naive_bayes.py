@@ -3,6 +3,7 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy import stats
+from tests.refusals import refuses
 
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.features.class_conditional import BernoulliColumn, CategoricalColumn, GaussianColumn, PoissonColumn
@@ -163,39 +164,25 @@ def test_bad_input():
         Y[4, column] = value
         sample_knockoffs(network, Y, rng)
 
-    with pytest.raises(InputError, match="column 0 has the value 3 in row 4, and its values are 0, 1, 2"):
-        draw_with(0, 3)
-    with pytest.raises(InputError, match="column 4 has the value 2 in row 4, and its values are 0, 1"):
-        draw_with(4, 2)
-    with pytest.raises(InputError, match="column 3 has the value -1 in row 4, and it holds counts in units of 1"):
-        draw_with(3, -1)
-    with pytest.raises(InputError, match="column 3 has the value 0.5 in row 4"):
-        draw_with(3, 0.5)
-    with pytest.raises(InputError, match="rows '4' are impossible"):
-        draw_with(2, np.nan)
-    with pytest.raises(InputError, match="pass floats"):
-        sample_knockoffs(network, X.astype(int), rng)
+    refuses("column 0 has the value 3 in row 4, and its values are 0, 1, 2", draw_with, 0, 3)
+    refuses("column 4 has the value 2 in row 4, and its values are 0, 1", draw_with, 4, 2)
+    refuses("column 3 has the value -1 in row 4, and it holds counts in units of 1", draw_with, 3, -1)
+    refuses("column 3 has the value 0.5 in row 4", draw_with, 3, 0.5)
+    refuses("rows '4' are impossible", draw_with, 2, np.nan)
+    refuses("pass floats", sample_knockoffs, network, X.astype(int), rng)
     with pytest.raises(InputError, match=r"the table of column 0\[1\] adds up to 1.1"):
         CategoricalColumn((0,), (np.array([[0.5, 0.5], [0.5, 0.6]]),))
-    with pytest.raises(InputError, match="weights adds up to 0.9"):
-        NaiveBayes(np.array([0.4, 0.5]), model.children)
-    with pytest.raises(InputError, match="2 classes, the weights 1"):
-        NaiveBayes(np.array([1.0]), model.children)
-    with pytest.raises(InputError, match=r"p has shape \(2, 1\): expected \(n_classes, 2\)"):
-        BernoulliColumn((0, 1), np.ones((2, 1)))
-    with pytest.raises(InputError, match="columns '2' of X have NaN"):
-        fit_naive_bayes(np.where(np.arange(5) == 2, np.nan, X), rng=rng)
-    with pytest.raises(InputError, match=r"kinds='coount' is not known. Did you mean 'count'\?"):
-        fit_naive_bayes(X, rng=rng, kinds=["coount"] * 5)
-    with pytest.raises(InputError, match="columns '2' are not of kind 'count'"):
-        fit_naive_bayes(X, rng=rng, kinds=["count"] * 5)
+    refuses("weights adds up to 0.9", NaiveBayes, np.array([0.4, 0.5]), model.children)
+    refuses("2 classes, the weights 1", NaiveBayes, np.array([1.0]), model.children)
+    refuses(r"p has shape \(2, 1\): expected \(n_classes, 2\)", BernoulliColumn, (0, 1), np.ones((2, 1)))
+    refuses("columns '2' of X have NaN", fit_naive_bayes, np.where(np.arange(5) == 2, np.nan, X), rng=rng)
+    refuses(r"kinds='coount' is not known. Did you mean 'count'\?", fit_naive_bayes, X, rng=rng, kinds=["coount"] * 5)
+    refuses("columns '2' are not of kind 'count'", fit_naive_bayes, X, rng=rng, kinds=["count"] * 5)
     with pytest.raises(InputError, match="columns '0' are constant"):
         fit_naive_bayes(np.hstack([np.ones((10, 1)), X]), rng=rng, kinds=["continuous"] * 6)
-    with pytest.raises(InputError, match="numbers from 1 to the number of rows, 10"):
-        fit_naive_bayes(X, rng=rng, n_classes=11)
+    refuses("numbers from 1 to the number of rows, 10", fit_naive_bayes, X, rng=rng, n_classes=11)
     impossible = NaiveBayes(np.array([1.0]), (BernoulliColumn((0,), np.array([[0.0]])),))
-    with pytest.raises(InputError, match="rows '1' are impossible"):
-        sample_knockoffs(impossible.as_network(), np.array([[0], [1]]), rng)
+    refuses("rows '1' are impossible", sample_knockoffs, impossible.as_network(), np.array([[0], [1]]), rng)
 
 
 def test_codes_at_the_ends_of_the_unit_interval():
@@ -231,6 +218,5 @@ def test_parameters_are_counted_and_priced():
 
 def test_a_column_has_one_law_and_weights_may_be_a_list():
     one, two = BernoulliColumn((0,), np.array([[0.1]])), BernoulliColumn((1, 0), np.array([[0.1, 0.2]]))
-    with pytest.raises(InputError, match="columns '0' are among the children twice"):
-        NaiveBayes(np.array([1.0]), (one, two))
+    refuses("columns '0' are among the children twice", NaiveBayes, np.array([1.0]), (one, two))
     assert NaiveBayes([1.0], (one,)).sample(3, np.random.default_rng(0)).shape == (3, 1)

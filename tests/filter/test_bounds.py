@@ -104,15 +104,6 @@ def test_bounds_of_ten_features(confidence):
     assert worst_mean(partial(wrong, last=10), sizes, [(0,) * 10]) > 1 - confidence
 
 
-def test_bounds_without_the_negatives_fail():
-    most = fdp_bounds(SIZES["distinct"], 0.8).allowed[0]
-
-    def wrong(W, nulls):  # every prefix is granted what the first run of positives is
-        return (nulls & (W > 0)).sum() > most
-
-    assert worst_mean(wrong, SIZES["distinct"]) > 0.2
-
-
 def survives(index, W, bounds):
     """Whether the local test of a set of hypotheses lets it stand, by its definition."""
     n_coins = sum(W[j] != 0 for j in index)

@@ -4,8 +4,8 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
+from tests.refusals import refuses
 
-from knockoffs.errors import InputError
 from knockoffs.filter import filter_statistics, knockoff_filter, q_values, several_statistics
 
 
@@ -75,7 +75,5 @@ def test_the_check_above_sees_a_filter_that_counts_too_little():
 
 
 def test_refusals():
-    with pytest.raises(InputError, match=r"expected \(m \+ 1, d\)"):
-        several_filter(np.ones(3), 0.1)
-    with pytest.raises(InputError, match="NaN"):
-        several_filter([[np.nan], [1.0]], 0.1)
+    refuses(r"expected \(m \+ 1, d\)", several_filter, np.ones(3), 0.1)
+    refuses("NaN", several_filter, [[np.nan], [1.0]], 0.1)

@@ -10,8 +10,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from tests.fastphase import write_fastphase
 
 import knockoffs
+from knockoffs import Mosaic
 from knockoffs.table.files import read_table_file
 
 SOURCE = Path(knockoffs.__file__).resolve().parents[1]
@@ -43,7 +45,7 @@ def run(root, *arguments, step=10**6):
     """
     environment = os.environ | {"PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-c", DIES, os.path.realpath(root), str(step), *map(str, arguments)]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900)
 
 
 def until_it_lives(root, *arguments, check):
@@ -122,11 +124,8 @@ def test_a_bed_is_there_whole_or_not_at_all(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.integers(3, size=(20, 6)).astype(np.int8)
     to_bed(tmp_path / "in.bed", X, properties={"chromosome": ["1"] * 3 + ["2"] * 3}, num_threads=1)
-    for name, values in (("rhat", rng.uniform(0.1, 1, (6, 1))), ("alphahat", np.full((6, 2), 0.5)),
-                         ("thetahat", rng.uniform(0.2, 0.8, (6, 2)))):  # fmt: skip
-        rows = "\n".join(" ".join(map(repr, row)) for row in values.tolist())
-        (tmp_path / f"fp_{name}.txt").write_text(f"> start 0\n{rows}\n")
-    (tmp_path / "fp_origchars").write_text("6\n" + "2\t10\n" * 6)
+    mosaic = Mosaic(rng.uniform(0.1, 1, 6), np.full((6, 2), 0.5), rng.uniform(0.2, 0.8, (6, 2)))
+    write_fastphase(tmp_path / "fp", mosaic)
     inputs = {path: path.read_bytes() for path in tmp_path.iterdir()}
     call = ("sample", tmp_path / "in.bed", "--fastphase", tmp_path / "fp", "--rows-at-once", 8)
     assert run(tmp_path, *call, "--out", tmp_path / "whole.bed").returncode == 0

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from tests.refusals import refuses
 
 from knockoffs import KnockoffSelector, fit_gaussian, gaussian_features, knockoff_filter, q_values, read_table, swap
 from knockoffs.errors import InputError
@@ -89,14 +90,12 @@ MATRICES = {  # looked at with P^X
 @pytest.mark.parametrize(("options", "words"), ARGUMENTS.values(), ids=ARGUMENTS)
 def test_arguments_that_are_refused_before_anything_is_computed(options, words, monkeypatch):
     monkeypatch.setattr("knockoffs.procedure.run", lambda *args, **kwargs: pytest.fail("it ran"))
-    with pytest.raises(InputError, match=words):
-        KnockoffSelector(**OPTIONS | options).fit(X, Y)
+    refuses(words, KnockoffSelector(**OPTIONS | options).fit, X, Y)
 
 
 @pytest.mark.parametrize(("options", "words"), MATRICES.values(), ids=MATRICES)
 def test_matrices_that_are_refused(options, words):
-    with pytest.raises(InputError, match=words):
-        KnockoffSelector(**OPTIONS | options).fit(X, Y)
+    refuses(words, KnockoffSelector(**OPTIONS | options).fit, X, Y)
 
 
 DOORS = {
@@ -120,18 +119,17 @@ DOORS = {
 
 @pytest.mark.parametrize(("call", "words"), DOORS.values(), ids=DOORS)
 def test_other_doors(call, words):
-    with pytest.raises(InputError, match=words):
-        call()
+    refuses(words, call)
 
 
 def test_names_that_nobody_has_are_named_in_a_few_lines():
     """Quadratic once: each of many unknown names was compared with each of many columns, and all were listed."""
-    names = [f"column {j}" for j in range(50_000)]
-    table = pd.DataFrame(np.random.default_rng(0).standard_normal((6, 50_000)), columns=names)
-    with pytest.raises(InputError, match="And 49990 more") as error:
+    names = [f"column {j}" for j in range(5_000)]
+    table = pd.DataFrame(np.random.default_rng(0).standard_normal((6, 5_000)), columns=names)
+    with pytest.raises(InputError, match="And 4990 more") as error:
         read_table(table, kinds={f"{name}?": "count" for name in names})
     assert len(str(error.value)) < 3000
-    assert without_columns(table, names[:25_000]).shape == (6, 25_000)
-    with pytest.raises(InputError, match="and 49970 more") as error:
+    assert without_columns(table, names[:2_500]).shape == (6, 2_500)
+    with pytest.raises(InputError, match="and 4970 more") as error:
         without_columns(table, ["nonsense"])
     assert len(str(error.value)) < 3000

@@ -9,7 +9,9 @@ from collections import Counter
 import numpy as np
 import polars as pl
 import pytest
+from tests.fastphase import write_fastphase
 
+from knockoffs import Mosaic
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.record import SelectionRecord, write_selection
 from knockoffs.record.reading import read_selection
@@ -90,11 +92,8 @@ def good(tmp_path_factory):
     (folder / "n.bif").write_text(NETWORK)
     (folder / "n.bif.gz").write_bytes(gzip.compress(NETWORK.encode(), mtime=0))
     (folder / "groups.csv").write_text('column,group\nage,1\n"dose, mg",1\nsex,body\nsick,body\n')
-    for name, values in (("rhat", rng.uniform(0.1, 1, (6, 1))), ("alphahat", np.full((6, 2), 0.5)),
-                         ("thetahat", rng.uniform(0.2, 0.8, (6, 2)))):  # fmt: skip
-        rows = "\n".join(" ".join(map(repr, row)) for row in values.tolist())
-        (folder / f"fp_{name}.txt").write_text(f"> start 0\n{rows}\n")
-    (folder / "fp_origchars").write_text("6\n" + "2\t10\n" * 6)
+    mosaic = Mosaic(rng.uniform(0.1, 1, 6), np.full((6, 2), 0.5), rng.uniform(0.2, 0.8, (6, 2)))
+    write_fastphase(folder / "fp", mosaic)
     try:
         from bed_reader import to_bed
     except ImportError:

@@ -8,9 +8,10 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse
+from tests.refusals import refuses
 
 from knockoffs import read_table
-from knockoffs.errors import InputError, KnockoffWarning
+from knockoffs.errors import KnockoffWarning
 from knockoffs.table.target import as_target
 
 N = 60
@@ -88,14 +89,12 @@ WEIGHTS = {name: (weights, Y, words) for name, (weights, words) in WEIGHTS.items
 
 @pytest.mark.parametrize(("y", "words"), TARGETS.values(), ids=TARGETS)
 def test_targets_that_are_refused(y, words):
-    with pytest.raises(InputError, match=words):
-        as_target(y, TABLE, min_rows=5)
+    refuses(words, as_target, y, TABLE, min_rows=5)
 
 
 @pytest.mark.parametrize(("weights", "y", "words"), WEIGHTS.values(), ids=WEIGHTS)
 def test_weights_that_are_refused(weights, y, words):
-    with pytest.raises(InputError, match=words):
-        as_target(y, TABLE, weights=weights, min_rows=5)
+    refuses(words, as_target, y, TABLE, weights=weights, min_rows=5)
 
 
 @pytest.mark.parametrize(

@@ -104,13 +104,6 @@ def test_constant_pairs_score_nothing():
     assert W_of(PlainLinear(), X, X_tilde, y)[3] == 0
 
 
-def test_a_copied_feature_has_W_zero():
-    X, X_tilde, y = table()
-    X_tilde[:, 0] = X[:, 0]
-    W = W_of(LassoPathCV(random_state=0), X, X_tilde, y)
-    assert W[0] == pytest.approx(0, abs=1e-12)
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_slopes_are_the_scores_with_the_sign_of_the_coefficients(name):
     model, n_classes = MODELS[name]
@@ -139,7 +132,7 @@ def test_a_selection_knows_the_direction_of_its_features_and_the_report_shows_it
     rng = np.random.default_rng(0)
     X, signs = rng.standard_normal((400, 15)), np.resize([1.0, -1.0], 12)
     y = X[:, :12] @ signs + rng.standard_normal(400)
-    for n_draws in (1, 3):
+    for n_draws in (1, 2):
         options = {"estimator": "lasso", "feature_model": "gaussian", "verdict": False, "random_state": 0}
         selector = KnockoffSelector(0.1, n_draws=n_draws, method="knockoffs", **options).fit(X, y)
         slopes = selector.scores_.slopes[0]

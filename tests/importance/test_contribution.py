@@ -57,10 +57,9 @@ def test_ridge_is_a_candidate_for_groups_and_chosen_where_columns_share_the_sign
     X = np.repeat(factors, 8, axis=1) + rng.normal(size=(150, 96))
     y = factors[:, :6].sum(axis=1) + rng.normal(size=150)
     groups = [f"g{j // 8}" for j in range(96)]
-    selector = KnockoffSelector(0.2, feature_model="gaussian", groups=groups, method="knockoffs", random_state=0).fit(
-        X, y
-    )
+    options = {"feature_model": "gaussian", "verdict": False, "random_state": 0}
+    selector = KnockoffSelector(0.2, groups=groups, method="knockoffs", **options).fit(X, y)
     assert "estimator='ridge'" in selector.selection_.notes["estimator"]
     assert "contribution" in selector.selection_.notes["importance"]
-    alone = KnockoffSelector(0.2, feature_model="gaussian", random_state=0).fit(X, y)
+    alone = KnockoffSelector(0.2, **options).fit(X, y)
     assert "ridge" not in alone.selection_.notes["estimator"]

@@ -11,7 +11,6 @@ from sklearn.preprocessing import StandardScaler
 
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.importance.saliency import as_smooth, attributions, gradient_saliency, integrated_gradients
-from knockoffs.sampling.pair import swap
 
 SCORES = [gradient_saliency, integrated_gradients]
 FEATURES = np.arange(4)
@@ -30,36 +29,6 @@ def network(X, X_tilde, y, **options):
 
     settings = {"hidden": (16, 16), "epochs": 15, "lr": 0.01, "device": "cpu", "random_state": 0} | options
     return neural.NeuralClassifier(**settings).fit(np.hstack([X, X_tilde]), y)
-
-
-class Swapped:
-    """A model wrapped in a swap: it sees swapped columns as they were when it was fitted."""
-
-    def __init__(self, model, S):
-        self.model, self.S = model, S
-        self.classes_ = model.classes_
-
-    def back(self, XX):
-        half = XX.shape[1] // 2
-        return np.hstack(swap(XX[:, :half], XX[:, half:], self.S))
-
-    def decision(self, XX):
-        return self.model.decision(self.back(XX))
-
-    def gradient(self, XX, direction):
-        return self.back(self.model.gradient(self.back(XX), direction))
-
-
-@pytest.mark.parametrize("score", SCORES)
-def test_flip_sign(score):
-    X, X_tilde, y = tables()
-    model = network(X, X_tilde, y)
-    S = np.array([True, False, True, False])
-    options = {"feature_of": FEATURES, "rng": np.random.default_rng(0)}
-    before = score(model, X, X_tilde, y, **options).swap(S)
-    after = score(Swapped(model, S), *swap(X, X_tilde, S), y, **options)
-    np.testing.assert_allclose(after.Z, before.Z, rtol=1e-8)
-    np.testing.assert_allclose(after.Z_tilde, before.Z_tilde, rtol=1e-8)
 
 
 def explained(smooth, XX, direction):

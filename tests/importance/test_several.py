@@ -42,16 +42,6 @@ def test_scores_follow_the_copies(score):
     assert found.used is statistic and Z[0, 0] > 10 * Z[1:, 0].max() and Z[2, 2] > 10 * Z[:2, 2].max()
 
 
-def test_rows_of_weight_zero_are_not_there():
-    copies, target = data()
-    weights = np.r_[np.ones(150), np.zeros(50)]
-    weighted = Target(target.values, weights)
-    statistic = ModelScore(PlainLinear(), contribution)
-    found = scored(statistic, copies, weighted)
-    fewer = scored(statistic, copies.rows(slice(150)), Target(target.values[:150]))
-    np.testing.assert_allclose(found.scores.parts, fewer.scores.parts, rtol=1e-9)
-
-
 def test_the_best_of_several_models_is_chosen():
     copies, target = data()
     good, bad = ModelScore(PlainLinear(), contribution, name="good"), ModelScore(Mean(), contribution, name="bad")

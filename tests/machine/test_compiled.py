@@ -37,7 +37,7 @@ def install(tmp_path):
 def run(folder, *before, **environment):
     command = [*before, sys.executable, "-B", "-c", RUN]
     env = os.environ | {"PYTHONPATH": str(folder)} | environment
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0 and done.stdout == "42\n", done.stderr
 
 

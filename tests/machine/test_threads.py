@@ -69,14 +69,6 @@ def test_without_any_of_it_all_cores_are_free(tmp_path, monkeypatch):
     assert threads.free_cores() == threads.cpu_count() >= 1
 
 
-def test_one_thread_for_linear_algebra_and_the_setting_comes_back():
-    with threadpool_limits(limits=2):
-        before = pools()
-        with threads.one_blas_thread():
-            assert {count for (api, _), count in pools().items() if api == "blas"} == {1}
-        assert pools() == before
-
-
 def test_limits_that_overlap_in_threads_are_restored_by_the_last():
     """First in, first out, as fits in a thread pool end: one thread while any of them works, then as before."""
     with threadpool_limits(limits=2):

@@ -42,14 +42,6 @@ def test_raw_products_would_lose_what_centred_ones_keep():
     assert abs((np.sum(x * x) - 1000 * x.mean() ** 2) / true - 1) > 1e-4
 
 
-def test_a_batch_counted_twice_is_seen():
-    X, y, _ = data()
-    parts = [Gram.of(X[i : i + 50], y[i : i + 50]) for i in range(0, 300, 50)]
-    twice = total([*parts, parts[0]])
-    assert twice.rows == 350
-    assert np.abs(twice.scatter / total(parts).scatter - 1).max() > 1e-3
-
-
 def test_empty_batches_change_nothing():
     X, y, _ = data()
     gram = Gram.of(X, y)
@@ -76,24 +68,6 @@ def test_the_same_lasso_as_on_rows(weighted, shape):
     assert fit.intercept[0] == pytest.approx(model.intercept_, rel=1e-8)
     np.testing.assert_allclose(fit.cross_validation.losses, model.cross_validation_.losses, rtol=1e-4)
     assert 0 < (fit.coef != 0).sum() < X.shape[1]
-
-
-def test_given_penalty_is_exact():
-    X, y, rng = data()
-    grams = FoldGrams.of_numbers(X, y, rng.integers(3, size=len(y)), 3, None)
-    for alpha in (0.02, 0.1):
-        fit, model = fit_lasso(grams, alpha=alpha), LassoPathCV(alpha=alpha).fit(X, y)
-        np.testing.assert_allclose(fit.coef[0] * X.std(0), model.coef_ * X.std(0), atol=1e-11)
-
-
-def test_constant_and_equal_columns_as_on_rows():
-    X, y, rng = data()
-    j = np.argmax(np.abs(LassoPathCV(alpha=0.05).fit(X, y).coef_ * X.std(0)))
-    X = np.column_stack([X, X[:, 0] * -3 + 2, np.full(len(y), 7.3), X[:, j]])
-    grams = FoldGrams.of_numbers(X, y, rng.integers(3, size=len(y)), 3, None)
-    fit, model = fit_lasso(grams, alpha=0.05), LassoPathCV(alpha=0.05).fit(X, y)
-    np.testing.assert_allclose(fit.coef[0] * X.std(0), model.coef_ * X.std(0), atol=1e-10)
-    assert fit.coef[0, -2] == 0 and fit.coef[0, j] == fit.coef[0, -1] != 0
 
 
 def test_a_constant_response_has_no_coefficients():

@@ -5,8 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
-
-from knockoffs.errors import InputError
+from tests.refusals import refuses
 
 torch = pytest.importorskip("torch")
 
@@ -141,26 +140,18 @@ def test_module_with_one_logit_or_probabilities():
     number = TorchModel(torch.nn.Sequential(torch_linear))
     np.testing.assert_allclose(number.predict(XX), one.decision_function(XX), atol=1e-6)
     assert is_classifier(one) and is_regressor(number) and clone(one).classes == ["no", "yes"]
-    with pytest.raises(InputError, match="no probabilities"):
-        number.predict_proba(XX)
+    refuses("no probabilities", number.predict_proba, XX)
 
 
 def test_errors_say_what_to_do():
     XX, y = xor_rows(0, n=50)
-    with pytest.raises(InputError, match="one class only"):
-        NeuralClassifier(device="cpu").fit(XX, np.zeros(50))
-    with pytest.raises(InputError, match="not numeric: use NeuralClassifier"):
-        NeuralRegressor(device="cpu").fit(XX, y)
-    with pytest.raises(InputError, match="column 2"):
-        NeuralClassifier(device="cpu").fit(np.where(np.arange(4) == 2, np.nan, XX), y)
-    with pytest.raises(InputError, match=r"batch_size=0"):
-        NeuralClassifier(batch_size=0, device="cpu").fit(XX, y)
-    with pytest.raises(InputError, match="'gpu' is not known"):
-        NeuralClassifier(device="gpu").fit(XX, y)
-    with pytest.raises(InputError, match=r"shape \(50, 3\).*4 columns"):
-        NeuralClassifier((4,), epochs=1, device="cpu").fit(XX, y).predict(XX[:, :3])
-    with pytest.raises(InputError, match="trained already"):
-        TorchModel(torch.nn.Linear(2, 1)).fit(XX, y)
+    refuses("one class only", NeuralClassifier(device="cpu").fit, XX, np.zeros(50))
+    refuses("not numeric: use NeuralClassifier", NeuralRegressor(device="cpu").fit, XX, y)
+    refuses("column 2", NeuralClassifier(device="cpu").fit, np.where(np.arange(4) == 2, np.nan, XX), y)
+    refuses(r"batch_size=0", NeuralClassifier(batch_size=0, device="cpu").fit, XX, y)
+    refuses("'gpu' is not known", NeuralClassifier(device="gpu").fit, XX, y)
+    refuses(r"shape \(50, 3\).*4 columns", NeuralClassifier((4,), epochs=1, device="cpu").fit(XX, y).predict, XX[:, :3])
+    refuses("trained already", TorchModel(torch.nn.Linear(2, 1)).fit, XX, y)
 
 
 def test_constant_columns_few_rows_and_read_only_tables():

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from scipy.linalg import toeplitz
+from tests.refusals import refuses
 
-from knockoffs.errors import InputError
 from knockoffs.sampling.diagonal import solve_diagonal
 from knockoffs.sampling.ghost import sample_ghost_knockoffs
 
@@ -41,9 +41,6 @@ class Unit:
 
 def test_shapes_are_checked():
     rng = np.random.default_rng(0)
-    with pytest.raises(InputError, match="must agree"):
-        sample_ghost_knockoffs(np.zeros(4), S, S, rng)
-    with pytest.raises(InputError, match="nan at column 2"):
-        sample_ghost_knockoffs([0, 1, np.nan, 0, 0], S, S, rng)
-    with pytest.raises(InputError, match="one score for each column"):
-        sample_ghost_knockoffs(np.zeros((5, 1)), S, S, rng)
+    refuses("must agree", sample_ghost_knockoffs, np.zeros(4), S, S, rng)
+    refuses("nan at column 2", sample_ghost_knockoffs, [0, 1, np.nan, 0, 0], S, S, rng)
+    refuses("one score for each column", sample_ghost_knockoffs, np.zeros((5, 1)), S, S, rng)

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from tests.refusals import refuses
 
 from knockoffs.errors import InputError
 from knockoffs.features.gaussian import gaussian_features
@@ -47,8 +48,7 @@ def test_blanket_holds_parents_children_and_their_other_parents():
     ],
 )
 def test_what_is_not_a_network_is_refused_by_name(nodes, message):
-    with pytest.raises(InputError, match=message):
-        BayesianNetwork(tuple(nodes))
+    refuses(message, BayesianNetwork, tuple(nodes))
 
 
 def test_conjugate_that_lacks_a_method_is_refused_with_the_method():
@@ -67,11 +67,9 @@ def test_feature_spread_over_two_nodes_is_refused():
 
 def test_features_are_checked_unless_a_law_has_checked_them():
     nodes = (leaf("A", [0]), leaf("B", [1]))
-    with pytest.raises(InputError, match="no column for feature 1"):
-        BayesianNetwork(nodes, feature_of=np.array([0, 2]))
+    refuses("no column for feature 1", BayesianNetwork, nodes, feature_of=np.array([0, 2]))
     assert BayesianNetwork(nodes, feature_of=[1, 0]).feature_of.dtype == np.intp
-    with pytest.raises(InputError, match="no column for feature 1"):
-        gaussian_features(np.zeros(2), np.eye(2), feature_of=[0, 2])
+    refuses("no column for feature 1", gaussian_features, np.zeros(2), np.eye(2), feature_of=[0, 2])
     with pytest.raises(InputError, match="no column for feature 1"):
         gaussian_mixture_features([1.0], np.zeros((1, 2)), np.eye(2)[None], feature_of=[0, 2])
     grouped = gaussian_features(np.zeros(2), np.eye(2), feature_of=[0, 0])
@@ -80,10 +78,8 @@ def test_features_are_checked_unless_a_law_has_checked_them():
 
 def test_wrong_width_and_missing_hidden_values_are_refused(rng):
     network = BayesianNetwork((Node("H", (), Identity()), leaf("A", [0], ("H",))), sample_hidden=lambda X, rng: {})
-    with pytest.raises(InputError, match=r"X has shape \(3, 2\): the network has 1 columns"):
-        sample_knockoffs(network, np.zeros((3, 2)), rng)
-    with pytest.raises(InputError, match="no value for the hidden node 'H'"):
-        sample_knockoffs(network, np.zeros((3, 1)), rng)
+    refuses(r"X has shape \(3, 2\): the network has 1 columns", sample_knockoffs, network, np.zeros((3, 2)), rng)
+    refuses("no value for the hidden node 'H'", sample_knockoffs, network, np.zeros((3, 1)), rng)
 
 
 def test_visited_nodes_hold_their_new_values(rng):
@@ -166,8 +162,7 @@ def test_columns_come_in_any_collection_and_one_parent_by_its_name(columns):
 
 
 def test_what_is_no_list_of_columns_and_no_hidden_values_is_told():
-    with pytest.raises(InputError, match=r"node 'X' has columns=3: list them, for instance \[3\]"):
-        Node("X", (), Identity(), columns=3)
+    refuses(r"node 'X' has columns=3: list them, for instance \[3\]", Node, "X", (), Identity(), columns=3)
     nodes = [Node("K", (), Identity()), Node("X", ("K",), Identity(), columns=[0])]
     with pytest.raises(InputError, match="sample_hidden returned NoneType: expected {name of a node: its values}"):
         sample_knockoffs(BayesianNetwork(nodes, lambda X, rng: None), np.zeros((6, 1)), np.random.default_rng(0))
@@ -184,12 +179,9 @@ def test_slips_in_a_definition_are_told():
     hidden, seen = Node("K", (), Identity()), Node("X", ("K",), Identity(), columns=[0])
     with pytest.raises(InputError, match="conjugate of node 'X' is the class Identity: make one"):
         BayesianNetwork([Node("X", (), Identity, columns=[0])])
-    with pytest.raises(InputError, match=r"node 'X' has parents=None: a node without parents has \(\)"):
-        Node("X", None, Identity(), columns=[0])
-    with pytest.raises(InputError, match="nodes is the one node 'K': give a list"):
-        BayesianNetwork(hidden)
-    with pytest.raises(InputError, match="sample_hidden=3 cannot be called"):
-        BayesianNetwork([hidden, seen], sample_hidden=3)
+    refuses(r"node 'X' has parents=None: a node without parents has \(\)", Node, "X", None, Identity(), columns=[0])
+    refuses("nodes is the one node 'K': give a list", BayesianNetwork, hidden)
+    refuses("sample_hidden=3 cannot be called", BayesianNetwork, [hidden, seen], sample_hidden=3)
     for value in (3, None):
         network = BayesianNetwork([hidden, seen], sample_hidden=lambda X, rng, value=value: {"K": value})
         with pytest.raises(InputError, match=f"sample_hidden returned {value} for node 'K': expected 6 values"):

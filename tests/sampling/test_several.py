@@ -156,19 +156,3 @@ def test_copies_of_a_family_can_change_places(model):
     gap = moments(copies) - moments(copies.permute(place))
     error = gap.std(axis=0) / np.sqrt(n)
     assert (np.abs(gap.mean(axis=0)) <= 5 * error + 1e-12).all()
-
-
-def test_copies_of_a_hidden_markov_model_are_independent_and_alike_given_its_chain():
-    """Two sites of coins, the chain kept: 64 values of (X, X_1, X_2) within 5 standard errors, false alarm 4e-5."""
-    initial, step, n = np.array([0.6, 0.4]), np.array([[0.8, 0.2], [0.3, 0.7]]), 200_000
-    coins = np.array([[[0.9, 0.1], [0.2, 0.8]], [[0.7, 0.3], [0.1, 0.9]]])
-    model, rng = HiddenMarkov(initial, step[None], coins), np.random.default_rng(3)
-    X = model.sample(n, rng)
-    copies = [X, *sample_several(model.as_network(hidden_knockoff="posterior"), X, 2, rng)]
-    codes = sum((2 * c[:, 0].astype(int) + c[:, 1]) * 4**k for k, c in enumerate(copies))
-    law = np.zeros(64)
-    for a, b in product((0, 1), repeat=2):
-        each = np.kron(coins[0, a], coins[1, b])
-        law += initial[a] * step[a, b] * reduce(np.kron, [each] * 3)
-    share = np.bincount(codes, minlength=64) / n
-    assert (np.abs(share - law) < 5 * np.sqrt(law / n)).all()

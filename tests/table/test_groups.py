@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from scipy.linalg import block_diag, toeplitz
+from tests.refusals import refuses
 
 from knockoffs import KnockoffSelector
 from knockoffs.errors import InputError, KnockoffWarning
@@ -63,8 +64,7 @@ def test_names_in_words():
     ],
 )
 def test_errors_name_the_column_and_the_remedy(groups, message):
-    with pytest.raises(InputError, match=message):
-        as_groups(groups, NAMES)
+    refuses(message, as_groups, groups, NAMES)
 
 
 def test_a_column_twice_in_one_group_is_no_error():
@@ -76,11 +76,9 @@ def test_csv_file(tmp_path):
     path.write_text("column,group\nldl,lipids\nhdl,lipids\n\nsbp,pressure\ndbp,pressure\n")
     assert as_groups(read_groups(path), NAMES).names == ("age", "lipids", "pressure")
     path.write_text("ldl,lipids\n")
-    with pytest.raises(InputError, match="begins with the line column,group"):
-        read_groups(path)
+    refuses("begins with the line column,group", read_groups, path)
     path.write_text("column,group\nldl\n")
-    with pytest.raises(InputError, match="row 2 has 1 cells"):
-        read_groups(path)
+    refuses("row 2 has 1 cells", read_groups, path)
 
 
 def test_room_is_the_mean_of_one_minus_squared_canonical_correlations():
@@ -140,8 +138,7 @@ def test_cut():
     assert auto_groups(R, list("abcd"), cut=0.3).names == ("a and b", "c and d")
     assert auto_groups([[2.0]]).feature_of.tolist() == [0]
     for wrong in ({"cut": 1.5}, {"room": -0.1}):
-        with pytest.raises(InputError, match="between 0 and 1"):
-            auto_groups(R, **wrong)
+        refuses("between 0 and 1", auto_groups, R, **wrong)
 
 
 # ---- trees of columns ------------------------------------------------------------------------------------------------
@@ -192,8 +189,7 @@ def itself():
     ],
 )
 def test_a_tree_that_is_none_is_refused(groups, message):
-    with pytest.raises(InputError, match=message):
-        read_nested(groups, NAMES_OF_NESTED)
+    refuses(message, read_nested, groups, NAMES_OF_NESTED)
 
 
 @pytest.fixture

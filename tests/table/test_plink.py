@@ -4,6 +4,7 @@ import gzip
 
 import numpy as np
 import pytest
+from tests.refusals import refuses
 
 from knockoffs.errors import InputError
 from knockoffs.table.plink import find_beds, read_partitions, read_study
@@ -61,8 +62,7 @@ def test_iid_alone_will_do_if_it_is_unique(tmp_path):
     pheno = write(tmp_path / "p.tab", "IID\tcase", "c\tyes", "a\tno")
     assert read_study([tmp_path / "chr1.bed"], pheno, "case").y.tolist() == ["no", "yes"]
     write_bed(tmp_path / "chr1.bed")
-    with pytest.raises(InputError, match="the .fam: IID 'a' is there twice. Add FID to p.tab"):
-        read_study([tmp_path / "chr1.bed"], pheno, "case")
+    refuses("the .fam: IID 'a' is there twice. Add FID to p.tab", read_study, [tmp_path / "chr1.bed"], pheno, "case")
 
 
 @pytest.mark.parametrize(
@@ -79,28 +79,22 @@ def test_iid_alone_will_do_if_it_is_unique(tmp_path):
 )
 def test_phenotypes_that_do_not_fit_are_refused(lines, error, tmp_path):
     write_bed(tmp_path / "chr1.bed")
-    with pytest.raises(InputError, match=error):
-        read_study([tmp_path / "chr1.bed"], write(tmp_path / "p.tab", *lines), "trait")
+    refuses(error, read_study, [tmp_path / "chr1.bed"], write(tmp_path / "p.tab", *lines), "trait")
 
 
 def test_files_that_do_not_go_together_are_refused(tmp_path):
     write_bed(tmp_path / "chr1.bed")
     pheno = phenotype(tmp_path)
-    with pytest.raises(InputError, match="no file matches"):
-        find_beds([tmp_path / "chrom*.bed"])
-    with pytest.raises(InputError, match="covariates='height' is not known"):
-        read_study([tmp_path / "chr1.bed"], pheno, "trait", ["height"])
+    refuses("no file matches", find_beds, [tmp_path / "chrom*.bed"])
+    refuses("covariates='height' is not known", read_study, [tmp_path / "chr1.bed"], pheno, "trait", ["height"])
     with pytest.raises(InputError, match="the column 'sex' is in another file too"):
         read_study([tmp_path / "chr1.bed"], pheno, "trait", [str(write(tmp_path / "c.tab", "FID IID sex", "f1 a 1"))])
     write_bed(tmp_path / "chr2.bed", "2", snps=("rs1",))
-    with pytest.raises(InputError, match="the SNP 'rs1' is there twice"):
-        read_study([tmp_path / "chr1.bed", tmp_path / "chr2.bed"], pheno, "trait")
+    refuses("the SNP 'rs1' is there twice", read_study, [tmp_path / "chr1.bed", tmp_path / "chr2.bed"], pheno, "trait")
     write_bed(tmp_path / "chr2.bed", "2", people=PEOPLE[::-1], snps=("rs7",))
-    with pytest.raises(InputError, match="has other people than"):
-        read_study([tmp_path / "chr1.bed", tmp_path / "chr2.bed"], pheno, "trait")
+    refuses("has other people than", read_study, [tmp_path / "chr1.bed", tmp_path / "chr2.bed"], pheno, "trait")
     write_bed(tmp_path / "chr3.bed", people=[*PEOPLE[:5], PEOPLE[0]])
-    with pytest.raises(InputError, match=r"chr3.fam: the person 'f1 a' is there twice"):
-        read_study([tmp_path / "chr3.bed"], pheno, "trait")
+    refuses(r"chr3.fam: the person 'f1 a' is there twice", read_study, [tmp_path / "chr3.bed"], pheno, "trait")
 
 
 def test_a_partition_is_read_by_its_resolution(tmp_path):
@@ -111,9 +105,7 @@ def test_a_partition_is_read_by_its_resolution(tmp_path):
     coarse, fine = ["chr1:1", "chr1:1", "chr2:1"], ["chr1:1", "chr1:2", "chr2:1"]
     assert read_partitions(path, chromosomes, snps, ["coarse"]) == [coarse]
     assert sorted(read_partitions(path, chromosomes, snps)) == [coarse, fine]
-    with pytest.raises(InputError, match="'corse' is not known. Did you mean 'coarse'"):
-        read_partitions(path, chromosomes, snps, ["corse"])
-    with pytest.raises(InputError, match="has no group for 1 SNP, 'rs9' for instance"):
-        read_partitions(path, np.array(["1"]), ["rs9"], ["fine"])
+    refuses("'corse' is not known. Did you mean 'coarse'", read_partitions, path, chromosomes, snps, ["corse"])
+    refuses("has no group for 1 SNP, 'rs9' for instance", read_partitions, path, np.array(["1"]), ["rs9"], ["fine"])
     with pytest.raises(InputError, match="cannot be read as a partition"):
         read_partitions(str(tmp_path / "none.txt"), np.array(["1"]), ["rs9"], ["fine"])

@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn import datasets
+from tests.refusals import refuses
 
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.table.table import read_table
@@ -172,8 +173,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("y", "message"), REFUSED, ids=range(len(REFUSED)))
 def test_a_target_that_cannot_be_used_is_refused(y, message):
-    with pytest.raises(InputError, match=message):
-        as_target(y, TABLE)
+    refuses(message, as_target, y, TABLE)
 
 
 @pytest.mark.parametrize(
@@ -184,26 +184,20 @@ def test_a_target_that_cannot_be_used_is_refused(y, message):
     ],
 )
 def test_a_task_that_is_none(task, message):
-    with pytest.raises(InputError, match=message):
-        as_target(COUNTS, TABLE, task=task)
+    refuses(message, as_target, COUNTS, TABLE, task=task)
 
 
 def test_counts_have_no_fractions_and_no_minus():
-    with pytest.raises(InputError, match="task='count', but y holds 0.5, a fraction"):
-        as_target([0, 0.5] * 20, TABLE, task="count")
-    with pytest.raises(InputError, match="task='count', but y holds -1, a negative number"):
-        as_target([0, -1] * 20, TABLE, task="count")
-    with pytest.raises(InputError, match="task='count', but y holds labels"):
-        as_target(WORDS, TABLE, task="count")
+    refuses("task='count', but y holds 0.5, a fraction", as_target, [0, 0.5] * 20, TABLE, task="count")
+    refuses("task='count', but y holds -1, a negative number", as_target, [0, -1] * 20, TABLE, task="count")
+    refuses("task='count', but y holds labels", as_target, WORDS, TABLE, task="count")
 
 
 def test_a_target_of_another_table_is_refused():
     target = Target(np.arange(3.0))
-    with pytest.raises(InputError, match="a target of 3 rows and X has 40"):
-        as_target(target, TABLE)
+    refuses("a target of 3 rows and X has 40", as_target, target, TABLE)
     weights = np.where(np.arange(N) == 1, 1.0, 0.0)
-    with pytest.raises(InputError, match="zero in every row in which y is known"):
-        as_target(GAPS[0], TABLE, weights=weights)
+    refuses("zero in every row in which y is known", as_target, GAPS[0], TABLE, weights=weights)
 
 
 def test_the_word_none_is_a_label_among_labels_and_missing_among_numbers():

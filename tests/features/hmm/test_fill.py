@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from knockoffs.features.hmm import HiddenMarkov
-from knockoffs.features.hmm.emissions import DiscreteEmissions, GaussianEmissions
+from knockoffs.features.hmm.emissions import DiscreteEmissions
 from knockoffs.features.hmm.mosaic import GenotypeModel, HaplotypeModel, Mosaic
 from knockoffs.features.source import settled
 from knockoffs.selector import KnockoffSelector
@@ -30,9 +30,9 @@ MODELS = {
 
 @pytest.mark.parametrize("name", MODELS)
 def test_missing_cells_follow_their_law_given_those_that_are_seen(name):
-    # 100,000 draws of at most nine values, 5 standard errors: false alarm 5e-6 for each of the four models
+    # 50,000 draws of at most nine values, 5 standard errors: false alarm 5e-6 for each of the four models; shows 0.01
     model, values = MODELS[name]
-    row, n = np.array([np.nan, values[1], np.nan]), 100_000
+    row, n = np.array([np.nan, values[1], np.nan]), 50_000
     filled = model.fill(np.tile(row, (n, 1)), np.random.default_rng(1))
     assert (filled[:, 1] == values[1]).all()
     whole = np.array([[a, values[1], b] for a, b in product(values, repeat=2)])
@@ -40,21 +40,6 @@ def test_missing_cells_follow_their_law_given_those_that_are_seen(name):
     assert p.sum() == pytest.approx(1, abs=1e-10)
     seen = np.array([(filled == one).all(axis=1).mean() for one in whole])
     assert (np.abs(seen - p) < 5 * np.sqrt(p / n)).all()
-
-
-def test_numbers_that_are_missing_have_the_mean_and_spread_of_their_law():
-    # 100,000 draws: the mean within 5 standard errors, the variance within 5 times sqrt(2 / n) (kurtosis below 3 here)
-    means, sds = np.array([[-1.0, 2.0], [0.0, 1.0], [3.0, -1.0]]), np.array([[1.0, 0.5], [0.7, 1.2], [0.4, 0.8]])
-    model = HiddenMarkov(np.array([0.4, 0.6]), STEPS, GaussianEmissions(means, sds))
-    n = 100_000
-    filled = model.fill(np.tile([0.3, np.nan, 1.1], (n, 1)), np.random.default_rng(2))
-    grid = np.linspace(-9, 9, 4001)
-    p = np.exp(model.log_density(np.column_stack([np.full(4001, 0.3), grid, np.full(4001, 1.1)])))
-    p /= p.sum()
-    mean = p @ grid
-    variance = p @ (grid - mean) ** 2
-    assert abs(filled[:, 1].mean() - mean) < 5 * np.sqrt(variance / n)
-    assert abs(filled[:, 1].var() / variance - 1) < 5 * np.sqrt(2 / n)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -75,13 +60,13 @@ def test_a_selection_is_made_from_the_completed_table():
     y = X[:, ::2].sum(axis=1) + rng.normal(size=300)
     gaps = rng.random(X.shape) < 0.05
     with_gaps = pd.DataFrame(np.where(gaps, np.nan, X)).rename(columns="snp {}".format)
-    selector = KnockoffSelector(0.3, feature_model=model, estimator="lasso", random_state=0).fit(with_gaps, y)
+    selector = KnockoffSelector(0.3, feature_model=model, estimator="lasso", verdict=False).fit(with_gaps, y)
     pair = selector.selection_.pair
     assert not np.isnan(pair.stacked).any() and set(np.unique(pair.stacked)) <= {0, 1, 2}
     np.testing.assert_array_equal(pair.X[~gaps], X[~gaps])
     flagged = np.where(gaps, -127.0, X)  # as readers of .bed files write a missing call
     with pytest.warns(UserWarning, match="-127 in .* cells of column 'x0'.* make these cells empty"):
-        same = KnockoffSelector(0.3, feature_model=model, estimator="lasso", random_state=0).fit(flagged, y)
+        same = KnockoffSelector(0.3, feature_model=model, estimator="lasso", verdict=False).fit(flagged, y)
     np.testing.assert_array_equal(same.W_, selector.W_)
     found = settled(model, {"hidden_knockoff": "posterior"}).sampler.sample_several(flagged, 2, rng)
     assert all(set(np.unique(copy)) <= {0, 1, 2} for copy in found.parts)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.features.hmm.chains import hidden_laws, random_mosaic
+from tests.refusals import refuses
 
 from knockoffs.errors import InputError
 from knockoffs.features.fastphase import read_fastphase
@@ -28,20 +29,22 @@ needs_data = pytest.mark.skipif(not DATA.exists(), reason="the genotype data are
         (GenotypeModel, [2, -9, 1]),
     ],
 )
-@pytest.mark.parametrize("segment", [2, 3])
-def test_the_posterior_sampler_follows_the_enumerated_posterior(family, row, segment, monkeypatch):
-    """Frequencies of the hidden chains, 200,000 draws: 5 standard errors (false alarm 5e-5 in all); shows 0.005."""
-    monkeypatch.setattr(forward_backward, "segment_length", lambda *_: segment)
+def test_the_posterior_sampler_follows_the_enumerated_posterior(family, row, monkeypatch):
+    """Frequencies of the hidden chains, 100,000 draws: 5 standard errors (false alarm 3e-5 in all); shows 0.008.
+
+    Cells with fewer than ten draws have tails that are not normal: eight draws more are allowed.
+    """
+    monkeypatch.setattr(forward_backward, "segment_length", lambda *_: 2)  # a chain of three sites in two segments
     rng = np.random.default_rng(row[0] + 10)
     model = family(random_mosaic(rng, 3, 2))
     hidden, P, _, X = hidden_laws(model)
     p = P * np.exp(X.log_conditional(np.repeat([row], len(P), axis=0), hidden))
     p /= p.sum()
-    n = 200_000
+    n = 100_000
     drawn = model.as_network().draw_hidden(np.repeat([row], n, axis=0), rng)
     codes = np.hstack([drawn[name] for name in hidden]) @ (2 ** np.arange(3 * len(hidden))[::-1])
     frequency = np.bincount(codes, minlength=len(p)) / n
-    assert (np.abs(frequency - p) <= 5 * np.sqrt(p * (1 - p) / n) + 1e-12).all()
+    assert (np.abs(frequency - p) <= 5 * np.sqrt(p * (1 - p) / n) + 8 / n).all()
 
 
 def test_impossible_and_unknown_alleles_are_named():
@@ -59,16 +62,11 @@ def test_impossible_and_unknown_alleles_are_named():
 
 def test_bad_parameters_are_named():
     good = np.zeros(2), np.full((2, 2), 0.5), np.full((2, 2), 0.5)
-    with pytest.raises(InputError, match=r"expected \(p,\), \(p, K\) and \(p, K\)"):
-        Mosaic(np.zeros(3), *good[1:])
-    with pytest.raises(InputError, match=r"alpha\[0\] adds up to 0.8"):
-        Mosaic(good[0], np.full((2, 2), 0.4), good[2])
-    with pytest.raises(InputError, match=r"theta\[0, 0\] = 1.5 is not a probability"):
-        Mosaic(*good[:2], np.full((2, 2), 1.5))
-    with pytest.raises(InputError, match=r"r\[1\] = -1: a rate"):
-        Mosaic(np.array([0.0, -1.0]), *good[1:])
-    with pytest.raises(InputError, match="hidden_knockoff='none' is not known"):
-        GenotypeModel(Mosaic(*good)).as_network(hidden_knockoff="none")
+    refuses(r"expected \(p,\), \(p, K\) and \(p, K\)", Mosaic, np.zeros(3), *good[1:])
+    refuses(r"alpha\[0\] adds up to 0.8", Mosaic, good[0], np.full((2, 2), 0.4), good[2])
+    refuses(r"theta\[0, 0\] = 1.5 is not a probability", Mosaic, *good[:2], np.full((2, 2), 1.5))
+    refuses(r"r\[1\] = -1: a rate", Mosaic, np.array([0.0, -1.0]), *good[1:])
+    refuses("hidden_knockoff='none' is not known", GenotypeModel(Mosaic(*good)).as_network, hidden_knockoff="none")
 
 
 def write_fastphase(folder, origchars="2\n2\t10\n2\t01\n", alpha_rows=2):
@@ -84,14 +82,11 @@ def test_files_are_read_and_alleles_turned(tmp_path):
     mosaic = read_fastphase(write_fastphase(tmp_path))
     np.testing.assert_allclose(mosaic.theta, [[0.1, 0.2], [0.7, 0.6]])
     np.testing.assert_allclose(mosaic.chain.jump, [1 - np.exp(-0.5)])
-    with pytest.raises(InputError, match="start=1: .*alphahat.txt holds 1 starts"):
-        read_fastphase(tmp_path / "x", start=1)
-    with pytest.raises(InputError, match="rhat 2, alphahat 3, thetahat 2, origchars 2"):
-        read_fastphase(write_fastphase(tmp_path, alpha_rows=3))
+    refuses("start=1: .*alphahat.txt holds 1 starts", read_fastphase, tmp_path / "x", start=1)
+    refuses("rhat 2, alphahat 3, thetahat 2, origchars 2", read_fastphase, write_fastphase(tmp_path, alpha_rows=3))
     with pytest.raises(InputError, match="site 1: 'AC' is not coded 0 and 1"):
         read_fastphase(write_fastphase(tmp_path, origchars="2\n2\t10\n2\tAC\n"))
-    with pytest.raises(InputError, match="no such file"):
-        read_fastphase(tmp_path / "y")
+    refuses("no such file", read_fastphase, tmp_path / "y")
 
 
 @needs_data

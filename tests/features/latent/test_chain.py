@@ -74,46 +74,6 @@ def test_truncation_on_the_wrong_side_is_seen(rng):
     assert calibration(mixed_model(), rng, mirrored).min() < UNLIKELY
 
 
-def test_the_marginal_variance_in_place_of_the_conditional_is_seen(rng):
-    model = mixed_model()
-    P = model.law.precisions.copy()
-    for k, law in enumerate(model.mixture.laws):
-        np.fill_diagonal(P[k], 1 / np.diag(law.covariance))
-    assert calibration(model, rng, law=model.law._replace(precisions=P), missing=0.0).min() < UNLIKELY
-
-
-def test_too_few_sweeps_are_not_needed_without_intervals(rng):
-    """Missing cells alone: one sweep is a draw from the posterior, so the completed L has the law of L."""
-    S = np.array([[1.0, 0.8, 0.3], [0.8, 1.0, 0.5], [0.3, 0.5, 1.0]])
-    model = latent_features([Affine()] * 3, [0.3, 0.7], [[-2, 0, 0], [1, 0, 2.0]], [S, 0.5 * S])
-    n = 40_000
-    K, L = draw_prior(model, n, rng)
-    X = L.copy()
-    X[rng.random(X.shape) < 0.4] = np.nan
-    K_drawn, L_drawn = model.draw_hidden(X, rng)
-    seen = ~np.isnan(X)
-    np.testing.assert_allclose(L_drawn[seen], X[seen])
-    for k in range(2):  # 5 standard errors, 18 comparisons: false alarms once in 100,000 runs
-        rows = L_drawn[K_drawn == k]
-        law = model.mixture.laws[k]
-        assert len(rows) / n == pytest.approx(model.mixture.weights[k], abs=5 * np.sqrt(0.21 / n))
-        se = np.sqrt(np.diag(law.covariance) / len(rows))
-        assert (np.abs(rows.mean(axis=0) - law.mean) < 5 * se).all()
-        variances = np.outer(np.diag(law.covariance), np.diag(law.covariance)) + law.covariance**2
-        assert (np.abs(np.cov(rows.T) - law.covariance) < 5 * np.sqrt(variances / len(rows))).all()
-
-
-def test_a_row_without_cells_comes_from_the_model(rng):
-    model = mixed_model()
-    pair = model.as_sampler().sample(np.full((20_000, 4), np.nan), rng)
-    fresh = model.sample(20_000, rng)
-    for j in range(1, 4):  # binary, ordinal, nominal: shares of the completed column against those of the model
-        for value in np.unique(fresh[:, j]):
-            share, other = (pair.X[:, j] == value).mean(), (fresh[:, j] == value).mean()
-            assert abs(share - other) < 5 * np.sqrt(0.5 / 20_000)
-    assert abs(pair.X[:, 0].mean() - fresh[:, 0].mean()) < 5 * np.sqrt(2 * fresh[:, 0].var() / 20_000)
-
-
 def test_draws_do_not_depend_on_threads():
     model = mixed_model()
     X = model.sample(500, np.random.default_rng(3))

@@ -94,26 +94,6 @@ def test_conditional_of_a_step_given_a_step(rng):
     assert drawn.mean() == pytest.approx(share, abs=5 * np.sqrt(0.25 / 4000))
 
 
-def test_knockoffs_keep_support_and_moments(rng):
-    """Pooled shares of a binary column and of its knockoff are the same; missing cells come back filled."""
-    S = np.array([[1.0, 0.6, 0.3], [0.6, 1.0, 0.2], [0.3, 0.2, 1.0]])
-    model = latent_features([Affine(), binary(0.5), binary(-0.2)], [1.0], [[0, 0, 0]], [S])
-    X = model.sample(40_000, rng)
-    X[rng.random(X.shape) < 0.1] = np.nan
-    pair = model.as_sampler().sample(X, rng)
-    assert not np.isnan(pair.X).any() and not np.isnan(pair.X_tilde).any()
-    seen = ~np.isnan(X)
-    np.testing.assert_array_equal(pair.X[seen], X[seen])
-    assert set(pair.X_tilde[:, 1]) == {0.0, 1.0}
-    moment, moment_tilde = (A.T @ A / len(A) for A in (pair.X, pair.X_tilde))
-    cross = pair.X.T @ pair.X_tilde / len(pair.X)
-    tolerance = 5 * 2 / np.sqrt(40_000)  # products have standard deviations below sqrt(2), of a difference below 2
-    assert np.abs(moment - moment_tilde).max() < tolerance
-    off = ~np.eye(3, dtype=bool)
-    assert np.abs(moment - cross)[off].max() < tolerance
-    assert np.abs(cross - cross.T).max() < tolerance
-
-
 def test_scores_look_at_one_cell_only(rng):
     nominal = label()
     margins = [fit_curve(np.exp(rng.standard_normal(200))), binary(0.2), nominal]

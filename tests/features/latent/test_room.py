@@ -37,7 +37,7 @@ def correlation(X):
 
 
 @pytest.mark.parametrize("explained", [0.0, 0.2, 0.6])
-@pytest.mark.parametrize("m", [2, 3, 5, 12, 30])
+@pytest.mark.parametrize("m", [2, 5, 30])
 def test_a_number_beside_a_label_keeps_its_room(m, explained):
     assert correlation(beside_a_label(m, explained)) < true_correlation(explained) + 0.05 + ERROR
 

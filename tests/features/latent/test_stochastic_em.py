@@ -114,7 +114,7 @@ def test_any_covariance_is_separated_into_a_positive_definite_one(seed):
     assert np.linalg.eigvalsh(found / np.outer(sd, sd))[0] > FLOOR
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_rare_and_common_labels_with_one_factor_keep_distance_from_their_knockoffs(seed, monkeypatch):
     """Without the lift one eigenvalue is left at the floor, and knockoffs are their columns' twins (D a tenth)."""
     monkeypatch.setattr(fitting, "_shrinkage", lambda cells, shares: fitting.Shrinkage(0.5, (0.0,) * shares.shape[1]))

@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 from scipy.sparse import csr_array
 from scipy.special import gammaln
+from tests.refusals import refuses
 
 from knockoffs.errors import InputError
 from knockoffs.features.lda.fit import fit_latent_dirichlet, fit_length
@@ -90,38 +91,6 @@ def test_counts_of_fixed_length_are_not_exchangeable():
     assert worst_swap(X, law, network.feature_of) > 1e-3
 
 
-def test_the_conjugate_of_counts_is_poisson():
-    rng = np.random.default_rng(0)
-    model = LatentDirichlet(np.full(3, 0.5), rng.dirichlet(np.ones(5), size=3), 4.0, 2.0)
-    X, X_tilde = model.sample(100, rng), model.sample(100, rng)
-    blanket = {"theta": rng.dirichlet(np.ones(3), size=100), "rate": rng.gamma(4, 2, size=100)}
-    conjugate = model.as_network().observed[0].conjugate
-    mean = blanket["rate"][:, None] * (blanket["theta"] @ model.beta)
-    assert conjugate.log_conditional(X, blanket) == pytest.approx(stats.poisson.logpmf(X, mean).sum(axis=1))
-    assert conjugate.log_kernel(X_tilde, X, blanket) == pytest.approx(conjugate.log_conditional(X_tilde, blanket))
-
-
-@pytest.mark.parametrize("view", ["counts", "tokens"])
-def test_knockoffs_have_the_second_moments_of_X(view):
-    # 5 standard errors of 24 or so means: false alarm about 1e-5. Gibbs sampling given documents of 15 tokens.
-    rng = np.random.default_rng(2)
-    beta = rng.dirichlet(np.full(6, 0.5), size=3)
-    model = LatentDirichlet(np.full(3, 0.3), beta, 3.0, 5.0, view=view, n_positions=6)
-    X = model.sample(20_000, rng)
-    if view == "tokens":
-        X[: len(X) // 2, 4:] = -1
-    X_tilde = sample_knockoffs(model.as_network(), X, rng)
-    assert X_tilde.dtype == X.dtype
-    if view == "tokens":
-        assert ((X_tilde < 0) == (X < 0)).all()
-        X, X_tilde = (Y == 0 for Y in (X, X_tilde))
-    x, x_tilde = X.astype(float), X_tilde.astype(float)
-    for a in range(6):
-        gap = x_tilde[:, [a]] * x - x[:, [a]] * x
-        gap[:, a] = x_tilde[:, a] - x[:, a]
-        assert (np.abs(gap.mean(axis=0)) < 5 * gap.std(axis=0) / np.sqrt(len(x))).all()
-
-
 def test_the_copy_of_z_depends_less_on_the_words():
     rng = np.random.default_rng(6)
     beta = np.kron(np.eye(3), np.full((1, 4), 0.25))  # a word tells its topic
@@ -191,36 +160,24 @@ def test_bad_input():
         return sample_knockoffs(model.as_network(), np.asarray(X), rng)
 
     assert draw(good).shape == (2, 3)
-    with pytest.raises(InputError, match="all documents of X are empty"):
-        fit_latent_dirichlet(np.zeros((4, 3)), rng=rng, n_topics=2)
-    with pytest.raises(InputError, match="negative counts .the smallest is -1"):
-        draw([[1, -1, 0]])
-    with pytest.raises(InputError, match="not integers"):
-        draw([[1.5, 1, 0]])
-    with pytest.raises(InputError, match="not integers"):
-        fit_latent_dirichlet(np.array([[np.nan, 1.0]]), rng=rng)
+    refuses("all documents of X are empty", fit_latent_dirichlet, np.zeros((4, 3)), rng=rng, n_topics=2)
+    refuses("negative counts .the smallest is -1", draw, [[1, -1, 0]])
+    refuses("not integers", draw, [[1.5, 1, 0]])
+    refuses("not integers", fit_latent_dirichlet, np.array([[np.nan, 1.0]]), rng=rng)
     with pytest.raises(InputError, match="has the words '1', which no topic produces"):
         sample_knockoffs(LatentDirichlet(ALPHA, np.array([[0.5, 0, 0.5]] * 2)).as_network(), good, rng)
-    with pytest.raises(InputError, match=r"beta\[1\] adds up to 0.9"):
-        LatentDirichlet(ALPHA, np.array([[0.5, 0.5], [0.4, 0.5]]))
-    with pytest.raises(InputError, match=r"alpha has shape \(2,\), beta \(3, 2\)"):
-        LatentDirichlet(ALPHA, np.full((3, 2), 0.5))
-    with pytest.raises(InputError, match="alpha must be positive; topic 1 is not"):
-        LatentDirichlet(np.array([1.0, 0.0]), BETA)
-    with pytest.raises(InputError, match="Did you mean 'counts'"):
-        LatentDirichlet(ALPHA, BETA, view="count")
-    with pytest.raises(InputError, match="needs n_positions"):
-        LatentDirichlet(ALPHA, BETA, view="tokens")
-    with pytest.raises(InputError, match="from 1 to the number of documents, 2"):
-        fit_latent_dirichlet(good, rng=rng, n_topics=3)
+    refuses(r"beta\[1\] adds up to 0.9", LatentDirichlet, ALPHA, np.array([[0.5, 0.5], [0.4, 0.5]]))
+    refuses(r"alpha has shape \(2,\), beta \(3, 2\)", LatentDirichlet, ALPHA, np.full((3, 2), 0.5))
+    refuses("alpha must be positive; topic 1 is not", LatentDirichlet, np.array([1.0, 0.0]), BETA)
+    refuses("Did you mean 'counts'", LatentDirichlet, ALPHA, BETA, view="count")
+    refuses("needs n_positions", LatentDirichlet, ALPHA, BETA, view="tokens")
+    refuses("from 1 to the number of documents, 2", fit_latent_dirichlet, good, rng=rng, n_topics=3)
     tokens = LatentDirichlet(ALPHA, BETA, view="tokens", n_positions=2).as_network()
     with pytest.raises(InputError, match="row 1 has the word 3: words are numbered 0, ..., 2"):
         sample_knockoffs(tokens, np.array([[0, 1], [3, 0]]), rng)
-    with pytest.raises(InputError, match="-1 behind the end"):
-        sample_knockoffs(tokens, np.array([[0, -2]]), rng)
+    refuses("-1 behind the end", sample_knockoffs, tokens, np.array([[0, -2]]), rng)
 
 
 @pytest.mark.parametrize("n_sweeps", [0, -1])
 def test_a_posterior_without_a_sweep_is_refused(n_sweeps):
-    with pytest.raises(InputError, match=f"n_sweeps={n_sweeps}"):
-        LatentDirichlet(np.ones(2), np.full((2, 3), 1 / 3)).as_network(n_sweeps=n_sweeps)
+    refuses(f"n_sweeps={n_sweeps}", LatentDirichlet(np.ones(2), np.full((2, 3), 1 / 3)).as_network, n_sweeps=n_sweeps)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from tests.refusals import refuses
 
 from knockoffs.errors import InputError
 from knockoffs.importance.accuracy_drop import permuted
@@ -95,12 +96,9 @@ def test_input_that_cannot_be_used(data):
     X, X_tilde, y = data
     XX, XX_fake = np.hstack([X, X_tilde]), np.hstack([X_tilde, X])
     model = KNeighborsRegressor(4).fit(XX, y)
-    with pytest.raises(InputError, match="give at least one lambda"):
-        check_lams([])
-    with pytest.raises(InputError, match="at least 0, got -1"):
-        lambda_path(model, X, X_tilde, y, rng=np.random.default_rng(0), lams=[0.0, -1.0])
-    with pytest.raises(InputError, match=r"shape \(50, 6\) and its fake \(50, 5\)"):
-        path_losses(model, XX, XX_fake[:, 1:], y)
+    refuses("give at least one lambda", check_lams, [])
+    refuses("at least 0, got -1", lambda_path, model, X, X_tilde, y, rng=np.random.default_rng(0), lams=[0.0, -1.0])
+    refuses(r"shape \(50, 6\) and its fake \(50, 5\)", path_losses, model, XX, XX_fake[:, 1:], y)
     with pytest.raises(InputError, match="feature_names has 1 names"):
         lambda_path(model, X, X_tilde, y, rng=np.random.default_rng(0), feature_names=["a"])
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from knockoffs.errors import InputError
-from knockoffs.sampling.conjugates import joint_table
 from knockoffs.sampling.conjugates.joint_table import JointTable
 from knockoffs.sampling.conjugates.markov_chain import MarkovChain
 from knockoffs.sampling.definition import enumerate_knockoffs, worst_swap
@@ -99,18 +98,6 @@ def test_draws_follow_the_kernel():
     exact = np.exp(conjugate.log_kernel(states, np.repeat(u, 12, axis=0), {}))
     assert exact.sum() == pytest.approx(1)
     assert (np.abs(share - exact) < 5 * np.sqrt(exact / n)).all()
-
-
-def test_forgotten_history_is_seen(monkeypatch):
-    def forget(phi, u, u_tilde):  # the law of the others given u_j alone
-        table = np.moveaxis(phi.table, -1, 1)[phi.group, u]
-        return Factor(phi.scope[:-1], table, np.arange(len(u)))
-
-    monkeypatch.setattr(joint_table, "_given_pair", forget)
-    table = random_table(np.random.default_rng(5), (2, 2), 0.0)
-    X, law = law_of(one_table(table), table)
-    assert law.sum() == pytest.approx(1)
-    assert worst_swap(X, law, np.arange(2)) > 1e-6
 
 
 def test_impossible_rows_are_named():

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from scipy.linalg import block_diag, toeplitz
+from tests.refusals import refuses
 
-from knockoffs.errors import InputError
 from knockoffs.sampling.diagonal import DIAGONALS, solve_diagonal
-from knockoffs.sampling.diagonal.linkage import _largest_eigenvalue, linked_blocks, solve_diagonal_blocks
+from knockoffs.sampling.diagonal.linkage import linked_blocks, solve_diagonal_blocks
 from knockoffs.sampling.diagonal.newton import MARGIN
 
 
@@ -58,13 +58,6 @@ def test_blocks_that_are_not_independent_are_scaled_just_enough(method, rho):
     assert scale[0] <= 1 and (scale[0] == pytest.approx(1) or left < 5e-3)
 
 
-def test_largest_eigenvalue():
-    Sigma, _ = shuffled_blocks()
-    s = np.random.default_rng(2).uniform(0.1, 1, 24)
-    expected = np.linalg.eigvals(np.linalg.solve(Sigma, np.diag(s))).real.max()
-    assert _largest_eigenvalue(Sigma, s) == pytest.approx(expected, rel=1e-3)
-
-
 def test_blocks_are_the_largest_branches():
     R = toeplitz([1, 0.1, 0.0, 0.0, 0.0, 0.0])
     R[0, 1] = R[1, 0] = 0.9
@@ -81,9 +74,6 @@ def test_input_is_left_alone_and_errors():
     before = Sigma.copy()
     solve_diagonal_blocks(Sigma, largest=5)
     assert np.array_equal(Sigma, before)
-    with pytest.raises(InputError, match="expected"):
-        solve_diagonal_blocks(np.ones((2, 3)))
-    with pytest.raises(InputError, match="largest=0"):
-        solve_diagonal_blocks(Sigma, largest=0)
-    with pytest.raises(InputError, match="constant"):
-        solve_diagonal_blocks(np.diag([1.0, 0.0]))
+    refuses("expected", solve_diagonal_blocks, np.ones((2, 3)))
+    refuses("largest=0", solve_diagonal_blocks, Sigma, largest=0)
+    refuses("constant", solve_diagonal_blocks, np.diag([1.0, 0.0]))
