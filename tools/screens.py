@@ -30,7 +30,8 @@ spec.loader.exec_module(browsing)
 VIEWS = [(width, dark) for width in (400, 1400) for dark in (False, True)]
 AXE = "axe.run(document, {iframes: false}).then(r => r.violations.map(v => [v.id, v.impact, v.nodes[0].html]))"
 BUTTON = "[...document.querySelectorAll('button')].find(b => !b.disabled && b.innerText.trim() == 'Select features')"
-SHELL = '<!DOCTYPE html><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">'
+SHELL = '<!DOCTYPE html><html lang="en"><meta name="viewport" content="width=device-width">'
+SHELL += '<meta name="color-scheme" content="light dark">'
 
 
 def example_tables():
@@ -44,9 +45,7 @@ def example_tables():
 
 def look(browser, width, dark):
     """Change the window of an open page."""
-    browser.call(
-        "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600
-    )
+    browser.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600)
     scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
     browser.call("Emulation.setEmulatedMedia", media="", features=[scheme])
     time.sleep(2)
@@ -116,7 +115,8 @@ def app_screens(browser, tables, folder, found):
                 look(browser, width, dark)
                 take(browser, folder / f"page-question-{width}{'-dark' * dark}.png", found, f"question {width} {dark}")
             browser.run(f"{BUTTON}.click()")
-            browser.until("document.querySelector('iframe')?.src.startsWith('data:text/html')", 600)
+            browser.until("document.querySelector('iframe, [data-testid=stAlert]')", 900)
+            assert not browser.run("document.querySelector('[data-testid=stAlert]')?.innerText"), "the run failed"
             for width, dark in VIEWS:
                 look(browser, width, dark)
                 take(browser, folder / f"{name}-page-{width}{'-dark' * dark}.png", found, f"{name} page {width} {dark}")

@@ -151,6 +151,6 @@ def discover(
     notes = {
         **tests.notes_on([columns(node) for node in tested]),
         "adjustment": TREE_NOTE,
-        "tested": f"{len(tested)} groups and features of the tree were tested: the root, and what is below a rejected group",
+        "tested": f"{len(tested)} groups and features of the tree were tested, from the root downwards",
     }
     return Discovered(tuple(found), levels, p, scores, notes)

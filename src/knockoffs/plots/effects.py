@@ -53,7 +53,7 @@ class Effect:
         line = self.means[0]
         change, steps = line[-1] - line[0], np.abs(np.diff(line)).sum()
         if self.column.kind == "nominal" or len(self.means) > 1 or abs(change) < 0.7 * steps:
-            return f"differs by {np.ptp(self.means, axis=1).max():.3g}"
+            return f"varies by {np.ptp(self.means, axis=1).max():.3g}"
         return f"{'rises' if change > 0 else 'falls'} by {abs(change):.3g}"
 
     @property
@@ -168,7 +168,7 @@ def plot_effect(effect: Effect, *, ax: Axes | Figure | None = None) -> Axes:
     low, high = float(effect.means.min()), float(effect.means.max())
     reach = (high - low) or 1.0
     ax.set_ylim(low - 0.25 * reach, high + 0.2 * reach)
-    plain(ax.set_xlabel(short(effect.column.name, 36)), ax.set_ylabel(short(effect.height, 20), fontsize="small"))
+    plain(ax.set_xlabel(short(effect.column.name, 36)), ax.set_ylabel(short(effect.height, 28), fontsize="small"))
     if effect.labels:
         for text, name in zip(ax.legend(frameon=False, fontsize="x-small").get_texts(), effect.labels, strict=True):
             plain(text)

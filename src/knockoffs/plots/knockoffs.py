@@ -33,8 +33,8 @@ class Margin(NamedTuple):
 def margin(x: NDArray, x_tilde: NDArray, column: Column) -> Margin:
     """Compare the values of a column, numbers or codes of labels, with those of its knockoff.
 
-    Intervals cover the middle 99 %, so that a stray value does not press the rest flat. Each holds equally many steps of
-    whole numbers or tenths, so that bars do not rise and fall by themselves.
+    Intervals cover the middle 99 %, so that a stray value does not press the rest flat. Each holds equally many steps
+    of whole numbers or tenths, so that bars do not rise and fall by themselves.
     """
     both = np.stack([np.asarray(x, dtype=float), np.asarray(x_tilde, dtype=float)])
     values, n = np.unique(both), both.shape[1]
