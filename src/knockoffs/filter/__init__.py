@@ -124,8 +124,8 @@ def check_offset(offset: int) -> int:
 
 # what to do if knockoffs would have to select more features than there are, or than matter
 FEW_FEATURES = (
-    "Use method='conditional_test', which gives every feature a p-value and needs no minimum (method='auto' chooses it), or "
-    "level='post_hoc', which reports the smallest level that selects something."
+    "Use method='conditional_test', which gives every feature a p-value and needs no minimum (method='auto' chooses "
+    "it), or level='post_hoc', which reports the smallest level that selects something."
 )
 
 

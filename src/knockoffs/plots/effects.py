@@ -74,8 +74,6 @@ def effects(
 
     Parameters
     ----------
-    selection : Selection
-    table : Table
     target : Target
     most : int
         Discoveries.

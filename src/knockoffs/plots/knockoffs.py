@@ -90,8 +90,6 @@ def plot_knockoffs(
 
     Parameters
     ----------
-    selection : Selection
-    table : Table
     column : str
     ax : matplotlib axes, optional
         For the margins alone.

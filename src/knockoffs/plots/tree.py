@@ -25,14 +25,8 @@ def plot_tree(selection: Selection, table: Table, *, ax: Axes | Figure | None = 
     ----------
     selection : Selection
         Of tests with resolution="auto".
-    table : Table
-    ax : matplotlib axes, or an empty figure, optional
     most : int
         Features that can be drawn.
-
-    Returns
-    -------
-    matplotlib axes
     """
     if selection.discoveries is None or selection.p_values is None:
         raise InputError("there is no tree of groups: it is of tests with resolution='auto'.")
