@@ -74,7 +74,6 @@ def effects(
 
     Parameters
     ----------
-    target : Target
     most : int
         Discoveries.
     n_points : int
