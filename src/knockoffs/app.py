@@ -170,7 +170,7 @@ def ask(desk: Desk) -> None:
         format_func=shown.__getitem__,
         key=f"target of {upload.source}",
     )
-    level = right.number_input("False discovery rate", min_value=0.001, max_value=0.99, value=0.1, step=0.05)
+    level = right.number_input("Level: the limit on wrong picks", min_value=0.001, max_value=0.99, value=0.1, step=0.05)
     with st.expander("More options"):
         options = more_options()
         weights = st.selectbox(

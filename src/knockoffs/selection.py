@@ -26,7 +26,7 @@ BY_GHOSTS = (
     "provided that the correlations are those of the study's columns and the z-scores are nearly Gaussian, as with "
     "many rows; nothing is assumed about the model of the target."
 )
-PROVIDED = "provided that P^X, the model of the features, is right; nothing is assumed about the model of the target."
+PROVIDED = "provided that the model of the features, P^X, is right; nothing is assumed about the model of the target."
 MAY_HELP = "More rows or a better model of the target may help."
 
 
@@ -174,7 +174,7 @@ class Selection:
         """Paragraph on what was selected, what it means and which P^X it rests on; or on why nothing was selected."""
         said = explain_selection(self) if self.selected.any() else explain_nothing(self)
         if self.covariates:
-            said += f" Features are judged given {name_some(self.covariates)} (covariates, not tested) and one another."
+            said += f" Features are tested given one another and the covariates {name_some(self.covariates)}."
         said += "".join(f" {self.notes[note]}" for note in ("missing", "feature_model") if note in self.notes)
         if self.verdict is not None and self.verdict.word != "good":
             said += f" Verdict: {self.verdict.word}. {self.verdict.headline} The guarantee may not hold."
@@ -215,16 +215,16 @@ def explain_selection(selection: Selection) -> str:
     found = count_found(selection)
     if selection.discoveries is not None:
         grouped = any(len(discovery.features) > 1 for discovery in selection.discoveries)
-        which = " Of a group at least one feature matters; the data cannot say which." if grouped else ""
+        which = " In a group at least one feature matters; the data cannot say which." if grouped else ""
         if selection.p_values is None:
             return (
-                f"{found}. A discovery matters given all features outside of it.{which} On average over repeated data "
+                f"{found}. Each discovery matters given all features outside it.{which} On average over repeated data "
                 f"sets at most {percent(q)} of the discoveries are false (false discovery rate {q:g}; knockoffs of "
                 f"features and of groups, joined by e-values; Gablenz and Sabatti, 2023), {PROVIDED}"
             )
         return (
-            f"{found}. A discovery matters given all features outside of it (conditional randomization test).{which} "
-            f"The probability that any discovery is false is at most {percent(q)} (sequential rejection in a tree of "
+            f"{found}. Each discovery matters given all features outside it (conditional randomization test).{which} "
+            f"The chance that any discovery is false is at most {percent(q)} (sequential rejection in a tree of "
             f"tests; Goeman and Solari, 2010), {PROVIDED}"
         )
     if selection.method == "conditional_test":
@@ -296,7 +296,7 @@ def explain_nothing(selection: Selection) -> str:
         names = name_some(name for name, near in zip(selection.feature_names, copies, strict=True) if near)
         parts.append(
             f"The knockoffs of {count(int(copies.sum()), 'feature')} ({names}) are nearly copies, because other "
-            "columns determine them. Drop columns that say the same, or group them."
+            "columns determine them. Drop near-duplicate columns, or group them."
         )
     above = int((selection.W > -np.min(selection.W, initial=0.0)).sum())  # features whose W no knockoff reaches
     if plus and needed > d:
@@ -304,8 +304,8 @@ def explain_nothing(selection: Selection) -> str:
     elif plus and 0 < above < needed and hasattr(selection.feature_model, "conditional"):
         parts.append(
             f"{count(above, 'feature stands', 'features stand')} above every knockoff, which is too few. "
-            f"{FEW_FEATURES} Choosing it after seeing the answer weakens the guarantee: decide beforehand, or "
-            "use new rows."
+            f"{FEW_FEATURES} Choosing the level after seeing the answer weakens the guarantee: decide "
+            "beforehand, or use new rows."
         )
     elif not copies.any():
         parts.append(MAY_HELP)

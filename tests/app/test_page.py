@@ -98,7 +98,7 @@ def test_the_answer_is_that_of_the_command_that_is_shown(tab, tmp_path, hostile,
     boxes["Target: the column to be explained"].set_value(len(NAMES) + 3).run()
     boxes["Model of the target"].set_value("lasso")
     boxes["Seed"].set_value(5)
-    boxes["False discovery rate"].set_value(0.3)
+    boxes["Level: the limit on wrong picks"].set_value(0.3)
     until_done(press(tab, "Select features"))
     assert not tab.error, tab.error[0].value
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [hostile.name]  # the run left nothing

@@ -132,8 +132,8 @@ def test_select_prints_a_table_and_a_sentence(tmp_path, capsys):
     shown = [re.fullmatch(r"  (.*?) +([▏▎▍▌▋▊▉█]+) +W = \S+", row) for row in rows[: int(first.split()[0])]]
     assert all(shown) and [len(row[2]) for row in shown] == sorted((len(row[2]) for row in shown), reverse=True)
     assert {"[bold]x[/bold]", "two\\nlines", "=SUM(A1)"} <= {row[1] for row in shown}  # no markup, no broken line
-    assert "\nVerdict: none: it was not asked for, or there are fewer than 50 rows.\nNext step: " in out
-    assert "P^X, the model of the features, is right" in out
+    assert "\nVerdict: none. It was not asked for, or there are fewer than 50 rows.\nNext step: " in out
+    assert "the model of the features, P^X, is right" in out
     assert "reading" in err
     assert "\x1b" not in out + err  # plain lines in a pipe
     assert os.listdir(tmp_path) == ["table.csv"]  # nothing is written unasked

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from knockoffs.plots.margins import MOST_BARS, OTHERS, margin, strongest_pairs
+from knockoffs.plots.knockoffs import MOST_BARS, margin, strongest_pairs
 from knockoffs.table.columns import Column
 
 
@@ -18,9 +18,9 @@ def test_labels_keep_their_names_and_the_rare_ones_are_joined(rng):
     codes = rng.integers(0, 30, 2000).astype(float)
     column = Column("x", "string", tuple(f"l{k}" for k in range(30)), "nominal")
     found = margin(codes, codes, column)
-    assert len(found.labels) == MOST_BARS and found.labels[-1] == OTHERS
+    assert len(found.labels) == MOST_BARS and found.labels[-1] == "others"
     assert np.allclose(found.shares.sum(axis=1), 1)
-    assert found.correlation == 1.0
+    assert found.nearness == "agreement 1.00"
     often = f"l{np.bincount(codes.astype(int)).argmax()}"
     assert found.labels[0] == often
 
@@ -34,7 +34,7 @@ def test_the_nearest_columns_are_found_by_ranks(rng):
 
 def test_whole_numbers_are_counted_alike_in_every_interval():
     x = np.repeat(np.arange(20, 81), 10).astype(float)
-    found = margin(x, x[::-1])
+    found = margin(x, x[::-1], Column("x"))
     widths = np.diff(found.edges)
     assert (widths == widths[0]).all() and widths[0] == int(widths[0])
     assert (found.edges % 1 == 0.5).all()
@@ -57,5 +57,5 @@ def test_grades_of_many_steps_are_drawn_as_numbers(rng):
 
 def test_even_shares_stay_even_whatever_the_steps():
     x = np.repeat(np.arange(0, 6.1, 0.1), 7)
-    inner = margin(x, x[::-1]).shares[0, 1:-1]
+    inner = margin(x, x[::-1], Column("x")).shares[0, 1:-1]
     assert inner.max() == pytest.approx(inner.min())

@@ -192,7 +192,7 @@ def test_effects_of_labels_and_of_classes(rng):
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["a", "b", "c"]
     high = ax.lines[0].get_ydata()
     assert high[1] > 0.9 and max(high[0], high[2]) < 0.1
-    assert ax.get_title(loc="left").startswith("Share of each y differs by")
+    assert ax.get_title(loc="left").startswith("Share of each y varies by")
 
 
 def test_the_effect_on_a_survival_time_is_that_on_the_hazard(rng):

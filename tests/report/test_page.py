@@ -119,7 +119,7 @@ def test_bars_of_tests_are_logarithms_of_p_values(make):
     top = first_block(page(Facts(selection)))
     assert re.findall("<bdi>(.*?)</bdi>", top) == ["b", "a"]
     assert re.findall('value="([^"]+)"', top) == ["1.0", "0.5"]
-    assert "it was not asked for, or there are fewer than 50 rows." in top
+    assert "Verdict: none. It was not asked for, or there are fewer than 50 rows." in top
 
 
 def test_a_broken_verdict_stands_in_the_first_block_with_what_to_do(make, rng):

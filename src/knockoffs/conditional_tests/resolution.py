@@ -17,8 +17,8 @@ from knockoffs.table.groups import Nested
 
 RESOLUTIONS = ("auto", "columns")
 TREE_NOTE = (
-    "groups are tested in a tree, from the top down (sequential rejection; Goeman and Solari, 2010): proven for all "
-    "p-values"
+    "groups are tested in a tree, from the top down (sequential rejection; Goeman and Solari, 2010), whatever the "
+    "dependence of the p-values"
 )
 
 
@@ -151,6 +151,6 @@ def discover(
     notes = {
         **tests.notes_on([columns(node) for node in tested]),
         "adjustment": TREE_NOTE,
-        "tested": f"{len(tested)} groups and features of a tree were tested, below rejected groups alone",
+        "tested": f"{len(tested)} groups and features of the tree were tested, from the root downwards",
     }
     return Discovered(tuple(found), levels, p, scores, notes)

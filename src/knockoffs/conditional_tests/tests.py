@@ -283,7 +283,7 @@ class GroupTests:
     def notes_on(self, groups: Sequence[Columns]) -> dict[str, str]:
         """Words on the models of y that tests of these groups use."""
         names = sorted({self.response_without(columns).name for columns in groups})
-        return {"response_model": f"residuals of y given the other features by {' or '.join(names)}"}
+        return {"response_model": f"y is replaced by its residuals given the other features ({' or '.join(names)})"}
 
     @cached_property
     def _within_fences(self) -> NDArray:

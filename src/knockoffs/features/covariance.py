@@ -249,8 +249,8 @@ def shrink_covariance(X: NDArray, weights: NDArray, mean: NDArray, covariance: N
     if rows < FEW * d or intensity * largest > MOVED:
         warnings.warn(
             f"{what} rests on {rows:.0f} rows for {d} columns: its covariance was shrunk towards the diagonal by "
-            f"{intensity:.2g}, which takes up to {intensity * largest:.2g} from a correlation. P^X, and with it the "
-            "FDR, is less sure; more rows or fewer components make it surer.",
+            f"{intensity:.2g}, which reduces correlations by up to {intensity * largest:.2g}. The FDR may exceed the "
+            "level. Use more rows or fewer components.",
             KnockoffWarning,
             stacklevel=4,
         )

@@ -123,8 +123,8 @@ def fit_gaussian_mixture(
         )
     if not em.converged:
         warnings.warn(
-            f"EM with {em.n_components} components had not converged after {MAX_STEPS} steps: the fitted P^X, and "
-            "with it the FDR, is less sure. Fit fewer components.",
+            f"EM with {em.n_components} components had not converged after {MAX_STEPS} steps: the FDR may exceed "
+            "the level. Fit fewer components.",
             KnockoffWarning,
             stacklevel=2,
         )

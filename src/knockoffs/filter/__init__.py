@@ -46,7 +46,7 @@ def check_antisymmetric(rule: Rule) -> None:
     if W.shape != Z.shape or not np.allclose(W, -back, rtol=1e-9, atol=1e-12):
         raise InputError(
             "rule is not antisymmetric: rule(Z_tilde, Z) must be -rule(Z, Z_tilde), one number for each feature, or "
-            "null features are not fair coins and the false discovery rate is not held."
+            "null features are not fair coins and the false discovery rate is not controlled."
         )
 
 
@@ -119,8 +119,8 @@ def check_offset(offset: int) -> int:
 
 # what to do if knockoffs would have to select more features than there are, or than matter
 FEW_FEATURES = (
-    "Use method='conditional_test', which gives every feature a p-value and needs no minimum (method='auto' takes it), "
-    "or level='post_hoc', which reports the smallest level that selects something."
+    "Use method='conditional_test', which gives every feature a p-value and needs no minimum (method='auto' chooses "
+    "it), or level='post_hoc', which reports the smallest level that selects something."
 )
 
 

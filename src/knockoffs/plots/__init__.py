@@ -1,1 +1,1 @@
-"""Figures for a paper, on matplotlib's axes (``pip install 'knockoffs[plots]'``): one file a figure."""
+"""The figures: each function draws on axes or on an empty figure, ``ax``, and returns the axes; new ones by default."""

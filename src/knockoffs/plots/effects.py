@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, unknown_option
 from knockoffs.machine.threads import worthwhile_threads
-from knockoffs.plots.margins import value_label
+from knockoffs.plots.knockoffs import value_label
 from knockoffs.plots.style import LINES, QUIET, finish, name_places, new_axes, plain, short
 from knockoffs.response.cox import expected_events
 from knockoffs.selection import Selection
@@ -23,29 +23,17 @@ from knockoffs.table.target_kind import split_times
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from sklearn.base import BaseEstimator
 
 FEW = 10  # values of a column, of which each is tried and drawn as a point
 
 
 @dataclass(frozen=True)
 class Effect:
-    """Partial dependence of y on one column.
+    """Partial dependence of y on one column: the mean prediction with the column set to each value of a grid.
 
-    Parameters
-    ----------
-    column : Column
-    group : tuple of str
-        Features of the discovery that the column belongs to; more than one if it is a group.
-    grid : array, shape (n_points,)
-        Values of the column.
-    means : array, shape (n_lines, n_points)
-        Mean prediction with the column set to each value: of several classes, the probability of each.
-    labels : tuple of str
-        Classes that the lines stand for; one line has none.
-    height : str
-        What the lines show.
-    rug : array
-        Values of some rows.
+    ``group`` has the features of the discovery that the column belongs to. Of several classes ``means`` has the
+    probability of each, shape (n_lines, n_points), and ``labels`` their names; ``height`` says what the lines show.
     """
 
     column: Column
@@ -65,7 +53,7 @@ class Effect:
         line = self.means[0]
         change, steps = line[-1] - line[0], np.abs(np.diff(line)).sum()
         if self.column.kind == "nominal" or len(self.means) > 1 or abs(change) < 0.7 * steps:
-            return f"differs by {np.ptp(self.means, axis=1).max():.3g}"
+            return f"varies by {np.ptp(self.means, axis=1).max():.3g}"
         return f"{'rises' if change > 0 else 'falls'} by {abs(change):.3g}"
 
     @property
@@ -86,9 +74,6 @@ def effects(
 
     Parameters
     ----------
-    selection : Selection
-    table : Table
-    target : Target
     most : int
         Discoveries.
     n_points : int
@@ -96,6 +81,8 @@ def effects(
     n_rows : int
         Rows over which predictions are averaged, and at most drawn in the rug.
     """
+    from sklearn.inspection import partial_dependence
+
     X, owner = np.asarray(selection.pair.X, dtype=float)[target.known_rows], selection.pair.feature_of
     columns = np.flatnonzero(np.isin(owner, np.flatnonzero(selection.selected)))
     if not len(columns) or np.ndim(target.values) != 1 or len(X) != len(target.values) or len(X) < 20:
@@ -103,17 +90,15 @@ def effects(
     some = X[np.linspace(0, len(X) - 1, min(len(X), n_rows)).astype(int)][:, columns]
     found = []
     with worthwhile_threads(len(X) * len(columns)):
-        predict, labels, height = _fit(X[:, columns], target)
+        model, labels, height = _fit(X[:, columns], target)
         for group in _groups(selection)[:most]:
             owned = np.flatnonzero(owner == selection.feature_names.index(group[0]))
             if len(owned) != 1:  # a feature of several columns has no one axis
                 continue
             column, k = table.columns[owned[0]], int(np.flatnonzero(columns == owned[0])[0])
             grid = _grid(X[:, owned[0]], column, n_points)
-            rows = np.tile(some, (len(grid), 1))
-            rows[:, k] = np.repeat(grid, len(some))
-            means = predict(rows).reshape(len(grid), len(some), -1).mean(axis=1).T
-            found.append(Effect(column, group, grid, means, labels, height, some[:, k]))
+            lines = partial_dependence(model, some, [k], custom_values={k: grid}, method="brute")["average"]
+            found.append(Effect(column, group, grid, lines[: len(LINES)], labels, height, some[:, k]))
     return found
 
 
@@ -126,8 +111,8 @@ def _groups(selection: Selection) -> list[tuple[str, ...]]:
     return [tuple(sorted(found.features, key=first.__getitem__)) for found in selection.discoveries]
 
 
-def _fit(X: NDArray, target: Target) -> tuple[Callable[[NDArray], NDArray], tuple[str, ...], str]:
-    """Predictions of a boosting model, the classes that they stand for, and what they are.
+def _fit(X: NDArray, target: Target) -> tuple[BaseEstimator, tuple[str, ...], str]:
+    """Boosting model, the classes that its predictions stand for, and what they are.
 
     Of survival times it is the hazard, relative to that of all rows: events are counts, and those expected of a row if
     all were alike its exposure.
@@ -141,15 +126,15 @@ def _fit(X: NDArray, target: Target) -> tuple[Callable[[NDArray], NDArray], tupl
         model = HistGradientBoostingClassifier(**how).fit(X, np.asarray(y).astype(str), sample_weight=weights)
         labels = tuple(str(label) for label in model.classes_)
         if len(labels) == 2:
-            return lambda rows: model.predict_proba(rows)[:, 1], (), f"share of {labels[1]}"
-        return model.predict_proba, labels[: len(LINES)], f"share of each {called}"
+            return model, (), f"share of {labels[1]}"
+        return model, labels[: len(LINES)], f"share of each {called}"
     if target.kind == "survival":
         event, exposure = split_times(y)[1], np.maximum(expected_events(y), 1e-12)
         at_risk = exposure if weights is None else exposure * weights
         model = HistGradientBoostingRegressor(loss="poisson", **how).fit(X, event / exposure, sample_weight=at_risk)
-        return model.predict, (), "relative hazard"
+        return model, (), "relative hazard"
     model = HistGradientBoostingRegressor(**how).fit(X, np.asarray(y, dtype=float), sample_weight=weights)
-    return model.predict, (), f"mean of {called}"
+    return model, (), f"mean of {called}"
 
 
 def _grid(x: NDArray, column: Column, n_points: int) -> NDArray:
@@ -161,17 +146,7 @@ def _grid(x: NDArray, column: Column, n_points: int) -> NDArray:
 
 
 def plot_effect(effect: Effect, *, ax: Axes | Figure | None = None) -> Axes:
-    """Draw the mean prediction of y along a column, with ticks at the values of some rows.
-
-    Parameters
-    ----------
-    effect : Effect
-    ax : matplotlib axes, or an empty figure, optional
-
-    Returns
-    -------
-    matplotlib axes
-    """
+    """Draw the mean prediction of y along a column, with ticks at the values of some rows."""
     ax = new_axes(ax, 3.2, 2.4)
     levels, few = effect.column.levels, len(effect.grid) <= FEW
     for line, name, (colour, dash) in zip(effect.means, effect.labels or ("",), LINES, strict=False):
@@ -190,7 +165,7 @@ def plot_effect(effect: Effect, *, ax: Axes | Figure | None = None) -> Axes:
     low, high = float(effect.means.min()), float(effect.means.max())
     reach = (high - low) or 1.0
     ax.set_ylim(low - 0.25 * reach, high + 0.2 * reach)
-    plain(ax.set_xlabel(short(effect.column.name, 36)), ax.set_ylabel(short(effect.height, 20), fontsize="small"))
+    plain(ax.set_xlabel(short(effect.column.name, 36)), ax.set_ylabel(short(effect.height, 28), fontsize="small"))
     if effect.labels:
         for text, name in zip(ax.legend(frameon=False, fontsize="x-small").get_texts(), effect.labels, strict=True):
             plain(text)

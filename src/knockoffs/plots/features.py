@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from knockoffs.errors import InputError
-from knockoffs.plots.style import HATCHED, KNOCKOFF, QUIET, SELECTED, finish, legend_below, name_rows, new_axes
+from knockoffs.plots.style import KNOCKOFF, QUIET, draw_bars, finish, legend_below, new_axes
 from knockoffs.selection import Selection
 
 if TYPE_CHECKING:
@@ -32,14 +32,8 @@ def plot_features(selection: Selection, *, ax: Axes | Figure | None = None, most
 
     Parameters
     ----------
-    selection : Selection
-    ax : matplotlib axes, or an empty figure, optional
     most : int
         Bars; the others are counted.
-
-    Returns
-    -------
-    matplotlib axes
     """
     tested = selection.p_values is not None
     bars = bars_of_tests(selection) if tested else bars_of_W(selection, most)
@@ -47,20 +41,15 @@ def plot_features(selection: Selection, *, ax: Axes | Figure | None = None, most
         raise InputError("W is 0 for every feature: there is nothing to draw.")
     shown = bars[:most]
     ax = new_axes(ax, 6.4, 1.8 + 0.2 * len(shown))
-    words = ("discovery", "finest group tested") if selection.discoveries is not None else ("selected", "not selected")
-    for found, word, look in ((True, words[0], {"color": SELECTED}), (False, words[1], HATCHED)):
-        at = [i for i, bar in enumerate(shown) if bar.found == found]
-        if at:
-            lengths = [shown[i].length for i in at]
-            ax.barh(at, lengths, height=0.7, label=f"{word} ({len(at)})", **look)  # type: ignore[arg-type]
+    words = ("discovery", "not a discovery") if selection.discoveries is not None else ("selected", "not selected")
+    draw_bars(ax, [bar.name for bar in shown], [bar.length for bar in shown], [bar.found for bar in shown], words)
     for y, bar in enumerate(shown):
-        ax.annotate(bar.beside, (bar.length, y), (3, 0), textcoords="offset points", va="center", fontsize="x-small")
-    name_rows(ax, [bar.name for bar in shown], [bar.found for bar in shown])
+        ax.annotate(bar.beside, (bar.length, y), (3, 0), textcoords="offset points", va="center", fontsize="small")
     if tested:
-        ax.set_xlim(0, 1.18 * (max(bar.length for bar in shown) or 1.0))
+        ax.set_xlim(0, 1.25 * (max(bar.length for bar in shown) or 1.0))
         scored = selection.test_scores is not None
         ax.set_xlabel("test statistic, standard deviations" if scored else "−log10 of the p-value")
-        rest, which = len(bars) - len(shown), "less sure"
+        rest, which = len(bars) - len(shown), "with weaker evidence"
     else:
         ax.axvline(0.0, color=QUIET, linewidth=0.8)
         if np.isfinite(selection.threshold):

@@ -27,12 +27,10 @@ def plot_manhattan(
 
     Parameters
     ----------
-    selection : Selection
     chromosomes, positions : array-like, shape (p,)
         Of the SNPs, in the order of the columns.
     feature_of : array of int, shape (p,), optional
         Feature that owns each SNP; a group stands at the mean of its places.
-    ax : matplotlib axes, or an empty figure, optional
     """
     names, bp = np.asarray(chromosomes).astype(str), np.asarray(positions, dtype=float)
     owner = np.arange(len(bp)) if feature_of is None else feature_of

@@ -113,18 +113,12 @@ def plot_paths(
 
     Parameters
     ----------
-    path : LambdaPath
     selection : Selection, optional
         Whose surest features get a name, where none are asked for.
     features : sequence of str, optional
         At most eight.
     fake : {"swapped", "permuted"}
         What the columns move to.
-    ax : matplotlib axes, or an empty figure, optional
-
-    Returns
-    -------
-    matplotlib axes
     """
     named = _named(path, selection, features)
     ax = new_axes(ax, 6.8, 4.6)

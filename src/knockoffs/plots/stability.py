@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from knockoffs.errors import InputError
-from knockoffs.plots.style import HATCHED, SELECTED, finish, legend_below, name_rows, new_axes
+from knockoffs.plots.style import draw_bars, finish, legend_below, new_axes
 from knockoffs.selection import Selection
 
 if TYPE_CHECKING:
@@ -24,11 +24,6 @@ def plot_stability(selection: Selection, *, ax: Axes | Figure | None = None) -> 
     ----------
     selection : Selection
         Of several draws.
-    ax : matplotlib axes, or an empty figure, optional
-
-    Returns
-    -------
-    matplotlib axes
     """
     evidence = selection.evidence
     if selection.p_values is not None:
@@ -40,15 +35,12 @@ def plot_stability(selection: Selection, *, ax: Axes | Figure | None = None) -> 
     if not shown:
         raise InputError("no draw selects anything, and every e-value is 0: there is nothing to draw.")
     ax = new_axes(ax, 6.4, 1.7 + 0.22 * len(shown))
-    chosen, at = selection.selected[shown], np.arange(len(shown))
-    share, e = evidence.frequencies[shown], evidence.e_values[shown]
-    ax.barh(at[chosen], share[chosen], height=0.7, color=SELECTED, label=f"selected ({int(chosen.sum())})")
-    if (~chosen).any():
-        ax.barh(at[~chosen], share[~chosen], height=0.7, label=f"not selected ({int((~chosen).sum())})", **HATCHED)
-    for y, value in zip(at, e, strict=True):
+    names = [selection.feature_names[j] for j in shown]
+    chosen = selection.selected[shown].tolist()
+    draw_bars(ax, names, evidence.frequencies[shown].tolist(), chosen, ("selected", "not selected"))
+    for y, value in enumerate(evidence.e_values[shown]):
         ax.annotate(f"{value:.3g}", (1.03, y), xycoords=("axes fraction", "data"), va="center", fontsize="small")
     ax.annotate("e-value", (1.03, -0.9), xycoords=("axes fraction", "data"), va="center", fontsize="small")
-    name_rows(ax, [selection.feature_names[j] for j in shown], chosen)
     ax.set_xlim(0, 1)
     ax.set_xlabel(f"share of {len(selection.draws)} draws that select it (level {selection.fdr:g})")
     legend_below(ax)

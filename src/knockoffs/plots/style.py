@@ -108,6 +108,18 @@ def name_rows(ax: Axes, names: Iterable[str], bold: Iterable[bool] = ()) -> None
     ax.tick_params(axis="y", length=0)
 
 
+def draw_bars(
+    ax: Axes, names: Sequence[str], lengths: Sequence[float], found: Sequence[bool], words: tuple[str, str]
+) -> None:
+    """Horizontal bars from the top down: full ones were found, hatched ones were not, and the legend counts both."""
+    looks: tuple[Look, Look] = ({"color": SELECTED}, HATCHED)
+    for kind, word, look in zip((True, False), words, looks, strict=True):
+        at = [i for i, one in enumerate(found) if bool(one) == kind]
+        if at:
+            ax.barh(at, [lengths[i] for i in at], height=0.7, label=f"{word} ({len(at)})", **look)
+    name_rows(ax, names, found)
+
+
 def name_places(ax: Axes, axis: str, words: Sequence[str]) -> None:
     """Words at 0, 1, 2, ... of an axis; along x slanted where they are long."""
     from matplotlib.ticker import FixedFormatter, FixedLocator

@@ -25,10 +25,8 @@ def plot_survival(selection: Selection, table: Table, target: Target, *, ax: Axe
 
     Parameters
     ----------
-    selection : Selection
     table, target : Table, Target
         Of a survival time.
-    ax : matplotlib axes, or an empty figure, optional
     """
     if target.kind != "survival":
         raise InputError("y is no survival time: Kaplan-Meier curves need y=(time, event).")

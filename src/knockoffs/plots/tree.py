@@ -8,7 +8,7 @@ import numpy as np
 
 from knockoffs.conditional_tests.column_tree import column_tree
 from knockoffs.conditional_tests.tree import TreeNode
-from knockoffs.errors import InputError
+from knockoffs.errors import InputError, count
 from knockoffs.plots.style import QUIET, SELECTED, finish, legend_below, name_rows, new_axes
 from knockoffs.selection import Selection
 from knockoffs.table.table import Table
@@ -25,14 +25,8 @@ def plot_tree(selection: Selection, table: Table, *, ax: Axes | Figure | None = 
     ----------
     selection : Selection
         Of tests with resolution="auto".
-    table : Table
-    ax : matplotlib axes, or an empty figure, optional
     most : int
         Features that can be drawn.
-
-    Returns
-    -------
-    matplotlib axes
     """
     if selection.discoveries is None or selection.p_values is None:
         raise InputError("there is no tree of groups: it is of tests with resolution='auto'.")
@@ -55,7 +49,8 @@ def plot_tree(selection: Selection, table: Table, *, ax: Axes | Figure | None = 
     ax.xaxis.set_visible(False)
     ax.spines[["left", "bottom"]].set_visible(False)
     groups = sum(len(one) > 1 for one in found)
-    return finish(ax, f"Tree of groups: {len(found)} found, {groups} of several features")
+    discoveries = count(len(found), "discovery", "discoveries")
+    return finish(ax, f"Tree of groups: {discoveries}, {groups or 'none'} of them a group")
 
 
 def _nodes(node: TreeNode) -> set[frozenset[int]]:

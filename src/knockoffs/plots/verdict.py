@@ -17,17 +17,7 @@ if TYPE_CHECKING:
 
 
 def plot_verdict(selection: Selection, *, ax: Axes | Figure | None = None) -> Axes:
-    """Draw the rate of false calls of all trials and of the features called most often, with 90 % intervals.
-
-    Parameters
-    ----------
-    selection : Selection
-    ax : matplotlib axes, or an empty figure, optional
-
-    Returns
-    -------
-    matplotlib axes
-    """
+    """Draw the rate of false calls of all trials and of the features called most often, with 90 % intervals."""
     trial = None if selection.verdict is None else selection.verdict.trial
     if trial is None:
         raise InputError("there was no trial: ask for it with verdict=True, on 50 rows or more in memory.")

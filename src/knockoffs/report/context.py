@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from knockoffs.features.fixed import FixedDesign
 from knockoffs.filter.bounds import fdp_bounds
 from knockoffs.report import figures
 from knockoffs.report.facts import Facts
-from knockoffs.report.method import CONFIDENCE, method_paragraph
 from knockoffs.report.provenance import command_of
 
 MOST_COLUMNS = 60  # in the table of kinds
+CONFIDENCE = 0.95  # of the bound on the false discovery proportion
 
 Context = dict[str, object]
 
@@ -34,8 +35,13 @@ def report_context(facts: Facts) -> Context:
         "high_label": facts.high_label,
         "figures": figures.draw_all(facts) if figures.can_draw() else None,
         "verdict": selection.verdict,
-        "model": {"sentence": facts.sentence(law), **model_context(facts)},
-        "method": method_paragraph(facts),
+        "model": {
+            "sentence": facts.sentence(law.replace("P^X is", "The model of the features is", 1)),
+            **model_context(facts),
+        },
+        "selection": selection,
+        "fixed": isinstance(selection.feature_model, FixedDesign),
+        "confidence": f"{100 * CONFIDENCE:g} %",
         "provenance": provenance_context(facts),
         "version": facts.versions.get("knockoffs", ""),
         "sentence": facts.sentence,
@@ -56,8 +62,8 @@ def bound(facts: Facts) -> str:
         return ""
     false = fdp_bounds(selection.W, CONFIDENCE).false_features(selection.selected)
     return (
-        f"With {100 * CONFIDENCE:g} % confidence at most {false} of the {n} selected features are false discoveries "
-        "(a bound that holds for all levels at once; the false discovery rate is a mean)."
+        f"With {100 * CONFIDENCE:g} % confidence, at most {false} of the {n} selected features are false discoveries. "
+        "This bound holds for all levels at once; the false discovery rate is an average."
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.importance.paths.lambda_path import LambdaPath
-from knockoffs.plots.margins import rank_correlations
+from knockoffs.plots.knockoffs import rank_correlations
 from knockoffs.plots.style import LONGEST
 from knockoffs.record import DataFile
 from knockoffs.report.formatting import number, shorten_names

@@ -15,7 +15,6 @@ from knockoffs.errors import InputError, printable
 from knockoffs.plots.effects import Effect, effects, plot_effect
 from knockoffs.plots.features import plot_features
 from knockoffs.plots.knockoffs import plot_margin
-from knockoffs.plots.margins import margin
 from knockoffs.plots.paths import plot_paths
 from knockoffs.plots.stability import plot_stability
 from knockoffs.plots.style import KNOCKOFF, QUIET, SELECTED
@@ -70,13 +69,12 @@ def draw_all(facts: Facts, *, most_margins: int = 12) -> dict[str, list[Picture]
         found = effects(selection, table, target) if len(pair) else []
     answer.append(drawn(plot_stability, selection))
     chosen = [int(j) for j in facts.order if selection.selected[j]] or facts.order[:6].tolist()
-    places = [k for j in chosen[:most_margins] for k in facts.columns_of(j)[:3]] if len(pair) else []
-    beside = [(margin(pair.X[:, k], pair.X_tilde[:, k], facts.column(k)), k) for k in places[:most_margins]]
+    places = [k for j in chosen for k in facts.columns_of(j)[:3]][:most_margins] if len(pair) else []
     sections = {
         "answer": answer,
         "effects": [drawn(plot_effect, one) for one in found],
         "paths": [] if facts.path is None else [drawn(plot_paths, facts.path, selection)],
-        "margins": [drawn(plot_margin, one, facts.column(k).name) for one, k in beside],
+        "margins": [drawn(plot_margin, pair.X[:, k], pair.X_tilde[:, k], facts.column(k)) for k in places],
         "verdict": [drawn(plot_verdict, selection)],
     }
     return {name: [one for one in some if one is not None] for name, some in sections.items()}

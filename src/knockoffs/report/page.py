@@ -7,6 +7,7 @@ script, and its policy allows the one style that it holds, by its SHA-256.
 from __future__ import annotations
 
 import hashlib
+import re
 from base64 import b64encode
 from functools import cache
 from importlib.resources import files
@@ -53,5 +54,14 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"count": count, "number": number, "short": short}
+    made.filters |= {"count": count, "number": number, "short": short, "as_words": as_words}
     return made
+
+
+def as_words(note: str) -> str:
+    """Note of what was chosen, without the name of its option.
+
+    >>> as_words("rows='in_sample', the default for Lasso")
+    'in sample, the default for Lasso'
+    """
+    return re.sub(r"^\w+='([^']*)'", lambda found: found[1].replace("_", " "), note.rstrip("."))

@@ -155,7 +155,7 @@ def error_rate(selection: Selection) -> str:
 def verdict_line(verdict: Verdict | None) -> str:
     """Verdict in one line: its word, and its first sentence."""
     if verdict is None:
-        return "Verdict: none: it was not asked for, or there are fewer than 50 rows."
+        return "Verdict: none. It was not asked for, or there are fewer than 50 rows."
     return f"Verdict: {verdict.word}. {verdict.headline.splitlines()[0]}"
 
 
@@ -204,7 +204,7 @@ def as_text(screen: FirstScreen, target: str | None = None, *, width: int = 100,
     Next step: Confirm the answer on new rows.
     """
     for_target = "" if target is None else f" for {short(target, 40)}"
-    lines = [f"{screen.found}{for_target} ({screen.level})"]
+    lines = textwrap.wrap(f"{screen.found}{for_target} ({screen.level})", width)
     if screen.rows:
         symbol = "p" if screen.value == "p-value" else screen.value
         parts = [textwrap.wrap(printable(row.name)[:400], width - bar_width - 18) or ["“ ”"] for row in screen.rows]

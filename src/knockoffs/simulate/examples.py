@@ -25,7 +25,7 @@ PRICED_BY = ("area", "garden", "built", "condition", "km to centre")  # columns 
 
 
 def houses(n: int = 500, seed: int = 0) -> Columns:
-    """Table of made-up houses; the price depends on ``PRICED_BY`` and chance, and the other columns go with these."""
+    """Table of made-up houses; the price depends on ``PRICED_BY`` and on chance; the others are correlated with these."""
     rng = np.random.default_rng(seed)
     size, place, care = rng.standard_normal((3, n))
 
@@ -80,7 +80,7 @@ EXAMPLES = {
         "houses.csv",
         "price",
         "500 made-up houses. The price depends on area, garden, built, condition and km to centre; the other eight "
-        "columns only go with these.",
+        "columns are only correlated with these.",
         houses,
     ),
     "diabetes": Example(

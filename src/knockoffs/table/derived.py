@@ -27,11 +27,10 @@ def drop_derived(table: Table, dependent: str = "auto") -> tuple[Table, dict[str
     derived = find_derived(table)
     if not derived:
         return table, {}
-    are = "is a function of other columns" if len(derived) == 1 else "are functions of other columns"
     said = (
-        f"dropped, since {'it' if len(derived) == 1 else 'they'} {are} or nearly so (dependent={dependent!r}): "
-        f"{describe_relations(derived, table.names)}. Given the others they cannot be discoveries: the columns that "
-        "they are made of stand for them. dependent='refuse' keeps them, and groups= makes one feature of both"
+        f"dropped as functions of other columns, exactly or nearly (dependent={dependent!r}): "
+        f"{describe_relations(derived, table.names)}. Given those columns they cannot be discoveries. To keep them, "
+        "pass dependent='refuse'; to test them together with those columns, use groups="
     )
     warn(f"{said}.")
     return table.without_determined(derived), {"derived": said}

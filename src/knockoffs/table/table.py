@@ -158,7 +158,7 @@ class Table:
         said = (
             f"{count(n, 'cell is', 'cells are')} missing ({n / self.X.size:.2g} of all) and drawn from P^X given the "
         )
-        said += "other cells of their row: the completed columns are judged, and cells must be missing at random."
+        said += "other cells of their row: the completed columns are tested, and cells must be missing at random."
         return {"missing": said}
 
     def with_groups(self, groups: object) -> Table:

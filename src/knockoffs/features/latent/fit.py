@@ -247,8 +247,8 @@ def _shrinkage(cells: LatentCells, shares: NDArray) -> Shrinkage:
 def _warn_few(how: str, n: int, D: int) -> None:
     if n < FEW * D:
         warnings.warn(
-            f"the latent model rests on {n} rows for {D} coordinates: {how or 'correlations as they are'}. P^X, and "
-            "with it the FDR, is less sure; more rows make it surer.",
+            f"the latent model rests on {n} rows for {D} coordinates: {how or 'correlations as they are'}. The FDR may "
+            "exceed the level. Use more rows.",
             KnockoffWarning,
             stacklevel=3,
         )
