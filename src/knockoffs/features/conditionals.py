@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from knockoffs.machine.compiled import njit
 from knockoffs.sampling.categorical import normalise_log_weights
 from knockoffs.sampling.conjugates.gaussian import GaussianLaw
+from knockoffs.sampling.conjugates.low_rank import LowRankLaw
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class Conditionals:
 
     Parameters
     ----------
-    laws : sequence of GaussianLaw
+    laws : sequence of GaussianLaw or LowRankLaw
         The l components.
     X : array, shape (n, d)
         Columns that vary freely.
@@ -28,7 +29,7 @@ class Conditionals:
         Of the components.
     """
 
-    laws: Sequence[GaussianLaw]
+    laws: Sequence[GaussianLaw | LowRankLaw]
     X: NDArray
     weights: NDArray
 
