@@ -23,7 +23,7 @@ MATTER = np.arange(30) < 10
 
 
 def make_table(n, rng):
-    """Features, classes, groups; feature j + 10 is nearly a copy of feature j in two groups, which the third cancels."""
+    """Features, classes, groups; feature j + 10 is nearly a copy of feature j in two groups, not in the third."""
     within = rng.uniform(0.92, 0.98, 10) * rng.choice([-1, 1], 10)
     group = rng.choice(3, n, p=[WEIGHT, (1 - WEIGHT) / 2, (1 - WEIGHT) / 2])
     R = np.where(group[:, None] == 0, -within * (1 - WEIGHT) / (WEIGHT * WIDE), within)

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from knockoffs.machine.compiled import njit
 from knockoffs.sampling.categorical import normalise_log_weights
 from knockoffs.sampling.conjugates.gaussian import GaussianLaw
+from knockoffs.sampling.conjugates.low_rank import LowRankLaw
 
 
 @dataclass(frozen=True)
 class Conditionals:
     """Laws of columns X_G given the others, for the rows of one table; X_G itself is not looked at, to the last bit."""
 
-    laws: Sequence[GaussianLaw]  # the l components
+    laws: Sequence[GaussianLaw | LowRankLaw]  # the l components
     X: NDArray  # shape (n, d): columns that vary freely
     weights: NDArray  # shape (l,): of the components
 

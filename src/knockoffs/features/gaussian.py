@@ -15,10 +15,12 @@ from knockoffs.features.conditionals import Conditionals, Resampler
 from knockoffs.features.covariance import Estimate, shrink_covariance
 from knockoffs.sampling.categorical import normalise_log_weights, sample_categorical
 from knockoffs.sampling.conjugates.gaussian import Gaussian, GaussianLaw
+from knockoffs.sampling.conjugates.low_rank import LowRankLaw
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL, check_covariance, solve_checked
 from knockoffs.sampling.network import BayesianNetwork, Identity, Node
 from knockoffs.sampling.pair import Pair, check_features
 from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler, sample_knockoffs, sample_several
+from knockoffs.table.memory import check_covariance_memory
 from knockoffs.table.redundancy import constant_columns, dependent_columns, dependent_error, standardise
 
 UNIT_RATIO = 2.0  # standard deviations that differ by more than this factor are in different units
@@ -35,7 +37,9 @@ class MixtureFeatures:
     """
 
     weights: NDArray  # shape (l,): mixture proportions
-    laws: tuple[GaussianLaw, ...]  # mean, covariance and D of each component, over the columns that vary freely
+    laws: tuple[
+        GaussianLaw | LowRankLaw, ...
+    ]  # mean, covariance and D of each component, over the columns that vary freely
     feature_of: NDArray[np.intp]  # shape (n_columns,)
     # value of each other column, which is constant, by its place
     fixed: Mapping[int, float] = field(default_factory=dict)
@@ -356,6 +360,7 @@ def split_columns(X: NDArray, *, names: Sequence[str] | None = None) -> Columns:
     varying = np.setdiff1d(np.arange(X.shape[1]), constant)
     if not varying.size:
         raise InputError("every column of X is constant: there is nothing to select from.")
+    check_covariance_memory(len(varying))
     own = np.take(X, varying, axis=1).astype(float, copy=False)  # the one copy of X that a fit makes
     Z, centre, scale = standardise(own, copy=False)
     correlation = Z.T @ Z / len(Z)

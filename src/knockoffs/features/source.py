@@ -23,7 +23,6 @@ from knockoffs.sampling.sampler import KnockoffSampler, NetworkSampler
 from knockoffs.table.auto_groups import runs
 from knockoffs.table.coding import code_whole_numbers
 from knockoffs.table.derived import drop_derived
-from knockoffs.table.memory import check_covariance_memory
 from knockoffs.table.redundancy import (
     DEPENDENT,
     drop_constant,
@@ -81,8 +80,6 @@ class Fitted:
             return settled(beside_covariates(inner.model, inner.sampler, table))
         warn_of_constant(table)
         handed = self.handed(table)
-        if "diagonal" in (self.family.options or ()):
-            check_covariance_memory(table.X.shape[1])
         try:
             model = imported(self.family.fit)(table.X, rng=rng, n_jobs=n_jobs, **handed)
         except ColumnsError as error:

@@ -25,7 +25,7 @@ PRICED_BY = ("area", "garden", "built", "condition", "km to centre")  # columns 
 
 
 def houses(n: int = 500, seed: int = 0) -> Columns:
-    """Table of made-up houses; the price depends on ``PRICED_BY`` and on chance; the others are correlated with these."""
+    """Table of made-up houses; the price depends on ``PRICED_BY`` and chance, the others go with these."""
     rng = np.random.default_rng(seed)
     size, place, care = rng.standard_normal((3, n))
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.lapack import dpotrf
 
 from knockoffs.errors import InputError, KnockoffWarning, name_some
-from knockoffs.features.covariance import FEW, PLENTY, choose_correlations, fold_of, simplest
+from knockoffs.features.covariance import FEW, PLENTY, choose_correlations, fold_of, held_out_intensity, simplest
 from knockoffs.features.em import Mixture, one_component
 from knockoffs.features.gaussian import compact, gaussian_law
 from knockoffs.features.gaussian_mixture import MixtureFeatures
@@ -26,6 +26,7 @@ from knockoffs.features.latent.margins import (
     POINT,
     Affine,
     ColumnMap,
+    Coordinates,
     LatentCells,
     Rounded,
     lay_out,
@@ -53,8 +54,12 @@ from knockoffs.features.latent.stochastic_em import (
     separate,
 )
 from knockoffs.sampling.conjugates.gaussian import GaussianLaw
+from knockoffs.sampling.conjugates.low_rank import COLUMNS_AT_ONCE, LowRankLaw, low_rank_entropy
 from knockoffs.sampling.diagonal import DEFAULT_DIAGONAL
 from knockoffs.sampling.pair import check_features
+from knockoffs.table.memory import check_covariance_memory
+
+NEAR = 5 * FLOOR  # eigenvalue of latent correlations below which columns nearly determine one another
 
 
 def fit_latent(
@@ -109,7 +114,7 @@ def fit_latent(
     scored = place_levels(scored, X)
     in_units = tuple(own if isinstance(own, Affine) else score for own, score in zip(in_units, scored, strict=True))
     frame = frame_of(scored)
-    D = len(frame.unit)
+    D, inner = len(frame.unit), compact(owners[frame.layout.column_of])
     if not D:
         raise InputError("every column of X is constant: there is nothing to select from.")
     rows, cells = X, read_cells(scored, X)
@@ -123,23 +128,32 @@ def fit_latent(
     if choice.affine:
         cells, one = read_cells(margins, rows), None
         L = np.where(cells.status == POINT, cells.start, L)
+    wide = _of_few_rows(cells.start, inner, diagonal) if cells.all_points and choice.mixture.n_components == 1 else None
     if choice.mixture.n_components > 1 and (len(numbers) == 1 or _confirmed(cells, frame, L, choice.mixture, n_jobs)):
         fit, how = _several(cells, frame, L, choice.mixture, n_jobs)
         margins = cut_again(margins, frame.layout.column_of, fit.weights, fit.means, fit.covariances)
+    elif wide is not None:
+        fit = Fit(np.ones(1), wide.mean[None], np.empty((0, D, D)), np.zeros(len(X), np.intp), cells.start)
+        how = f"correlations shrunk by {wide.a:.2g}"
     elif cells.all_points:
         fit, how = _by_moments(cells.start, frame)
     else:
         fit, how = one or _by_stochastic_em(cells, frame, n_jobs)
     _warn_few(how, len(rows), D)
-    _warn_near(fit, cells, frame, called)
-    inner = compact(owners[frame.layout.column_of])
-    laws = tuple(gaussian_law(m, S, diagonal, inner) for m, S in zip(fit.means, fit.covariances, strict=True))
-    if diagonal == DEFAULT_DIAGONAL:
-        noise = unseen(cells.start, frame.unit)
-        laws = tuple(with_room(law, noise, inner) for law in laws)
+    _warn_near(fit.covariances, cells.start, frame.layout, called)
+    laws = _laws(fit, diagonal, inner, unseen(cells.start, frame.unit)) if wide is None else (wide,)
     chosen_by = "held_out" if choice.values else ""
     mixture = MixtureFeatures(fit.weights, laws, inner, {}, choice.values, chosen_by, float(len(X)))
     return LatentFeatures(tuple(margins), mixture, owners, words, choice.values, _notes(choice, how))
+
+
+def _laws(
+    fit: Fit, diagonal: str, feature_of: NDArray[np.intp], noise: NDArray
+) -> tuple[GaussianLaw | LowRankLaw, ...]:
+    """Gaussian of each class with its D."""
+    pairs = zip(fit.means, fit.covariances, strict=True)
+    laws = [gaussian_law(mean, S, diagonal, feature_of) for mean, S in pairs]
+    return tuple(with_room(law, noise, feature_of) if diagonal == DEFAULT_DIAGONAL else law for law in laws)
 
 
 def spaced(n: int, D: int, *, most: int = 10_000, a_coordinate: int = 40) -> slice | NDArray[np.intp]:
@@ -182,13 +196,31 @@ def _choose(
     places = np.searchsorted(lay_out(scored).column_of, smooth)
     if numbers == [1]:
         affine, gain = choose_units(complete) if smooth else (False, np.nan)
-        return ClassChoice(affine, one_component(L[:1]), {}, gain)
+        return ClassChoice(affine, one_component(L[:1, :0]), {}, gain)  # its moments are learned later
     return choose_classes(complete, L[seen], places, numbers, n_jobs=n_jobs)
+
+
+def _of_few_rows(
+    L: NDArray, feature_of: NDArray[np.intp], diagonal: str, *, more_than: int = 1000
+) -> LowRankLaw | None:
+    """Law of one class whose correlations are only shrunk, as those of ``more_than`` columns are, without a matrix.
+
+    None where rows are not few beside the columns, or D is another than one number of maximum entropy a column.
+    """
+    n, D = L.shape
+    if D <= max(more_than, 4 * n) or diagonal != DEFAULT_DIAGONAL or feature_of.max() + 1 < D:
+        return None
+    mean, sd = L.mean(axis=0), L.std(axis=0)
+    Z = (L - mean) / sd
+    a = held_out_intensity(Z, np.ones(n))
+    U = np.sqrt((1 - a) / n) * Z
+    return LowRankLaw(mean, sd, a, U, low_rank_entropy(a, U)) if a > NEAR else None
 
 
 def _by_moments(L: NDArray, frame: Frame) -> tuple[Fit, str]:
     """One class of rows whose L is known, and in words how its correlations were estimated."""
     n, D = L.shape
+    check_covariance_memory(D)
     mean = L.mean(axis=0)
     S, how = scatter(L, mean) / n, ""
     if n < PLENTY * D:
@@ -200,6 +232,7 @@ def _by_moments(L: NDArray, frame: Frame) -> tuple[Fit, str]:
 
 def _by_stochastic_em(cells: LatentCells, frame: Frame, n_jobs: int | None) -> tuple[Fit, str]:
     """One class of rows whose L is known by intervals, and in words how its correlations were estimated."""
+    check_covariance_memory(cells.start.shape[1])
     shrunk = _shrinkage(cells, np.ones((len(cells.start), 1)))
     return fit_one_class(cells, frame, a=shrunk.common, rng=np.random.default_rng(0), n_jobs=n_jobs), str(shrunk)
 
@@ -255,23 +288,27 @@ def _warn_few(how: str, n: int, D: int) -> None:
 
 
 def _warn_near(
-    fit: Fit, cells: LatentCells, frame: Frame, names: Sequence[str], *, least: float = 5 * FLOOR, alike: float = 0.9995
+    covariances: Iterable[NDArray], start: NDArray, layout: Coordinates, names: Sequence[str], *, alike: float = 0.9995
 ) -> None:
     """Warn of columns that nearly determine one another: their latent correlations were held below one.
 
-    They are named below an eigenvalue ``least`` of correlations, and above a correlation ``alike`` of scores.
+    They are named below an eigenvalue ``NEAR`` of correlations, and above a correlation ``alike`` of scores.
     """
-    sd = np.maximum(cells.start.std(axis=0), 1e-12)
-    R = np.abs(scatter(cells.start, cells.start.mean(axis=0))) / len(cells.start) / np.outer(sd, sd)
-    near = set(frame.layout.column_of[(np.where(frame.within, 0.0, R) > alike).any(axis=0)].tolist())
-    for S in fit.covariances:
+    Z = start - start.mean(axis=0)
+    Z /= np.maximum(Z.std(axis=0), 1e-12)
+    near = set[int]()
+    for j in range(0, Z.shape[1], COLUMNS_AT_ONCE):
+        R = np.abs(Z[:, j : j + COLUMNS_AT_ONCE].T @ Z) / len(Z)
+        other = layout.first[j : j + COLUMNS_AT_ONCE, None] != layout.first
+        near |= set(layout.column_of[((alike < R) & other).any(axis=0)].tolist())
+    for S in covariances:
         sd = np.sqrt(np.diagonal(S))
         R = S / np.outer(sd, sd)
-        if dpotrf(R - least * np.eye(len(R)), lower=1)[1] == 0:  # no eigenvalue is that small
+        if dpotrf(R - NEAR * np.eye(len(R)), lower=1)[1] == 0:  # no eigenvalue is that small
             continue
         values, vectors = np.linalg.eigh(R)
-        for vector in vectors.T[values <= least]:
-            near |= set(frame.layout.column_of[np.abs(vector) > 0.1].tolist())
+        for vector in vectors.T[values <= NEAR]:
+            near |= set(layout.column_of[np.abs(vector) > 0.1].tolist())
     if near:
         warnings.warn(
             f"columns {name_some(names[j] for j in sorted(near))} nearly determine one another. Their latent "

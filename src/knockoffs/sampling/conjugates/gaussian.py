@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
@@ -13,6 +14,9 @@ from scipy.linalg import blas, cho_solve, cholesky, solve_triangular
 
 from knockoffs.errors import InputError
 from knockoffs.sampling.network import Blanket
+
+if TYPE_CHECKING:
+    from knockoffs.sampling.conjugates.low_rank import LowRankLaw
 
 ROWS_AT_ONCE = 2048  # a block of rows and its noise stay in the cache between the two matrix products
 
@@ -139,7 +143,7 @@ class SeveralGaussian:
         return own
 
 
-def several_of(law: GaussianLaw, m: int) -> SeveralGaussian:
+def several_of(law: GaussianLaw | LowRankLaw, m: int) -> SeveralGaussian:
     """Law of m knockoffs of a Gaussian whose D for one knockoff is known: (m + 1) / (2 m) of it.
 
     Feasible is D <= (m + 1) / m S, the condition for one knockoff with (m + 1) / (2 m) S in place of S; and every
@@ -157,7 +161,7 @@ def several_of(law: GaussianLaw, m: int) -> SeveralGaussian:
 class Gaussian:
     """Gaussian knockoffs of a node, given the component that its parent names."""
 
-    laws: Sequence[GaussianLaw]  # one for each value of the parent; exactly one without a parent
+    laws: Sequence[GaussianLaw | LowRankLaw]  # one for each value of the parent; exactly one without a parent
     component: str | None = None  # name of the parent whose integer value picks the law
 
     def sample(self, u: NDArray, blanket: Blanket, rng: Generator) -> NDArray:
