@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 
 from benchmarks.study import run_study
 from knockoffs import KnockoffSelector
@@ -17,14 +18,12 @@ STUDIES = {"knockoffs": (500, 40, 12), "conditional_test": (300, 15, 2)}  # rows
 
 def simulate(n: int, d: int, n_true: int, rng: np.random.Generator, *, effect: float = 0.25, drives: float = 0.5):
     """Frame of covariates and features that depend on them, y, and the names of the features that matter."""
-    import pandas as pd
-
     C = rng.normal(size=(n, 3))
     X = drives * C @ rng.normal(size=(3, d)) + rng.normal(size=(n, d))
     true = rng.choice(d, n_true, replace=False)
     y = X[:, true] @ (effect * rng.choice([-1, 1], n_true)) + 1.5 * C @ [1, -1, 1] + rng.normal(size=n)
     names = [f"x{j}" for j in range(d)]
-    return pd.DataFrame(np.hstack([C, X]), columns=[*COVARIATES, *names]), y, {names[j] for j in true}
+    return pl.DataFrame(np.hstack([C, X]), schema=[*COVARIATES, *names]), y, {names[j] for j in true}
 
 
 def once(method: str, way: str, seed: int, q: float = 0.1) -> tuple[float, float]:

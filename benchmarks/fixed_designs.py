@@ -47,6 +47,6 @@ if __name__ == "__main__":
     run_study(
         "fixed_designs",
         once,
-        {"features": DESIGNS, "rows": [300, 150], "feature_model": ["fixed", "gaussian", "auto"]},
+        {"features": DESIGNS, "rows": [300, 150], "feature_model": ["fixed", "gaussian"]},
         __doc__,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import os
+import time
 import warnings
 from collections.abc import Callable, Mapping
 from itertools import product
@@ -39,21 +40,29 @@ def run_study(
     description : str, optional
         Of the command.
     repetitions : int
-        ``--repetitions`` asks for another number. With ``--quick`` a tenth of them, and no file.
+        ``--repetitions`` asks for another number. With ``--quick`` a tenth of them, and no file. ``--minutes`` ends the
+        study after the last repetition of all cases that is done by then.
     leave_out : callable
         (setting, ...) -> whether the combination is left out
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a tenth of the repetitions, and no file")
     parser.add_argument("--repetitions", type=int, default=repetitions)
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="wall-clock time, if it is limited")
     parser.add_argument("--jobs", type=int, default=-1)
     options = parser.parse_args()
     n = options.repetitions // 10 if options.quick else options.repetitions
     cases = [case for case in product(*settings.values()) if not leave_out(*case)]
-    tasks = (delayed(quietly)(once, *case, seed) for case in cases for seed in range(n))
-    found = np.array(Parallel(options.jobs)(tasks)).reshape(len(cases), n, 2)
-    print("| " + " | ".join([*settings, "FDR", "power"]) + " |\n|" + "---|" * (len(settings) + 2))
-    rows = [[*case, n, *summary(values)] for case, values in zip(cases, found, strict=True)]
+    tasks = (delayed(quietly)(once, *case, seed) for seed in range(n) for case in cases)
+    found, end = [], time.monotonic() + 60 * options.minutes
+    for values in Parallel(options.jobs, return_as="generator")(tasks):
+        found.append(values)
+        if time.monotonic() > end:
+            break
+    n = len(found) // len(cases)
+    results = np.array(found[: n * len(cases)]).reshape(n, len(cases), 2).swapaxes(0, 1)
+    print(f"{n} repetitions\n\n| " + " | ".join([*settings, "FDR", "power"]) + " |\n|" + "---|" * (len(settings) + 2))
+    rows = [[*case, n, *summary(values)] for case, values in zip(cases, results, strict=True)]
     for *case, _, fdr, fdr_se, power, power_se, refused in rows:
         figures = [f"{fdr:.3f} ± {fdr_se:.3f}", f"{power:.2f} ± {power_se:.2f}"]
         print("| " + " | ".join([*map(str, case), *(figures if refused < 1 else ["refused", ""])]) + " |")
