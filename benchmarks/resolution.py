@@ -97,8 +97,9 @@ FEWEST = 10  # rows in which a column differs from its most frequent value
 
 def dump(folder: Path, names: Iterable[str], most_rows: int = 1500) -> None:
     """Write tables as parquet files, some rows of long ones."""
-    from benchmarks.new_user import read
     from paper.data import read_csv
+
+    from benchmarks.new_user import read
 
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
