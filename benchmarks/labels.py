@@ -6,24 +6,36 @@ the column's mean.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, Protocol
+
 import numpy as np
-import pandas as pd
 from numpy.random import Generator
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
 
 CLIP = 3.0  # robust standard deviations; beyond them a value counts as this, or one row would be all of the signal
 
 
+class Frame(Protocol):
+    """Data frame of pandas or polars."""
+
+    columns: Any
+
+    def __getitem__(self, name: Any) -> Any:
+        """Cells of a column."""
+
+
 def draw_truth(
-    frame: pd.DataFrame, rng: Generator, n_non_nulls: int | None = None, *, most_missing: float = 0.1
+    frame: Frame, rng: Generator, n_non_nulls: int | None = None, *, most_missing: float = 0.1
 ) -> NDArray[np.bool_]:
     """Which columns matter: a quarter of them, from 6 to 30, drawn among those with few missing cells.
 
     Where cells are missing for reasons that other columns hold, those columns would matter too. Hence the columns that
     matter have few of them; the nulls may have many. With 6 that matter, knockoff+ can select some at 0.2.
     """
-    d = frame.shape[1]
-    able = np.flatnonzero(frame.isna().mean() <= most_missing)
+    missing = [np.mean(is_missing(cells)) for cells in cells_of(frame)]
+    d, able = len(missing), np.flatnonzero(np.array(missing) <= most_missing)
     k = min(int(np.clip(d // 4, 6, 30)) if n_non_nulls is None else n_non_nulls, len(able))
     truth = np.zeros(d, dtype=bool)
     truth[rng.choice(able, k, replace=False)] = True
@@ -31,19 +43,19 @@ def draw_truth(
 
 
 def linear_labels(
-    frame: pd.DataFrame, truth: NDArray[np.bool_], rng: Generator, *, strength: float = 10.0
+    frame: Frame, truth: NDArray[np.bool_], rng: Generator, *, strength: float = 10.0
 ) -> NDArray[np.float64]:
     """Numbers: a sum of effects of random sign, one for each column that matters, and Gaussian noise."""
-    effects = np.stack([linear_effect(frame.iloc[:, j], rng) for j in np.flatnonzero(truth)], axis=1)
+    effects = np.stack([linear_effect(column, rng) for column in chosen(frame, truth)], axis=1)
     signal = unit(effects @ rng.choice([-1.0, 1.0], effects.shape[1]))
     return signal + noise_of(strength, *effects.shape) * rng.standard_normal(len(signal))
 
 
 def curved_labels(
-    frame: pd.DataFrame, truth: NDArray[np.bool_], rng: Generator, *, strength: float = 16.0
+    frame: Frame, truth: NDArray[np.bool_], rng: Generator, *, strength: float = 16.0
 ) -> NDArray[np.intp]:
     """Two classes: steps, humps and slopes in ranks, and products of pairs of columns, cut at the median."""
-    columns = [frame.iloc[:, j] for j in np.flatnonzero(truth)]
+    columns = chosen(frame, truth)
     main = np.stack([curved_effect(column, rng) for column in columns], axis=1)
     ranks = np.stack([rank_effect(column, rng) for column in columns], axis=1)
     pairs = rng.permutation(len(columns))[: len(columns) // 2 * 2].reshape(2, -1)
@@ -61,42 +73,68 @@ def noise_of(strength: float, n: int, k: int) -> float:
     return float(np.sqrt(n / k) / strength)
 
 
-def linear_effect(column: pd.Series, rng: Generator) -> NDArray:
+def linear_effect(column: ArrayLike, rng: Generator) -> NDArray:
     """Values of a number, clipped where its tails are extreme; an effect for each level of labels."""
-    if not pd.api.types.is_numeric_dtype(column):
-        return level_effect(column, rng)
-    x = column.to_numpy(float)
+    x = np.asarray(column)
+    if not is_number(x):
+        return level_effect(x, rng)
+    x = x.astype(float)
     low, middle, high = np.nanquantile(x, [0.25, 0.5, 0.75])
     scale = (high - low) / 1.35 or np.nanstd(x)  # the standard deviation, were it Gaussian
     return unit(np.clip((x - middle) / scale, -CLIP, CLIP))
 
 
-def rank_effect(column: pd.Series, rng: Generator) -> NDArray:
+def rank_effect(column: ArrayLike, rng: Generator) -> NDArray:
     """Ranks of a number; an effect for each level of labels."""
-    if not pd.api.types.is_numeric_dtype(column):
-        return level_effect(column, rng)
-    return unit(column.rank().to_numpy())
+    x = np.asarray(column)
+    if not is_number(x):
+        return level_effect(x, rng)
+    return unit(rankdata(x.astype(float), nan_policy="omit"))
 
 
-def curved_effect(column: pd.Series, rng: Generator) -> NDArray:
+def curved_effect(column: ArrayLike, rng: Generator) -> NDArray:
     """Step at a random value, hump or slope of the ranks; an effect for each level of labels."""
     u = rank_effect(column, rng)
     shape = rng.integers(3)
     at = rng.uniform(0.25, 0.75)
-    if not pd.api.types.is_numeric_dtype(column) or column.nunique() == 2 or shape == 0:
+    x = np.asarray(column)
+    if not is_number(x) or len(np.unique(x[~is_missing(x)])) == 2 or shape == 0:
         return u
     bent = np.abs(u) if shape == 1 else np.where(u == 0, u, u > np.quantile(u, at))
     return unit(bent) if np.ptp(bent) > 0 else u
 
 
-def level_effect(column: pd.Series, rng: Generator) -> NDArray:
+def level_effect(column: ArrayLike, rng: Generator) -> NDArray:
     """Effect of each level, Gaussian."""
-    codes, levels = column.factorize(sort=True)
-    effects = rng.standard_normal(len(levels))
-    return unit(np.where(codes < 0, np.nan, effects[codes]))
+    x = np.asarray(column)
+    known = ~is_missing(x)
+    levels, codes = np.unique(x[known], return_inverse=True)
+    found = np.full(len(x), np.nan)
+    found[known] = rng.standard_normal(len(levels))[codes]
+    return unit(found)
 
 
 def unit(x: NDArray) -> NDArray:
     """Mean 0 and variance 1; missing cells at the mean."""
     centred = x - np.nanmean(x)
     return np.nan_to_num(centred / (np.nanstd(x) or 1.0))
+
+
+def cells_of(frame: Frame) -> list[NDArray]:
+    """Cells of each column."""
+    return [np.asarray(frame[name]) for name in frame.columns]
+
+
+def chosen(frame: Frame, truth: NDArray[np.bool_]) -> Sequence[NDArray]:
+    """Cells of the columns that matter."""
+    return [cells for cells, one in zip(cells_of(frame), truth, strict=True) if one]
+
+
+def is_number(x: NDArray) -> bool:
+    """Whether cells are numbers."""
+    return x.dtype.kind in "biuf"
+
+
+def is_missing(x: NDArray) -> NDArray[np.bool_]:
+    """Cells that are None or NaN."""
+    return np.array([cell is None or cell != cell for cell in x]) if x.dtype == object else np.asarray(x != x)
