@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +29,11 @@ class ResidualStatistic:
     up for that. The covariances are of three kinds: plain ones (a column itself or an indicator of a label, times a
     residual), other functions times a residual, and products with other columns. Each kind is one test, by its largest
     z with Bonferroni's correction. All plain covariances together are a fourth test, as chi-squared. Each test has a
-    share of the level: most of it goes to what a linear model would see. Only the order of the values counts. That they
-    are nearly normal has no part in the p-value of the test.
+    share of the level: most of it goes to what a linear model would see. Where few rows carry the weights and e is far
+    from normal, as where two classes are nearly separated, z has heavier tails than a normal variable: z is that of a
+    normal variable as improbable as a Student t with the kurtosis of z, else the test with the heaviest tails would
+    decide the largest. Only the order of the values counts. That they are nearly normal has no part in the p-value of
+    the test.
 
     Attributes
     ----------
@@ -43,6 +47,8 @@ class ResidualStatistic:
         Root of sum_i w_i^2 v_i.
     total : array, shape (n_functions,)
         Sum_i v_i.
+    nu : array, shape (n_functions, m)
+        Degrees of freedom of the Student t with the kurtosis of sum_i w_i e_i.
     kinds : list of arrays of int
         Places of the covariances of each kind, in the flattened array.
     penalties : array, shape (4,)
@@ -58,16 +64,23 @@ class ResidualStatistic:
     mean: NDArray
     scale: NDArray
     total: NDArray
+    nu: NDArray
     kinds: list[NDArray[np.intp]]
     penalties: NDArray
     root: NDArray
     freedom: float
+
+    @cached_property
+    def shrink(self) -> NDArray:
+        """Factor of Wallace's (1959) normal approximation to Student's t."""
+        return (8 * self.nu + 1) / (8 * self.nu + 3) * np.sqrt(self.nu)
 
     def __call__(self, x: NDArray, *, least: float = 0.1) -> NDArray:
         """Return the statistic of each draw of the columns, (m, n, c) to (m,); s is at least ``least``."""
         e = function_values(self.functions, x, self.mean)
         s = np.einsum("fmn,fmn->fm", e, e) / self.total[:, None]
         z = (e @ self.weights) / (self.scale[:, None] * np.sqrt(np.maximum(s, least))[..., None])
+        z = np.sign(z) * self.shrink[:, None] * np.sqrt(np.log1p(z**2 / (self.nu - 2)[:, None]))
         z = np.moveaxis(z, 1, 0).reshape(len(x), -1)  # (m, n_functions * n_weights)
         tests = [
             -log_ndtr(-np.abs(z[:, places]).max(axis=1)) - penalty
@@ -117,6 +130,8 @@ def residual_statistic(
     spread, total = np.sqrt(variance @ weights**2), variance.sum(axis=1)
     # a function that never varies has no say: 0 over infinity
     scale = np.where(spread > 1e-9 * np.sqrt((weights**2).sum(axis=0)), spread, np.inf)
+    excess = ((values - mean[:, None]) ** 4).mean(axis=1) - 3 * variance**2
+    nu = 4 + 6 / np.clip(excess @ weights**4 / scale**4, 1e-6, None)  # t has the excess kurtosis 6 / (nu - 4)
     kind = np.full(spread.shape, 1)
     kind[functions.plain] = 0
     kind[:, n_residuals:] = 2
@@ -126,7 +141,7 @@ def residual_statistic(
     root, freedom = _inverse_root(V, ridge)
     penalties = np.log(sizes / np.array(joint if len(kinds[0]) > 1 else (*alone, 1.0)))
     total = np.where(total > 0, total, np.inf)
-    return ResidualStatistic(functions, weights, mean, scale, total, kinds, penalties, root, freedom)
+    return ResidualStatistic(functions, weights, mean, scale, total, nu, kinds, penalties, root, freedom)
 
 
 def _covariance(deviations: NDArray, r: NDArray) -> NDArray:
