@@ -16,17 +16,10 @@ TWIN = 0.95  # correlation of a feature and its knockoff: 5 % of its variance di
 
 @dataclass(frozen=True)
 class Twin:
-    """A feature whose knockoff is nearly a copy: no matter of validity, but of power.
-
-    Parameters
-    ----------
-    columns : tuple of str
-        The columns of the feature.
-    correlation : float
-        Of the column and its knockoff, the smallest where a feature has several; agreement beyond chance for labels.
-    """
+    """A feature whose knockoff is nearly a copy: no matter of validity, but of power."""
 
     columns: tuple[str, ...]
+    # of a column and its knockoff, the smallest where there are several; of labels agreement beyond chance
     correlation: float
 
     def to_dict(self) -> dict[str, Json]:
@@ -48,14 +41,8 @@ def find_twins(pair: Pair, names: Sequence[str], kinds: tuple[str, ...], bound: 
 
 def likeness(pair: Pair, kinds: tuple[str, ...]) -> NDArray:
     """|correlation| of x_j and x_tilde_j, or Cohen's kappa for nominal columns; nan where x_j is constant."""
-    return np.array(
-        [
-            kappa(pair.X[:, j], pair.X_tilde[:, j])
-            if kind == "nominal"
-            else correlation(pair.X[:, j], pair.X_tilde[:, j])
-            for j, kind in enumerate(kinds)
-        ]
-    )
+    measures = [kappa if kind == "nominal" else correlation for kind in kinds]
+    return np.array([measure(pair.X[:, j], pair.X_tilde[:, j]) for j, measure in enumerate(measures)])
 
 
 def correlation(x: NDArray, x_tilde: NDArray) -> float:
