@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from knockoffs.errors import InputError
 from knockoffs.response.gram import FoldGrams, Gram, total
 from knockoffs.response.l1_path import (
     CrossValidation,
+    SquaredErrors,
     Standardised,
     check_path,
     cross_validate,
@@ -141,6 +141,14 @@ class Quadratic:
         y2 = float(gram.scatter[-1, -1]) / rows / y_scale**2
         return cls(G, c, y2, gram.mean[kept] / unit, float(gram.mean[-1]) / y_scale, gram.weight / rows)
 
+    def gradient(self, beta: NDArray) -> NDArray:
+        """Minus the gradient, shape (d,)."""
+        return self.c - self.G @ beta
+
+    def gram(self, columns: NDArray[np.intp]) -> NDArray:
+        """G of some columns."""
+        return self.G[np.ix_(columns, columns)]
+
     def loss(self, path: NDArray, centre: NDArray | float, y_centre: float) -> NDArray:
         """Mean squared error at the rows of ``path`` of a fit whose intercept puts ``centre`` at ``y_centre``."""
         error = self.y_mean - y_centre - path @ (self.mean - centre)
@@ -222,41 +230,4 @@ def solve_quadratics(problem: Sequence[Quadratic], alpha: float) -> NDArray:
     for one, row in zip(problem, beta, strict=True):
         start = max(float(np.abs(one.c).max()), alpha)
         _walk(one, np.geomspace(start, alpha, WARM) if alpha > 0 else np.zeros(1), row, 1e-10)
-    return polish(_Smooth(problem), beta, alpha)
-
-
-class _Smooth:
-    """The quadratics for ``polish``: responses do not touch one another."""
-
-    def __init__(self, problem: Sequence[Quadratic]) -> None:
-        self.problem = problem
-        self._factors: list[tuple[NDArray, object] | None] = [None] * len(problem)
-
-    def gradient(self, beta: NDArray) -> NDArray:
-        """Minus the gradient, shape (n_outputs, d)."""
-        return np.stack([one.c - one.G @ row for one, row in zip(self.problem, beta, strict=True)])
-
-    def newton_step(self, active: NDArray[np.bool_], right: NDArray) -> NDArray | None:
-        """Solve with the Gram matrices of the active columns; factors are kept while they stay the same."""
-        steps, start = [], 0
-        for k, (one, which) in enumerate(zip(self.problem, active, strict=True)):
-            columns = np.flatnonzero(which)
-            part, start = right[start : start + columns.size], start + columns.size
-            if not columns.size:
-                continue
-            held = self._factors[k]
-            if held is None or not np.array_equal(held[0], columns):
-                G = one.G[np.ix_(columns, columns)]
-                scale = np.sqrt(np.diag(G))
-                if not (scale > 0).all():
-                    return None
-                try:
-                    factor = cho_factor(G / scale / scale[:, None], check_finite=False)
-                except LinAlgError:
-                    return None
-                if np.diag(factor[0]).min() < 1e-6:  # what the others leave of a column is below 1e-12 of it
-                    return None
-                held = self._factors[k] = (columns, (factor, scale))
-            factor, scale = held[1]  # type: ignore[misc]
-            steps.append(cho_solve(factor, part / scale, check_finite=False) / scale)
-        return np.concatenate(steps) if steps else right
+    return polish(SquaredErrors([one.gradient for one in problem], [one.gram for one in problem]), beta, alpha)

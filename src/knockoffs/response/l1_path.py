@@ -8,19 +8,21 @@ the solution at the chosen penalty exact: its support is known nearly, and the r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from knockoffs.errors import InputError
 
 STRETCH = 4  # penalties solved between two looks at all columns: few enough for the strong rule to be sharp
 REACH = 1.0  # gradients above this share of the stretch's last penalty let their columns in
 KKT_SLACK = 1e-6  # relative excess of a gradient over the penalty that is put down to the solver's tolerance
+NO_ROWS = slice(0, 0)  # held out: all are trained on
 SATURATED = 0.999  # share of the null loss explained in training at which a path has nothing left to say
 
 
@@ -299,6 +301,58 @@ class FullLoss(Protocol):
 
     def newton_step(self, active: NDArray[np.bool_], right: NDArray) -> NDArray | None:
         """Solve H step = right on the active coefficients at the last beta; None where H is singular."""
+
+
+def factorise(H: NDArray) -> Callable[[NDArray], NDArray] | None:
+    """Solver of H x = b; none where the others leave less than 1e-12 of a column."""
+    scale = np.sqrt(np.maximum(np.diag(H), 0.0))
+    if not (scale > 0).all():
+        return None
+    try:
+        factor = cho_factor(H / np.outer(scale, scale), check_finite=False)
+    except LinAlgError:
+        return None
+    if np.diag(factor[0]).min() < 1e-6:
+        return None
+    return lambda b: cho_solve(factor, b / scale, check_finite=False) / scale
+
+
+class SquaredErrors:
+    """Squared errors of one response or of several for ``polish``: responses do not touch one another.
+
+    Parameters
+    ----------
+    gradients : sequence of functions
+        Of each response, minus the gradient at its coefficients.
+    grams : sequence of functions
+        Of each response, the Gram matrix of some columns. Its factor is kept while these stay the same.
+    """
+
+    def __init__(
+        self, gradients: Sequence[Callable[[NDArray], NDArray]], grams: Sequence[Callable[[NDArray], NDArray]]
+    ) -> None:
+        self.gradients, self.grams = gradients, grams
+        self._kept: dict[int, tuple[NDArray, Callable[[NDArray], NDArray]]] = {}
+
+    def gradient(self, beta: NDArray) -> NDArray:
+        """Minus the gradient, shape (n_outputs, d)."""
+        return np.stack([gradient(row) for gradient, row in zip(self.gradients, beta, strict=True)])
+
+    def newton_step(self, active: NDArray[np.bool_], right: NDArray) -> NDArray | None:
+        """Solve with the Gram matrices of the active columns."""
+        steps, start = [], 0
+        for k, which in enumerate(active):
+            columns = np.flatnonzero(which)
+            part, start = right[start : start + columns.size], start + columns.size
+            if not columns.size:
+                continue
+            if k not in self._kept or not np.array_equal(self._kept[k][0], columns):
+                solve = factorise(self.grams[k](columns))
+                if solve is None:
+                    return None
+                self._kept[k] = columns, solve
+            steps.append(self._kept[k][1](part))
+        return np.concatenate(steps) if steps else right
 
 
 def polish(smooth: FullLoss, beta: NDArray, alpha: float, max_steps: int = 200) -> NDArray:
