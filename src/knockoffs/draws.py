@@ -18,7 +18,7 @@ from knockoffs.features.family import Groupable
 from knockoffs.features.given import Covariance, GivenKnockoffs
 from knockoffs.features.source import Fitted, FittedSampler, KnockoffSource, refuse_fixed, settled
 from knockoffs.filter import ErrorControl, Rule, check_draws, filter_statistics, several_statistics
-from knockoffs.filter.e_values import ROUNDING, Combined, join_draws
+from knockoffs.filter.e_values import ROUNDING, Combined, combine_draws
 from knockoffs.filter.localise import localise
 from knockoffs.importance.model_choice import BestOf
 from knockoffs.importance.paths.lambda_path import LambdaPath
@@ -242,7 +242,8 @@ def decide(
         return _discover(W, control, coarser, table)
     if len(W) == 1 and control.level == "fixed":
         return {"W": W[0], **vars(filter_statistics(W[0], control.fdr, control.offset, control.n_knockoffs))}
-    joined = join_draws(W, control.fdr, control.level, control.offset, m=control.n_knockoffs)
+    offset, m = control.offset, control.n_knockoffs
+    joined = combine_draws(W, control.fdr, how=control.level, offset=offset, n_knockoffs=m)
     return {"W": W.mean(axis=0), "evidence": joined, "q_values": joined.levels, "selected": joined.selected}
 
 

@@ -77,10 +77,9 @@ def knockoff_e_values(
     """
     if stop not in STOPS:
         raise unknown_option("stop", stop, STOPS)
-    return _e_values(check_W(W), check_fdr(level), check_offset(offset), stop, check_number(n_knockoffs))
-
-
-def _e_values(W: NDArray, level: float, offset: int, stop: str, m: int) -> NDArray:
+    if isinstance(n_knockoffs, bool) or not isinstance(n_knockoffs, int | np.integer) or n_knockoffs < 1:
+        raise InputError(f"n_knockoffs={n_knockoffs!r}: expected a whole number of at least 1.")
+    W, level, offset, m = check_W(W), check_fdr(level), check_offset(offset), int(n_knockoffs)
     t, n_above, n_below = path_counts(W)
     stopped = (offset + n_below) / m / np.maximum(n_above, 1) <= level
     if stop == "unreachable":
@@ -112,10 +111,11 @@ def e_levels(e: ArrayLike) -> NDArray:
     >>> e_levels([40.0, 30.0, 2.0, 0.0])
     array([0.06666667, 0.06666667, 0.66666667,        inf])
     """
-    return _levels(check_e(e))
-
-
-def _levels(e: NDArray) -> NDArray:
+    e = check_floats(e, "e")
+    if e.ndim != 1:
+        raise InputError(f"e has shape {e.shape}: expected one e-value for each feature.")
+    if not (e >= 0).all():
+        raise InputError(f"e-value {e[~(e >= 0)][0]} of feature {int(np.argmin(e >= 0))} is not a number >= 0.")
     order = np.argsort(-e, kind="stable")
     k = np.arange(1, len(e) + 1)
     with np.errstate(divide="ignore"):
@@ -188,44 +188,21 @@ def combine_draws(
     n_knockoffs : int
         Knockoffs of every feature in a draw, with which W compares it.
     """
-    draws, fdr, offset = check_draws(W), check_fdr(fdr), check_offset(offset)
+    draws, fdr = check_draws(W), check_fdr(fdr)
     if how not in WAYS:
         raise unknown_option("how", how, WAYS)
-    if stop not in STOPS:
-        raise unknown_option("stop", stop, STOPS)
-    inner = None if inner is None else check_fdr(inner)
     if cap is not None and not fdr <= cap <= 1:
-        raise cap_error(cap, fdr)
-    m = check_number(n_knockoffs)
-    return join_draws(draws, fdr, how, offset, inner=inner, stop=stop, cap=cap, m=m)
-
-
-def join_draws(
-    W: NDArray,
-    fdr: float,
-    how: str,
-    offset: int,
-    *,
-    inner: float | None = None,
-    stop: str = "no_negative",
-    cap: float | None = None,
-    m: int = 1,
-) -> Combined:
-    """Join draws as ``combine_draws`` does, at a level and with an offset that were checked before."""
-    inner = (fdr if len(W) == 1 else fdr / 2) if inner is None else inner
-    e = np.mean([_e_values(w, inner, offset, stop, m) for w in W], axis=0)
-    levels = _levels(e)
+        raise InputError(f"cap={cap!r}: the largest level that may be stated lies between fdr={fdr:g} and 1.")
+    inner = (fdr if len(draws) == 1 else fdr / 2) if inner is None else inner
+    found = [knockoff_e_values(w, inner, offset=offset, stop=stop, n_knockoffs=n_knockoffs) for w in draws]
+    e = np.mean(found, axis=0)
+    levels = e_levels(e)
     if how == "post_hoc":
         selected, stated = choose_level(levels, fdr, max(0.5, fdr) if cap is None else cap)
     else:
         selected, stated = levels <= fdr * ROUNDING, fdr
-    frequencies = np.mean([filter_statistics(w, fdr, offset, m).selected for w in W], axis=0)
+    frequencies = np.mean([filter_statistics(w, fdr, offset, n_knockoffs).selected for w in draws], axis=0)
     return Combined(selected, e, frequencies, levels, stated, _promise(how, stated))
-
-
-def cap_error(cap: float, fdr: float) -> InputError:
-    """Say where the largest level that may be stated lies."""
-    return InputError(f"cap={cap!r}: the largest level that may be stated lies between fdr={fdr:g} and 1.")
 
 
 def _promise(how: str, stated: float) -> str:
@@ -237,20 +214,3 @@ def _promise(how: str, stated: float) -> str:
         f"E[FDP / stated level] <= 1, the level being chosen after looking; it is {stated:.3g} here. "
         f"This is not FDR <= {stated:.3g}, which a level fixed beforehand would promise."
     )
-
-
-def check_e(e: ArrayLike) -> NDArray:
-    """Return the e-values as a vector of floats >= 0."""
-    e = check_floats(e, "e")
-    if e.ndim != 1:
-        raise InputError(f"e has shape {e.shape}: expected one e-value for each feature.")
-    if not (e >= 0).all():
-        raise InputError(f"e-value {e[~(e >= 0)][0]} of feature {int(np.argmin(e >= 0))} is not a number >= 0.")
-    return e
-
-
-def check_number(n_knockoffs: object) -> int:
-    """Return how many knockoffs a feature is compared with."""
-    if isinstance(n_knockoffs, bool) or not isinstance(n_knockoffs, int | np.integer) or n_knockoffs < 1:
-        raise InputError(f"n_knockoffs={n_knockoffs!r}: expected a whole number of at least 1.")
-    return int(n_knockoffs)
