@@ -16,7 +16,7 @@ from knockoffs.conditional_tests.resolution import Discovery
 from knockoffs.errors import InputError
 from knockoffs.features.family import Groupable
 from knockoffs.features.given import Covariance, GivenKnockoffs
-from knockoffs.features.source import Fitted, FittedSampler, KnockoffSource, refuse_fixed, settled
+from knockoffs.features.source import Fitted, FittedSampler, KnockoffSource, settled
 from knockoffs.filter import ErrorControl, Rule, check_draws, filter_statistics, several_statistics
 from knockoffs.filter.e_values import ROUNDING, Combined, combine_draws
 from knockoffs.filter.localise import localise
@@ -34,7 +34,7 @@ from knockoffs.sampling.sampler import KnockoffSampler, draw_pair
 from knockoffs.table.columns import design
 from knockoffs.table.groups import Groups
 from knockoffs.table.table import Table
-from knockoffs.table.target import Target, as_target
+from knockoffs.table.target import Target
 
 
 @dataclass(frozen=True)
@@ -382,29 +382,23 @@ def refuse_gaps(X_tilde: NDArray, table: Table) -> None:
 
 
 def follow_lambda(
-    X: object,
-    y: object,
-    *,
-    knockoffs: KnockoffSource,
+    sampler: KnockoffSampler,
+    table: Table,
+    target: Target,
     statistic: ModelScore | BestOf,
+    *,
     lams: NDArray,
     fake: Fake,
     rng: Generator,
     n_jobs: int | None = None,
-) -> tuple[LambdaPath, Draw]:
-    """W of every feature along lambda, as a selection with the same arguments would follow it; and the draw.
+) -> LambdaPath:
+    """W of every feature along lambda, as a selection from a generator in the same state would follow it.
 
-    From a generator in the same state the knockoffs, the fits and so W at lambda = 1 are those of
-    ``select_features`` with the score Swap.
+    The knockoffs, the fits and so W at lambda = 1 are those of a selection with the score Swap.
     """
-    refuse_fixed(knockoffs)
-    table = knockoffs.read(X)
-    target = as_target(y, table).centred
     along = statistic.along_lambda(lams=lams, fake=fake)
+    stream = Streams(*rng.spawn(4)).draws(1)[0]
     with worthwhile_threads(table.X.size):
-        streams = Streams(*rng.spawn(4))
-        stage("fitting P^X")
-        fitted = knockoffs(table, rng=streams.fit, n_jobs=n_jobs)
-        draw = draw_and_score(fitted.sampler, table, target, along, rng=streams.draws(1)[0], n_jobs=n_jobs)
+        draw = draw_and_score(sampler, table, target.centred, along, rng=stream, n_jobs=n_jobs)
     loss = "" if draw.used is None else str(draw.used.options["loss"])
-    return LambdaPath(lams, draw.scores.Z - draw.scores.Z_tilde, table.feature_names, loss), draw
+    return LambdaPath(lams, draw.scores.Z - draw.scores.Z_tilde, table.feature_names, loss)
