@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.plots.knockoffs import rank_correlations
-from knockoffs.record import DataFile
 from knockoffs.plots.style import LONGEST
+from knockoffs.record import DataFile
 from knockoffs.report.formatting import number, shorten_names
 from knockoffs.response.cox import held_out_concordance, martingale_residuals
 from knockoffs.selection import Selection

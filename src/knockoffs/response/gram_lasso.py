@@ -141,14 +141,6 @@ class Quadratic:
         y2 = float(gram.scatter[-1, -1]) / rows / y_scale**2
         return cls(G, c, y2, gram.mean[kept] / unit, float(gram.mean[-1]) / y_scale, gram.weight / rows)
 
-    def gradient(self, beta: NDArray) -> NDArray:
-        """Minus the gradient, shape (d,)."""
-        return self.c - self.G @ beta
-
-    def gram(self, columns: NDArray[np.intp]) -> NDArray:
-        """G of some columns."""
-        return self.G[np.ix_(columns, columns)]
-
     def loss(self, path: NDArray, centre: NDArray | float, y_centre: float) -> NDArray:
         """Mean squared error at the rows of ``path`` of a fit whose intercept puts ``centre`` at ``y_centre``."""
         error = self.y_mean - y_centre - path @ (self.mean - centre)
@@ -230,4 +222,20 @@ def solve_quadratics(problem: Sequence[Quadratic], alpha: float) -> NDArray:
     for one, row in zip(problem, beta, strict=True):
         start = max(float(np.abs(one.c).max()), alpha)
         _walk(one, np.geomspace(start, alpha, WARM) if alpha > 0 else np.zeros(1), row, 1e-10)
-    return polish(SquaredErrors([one.gradient for one in problem], [one.gram for one in problem]), beta, alpha)
+    return polish(ErrorsOfGrams(problem), beta, alpha)
+
+
+class ErrorsOfGrams(SquaredErrors):
+    """Squared errors of responses by their Grams."""
+
+    def __init__(self, problem: Sequence[Quadratic]) -> None:
+        super().__init__()
+        self.problem = problem
+
+    def gradient(self, beta: NDArray) -> NDArray:
+        """C - G beta, shape (n_outputs, d)."""
+        return np.stack([one.c - one.G @ row for one, row in zip(self.problem, beta, strict=True)])
+
+    def gram(self, k: int, columns: NDArray[np.intp]) -> NDArray:
+        """G of some columns."""
+        return self.problem[k].G[np.ix_(columns, columns)]

@@ -8,6 +8,7 @@ the solution at the chosen penalty exact: its support is known nearly, and the r
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -317,29 +318,22 @@ def factorise(H: NDArray) -> Callable[[NDArray], NDArray] | None:
     return lambda b: cho_solve(factor, b / scale, check_finite=False) / scale
 
 
-class SquaredErrors:
-    """Squared errors of one response or of several for ``polish``: responses do not touch one another.
+class SquaredErrors(ABC):
+    """Squared errors of one response or of several for ``polish``: responses do not touch one another."""
 
-    Parameters
-    ----------
-    gradients : sequence of functions
-        Of each response, minus the gradient at its coefficients.
-    grams : sequence of functions
-        Of each response, the Gram matrix of some columns. Its factor is kept while these stay the same.
-    """
-
-    def __init__(
-        self, gradients: Sequence[Callable[[NDArray], NDArray]], grams: Sequence[Callable[[NDArray], NDArray]]
-    ) -> None:
-        self.gradients, self.grams = gradients, grams
+    def __init__(self) -> None:
         self._kept: dict[int, tuple[NDArray, Callable[[NDArray], NDArray]]] = {}
 
+    @abstractmethod
     def gradient(self, beta: NDArray) -> NDArray:
         """Minus the gradient, shape (n_outputs, d)."""
-        return np.stack([gradient(row) for gradient, row in zip(self.gradients, beta, strict=True)])
+
+    @abstractmethod
+    def gram(self, k: int, columns: NDArray[np.intp]) -> NDArray:
+        """Gram matrix of some columns, for response k."""
 
     def newton_step(self, active: NDArray[np.bool_], right: NDArray) -> NDArray | None:
-        """Solve with the Gram matrices of the active columns."""
+        """Solve with the Gram matrices of the active columns; factors are kept while these stay the same."""
         steps, start = [], 0
         for k, which in enumerate(active):
             columns = np.flatnonzero(which)
@@ -347,7 +341,7 @@ class SquaredErrors:
             if not columns.size:
                 continue
             if k not in self._kept or not np.array_equal(self._kept[k][0], columns):
-                solve = factorise(self.grams[k](columns))
+                solve = factorise(self.gram(k, columns))
                 if solve is None:
                     return None
                 self._kept[k] = columns, solve

@@ -40,7 +40,7 @@ from knockoffs.response.likelihood import (
     indicator,
     polish_likelihood,
 )
-from knockoffs.response.squared_error import SquaredErrorSet, errors_of_rows
+from knockoffs.response.squared_error import ErrorsOfRows, SquaredErrorSet
 
 MANY_CELLS, ROWS_FOR_GRAMS = 1_000_000, 10  # from which on sums of products cost less than a walk over the rows
 EXACT_SIZES = (1e-60, 1e60)  # sizes of numbers whose products are exact
@@ -267,7 +267,7 @@ class LassoPathCV(PenaltyPath, LinearRegressor):
         beta = np.zeros((1, design.X.shape[1]))
         if y_scale > 0 and beta.size:
             beta[0, whole.columns] = whole.beta[: whole.columns.size]
-            beta = polish(errors_of_rows(design, ys), beta, self.alpha_)
+            beta = polish(ErrorsOfRows(design, ys), beta, self.alpha_)
         self.coef_ = design.spread(beta[0]) * y_scale
         self.intercept_ = float(y_mean - self.coef_ @ design.mean)
         return self

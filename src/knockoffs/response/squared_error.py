@@ -96,16 +96,20 @@ class SquaredErrorSet:
         return residual[:, None, :], held_out, explained
 
 
-def errors_of_rows(design: PathDesign, y: NDArray) -> SquaredErrors:
-    """Squared error of the full data for ``polish``; columns and y are centred, so there is no intercept."""
-    X, weights = design.X, design.weights
+class ErrorsOfRows(SquaredErrors):
+    """Squared error of the full data; columns and y are centred, so there is no intercept."""
 
-    def gradient(beta: NDArray) -> NDArray:
-        used = np.flatnonzero(beta)
-        return (weights * (y - X[:, used] @ beta[used])) @ X / y.size
+    def __init__(self, design: PathDesign, y: NDArray) -> None:
+        super().__init__()
+        self.X, self.y, self.weights = design.X, y, design.weights
 
-    def gram(columns: NDArray[np.intp]) -> NDArray:
-        own = X[:, columns]
-        return own.T @ (own * weights[:, None]) / y.size
+    def gradient(self, beta: NDArray) -> NDArray:
+        """X' W (y - X beta) / n, shape (1, d)."""
+        used = np.flatnonzero(beta[0])
+        error = self.y - self.X[:, used] @ beta[0, used]
+        return ((self.weights * error) @ self.X / self.y.size)[None]
 
-    return SquaredErrors([gradient], [gram])
+    def gram(self, k: int, columns: NDArray[np.intp]) -> NDArray:
+        """X' W X / n of some columns."""
+        X = self.X[:, columns]
+        return X.T @ (X * self.weights[:, None]) / self.y.size
