@@ -151,18 +151,9 @@ def coarser_resolutions(
     have a small share and several knockoffs, which are far from their columns still. Where P^X or the model of y takes
     one knockoff only, the resolutions of a tree have equal shares, and near copies are not looked for.
 
-    Parameters
-    ----------
-    control : ErrorControl or None
-        None where single features are asked for, or must be.
-    statistic : callable
-        Statistic of groups, given the number of knockoffs; InputError where it takes one only.
-    weight : float
-        Share of the level that all coarser resolutions have together.
-    n_knockoffs : int
-        Of each group.
-    few : float
-        Near copies are looked for from ``few / fdr`` features on; fewer are better tested.
+    ``control`` is None where single features are asked for, or must be. ``statistic`` gives that of groups for a number
+    of knockoffs, or InputError where it takes one only. All coarser resolutions together have the share ``weight`` of
+    the level. Near copies are looked for from ``few / fdr`` features on; fewer are better tested.
     """
     given = table.groups is not None and bool(table.groups.tree or table.groups.coarser)
     if control is None or control.level != "fixed" or control.offset != 1 or isinstance(source, GivenKnockoffs):
@@ -229,13 +220,7 @@ def decide(
 ) -> dict[str, Any]:
     """Fields of a Selection that W decides: by one draw, by e-values of several, or by those of several resolutions.
 
-    Parameters
-    ----------
-    W : array, shape (n_draws, n_features)
-    coarser : sequence of pairs
-        Each coarser resolution, the finest first, and W of its groups, shape (n_draws, n_groups).
-    table : Table, optional
-        With coarser resolutions; its features are single columns.
+    ``coarser`` has each coarser resolution, the finest first, and W of its groups, shape (n_draws, n_groups).
     """
     check_draws(W)
     if coarser and table is not None:
@@ -300,16 +285,7 @@ def draw_and_score(
 ) -> Draw:
     """Draw of m knockoffs of each feature, with the scores of features and knockoffs.
 
-    Parameters
-    ----------
-    table, target : Table, Target
-        Of the rows in memory.
-    m : int
-        Knockoffs of each feature.
-    rest : Rest, optional
-        Other rows, which are read in batches.
-    keep : bool
-        Whether the knockoffs of other rows may be written.
+    ``rest`` has the rows that are not in memory; their knockoffs may be written if ``keep``.
     """
     if m > 1 and not isinstance(statistic, ModelScore | BestOf):
         raise InputError(f"n_knockoffs={m}: a user-defined statistic compares a feature with one knockoff.")

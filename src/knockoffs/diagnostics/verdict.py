@@ -206,13 +206,8 @@ def combine(
 ) -> tuple[str, float, tuple[Check, ...]]:
     """Word, p-value (Bonferroni over the checks) and the checks that failed, the surest first.
 
-    Parameters
-    ----------
-    checks : sequence of Check
-    doubtful, broken : float
-        Levels of the p-value: the rates of false alarms.
-    matters : float
-        Effect from which on a sure difference breaks the guarantee: 55 signs in 100 the same.
+    ``doubtful`` and ``broken`` are levels of the p-value, so the rates of false alarms; ``matters`` is the effect from
+    which on a sure difference breaks the guarantee: 55 signs in 100 the same.
     """
     n = len(checks)
     found = sorted((one for one in checks if one.p_value * n < doubtful), key=lambda one: (one.p_value, -one.effect))

@@ -74,12 +74,8 @@ def contribution(
     For a feature of one column that is its absolute coefficient in standard deviations, as ``coefficient_magnitude``
     has it. Coefficients of columns that say nearly the same are large and of either sign, and nearly cancel: their sum
     of magnitudes is noise, their contribution is not. S_g is the covariance of the rows of X_g and X_tilde_g together,
-    one and the same for both, so swapping a feature and its knockoff swaps their scores. Nothing is drawn.
-
-    Parameters
-    ----------
-    model, X, X_tilde, y, feature_of, rng, sample_weight, more
-        As in ``coefficient_magnitude``; parts of several classes are added up.
+    one and the same for both, so swapping a feature and its knockoff swaps their scores. Nothing is drawn. Parts of
+    several classes are added up.
     """
     parts = (X, X_tilde, *more)
     coef = in_units_of_y(coefficients_of(model, len(parts) * X.shape[1]), model, y, sample_weight)

@@ -43,28 +43,16 @@ class BestOf:
     model that predicts best need not be the one whose scores tell most: trees spread what is linear over many columns.
     So where the flexible candidate is chosen and a simpler one explains ``ALSO`` as much, their scores are added, in
     units in which the largest |W| of both are the same.
-
-    Attributes
-    ----------
-    candidates : tuple of ModelScore
-        One whose transform leaves the pair as it is does not take part: another sees the same.
-    loss : str
-        A name of ``knockoffs.importance.losses.LOSSES``, by which they are compared.
-    favoured : str
-        Name of a candidate that is taken where it explains as much of a number as the best does, or nearly.
-    flexible : str
-        Name of a candidate that is taken where the best does not predict clearly better than a constant: of products
-        and humps a linear model sees nothing at all, and trees may just begin to.
-    by_scores : bool
-        Whether a number that is far from normal is also put in its normal scores, and left there if the candidates
-        explain more of them than of the number: a function of y alone, which knows of no column. Of one knockoff a
-        feature, and of a table in memory.
     """
 
-    candidates: tuple[ModelScore, ...]
-    loss: str
-    favoured: str = ""
+    candidates: tuple[ModelScore, ...]  # one whose transform leaves the pair as it is takes no part: another sees it
+    loss: str  # a name of ``knockoffs.importance.losses.LOSSES``, by which they are compared
+    favoured: str = ""  # candidate that is taken where it explains as much of a number as the best does, or nearly
+    # candidate that is taken where the best does not predict clearly better than a constant: of products and humps a
+    # linear model sees nothing at all, and trees may just begin to
     flexible: str = ""
+    # whether a number that is far from normal is also put in its normal scores, and left there if the candidates
+    # explain more of them than of the number: a function of y alone, which knows of no column
     by_scores: bool = False
 
     def __call__(self, pair: Pair, target: Target, *, rng: Generator, n_jobs: int | None = None) -> Scored:

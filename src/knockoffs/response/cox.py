@@ -28,14 +28,8 @@ class CoxLoss:
 
     Its targets Y are 1 for an event and 0 for a censored row. The mean of a row is the number of events expected of it
     (exp(eta) times Breslow's hazard up to its time), so Y less the mean are the martingale residuals. A constant added
-    to eta changes nothing: the intercept stays at 0.
-
-    Parameters
-    ----------
-    y : array, shape (n,) or (n, 2)
-        Signed times, and times of entry: a row is at risk after its entry and up to its time.
-    weights : array, shape (n,)
-        Rows of weight 0 are in no risk set.
+    to eta changes nothing: the intercept stays at 0. A row is at risk after its entry and up to its time; rows of
+    weight 0 are in no risk set.
     """
 
     def __init__(self, y: NDArray, weights: NDArray) -> None:

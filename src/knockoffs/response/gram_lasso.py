@@ -45,12 +45,7 @@ def fit_lasso(
 ) -> LinearFit:
     """Lasso of the rows behind the Grams, with the penalty of the smallest cross-validated loss, solved exactly.
 
-    The same answer as ``LassoPathCV`` with these folds, to rounding.
-
-    Parameters
-    ----------
-    alpha, n_alphas, alpha_ratio
-        As for ``LassoPathCV``.
+    The same answer as ``LassoPathCV`` with these folds, to rounding; its penalties are those of that.
     """
     check_path(alpha, n_alphas, alpha_ratio)
     if not all(np.isfinite(gram.scatter).all() for gram in grams.plain):
@@ -81,11 +76,6 @@ def aic_penalty(gram: Gram, n_alphas: int = 100, alpha_ratio: float = 1e-3) -> f
     """Penalty with the smallest corrected AIC, n log RSS + 2 n k / (n - k - 1), of a lasso with k columns in the model.
 
     It depends on the rows through their products alone, and not on the order of the columns.
-
-    Parameters
-    ----------
-    n_alphas, alpha_ratio
-        As for ``LassoPathCV``.
     """
     n, kept = gram.rows, np.flatnonzero(_is_first(standardise_columns(gram)))
     if not kept.size or gram.deviations[-1] == 0:

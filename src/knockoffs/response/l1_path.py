@@ -144,15 +144,9 @@ State = TypeVar("State")
 
 
 class TrainingSet(Protocol[State]):
-    """One L1 problem on the rows with positive weight, restricted to a growing set of working columns.
+    """One L1 problem on the rows with positive weight, restricted to a growing set of working columns."""
 
-    Attributes
-    ----------
-    columns : array
-        The working columns, in the order in which they joined.
-    """
-
-    columns: NDArray[np.intp]
+    columns: NDArray[np.intp]  # the working columns, in the order in which they joined
 
     def null_residual(self) -> NDArray:
         """Residual of the intercept-only fit, shape (n_outputs, n)."""
@@ -211,12 +205,8 @@ def cross_validate(
     """Walk down the path in all folds at once until the held-out loss is safely past its minimum.
 
     The walk ends where the mean held-out loss is 5 penalties past its minimum and above it by more than two standard
-    errors of their paired difference (or is 30 penalties past it), or where the training fits are saturated.
-
-    Returns
-    -------
-    columns : array
-        Columns in use around the chosen penalty: where to start the fit to all rows.
+    errors of their paired difference (or is 30 penalties past it), or where the training fits are saturated. The
+    columns are those in use around the chosen penalty: where to start the fit to all rows.
     """
     fold_weights = design.fold_weights
     losses = np.empty((len(training_sets), 0))
