@@ -49,9 +49,9 @@ def path_losses(
 
         path = linear_path(model, moves, resolved)
     elif hasattr(model, "split_first_layer"):
-        from knockoffs.importance.paths.neural import NeuralPath
+        from knockoffs.importance.paths.neural import neural_path
 
-        path = NeuralPath(model, moves, resolved)
+        path = neural_path(model, moves, resolved)
     return BlackBoxPath(model, moves, resolved) if path is None else path
 
 
