@@ -177,23 +177,6 @@ def coarser_resolutions(
     return tuple(Resolution(groups, scored, m, share) for groups in partitions)
 
 
-def draw_resolution(
-    resolution: Resolution,
-    source: KnockoffSource,
-    fitted: FittedSampler,
-    table: Table,
-    target: Target,
-    streams: Sequence[Generator],
-    n_jobs: int | None,
-    rule: Rule,
-) -> NDArray:
-    """W of the groups of a resolution, shape (n_draws, n_groups); P^X stays as it was fitted to the table."""
-    table = replace(table, groups=resolution.groups)
-    sampler = regroup(source, fitted, table, rng=streams[0], n_jobs=n_jobs).sampler
-    draws = draw_many(sampler, table, target, resolution.statistic, streams, n_jobs, m=resolution.n_knockoffs)
-    return np.stack([feature_statistics(draw.scores, rule) for draw in draws])
-
-
 def regroup(
     source: KnockoffSource, fitted: FittedSampler, table: Table, *, rng: Generator, n_jobs: int | None = None
 ) -> FittedSampler:

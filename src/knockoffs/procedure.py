@@ -20,8 +20,8 @@ from knockoffs.draws import (
     Streams,
     decide,
     draw_many,
-    draw_resolution,
     feature_statistics,
+    regroup,
     resolution_note,
 )
 from knockoffs.errors import InputError
@@ -191,10 +191,12 @@ def _run_knockoffs(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -
     )
 
 
-def _draw_groups(plan: Plan, groups: Resolution, fit: FittedRows, n_draws: int, n_jobs: int | None) -> NDArray:
-    """W of the groups of a resolution, shape (n_draws, n_groups)."""
-    data, streams = fit.data, fit.streams.draws(n_draws)
-    return draw_resolution(groups, plan.source, fit.fitted, data.table, data.target, streams, n_jobs, plan.rule)
+def _draw_groups(plan: Plan, one: Resolution, fit: FittedRows, n_draws: int, n_jobs: int | None) -> NDArray:
+    """W of the groups of a resolution, shape (n_draws, n_groups); P^X stays as it was fitted to the table."""
+    streams, table = fit.streams.draws(n_draws), replace(fit.data.table, groups=one.groups)
+    sampler = regroup(plan.source, fit.fitted, table, rng=streams[0], n_jobs=n_jobs).sampler
+    draws = draw_many(sampler, table, fit.data.target, one.statistic, streams, n_jobs, m=one.n_knockoffs)
+    return np.stack([feature_statistics(draw.scores, plan.rule) for draw in draws])
 
 
 def _tests(plan: Plan, fit: FittedRows) -> tuple[GroupTests, Pair, dict[str, str]]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.sampling.pair import Pair
-from knockoffs.table.types import Json
 
 TWIN = 0.95  # correlation of a feature and its knockoff: 5 % of its variance distinguish them
 
@@ -21,10 +20,6 @@ class Twin:
     columns: tuple[str, ...]
     # of a column and its knockoff, the smallest where there are several; of labels agreement beyond chance
     correlation: float
-
-    def to_dict(self) -> dict[str, Json]:
-        """Values for json."""
-        return asdict(self) | {"columns": list(self.columns)}
 
 
 def find_twins(pair: Pair, names: Sequence[str], kinds: tuple[str, ...], bound: float = TWIN) -> tuple[Twin, ...]:

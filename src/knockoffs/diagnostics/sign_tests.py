@@ -14,13 +14,11 @@ by their number.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
-
-from knockoffs.table.types import Json
 
 C = 1 / (4 * ndtr(-np.sqrt(2.0)))  # 3.178
 
@@ -35,10 +33,6 @@ class Check:
     effect: float  # |t| / sqrt(rows), from 0 to 1: how lopsided the signs are, whatever the number of rows
     columns: tuple[str, ...]  # those that are beyond chance by themselves, worst first
     sentence: str
-
-    def to_dict(self) -> dict[str, Json]:
-        """Values for json."""
-        return asdict(self) | {"columns": list(self.columns)}
 
 
 def studentise(total: NDArray, squares: NDArray) -> NDArray:

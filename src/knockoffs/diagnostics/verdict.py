@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.random import Generator
@@ -135,8 +135,8 @@ class Verdict:
             "row_trial": None if self.row_trial is None else self.row_trial.to_dict(),
             "p_value": self.p_value,
             "columns": list(self.columns),
-            "checks": [check.to_dict() for check in self.checks],
-            "twins": [twin.to_dict() for twin in self.twins],
+            "checks": [asdict(check) for check in self.checks],
+            "twins": [asdict(twin) for twin in self.twins],
             "remedies": [remedy.to_dict() for remedy in self.remedies],
         }
 
