@@ -128,26 +128,10 @@ class CoxSet(LikelihoodSet):
 class CoxPathCV(PenaltyPath):
     """L1-penalised Cox regression, with the penalty of the smallest cross-validated partial likelihood deviance.
 
-    Ties are Efron's. Columns are standardised inside; ``coef_`` is in the original units. Equal columns share their
-    coefficient. Events are spread evenly over the folds.
+    It minimises minus the log partial likelihood / n + alpha |b|_1 for columns of variance 1; ``coef_`` has logarithms
+    of hazard ratios, for one unit of each column. Ties are Efron's. Equal columns share their coefficient. Events are
+    spread evenly over the folds. Parameters are those of ``LassoPathCV``.
 
-    Parameters
-    ----------
-    alpha : float or None
-        Penalty for columns of variance 1: minimise minus the log partial likelihood / n + alpha |b|_1. None:
-        cross-validated.
-    n_alphas, alpha_ratio, folds, random_state
-        As for ``LassoPathCV``.
-
-    Attributes
-    ----------
-    coef_ : array, shape (n_columns,)
-        Logarithms of hazard ratios, for one unit of each column.
-    alpha_ : float
-    cross_validation_ : CrossValidation or None
-
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((200, 3))
     >>> time = rng.exponential(np.exp(-X[:, 0]))

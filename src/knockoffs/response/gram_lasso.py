@@ -63,8 +63,9 @@ def fit_lasso(
         if alpha is None:
             sets = [GramSet(grams, fold, kept, unit, y_scale) for fold in range(len(grams.plain))]
             largest = max(float(np.abs(one.c).max()) for one in problem)
-            folds = GramFolds(np.array([gram.rows for gram in grams.plain]))
-            found, _ = cross_validate(folds, sets, penalties(largest, n_alphas, alpha_ratio))
+            rows = np.array([gram.rows for gram in grams.plain])
+            alphas = penalties(largest, n_alphas, alpha_ratio)
+            found, _ = cross_validate(sets, alphas, rows, lambda residuals: residuals)  # which are gradients already
             used = found.alpha
         beta = solve_quadratics(problem, used)
     coef = columns.spread(beta) * (y_scale or 1.0)
@@ -135,17 +136,6 @@ class Quadratic:
         """Mean squared error at the rows of ``path`` of a fit whose intercept puts ``centre`` at ``y_centre``."""
         error = self.y_mean - y_centre - path @ (self.mean - centre)
         return self.y2 - 2 * path @ self.c + np.einsum("aj,aj->a", path @ self.G, path) + self.weight * error**2
-
-
-@dataclass(frozen=True)
-class GramFolds:
-    """What the walk down a path asks of a design (``Folds``): residuals of a Gram are gradients already."""
-
-    fold_weights: NDArray
-
-    def gradients(self, residuals: NDArray) -> NDArray:
-        """Return them as they are."""
-        return residuals
 
 
 class GramSet:

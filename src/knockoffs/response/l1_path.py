@@ -129,17 +129,6 @@ def _equal_columns(Xs: NDArray, varies: NDArray[np.bool_]) -> tuple[NDArray[np.i
     return first, sign
 
 
-class Folds(Protocol):
-    """What the walk down a path needs to know of a design."""
-
-    @property
-    def fold_weights(self) -> NDArray:
-        """Weight of the rows of each fold."""
-
-    def gradients(self, residuals: NDArray) -> NDArray:
-        """Gradients by all columns from what ``TrainingSet.solve`` returns as residuals (last axis)."""
-
-
 State = TypeVar("State")
 
 
@@ -155,14 +144,10 @@ class TrainingSet(Protocol[State]):
         """Append columns to the working set."""
 
     def solve(self, alphas: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-        """Solve at penalties ``alphas`` in turn, starting from the last solution.
+        """Residuals, held-out losses and shares of the null loss explained at penalties, from the last solution on.
 
-        Returns
-        -------
-        residuals : array, shape (len(alphas), n_outputs, n)
-            Minus the derivative of the training loss by each row's linear predictor; 0 on held-out rows.
-        held_out, explained : arrays, shape (len(alphas),)
-            Mean loss of the held-out rows (NaN if there are none); share of the null loss explained in training.
+        Residuals, shape (len(alphas), n_outputs, n), are minus the derivatives of the loss by each row's linear
+        predictor; 0 on held-out rows. Held-out losses are means over the held-out rows, NaN if there are none.
         """
 
     def save(self) -> State:
@@ -200,22 +185,25 @@ class CrossValidation:
 
 
 def cross_validate(
-    design: Folds, training_sets: Sequence[TrainingSet], alphas: NDArray
+    training_sets: Sequence[TrainingSet],
+    alphas: NDArray,
+    fold_weights: NDArray,
+    gradients_of: Callable[[NDArray], NDArray],
 ) -> tuple[CrossValidation, NDArray[np.intp]]:
     """Walk down the path in all folds at once until the held-out loss is safely past its minimum.
 
     The walk ends where the mean held-out loss is 5 penalties past its minimum and above it by more than two standard
     errors of their paired difference (or is 30 penalties past it), or where the training fits are saturated. The
-    columns are those in use around the chosen penalty: where to start the fit to all rows.
+    columns are those in use around the chosen penalty: where to start the fit to all rows. ``gradients_of`` gives the
+    gradients by all columns from what ``TrainingSet.solve`` returns as residuals.
     """
-    fold_weights = design.fold_weights
     losses = np.empty((len(training_sets), 0))
     supports = []
-    gradients = design.gradients(np.stack([t.null_residual() for t in training_sets]))
+    gradients = gradients_of(np.stack([t.null_residual() for t in training_sets]))
     previous = float(alphas[0])
     for start in range(0, alphas.size, STRETCH):
         stretch = alphas[start : start + STRETCH]
-        gradients, held_out, explained = _solve_stretch(design, training_sets, stretch, previous, gradients)
+        gradients, held_out, explained = _solve_stretch(training_sets, stretch, previous, gradients, gradients_of)
         previous = float(stretch[-1])
         losses = np.hstack([losses, held_out])
         supports.append(np.unique(np.concatenate([t.support() for t in training_sets])))
@@ -227,7 +215,11 @@ def cross_validate(
 
 
 def _solve_stretch(
-    design: Folds, training_sets: Sequence[TrainingSet], alphas: NDArray, previous: float, gradients: NDArray
+    training_sets: Sequence[TrainingSet],
+    alphas: NDArray,
+    previous: float,
+    gradients: NDArray,
+    gradients_of: Callable[[NDArray], NDArray],
 ) -> tuple[NDArray, NDArray, NDArray]:
     """Solve all folds at penalties ``alphas``; check every column; solve again the folds that lacked one."""
     # The strong rule would ask for 2 * last - previous. Over a stretch that lets in far more columns than are
@@ -248,7 +240,7 @@ def _solve_stretch(
             t.restore(states[f])
             found[f] = t.solve(alphas)
         R = np.stack([found[f][0] for f in todo])  # (folds to do, alphas, n_outputs, n)
-        every = design.gradients(R)
+        every = gradients_of(R)
         gradients[todo] = every[:, -1]
         over = (np.abs(every) > (alphas * (1 + KKT_SLACK))[:, None, None]).any(axis=(1, 2))
         for i, f in enumerate(todo):

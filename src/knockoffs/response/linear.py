@@ -87,7 +87,7 @@ class PenaltyPath(BaseEstimator):
             for weights, rows in zip(train_weights(design), design.folds, strict=True):
                 sets.append(fold(weights, rows, design.weights))
             alphas = penalties(largest, self.n_alphas, self.alpha_ratio)
-            self.cross_validation_, columns = cross_validate(design, sets, alphas)
+            self.cross_validation_, columns = cross_validate(sets, alphas, design.fold_weights, design.gradients)
             self.alpha_ = self.cross_validation_.alpha
         if design.X.shape[1]:  # else every column is constant
             solve_at(design, whole, self.alpha_, columns)
@@ -277,13 +277,6 @@ class LassoPathAIC(LinearRegressor):
     """Lasso with the penalty of the smallest corrected AIC, from the products of columns and y alone.
 
     For fixed designs, whose statistic may depend on the rows in no other way: there are no folds, and nothing is drawn.
-
-    Attributes
-    ----------
-    coef_ : array, shape (n_columns,)
-    intercept_ : float
-    alpha_ : float
-        Penalty used, for columns and y of variance 1.
     """
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -298,23 +291,10 @@ class LassoPathAIC(LinearRegressor):
 class LogisticPathCV(PenaltyPath, LinearClassifier):
     """L1-logistic regression, binary or multinomial, with the penalty of the smallest cross-validated log-loss.
 
-    Columns are standardised inside; ``coef_`` and ``intercept_`` are in the original units. Equal columns share
-    their coefficients. Folds are stratified by class. Labels may be of any kind that can be sorted.
-
-    Parameters
-    ----------
-    alpha : float or None
-        Penalty for columns of variance 1: minimise mean log-loss + alpha |b|_1. None: cross-validated.
-    n_alphas, alpha_ratio, folds, random_state
-        As for ``LassoPathCV``.
-
-    Attributes
-    ----------
-    coef_ : array, shape (1, n_columns) for two classes, (n_classes, n_columns) for more
-    intercept_ : array, shape (1,) or (n_classes,)
-    classes_ : array
-    alpha_ : float
-    cross_validation_ : CrossValidation or None
+    It minimises mean log-loss + alpha |b|_1 for columns of variance 1; ``coef_``, shape (1, n_columns) for two classes
+    and (n_classes, n_columns) for more, and ``intercept_`` are in the original units. Equal columns share their
+    coefficients. Folds are stratified by class. Labels may be of any kind that can be sorted. Parameters are those of
+    ``LassoPathCV``.
     """
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -336,26 +316,10 @@ class LogisticPathCV(PenaltyPath, LinearClassifier):
 class PoissonPathCV(PenaltyPath, LinearRegressor):
     """L1-penalised Poisson regression with a log link, with the penalty of the smallest cross-validated deviance.
 
-    Columns are standardised and y is divided by its mean inside; ``coef_`` and ``intercept_`` are in the original
-    units: the mean of y is exp(X coef + intercept). Equal columns share their coefficient.
+    It minimises mean(exp(eta) - y eta) + alpha |b|_1 for columns of variance 1 and y of mean 1; ``coef_`` and
+    ``intercept_`` are in the original units: the mean of y is exp(X coef + intercept). Equal columns share their
+    coefficient. Parameters are those of ``LassoPathCV``.
 
-    Parameters
-    ----------
-    alpha : float or None
-        Penalty for columns of variance 1 and y of mean 1: minimise mean(exp(eta) - y eta) + alpha |b|_1. None:
-        cross-validated.
-    n_alphas, alpha_ratio, folds, random_state
-        As for ``LassoPathCV``.
-
-    Attributes
-    ----------
-    coef_ : array, shape (n_columns,)
-    intercept_ : float
-    alpha_ : float
-    cross_validation_ : CrossValidation or None
-
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((200, 3))
     >>> model = PoissonPathCV(alpha=0.1).fit(X, rng.poisson(np.exp(X[:, 0])))

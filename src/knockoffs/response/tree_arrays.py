@@ -61,15 +61,7 @@ def tree_arrays(model: object, XX: NDArray) -> TreeArrays | None:
     """Arrays of a fitted ensemble, or None if the model is not one whose trees can be followed exactly.
 
     None for categorical splits, several targets, linear leaves, custom starting models and uncommon links: the path is
-    then followed by calling ``predict``.
-
-    Parameters
-    ----------
-    model : object
-        A fitted forest, extra trees, gradient boosting or histogram gradient boosting of scikit-learn, a single tree,
-        or a scikit-learn style model of XGBoost or LightGBM.
-    XX : array, shape (n, n_columns)
-        Its first row gives the constant that gradient boosting starts from.
+    then followed by calling ``predict``. The first row of XX gives the constant that gradient boosting starts from.
     """
     read = _reader(model)
     return None if read is None else read(model, XX)
