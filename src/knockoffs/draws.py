@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import delayed
@@ -18,13 +18,13 @@ from knockoffs.features.family import Groupable
 from knockoffs.features.given import Covariance, GivenKnockoffs
 from knockoffs.features.source import Fitted, FittedSampler, KnockoffSource, settled
 from knockoffs.filter import ErrorControl, Rule, check_draws, filter_statistics, several_statistics
-from knockoffs.filter.e_values import ROUNDING, Combined, combine_draws
+from knockoffs.filter.e_values import ROUNDING, Combined, join_draws
 from knockoffs.filter.localise import localise
 from knockoffs.importance.model_choice import BestOf
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.importance.paths.moves import Fake
 from knockoffs.importance.scores import Scores
-from knockoffs.importance.statistic import ModelScore, Scored, Statistic
+from knockoffs.importance.statistic import ModelScore, Statistic
 from knockoffs.machine.parallel import parallel_map
 from knockoffs.machine.threads import trim_memory, worthwhile_threads
 from knockoffs.progress import stage, track
@@ -35,6 +35,9 @@ from knockoffs.table.columns import design
 from knockoffs.table.groups import Groups
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
+
+if TYPE_CHECKING:
+    from knockoffs.streaming.rest import RestOfTable
 
 
 @dataclass(frozen=True)
@@ -71,41 +74,6 @@ class Resolution:
     weight: float  # share of the level
 
 
-class Rest(Protocol):
-    """The rows of a table that are not in memory: they are read in batches, and scores are sums over these."""
-
-    @property
-    def fitted(self) -> FittedSampler:
-        """P^X, after ``fit``."""
-        ...
-
-    def fit(self, source: KnockoffSource, *, rng: Generator, n_jobs: int | None = None) -> Self:
-        """Return the same rows with P^X fitted."""
-        ...
-
-    def score(
-        self,
-        statistic: Statistic,
-        swapped: Pair,
-        target: Target,
-        place: NDArray[np.intp],
-        *,
-        rng: Generator,
-        batches: Generator,
-        n_jobs: int | None = None,
-    ) -> tuple[Scored, NDArray[np.bool_]]:
-        """Scores of all rows after the swap, and which features equal their knockoffs in every row.
-
-        ``swapped`` and ``target`` are those of the rows in memory; other rows are swapped by the same ``place``, and
-        batch number k has its knockoffs from stream number k of ``batches``.
-        """
-        ...
-
-    def keep_knockoffs(self, pair: Pair, *, batches: Generator, n_jobs: int | None = None) -> None:
-        """Write the knockoffs of all rows, if that is asked for; ``pair`` is that of the rows in memory."""
-        ...
-
-
 def draw_many(
     sampler: KnockoffSampler,
     table: Table,
@@ -115,7 +83,7 @@ def draw_many(
     n_jobs: int | None,
     *,
     m: int = 1,
-    rest: Rest | None = None,
+    rest: RestOfTable | None = None,
 ) -> list[Draw]:
     """Several draws; only the first keeps its knockoffs.
 
@@ -210,8 +178,7 @@ def decide(
         return _discover(W, control, coarser, table)
     if len(W) == 1 and control.level == "fixed":
         return {"W": W[0], **vars(filter_statistics(W[0], control.fdr, control.offset, control.n_knockoffs))}
-    offset, m = control.offset, control.n_knockoffs
-    joined = combine_draws(W, control.fdr, how=control.level, offset=offset, n_knockoffs=m)
+    joined = join_draws(W, control.fdr, control.level, control.offset, m=control.n_knockoffs)
     return {"W": W.mean(axis=0), "evidence": joined, "q_values": joined.levels, "selected": joined.selected}
 
 
@@ -263,7 +230,7 @@ def draw_and_score(
     rng: Generator,
     n_jobs: int | None = None,
     m: int = 1,
-    rest: Rest | None = None,
+    rest: RestOfTable | None = None,
     keep: bool = False,
 ) -> Draw:
     """Draw of m knockoffs of each feature, with the scores of features and knockoffs.

@@ -16,7 +16,6 @@ from knockoffs.diagnostics.rows import warn_of_dependent_rows
 from knockoffs.draws import (
     Draw,
     Resolution,
-    Rest,
     Streams,
     decide,
     draw_many,
@@ -51,6 +50,7 @@ from knockoffs.trials.verdict import Verdict, verdict_by, verdict_of_knockoffs, 
 
 if TYPE_CHECKING:
     from knockoffs.conditional_tests.tests import GroupTests
+    from knockoffs.streaming.rest import RestOfTable
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Data:
     # the rows in memory: all, or a sample of a table that is larger than memory
     table: Table
     target: Target
-    rest: Rest | None = None  # the other rows of such a table, which are read in batches
+    rest: RestOfTable | None = None  # the other rows of such a table, which are read in batches
     # shape (n,): cluster of each row, where rows belong together; its place in a block of rows in order, if ``spaced``
     clusters: NDArray[np.intp] | None = None
     spaced: bool = False

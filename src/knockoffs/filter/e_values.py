@@ -77,9 +77,10 @@ def knockoff_e_values(
     """
     if stop not in STOPS:
         raise unknown_option("stop", stop, STOPS)
-    if isinstance(n_knockoffs, bool) or not isinstance(n_knockoffs, int | np.integer) or n_knockoffs < 1:
-        raise InputError(f"n_knockoffs={n_knockoffs!r}: expected a whole number of at least 1.")
-    W, level, offset, m = check_W(W), check_fdr(level), check_offset(offset), int(n_knockoffs)
+    return _e_values(check_W(W), check_fdr(level), check_offset(offset), stop, check_number(n_knockoffs))
+
+
+def _e_values(W: NDArray, level: float, offset: int, stop: str, m: int) -> NDArray:
     t, n_above, n_below = path_counts(W)
     stopped = (offset + n_below) / m / np.maximum(n_above, 1) <= level
     if stop == "unreachable":
@@ -116,6 +117,10 @@ def e_levels(e: ArrayLike) -> NDArray:
         raise InputError(f"e has shape {e.shape}: expected one e-value for each feature.")
     if not (e >= 0).all():
         raise InputError(f"e-value {e[~(e >= 0)][0]} of feature {int(np.argmin(e >= 0))} is not a number >= 0.")
+    return _levels(e)
+
+
+def _levels(e: NDArray) -> NDArray:
     order = np.argsort(-e, kind="stable")
     k = np.arange(1, len(e) + 1)
     with np.errstate(divide="ignore"):
@@ -188,20 +193,38 @@ def combine_draws(
     n_knockoffs : int
         Knockoffs of every feature in a draw, with which W compares it.
     """
-    draws, fdr = check_draws(W), check_fdr(fdr)
+    draws, fdr, offset = check_draws(W), check_fdr(fdr), check_offset(offset)
     if how not in WAYS:
         raise unknown_option("how", how, WAYS)
+    if stop not in STOPS:
+        raise unknown_option("stop", stop, STOPS)
+    inner = None if inner is None else check_fdr(inner)
     if cap is not None and not fdr <= cap <= 1:
         raise InputError(f"cap={cap!r}: the largest level that may be stated lies between fdr={fdr:g} and 1.")
-    inner = (fdr if len(draws) == 1 else fdr / 2) if inner is None else inner
-    found = [knockoff_e_values(w, inner, offset=offset, stop=stop, n_knockoffs=n_knockoffs) for w in draws]
-    e = np.mean(found, axis=0)
-    levels = e_levels(e)
+    m = check_number(n_knockoffs)
+    return join_draws(draws, fdr, how, offset, inner=inner, stop=stop, cap=cap, m=m)
+
+
+def join_draws(
+    W: NDArray,
+    fdr: float,
+    how: str,
+    offset: int,
+    *,
+    inner: float | None = None,
+    stop: str = "no_negative",
+    cap: float | None = None,
+    m: int = 1,
+) -> Combined:
+    """Join draws as ``combine_draws`` does, at a level and with an offset that were checked before."""
+    inner = (fdr if len(W) == 1 else fdr / 2) if inner is None else inner
+    e = np.mean([_e_values(w, inner, offset, stop, m) for w in W], axis=0)
+    levels = _levels(e)
     if how == "post_hoc":
         selected, stated = choose_level(levels, fdr, max(0.5, fdr) if cap is None else cap)
     else:
         selected, stated = levels <= fdr * ROUNDING, fdr
-    frequencies = np.mean([filter_statistics(w, fdr, offset, n_knockoffs).selected for w in draws], axis=0)
+    frequencies = np.mean([filter_statistics(w, fdr, offset, m).selected for w in W], axis=0)
     return Combined(selected, e, frequencies, levels, stated, _promise(how, stated))
 
 
@@ -214,3 +237,10 @@ def _promise(how: str, stated: float) -> str:
         f"E[FDP / stated level] <= 1, the level being chosen after looking; it is {stated:.3g} here. "
         f"This is not FDR <= {stated:.3g}, which a level fixed beforehand would promise."
     )
+
+
+def check_number(n_knockoffs: object) -> int:
+    """Return how many knockoffs a feature is compared with."""
+    if isinstance(n_knockoffs, bool) or not isinstance(n_knockoffs, int | np.integer) or n_knockoffs < 1:
+        raise InputError(f"n_knockoffs={n_knockoffs!r}: expected a whole number of at least 1.")
+    return int(n_knockoffs)

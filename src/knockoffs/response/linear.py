@@ -253,7 +253,7 @@ class LassoPathCV(PenaltyPath, LinearRegressor):
         """Fit to X, shape (n, n_columns), and numeric y."""
         check_path(self.alpha, self.n_alphas, self.alpha_ratio)
         XX, yy, weights, folds = read_rows(self, X, y, sample_weight, y_numeric=True)
-        fold_of = self._folds(folds, len(yy))
+        fold_of = assign_folds(folds, len(yy), np.random.default_rng(self.random_state))
         if sums_are_cheaper(XX, yy):
             grams = FoldGrams.of_numbers(XX, yy, fold_of, int(fold_of.max()) + 1, weights)
             found = fit_lasso(grams, alpha=self.alpha, n_alphas=self.n_alphas, alpha_ratio=self.alpha_ratio)
