@@ -7,7 +7,7 @@ import pytest
 from knockoffs import KnockoffSelector
 from knockoffs.conditional_tests.merge import merge_p_values
 from knockoffs.errors import InputError
-from knockoffs.filter.e_values import join_draws
+from knockoffs.filter.e_values import combine_draws
 from knockoffs.procedure import Data
 from knockoffs.streaming.stream import fit_streamed
 from knockoffs.table.dependent_rows import one_row_each, take_clusters
@@ -80,7 +80,7 @@ def test_knockoffs_of_one_row_each_are_joined_by_e_values(n_draws):
     assert table["patient"].iloc[selection.rows].is_unique and len(fitted.knockoffs_) == len(fitted.target_) == 120
     assert selection.selected.sum() >= 9 and "patient" not in fitted.get_feature_names_out()
     if n_draws > 1:
-        joined = join_draws(selection.draws, 0.2, "fixed", 1)
+        joined = combine_draws(selection.draws, 0.2)
         np.testing.assert_array_equal(selection.selected, joined.selected)
         assert len({tuple(W) for W in selection.draws}) == 3
     assert selection.notes["clusters"] == f"{n_draws} times one row of each of 120 clusters, drawn at random"

@@ -392,15 +392,9 @@ def path_of(file, *, fake, points, feature_model="auto", estimator):
     table, _ = read_features(source, frame.drop("y"), min_rows=5)
     target = as_target(take_column(frame, "y"), table)
     statistic = choose(target, estimator=estimator, importance="swap").statistic
-    path, _ = follow_lambda(
-        table,
-        target,
-        knockoffs=source,
-        statistic=statistic,
-        lams=np.linspace(0, 10, points),
-        fake=FAKES[fake],
-        rng=as_generator(0),
-    )
+    sampler = source(table, rng=as_generator(0).spawn(4)[0]).sampler
+    lams, rng = np.linspace(0, 10, points), as_generator(0)
+    path = follow_lambda(sampler, table, target, statistic, lams=lams, fake=FAKES[fake], rng=rng)
     return path.W.ravel().tolist()
 
 

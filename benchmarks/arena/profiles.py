@@ -108,7 +108,8 @@ def scores(X: np.ndarray, y: np.ndarray) -> Slow:
 
 def checked(X: np.ndarray) -> Slow:
     """Give the verdict: bound by its fits of trees, and by one sort of every column of [X, X_tilde]."""
-    from knockoffs.diagnostics import boosting
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
     from knockoffs.diagnostics.verdict import verdict
     from knockoffs.sampling.pair import Pair
 
@@ -119,14 +120,14 @@ def checked(X: np.ndarray) -> Slow:
     def call() -> Any:
         return verdict(pair, names=names, rng=np.random.default_rng(0))
 
-    fit_trees, fits = boosting.fit_trees, recorded(boosting, "fit_trees", call)
+    fits = recorded(HistGradientBoostingClassifier, "fit", call)
     columns = np.ascontiguousarray(np.vstack([pair.X, pair.X_tilde]).T)
 
     def trees() -> None:
-        for V, labels, _, *options in fits:
-            fit_trees(V, labels, np.random.default_rng(0), *options)
+        for model, V, labels in fits:
+            model.fit(V, labels)
 
-    bounds: dict[str, Call] = {f"{len(fits)} fits of trees (compiled)": trees}
+    bounds: dict[str, Call] = {f"{len(fits)} fits of trees (scikit-learn)": trees}
     return Slow("verdict", call, bounds | {"one sort of every column (memory)": lambda: np.argsort(columns, axis=1)})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import delayed
@@ -16,7 +16,7 @@ from knockoffs.conditional_tests.resolution import Discovery
 from knockoffs.errors import InputError
 from knockoffs.features.family import Groupable
 from knockoffs.features.given import Covariance, GivenKnockoffs
-from knockoffs.features.source import Fitted, FittedSampler, KnockoffSource, refuse_fixed, settled
+from knockoffs.features.source import Fitted, FittedSampler, KnockoffSource, settled
 from knockoffs.filter import ErrorControl, Rule, check_draws, filter_statistics, several_statistics
 from knockoffs.filter.e_values import ROUNDING, Combined, join_draws
 from knockoffs.filter.localise import localise
@@ -24,7 +24,7 @@ from knockoffs.importance.model_choice import BestOf
 from knockoffs.importance.paths.lambda_path import LambdaPath
 from knockoffs.importance.paths.moves import Fake
 from knockoffs.importance.scores import Scores
-from knockoffs.importance.statistic import ModelScore, Scored, Statistic
+from knockoffs.importance.statistic import ModelScore, Statistic
 from knockoffs.machine.parallel import parallel_map
 from knockoffs.machine.threads import trim_memory, worthwhile_threads
 from knockoffs.progress import stage, track
@@ -34,7 +34,10 @@ from knockoffs.sampling.sampler import KnockoffSampler, draw_pair
 from knockoffs.table.columns import design
 from knockoffs.table.groups import Groups
 from knockoffs.table.table import Table
-from knockoffs.table.target import Target, as_target
+from knockoffs.table.target import Target
+
+if TYPE_CHECKING:
+    from knockoffs.streaming.rest import RestOfTable
 
 
 @dataclass(frozen=True)
@@ -71,41 +74,6 @@ class Resolution:
     weight: float  # share of the level
 
 
-class Rest(Protocol):
-    """The rows of a table that are not in memory: they are read in batches, and scores are sums over these."""
-
-    @property
-    def fitted(self) -> FittedSampler:
-        """P^X, after ``fit``."""
-        ...
-
-    def fit(self, source: KnockoffSource, *, rng: Generator, n_jobs: int | None = None) -> Self:
-        """Return the same rows with P^X fitted."""
-        ...
-
-    def score(
-        self,
-        statistic: Statistic,
-        swapped: Pair,
-        target: Target,
-        place: NDArray[np.intp],
-        *,
-        rng: Generator,
-        batches: Generator,
-        n_jobs: int | None = None,
-    ) -> tuple[Scored, NDArray[np.bool_]]:
-        """Scores of all rows after the swap, and which features equal their knockoffs in every row.
-
-        ``swapped`` and ``target`` are those of the rows in memory; other rows are swapped by the same ``place``, and
-        batch number k has its knockoffs from stream number k of ``batches``.
-        """
-        ...
-
-    def keep_knockoffs(self, pair: Pair, *, batches: Generator, n_jobs: int | None = None) -> None:
-        """Write the knockoffs of all rows, if that is asked for; ``pair`` is that of the rows in memory."""
-        ...
-
-
 def draw_many(
     sampler: KnockoffSampler,
     table: Table,
@@ -115,7 +83,7 @@ def draw_many(
     n_jobs: int | None,
     *,
     m: int = 1,
-    rest: Rest | None = None,
+    rest: RestOfTable | None = None,
 ) -> list[Draw]:
     """Several draws; only the first keeps its knockoffs.
 
@@ -151,18 +119,9 @@ def coarser_resolutions(
     have a small share and several knockoffs, which are far from their columns still. Where P^X or the model of y takes
     one knockoff only, the resolutions of a tree have equal shares, and near copies are not looked for.
 
-    Parameters
-    ----------
-    control : ErrorControl or None
-        None where single features are asked for, or must be.
-    statistic : callable
-        Statistic of groups, given the number of knockoffs; InputError where it takes one only.
-    weight : float
-        Share of the level that all coarser resolutions have together.
-    n_knockoffs : int
-        Of each group.
-    few : float
-        Near copies are looked for from ``few / fdr`` features on; fewer are better tested.
+    ``control`` is None where single features are asked for, or must be. ``statistic`` gives that of groups for a number
+    of knockoffs, or InputError where it takes one only. All coarser resolutions together have the share ``weight`` of
+    the level. Near copies are looked for from ``few / fdr`` features on; fewer are better tested.
     """
     given = table.groups is not None and bool(table.groups.tree or table.groups.coarser)
     if control is None or control.level != "fixed" or control.offset != 1 or isinstance(source, GivenKnockoffs):
@@ -184,23 +143,6 @@ def coarser_resolutions(
         m, scored = 1, statistic(1)
     share = weight / len(partitions) if m > 1 else 1 / (len(partitions) + 1)
     return tuple(Resolution(groups, scored, m, share) for groups in partitions)
-
-
-def draw_resolution(
-    resolution: Resolution,
-    source: KnockoffSource,
-    fitted: FittedSampler,
-    table: Table,
-    target: Target,
-    streams: Sequence[Generator],
-    n_jobs: int | None,
-    rule: Rule,
-) -> NDArray:
-    """W of the groups of a resolution, shape (n_draws, n_groups); P^X stays as it was fitted to the table."""
-    table = replace(table, groups=resolution.groups)
-    sampler = regroup(source, fitted, table, rng=streams[0], n_jobs=n_jobs).sampler
-    draws = draw_many(sampler, table, target, resolution.statistic, streams, n_jobs, m=resolution.n_knockoffs)
-    return np.stack([feature_statistics(draw.scores, rule) for draw in draws])
 
 
 def regroup(
@@ -229,13 +171,7 @@ def decide(
 ) -> dict[str, Any]:
     """Fields of a Selection that W decides: by one draw, by e-values of several, or by those of several resolutions.
 
-    Parameters
-    ----------
-    W : array, shape (n_draws, n_features)
-    coarser : sequence of pairs
-        Each coarser resolution, the finest first, and W of its groups, shape (n_draws, n_groups).
-    table : Table, optional
-        With coarser resolutions; its features are single columns.
+    ``coarser`` has each coarser resolution, the finest first, and W of its groups, shape (n_draws, n_groups).
     """
     check_draws(W)
     if coarser and table is not None:
@@ -294,21 +230,12 @@ def draw_and_score(
     rng: Generator,
     n_jobs: int | None = None,
     m: int = 1,
-    rest: Rest | None = None,
+    rest: RestOfTable | None = None,
     keep: bool = False,
 ) -> Draw:
     """Draw of m knockoffs of each feature, with the scores of features and knockoffs.
 
-    Parameters
-    ----------
-    table, target : Table, Target
-        Of the rows in memory.
-    m : int
-        Knockoffs of each feature.
-    rest : Rest, optional
-        Other rows, which are read in batches.
-    keep : bool
-        Whether the knockoffs of other rows may be written.
+    ``rest`` has the rows that are not in memory; their knockoffs may be written if ``keep``.
     """
     if m > 1 and not isinstance(statistic, ModelScore | BestOf):
         raise InputError(f"n_knockoffs={m}: a user-defined statistic compares a feature with one knockoff.")
@@ -381,29 +308,23 @@ def refuse_gaps(X_tilde: NDArray, table: Table) -> None:
 
 
 def follow_lambda(
-    X: object,
-    y: object,
-    *,
-    knockoffs: KnockoffSource,
+    sampler: KnockoffSampler,
+    table: Table,
+    target: Target,
     statistic: ModelScore | BestOf,
+    *,
     lams: NDArray,
     fake: Fake,
     rng: Generator,
     n_jobs: int | None = None,
-) -> tuple[LambdaPath, Draw]:
-    """W of every feature along lambda, as a selection with the same arguments would follow it; and the draw.
+) -> LambdaPath:
+    """W of every feature along lambda, as a selection from a generator in the same state would follow it.
 
-    From a generator in the same state the knockoffs, the fits and so W at lambda = 1 are those of
-    ``select_features`` with the score Swap.
+    The knockoffs, the fits and so W at lambda = 1 are those of a selection with the score Swap.
     """
-    refuse_fixed(knockoffs)
-    table = knockoffs.read(X)
-    target = as_target(y, table).centred
     along = statistic.along_lambda(lams=lams, fake=fake)
+    stream = Streams(*rng.spawn(4)).draws(1)[0]
     with worthwhile_threads(table.X.size):
-        streams = Streams(*rng.spawn(4))
-        stage("fitting P^X")
-        fitted = knockoffs(table, rng=streams.fit, n_jobs=n_jobs)
-        draw = draw_and_score(fitted.sampler, table, target, along, rng=streams.draws(1)[0], n_jobs=n_jobs)
+        draw = draw_and_score(sampler, table, target.centred, along, rng=stream, n_jobs=n_jobs)
     loss = "" if draw.used is None else str(draw.used.options["loss"])
-    return LambdaPath(lams, draw.scores.Z - draw.scores.Z_tilde, table.feature_names, loss), draw
+    return LambdaPath(lams, draw.scores.Z - draw.scores.Z_tilde, table.feature_names, loss)

@@ -16,12 +16,11 @@ from knockoffs.diagnostics.rows import warn_of_dependent_rows
 from knockoffs.draws import (
     Draw,
     Resolution,
-    Rest,
     Streams,
     decide,
     draw_many,
-    draw_resolution,
     feature_statistics,
+    regroup,
     resolution_note,
 )
 from knockoffs.errors import InputError
@@ -51,6 +50,7 @@ from knockoffs.trials.verdict import Verdict, verdict_by, verdict_of_knockoffs, 
 
 if TYPE_CHECKING:
     from knockoffs.conditional_tests.tests import GroupTests
+    from knockoffs.streaming.rest import RestOfTable
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Data:
     # the rows in memory: all, or a sample of a table that is larger than memory
     table: Table
     target: Target
-    rest: Rest | None = None  # the other rows of such a table, which are read in batches
+    rest: RestOfTable | None = None  # the other rows of such a table, which are read in batches
     # shape (n,): cluster of each row, where rows belong together; its place in a block of rows in order, if ``spaced``
     clusters: NDArray[np.intp] | None = None
     spaced: bool = False
@@ -191,10 +191,12 @@ def _run_knockoffs(plan: Plan, fits: Sequence[FittedRows], n_jobs: int | None) -
     )
 
 
-def _draw_groups(plan: Plan, groups: Resolution, fit: FittedRows, n_draws: int, n_jobs: int | None) -> NDArray:
-    """W of the groups of a resolution, shape (n_draws, n_groups)."""
-    data, streams = fit.data, fit.streams.draws(n_draws)
-    return draw_resolution(groups, plan.source, fit.fitted, data.table, data.target, streams, n_jobs, plan.rule)
+def _draw_groups(plan: Plan, one: Resolution, fit: FittedRows, n_draws: int, n_jobs: int | None) -> NDArray:
+    """W of the groups of a resolution, shape (n_draws, n_groups); P^X stays as it was fitted to the table."""
+    streams, table = fit.streams.draws(n_draws), replace(fit.data.table, groups=one.groups)
+    sampler = regroup(plan.source, fit.fitted, table, rng=streams[0], n_jobs=n_jobs).sampler
+    draws = draw_many(sampler, table, fit.data.target, one.statistic, streams, n_jobs, m=one.n_knockoffs)
+    return np.stack([feature_statistics(draw.scores, plan.rule) for draw in draws])
 
 
 def _tests(plan: Plan, fit: FittedRows) -> tuple[GroupTests, Pair, dict[str, str]]:

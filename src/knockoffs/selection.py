@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.conditional_tests.resolution import Discovery
+from knockoffs.diagnostics.near_duplicates import likeness
 from knockoffs.diagnostics.verdict import Verdict
 from knockoffs.errors import count, name_some, plural
 from knockoffs.features import FeatureModel
@@ -314,14 +315,9 @@ def explain_nothing(selection: Selection) -> str:
 
 def near_copies(pair: Pair) -> NDArray[np.bool_]:
     """Features all of whose columns have a correlation above NEAR with their knockoffs, shape (n_features,)."""
-    if len(pair) < 2:  # z-scores are one row
-        return np.zeros(pair.n_features, dtype=bool)
-    X, X_tilde = (np.asarray(part, dtype=float) - part.mean(axis=0) for part in (pair.X, pair.X_tilde))
-    scale = np.sqrt((X**2).sum(axis=0) * (X_tilde**2).sum(axis=0))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        apart = ~(np.abs((X * X_tilde).sum(axis=0) / scale) > NEAR)
-    apart[scale == 0] = False
-    return np.bincount(pair.feature_of, weights=apart, minlength=pair.n_features) == 0
+    apart = likeness(pair, ("continuous",) * pair.n_columns) <= NEAR  # not so for a constant column
+    near = np.bincount(pair.feature_of, weights=apart, minlength=pair.n_features) == 0
+    return near & (len(pair) > 1)  # z-scores are one row
 
 
 def percent(share: float) -> str:

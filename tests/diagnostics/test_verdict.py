@@ -8,7 +8,7 @@ import pytest
 from knockoffs.diagnostics.remedies import Remedy
 from knockoffs.diagnostics.sign_tests import Check
 from knockoffs.diagnostics.trial import Outcomes
-from knockoffs.diagnostics.verdict import Budget, Verdict, combine, some_columns, verdict
+from knockoffs.diagnostics.verdict import Verdict, combine, some_columns, verdict
 from knockoffs.errors import InputError
 from knockoffs.features.gaussian import gaussian_features
 from knockoffs.sampling.pair import Pair
@@ -154,7 +154,7 @@ def test_the_same_seed_gives_the_same_verdict(rng):
 
 def test_the_budget_bounds_rows_and_columns(rng):
     pair = valid(gaussian_rows(rng), rng)
-    found = judge(pair, rng, budget=Budget(rows=200, columns=3, classifier_rows=100))
+    found = judge(pair, rng, most_rows=200, most_columns=3, most_rows_of_trees=100)
     assert found.n_rows == 200
     assert "n = 66" in found.checks[3].sentence  # two blocks of three
     columns, owners = some_columns(Pair(pair.X, pair.X_tilde, np.array([0, 0, 1, 1, 2, 2, 3, 3])), 5, rng)

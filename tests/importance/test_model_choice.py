@@ -60,7 +60,7 @@ CLASSIFIERS = BestOf((candidate("logistic", LogisticRegression()), candidate("ba
 def test_the_model_that_predicts_is_chosen(signal, winner):
     X, X_tilde, rng = tables()
     y = X.sum(axis=1) > 0 if signal == "sum" else (X**2).sum(axis=1) > 4
-    chosen, losses = choose_best(CLASSIFIERS, pair_of(X, X_tilde), Target(y), rng=rng)
+    chosen, losses, *_ = choose_best(CLASSIFIERS, pair_of(X, X_tilde), Target(y), rng=rng)
     assert chosen.name == winner
     assert losses[winner] == min(losses.values())
 
@@ -78,7 +78,7 @@ def test_losses_are_those_of_folds_counted_by_hand(weighted):
         total += weights[held].sum() * log_loss(y[held], model.predict_proba(XX[held]), sample_weight=weights[held])
     three = BestOf(tuple(replace(candidate, n_folds=3) for candidate in CLASSIFIERS.candidates), "log_loss")
     target = Target(y, weights if weighted else None)
-    _, losses = choose_best(three, pair_of(X, X_tilde), target, rng=np.random.default_rng(5))
+    _, losses, *_ = choose_best(three, pair_of(X, X_tilde), target, rng=np.random.default_rng(5))
     assert losses["bayes"] == pytest.approx(total / weights.sum(), rel=1e-12)
 
 
@@ -106,7 +106,7 @@ def test_a_fold_is_predicted_with_the_penalty_that_is_best_for_the_others(path, 
     assert len(set(penalties)) > 1  # they differ, so that the wrong fold's would be seen
     alone = BestOf((candidate("path", path(), n_folds=3),), loss)
     target = Target(y, weights if weighted else None)
-    _, losses = choose_best(alone, pair_of(X, X_tilde), target, rng=np.random.default_rng(5))
+    _, losses, *_ = choose_best(alone, pair_of(X, X_tilde), target, rng=np.random.default_rng(5))
     assert losses["path"] == pytest.approx(total / weights.sum(), rel=1e-9)
 
 
@@ -358,9 +358,9 @@ def test_a_candidate_that_would_see_what_another_sees_takes_no_part(rng):
     best = choose(y).statistic
     plain, heavy = Pair(X, X_tilde, np.arange(6)), Pair(np.exp(3 * X), np.exp(3 * X_tilde), np.arange(6))
     target = as_target(y, read_table(X))
-    chosen, losses = choose_best(best, plain, target, rng=np.random.default_rng(0))
+    chosen, losses, *_ = choose_best(best, plain, target, rng=np.random.default_rng(0))
     assert chosen.name == "lasso" and set(losses) == {"lasso", "boosting"}
-    chosen, losses = choose_best(best, heavy, target, rng=np.random.default_rng(0))
+    chosen, losses, *_ = choose_best(best, heavy, target, rng=np.random.default_rng(0))
     assert chosen.name == "lasso on normal scores" and len(losses) == 3
 
 
@@ -394,7 +394,7 @@ def race(y, X, *, flexible="", candidates=TWO):
     for _, model in candidates:
         type(model).fits = ()
     pair = pair_of(X[:, None], np.zeros_like(X[:, None]))
-    chosen, losses = choose_best(
+    chosen, losses, *_ = choose_best(
         BestOf(made, "log_loss", flexible=flexible), pair, Target(y), rng=np.random.default_rng(0)
     )
     return chosen.name, losses, [len(type(model).fits) for _, model in candidates]
@@ -438,7 +438,7 @@ def test_the_flexible_one_is_left_out_as_soon_as_it_is_surely_behind(by, n_fits)
     plain, shifted = linear("plain"), replace(linear("shifted"), estimator=Shifted(by))
     race = BestOf((plain, shifted), "squared_error", flexible="shifted")
     Shifted.fits = 0
-    chosen, losses = choose_best(race, pair_of(X, X_tilde), Target(y), rng=np.random.default_rng(0))
+    chosen, losses, *_ = choose_best(race, pair_of(X, X_tilde), Target(y), rng=np.random.default_rng(0))
     assert chosen.name == "plain"
     assert Shifted.fits == n_fits
     fold_of, XX = draw_folds(400, 5, np.random.default_rng(0)), np.hstack([X, X_tilde])
@@ -585,7 +585,7 @@ def sum_of(monkeypatch):
 
     def W_of(pair, trees, simple):
         race = best_of.Race(trees, {"trees": 0.5, "simple": 0.5}, True, {}, [trees, simple], 1.0)
-        monkeypatch.setattr(best_of, "_choose", lambda *_, **__: race)
+        monkeypatch.setattr(best_of, "choose_best", lambda *_, **__: race)
         best = BestOf((trees, simple), "squared_error", flexible="trees")
         scores = best(pair, Target(np.arange(20.0)), rng=np.random.default_rng(0)).scores
         return scores.Z - scores.Z_tilde

@@ -58,8 +58,8 @@ def test_equal_values_have_equal_scores(pair):
 def test_normality_is_the_correlation_with_the_scores(digits, rng):
     values = np.round(np.exp(rng.standard_normal(300)), digits)
     scores = norm.ppf((rankdata(values) - 0.5) / 300)
-    assert scores_of._normality(values) == pytest.approx(np.corrcoef(values, scores)[0, 1], abs=1e-12)
-    assert scores_of._normality(values > 1) is None
+    assert scores_of._ranked(values)[2] == pytest.approx(np.corrcoef(values, scores)[0, 1], abs=1e-12)
+    assert scores_of._ranked(values > 1) is None
 
 
 def test_a_pair_of_normal_columns_is_left_as_it_is(rng):
@@ -93,8 +93,8 @@ def test_of_many_rows_some_tell_that_a_column_is_normal(pair, rng, monkeypatch):
     """And only that: the scores of the others are those of all rows, and a swap swaps them."""
     expected = normal_scores(pair).stacked
     counted = []
-    normality = scores_of._normality
-    monkeypatch.setattr(scores_of, "_normality", lambda values: counted.append(len(values)) or normality(values))
+    ranked = scores_of._ranked
+    monkeypatch.setattr(scores_of, "_ranked", lambda values: counted.append(len(values)) or ranked(values))
     monkeypatch.setattr(scores_of, "ENOUGH_ROWS", 60)  # every third row
     np.testing.assert_array_equal(normal_scores(pair).stacked, expected)
     assert counted.count(2 * 67) == 6 and 4 <= counted.count(2 * 200) < 6

@@ -133,7 +133,7 @@ def test_errors_say_what_is_missing():
     XX = np.hstack([X, X_tilde])
     options = {"feature_of": FEATURES, "rng": np.random.default_rng(0)}
     forest = RandomForestClassifier(5, random_state=0).fit(XX, y)
-    with pytest.raises(InputError, match=r"RandomForestClassifier has no method 'gradient'.*use 'permutation', 'swap'"):
+    with pytest.raises(InputError, match=r"RandomForestClassifier has no method 'gradient'.*Use 'swap', 'permutation'"):
         gradient_saliency(forest, X, X_tilde, y, **options)
     linear = LogisticRegression(max_iter=5000).fit(XX, y)
     with pytest.raises(InputError, match="n_steps=0"):

@@ -11,7 +11,6 @@ X_tilde linked as they should be?).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 from numpy.random import Generator
@@ -20,30 +19,23 @@ from scipy.stats import binom
 
 from knockoffs.diagnostics.margins import margin_differences
 from knockoffs.diagnostics.sign_tests import Check, sign_sums
+from knockoffs.machine.threads import worthwhile_threads
 from knockoffs.sampling.pair import Pair
 
 N_BLOCKS = 3  # the first only trains, the others are predicted one after the other
 MAX_COLUMNS = 100  # that the trees look at
+TREES = {"max_iter": 40, "learning_rate": 0.2, "max_depth": 3, "min_samples_leaf": 10, "max_bins": 16}
 
 
-def check_classifier(
-    pair: Pair, kinds: tuple[str, ...], rng: Generator, *, n_trees: int = 60, n_tried: int = 100
-) -> Check:
-    """Count how often boosted trees distinguish a row from its swapped copy.
-
-    Parameters
-    ----------
-    pair : Pair
-    kinds : tuple of str
-    rng : numpy.random.Generator
-    n_trees, n_tried : int
-        Trees, and the columns each of them may cut.
-    """
+def check_classifier(pair: Pair, kinds: tuple[str, ...], rng: Generator) -> Check:
+    """Count how often boosted trees distinguish a row from its swapped copy."""
     order_rng, *streams = rng.spawn(3)
     blocks = np.array_split(order_rng.permutation(len(pair)), N_BLOCKS)
     columns = [screen(pair.rows(np.concatenate(blocks[:b])), kinds) for b in range(1, N_BLOCKS)]
-    ask = partial(tell_apart, pair, blocks, columns, n_trees=n_trees, n_tried=n_tried)
-    answers = {"all": ask(streams[0], halves=False), "half": ask(streams[1], halves=True)}
+    answers = {
+        which: tell_apart(pair, blocks, columns, stream, halves=which == "half")
+        for which, stream in zip(("all", "half"), streams, strict=True)
+    }
     n_asked = len(answers["all"])
     right = {swapped: float(answer.mean()) for swapped, answer in answers.items()}
     best = max(right, key=lambda swapped: right[swapped])
@@ -63,24 +55,25 @@ def tell_apart(
     rng: Generator,
     *,
     halves: bool,
-    n_trees: int = 60,
-    n_tried: int = 100,
 ) -> NDArray[np.bool_]:
     """Right and wrong answers about the rows of all blocks but the first, shape (rows asked about,).
 
     ``columns`` are those that the trees may use for the second block, the third, ...
     """
-    from knockoffs.diagnostics.boosting import fit_trees  # numba takes a while to import
+    from sklearn.ensemble import HistGradientBoostingClassifier  # takes a while to import
 
-    swap_rng, coin_rng, tree_rng = rng.spawn(3)
+    swap_rng, coin_rng = rng.spawn(2)
     S = swap_rng.random((len(pair), pair.n_features)) < 0.5 if halves else np.ones((len(pair), pair.n_features), bool)
     swapped = swap_rows(pair, S)
     answers = []
     for b in range(1, len(blocks)):
         learn, ask, own = np.concatenate(blocks[:b]), blocks[b], columns[b - 1]
         V = np.vstack([features(pair.rows(learn), own), features(swapped.rows(learn), own)])
-        trees = fit_trees(V, np.repeat([True, False], len(learn)), tree_rng, n_trees, n_tried)
-        lead = trees.decide(features(pair.rows(ask), own)) - trees.decide(features(swapped.rows(ask), own))
+        trees = HistGradientBoostingClassifier(**TREES, early_stopping=False)
+        with worthwhile_threads(V.size):
+            trees.fit(V, np.repeat([True, False], len(learn)))
+            original, other = (trees.decision_function(features(one.rows(ask), own)) for one in (pair, swapped))
+        lead = original - other
         answers.append(np.where(lead == 0, coin_rng.random(len(ask)) < 0.5, lead > 0))
     return np.concatenate(answers)
 

@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.sampling.pair import Pair
-from knockoffs.table.types import Json
 
 TWIN = 0.95  # correlation of a feature and its knockoff: 5 % of its variance distinguish them
 
 
 @dataclass(frozen=True)
 class Twin:
-    """A feature whose knockoff is nearly a copy: no matter of validity, but of power.
-
-    Parameters
-    ----------
-    columns : tuple of str
-        The columns of the feature.
-    correlation : float
-        Of the column and its knockoff, the smallest where a feature has several; agreement beyond chance for labels.
-    """
+    """A feature whose knockoff is nearly a copy: no matter of validity, but of power."""
 
     columns: tuple[str, ...]
+    # of a column and its knockoff, the smallest where there are several; of labels agreement beyond chance
     correlation: float
-
-    def to_dict(self) -> dict[str, Json]:
-        """Values for json."""
-        return asdict(self) | {"columns": list(self.columns)}
 
 
 def find_twins(pair: Pair, names: Sequence[str], kinds: tuple[str, ...], bound: float = TWIN) -> tuple[Twin, ...]:
@@ -48,14 +36,8 @@ def find_twins(pair: Pair, names: Sequence[str], kinds: tuple[str, ...], bound: 
 
 def likeness(pair: Pair, kinds: tuple[str, ...]) -> NDArray:
     """|correlation| of x_j and x_tilde_j, or Cohen's kappa for nominal columns; nan where x_j is constant."""
-    return np.array(
-        [
-            kappa(pair.X[:, j], pair.X_tilde[:, j])
-            if kind == "nominal"
-            else correlation(pair.X[:, j], pair.X_tilde[:, j])
-            for j, kind in enumerate(kinds)
-        ]
-    )
+    measures = [kappa if kind == "nominal" else correlation for kind in kinds]
+    return np.array([measure(pair.X[:, j], pair.X_tilde[:, j]) for j, measure in enumerate(measures)])
 
 
 def correlation(x: NDArray, x_tilde: NDArray) -> float:

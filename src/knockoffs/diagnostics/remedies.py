@@ -18,21 +18,11 @@ Change = Mapping[str, str | list[str] | dict[str, object]]  # of arguments of th
 
 @dataclass(frozen=True)
 class Remedy:
-    """One thing that was tried.
+    """One thing that was tried."""
 
-    Parameters
-    ----------
-    change : mapping
-        Arguments of the selector that were changed.
-    trial : Trial
-        The trial with it.
-    why : str
-        What speaks for it; may be empty.
-    """
-
-    change: Change
-    trial: Trial
-    why: str = ""
+    change: Change  # arguments of the selector that were changed
+    trial: Trial  # the trial with it
+    why: str = ""  # what speaks for it
 
     @property
     def python(self) -> str:
@@ -78,18 +68,7 @@ def possible_remedies(
 ) -> list[Change]:
     """List the changes that apply to a table, in the order in which to try them: family, kind, groups, a column out.
 
-    Parameters
-    ----------
-    trial : Trial
-        Whose columns that were called most often come first.
-    twins : sequence of Twin
-    table : Table
-    options : mapping
-        Arguments of the selector.
-    most : int
-        Changes that are tried.
-    codes : int
-        Values of a column of whole numbers up to which they may be codes of labels.
+    ``options`` are the arguments of the selector. Whole numbers of at most ``codes`` values may be codes of labels.
     """
     if options["knockoffs"] is not None:
         return []  # P^X is not ours to change

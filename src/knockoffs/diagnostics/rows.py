@@ -43,15 +43,8 @@ def find_dependence(
 ) -> RowDependence | None:
     """Dependence between the rows whose target is known; None where none is seen.
 
-    A table that was only sorted is none of these: its rows resemble each other by a trend alone.
-
-    Parameters
-    ----------
-    table, target : Table, Target
-    fewest_rows : int
-        With fewer rows nothing is said.
-    most_columns : int
-        Columns that are looked at, evenly spaced.
+    A table that was only sorted is none of these: its rows resemble each other by a trend alone. At most
+    ``most_columns`` are looked at, evenly spaced.
     """
     y = np.unique(target.values, return_inverse=True)[1]
     if len(y) < fewest_rows or target.kind == "survival":

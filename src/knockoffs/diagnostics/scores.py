@@ -20,20 +20,12 @@ NOMINAL_LEVELS = 4  # most frequent labels of a nominal column that stand for it
 
 @dataclass(frozen=True)
 class RankScores:
-    """Scores of X and X_tilde: k columns, each of one column of the table.
+    """Scores of X and X_tilde: k columns, each of one column of the table."""
 
-    Parameters
-    ----------
-    S, S_tilde : array, shape (n, k)
-    column_of : array of int, shape (k,)
-    far_out : array of bool, shape (k,)
-        RankScores of how far out a value lies; the others are of where it lies, or of a label.
-    """
-
-    S: NDArray
+    S: NDArray  # shape (n, k)
     S_tilde: NDArray
-    column_of: NDArray[np.intp]
-    far_out: NDArray[np.bool_]
+    column_of: NDArray[np.intp]  # shape (k,)
+    far_out: NDArray[np.bool_]  # shape (k,): of how far out a value lies; others are of where it lies, or of a label
 
     @property
     def difference(self) -> NDArray:

@@ -14,45 +14,25 @@ by their number.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
-
-from knockoffs.table.types import Json
+from scipy.special import ndtr, ndtri
 
 C = 1 / (4 * ndtr(-np.sqrt(2.0)))  # 3.178
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at.
-
-    Parameters
-    ----------
-    name : str
-    p_value : float
-        Valid for any number of rows, corrected for the number of comparisons within the check.
-    statistic : float
-        The largest t, the sum of the signed numbers in units of their Euclidean length.
-    effect : float
-        |t| / sqrt(rows), from 0 to 1: how lopsided the signs are, whatever the number of rows.
-    columns : tuple of str
-        The columns that are beyond chance by themselves, worst first.
-    sentence : str
-    """
+    """One thing that was looked at."""
 
     name: str
-    p_value: float
-    statistic: float
-    effect: float
-    columns: tuple[str, ...]
+    p_value: float  # valid for any number of rows, corrected for the number of comparisons within the check
+    statistic: float  # the largest t, the sum of the signed numbers in units of their Euclidean length
+    effect: float  # |t| / sqrt(rows), from 0 to 1: how lopsided the signs are, whatever the number of rows
+    columns: tuple[str, ...]  # those that are beyond chance by themselves, worst first
     sentence: str
-
-    def to_dict(self) -> dict[str, Json]:
-        """Values for json."""
-        return asdict(self) | {"columns": list(self.columns)}
 
 
 def studentise(total: NDArray, squares: NDArray) -> NDArray:
@@ -102,6 +82,4 @@ def critical_value(n_sums: int, level: float = 0.05) -> float:
     >>> round(critical_value(100), 1)
     3.8
     """
-    from scipy.special import ndtri
-
     return float(-ndtri(min(level / (2 * C * max(n_sums, 1)), 0.5)))

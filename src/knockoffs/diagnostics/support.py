@@ -33,9 +33,8 @@ def check_support(pair: Pair, names: Sequence[str], kinds: tuple[str, ...]) -> C
     t, share = np.abs(sign_sums(D)), np.abs(D.mean(axis=0))
     worst = worst_columns(t, names, critical_value(len(t)))
     p, j = float(sign_p_value(t.max(), len(t))), int(t.argmax())
-    if p > 0.05:
-        sentence = "Knockoffs take the values that their features take."
-    else:
+    sentence = "Knockoffs take the values that their features take."
+    if p <= 0.05:
         sentence = (
             f"Knockoffs take values that their features do not: {name_some(worst)}; {strange(pair, j, names[j])}."
         )
@@ -60,7 +59,9 @@ def atoms(x: NDArray, x_tilde: NDArray, least: float) -> NDArray:
 def round_alike(pair: Pair, kinds: tuple[str, ...]) -> Pair:
     """Move the values of rounded columns, and of their knockoffs, to the nearest value that stands more than once."""
     grids = {
-        j: grid for j, kind in enumerate(kinds) if kind not in LABEL_KINDS and len(grid := grid_of(*_column(pair, j)))
+        j: grid
+        for j, kind in enumerate(kinds)
+        if kind not in LABEL_KINDS and len(grid := grid_of(pair.X[:, j], pair.X_tilde[:, j]))
     }
     if not grids:
         return pair  # as it is: a copy would be as large
@@ -69,10 +70,6 @@ def round_alike(pair: Pair, kinds: tuple[str, ...]) -> Pair:
         edges = (grid[1:] + grid[:-1]) / 2
         X[:, j], X_tilde[:, j] = (grid[np.searchsorted(edges, values)] for values in (X[:, j], X_tilde[:, j]))
     return Pair(X, X_tilde, pair.feature_of)
-
-
-def _column(pair: Pair, j: int) -> tuple[NDArray, NDArray]:
-    return pair.X[:, j], pair.X_tilde[:, j]
 
 
 def grid_of(x: NDArray, x_tilde: NDArray) -> NDArray:

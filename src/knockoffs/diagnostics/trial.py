@@ -25,30 +25,18 @@ class Called:
 class Trial:
     """Share of false calls over many trials with labels for which it is known what does not matter.
 
-    Parameters
-    ----------
-    method : {"conditional_test", "knockoffs"}
-    level : float
-        Share of false calls that is allowed.
-    n : int
-        Trials.
-    rate, low, high : float
-        Share of false calls, and its 90 % interval. Of tests: the share of tests of null features with p <= level. Of
-        knockoffs: the level times how often null features beat their knockoffs for each time they are beaten, which is
-        what the false discovery rate is bounded by.
-    word : {"good", "doubtful", "broken"}
-    worst : tuple of Called
-        Features called most often, a few, the most often first.
+    Of tests the rate is the share of tests of null features with p <= level. Of knockoffs it is the level times how
+    often null features beat their knockoffs for each time they are beaten, which bounds the false discovery rate.
     """
 
-    method: str
-    level: float
-    n: int
+    method: str  # "conditional_test" or "knockoffs"
+    level: float  # share of false calls that is allowed
+    n: int  # trials
     rate: float
-    low: float
+    low: float  # of the 90 % interval of the rate
     high: float
-    word: str
-    worst: tuple[Called, ...] = ()
+    word: str  # "good", "doubtful" or "broken"
+    worst: tuple[Called, ...] = ()  # features called most often, a few, the most often first
 
     @property
     def sentence(self) -> str:
@@ -95,21 +83,12 @@ class Trial:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Share of false calls of each trial so far.
+    """Share of false calls of each trial so far."""
 
-    Parameters
-    ----------
-    values : array, shape (n,)
-        1 where a null feature was called by its test, or beat its knockoff; else 0.
-    dispersion : float
-        Variance of the sum of the values where the level holds, in units of that of as many independent ones.
-    m : int
-        Knockoffs that a feature is compared with; 0 for tests.
-    """
-
-    values: NDArray
+    values: NDArray  # shape (n,): 1 where a null feature was called by its test, or beat its knockoff; else 0
+    # variance of the sum of the values where the level holds, in units of that of as many independent ones
     dispersion: float = 1.0
-    m: int = 0
+    m: int = 0  # knockoffs that a feature is compared with; 0 for tests
 
     def share(self, level: float, times: float) -> float:
         """Share of ones by which false calls are so many times as frequent as the level allows.
@@ -132,11 +111,7 @@ class Outcomes:
     def decided(self, level: float, *, false_alarm: float = 0.05, miss: float = 0.1) -> bool:
         """Whether they decide for or against the level (Wald's sequential test).
 
-        Parameters
-        ----------
-        level : float
-        false_alarm, miss : float
-            Probabilities of a wrong word at a rate of 1.2 and of 2 times the level.
+        ``false_alarm`` and ``miss`` are the probabilities of a wrong word at a rate of 1.2 and of 2 times the level.
 
         >>> [Outcomes(np.array(tests)).decided(0.1) for tests in ([0] * 60, [0, 0, 0, 0, 0, 0, 1] * 9, [1, 0] * 10)]
         [True, False, True]
@@ -145,15 +120,9 @@ class Outcomes:
         return not np.log(miss / (1 - false_alarm)) < found < np.log((1 - miss) / false_alarm)
 
     def judge(self, level: float, names: Sequence[str], *, clear: float = 1.0) -> Trial:
-        """Trial with its rate, interval and word.
+        """Trial with its rate, interval and word: doubtful from ``clear`` evidence on, broken from twice the level on.
 
-        Parameters
-        ----------
-        level : float
-        names : sequence of str
-            Null feature of each value.
-        clear : float
-            Evidence from which on a rate is doubtful; from twice the level on it is broken.
+        ``names`` has the null feature of each value.
         """
         share, n = float(self.values.mean()), len(self.values)
         rate, low, high = (self.rate(level, each) for each in (share, *wilson(share, n / self.dispersion)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.random import Generator
@@ -23,30 +23,6 @@ from knockoffs.sampling.pair import Pair
 from knockoffs.table.types import Json
 
 WORDS = ("good", "doubtful", "broken")
-
-
-@dataclass(frozen=True)
-class Budget:
-    """The most that is looked at, which keeps the cost of the checks below that of the selection.
-
-    Parameters
-    ----------
-    rows : int
-        Drawn at random.
-    columns : int
-        For pairs of columns, whose number is its square, drawn at random; support, margins and twins look at all
-        columns, the trees at the 100 whose margins differ most.
-    classifier_rows : int
-        Of ``rows``, those for the trees.
-    trees, tried : int
-        Trees, and the columns that each of them may cut.
-    """
-
-    rows: int = 5000
-    columns: int = 300
-    classifier_rows: int = 3000
-    trees: int = 60
-    tried: int = 100
 
 
 @dataclass(frozen=True)
@@ -159,8 +135,8 @@ class Verdict:
             "row_trial": None if self.row_trial is None else self.row_trial.to_dict(),
             "p_value": self.p_value,
             "columns": list(self.columns),
-            "checks": [check.to_dict() for check in self.checks],
-            "twins": [twin.to_dict() for twin in self.twins],
+            "checks": [asdict(check) for check in self.checks],
+            "twins": [asdict(twin) for twin in self.twins],
             "remedies": [remedy.to_dict() for remedy in self.remedies],
         }
 
@@ -171,7 +147,9 @@ def verdict(
     names: Sequence[str],
     kinds: Sequence[str] | None = None,
     rng: Generator,
-    budget: Budget | None = None,
+    most_rows: int = 5000,
+    most_columns: int = 300,
+    most_rows_of_trees: int = 3000,
 ) -> Verdict:
     """Check whether X_tilde is exchangeable with X, without the target.
 
@@ -184,7 +162,12 @@ def verdict(
     kinds : sequence of str, optional
         "continuous", "count", "ordinal", "binary" or "nominal" for each column; numbers if left out.
     rng : numpy.random.Generator
-    budget : Budget, optional
+    most_rows : int
+        Rows that are looked at, drawn at random.
+    most_columns : int
+        Columns whose pairs are looked at, drawn at random. Support, margins and twins are of all columns, the trees of
+        the 100 whose margins differ most.
+    most_rows_of_trees : int
 
     Examples
     --------
@@ -195,22 +178,24 @@ def verdict(
     >>> verdict(Pair(X, X + rng.standard_normal((500, 5)), np.arange(5)), names="abcde", rng=rng).word
     'broken'
     """
-    budget = budget or Budget()
     named, sorts = check_columns(pair, names, kinds)
     row_rng, column_rng, half_rng, tree_rng = rng.spawn(4)
-    some = some_rows(pair, budget.rows, row_rng)
-    columns, feature_of = some_columns(pair, budget.columns, column_rng)
+    some = some_rows(pair, most_rows, row_rng)
+    columns, feature_of = some_columns(pair, most_columns, column_rng)
     support, twins = check_support(some, named, sorts), find_twins(some, named, sorts)
     rounded = round_alike(some, sorts)
     ranked = pooled_ranks(rounded)
     margins = check_margins(rounded, named, sorts, ranked)
-    few = _columns_of(rounded, columns, feature_of)
-    scores = link_scores(few, tuple(sorts[j] for j in columns), _ranks_of(ranked, columns))
+    few = rounded
+    if len(columns) < pair.n_columns:
+        few = Pair(rounded.X[:, columns], rounded.X_tilde[:, columns], feature_of)
+        ranked = ranked[0][:, columns], ranked[1][:, columns]
+    scores = link_scores(few, tuple(sorts[j] for j in columns), ranked)
     n_checked = len(some)
     del some, ranked  # as soon as they are not needed: each is as large as the table
     pairs = check_moments(few, scores, tuple(named[j] for j in columns), half_rng)
-    for_trees = rounded.rows(row_rng.permutation(n_checked)[: budget.classifier_rows])
-    trees = check_classifier(for_trees, sorts, tree_rng, n_trees=budget.trees, n_tried=budget.tried)
+    for_trees = rounded.rows(row_rng.permutation(n_checked)[:most_rows_of_trees])
+    trees = check_classifier(for_trees, sorts, tree_rng)
     checks = (support, margins, pairs, trees)
     word, p, failed = combine(checks)
     return Verdict(word, n_checked, p_value=p, checks=checks, failed=failed, twins=twins)
@@ -221,13 +206,8 @@ def combine(
 ) -> tuple[str, float, tuple[Check, ...]]:
     """Word, p-value (Bonferroni over the checks) and the checks that failed, the surest first.
 
-    Parameters
-    ----------
-    checks : sequence of Check
-    doubtful, broken : float
-        Levels of the p-value: the rates of false alarms.
-    matters : float
-        Effect from which on a sure difference breaks the guarantee: 55 signs in 100 the same.
+    ``doubtful`` and ``broken`` are levels of the p-value, so the rates of false alarms; ``matters`` is the effect from
+    which on a sure difference breaks the guarantee: 55 signs in 100 the same.
     """
     n = len(checks)
     found = sorted((one for one in checks if one.p_value * n < doubtful), key=lambda one: (one.p_value, -one.effect))
@@ -256,13 +236,9 @@ def check_columns(
 
 
 def some_rows(pair: Pair, most: int, rng: Generator) -> Pair:
-    """Take a random part of the rows, in random order, as floats."""
-    return as_floats(pair.rows(rng.permutation(len(pair))[:most]))
-
-
-def as_floats(pair: Pair) -> Pair:
-    """Turn codes and truth values into numbers, which can be subtracted."""
-    return Pair(np.asarray(pair.X, dtype=float), np.asarray(pair.X_tilde, dtype=float), pair.feature_of)
+    """Random part of the rows, in random order, as floats: codes and truth values cannot be subtracted."""
+    some = pair.rows(rng.permutation(len(pair))[:most])
+    return Pair(np.asarray(some.X, dtype=float), np.asarray(some.X_tilde, dtype=float), some.feature_of)
 
 
 def some_columns(pair: Pair, most: int, rng: Generator) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -274,15 +250,3 @@ def some_columns(pair: Pair, most: int, rng: Generator) -> tuple[NDArray[np.intp
     chosen = np.sort(features[: max(int((sizes <= most).sum()), 1)])
     columns = np.flatnonzero(np.isin(pair.feature_of, chosen))
     return columns, np.searchsorted(chosen, pair.feature_of[columns])
-
-
-def _ranks_of(ranked: tuple[NDArray, NDArray], columns: NDArray[np.intp]) -> tuple[NDArray, NDArray]:
-    """Take the ranks of some columns; nothing is copied where they are all of them."""
-    return ranked if len(columns) == ranked[0].shape[1] else (ranked[0][:, columns], ranked[1][:, columns])
-
-
-def _columns_of(pair: Pair, columns: NDArray[np.intp], feature_of: NDArray[np.intp]) -> Pair:
-    """Take some columns of a pair; nothing is copied where they are all of them."""
-    if len(columns) == pair.n_columns:
-        return pair
-    return Pair(pair.X[:, columns], pair.X_tilde[:, columns], feature_of)

@@ -171,9 +171,16 @@ def filter_statistics(W: NDArray, fdr: float, offset: int, m: int = 1) -> Filter
     is not: the threshold is the smallest t with (offset + #{W <= -t}) / m / #{W >= t} <= fdr (Gimenez and Zou 2019).
     Thus 1 / (m fdr) discoveries are enough.
     """
-    t, fdp = _fdp_estimates(W, offset, m)
-    q = _q_values(W, t, fdp)
-    return Filtered(_threshold(t, fdp, fdr), q, q <= fdr)
+    t, n_above, n_below = path_counts(W)
+    fdp = np.where(n_above > 0, (offset + n_below) / m / np.maximum(n_above, 1), np.inf)
+    q = np.full(W.shape, np.inf)
+    positive = W > 0
+    # feature j is selected at level q if some t <= W_j has an estimate <= q: a running minimum from below
+    best = np.minimum.accumulate(fdp)
+    q[positive] = best[np.searchsorted(t, W[positive])]
+    passing = t[fdp <= fdr]
+    # through the q-values, because W = inf makes the threshold inf ambiguous: reached, or none at all
+    return Filtered(float(passing[0]) if passing.size else float("inf"), q, q <= fdr)
 
 
 def several_statistics(Z: ArrayLike) -> NDArray:
@@ -216,12 +223,7 @@ def knockoff_threshold(W: ArrayLike, fdr: float, *, offset: int = 1) -> float:
     >>> knockoff_threshold([5, 4, -3], fdr=0.25)
     inf
     """
-    return _threshold(*_fdp_estimates(check_W(W), check_offset(offset)), check_fdr(fdr))
-
-
-def _threshold(t: NDArray, fdp: NDArray, fdr: float) -> float:
-    passing = t[fdp <= fdr]
-    return float(passing[0]) if passing.size else float("inf")
+    return filter_statistics(check_W(W), check_fdr(fdr), check_offset(offset)).threshold
 
 
 def knockoff_filter(W: ArrayLike, fdr: float, *, offset: int = 1) -> NDArray[np.bool_]:
@@ -230,8 +232,7 @@ def knockoff_filter(W: ArrayLike, fdr: float, *, offset: int = 1) -> NDArray[np.
     >>> knockoff_filter([5, 4, 3, 2, -1, 0], fdr=0.25)
     array([ True,  True,  True,  True, False, False])
     """
-    # through the q-values, because W = inf makes the threshold inf ambiguous: reached, or none at all
-    return q_values(W, offset=offset) <= check_fdr(fdr)
+    return filter_statistics(check_W(W), check_fdr(fdr), check_offset(offset)).selected
 
 
 def q_values(W: ArrayLike, *, offset: int = 1) -> NDArray:
@@ -240,17 +241,7 @@ def q_values(W: ArrayLike, *, offset: int = 1) -> NDArray:
     >>> q_values([5.0, 4.0, -3.0, 2.0, 0.0])
     array([0.5       , 0.5       ,        inf, 0.66666667,        inf])
     """
-    W = check_W(W)
-    return _q_values(W, *_fdp_estimates(W, check_offset(offset)))
-
-
-def _q_values(W: NDArray, t: NDArray, fdp: NDArray) -> NDArray:
-    q = np.full(W.shape, np.inf)
-    positive = W > 0
-    # feature j is selected at level q if some t <= W_j has an estimate <= q: a running minimum from below
-    best = np.minimum.accumulate(fdp)
-    q[positive] = best[np.searchsorted(t, W[positive])]
-    return q
+    return filter_statistics(check_W(W), 1.0, check_offset(offset)).q_values
 
 
 def path_counts(W: NDArray) -> tuple[NDArray, NDArray, NDArray]:
@@ -264,12 +255,6 @@ def path_counts(W: NDArray) -> tuple[NDArray, NDArray, NDArray]:
     n_above = len(W) - np.searchsorted(ordered, t, side="left")
     n_below = np.searchsorted(ordered, -t, side="right")
     return t, n_above, n_below
-
-
-def _fdp_estimates(W: NDArray, offset: int, m: int = 1) -> tuple[NDArray, NDArray]:
-    """Candidate thresholds t, ascending, and (offset + #{W <= -t}) / m / #{W >= t} at each of them."""
-    t, n_above, n_below = path_counts(W)
-    return t, np.where(n_above > 0, (offset + n_below) / m / np.maximum(n_above, 1), np.inf)
 
 
 def false_discovery_proportion(selected: ArrayLike, non_nulls: ArrayLike) -> float:

@@ -66,18 +66,17 @@ def k_fwer(W: ArrayLike, k: int, level: float, *, rng: np.random.Generator | Non
     if isinstance(k, bool) or int(k) != k or k < 1:
         raise InputError(f"k={k!r}: use a whole number of false selections, 1 or more.")
     level = _check_share("level", level)
+
+    def tail(v: int) -> float:
+        """P(N_v >= k): k or more heads before the v-th tail of a fair coin."""
+        return float(nbinom.sf(k - 1, v, 0.5)) if v else 0.0
+
     v = 0
-    while _tail(v + 1, k) <= level:
+    while tail(v + 1) <= level:
         v += 1
     if rng is not None:
-        now, next_ = _tail(v, k), _tail(v + 1, k)
-        v += int(rng.random() < (level - now) / (next_ - now))
+        v += int(rng.random() < (level - tail(v)) / (tail(v + 1) - tail(v)))
     return before_negative(W, v)
-
-
-def _tail(v: int, k: int) -> float:
-    """P(N_v >= k): k or more heads before the v-th tail of a fair coin."""
-    return float(nbinom.sf(k - 1, v, 0.5)) if v else 0.0
 
 
 @dataclass(frozen=True)

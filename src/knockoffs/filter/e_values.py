@@ -112,7 +112,12 @@ def e_levels(e: ArrayLike) -> NDArray:
     >>> e_levels([40.0, 30.0, 2.0, 0.0])
     array([0.06666667, 0.06666667, 0.66666667,        inf])
     """
-    return _levels(check_e(e))
+    e = check_floats(e, "e")
+    if e.ndim != 1:
+        raise InputError(f"e has shape {e.shape}: expected one e-value for each feature.")
+    if not (e >= 0).all():
+        raise InputError(f"e-value {e[~(e >= 0)][0]} of feature {int(np.argmin(e >= 0))} is not a number >= 0.")
+    return _levels(e)
 
 
 def _levels(e: NDArray) -> NDArray:
@@ -195,7 +200,7 @@ def combine_draws(
         raise unknown_option("stop", stop, STOPS)
     inner = None if inner is None else check_fdr(inner)
     if cap is not None and not fdr <= cap <= 1:
-        raise cap_error(cap, fdr)
+        raise InputError(f"cap={cap!r}: the largest level that may be stated lies between fdr={fdr:g} and 1.")
     m = check_number(n_knockoffs)
     return join_draws(draws, fdr, how, offset, inner=inner, stop=stop, cap=cap, m=m)
 
@@ -223,11 +228,6 @@ def join_draws(
     return Combined(selected, e, frequencies, levels, stated, _promise(how, stated))
 
 
-def cap_error(cap: float, fdr: float) -> InputError:
-    """Say where the largest level that may be stated lies."""
-    return InputError(f"cap={cap!r}: the largest level that may be stated lies between fdr={fdr:g} and 1.")
-
-
 def _promise(how: str, stated: float) -> str:
     if how == "fixed":
         return f"FDR <= {stated:g}: the expected share of null features among the selected is at most {stated:g}."
@@ -237,16 +237,6 @@ def _promise(how: str, stated: float) -> str:
         f"E[FDP / stated level] <= 1, the level being chosen after looking; it is {stated:.3g} here. "
         f"This is not FDR <= {stated:.3g}, which a level fixed beforehand would promise."
     )
-
-
-def check_e(e: ArrayLike) -> NDArray:
-    """Return the e-values as a vector of floats >= 0."""
-    e = check_floats(e, "e")
-    if e.ndim != 1:
-        raise InputError(f"e has shape {e.shape}: expected one e-value for each feature.")
-    if not (e >= 0).all():
-        raise InputError(f"e-value {e[~(e >= 0)][0]} of feature {int(np.argmin(e >= 0))} is not a number >= 0.")
-    return e
 
 
 def check_number(n_knockoffs: object) -> int:

@@ -19,16 +19,7 @@ def join_environments(W: Sequence[NDArray], at_least: int, rng: Generator) -> tu
     r = E, where that means positive everywhere, and 1/4 otherwise. |W| is the r-th largest of the environments, each in
     units of its mean, and so does not depend on the signs. Among nulls at most c of the signs are +, so that
     (1 - c) / c of - stand for one +: the filter with that number (Selective SeqStep+; Barber and Candès, 2015) controls
-    the false discovery rate.
-
-    Parameters
-    ----------
-    W : sequence of arrays, shape (d,)
-        Feature statistics of each environment; their rows are independent.
-    at_least : int
-        r, from 1 to E.
-    rng : numpy.random.Generator
-        Of U.
+    the false discovery rate. Rows of different environments are independent.
 
     >>> join_environments([np.array([4.0, 2.0, -2.0]), np.array([3.0, -3.0, -3.0])], 2, np.random.default_rng(0))
     (array([ 1.  , -0.75, -0.75]), 1)

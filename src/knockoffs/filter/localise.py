@@ -43,24 +43,13 @@ from knockoffs.filter.e_values import ROUNDING, knockoff_e_values
 
 @dataclass(frozen=True)
 class Localised:
-    """Disjoint groups of features, each of which holds one that matters.
+    """Disjoint groups of features, each of which holds one that matters."""
 
-    Attributes
-    ----------
-    groups : tuple of arrays of int
-        Features of each discovery, surest first.
-    group_e_values : array, shape (n_discoveries,)
-        E of each discovery, at least 1 / (fdr n_discoveries).
-    e_values : array, shape (n_features,)
-        E of the discovery with each feature, or of the coarsest group with it that holds no discovery.
-    levels : array, shape (n_features,)
-        Smallest level at which that group is found; infinity where it never is.
-    """
-
-    groups: tuple[NDArray[np.intp], ...]
-    group_e_values: NDArray
+    groups: tuple[NDArray[np.intp], ...]  # features of each discovery, surest first
+    group_e_values: NDArray  # shape (n_discoveries,): E of each discovery, at least 1 / (fdr n_discoveries)
+    # shape (n_features,): E of the discovery with each feature, or of the coarsest group with it that holds none
     e_values: NDArray
-    levels: NDArray
+    levels: NDArray  # shape (n_features,): smallest level at which that group is found; infinity where it never is
 
 
 def localise(
@@ -116,13 +105,7 @@ def localise(
 def finest_groups(E: Sequence[NDArray], parents: Sequence[NDArray[np.intp]], c: float) -> list[NDArray[np.bool_]]:
     """Which groups of each partition M(c) holds: those with E >= c in which no smaller group has that.
 
-    Parameters
-    ----------
-    E : sequence of arrays, shape (n_groups,)
-        Of each partition, the finest first.
-    parents : sequence of arrays of int
-        Group of the next partition with each group of a partition.
-    c : float
+    ``parents`` has the group of the next partition with each group of a partition.
     """
     enough = [e >= c for e in E]
     holds = [

@@ -5,9 +5,9 @@ Two ways to fake a column (``swapped``, ``permuted``) times two ways to reduce a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 from numpy.random import Generator
@@ -47,11 +47,7 @@ def permuted(X: NDArray, X_tilde: NDArray, rng: Generator) -> tuple[NDArray, NDA
 FAKES: dict[str, Fake] = {"swapped": swapped, "permuted": permuted}
 
 
-class Reduce(Protocol):
-    """One number from a path: what the move costs."""
-
-    def __call__(self, path: PathLosses) -> NDArray:
-        """Z of the features and then of their knockoffs, shape (2m,)."""
+Reduce = Callable[[PathLosses], NDArray]  # Z of the features and then of their knockoffs, shape (2m,), from a path
 
 
 @dataclass(frozen=True)
@@ -137,15 +133,12 @@ def accuracy_drop(
     X, X_tilde = np.asarray(X), np.asarray(X_tilde)
     if X.ndim != 2 or X.shape != X_tilde.shape:
         raise InputError(f"X has shape {X.shape} and X_tilde {X_tilde.shape}: knockoffs have the shape of X.")
-    owners = check_features(feature_of, X.shape[1])
-    m = int(owners.max()) + 1
+    feature_of2 = both_halves(check_features(feature_of, X.shape[1]))
 
     def once() -> Scores:
         XX, XX_fake = faked_tables(X, X_tilde, fake, rng)
-        feature_of2 = both_halves(owners)
         path = path_losses(model, XX, XX_fake, y, loss, feature_of2=feature_of2, sample_weight=sample_weight)
-        Z = reduce(path)
-        return Scores(Z[:m], Z[m:])
+        return Scores.of(reduce(path))
 
     return mean_of([once() for _ in range(1 if fake is swapped else n_repeats)])
 

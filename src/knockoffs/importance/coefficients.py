@@ -51,7 +51,7 @@ def coefficient_magnitude(
         Further knockoffs, which the model was fitted on too, after X_tilde.
     """
     parts = (X, X_tilde, *more)
-    w = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    w = weights_of(X, sample_weight)
     pooled = np.hypot.reduce([deviation(part, w) for part in parts]) / np.sqrt(len(parts))
     coef = coefficients_of(model, len(parts) * X.shape[1])
     size = in_units_of_y(np.abs(coef).sum(axis=0), model, y, w)
@@ -74,16 +74,12 @@ def contribution(
     For a feature of one column that is its absolute coefficient in standard deviations, as ``coefficient_magnitude``
     has it. Coefficients of columns that say nearly the same are large and of either sign, and nearly cancel: their sum
     of magnitudes is noise, their contribution is not. S_g is the covariance of the rows of X_g and X_tilde_g together,
-    one and the same for both, so swapping a feature and its knockoff swaps their scores. Nothing is drawn.
-
-    Parameters
-    ----------
-    model, X, X_tilde, y, feature_of, rng, sample_weight, more
-        As in ``coefficient_magnitude``; parts of several classes are added up.
+    one and the same for both, so swapping a feature and its knockoff swaps their scores. Nothing is drawn. Parts of
+    several classes are added up.
     """
     parts = (X, X_tilde, *more)
     coef = in_units_of_y(coefficients_of(model, len(parts) * X.shape[1]), model, y, sample_weight)
-    w = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    w = weights_of(X, sample_weight)
     Z = np.empty((len(parts), int(feature_of.max()) + 1))
     for g in range(Z.shape[1]):
         columns = np.flatnonzero(feature_of == g)
@@ -97,6 +93,11 @@ def contribution(
 def _covariance(X: NDArray, weights: NDArray) -> NDArray:
     centred = X - np.average(X, axis=0, weights=weights)
     return (centred * weights[:, None]).T @ centred / weights.sum()
+
+
+def weights_of(rows: NDArray, sample_weight: NDArray | None) -> NDArray:
+    """Weights of the rows, 1 where none are given."""
+    return np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
 
 
 def scores_of_sizes(coef: NDArray, size: NDArray, pooled: NDArray, feature_of: NDArray[np.intp]) -> Scores:
@@ -134,8 +135,7 @@ def in_units_of_y(size: NDArray, model: object, y: NDArray, sample_weight: NDArr
     """Coefficients of a regression in standard deviations of y; those of classes and of log-hazards as they are."""
     if hasattr(model, "classes_") or hasattr(model, "log_hazard") or np.asarray(y).dtype.kind not in "biuf":
         return size
-    w = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    unit = float(deviation(np.asarray(y, dtype=float)[:, None], w)[0])
+    unit = float(deviation(np.asarray(y, dtype=float)[:, None], weights_of(y, sample_weight))[0])
     return size / unit if unit > 0 else size
 
 
@@ -149,7 +149,10 @@ def coefficients_of(model: object, n_columns: int | None = None) -> NDArray:
     steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
     *before, last = steps
     if not hasattr(last, "coef_"):
-        raise InputError(_without_coefficients(last))
+        raise InputError(
+            f"importance='coefficients' needs a linear model: {type(last).__name__} has no coef_. Use 'swap', "
+            "'permutation' or their integrals."
+        )
     coef = last.coef_
     if hasattr(coef, "toarray"):
         coef = coef.toarray()
@@ -174,15 +177,3 @@ def coefficients_of(model: object, n_columns: int | None = None) -> NDArray:
             f"{d} columns and {d} knockoffs. Fit it on [X, X_tilde]."
         )
     return coef
-
-
-def _without_coefficients(model: object) -> str:
-    import knockoffs.importance
-
-    linear = {"coefficients", "lasso_coefficient_difference", "contribution"}
-    known = set(getattr(knockoffs.importance, "SCORES", ())) - linear
-    if not hasattr(model, "gradient"):
-        known -= {"gradient", "integrated_gradients"}
-    allowed = ", ".join(map(repr, sorted(known))) or "'swap', 'permutation'"
-    name = type(model).__name__
-    return f"importance='coefficients' needs a linear model: {name} has no coef_. Scores it allows: {allowed}."

@@ -21,23 +21,13 @@ SMALLEST_MEAN = 1e-15  # of a count: a model that predicts less, or a negative n
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss for each row.
-
-    Attributes
-    ----------
-    name : str
-    needs : {"predict", "predict_proba"}
-        Method of the model that it is computed from.
-    task : {"classification", "regression"}, optional
-        What y must be; None for either.
-    function : callable
-        ``(y, prediction, classes) -> (n,)``: y as the user gave it, the prediction of shape (n,), or (n, n_classes)
-        for "predict_proba", and the model's ``classes_`` (None for a regressor).
-    """
+    """A loss for each row."""
 
     name: str
-    needs: Needs
-    task: Task | None
+    needs: Needs  # method of the model that it is computed from
+    task: Task | None  # what y must be; None for either
+    # (y, prediction, classes) -> (n,): y as the user gave it, the prediction of shape (n,), or (n, n_classes) for
+    # "predict_proba", and the model's ``classes_`` (None for a regressor)
     function: Callable[[NDArray, NDArray, NDArray | None], NDArray]
 
     def __call__(self, y: NDArray, prediction: NDArray, classes: NDArray | None = None) -> NDArray:
@@ -120,23 +110,13 @@ LOSSES: dict[str, Loss] = {
 LossLike = str | Loss | Callable[[NDArray, NDArray], NDArray] | None
 
 
-def task_of(model: object) -> Task:
-    """Whether a fitted model predicts classes or numbers: a classifier has ``classes_``."""
-    return "classification" if hasattr(model, "classes_") else "regression"
-
-
 def resolve_loss(loss: LossLike, model: object) -> Loss:
     """Loss for a fitted model, checked to fit what the model predicts and the methods it has.
 
-    Parameters
-    ----------
-    loss : str, Loss, callable or None
-        A name of ``LOSSES``; a ``Loss``; a function ``(y, prediction) -> (n,)`` of what ``model.predict`` says; or
-        None, which is accuracy for a classifier and the squared error for a regressor.
-    model : object
-        A fitted classifier (it has ``classes_``) or regressor.
+    It is a name of ``LOSSES``; a ``Loss``; a function ``(y, prediction) -> (n,)`` of what ``model.predict`` says; or
+    None, which is accuracy for a classifier (it has ``classes_``) and the squared error for a regressor.
     """
-    task = task_of(model)
+    task: Task = "classification" if hasattr(model, "classes_") else "regression"
     if loss is None:
         loss = "accuracy" if task == "classification" else "squared_error"
     if isinstance(loss, str):
@@ -155,7 +135,14 @@ def resolve_loss(loss: LossLike, model: object) -> Loss:
             f"loss={loss.name!r} is a loss for {loss.task}, and {type(model).__name__} predicts {kind}. "
             f"Use {', '.join(map(repr, fitting))}.{remedy}"
         )
-    _check_methods(loss, model, task)
+    if not hasattr(model, loss.needs):
+        usable = [name for name, known in LOSSES.items() if known.task == task and hasattr(model, known.needs)]
+        remedy = (
+            f"With this model use loss={' or '.join(map(repr, usable))}, or a model with that method."
+            if usable
+            else f"No accuracy-drop score works without it: give the model a method {loss.needs}."
+        )
+        raise InputError(f"{type(model).__name__} has no {loss.needs}, which loss={loss.name!r} needs. {remedy}")
     return loss
 
 
@@ -171,18 +158,6 @@ def _from_function(function: Callable[[NDArray, NDArray], NDArray]) -> Loss:
         return losses
 
     return Loss(name, "predict", None, by_row)
-
-
-def _check_methods(loss: Loss, model: object, task: Task) -> None:
-    if hasattr(model, loss.needs):
-        return
-    usable = [name for name, known in LOSSES.items() if known.task == task and hasattr(model, known.needs)]
-    remedy = (
-        f"With this model use loss={' or '.join(map(repr, usable))}, or a model with that method."
-        if usable
-        else f"No accuracy-drop score works without it: give the model a method {loss.needs}."
-    )
-    raise InputError(f"{type(model).__name__} has no {loss.needs}, which loss={loss.name!r} needs. {remedy}")
 
 
 def predict_for(loss: Loss, model: object, XX: NDArray) -> NDArray:

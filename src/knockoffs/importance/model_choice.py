@@ -29,7 +29,7 @@ ROWS = 400  # predicted by every candidate, of which one in n_folds is held out 
 MOST_CELLS = 10_000_000  # of [X, X_tilde] that candidates are compared on; of a larger table rows are drawn at random
 FEWEST = 5 * ROWS  # rows that are drawn, however wide the table is
 RARE = 100  # rows of a class that are all among them
-PLAIN = (1e-9, 1e9)  # largest |y| between which a model is fitted to y as it is; else to y in its deviations
+PLAIN = (1e-9, 1e9)  # largest |y| between which squares are safe, and y stays as it is; else it is in its deviations
 SURE = 2.5  # standard errors by which the flexible candidate, after each fold, is behind and out of it
 CLEAR = 2.0  # standard errors of a difference of losses, under which more rows are predicted, as far as there are
 
@@ -43,37 +43,25 @@ class BestOf:
     model that predicts best need not be the one whose scores tell most: trees spread what is linear over many columns.
     So where the flexible candidate is chosen and a simpler one explains ``ALSO`` as much, their scores are added, in
     units in which the largest |W| of both are the same.
-
-    Attributes
-    ----------
-    candidates : tuple of ModelScore
-        One whose transform leaves the pair as it is does not take part: another sees the same.
-    loss : str
-        A name of ``knockoffs.importance.losses.LOSSES``, by which they are compared.
-    favoured : str
-        Name of a candidate that is taken where it explains as much of a number as the best does, or nearly.
-    flexible : str
-        Name of a candidate that is taken where the best does not predict clearly better than a constant: of products
-        and humps a linear model sees nothing at all, and trees may just begin to.
-    by_scores : bool
-        Whether a number that is far from normal is also put in its normal scores, and left there if the candidates
-        explain more of them than of the number: a function of y alone, which knows of no column. Of one knockoff a
-        feature, and of a table in memory.
     """
 
-    candidates: tuple[ModelScore, ...]
-    loss: str
-    favoured: str = ""
+    candidates: tuple[ModelScore, ...]  # one whose transform leaves the pair as it is takes no part: another sees it
+    loss: str  # a name of ``knockoffs.importance.losses.LOSSES``, by which they are compared
+    favoured: str = ""  # candidate that is taken where it explains as much of a number as the best does, or nearly
+    # candidate that is taken where the best does not predict clearly better than a constant: of products and humps a
+    # linear model sees nothing at all, and trees may just begin to
     flexible: str = ""
+    # whether a number that is far from normal is also put in its normal scores, and left there if the candidates
+    # explain more of them than of the number: a function of y alone, which knows of no column
     by_scores: bool = False
 
     def __call__(self, pair: Pair, target: Target, *, rng: Generator, n_jobs: int | None = None) -> Scored:
         """Scores of the candidate that predicts best; the same as if it had been asked for alone."""
         stream, choice_stream = rng.spawn(2)
-        race, notes = _choose(self, pair, target, choice_stream, n_jobs, scored_by=stream), {}
+        race, notes = choose_best(self, pair, target, choice_stream, n_jobs, scored_by=stream), {}
         ranked = scores_of_target(target) if self.by_scores else None
         if ranked is not None:
-            again = _choose(self, pair, ranked, rng.spawn(1)[0], n_jobs, scored_by=stream)
+            again = choose_best(self, pair, ranked, rng.spawn(1)[0], n_jobs, scored_by=stream)
             left, before = min(again.losses.values()), min(race.losses.values())
             if again.predicts and left < before:
                 race, target = again, ranked
@@ -141,37 +129,12 @@ class BestOf:
         return replace(self, candidates=tuple(candidate.along_lambda(**options) for candidate in self.candidates))
 
 
-def choose_best(
-    best: BestOf, pair: Pair, target: Target, *, rng: Generator, n_jobs: int | None = None
-) -> tuple[ModelScore, dict[str, float]]:
-    """Candidate with the smallest mean loss on held-out rows, the first of equal ones; and the losses of all.
-
-    Parameters
-    ----------
-    best : BestOf
-        As many folds are held out in turn as give ``ROWS`` rows, a single one of a large table; then the others too,
-        for the candidates that are within ``CLEAR`` standard errors of the best. The flexible candidate, whose fits
-        cost the most, is left out after the first fold that leaves it ``SURE`` standard errors behind, and its loss
-        is told from the rows before. Of more than ``MOST_CELLS`` cells as many rows take part as have that many, and
-        all rows where none predicts by those.
-    pair : Pair
-        After the random swap of columns.
-    target : Target
-        Numbers are put in units of their standard deviation.
-    rng : numpy.random.Generator
-    n_jobs : int, optional
-        Fits at a time; the answer does not depend on it.
-    """
-    race = _choose(best, pair, target, rng, n_jobs)
-    return race.chosen, race.losses
-
-
 class Race(NamedTuple):
-    """Candidate that won, the losses of all, whether a constant predicts clearly worse, and fits that may be kept."""
+    """What a comparison of candidates found."""
 
-    chosen: ModelScore
-    losses: dict[str, float]
-    predicts: bool
+    chosen: ModelScore  # the one that won
+    losses: dict[str, float]  # of all
+    predicts: bool  # whether a constant predicts clearly worse
     fitted: Mapping[int, FittedModel]  # of the one that won, by the place of the fit among those that score it
     able: Sequence[ModelScore] = ()  # candidates that took part
     constant: float = np.nan  # loss of a constant, where one is asked about
@@ -202,21 +165,28 @@ def of_both(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, st
     return {key: f"{note}; {other[key]}" if other.get(key) else note for key, note in first.items()}
 
 
-def _choose(
+def choose_best(
     best: BestOf,
     pair: Pair,
     target: Target,
     rng: Generator,
-    n_jobs: int | None,
+    n_jobs: int | None = None,
     scored_by: Generator | None = None,
 ) -> Race:
-    """Compare the candidates; ``scored_by`` is the stream of the fits by which the one that wins will be scored."""
+    """Candidate with the smallest mean loss on held-out rows, the first of equal ones; and the losses of all.
+
+    As many folds are held out in turn as give ``ROWS`` rows, a single one of a large table; then the others too, for
+    the candidates that are within ``CLEAR`` standard errors of the best. The flexible candidate, whose fits cost the
+    most, is left out after the first fold that leaves it ``SURE`` standard errors behind, and its loss is told from the
+    rows before. Of more than ``MOST_CELLS`` cells as many rows take part as have that many, and all rows where none
+    predicts by those. ``scored_by`` is the stream of the fits by which the one that wins will be scored.
+    """
     if target.weights is not None:
         for candidate in best.candidates:
             check_takes_weights(candidate.estimator)
     pair, target = weighted_rows(pair, target)
     labels = target.values if predicts_classes(best.candidates[0].estimator) else None
-    if labels is None and not _plain(target.values):
+    if labels is None and not PLAIN[0] < np.abs(target.values).max() < PLAIN[1]:
         target, scored_by = replace(target, values=_in_deviations(target.values, best.loss)), None
     most = max(MOST_CELLS // (len(pair.parts) * pair.n_columns), FEWEST)
     some = _some_rows(len(pair), most, labels, rng)
@@ -238,9 +208,8 @@ def _compare(
     """Choose by the rows given."""
     labels = target.values if predicts_classes(best.candidates[0].estimator) else None
     n_folds = min(best.candidates[0].n_folds, len(pair))
-    fold_stream = (
-        rng if scored_by is None else copy.deepcopy(scored_by).spawn(1)[0]
-    )  # folds as the score will have them
+    # folds as the score will have them
+    fold_stream = rng if scored_by is None else copy.deepcopy(scored_by).spawn(1)[0]
     fold_of = draw_folds(len(pair), n_folds, fold_stream, labels=labels)
     score_streams = [] if scored_by is None else fold_stream.spawn(n_folds)
     n_held = min(n_folds, -(-ROWS * n_folds // len(pair)))
@@ -262,10 +231,8 @@ def _compare(
         for (i, fold), stream in zip(jobs, rng.spawn(len(jobs)), strict=True):
             keep = scored_by is not None and fold < _n_alike(able[i][0], n_folds)
             own = copy.deepcopy(score_streams[fold]) if keep else stream
-            of = able[i][0] if keep else None
-            tasks.append(
-                delayed(_held_out_losses)(models[i][fold], best.loss, able[i][1], target, fold_of == fold, own, of)
-            )
+            held = fold_of == fold
+            tasks.append(delayed(_held_out_losses)(models[i][fold], best.loss, able[i][1], target, held, own, keep))
         found = list(track(parallel_map(tasks, n_jobs), "choice of the model", total=len(jobs)))
         for (i, fold), (_, model) in zip(jobs, found, strict=True):
             if model is not None:
@@ -296,7 +263,7 @@ def _compare(
         means = settled[close.index(ahead)] + gaps
         means[close] = settled
         losses, ahead = losses[[int(np.argmin(settled))]], 0
-    unit = _unit(target.values, best.loss) if labels is None else 1.0
+    unit = (float(target.values.var()) or 1.0) if best.loss == "squared_error" else 1.0
     told = dict(zip(racing, means.tolist(), strict=True))
     if behind is not None:
         before, out, gap = behind
@@ -347,16 +314,6 @@ def _clear(difference: NDArray, weights: NDArray, errors: float = CLEAR) -> bool
     return bool(abs(mean) >= errors * np.sqrt((weights**2) @ (difference - mean) ** 2))
 
 
-def _plain(y: NDArray) -> bool:
-    """Whether squares of y are far from the ends of what a number can be."""
-    return bool(PLAIN[0] < np.abs(y).max() < PLAIN[1])
-
-
-def _unit(y: NDArray, loss: str) -> float:
-    """Losses are told in this: squares in variances of y."""
-    return float(y.var()) or 1.0 if loss == "squared_error" else 1.0
-
-
 def _in_deviations(y: NDArray, loss: str) -> NDArray:
     """Numbers in units of their standard deviation, whose squares cannot overflow; counts and times stay."""
     if loss != "squared_error":
@@ -379,15 +336,11 @@ def _held_out_losses(
     target: Target,
     held: NDArray[np.bool_],
     rng: Generator,
-    scored_by: ModelScore | None = None,
+    keep: bool = False,
 ) -> tuple[NDArray, FittedModel | None]:
-    """Losses of the held-out rows, shape (n_held,), of a model fitted on the others; infinite where it has none.
-
-    And the model, if it is to be kept, for a score.
-    """
+    """Losses of the held-out rows, infinite where there is none, of a model fitted on the others; and it, to keep."""
     model = fit_on(estimator, pair, target, np.flatnonzero(~held), rng)
     measure, rest = resolve_loss(loss, model), target.rows(held)
-    losses = measure(
-        rest.values, predict_for(measure, model, pair.rows(held).stacked), getattr(model, "classes_", None)
-    )
-    return np.nan_to_num(losses, nan=np.inf), model if scored_by is not None else None
+    prediction = predict_for(measure, model, pair.rows(held).stacked)
+    losses = measure(rest.values, prediction, getattr(model, "classes_", None))
+    return np.nan_to_num(losses, nan=np.inf), model if keep else None

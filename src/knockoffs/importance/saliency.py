@@ -20,7 +20,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, KnockoffWarning
-from knockoffs.importance.coefficients import coefficients_of
+from knockoffs.importance.coefficients import coefficients_of, weights_of
 from knockoffs.importance.scores import Scores, sum_by_feature
 from knockoffs.progress import track
 
@@ -40,19 +40,8 @@ def gradient_saliency(
 ) -> Scores:
     """Gradient saliency: Z_j = s_j mean_i |d output_c(x_i) / d x_ij|, added over the columns of a feature.
 
-    s_j^2 is the mean of the variances of column j and of its knockoff: units cancel, and the pair stays symmetric.
-
-    Parameters
-    ----------
-    model : object
-        Fitted on ``np.hstack([X, X_tilde])``, with ``gradient`` and ``decision``, or linear.
-    X, X_tilde : array, shape (n, n_columns)
-    y : array, shape (n,)
-        Not used.
-    feature_of : array of int, shape (n_columns,)
-    rng : numpy.random.Generator
-        Nothing is drawn.
-    sample_weight : array, shape (n,), optional
+    s_j^2 is the mean of the variances of column j and of its knockoff: units cancel, and the pair stays symmetric. The
+    model has ``gradient`` and ``decision``, or is linear. Nothing is drawn, and y is not used.
     """
     smooth, XX, weight = _prepare(model, X, X_tilde, sample_weight)
     total = np.zeros(XX.shape[1])
@@ -61,9 +50,9 @@ def gradient_saliency(
         total += weight[rows] @ np.abs(smooth.gradient(XX[rows], direction))
     center = weight @ XX
     variance = weight @ (XX - center) ** 2
-    m = X.shape[1]
-    scale = np.sqrt((variance[:m] + variance[m:]) / 2)
-    return Scores(sum_by_feature(total[:m] * scale, feature_of), sum_by_feature(total[m:] * scale, feature_of))
+    scale = np.sqrt(np.mean(np.split(variance, 2), axis=0))
+    Z, Z_tilde = (sum_by_feature(half * scale, feature_of) for half in np.split(total, 2))
+    return Scores(Z, Z_tilde)
 
 
 def integrated_gradients(
@@ -82,13 +71,7 @@ def integrated_gradients(
     The baseline b is the mean row. Attributions of a row add up to the change of its output from the baseline
     (completeness); the integral is a midpoint rule, so they do so up to its error, and a `KnockoffWarning` says when
     the mean gap is more than 2% of the mean change. Attributions of a feature's columns are added, then made absolute.
-
-    Parameters
-    ----------
-    model, X, X_tilde, y, feature_of, rng, sample_weight
-        As in `gradient_saliency`.
-    n_steps : int
-        Points of the integral.
+    ``n_steps`` are the points of the integral.
     """
     if n_steps < 1:
         raise InputError(f"n_steps={n_steps!r}: expected at least 1 point; 50 is the default.")
@@ -149,12 +132,7 @@ def as_smooth(model: object) -> Smooth:
     raise InputError(
         f"{type(model).__name__} has no method {missing!r} (nor is it linear, with coef_), which the scores "
         "'gradient' and 'integrated_gradients' need: gradient(XX, direction) -> (n, n_columns) and "
-        "decision(XX) -> (n, n_outputs). "
-        + (
-            "With this model use 'permutation', 'swap', 'permutation_integral' or 'swap_integral'."
-            if hasattr(model, "predict")
-            else "It has no 'predict' either, so no other score can use it."
-        )
+        "decision(XX) -> (n, n_outputs). Use 'swap', 'permutation' or their integrals, which need predict alone."
     )
 
 
@@ -186,7 +164,7 @@ def _prepare(
     width = getattr(model, "n_features_in_", XX.shape[1])
     if width != XX.shape[1]:
         raise InputError(f"{type(model).__name__} takes {width} columns, but [X, X_tilde] has {XX.shape[1]}.")
-    weight = np.ones(len(XX)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    weight = weights_of(XX, sample_weight)
     return smooth, XX, weight / weight.sum()
 
 

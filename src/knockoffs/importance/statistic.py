@@ -111,19 +111,8 @@ class ModelScore:
     ) -> Scored:
         """Fit, score and average over folds (by their rows) and fits.
 
-        Which rows a model sees is drawn without looking at X or X_tilde, so flip-sign in distribution is kept.
-
-        Parameters
-        ----------
-        pair : Pair
-        target : Target
-            Its weights serve the fit and the score; rows of weight 0 are not there.
-        rng : numpy.random.Generator
-            Used as it is.
-        n_jobs : int, optional
-            Fits at a time; the answer does not depend on it.
-        fitted : mapping of int to model, optional
-            Fits that were made before, with the same stream, by their place.
+        Which rows a model sees is drawn without looking at X or X_tilde, so flip-sign in distribution is kept. Weights
+        serve the fit and the score. ``fitted`` has fits that were made before, with the same stream, by their place.
         """
         if pair.m > 1:
             check_linear(self, pair.m)
@@ -142,7 +131,12 @@ class ModelScore:
             tasks = (delayed(self.once)(seen, target, job, known.get(i)) for i, job in enumerate(jobs))
             found = list(track(parallel_map(tasks, n_jobs), "model fits", total=len(jobs)))
         scores = mean_of(found, weights=np.array([len(job.score_rows) for job in jobs], dtype=float))
-        refuse_others(scores, pair.n_features)
+        for name, values in (("Z", scores.Z), ("Z_tilde", scores.Z_tilde)):
+            if np.shape(values)[:1] != (pair.n_features,):
+                raise InputError(
+                    f"the importance score returned {name} of shape {np.shape(values)}: expected one number for each "
+                    f"of {pair.n_features} features."
+                )
         if self.saturates:
             warn_if_saturated(scores)
         return Scored(scores, self.notes, self)
@@ -175,10 +169,7 @@ class ModelScore:
     def along_lambda(self, **options: object) -> ModelScore:
         """Score the same model at every lambda of a path: Z has one more axis, shape (n_features, n_lams).
 
-        Parameters
-        ----------
-        **options
-            ``fake`` and ``lams`` of ``importance.paths.lambda_path.path_scores``; the loss is that of the score.
+        Options are ``fake`` and ``lams`` of ``lambda_path``; the loss is that of the score.
         """
         from knockoffs.importance.paths.lambda_path import path_scores
 
@@ -259,16 +250,6 @@ def fit_on(
     part, y = (pair, target) if len(rows) == len(pair) else (pair.rows(rows), target.rows(rows))
     weights = {} if y.weights is None else {"sample_weight": y.weights}
     return fitted_copy(estimator, part.stacked, y.values, rng, **weights)
-
-
-def refuse_others(scores: Scores, n_features: int) -> None:
-    """Refuse scores that are not one for each feature and one for each knockoff."""
-    for name, values in (("Z", scores.Z), ("Z_tilde", scores.Z_tilde)):
-        if np.shape(values)[:1] != (n_features,):
-            raise InputError(
-                f"the importance score returned {name} of shape {np.shape(values)}: expected one number for each of "
-                f"{n_features} features."
-            )
 
 
 def is_linear(statistic: ModelScore) -> bool:

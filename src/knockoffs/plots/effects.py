@@ -13,12 +13,11 @@ from knockoffs.errors import InputError, unknown_option
 from knockoffs.machine.threads import worthwhile_threads
 from knockoffs.plots.knockoffs import value_label
 from knockoffs.plots.style import LINES, QUIET, finish, name_places, new_axes, plain, short
-from knockoffs.response.cox import expected_events
+from knockoffs.response.cox_boosting import events_as_counts
 from knockoffs.selection import Selection
 from knockoffs.table.columns import Column
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
-from knockoffs.table.target_kind import split_times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,18 +29,14 @@ FEW = 10  # values of a column, of which each is tried and drawn as a point
 
 @dataclass(frozen=True)
 class Effect:
-    """Partial dependence of y on one column: the mean prediction with the column set to each value of a grid.
-
-    ``group`` has the features of the discovery that the column belongs to. Of several classes ``means`` has the
-    probability of each, shape (n_lines, n_points), and ``labels`` their names; ``height`` says what the lines show.
-    """
+    """Partial dependence of y on one column: the mean prediction with the column set to each value of a grid."""
 
     column: Column
-    group: tuple[str, ...]
+    group: tuple[str, ...]  # features of the discovery that the column belongs to
     grid: NDArray
-    means: NDArray
-    labels: tuple[str, ...]
-    height: str
+    means: NDArray  # shape (n_lines, n_points): of several classes the probability of each
+    labels: tuple[str, ...]  # names of these classes
+    height: str  # what the lines show
     rug: NDArray
 
     @property
@@ -70,16 +65,8 @@ def effects(
     """Partial dependence of y on the discoveries, the surest first; empty where there are no rows or no such target.
 
     A boosting model of y is fitted on the discovered columns alone. Of a group the column with the smallest p-value is
-    taken.
-
-    Parameters
-    ----------
-    most : int
-        Discoveries.
-    n_points : int
-        Values of a column that are tried, evenly spaced over the middle 90 % of the rows.
-    n_rows : int
-        Rows over which predictions are averaged, and at most drawn in the rug.
+    taken. ``n_points`` values of a column are tried, evenly spaced over the middle 90 % of the rows, and predictions
+    are averaged over ``n_rows``, which are drawn in the rug.
     """
     from sklearn.inspection import partial_dependence
 
@@ -112,11 +99,7 @@ def _groups(selection: Selection) -> list[tuple[str, ...]]:
 
 
 def _fit(X: NDArray, target: Target) -> tuple[BaseEstimator, tuple[str, ...], str]:
-    """Boosting model, the classes that its predictions stand for, and what they are.
-
-    Of survival times it is the hazard, relative to that of all rows: events are counts, and those expected of a row if
-    all were alike its exposure.
-    """
+    """Boosting model, the classes that its predictions stand for, and what they are."""
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
     y, weights, called = target.values, target.weights, target.name or "y"
@@ -128,13 +111,12 @@ def _fit(X: NDArray, target: Target) -> tuple[BaseEstimator, tuple[str, ...], st
         if len(labels) == 2:
             return model, (), f"share of {labels[1]}"
         return model, labels[: len(LINES)], f"share of each {called}"
+    loss, height = "squared_error", f"mean of {called}"
     if target.kind == "survival":
-        event, exposure = split_times(y)[1], np.maximum(expected_events(y), 1e-12)
-        at_risk = exposure if weights is None else exposure * weights
-        model = HistGradientBoostingRegressor(loss="poisson", **how).fit(X, event / exposure, sample_weight=at_risk)
-        return model, (), "relative hazard"
-    model = HistGradientBoostingRegressor(**how).fit(X, np.asarray(y, dtype=float), sample_weight=weights)
-    return model, (), f"mean of {called}"
+        loss, height = "poisson", "relative hazard"
+        y, weights = events_as_counts(y, weights)
+    model = HistGradientBoostingRegressor(loss=loss, **how).fit(X, np.asarray(y, dtype=float), sample_weight=weights)
+    return model, (), height
 
 
 def _grid(x: NDArray, column: Column, n_points: int) -> NDArray:

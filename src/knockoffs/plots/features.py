@@ -28,12 +28,7 @@ def plot_features(selection: Selection, *, ax: Axes | Figure | None = None, most
     """Draw W of the features with the largest |W|: full bars are selected, hatched ones are not.
 
     Where features were tested without knockoffs, the statistics of the tests are drawn with their p-values: full bars
-    are discoveries, and the features of a group follow it.
-
-    Parameters
-    ----------
-    most : int
-        Bars; the others are counted.
+    are discoveries, and the features of a group follow it. At most ``most`` bars are drawn, the others are counted.
     """
     tested = selection.p_values is not None
     bars = bars_of_tests(selection) if tested else bars_of_W(selection, most)

@@ -87,18 +87,7 @@ def plot_knockoffs(
     """Draw the margins of a column and of its knockoff, and both against the columns nearest to it.
 
     If the knockoff is exchangeable with the column, the two margins are alike, and so are their links to the others.
-
-    Parameters
-    ----------
-    column : str
-    ax : matplotlib axes, optional
-        For the margins alone.
-    n_pairs : int
-        Columns that it is drawn against.
-
-    Returns
-    -------
-    matplotlib axes, or an array of them: the margins, then a pair each
+    The axes are those of the margins, then of each of ``n_pairs`` columns; where axes are given, of the margins alone.
     """
     require("matplotlib", "plots")
     if column not in table.names:

@@ -25,12 +25,8 @@ def plot_manhattan(
 ) -> Axes:
     """Draw W, or -log10 p of tests, of every SNP or group along the genome; what is selected stands out.
 
-    Parameters
-    ----------
-    chromosomes, positions : array-like, shape (p,)
-        Of the SNPs, in the order of the columns.
-    feature_of : array of int, shape (p,), optional
-        Feature that owns each SNP; a group stands at the mean of its places.
+    Chromosomes and positions are of the SNPs, in the order of the columns. ``feature_of`` is the feature that owns
+    each SNP; a group stands at the mean of its places.
     """
     names, bp = np.asarray(chromosomes).astype(str), np.asarray(positions, dtype=float)
     owner = np.arange(len(bp)) if feature_of is None else feature_of

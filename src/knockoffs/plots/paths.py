@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from knockoffs.defaults import choose
 from knockoffs.errors import InputError, unknown_option
-from knockoffs.features.source import FittedSampler
+from knockoffs.features.given import FixedKnockoffs
 from knockoffs.importance.accuracy_drop import FAKES
 from knockoffs.importance.paths.lambda_path import LambdaPath
-from knockoffs.importance.paths.moves import check_lams
+from knockoffs.importance.paths.moves import N_LAMS, check_lams
 from knockoffs.options import importance_options
 from knockoffs.plots.style import LINES, QUIET, finish, legend_below, new_axes, short
 from knockoffs.registry import find
-from knockoffs.sampling.pair import Pair
 from knockoffs.selection import Selection
-from knockoffs.table.table import Kinds, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,32 +30,6 @@ if TYPE_CHECKING:
 MOST_NAMED = len(LINES)
 MOST_OTHERS = 200
 AT_ONE = {"swapped": "swapped with its knockoff", "permuted": "permuted"}
-DEFAULT_LAMS = np.linspace(0.0, 10.0, 21)  # steps of 0.5 on [0, 10]; the paper integrates to 10
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """Knockoffs that a selection has drawn: a source that fits nothing and draws nothing anew."""
-
-    pair: Pair
-
-    def read(self, X: object, *, kinds: Kinds = None, argument: str = "X", min_rows: int = 1) -> Table:
-        """Return the table of the selection as it is."""
-        assert isinstance(X, Table)
-        return X
-
-    def __call__(self, table: Table, *, rng: Generator, n_jobs: int | None = None) -> FittedSampler:
-        """Nothing is left to settle."""
-        return FittedSampler(self)
-
-    @property
-    def feature_of(self) -> NDArray[np.intp]:
-        """Feature that owns each column."""
-        return self.pair.feature_of
-
-    def sample(self, X: NDArray, rng: Generator) -> Pair:
-        """Return the draw."""
-        return self.pair
 
 
 def follow_selector(selector: Shown, lams: ArrayLike | None = None, fake: str = "swapped") -> LambdaPath:
@@ -76,7 +47,7 @@ def follow_selector(selector: Shown, lams: ArrayLike | None = None, fake: str = 
         raise InputError("lambda paths are not supported with environments.")
     if selection.rows is not None:
         raise InputError("lambda paths are not supported with clusters or order.")
-    along = DEFAULT_LAMS if lams is None else check_lams(lams)
+    along = check_lams(np.linspace(0.0, 10.0, N_LAMS) if lams is None else lams)
     scoring = importance_options(selector.importance_options)
     choice = choose(
         selector.target_,
@@ -88,17 +59,17 @@ def follow_selector(selector: Shown, lams: ArrayLike | None = None, fake: str = 
         n_fits=scoring.n_fits,
         grouped=selector.table_.grouped,
     )
-    path, _ = follow_lambda(
-        selector.table_,
+    pair = selection.pair
+    return follow_lambda(
+        FixedKnockoffs(pair.X_tilde, pair.feature_of),
+        replace(selector.table_, X=pair.X),  # with missing cells filled
         selector.target_,
-        knockoffs=Drawn(selection.pair),
-        statistic=choice.statistic,
+        choice.statistic,
         lams=along,
         fake=find(FAKES, "fake", fake),
         rng=deepcopy(selector.generator_),
         n_jobs=selector.n_jobs,
     )
-    return path
 
 
 def plot_paths(
@@ -109,16 +80,9 @@ def plot_paths(
     fake: str = "swapped",
     ax: Axes | Figure | None = None,
 ) -> Axes:
-    """Draw W along lambda: some features by name, the others thin and grey.
+    """Draw W along lambda: at most eight ``features`` by name, or the surest of a selection; the others thin and grey.
 
-    Parameters
-    ----------
-    selection : Selection, optional
-        Whose surest features get a name, where none are asked for.
-    features : sequence of str, optional
-        At most eight.
-    fake : {"swapped", "permuted"}
-        What the columns move to.
+    ``fake`` is what the columns move to.
     """
     named = _named(path, selection, features)
     ax = new_axes(ax, 6.8, 4.6)

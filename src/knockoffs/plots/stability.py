@@ -18,13 +18,7 @@ MOST = 30
 
 
 def plot_stability(selection: Selection, *, ax: Axes | Figure | None = None) -> Axes:
-    """Draw the share of the draws that select each feature by themselves, with the e-value of all draws beside it.
-
-    Parameters
-    ----------
-    selection : Selection
-        Of several draws.
-    """
+    """Draw the share of the draws that select each feature by themselves, with the e-value of all draws beside it."""
     evidence = selection.evidence
     if selection.p_values is not None:
         raise InputError("features were tested without knockoffs: there are no draws; use method='knockoffs'.")

@@ -21,13 +21,7 @@ if TYPE_CHECKING:
 
 
 def plot_survival(selection: Selection, table: Table, target: Target, *, ax: Axes | Figure | None = None) -> Axes:
-    """Draw Kaplan-Meier curves by the surest selected feature: for each of its values, or up to its median and above.
-
-    Parameters
-    ----------
-    table, target : Table, Target
-        Of a survival time.
-    """
+    """Draw Kaplan-Meier curves by the surest selected feature: by each value, or up to its median and above."""
     if target.kind != "survival":
         raise InputError("y is no survival time: Kaplan-Meier curves need y=(time, event).")
     alone = np.bincount(table.feature_of, minlength=len(selection.W)) == 1

@@ -21,12 +21,7 @@ if TYPE_CHECKING:
 def plot_tree(selection: Selection, table: Table, *, ax: Axes | Figure | None = None, most: int = 60) -> Axes:
     """Draw the tree of features, those that say much about one another side by side; discoveries are blue and thick.
 
-    Parameters
-    ----------
-    selection : Selection
-        Of tests with resolution="auto".
-    most : int
-        Features that can be drawn.
+    It is of tests with resolution="auto", of at most ``most`` features.
     """
     if selection.discoveries is None or selection.p_values is None:
         raise InputError("there is no tree of groups: it is of tests with resolution='auto'.")

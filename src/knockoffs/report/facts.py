@@ -25,36 +25,15 @@ MOST_ROWS = 200  # features in the table; selection.csv has all
 
 @dataclass(frozen=True)
 class Facts:
-    """What a page is made from.
-
-    Parameters
-    ----------
-    selection : Selection
-    table : Table, optional
-        Its columns, with their kinds and missing cells.
-    target : Target, optional
-        For the direction in which features go with it.
-    called : str, optional
-        What the target is called.
-    parameters : mapping, optional
-        Options of the command that made it, as they are recorded.
-    data : mapping, optional
-        Name, SHA-256, rows and columns of the data file.
-    python : str, optional
-        Python lines that make it again, where no command does.
-    versions : mapping
-    warnings : sequence of str
-    path : LambdaPath, optional
-        W along lambda.
-    """
+    """What a page is made from."""
 
     selection: Selection
     table: Table | None = None
     target: Target | None = None
-    called: str | None = None
-    parameters: Mapping[str, object] | None = None
+    called: str | None = None  # what the target is called
+    parameters: Mapping[str, object] | None = None  # options of the command that made it, as they are recorded
     data: DataFile | None = None
-    python: str | None = None
+    python: str | None = None  # Python lines that make it again, where no command does
     versions: Mapping[str, str] = field(default_factory=dict)
     warnings: Sequence[str] = ()
     path: LambdaPath | None = None

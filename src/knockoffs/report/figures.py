@@ -51,11 +51,7 @@ def can_draw() -> bool:
 def draw_all(facts: Facts, *, most_margins: int = 12) -> dict[str, list[Picture]]:
     """Figures of the page by their section; a section with nothing to draw is empty.
 
-    Parameters
-    ----------
-    facts : Facts
-    most_margins : int
-        Columns that are drawn beside their knockoffs: those of the selected features, or of the surest six.
+    At most ``most_margins`` columns are drawn beside their knockoffs: of the selected features, or of the surest six.
     """
     selection, table, target = facts.selection, facts.table, facts.target
     screen, pair = selection.first_screen, selection.pair

@@ -30,35 +30,16 @@ class Row:
 
 @dataclass(frozen=True)
 class FirstScreen:
-    """What print, a notebook, the command line, the report and the page in the browser show first.
+    """What print, a notebook, the command line, the report and the page in the browser show first."""
 
-    Parameters
-    ----------
-    found : str
-        Number of discoveries or of selected features.
-    level : str
-        Error rate that is controlled.
-    what : {"discovery", "selected feature", "nearest, not selected"}
-        What the rows are.
-    value : {"p-value", "W"}
-    rows : tuple of Row
-        The largest bar first. The bar is W, or the statistic of a test in standard deviations of its draws.
-    n_more : int
-        Discoveries that are not in the rows.
-    word : {"good", "doubtful", "broken", ""}
-    verdict : str
-        The verdict in one line.
-    next_step : str
-    """
-
-    found: str
-    level: str
-    what: str
-    value: str
-    rows: tuple[Row, ...]
-    n_more: int
-    word: str
-    verdict: str
+    found: str  # number of discoveries or of selected features
+    level: str  # error rate that is controlled
+    what: str  # what the rows are: "discovery", "selected feature" or "nearest, not selected"
+    value: str  # "p-value", "W" or "e-value"
+    rows: tuple[Row, ...]  # the largest bar first: W, or the statistic of a test in standard deviations of its draws
+    n_more: int  # discoveries that are not in the rows
+    word: str  # "good", "doubtful", "broken" or ""
+    verdict: str  # in one line
     next_step: str
 
 
@@ -69,16 +50,7 @@ def recorded_screen(content: Mapping[str, Any]) -> FirstScreen:
 
 
 def first_screen(selection: Selection, *, most: int = 30, nearest: int = 5) -> FirstScreen:
-    """First screen of a selection.
-
-    Parameters
-    ----------
-    selection : Selection
-    most : int
-        Discoveries that are listed.
-    nearest : int
-        Features that are listed if none is selected.
-    """
+    """First screen of a selection, with at most ``most`` discoveries, or the ``nearest`` features if there is none."""
     tested, d = selection.p_values is not None, len(selection.feature_names)
     names, values, sizes = _found(selection)
     n = len(names)
@@ -179,17 +151,7 @@ def next_step(selection: Selection, n_found: int) -> str:
 
 
 def as_text(screen: FirstScreen, target: str | None = None, *, width: int = 100, bar_width: int = 16) -> str:
-    """First screen as lines of text.
-
-    Parameters
-    ----------
-    screen : FirstScreen
-    target : str, optional
-        Name of the target.
-    width : int
-        Of a line; long names and sentences are wrapped.
-    bar_width : int
-        Characters of the longest bar.
+    """First screen as lines of text of at most ``width`` characters, the longest bar of ``bar_width``.
 
     >>> rows = (Row("bmi", 0.0002, 1.0), Row("one of hdl, ldl", 0.004, 0.45))
     >>> said = ("Verdict: good.", "Confirm the answer on new rows.")

@@ -59,14 +59,9 @@ SURVIVAL_MODELS = ("lasso", "boosting")  # by name; others take signed times and
 def make_estimator(
     name: str, task: str, *, random_state: int | Generator | None = None, n_jobs: int | None = None
 ) -> Estimator:
-    """Unfitted model of y under a name, for a task.
+    """Unfitted model of y under a name of ``ESTIMATORS``.
 
-    Parameters
-    ----------
-    name : str
-        A name in ``ESTIMATORS``.
-    task : str
-        "classification" ("binary", "multiclass"), "regression" ("numeric"), "count" or "survival".
+    The task is "classification" ("binary", "multiclass"), "regression" ("numeric"), "count" or "survival".
 
     >>> make_estimator("lasso", "binary")
     LogisticPathCV()

@@ -6,6 +6,7 @@ Rows that are seen from a later time on (left truncation) have a second column, 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -14,9 +15,9 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from knockoffs.errors import InputError
-from knockoffs.response.l1_path import assign_folds, check_path
-from knockoffs.response.likelihood import LikelihoodSet, solve_exactly
-from knockoffs.response.linear import PenaltyPath, drop_weightless, fold_design, with_penalties
+from knockoffs.response.l1_path import assign_folds, check_path, make_design
+from knockoffs.response.likelihood import LikelihoodSet
+from knockoffs.response.linear import PenaltyPath, read_rows, with_penalties
 from knockoffs.table.target_kind import split_times
 
 SMALLEST_RISK = 1e-300  # of a risk set: its logarithm is taken
@@ -27,14 +28,8 @@ class CoxLoss:
 
     Its targets Y are 1 for an event and 0 for a censored row. The mean of a row is the number of events expected of it
     (exp(eta) times Breslow's hazard up to its time), so Y less the mean are the martingale residuals. A constant added
-    to eta changes nothing: the intercept stays at 0.
-
-    Parameters
-    ----------
-    y : array, shape (n,) or (n, 2)
-        Signed times, and times of entry: a row is at risk after its entry and up to its time.
-    weights : array, shape (n,)
-        Rows of weight 0 are in no risk set.
+    to eta changes nothing: the intercept stays at 0. A row is at risk after its entry and up to its time; rows of
+    weight 0 are in no risk set.
     """
 
     def __init__(self, y: NDArray, weights: NDArray) -> None:
@@ -122,10 +117,6 @@ class CoxSet(LikelihoodSet):
         self.train = CoxLoss(y, np.where(weights > 0, row_weights, 0.0))
         self.whole = CoxLoss(y, row_weights)
 
-    def null_residual(self) -> NDArray:
-        """Events less those expected without columns, weighted, shape (1, n)."""
-        return self.weights * (self.Y - self.likelihood.mean(np.zeros_like(self.Y)))
-
     def held_out_loss(self, eta: NDArray, losses: NDArray) -> float:
         """Loss of all rows less that of the training rows."""
         return sum(
@@ -137,26 +128,10 @@ class CoxSet(LikelihoodSet):
 class CoxPathCV(PenaltyPath):
     """L1-penalised Cox regression, with the penalty of the smallest cross-validated partial likelihood deviance.
 
-    Ties are Efron's. Columns are standardised inside; ``coef_`` is in the original units. Equal columns share their
-    coefficient. Events are spread evenly over the folds.
+    It minimises minus the log partial likelihood / n + alpha |b|_1 for columns of variance 1; ``coef_`` has logarithms
+    of hazard ratios, for one unit of each column. Ties are Efron's. Equal columns share their coefficient. Events are
+    spread evenly over the folds. Parameters are those of ``LassoPathCV``.
 
-    Parameters
-    ----------
-    alpha : float or None
-        Penalty for columns of variance 1: minimise minus the log partial likelihood / n + alpha |b|_1. None:
-        cross-validated.
-    n_alphas, alpha_ratio, folds, random_state
-        As for ``LassoPathCV``.
-
-    Attributes
-    ----------
-    coef_ : array, shape (n_columns,)
-        Logarithms of hazard ratios, for one unit of each column.
-    alpha_ : float
-    cross_validation_ : CrossValidation or None
-
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((200, 3))
     >>> time = rng.exponential(np.exp(-X[:, 0]))
@@ -170,20 +145,15 @@ class CoxPathCV(PenaltyPath):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to X, shape (n, n_columns), and signed times y, (n,) or (n, 2): negative where a row is censored."""
         check_path(self.alpha, self.n_alphas, self.alpha_ratio, positive=True)
-        XX, yy = validate_data(self, X, y, y_numeric=True, multi_output=True, ensure_min_samples=2, dtype=np.float64)
-        XX, yy, weights, folds = drop_weightless(XX, np.asarray(yy, dtype=float), sample_weight, self.folds)
+        XX, yy, weights, folds = read_rows(self, X, y, sample_weight, y_numeric=True, multi_output=True)
         event = split_times(yy)[1].astype(np.intp)
         if not event.any():
             raise InputError("y has no event: all rows are censored (negative), so there is nothing to predict.")
-        fold_of = assign_folds(folds, len(yy), np.random.default_rng(self.random_state), event)
-        design = fold_design(self, XX, weights, fold_of)
+        design = make_design(XX, weights, self._folds(folds, len(yy), event))
         y, Y = yy[design.order], event[design.order].astype(float)[None]
-        loss = CoxLoss(y, w := design.weights / design.weights.sum())
-        largest = float(np.abs((w * (Y - loss.mean(np.zeros_like(Y)))) @ design.X).max(initial=0.0))
-        guess = self.choose_penalty(
-            design, largest, lambda train, rows: CoxSet(design.X, y, train, rows, design.weights)
-        )
-        self.coef_ = design.spread(solve_exactly(loss, design, Y, self.alpha_, guess)[0])[0]
+        loss = CoxLoss(y, design.weights / design.weights.sum())
+        beta, _ = self._maximise(loss, design, Y, partial(CoxSet, design.X, y))
+        self.coef_ = design.spread(beta)[0]
         self.mean_ = design.mean
         return self
 

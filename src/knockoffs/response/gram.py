@@ -193,15 +193,7 @@ class Pilot:
 def fold_grams(
     pilot: Pilot, X: NDArray, y: NDArray, fold_of: NDArray, n_folds: int, weights: NDArray | None = None
 ) -> FoldGrams:
-    """Grams of the folds of some rows: exact for squared error, else the approximation at the pilot.
-
-    Parameters
-    ----------
-    X : array, shape (n, p)
-    y : array, shape (n,)
-    fold_of : array of int, shape (n,)
-    weights : array, shape (n,), optional
-    """
+    """Grams of the folds of some rows: exact for squared error, else the approximation at the pilot."""
     Y = pilot.numbers(y)
     if pilot.squared_error:
         return FoldGrams.of_numbers(X, Y[0], fold_of, n_folds, weights)

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from knockoffs.errors import InputError
 from knockoffs.response.gram import FoldGrams, Gram, total
 from knockoffs.response.l1_path import (
     CrossValidation,
+    SquaredErrors,
     Standardised,
     check_path,
     cross_validate,
@@ -45,12 +45,7 @@ def fit_lasso(
 ) -> LinearFit:
     """Lasso of the rows behind the Grams, with the penalty of the smallest cross-validated loss, solved exactly.
 
-    The same answer as ``LassoPathCV`` with these folds, to rounding.
-
-    Parameters
-    ----------
-    alpha, n_alphas, alpha_ratio
-        As for ``LassoPathCV``.
+    The same answer as ``LassoPathCV`` with these folds, to rounding; its penalties are those of that.
     """
     check_path(alpha, n_alphas, alpha_ratio)
     if not all(np.isfinite(gram.scatter).all() for gram in grams.plain):
@@ -68,8 +63,9 @@ def fit_lasso(
         if alpha is None:
             sets = [GramSet(grams, fold, kept, unit, y_scale) for fold in range(len(grams.plain))]
             largest = max(float(np.abs(one.c).max()) for one in problem)
-            folds = GramFolds(np.array([gram.rows for gram in grams.plain]))
-            found, _ = cross_validate(folds, sets, penalties(largest, n_alphas, alpha_ratio))
+            rows = np.array([gram.rows for gram in grams.plain])
+            alphas = penalties(largest, n_alphas, alpha_ratio)
+            found, _ = cross_validate(sets, alphas, rows, lambda residuals: residuals)  # which are gradients already
             used = found.alpha
         beta = solve_quadratics(problem, used)
     coef = columns.spread(beta) * (y_scale or 1.0)
@@ -81,11 +77,6 @@ def aic_penalty(gram: Gram, n_alphas: int = 100, alpha_ratio: float = 1e-3) -> f
     """Penalty with the smallest corrected AIC, n log RSS + 2 n k / (n - k - 1), of a lasso with k columns in the model.
 
     It depends on the rows through their products alone, and not on the order of the columns.
-
-    Parameters
-    ----------
-    n_alphas, alpha_ratio
-        As for ``LassoPathCV``.
     """
     n, kept = gram.rows, np.flatnonzero(_is_first(standardise_columns(gram)))
     if not kept.size or gram.deviations[-1] == 0:
@@ -145,17 +136,6 @@ class Quadratic:
         """Mean squared error at the rows of ``path`` of a fit whose intercept puts ``centre`` at ``y_centre``."""
         error = self.y_mean - y_centre - path @ (self.mean - centre)
         return self.y2 - 2 * path @ self.c + np.einsum("aj,aj->a", path @ self.G, path) + self.weight * error**2
-
-
-@dataclass(frozen=True)
-class GramFolds:
-    """What the walk down a path asks of a design (``Folds``): residuals of a Gram are gradients already."""
-
-    fold_weights: NDArray
-
-    def gradients(self, residuals: NDArray) -> NDArray:
-        """Return them as they are."""
-        return residuals
 
 
 class GramSet:
@@ -222,41 +202,20 @@ def solve_quadratics(problem: Sequence[Quadratic], alpha: float) -> NDArray:
     for one, row in zip(problem, beta, strict=True):
         start = max(float(np.abs(one.c).max()), alpha)
         _walk(one, np.geomspace(start, alpha, WARM) if alpha > 0 else np.zeros(1), row, 1e-10)
-    return polish(_Smooth(problem), beta, alpha)
+    return polish(ErrorsOfGrams(problem), beta, alpha)
 
 
-class _Smooth:
-    """The quadratics for ``polish``: responses do not touch one another."""
+class ErrorsOfGrams(SquaredErrors):
+    """Squared errors of responses by their Grams."""
 
     def __init__(self, problem: Sequence[Quadratic]) -> None:
+        super().__init__()
         self.problem = problem
-        self._factors: list[tuple[NDArray, object] | None] = [None] * len(problem)
 
     def gradient(self, beta: NDArray) -> NDArray:
-        """Minus the gradient, shape (n_outputs, d)."""
+        """C - G beta, shape (n_outputs, d)."""
         return np.stack([one.c - one.G @ row for one, row in zip(self.problem, beta, strict=True)])
 
-    def newton_step(self, active: NDArray[np.bool_], right: NDArray) -> NDArray | None:
-        """Solve with the Gram matrices of the active columns; factors are kept while they stay the same."""
-        steps, start = [], 0
-        for k, (one, which) in enumerate(zip(self.problem, active, strict=True)):
-            columns = np.flatnonzero(which)
-            part, start = right[start : start + columns.size], start + columns.size
-            if not columns.size:
-                continue
-            held = self._factors[k]
-            if held is None or not np.array_equal(held[0], columns):
-                G = one.G[np.ix_(columns, columns)]
-                scale = np.sqrt(np.diag(G))
-                if not (scale > 0).all():
-                    return None
-                try:
-                    factor = cho_factor(G / scale / scale[:, None], check_finite=False)
-                except LinAlgError:
-                    return None
-                if np.diag(factor[0]).min() < 1e-6:  # what the others leave of a column is below 1e-12 of it
-                    return None
-                held = self._factors[k] = (columns, (factor, scale))
-            factor, scale = held[1]  # type: ignore[misc]
-            steps.append(cho_solve(factor, part / scale, check_finite=False) / scale)
-        return np.concatenate(steps) if steps else right
+    def gram(self, k: int, columns: NDArray[np.intp]) -> NDArray:
+        """G of some columns."""
+        return self.problem[k].G[np.ix_(columns, columns)]

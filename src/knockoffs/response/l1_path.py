@@ -8,19 +8,22 @@ the solution at the chosen penalty exact: its support is known nearly, and the r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from knockoffs.errors import InputError
 
 STRETCH = 4  # penalties solved between two looks at all columns: few enough for the strong rule to be sharp
 REACH = 1.0  # gradients above this share of the stretch's last penalty let their columns in
 KKT_SLACK = 1e-6  # relative excess of a gradient over the penalty that is put down to the solver's tolerance
+NO_ROWS = slice(0, 0)  # held out: all are trained on
 SATURATED = 0.999  # share of the null loss explained in training at which a path has nothing left to say
 
 
@@ -126,30 +129,13 @@ def _equal_columns(Xs: NDArray, varies: NDArray[np.bool_]) -> tuple[NDArray[np.i
     return first, sign
 
 
-class Folds(Protocol):
-    """What the walk down a path needs to know of a design."""
-
-    @property
-    def fold_weights(self) -> NDArray:
-        """Weight of the rows of each fold."""
-
-    def gradients(self, residuals: NDArray) -> NDArray:
-        """Gradients by all columns from what ``TrainingSet.solve`` returns as residuals (last axis)."""
-
-
 State = TypeVar("State")
 
 
 class TrainingSet(Protocol[State]):
-    """One L1 problem on the rows with positive weight, restricted to a growing set of working columns.
+    """One L1 problem on the rows with positive weight, restricted to a growing set of working columns."""
 
-    Attributes
-    ----------
-    columns : array
-        The working columns, in the order in which they joined.
-    """
-
-    columns: NDArray[np.intp]
+    columns: NDArray[np.intp]  # the working columns, in the order in which they joined
 
     def null_residual(self) -> NDArray:
         """Residual of the intercept-only fit, shape (n_outputs, n)."""
@@ -158,14 +144,10 @@ class TrainingSet(Protocol[State]):
         """Append columns to the working set."""
 
     def solve(self, alphas: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-        """Solve at penalties ``alphas`` in turn, starting from the last solution.
+        """Residuals, held-out losses and shares of the null loss explained at penalties, from the last solution on.
 
-        Returns
-        -------
-        residuals : array, shape (len(alphas), n_outputs, n)
-            Minus the derivative of the training loss by each row's linear predictor; 0 on held-out rows.
-        held_out, explained : arrays, shape (len(alphas),)
-            Mean loss of the held-out rows (NaN if there are none); share of the null loss explained in training.
+        Residuals, shape (len(alphas), n_outputs, n), are minus the derivatives of the loss by each row's linear
+        predictor; 0 on held-out rows. Held-out losses are means over the held-out rows, NaN if there are none.
         """
 
     def save(self) -> State:
@@ -203,26 +185,25 @@ class CrossValidation:
 
 
 def cross_validate(
-    design: Folds, training_sets: Sequence[TrainingSet], alphas: NDArray
+    training_sets: Sequence[TrainingSet],
+    alphas: NDArray,
+    fold_weights: NDArray,
+    gradients_of: Callable[[NDArray], NDArray],
 ) -> tuple[CrossValidation, NDArray[np.intp]]:
     """Walk down the path in all folds at once until the held-out loss is safely past its minimum.
 
     The walk ends where the mean held-out loss is 5 penalties past its minimum and above it by more than two standard
-    errors of their paired difference (or is 30 penalties past it), or where the training fits are saturated.
-
-    Returns
-    -------
-    columns : array
-        Columns in use around the chosen penalty: where to start the fit to all rows.
+    errors of their paired difference (or is 30 penalties past it), or where the training fits are saturated. The
+    columns are those in use around the chosen penalty: where to start the fit to all rows. ``gradients_of`` gives the
+    gradients by all columns from what ``TrainingSet.solve`` returns as residuals.
     """
-    fold_weights = design.fold_weights
     losses = np.empty((len(training_sets), 0))
     supports = []
-    gradients = design.gradients(np.stack([t.null_residual() for t in training_sets]))
+    gradients = gradients_of(np.stack([t.null_residual() for t in training_sets]))
     previous = float(alphas[0])
     for start in range(0, alphas.size, STRETCH):
         stretch = alphas[start : start + STRETCH]
-        gradients, held_out, explained = _solve_stretch(design, training_sets, stretch, previous, gradients)
+        gradients, held_out, explained = _solve_stretch(training_sets, stretch, previous, gradients, gradients_of)
         previous = float(stretch[-1])
         losses = np.hstack([losses, held_out])
         supports.append(np.unique(np.concatenate([t.support() for t in training_sets])))
@@ -234,7 +215,11 @@ def cross_validate(
 
 
 def _solve_stretch(
-    design: Folds, training_sets: Sequence[TrainingSet], alphas: NDArray, previous: float, gradients: NDArray
+    training_sets: Sequence[TrainingSet],
+    alphas: NDArray,
+    previous: float,
+    gradients: NDArray,
+    gradients_of: Callable[[NDArray], NDArray],
 ) -> tuple[NDArray, NDArray, NDArray]:
     """Solve all folds at penalties ``alphas``; check every column; solve again the folds that lacked one."""
     # The strong rule would ask for 2 * last - previous. Over a stretch that lets in far more columns than are
@@ -255,7 +240,7 @@ def _solve_stretch(
             t.restore(states[f])
             found[f] = t.solve(alphas)
         R = np.stack([found[f][0] for f in todo])  # (folds to do, alphas, n_outputs, n)
-        every = design.gradients(R)
+        every = gradients_of(R)
         gradients[todo] = every[:, -1]
         over = (np.abs(every) > (alphas * (1 + KKT_SLACK))[:, None, None]).any(axis=(1, 2))
         for i, f in enumerate(todo):
@@ -299,6 +284,51 @@ class FullLoss(Protocol):
 
     def newton_step(self, active: NDArray[np.bool_], right: NDArray) -> NDArray | None:
         """Solve H step = right on the active coefficients at the last beta; None where H is singular."""
+
+
+def factorise(H: NDArray) -> Callable[[NDArray], NDArray] | None:
+    """Solver of H x = b; none where the others leave less than 1e-12 of a column."""
+    scale = np.sqrt(np.maximum(np.diag(H), 0.0))
+    if not (scale > 0).all():
+        return None
+    try:
+        factor = cho_factor(H / np.outer(scale, scale), check_finite=False)
+    except LinAlgError:
+        return None
+    if np.diag(factor[0]).min() < 1e-6:
+        return None
+    return lambda b: cho_solve(factor, b / scale, check_finite=False) / scale
+
+
+class SquaredErrors(ABC):
+    """Squared errors of one response or of several for ``polish``: responses do not touch one another."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[NDArray, Callable[[NDArray], NDArray]]] = {}
+
+    @abstractmethod
+    def gradient(self, beta: NDArray) -> NDArray:
+        """Minus the gradient, shape (n_outputs, d)."""
+
+    @abstractmethod
+    def gram(self, k: int, columns: NDArray[np.intp]) -> NDArray:
+        """Gram matrix of some columns, for response k."""
+
+    def newton_step(self, active: NDArray[np.bool_], right: NDArray) -> NDArray | None:
+        """Solve with the Gram matrices of the active columns; factors are kept while these stay the same."""
+        steps, start = [], 0
+        for k, which in enumerate(active):
+            columns = np.flatnonzero(which)
+            part, start = right[start : start + columns.size], start + columns.size
+            if not columns.size:
+                continue
+            if k not in self._kept or not np.array_equal(self._kept[k][0], columns):
+                solve = factorise(self.gram(k, columns))
+                if solve is None:
+                    return None
+                self._kept[k] = columns, solve
+            steps.append(self._kept[k][1](part))
+        return np.concatenate(steps) if steps else right
 
 
 def polish(smooth: FullLoss, beta: NDArray, alpha: float, max_steps: int = 200) -> NDArray:

@@ -13,10 +13,9 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import expit, xlogy
 
-from knockoffs.response.l1_path import PathDesign, polish, solve_at
+from knockoffs.response.l1_path import NO_ROWS, PathDesign, factorise, polish
 
 NEWTON_TOL = 1e-4  # largest violation of an optimality condition, relative to the penalty, on the cross-validated path
 MAX_NEWTON = 100
@@ -44,17 +43,8 @@ class Likelihood(Protocol):
 class LikelihoodSet:
     """An L1-penalised likelihood on the rows with positive weight, on a growing set of columns (a ``TrainingSet``).
 
-    Parameters
-    ----------
-    likelihood : Likelihood
-    X : array, shape (n, d)
-    Y : array, shape (n_outputs, n)
-    weights : array, shape (n,)
-        Add up to one; zero on held-out rows.
-    rows, row_weights
-        The held-out rows and the weights of all.
-    tol : float
-        Largest violation of an optimality condition, relative to the penalty.
+    The weights add up to one and are zero on held-out rows, whose own are ``row_weights``. ``tol`` is the largest
+    violation of an optimality condition, relative to the penalty.
     """
 
     def __init__(
@@ -63,13 +53,13 @@ class LikelihoodSet:
         X: NDArray,
         Y: NDArray,
         weights: NDArray,
-        rows: slice,
-        row_weights: NDArray,
+        held: slice = NO_ROWS,
+        row_weights: NDArray | None = None,
         tol: float = NEWTON_TOL,
     ) -> None:
         self.likelihood = likelihood
-        self.all_columns, self.Y, self.weights, self.rows, self.tol = X, Y, weights, rows, tol
-        self.row_weights = row_weights[rows]
+        self.all_columns, self.Y, self.weights, self.rows, self.tol = X, Y, weights, held, tol
+        self.row_weights = (weights if row_weights is None else row_weights)[held]
         self.columns = np.zeros(0, dtype=np.intp)
         self.X = np.empty((Y.shape[1], 0), order="F")
         self.intercept = likelihood.null_intercept(Y, weights)
@@ -80,8 +70,9 @@ class LikelihoodSet:
         self._H = np.empty((0, 0))
 
     def null_residual(self) -> NDArray:
-        """Y less its mean, weighted, shape (n_outputs, n)."""
-        return self.weights * (self.Y - (self.Y @ self.weights / self.weights.sum())[:, None])
+        """Y less its mean without columns, weighted, shape (n_outputs, n)."""
+        eta = np.broadcast_to(self.likelihood.null_intercept(self.Y, self.weights)[:, None], self.Y.shape)
+        return self.weights * (self.Y - self.likelihood.mean(eta))
 
     def add(self, columns: NDArray[np.intp]) -> None:
         """Append columns to the working set."""
@@ -238,34 +229,20 @@ class FullData:
         border = H[np.ix_(~is_intercept, is_intercept)]
         schur = H[np.ix_(~is_intercept, ~is_intercept)]
         schur = schur - border @ np.linalg.pinv(H[np.ix_(is_intercept, is_intercept)]) @ border.T
-        diagonal = np.diag(schur)
-        if not (diagonal > 0).all():
-            return None
-        scale = np.sqrt(diagonal)
-        try:
-            factor = cho_factor(schur / np.outer(scale, scale), check_finite=False)
-        except LinAlgError:
-            return None
-        if np.diag(factor[0]).min() < 1e-6:
-            return None
-        return cho_solve(factor, right / scale, check_finite=False) / scale
+        solve = factorise(schur)
+        return None if solve is None else solve(right)
 
 
-def solve_exactly(
-    likelihood: Likelihood, design: PathDesign, Y: NDArray, alpha: float, columns: NDArray[np.intp]
-) -> tuple[NDArray, NDArray]:
+def polish_likelihood(design: PathDesign, problem: LikelihoodSet, alpha: float) -> tuple[NDArray, NDArray]:
     """Exact coefficients of the standardised columns, (n_outputs, d), and intercepts, (n_outputs,), at a penalty.
 
-    ``columns`` is a first guess of the working set; more join until the optimality conditions hold.
+    ``problem`` has been solved for it, on all rows.
     """
-    weights = design.weights / design.weights.sum()
-    problem = LikelihoodSet(likelihood, design.X, Y, weights, slice(0, 0), weights, tol=1e-6)
-    if not design.X.shape[1]:  # every column is constant
-        return np.zeros((len(Y), 0)), problem.intercept
-    solve_at(design, problem, alpha, columns)
-    beta = np.zeros((len(Y), design.X.shape[1]))
+    beta = np.zeros((len(problem.Y), design.X.shape[1]))
+    if not beta.size:  # every column is constant
+        return beta, problem.intercept
     beta[:, problem.columns] = problem.beta
-    smooth = FullData(likelihood, design, Y, problem.intercept)
+    smooth = FullData(problem.likelihood, design, problem.Y, problem.intercept)
     beta = polish(smooth, beta, alpha)
     smooth.gradient(beta)  # brings the intercepts along
     return beta, smooth.intercept
@@ -293,43 +270,16 @@ def probabilities(eta: NDArray) -> NDArray:
     return expit(eta) if len(eta) == 1 else np.exp(log_softmax(eta))
 
 
-def row_loss(Y: NDArray, eta: NDArray) -> NDArray:
-    """Log-loss of every row, shape (n,)."""
-    if len(eta) == 1:
-        return np.logaddexp(0.0, eta[0]) - Y[0] * eta[0]
-    return -(Y * log_softmax(eta)).sum(axis=0)
-
-
-def null_probabilities(Y: NDArray, weights: NDArray) -> NDArray:
-    """Weighted shares of the outputs, shape (n_outputs, 1)."""
-    return (Y @ weights / weights.sum())[:, None]
-
-
-def hessian(X: list[NDArray], P: NDArray, weights: NDArray, eta: NDArray) -> NDArray:
-    """Hessian of the weighted log-loss, for output k with the columns X[k]; outputs one after another.
-
-    With p the softmax it is diag(p) - pp' between outputs: a block for each output less one product for all.
-    """
-    if len(X) == 1:
-        V = X[0] * np.sqrt(weights * P[0] * (1 - P[0]))[:, None]
-        return V.T @ V
-    V = np.hstack([x * (np.sqrt(weights) * p)[:, None] for x, p in zip(X, P, strict=True)])
-    H = -(V.T @ V)
-    start = 0
-    for x, p in zip(X, P, strict=True):
-        stop = start + x.shape[1]
-        v = x * np.sqrt(weights * p)[:, None]
-        H[start:stop, start:stop] += v.T @ v
-        start = stop
-    return H
-
-
 class LogLoss:
     """Log-loss of classes coded by ``indicator`` (a ``Likelihood``)."""
 
-    row_loss = staticmethod(row_loss)
     mean = staticmethod(probabilities)
-    hessian = staticmethod(hessian)
+
+    def row_loss(self, Y: NDArray, eta: NDArray) -> NDArray:
+        """Log-loss of every row, shape (n,)."""
+        if len(eta) == 1:
+            return np.logaddexp(0.0, eta[0]) - Y[0] * eta[0]
+        return -(Y * log_softmax(eta)).sum(axis=0)
 
     def floor(self, Y: NDArray) -> NDArray:
         """Return zeros: a class can be certain."""
@@ -337,8 +287,23 @@ class LogLoss:
 
     def null_intercept(self, Y: NDArray, weights: NDArray) -> NDArray:
         """Log-odds of two classes, logarithms of the shares of more."""
-        share = np.clip(null_probabilities(Y, weights)[:, 0], 1e-12, 1 - 1e-12)  # the user's own folds can lose a class
+        share = np.clip(Y @ weights / weights.sum(), 1e-12, 1 - 1e-12)  # the user's own folds can lose a class
         return np.log(share) - np.log1p(-share) if len(Y) == 1 else np.log(share)
+
+    def hessian(self, X: list[NDArray], M: NDArray, weights: NDArray, eta: NDArray) -> NDArray:
+        """Diag(p) - pp' between outputs, p their means: a block for each output less one product for all."""
+        if len(X) == 1:
+            V = X[0] * np.sqrt(weights * M[0] * (1 - M[0]))[:, None]
+            return V.T @ V
+        V = np.hstack([x * (np.sqrt(weights) * p)[:, None] for x, p in zip(X, M, strict=True)])
+        H = -(V.T @ V)
+        start = 0
+        for x, p in zip(X, M, strict=True):
+            stop = start + x.shape[1]
+            v = x * np.sqrt(weights * p)[:, None]
+            H[start:stop, start:stop] += v.T @ v
+            start = stop
+        return H
 
 
 class PoissonLoss:

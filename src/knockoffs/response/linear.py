@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Self
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -32,14 +33,14 @@ from knockoffs.response.l1_path import (
     train_weights,
 )
 from knockoffs.response.likelihood import (
+    Likelihood,
     LikelihoodSet,
     LogLoss,
     PoissonLoss,
     indicator,
-    null_probabilities,
-    solve_exactly,
+    polish_likelihood,
 )
-from knockoffs.response.squared_error import SquaredError, SquaredErrorSet
+from knockoffs.response.squared_error import ErrorsOfRows, SquaredErrorSet
 
 MANY_CELLS, ROWS_FOR_GRAMS = 1_000_000, 10  # from which on sums of products cost less than a walk over the rows
 EXACT_SIZES = (1e-60, 1e60)  # sizes of numbers whose products are exact
@@ -66,34 +67,42 @@ class PenaltyPath(BaseEstimator):
         self.folds = folds
         self.random_state = random_state
 
-    def choose_penalty(
-        self, design: PathDesign, largest: float, training_set: Callable[[NDArray, slice], TrainingSet]
-    ) -> NDArray[np.intp]:
-        """Set ``alpha_`` by cross-validation, if it is asked for; columns in use around it.
+    def _folds(self, folds: ArrayLike, n: int, classes: NDArray[np.intp] | None = None) -> NDArray[np.intp]:
+        """Fold of each row; one fold where no penalty is chosen by them."""
+        fold_of = assign_folds(folds, n, np.random.default_rng(self.random_state), classes)
+        return fold_of if self.alpha is None else np.zeros(n, dtype=np.intp)
 
-        Parameters
-        ----------
-        largest : float
-            Smallest penalty that leaves nothing in the model, where the path begins.
-        training_set : callable
-            Problem of a fold, from the weights of its training rows and its held-out rows.
+    def _follow(
+        self, design: PathDesign, whole: TrainingSet, fold: Callable[[NDArray, slice, NDArray], TrainingSet]
+    ) -> None:
+        """Set ``alpha_``, by cross-validation if none was asked for, and solve ``whole``, the problem of all rows.
+
+        ``fold`` makes the problem of a fold of the weights of its training rows, its held-out rows and their weights.
         """
-        self.cross_validation_ = None
+        largest = float(np.abs(whole.null_residual() @ design.X).max(initial=0.0))  # leaves nothing in the model
         self.alpha_ = largest if self.alpha is None else float(self.alpha)
-        if self.alpha is not None or largest <= 0 or len(design.folds) < 2:
-            return np.zeros(0, dtype=np.intp)
-        sets = []
-        for weights, rows in zip(train_weights(design), design.folds, strict=True):
-            sets.append(training_set(weights, rows))
-        alphas = penalties(largest, self.n_alphas, self.alpha_ratio)
-        self.cross_validation_, columns = cross_validate(design, sets, alphas)
-        self.alpha_ = self.cross_validation_.alpha
-        return columns
+        self.cross_validation_, columns = None, np.zeros(0, dtype=np.intp)
+        if self.alpha is None and largest > 0 and len(design.folds) > 1:
+            sets = []
+            for weights, rows in zip(train_weights(design), design.folds, strict=True):
+                sets.append(fold(weights, rows, design.weights))
+            alphas = penalties(largest, self.n_alphas, self.alpha_ratio)
+            self.cross_validation_, columns = cross_validate(sets, alphas, design.fold_weights, design.gradients)
+            self.alpha_ = self.cross_validation_.alpha
+        if design.X.shape[1]:  # else every column is constant
+            solve_at(design, whole, self.alpha_, columns)
 
-
-def fold_design(model: PenaltyPath, X: NDArray, weights: NDArray | None, fold_of: NDArray[np.intp]) -> PathDesign:
-    """Design of a model whose folds are stratified; without folds, where no penalty is chosen by them."""
-    return make_design(X, weights, fold_of if model.alpha is None else np.zeros(len(X), dtype=np.intp))
+    def _maximise(
+        self,
+        likelihood: Likelihood,
+        design: PathDesign,
+        Y: NDArray,
+        fold: Callable[[NDArray, slice, NDArray], LikelihoodSet] | None = None,
+    ) -> tuple[NDArray, NDArray]:
+        """Coefficients of the standardised columns, (n_outputs, d), and intercepts, (n_outputs,)."""
+        whole = LikelihoodSet(likelihood, design.X, Y, design.weights / design.weights.sum(), tol=1e-6)
+        self._follow(design, whole, fold or partial(LikelihoodSet, likelihood, design.X, Y))
+        return polish_likelihood(design, whole, self.alpha_)
 
 
 class LinearRegressor(RegressorMixin, BaseEstimator):
@@ -153,23 +162,26 @@ def standardise(y: NDArray, weights: NDArray) -> tuple[float, float, NDArray]:
     return mean * unit, sd * unit, centred / sd
 
 
-def drop_weightless(
-    X: NDArray, y: NDArray, sample_weight: ArrayLike | None, folds: ArrayLike
+def read_rows(
+    model: BaseEstimator, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, **how: Any
 ) -> tuple[NDArray, NDArray, NDArray | None, ArrayLike]:
-    """Leave out the rows of weight 0: they are not there."""
+    """X, y, weights and folds of a fit, checked, without the rows of weight 0: they are not there."""
+    XX, yy = validate_data(model, X, y, ensure_min_samples=2, dtype=np.float64, **how)
+    yy = np.asarray(yy, dtype=float if how.get("y_numeric") else None)
+    folds = getattr(model, "folds", 0)
     if sample_weight is None:
-        return X, y, None, folds
+        return XX, yy, None, folds
     weights = np.asarray(sample_weight, dtype=float)
     if weights.ndim == 0:
-        weights = np.full(len(y), float(weights))
-    if weights.shape != (len(y),):
-        raise InputError(f"sample_weight has shape {weights.shape}: expected one for each of {len(y)} rows.")
+        weights = np.full(len(yy), float(weights))
+    if weights.shape != (len(yy),):
+        raise InputError(f"sample_weight has shape {weights.shape}: expected one for each of {len(yy)} rows.")
     if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
         raise InputError("sample_weight must be finite and not negative, and not all zero.")
     kept = weights > 0
     if not isinstance(folds, int | np.integer):
         folds = np.asarray(folds)[kept]
-    return X[kept], y[kept], weights[kept], folds
+    return XX[kept], yy[kept], weights[kept], folds
 
 
 def sums_are_cheaper(X: NDArray, y: NDArray) -> bool:
@@ -240,8 +252,7 @@ class LassoPathCV(PenaltyPath, LinearRegressor):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to X, shape (n, n_columns), and numeric y."""
         check_path(self.alpha, self.n_alphas, self.alpha_ratio)
-        XX, yy = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, dtype=np.float64)
-        XX, yy, weights, folds = drop_weightless(XX, np.asarray(yy, dtype=float), sample_weight, self.folds)
+        XX, yy, weights, folds = read_rows(self, X, y, sample_weight, y_numeric=True)
         fold_of = assign_folds(folds, len(yy), np.random.default_rng(self.random_state))
         if sums_are_cheaper(XX, yy):
             grams = FoldGrams.of_numbers(XX, yy, fold_of, int(fold_of.max()) + 1, weights)
@@ -251,17 +262,12 @@ class LassoPathCV(PenaltyPath, LinearRegressor):
             return self
         design = make_design(XX, weights, fold_of)
         y_mean, y_scale, ys = standardise(yy[design.order], design.weights)
-        largest = float(np.abs((design.weights * ys) @ design.X).max(initial=0.0)) / len(yy)
-        guess = self.choose_penalty(
-            design, largest, lambda train, rows: SquaredErrorSet(design.X, ys, train, rows, design.weights)
-        )
+        whole = SquaredErrorSet(design.X, ys, design.weights / design.weights.sum(), tol=1e-10)
+        self._follow(design, whole, partial(SquaredErrorSet, design.X, ys))
         beta = np.zeros((1, design.X.shape[1]))
         if y_scale > 0 and beta.size:
-            w = design.weights / design.weights.sum()
-            problem = SquaredErrorSet(design.X, ys, w, slice(0, 0), w, tol=1e-10)
-            solve_at(design, problem, self.alpha_, guess)
-            beta[0, problem.columns] = problem.beta[: problem.columns.size]
-            beta = polish(SquaredError(design, ys), beta, self.alpha_)
+            beta[0, whole.columns] = whole.beta[: whole.columns.size]
+            beta = polish(ErrorsOfRows(design, ys), beta, self.alpha_)
         self.coef_ = design.spread(beta[0]) * y_scale
         self.intercept_ = float(y_mean - self.coef_ @ design.mean)
         return self
@@ -271,13 +277,6 @@ class LassoPathAIC(LinearRegressor):
     """Lasso with the penalty of the smallest corrected AIC, from the products of columns and y alone.
 
     For fixed designs, whose statistic may depend on the rows in no other way: there are no folds, and nothing is drawn.
-
-    Attributes
-    ----------
-    coef_ : array, shape (n_columns,)
-    intercept_ : float
-    alpha_ : float
-        Penalty used, for columns and y of variance 1.
     """
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -292,41 +291,20 @@ class LassoPathAIC(LinearRegressor):
 class LogisticPathCV(PenaltyPath, LinearClassifier):
     """L1-logistic regression, binary or multinomial, with the penalty of the smallest cross-validated log-loss.
 
-    Columns are standardised inside; ``coef_`` and ``intercept_`` are in the original units. Equal columns share
-    their coefficients. Folds are stratified by class. Labels may be of any kind that can be sorted.
-
-    Parameters
-    ----------
-    alpha : float or None
-        Penalty for columns of variance 1: minimise mean log-loss + alpha |b|_1. None: cross-validated.
-    n_alphas, alpha_ratio, folds, random_state
-        As for ``LassoPathCV``.
-
-    Attributes
-    ----------
-    coef_ : array, shape (1, n_columns) for two classes, (n_classes, n_columns) for more
-    intercept_ : array, shape (1,) or (n_classes,)
-    classes_ : array
-    alpha_ : float
-    cross_validation_ : CrossValidation or None
+    It minimises mean log-loss + alpha |b|_1 for columns of variance 1; ``coef_``, shape (1, n_columns) for two classes
+    and (n_classes, n_columns) for more, and ``intercept_`` are in the original units. Equal columns share their
+    coefficients. Folds are stratified by class. Labels may be of any kind that can be sorted. Parameters are those of
+    ``LassoPathCV``.
     """
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to X, shape (n, n_columns), and labels y."""
         check_path(self.alpha, self.n_alphas, self.alpha_ratio, positive=True)
-        XX, yy = validate_data(self, X, y, ensure_min_samples=2, dtype=np.float64)
-        XX, yy, weights, folds = drop_weightless(XX, np.asarray(yy), sample_weight, self.folds)
+        XX, yy, weights, folds = read_rows(self, X, y, sample_weight)
         codes = self._labels(yy)
-        fold_of = assign_folds(folds, len(yy), np.random.default_rng(self.random_state), codes)
-        design = fold_design(self, XX, weights, fold_of)
-        Y = indicator(codes[design.order], len(self.classes_))
-        w = design.weights / design.weights.sum()
-        largest = float(np.abs((w * (Y - null_probabilities(Y, w))) @ design.X).max(initial=0.0))
-        guess = self.choose_penalty(
-            design, largest, lambda train, rows: LikelihoodSet(LogLoss(), design.X, Y, train, rows, design.weights)
-        )
-        beta, intercept = solve_exactly(LogLoss(), design, Y, self.alpha_, guess)
-        if len(Y) > 1:
+        design = make_design(XX, weights, self._folds(folds, len(yy), codes))
+        beta, intercept = self._maximise(LogLoss(), design, indicator(codes[design.order], len(self.classes_)))
+        if len(beta) > 1:
             # Softmax does not change if all classes of a column move together. With an even number of classes the
             # penalty need not fix that move either: the median at zero is a choice that treats all classes alike.
             beta, intercept = beta - np.median(beta, axis=0), intercept - intercept.mean()
@@ -338,26 +316,10 @@ class LogisticPathCV(PenaltyPath, LinearClassifier):
 class PoissonPathCV(PenaltyPath, LinearRegressor):
     """L1-penalised Poisson regression with a log link, with the penalty of the smallest cross-validated deviance.
 
-    Columns are standardised and y is divided by its mean inside; ``coef_`` and ``intercept_`` are in the original
-    units: the mean of y is exp(X coef + intercept). Equal columns share their coefficient.
+    It minimises mean(exp(eta) - y eta) + alpha |b|_1 for columns of variance 1 and y of mean 1; ``coef_`` and
+    ``intercept_`` are in the original units: the mean of y is exp(X coef + intercept). Equal columns share their
+    coefficient. Parameters are those of ``LassoPathCV``.
 
-    Parameters
-    ----------
-    alpha : float or None
-        Penalty for columns of variance 1 and y of mean 1: minimise mean(exp(eta) - y eta) + alpha |b|_1. None:
-        cross-validated.
-    n_alphas, alpha_ratio, folds, random_state
-        As for ``LassoPathCV``.
-
-    Attributes
-    ----------
-    coef_ : array, shape (n_columns,)
-    intercept_ : float
-    alpha_ : float
-    cross_validation_ : CrossValidation or None
-
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((200, 3))
     >>> model = PoissonPathCV(alpha=0.1).fit(X, rng.poisson(np.exp(X[:, 0])))
@@ -374,22 +336,14 @@ class PoissonPathCV(PenaltyPath, LinearRegressor):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to X, shape (n, n_columns), and counts y: numbers that are not negative."""
         check_path(self.alpha, self.n_alphas, self.alpha_ratio, positive=True)
-        XX, yy = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, dtype=np.float64)
-        XX, yy, weights, folds = drop_weightless(XX, np.asarray(yy, dtype=float), sample_weight, self.folds)
+        XX, yy, weights, folds = read_rows(self, X, y, sample_weight, y_numeric=True)
         if (yy < 0).any():
             raise InputError(f"y holds {yy[yy < 0][0]:g}: counts are not negative. Use LassoPathCV.")
-        fold_of = assign_folds(folds, len(yy), np.random.default_rng(self.random_state))
-        design = make_design(XX, weights, fold_of)
-        w = design.weights / design.weights.sum()
-        y_mean = float(w @ yy[design.order])
+        design = make_design(XX, weights, self._folds(folds, len(yy)))
+        y_mean = float(np.average(yy[design.order], weights=design.weights))
         if y_mean == 0:
             raise InputError("y is zero in every row: there is nothing to predict.")
-        Y = yy[design.order][None] / y_mean
-        largest = float(np.abs((w * (Y[0] - 1)) @ design.X).max(initial=0.0))
-        guess = self.choose_penalty(
-            design, largest, lambda train, rows: LikelihoodSet(PoissonLoss(), design.X, Y, train, rows, design.weights)
-        )
-        beta, intercept = solve_exactly(PoissonLoss(), design, Y, self.alpha_, guess)
+        beta, intercept = self._maximise(PoissonLoss(), design, yy[design.order][None] / y_mean)
         self.coef_ = design.spread(beta)[0]
         self.intercept_ = float(intercept[0] + np.log(y_mean) - self.coef_ @ design.mean)
         return self

@@ -227,18 +227,9 @@ def train(
 ) -> tuple[torch.nn.Sequential, list[float]]:
     """Trained network of standardised inputs, and its losses on the held-out rows (none without ``patience``).
 
-    Parameters
-    ----------
-    inputs : tensor, shape (n, n_inputs)
-    targets : tensor, shape (n,)
-        Class numbers (int64), for cross-entropy; or standardised floats, for squared error.
-    weight : tensor, shape (n,)
-        Weights of the rows, with mean 1.
-    n_outputs : int
-        Number of classes; 1 for regression.
-    hidden, epochs, batch_size, lr, weight_decay, patience, validation_fraction
-        As for ``NeuralClassifier``. A last, smaller minibatch is left out of its epoch. Held-out rows are spread evenly
-        over the classes, or over the order of y.
+    Targets are class numbers (int64), or standardised floats, for squared error; weights have mean 1.
+    A last, smaller minibatch is left out of its epoch. Held-out rows are spread evenly over the classes, or over the
+    order of y.
     """
     fraction = validation_fraction if patience else 0.0
     rows, held = (as_tensor(part, inputs.device) for part in hold_out(targets.cpu().numpy(), fraction, rng))

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from sklearn.linear_model import LogisticRegression, RidgeCV
-from sklearn.utils.validation import validate_data
 
 from knockoffs.errors import InputError
 from knockoffs.response.clone import kind_of
 from knockoffs.response.l1_path import make_design
-from knockoffs.response.linear import LinearClassifier, LinearRegressor, drop_weightless, standardise
+from knockoffs.response.linear import LinearClassifier, LinearRegressor, read_rows, standardise
 
 PENALTIES = np.geomspace(1e-4, 1e2, 25)  # of a ridge, a row, for columns and y of variance 1
 
@@ -30,8 +29,7 @@ class Standardising(LinearRegressor):
         solve: Callable[[NDArray, NDArray, NDArray], NDArray],
     ) -> Self:
         """Set the coefficients to those that ``solve`` finds for standardised columns, y and weights."""
-        XX, yy = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, dtype=np.float64)
-        XX, yy, weights, _ = drop_weightless(XX, np.asarray(yy, dtype=float), sample_weight, 0)
+        XX, yy, weights, _ = read_rows(self, X, y, sample_weight, y_numeric=True)
         design = make_design(XX, weights, np.zeros(len(yy), dtype=np.intp))
         y_mean, y_scale, ys = standardise(yy[design.order], design.weights)
         self.coef_ = design.spread(solve(design.X, ys, design.weights)) * y_scale
@@ -96,8 +94,7 @@ class PlainLogistic(LinearClassifier):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to X, shape (n, n_columns), and labels y."""
-        XX, yy = validate_data(self, X, y, ensure_min_samples=2, dtype=np.float64)
-        XX, yy, weights, _ = drop_weightless(XX, np.asarray(yy), sample_weight, 0)
+        XX, yy, weights, _ = read_rows(self, X, y, sample_weight)
         codes = self._labels(yy)
         if not self.ridge > 0:
             raise InputError(f"ridge={self.ridge!r}: use a positive number, for instance 1e-4.")

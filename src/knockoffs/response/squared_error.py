@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from knockoffs.response.l1_path import PathDesign
+from knockoffs.response.l1_path import NO_ROWS, PathDesign, SquaredErrors
 
 GAP_TOL = 1e-7  # duality gap relative to |y|^2 on the cross-validated path; the final fit is exact
 MAX_SWEEPS = 10_000
@@ -16,23 +15,21 @@ COLUMNS_AT_ONCE = 32  # gathered for a block of the Gram matrix: half of a table
 class SquaredErrorSet:
     """The lasso on the rows with positive weight, on a growing set of working columns (a ``TrainingSet``).
 
-    Parameters
-    ----------
-    X : array, shape (n, d)
-    y : array, shape (n,)
-    weights : array, shape (n,)
-        Add up to one; zero on held-out rows.
-    rows, row_weights
-        The held-out rows and the weights of all.
-    tol : float
-        Duality gap to reach, relative to the variance of y.
+    The weights add up to one and are zero on held-out rows, whose own are ``row_weights``. ``tol`` is the duality gap
+    to reach, relative to the variance of y.
     """
 
     def __init__(
-        self, X: NDArray, y: NDArray, weights: NDArray, rows: slice, row_weights: NDArray, tol: float = GAP_TOL
+        self,
+        X: NDArray,
+        y: NDArray,
+        weights: NDArray,
+        held: slice = NO_ROWS,
+        row_weights: NDArray | None = None,
+        tol: float = GAP_TOL,
     ) -> None:
-        self.all_columns, self.weights, self.rows, self.tol = X, weights, rows, tol
-        self.row_weights = row_weights[rows]
+        self.all_columns, self.weights, self.rows, self.tol = X, weights, held, tol
+        self.row_weights = (weights if row_weights is None else row_weights)[held]
         self.y = y - weights @ y  # the intercept takes up the training means of y and of the columns
         self.y2 = float(weights @ self.y**2)
         self.columns = np.zeros(0, dtype=np.intp)
@@ -99,12 +96,12 @@ class SquaredErrorSet:
         return residual[:, None, :], held_out, explained
 
 
-class SquaredError:
-    """Squared error of the full data for ``polish``; columns and y are centred, so there is no intercept."""
+class ErrorsOfRows(SquaredErrors):
+    """Squared error of the full data; columns and y are centred, so there is no intercept."""
 
     def __init__(self, design: PathDesign, y: NDArray) -> None:
+        super().__init__()
         self.X, self.y, self.weights = design.X, y, design.weights
-        self._factor: tuple[NDArray, object] | None = None
 
     def gradient(self, beta: NDArray) -> NDArray:
         """X' W (y - X beta) / n, shape (1, d)."""
@@ -112,18 +109,7 @@ class SquaredError:
         error = self.y - self.X[:, used] @ beta[0, used]
         return ((self.weights * error) @ self.X / self.y.size)[None]
 
-    def newton_step(self, active: NDArray[np.bool_], right: NDArray) -> NDArray | None:
-        """Solve with the Gram matrix of the active columns; its factor is kept while they stay the same."""
-        columns = np.flatnonzero(active[0])
-        if columns.size > self.y.size:
-            return None
-        if self._factor is None or not np.array_equal(self._factor[0], columns):
-            X = self.X[:, columns]
-            try:
-                factor = cho_factor(X.T @ (X * self.weights[:, None]) / self.y.size, check_finite=False)
-            except LinAlgError:
-                return None
-            if np.diag(factor[0]).min() < 1e-6:  # columns have variance 1: what the others leave of one is below 1e-12
-                return None
-            self._factor = (columns, factor)
-        return cho_solve(self._factor[1], right, check_finite=False)
+    def gram(self, k: int, columns: NDArray[np.intp]) -> NDArray:
+        """X' W X / n of some columns."""
+        X = self.X[:, columns]
+        return X.T @ (X * self.weights[:, None]) / self.y.size

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -69,13 +68,6 @@ def check_width(XX: ArrayLike, width: int | None) -> NDArray:
     return XX
 
 
-class Like(TypedDict):
-    """Where a tensor lies, and its precision."""
-
-    device: torch.device
-    dtype: torch.dtype
-
-
 class TorchModel(BaseEstimator):
     """A trained PyTorch module, for scoring.
 
@@ -127,11 +119,9 @@ class TorchModel(BaseEstimator):
             tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
         return tags
 
-    @property
-    def _like(self) -> Like:
-        """Device and precision of the module."""
-        example = next(self.module.parameters(), torch.zeros(1))
-        return {"device": example.device, "dtype": example.dtype}
+    def _tensor(self, values: NDArray) -> Tensor:
+        """Values on the device of the module, in its precision."""
+        return as_tensor(values, "cpu").to(next(self.module.parameters(), torch.zeros(1)))
 
     def fit(self, XX: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> TorchModel:
         """Refuse: the module is trained already."""
@@ -159,10 +149,7 @@ class TorchModel(BaseEstimator):
         """Logits (n, n_classes), or values (n, 1)."""
         XX = check_width(XX, getattr(self, "n_features_in_", None))
         with torch.no_grad():
-            parts = [
-                self._finish(self.module(as_tensor(XX[start : start + ROWS_AT_ONCE], **self._like)))
-                for start in range(0, max(len(XX), 1), ROWS_AT_ONCE)
-            ]
+            parts = [self._finish(self.module(self._tensor(XX[rows]))) for rows in _blocks(XX)]
         return torch.cat(parts).double().cpu().numpy()
 
     def decision_function(self, XX: ArrayLike) -> NDArray:
@@ -198,29 +185,28 @@ class TorchModel(BaseEstimator):
         XX = check_width(XX, getattr(self, "n_features_in_", None))
 
         def along(rows: NDArray, weights: NDArray) -> NDArray:
-            inputs = as_tensor(rows, **self._like).requires_grad_()
+            inputs = self._tensor(rows).requires_grad_()
             with torch.enable_grad():
                 output = self._finish(self.module(inputs))
-                total = (output * as_tensor(weights, **self._like)).sum()
+                total = (output * self._tensor(weights)).sum()
                 (slope,) = torch.autograd.grad(total, inputs)
             return slope.double().cpu().numpy()
 
-        blocks = [slice(start, start + ROWS_AT_ONCE) for start in range(0, max(len(XX), 1), ROWS_AT_ONCE)]
         if direction is not None:
             direction = np.asarray(direction, dtype=float)
-            return np.concatenate([along(XX[rows], direction[rows]) for rows in blocks])
+            return np.concatenate([along(XX[rows], direction[rows]) for rows in _blocks(XX)])
         each = np.eye(len(self.classes_) if hasattr(self, "classes_") else 1)
         return np.stack([self.gradient(XX, np.broadcast_to(unit, (len(XX), len(unit)))) for unit in each], axis=1)
 
     def split_first_layer(self) -> Split:
         """First layer and the rest, for scores along lambda paths; without such a layer, the inputs move."""
-        first, like = _first_linear(self.module), self._like
+        first, like = _first_linear(self.module), next(self.module.parameters(), torch.zeros(1))
         linear = [layer.out_features for layer in self.module.modules() if isinstance(layer, torch.nn.Linear)]
         width = max(linear, default=0)
         if first is None:
             return Split(
-                first=lambda XX: XX.to(like["dtype"]),
-                weight=torch.empty(0, 0, **like),
+                first=lambda XX: XX.to(like.dtype),
+                weight=like.new_empty(0, 0),
                 rest=lambda pre: self._finish(self.module(pre)),
                 width=width,
             )
@@ -228,17 +214,20 @@ class TorchModel(BaseEstimator):
         weight = first.weight.detach().mT
         shift = 0.0 if first.bias is None else first.bias.detach().double()
         return Split(
-            first=lambda XX: (torch.matmul(XX, weight.double()) + shift).to(like["dtype"]),
+            first=lambda XX: (torch.matmul(XX, weight.double()) + shift).to(like.dtype),
             weight=weight,
             rest=lambda pre: self._finish(rest(pre)),
             width=width,
         )
 
 
+def _blocks(XX: NDArray) -> list[slice]:
+    """Rows of each forward pass, one at least."""
+    return [slice(start, start + ROWS_AT_ONCE) for start in range(0, max(len(XX), 1), ROWS_AT_ONCE)]
+
+
 def _first_linear(module: torch.nn.Module) -> torch.nn.Linear | None:
     """Find the `Linear` layer a `Sequential` begins with, or None."""
-    if isinstance(module, torch.nn.Linear):
-        return None
     if isinstance(module, torch.nn.Sequential) and len(module) and isinstance(module[0], torch.nn.Linear):
         return module[0]
     return None

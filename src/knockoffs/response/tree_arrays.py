@@ -61,15 +61,7 @@ def tree_arrays(model: object, XX: NDArray) -> TreeArrays | None:
     """Arrays of a fitted ensemble, or None if the model is not one whose trees can be followed exactly.
 
     None for categorical splits, several targets, linear leaves, custom starting models and uncommon links: the path is
-    then followed by calling ``predict``.
-
-    Parameters
-    ----------
-    model : object
-        A fitted forest, extra trees, gradient boosting or histogram gradient boosting of scikit-learn, a single tree,
-        or a scikit-learn style model of XGBoost or LightGBM.
-    XX : array, shape (n, n_columns)
-        Its first row gives the constant that gradient boosting starts from.
+    then followed by calling ``predict``. The first row of XX gives the constant that gradient boosting starts from.
     """
     read = _reader(model)
     return None if read is None else read(model, XX)
@@ -232,7 +224,8 @@ def _read_xgboost(model: XGBModel, XX: NDArray) -> TreeArrays | None:
         base = np.log(base) - np.log1p(-base)
     elif links[objective] == LOGARITHM:
         base = np.log(base)
-    stages = _stages_in_use(model, booster["model"]["iteration_indptr"])
+    starts = booster["model"]["iteration_indptr"]
+    stages = starts[getattr(model, "best_iteration", len(starts) - 2) + 1]  # up to the best, if the fit stopped early
     return stack_trees(
         (_xgboost_tree(tree) for tree in trees[:stages]),
         output=np.array(output[:stages], dtype=np.int32),
@@ -240,14 +233,6 @@ def _read_xgboost(model: XGBModel, XX: NDArray) -> TreeArrays | None:
         average=False,
         link=links[objective],
     )
-
-
-def _stages_in_use(model: XGBModel, starts: list[int]) -> int:
-    """Count the trees up to the best iteration, if the fit stopped early."""
-    try:
-        return starts[model.best_iteration + 1]
-    except AttributeError:
-        return starts[-1]
 
 
 def _xgboost_tree(tree: dict[str, Any]) -> Tree:
@@ -313,20 +298,12 @@ def _lightgbm_tree(root: dict[str, Any]) -> Tree | None:
     )
 
 
-# name of a class, with the package it is defined in, and who reads its trees; subclasses are found through their bases
+# name of a base class, with the package it is defined in, and who reads its trees
 READERS = {
-    "sklearn:RandomForestClassifier": _read_forest,
-    "sklearn:RandomForestRegressor": _read_forest,
-    "sklearn:ExtraTreesClassifier": _read_forest,
-    "sklearn:ExtraTreesRegressor": _read_forest,
-    "sklearn:DecisionTreeClassifier": _read_forest,
-    "sklearn:DecisionTreeRegressor": _read_forest,
-    "sklearn:GradientBoostingClassifier": _read_gradient_boosting,
-    "sklearn:GradientBoostingRegressor": _read_gradient_boosting,
-    "sklearn:HistGradientBoostingClassifier": _read_histogram_boosting,
-    "sklearn:HistGradientBoostingRegressor": _read_histogram_boosting,
-    "xgboost:XGBClassifier": _read_xgboost,
-    "xgboost:XGBRegressor": _read_xgboost,
-    "lightgbm:LGBMClassifier": _read_lightgbm,
-    "lightgbm:LGBMRegressor": _read_lightgbm,
+    "sklearn:BaseForest": _read_forest,
+    "sklearn:BaseDecisionTree": _read_forest,
+    "sklearn:BaseGradientBoosting": _read_gradient_boosting,
+    "sklearn:BaseHistGradientBoosting": _read_histogram_boosting,
+    "xgboost:XGBModel": _read_xgboost,
+    "lightgbm:LGBMModel": _read_lightgbm,
 }

@@ -25,14 +25,7 @@ LEAF_RIDGE = 1.0  # on the leaves: without it a class of a few rows among thousa
 def make_forest(
     task: str, *, random_state: int | Generator | None = None, n_jobs: int | None = None, **options: object
 ) -> RandomForestClassifier | RandomForestRegressor:
-    """Random forest, unfitted: the estimator "forest".
-
-    Parameters
-    ----------
-    task : str
-        "classification" ("binary", "multiclass") or "regression" ("numeric").
-    **options
-        Of scikit-learn's RandomForestClassifier or RandomForestRegressor.
+    """Random forest, unfitted: the estimator "forest"; options are those of scikit-learn's.
 
     >>> make_forest("regression", n_estimators=10)
     RandomForestRegressor(n_estimators=10)
@@ -46,17 +39,9 @@ def make_forest(
 def make_boosting(
     task: str, *, random_state: int | Generator | None = None, n_jobs: int | None = None, **options: object
 ) -> HistGradientBoostingClassifier | HistGradientBoostingRegressor:
-    """Histogram gradient boosting, unfitted: the estimator "boosting". It takes its threads from OpenMP.
+    """Histogram gradient boosting, unfitted: the estimator "boosting"; options are those of scikit-learn's.
 
-    Parameters
-    ----------
-    task : str
-        "classification" ("binary", "multiclass"), "regression" ("numeric"), "count", a regression by the Poisson
-        deviance, or "survival", a log-hazard by the same deviance.
-    n_jobs : int, optional
-        Not used.
-    **options
-        Of scikit-learn's HistGradientBoostingClassifier or HistGradientBoostingRegressor.
+    Counts, and log-hazards of survival times, are fitted by the Poisson deviance. Threads are OpenMP's.
 
     >>> make_boosting("binary", max_iter=50).max_iter
     50

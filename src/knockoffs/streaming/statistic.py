@@ -129,7 +129,7 @@ def settle_statistic(
     if isinstance(chosen, BestOf):
         # what the sample is too small to show, the lasso may find in all rows, and boosting cannot
         best = replace(chosen, flexible="")
-        chosen, losses = choose_best(best, pair, target, rng=choice_stream, n_jobs=n_jobs)
+        chosen, losses, *_ = choose_best(best, pair, target, rng=choice_stream, n_jobs=n_jobs)
         notes["estimator"] = best.say(chosen.name, losses)
     notes |= dict(chosen.notes)
     if by_gram(chosen):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from knockoffs.conditional_tests import MOST_TESTED
 from knockoffs.diagnostics.rows import find_dependence
 from knockoffs.diagnostics.trial import Trial
-from knockoffs.diagnostics.verdict import WORDS, Budget, Verdict
+from knockoffs.diagnostics.verdict import WORDS, Verdict
 from knockoffs.diagnostics.verdict import verdict as compare
 from knockoffs.errors import KnockoffWarning
 from knockoffs.features.source import FittedSampler
@@ -155,15 +155,13 @@ def silently() -> Iterator[None]:
         yield
 
 
-def verdict_by(
-    found: Verdict | None, pair: Pair, table: Table, rng: Generator, budget: Budget | None = None
-) -> Verdict:
+def verdict_by(found: Verdict | None, pair: Pair, table: Table, rng: Generator) -> Verdict:
     """Verdict by trials; knockoffs are compared with features where P^X does not pass them, or where there are none."""
     if found is not None and found.trial is not None and found.trial.word == "good":
         return found
     stage("comparing knockoffs with features")
     trim_memory()
-    checked = compare(pair, names=table.names, kinds=table.kinds, rng=rng, budget=budget)
+    checked = compare(pair, names=table.names, kinds=table.kinds, rng=rng)
     if found is None:
         return checked
     return replace(checked, word=found.word, trial=found.trial, rows=found.rows, row_trial=found.row_trial)

@@ -16,6 +16,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from knockoffs.importance.paths.follow import BlackBoxPath, path_losses
 from knockoffs.importance.paths.linear import LinearPath
+from knockoffs.response.cox import partial_likelihood_loss
 
 FEATURE_OF2 = np.array([0, 1, 2, 2, 3, 4, 5, 5])
 
@@ -51,6 +52,16 @@ def test_the_deviance_of_counts_predicted_by_a_linear_model():
     assert isinstance(path, LinearPath)
     lams = np.array([0.0, 1.0, 0.37, 5.0])
     np.testing.assert_allclose(path.at(lams), BlackBoxPath(model, path.moves, path.loss).at(lams), rtol=1e-10)
+
+
+def test_a_partial_likelihood_is_followed_by_predictions():
+    XX, XX_fake, y = tables()
+    y = np.where(np.arange(len(y)) % 3, 1.0, -1.0) * np.exp(-y)  # signed times
+    model = LinearRegression().fit(XX, y)
+    path = path_losses(model, XX, XX_fake, y, "partial_likelihood", feature_of2=FEATURE_OF2)
+    at_one = path.at(np.ones(1))[0, 0]
+    moved = np.where(FEATURE_OF2 == 0, XX_fake, XX)
+    assert at_one == pytest.approx(partial_likelihood_loss(y, model.predict(moved)).mean(), rel=1e-12)
 
 
 @pytest.mark.parametrize(("model", "n_classes", "loss"), CASES)

@@ -10,7 +10,7 @@ from knockoffs.errors import InputError
 
 torch = pytest.importorskip("torch")
 
-from knockoffs.importance.losses import Loss  # noqa: E402
+from knockoffs.importance.losses import LOSSES, Loss  # noqa: E402
 from knockoffs.importance.paths.follow import path_losses  # noqa: E402
 from knockoffs.response.neural import NeuralClassifier, NeuralRegressor  # noqa: E402
 from knockoffs.response.torch_model import TorchModel  # noqa: E402
@@ -21,7 +21,7 @@ OWNERS = np.array([0, 0, 1, 2, 3, 3, 4, 5])  # four columns a half, three featur
 
 def loss_at(model, XX, XX_fake, y, lams, loss, *, feature_of2, sample_weight=None, memory=None):
     path = path_losses(model, XX, XX_fake, y, loss, feature_of2=feature_of2, sample_weight=sample_weight)
-    return replace(path, memory_bytes=memory).at(lams)
+    return (replace(path, memory_bytes=memory) if memory else path).at(lams)
 
 
 def data(n=90, seed=0):
@@ -121,9 +121,24 @@ def test_regression_and_integral():
     found = loss_at(model, XX, XX_fake, y, grid, "squared_error", feature_of2=np.arange(8))
     np.testing.assert_allclose(found, losses, rtol=1e-4)
     mine = Loss("mine", "predict", None, squared)
-    np.testing.assert_allclose(loss_at(model, XX, XX_fake, y, grid, mine, feature_of2=np.arange(8)), found)
+    np.testing.assert_allclose(loss_at(model, XX, XX_fake, y, grid, mine, feature_of2=np.arange(8)), found, rtol=1e-5)
     integral = path_losses(model, XX, XX_fake, y, "squared_error").integral(0, 4, 9)
     np.testing.assert_allclose(integral, np.trapezoid(losses, grid, axis=1), rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["partial_likelihood", "poisson_deviance"])
+def test_survival_times_and_counts(name):
+    """A partial likelihood compares the rows of one table, never those of several lams."""
+    XX, XX_fake, _ = data()
+    rng = np.random.default_rng(3)
+    times = np.where(rng.random(90) < 0.7, 1, -1) * rng.exponential(size=90)
+    y = times if name == "partial_likelihood" else rng.poisson(3.0, size=90)
+    model = NeuralRegressor((10,), epochs=20, device="cpu", random_state=0).fit(XX, y)
+    found = loss_at(model, XX, XX_fake, y, LAMS, name, feature_of2=OWNERS)
+    for feature in range(6):
+        for number, lam in enumerate(LAMS):
+            prediction = model.predict(moved(XX, XX_fake, OWNERS == feature, lam))
+            np.testing.assert_allclose(found[feature, number], LOSSES[name](y, prediction).mean(), rtol=1e-5)
 
 
 def test_errors_say_what_to_do():

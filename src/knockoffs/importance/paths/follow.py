@@ -33,20 +33,9 @@ def path_losses(
     """Mean loss with one feature (or knockoff) moved along lam: ``at`` some lams, or its ``integral``.
 
     It is computed by the fastest way that is exact for the model. Integrals are exact for tree ensembles and, where
-    their file says so, for linear models; the trapezoid rule otherwise.
-
-    Parameters
-    ----------
-    model : object
-        Fitted on tables like XX.
-    XX, XX_fake : array, shape (n, 2 * n_columns)
-        ``np.hstack([X, X_tilde])`` and the fakes of its columns: lam = 0 is no move, 1 replaces columns by their fakes.
-    y : array, shape (n,)
-    loss : str, Loss or callable, optional
-        See ``knockoffs.importance.losses``; None is accuracy for classes and squared error for numbers.
-    feature_of2 : array-like of int, shape (2 * n_columns,), optional
-        Feature (0 to m - 1) or knockoff (m to 2m - 1) of each column; all its columns move together.
-    sample_weight : array-like, shape (n,), optional
+    their file says so, for linear models; the trapezoid rule otherwise. XX is ``np.hstack([X, X_tilde])``, and lam = 1
+    replaces its columns by those of XX_fake. ``feature_of2`` is the feature (0 to m - 1) or knockoff (m to 2m - 1) of
+    each column; all its columns move together.
     """
     moves = check_moves(model, XX, XX_fake, y, feature_of2, sample_weight)
     resolved = resolve_loss(loss, model)
@@ -60,9 +49,9 @@ def path_losses(
 
         path = linear_path(model, moves, resolved)
     elif hasattr(model, "split_first_layer"):
-        from knockoffs.importance.paths.neural import NeuralPath
+        from knockoffs.importance.paths.neural import neural_path
 
-        path = NeuralPath(model, moves, resolved)
+        path = neural_path(model, moves, resolved)
     return BlackBoxPath(model, moves, resolved) if path is None else path
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -77,34 +78,11 @@ def lambda_path(
     XX, XX_fake = faked_tables(X, X_tilde, fake, rng)
     feature_of2 = both_halves(owners)
     path = path_losses(model, XX, XX_fake, y, loss, feature_of2=feature_of2, sample_weight=sample_weight)
-    losses = path.at(grid)
-    return LambdaPath(grid, losses[:m] - losses[m:], names, resolve_loss(loss, model).name)
+    Z, Z_tilde = np.split(path.at(grid), 2)
+    return LambdaPath(grid, Z - Z_tilde, names, resolve_loss(loss, model).name)
 
 
-def path_scores(
-    model: object,
-    X: NDArray,
-    X_tilde: NDArray,
-    y: NDArray,
-    *,
-    feature_of: NDArray[np.intp],
-    rng: Generator,
-    sample_weight: NDArray | None = None,
-    fake: Fake | None = None,
-    lams: ArrayLike | None = None,
-    loss: LossLike = None,
-) -> Scores:
+def path_scores(model: object, X: NDArray, X_tilde: NDArray, y: NDArray, **options: Any) -> Scores:
     """W along lambda as scores of shape (n_features, n_lams), so that folds, fits and draws average it as any score."""
-    path = lambda_path(
-        model,
-        X,
-        X_tilde,
-        y,
-        rng=rng,
-        fake=fake,
-        lams=lams,
-        loss=loss,
-        feature_of=feature_of,
-        sample_weight=sample_weight,
-    )
+    path = lambda_path(model, X, X_tilde, y, **options)
     return Scores(path.W, np.zeros_like(path.W))

@@ -30,7 +30,9 @@ def linear_path(model: Any, moves: Moves, loss: Loss) -> LinearPath | None:
     Coefficients do not say by themselves how predictions come from them (a Poisson regression has them too), so the
     model is asked on a few rows and compared.
     """
-    if LOSSES.get(loss.name) is not loss or not np.all(np.isfinite(moves.XX + moves.XX_fake)):
+    if LOSSES.get(loss.name) is not loss or loss.name == "partial_likelihood":  # which is no sum over rows
+        return None
+    if not np.all(np.isfinite(moves.XX + moves.XX_fake)):
         return None
     try:
         coef = np.atleast_2d(np.asarray(model.coef_, dtype=float))

@@ -137,9 +137,7 @@ def check_moves(
 
 def normalised_weights(sample_weight: ArrayLike | None, n: int) -> NDArray:
     """Weights of the rows, of sum 1; equal ones if left out."""
-    if sample_weight is None:
-        return np.full(n, 1.0 / n)
-    weights = np.asarray(sample_weight, dtype=float)
+    weights = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     if weights.shape != (n,):
         raise InputError(f"sample_weight has shape {weights.shape}: expected one weight for each of {n} rows.")
     if not np.all(np.isfinite(weights)) or weights.min() < 0 or weights.sum() <= 0:

@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from knockoffs.importance.losses import LOSSES, SMALLEST_PROBABILITY, Loss, class_codes
+from knockoffs.importance.losses import LOSSES, SMALLEST_MEAN, SMALLEST_PROBABILITY, Loss, check_counts, class_codes
 from knockoffs.importance.paths.moves import Moves, trapezoid
 from knockoffs.progress import track
 from knockoffs.response.neural import NeuralClassifier, NeuralRegressor
@@ -57,12 +57,27 @@ def _squared_error(output: Tensor, y: Tensor) -> Tensor:
     return (output[..., 0].double() - y).square()
 
 
+def _poisson_deviance(output: Tensor, y: Tensor) -> Tensor:
+    mean = output[..., 0].double().clamp_min(SMALLEST_MEAN)
+    return (2 * (mean - y + torch.xlogy(y, y / mean))).clamp_min(0.0)
+
+
 ON_DEVICE: dict[str, RowLoss] = {
     "accuracy": _accuracy,
     "log_loss": _log_loss,
     "brier": _brier,
     "squared_error": _squared_error,
+    "poisson_deviance": _poisson_deviance,
 }
+
+
+def neural_path(model: NeuralClassifier | NeuralRegressor | TorchModel, moves: Moves, loss: Loss) -> NeuralPath | None:
+    """Path losses of a network; None for a loss of one's own, or one that compares rows with one another."""
+    if LOSSES.get(loss.name) is not loss or loss.name not in ON_DEVICE:  # a user's loss may be called as one of ours
+        return None
+    if loss.name == "poisson_deviance":
+        check_counts(moves.y)
+    return NeuralPath(model, moves, loss)
 
 
 @dataclass(frozen=True)
@@ -71,7 +86,7 @@ class NeuralPath:
 
     model: NeuralClassifier | NeuralRegressor | TorchModel
     moves: Moves
-    loss: Loss  # one of `ON_DEVICE` runs there; any other is called on the predictions of each block
+    loss: Loss  # one of `ON_DEVICE`
     # memory for the activations in flight: 4 MiB on a CPU (its cache) and 1 GiB on a GPU by default
     memory_bytes: int | None = None
 
@@ -82,7 +97,7 @@ class NeuralPath:
     def at(self, lams: NDArray) -> NDArray:
         """Mean loss at each lam, shape (2m, n_lams)."""
         moves, classes, split = self.moves, getattr(self.model, "classes_", None), self.model.split_first_layer()
-        row_loss = _row_loss(self.loss, classes)
+        row_loss = ON_DEVICE[self.loss.name]
         device, dtype = split.weight.device, split.weight.dtype
         grid, n = np.asarray(lams, dtype=float), len(moves.y)
         moved = np.flatnonzero(grid != 0)
@@ -129,29 +144,3 @@ def _blocks(total: int, most: int) -> list[slice]:
     """Equal parts of at most ``most`` rows."""
     size = -(-total // -(-total // max(1, min(total, most))))
     return [slice(start, start + size) for start in range(0, total, size)]
-
-
-def _row_loss(loss: Loss, classes: NDArray | None) -> RowLoss:
-    """Return the loss as a function of tensors: one on the device by its name, or any `Loss` on the host."""
-    if LOSSES.get(loss.name) is loss and loss.name in ON_DEVICE:  # a user's loss may be called as one of ours
-        return ON_DEVICE[loss.name]
-    return _on_host(loss, classes)
-
-
-def _on_host(loss: Loss, classes: NDArray | None) -> RowLoss:
-    """Turn a `Loss`, a function of arrays, into a function of tensors."""
-
-    def row_loss(output: Tensor, y: Tensor) -> Tensor:
-        flat = output.reshape(-1, output.shape[-1]).double()
-        codes = y.reshape(-1).cpu().numpy()
-        labels = codes if classes is None else classes[codes]
-        if classes is None:
-            prediction = flat[:, 0].cpu().numpy()
-        elif loss.needs == "predict_proba":
-            prediction = flat.softmax(-1).cpu().numpy()
-        else:
-            prediction = classes[flat.argmax(-1).cpu().numpy()]
-        rows = np.asarray(loss.function(labels, prediction, classes), dtype=float)
-        return as_tensor(rows, output.device).view(output.shape[:-1])
-
-    return row_loss
