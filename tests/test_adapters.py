@@ -96,11 +96,3 @@ def test_the_adapter_of_r_runs_in_r(tmp_path):
     code = f'source("{ADAPTERS / "into_r.R"}"); X <- matrix(rnorm(240), 60); K <- our_knockoffs("gaussian")(X)'
     code += "; stopifnot(all(dim(K) == dim(X)), !identical(K, X))"
     subprocess.run(["Rscript", "-e", code], check=True, cwd=tmp_path)
-
-
-@pytest.mark.parametrize("name", ["into_knockpy.py", "into_hidimstat.py", "into_r.R"])
-def test_the_page_includes_each_adapter_and_it_is_short(name):
-    text = (ADAPTERS / name).read_text(encoding="utf-8")
-    page = (ROOT / "docs" / "adapters.md").read_text(encoding="utf-8")
-    assert f"```{{literalinclude}} ../examples/adapters/{name}\n" in page
-    assert len(text.strip().splitlines()) <= 24

@@ -63,14 +63,6 @@ def test_knockoffs_find_what_matters(estimator):
         assert "minus the log partial likelihood" in fitted.selection_.notes["estimator"]
 
 
-def test_weights_of_zero_are_rows_that_are_not_there():
-    X, time, event = table(250, 30, 12, effect=1.0)
-    options = {"feature_model": "gaussian", "estimator": "lasso", "method": "knockoffs", "verdict": False}
-    given = KnockoffSelector(0.3, **options)
-    weighted = given.fit(X, (time, event), sample_weight=np.ones(250)).W_
-    np.testing.assert_allclose(weighted, given.fit(X, (time, event)).W_, atol=1e-8)
-
-
 # ---- exact -------------------------------------------------------------------------------------------------------
 
 

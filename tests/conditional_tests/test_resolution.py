@@ -48,13 +48,6 @@ def test_a_resolution_that_is_none_is_refused(near_copies):
         KnockoffSelector(resolution="column").fit(*near_copies)
 
 
-def test_knockoffs_select_single_features(rng):
-    X = rng.standard_normal((200, 50))
-    selector = KnockoffSelector(random_state=0, feature_model="gaussian", verdict=False)
-    selection = selector.fit(X, X[:, 0] + rng.standard_normal(200)).selection_
-    assert selection.method == "knockoffs" and selection.discoveries is None and "resolution" not in selection.notes
-
-
 def test_a_model_that_cannot_draw_groups_tests_single_features(rng):
     X = rng.integers(2, size=(200, 4)).astype(float)
     y = np.where(rng.random(200) < 0.1, 1 - X[:, 0], X[:, 0])
