@@ -159,13 +159,16 @@ def needs_data(page):
 
 
 @pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.name)
-def test_a_page_runs_and_prints_what_it_shows(page, tmp_path, request, monkeypatch):
-    for extra in EXTRAS & set(re.findall(r"^(?:from|import) (\w+)", page.read_text(encoding="utf-8"), re.MULTILINE)):
+def test_a_page_runs_and_prints_what_it_shows(page, tmp_path, request, monkeypatch, without_verdict):
+    text = page.read_text(encoding="utf-8")
+    for extra in EXTRAS & set(re.findall(r"^(?:from|import) (\w+)", text, re.MULTILINE)):
         pytest.importorskip(extra)
-    if "response.neural import" in page.read_text(encoding="utf-8"):
+    if "response.neural import" in text:
         pytest.importorskip("torch")
-    if "boosting 0." in page.read_text(encoding="utf-8") and version("scikit-learn") != pinned("scikit-learn"):
+    if "boosting 0." in text and version("scikit-learn") != pinned("scikit-learn"):
         pytest.skip("losses of boosting are those of another scikit-learn")
+    if not any("erdict" in body for _, body in BLOCK.findall(text)):
+        without_verdict()
     if needs_data(page):
         monkeypatch.setenv("KNOCKOFFS_DATA", str(request.getfixturevalue("data_folder")))
     stale = run_page(page, tmp_path)[1]
