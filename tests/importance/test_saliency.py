@@ -12,7 +12,6 @@ from sklearn.preprocessing import StandardScaler
 from knockoffs.errors import InputError, KnockoffWarning
 from knockoffs.importance.saliency import as_smooth, attributions, gradient_saliency, integrated_gradients
 
-SCORES = [gradient_saliency, integrated_gradients]
 FEATURES = np.arange(4)
 
 

@@ -13,12 +13,6 @@ from knockoffs.table.table import names_of, read_table, without_columns
 from knockoffs.table.target import as_target, check_weights
 
 VALUES = np.array([[1.5, -2.0, 3.0], [0.0, 4.0, 5.5], [7.0, 8.0, 9.0]])
-MIXED = {
-    "size": [1.5, 2.5, 0.5],
-    "count": [3, 1, 2],
-    "colour": ["red", "blue", "red"],
-    "sick": [True, False, True],
-}
 
 
 @pytest.mark.parametrize("make", [np.array, np.asfortranarray, list, pd.DataFrame, pl.DataFrame, pl.from_numpy])
