@@ -63,7 +63,7 @@ def press(browser, label):
 
 def choose_target(browser, words):
     browser.until("document.querySelector('[data-testid=stSelectbox] input')")
-    for _ in range(20):  # keys that come while the page changes are lost
+    for _ in range(200):  # keys that come while the page changes are lost
         browser.run("document.querySelector('[data-testid=stSelectbox] input').focus()")
         browser.run("document.execCommand('selectAll')")
         browser.call("Input.insertText", text=words)

@@ -1,7 +1,6 @@
 """Faults on the command line: no file is lost, what was computed is saved, and every end is a sentence."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -226,7 +225,7 @@ def test_control_c_ends_in_a_sentence_without_child_or_litter(tmp_path):
     assert out == ""
     assert os.listdir(tmp_path) == ["t.csv"]
     with pytest.raises(ProcessLookupError):  # nobody of the group is left
-        for _ in range(1200):
+        for _ in range(12_000):
             os.killpg(process.pid, 0)
             time.sleep(0.1)
 
@@ -285,22 +284,6 @@ def test_ctrl_c_in_compiled_code_is_ctrl_c(monkeypatch, capsys):
     with pytest.raises(SystemExit) as ended:
         cli.main([])
     assert ended.value.code == 130 and "stopped" in capsys.readouterr().err
-
-
-ABSURD = {
-    "jobs": (("--jobs", 100_000), r"--jobs=100000: expected at most \d+ jobs"),
-    "draws": (("--draws", 10**9), "--draws=1000000000: expected a whole number of at most 10000"),
-    "fits": (
-        ("--importance-option", "n-fits=1000000000"),
-        "n_fits=1000000000: expected a whole number of at most 10000",
-    ),
-}
-
-
-@pytest.mark.parametrize(("option", "words"), ABSURD.values(), ids=ABSURD)
-def test_absurd_sizes_are_refused_at_the_door(table, capsys, option, words):
-    run("select", table, *SELECT, *option, status=2)
-    assert re.search(words, capsys.readouterr().err)
 
 
 def test_a_table_without_names_is_told_so(tmp_path, capsys):

@@ -286,6 +286,18 @@ def test_rows_of_weight_zero_are_not_there():
     assert "because it predicts" in selector.selection_.notes["estimator"]
 
 
+def test_numbers_are_compared_in_units_of_their_own():
+    X, X_tilde, rng = tables()
+    y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=400)
+    best, pair = choose(y).statistic, pair_of(X, X_tilde)
+    losses = [
+        choose_best(best, pair, Target(scale * y), rng=np.random.default_rng(0))[1] for scale in (1.0, 1e150, 1e-200)
+    ]
+    for other in losses[1:]:
+        assert other == pytest.approx(losses[0], rel=1e-6)
+    assert losses[0]["boosting"] < losses[0]["lasso"] < 1.2  # about the variance, for a model that sees nothing
+
+
 @pytest.mark.parametrize("n", [99, 100])
 def test_with_few_rows_there_is_no_choice(n):
     choice = choose(np.arange(n) % 2)
