@@ -56,14 +56,6 @@ def select_and_rerun(tmp_path):
     return run
 
 
-@pytest.fixture
-def without_verdict(monkeypatch):
-    """A call after which fits that do not ask for the verdict have none: half of their work, no part of the answer."""
-    from knockoffs import KnockoffSelector
-
-    return lambda: monkeypatch.setitem(KnockoffSelector.__init__.__kwdefaults__, "verdict", False)
-
-
 @pytest.fixture(scope="session")
 def browser():
     """A headless Chromium; tests that need it are skipped without it."""
