@@ -215,7 +215,7 @@ def test_the_record_names_covariates_and_runs_again(select_and_rerun, tmp_path):
     assert [feature["name"] for feature in record["features"]] == FEATURES
     assert record["parameters"]["covariates"] == ["age,sex"]
     assert record["notes"]["covariates"].startswith("'age', 'sex': in P^X and in the model of y")
-    assert "the covariates 'age', 'sex'" in record["explanation"] and "covariates" in report
+    assert "and the covariates 'age', 'sex'." in record["explanation"] and "covariates" in report
     assert len((tmp_path / "out" / "selection.csv").read_text().splitlines()) == 13
 
 
