@@ -142,7 +142,7 @@ def test_em_never_loses_likelihood():
     assert (np.diff(totals) > -1e-8).all()
 
 
-def test_units_and_jobs_do_not_matter():
+def test_units_and_jobs_do_not_matter(jobs_are_threads):
     X = mixed_model().sample(400, np.random.default_rng(6))
     shifted = X.copy()
     shifted[:, 2] = 1e6 * X[:, 2] + 1e9

@@ -109,7 +109,7 @@ def test_each_round_of_the_fit_gains(shared, emissions, monkeypatch):
     assert len(gains) > 3 and gains.min() > -1e-8
 
 
-def test_fit_is_the_same_whatever_n_jobs():
+def test_fit_is_the_same_whatever_n_jobs(jobs_are_threads):
     _, X, _ = simulate(np.random.default_rng(10), 60, 4, 2, 2)
     fits = [
         fit_hidden_markov(X, rng=np.random.default_rng(0), n_states=(1, 2), n_starts=2, n_jobs=n_jobs, max_iter=5)
