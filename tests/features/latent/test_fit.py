@@ -37,7 +37,6 @@ def test_more_classes_than_are_looked_for_at_first_are_found(rng):
     model = fit_latent(X, rng=np.random.default_rng(0))
     assert model.n_classes == 14
     assert min(model.criterion, key=model.criterion.__getitem__) == 14
-    assert fit_latent(X, rng=np.random.default_rng(0), n_classes=range(1, 11)).n_classes <= 10
 
 
 @pytest.mark.parametrize("kind", ["binary", "count", "missing", "mixed"])
