@@ -48,7 +48,7 @@ class Browser:
             message["sessionId"] = self._session
         os.write(self._out, json.dumps(message).encode() + b"\0")
         while True:
-            answer = self._read(300)
+            answer = self._read(1200)
             if answer.get("id") == self._number:
                 if "error" in answer:
                     raise RuntimeError(f"{method}: {answer['error']}")
@@ -79,7 +79,7 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", media="", features=[scheme])
         self.call("Page.navigate", url=path if isinstance(path, str) else path.resolve().as_uri())
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
-            self.events.append(self._read(300))
+            self.events.append(self._read(1200))
 
     def run(self, expression):
         """Value of a JavaScript expression in the page."""
@@ -88,17 +88,12 @@ class Browser:
             raise RuntimeError(answer["exceptionDetails"])
         return answer["result"].get("value")
 
-    def until(self, condition, seconds=300):
+    def until(self, condition, seconds=1200):
         """Wait until a JavaScript expression holds in the page."""
         end = time.monotonic() + seconds
         while not self.run(f"!!({condition})"):
             assert time.monotonic() < end, f"{condition} does not come true"
             time.sleep(0.1)
-
-    def enter(self, name, value):
-        """Give an input a value, as a user does."""
-        field = f"document.getElementById({json.dumps(name)})"
-        self.run(f"(() => {{ {field}.value = {json.dumps(value)}; {field}.dispatchEvent(new Event('input')); }})()")
 
     def press(self, key, code):
         """Press a key."""

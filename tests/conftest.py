@@ -4,6 +4,7 @@ import os
 import tempfile
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
 
@@ -21,6 +22,13 @@ def seed():
 @pytest.fixture
 def rng(seed):
     return np.random.default_rng(seed)
+
+
+@pytest.fixture
+def jobs_are_threads():
+    """Processes take seconds to start: they are for tests of the command line and of tests/streaming."""
+    with joblib.parallel_config("threading"):
+        yield
 
 
 @pytest.fixture(scope="session")

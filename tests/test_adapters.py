@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -52,8 +53,7 @@ def run_with(peer, code):
     """Run code by our own Python, with the peer's packages behind ours."""
     own = f"python{sys.version_info.major}.{sys.version_info.minor}"
     folder = ROOT / ".benchmarks" / peer / "lib" / own / "site-packages"
-    here = subprocess.run([sys.executable, "-c", f"import {peer}"], capture_output=True, check=False).returncode == 0
-    if not here and not (folder / peer).exists():
+    if find_spec(peer) is None and not (folder / peer).exists():
         pytest.skip(f"{peer} is not installed: benchmarks/setup_peers.sh {peer} puts it under .benchmarks")
     start = COMMON.format(source=str(ROOT / "src"), adapters=str(ADAPTERS), peer=str(folder))
     done = subprocess.run([sys.executable, "-c", start + code], capture_output=True, text=True, check=False)
@@ -96,11 +96,3 @@ def test_the_adapter_of_r_runs_in_r(tmp_path):
     code = f'source("{ADAPTERS / "into_r.R"}"); X <- matrix(rnorm(240), 60); K <- our_knockoffs("gaussian")(X)'
     code += "; stopifnot(all(dim(K) == dim(X)), !identical(K, X))"
     subprocess.run(["Rscript", "-e", code], check=True, cwd=tmp_path)
-
-
-@pytest.mark.parametrize("name", ["into_knockpy.py", "into_hidimstat.py", "into_r.R"])
-def test_the_page_includes_each_adapter_and_it_is_short(name):
-    text = (ADAPTERS / name).read_text(encoding="utf-8")
-    page = (ROOT / "docs" / "adapters.md").read_text(encoding="utf-8")
-    assert f"```{{literalinclude}} ../examples/adapters/{name}\n" in page
-    assert len(text.strip().splitlines()) <= 24

@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from tests.refusals import refuses
 
 from knockoffs import KnockoffSelector
 from knockoffs.conditional_tests.merge import merge_p_values
-from knockoffs.errors import InputError
 from knockoffs.filter.e_values import combine_draws
 from knockoffs.procedure import Data
 from knockoffs.streaming.stream import fit_streamed
@@ -123,17 +123,12 @@ def test_a_report_and_its_record(select_and_rerun):
     ],
 )
 def test_refused(options, message):
-    table, y = frame()
-    with pytest.raises(InputError) as refused:
-        selector(**options).fit(table, y)
-    assert message in str(refused.value)
+    refuses(message, selector(**options).fit, *frame())
 
 
 def test_refused_later(tmp_path):
     table, y = frame()
     fitted = selector(method="knockoffs").fit(table, y)
-    with pytest.raises(InputError, match="lambda paths are not supported with clusters"):
-        fitted.lambda_path()
+    refuses("lambda paths are not supported with clusters", fitted.lambda_path)
     table.assign(y=y).to_parquet(tmp_path / "t.parquet")
-    with pytest.raises(InputError, match="clusters are not supported in batches"):
-        fit_streamed(selector(), tmp_path / "t.parquet", "y")
+    refuses("clusters are not supported in batches", fit_streamed, selector(), tmp_path / "t.parquet", "y")

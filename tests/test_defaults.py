@@ -86,10 +86,6 @@ def test_an_estimator_without_scikit_learns_base_class_will_do():
     assert choose(np.linspace(0, 1, 50), estimator=Mean()).statistic.options == {"loss": "squared_error"}
 
 
-def test_dashes_are_underscores():
-    assert choose(np.arange(50) % 2, importance="swap", loss="log-loss").statistic.options["loss"] == "log_loss"
-
-
 def test_a_linear_model_of_our_own_is_known_as_an_object():
     from knockoffs.response.linear import LassoPathCV
     from knockoffs.response.plain import PlainLogistic

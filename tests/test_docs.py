@@ -20,8 +20,11 @@ import textwrap
 import warnings
 from importlib.metadata import version
 from pathlib import Path
+from unittest import mock
 
 import pytest
+
+from knockoffs import KnockoffSelector
 
 ROOT = Path(__file__).resolve().parents[1]
 ALL_PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "add").glob("*.md"))]
@@ -35,9 +38,14 @@ WITHIN = 0.01  # relative difference of numbers that passes
 WIDTH = 110  # of the outputs, which are wrapped as a terminal does
 
 
-def run_page(page, folder):
-    """Run a page in a folder; return its text with the outputs that its blocks gave, and what differed."""
+def run_page(page, folder, *, lean=False):
+    """Run a page in a folder; return its text with the outputs that its blocks gave, and what differed.
+
+    Lean: after the last block that speaks of the verdict, fits that do not ask for it have none. It is half of their
+    work, and no part of their answer.
+    """
     text, namespace = page.read_text(encoding="utf-8"), {"__name__": "__main__"}
+    spoken_of = max((match.start() for match in BLOCK.finditer(text) if "erdict" in match[2]), default=-1)
     parts, at, printed, stale = [], 0, None, []
     with contextlib.chdir(folder):
         for match in BLOCK.finditer(text):
@@ -48,9 +56,10 @@ def run_page(page, folder):
             within = WITHIN if comment is None else float(comment.group(1) or "inf")
             follows = printed is not None and not parts[-1].removesuffix(comment.group() if comment else "").strip()
             if kind == "python" and is_run(body):
-                printed = run_python(
-                    body, namespace, f"{page.name}, block after {text[: match.start()].count(chr(10))}"
-                )
+                where = f"{page.name}, block after {text[: match.start()].count(chr(10))}"
+                verdict = match.start() <= spoken_of or not lean
+                with mock.patch.dict(KnockoffSelector.__init__.__kwdefaults__, verdict=verdict):
+                    printed = run_python(body, namespace, where)
                 shown = body
             elif kind == "console" and is_run(body):
                 printed, shown = None, run_console(body)
@@ -160,15 +169,16 @@ def needs_data(page):
 
 @pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.name)
 def test_a_page_runs_and_prints_what_it_shows(page, tmp_path, request, monkeypatch):
-    for extra in EXTRAS & set(re.findall(r"^(?:from|import) (\w+)", page.read_text(encoding="utf-8"), re.MULTILINE)):
+    text = page.read_text(encoding="utf-8")
+    for extra in EXTRAS & set(re.findall(r"^(?:from|import) (\w+)", text, re.MULTILINE)):
         pytest.importorskip(extra)
-    if "response.neural import" in page.read_text(encoding="utf-8"):
+    if "response.neural import" in text:
         pytest.importorskip("torch")
-    if "boosting 0." in page.read_text(encoding="utf-8") and version("scikit-learn") != pinned("scikit-learn"):
+    if "boosting 0." in text and version("scikit-learn") != pinned("scikit-learn"):
         pytest.skip("losses of boosting are those of another scikit-learn")
     if needs_data(page):
         monkeypatch.setenv("KNOCKOFFS_DATA", str(request.getfixturevalue("data_folder")))
-    stale = run_page(page, tmp_path)[1]
+    stale = run_page(page, tmp_path, lean=True)[1]
     assert not stale, f"run `python tests/test_docs.py docs/{page.name}` and read the page again\n" + "\n".join(stale)
 
 

@@ -22,7 +22,7 @@ from knockoffs.importance.coefficients import coefficient_magnitude
 from knockoffs.importance.saliency import gradient_saliency
 from knockoffs.importance.scores import Scores, sum_by_feature
 from knockoffs.importance.statistic import ModelScore, Scored
-from knockoffs.procedure import Data, ErrorControl, Plan, Streams, check_antisymmetric, select_features
+from knockoffs.procedure import Data, Plan, Streams, check_antisymmetric, select_features
 from knockoffs.procedure import run as run_plan
 from knockoffs.response.plain import PlainLinear, PlainLogistic
 from knockoffs.sampling.conjugates.independent import Independent
@@ -194,14 +194,6 @@ def test_several_draws_are_single_draws_joined_by_their_e_values(level):
     assert expected.selected.any() and found.evidence.promise in found.explain()
 
 
-def test_one_draw_is_the_first_of_several():
-    X, y = strong_data()
-    one, three = select(X, y), select(X, y, n_draws=3)
-    assert_array_equal(one.W, three.draws[0])
-    assert_array_equal(one.X_tilde, three.X_tilde)
-    assert one.evidence is None and one.draws.shape == (1, 8)
-
-
 # ---- rules -----------------------------------------------------------------------------------------------------------
 
 
@@ -357,18 +349,6 @@ def test_knockoffs_swaps_and_scores_have_streams_of_their_own():
     draw_and_score(Sampler(), read_table(X), Target(np.arange(5.0)), statistic, rng=np.random.default_rng(0))
     found = {tuple(some) for some in coins.values()}
     assert len(coins) == len(found) == 3 and coins["swaps"].any()
-
-
-@pytest.mark.parametrize(
-    ("plan", "message"),
-    [
-        ({"rule": np.maximum}, "not antisymmetric"),
-        ({"method": "conditional_test", "control": ErrorControl(n_knockoffs=2)}, "conditional tests draw none"),
-        ({"control": ErrorControl(n_knockoffs=2), "rule": lambda Z, Z_tilde: Z - Z_tilde}, "and another rule"),
-    ],
-)
-def test_a_plan_that_cannot_be(plan, message):
-    refuses(message, Plan, knockoff_source("gaussian"), **plan)
 
 
 def test_a_fit_that_fails_leaves_the_selector_unfitted():

@@ -1,8 +1,8 @@
 """The selector behaves as scikit-learn's do, gives the same answer for the same seed, and says what it did."""
 
-import pickle
 import re
 import warnings
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,7 +12,7 @@ import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier
+from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import FunctionTransformer
@@ -26,9 +26,7 @@ from knockoffs.features.gaussian import fit_gaussian, gaussian_features
 from knockoffs.filter.e_values import combine_draws
 from knockoffs.importance.scores import Scores
 from knockoffs.options import ImportanceOptions
-from knockoffs.sampling.pair import Pair
 from knockoffs.seeds import as_generator
-from knockoffs.selection import Selection
 from knockoffs.selector import KnockoffSelector
 
 N_COLUMNS = 15
@@ -113,12 +111,6 @@ def test_the_knockoffs_have_the_index_of_x():
     np.testing.assert_array_equal(selector.knockoffs_.index, index)
 
 
-def test_inverse_transform_puts_the_columns_back(fitted):
-    back, support = fitted.inverse_transform(fitted.transform(X)), fitted.get_support()
-    np.testing.assert_array_equal(back[:, support], X[:, support])
-    assert not back[:, ~support].any()
-
-
 def test_in_a_pipeline_and_a_grid_search():
     pipeline = Pipeline([("select", quick()), ("model", LinearRegression())])
     search = GridSearchCV(pipeline, {"select__fdr": [0.2, 0.3]}, cv=2, error_score="raise").fit(as_frame(X), Y)
@@ -136,12 +128,6 @@ def test_a_clone_has_the_same_parameters_and_gives_the_same_answer():
         with pytest.raises(NotFittedError):
             method()
     np.testing.assert_array_equal(copy.fit(X, Y).W_, selector.W_)
-
-
-def test_a_fitted_selector_can_be_pickled(fitted):
-    back = pickle.loads(pickle.dumps(fitted))
-    np.testing.assert_array_equal(back.W_, fitted.W_)
-    assert back.explain() == fitted.explain()
 
 
 # ---- randomness ----------------------------------------------------------------------------------------------------
@@ -189,24 +175,6 @@ def test_fitting_twice_is_fitting_afresh(random_state):
     fresh = quick(random_state=5).fit(X, Y)
     np.testing.assert_array_equal(selector.fit(X, Y).W_, fresh.W_)
     np.testing.assert_array_equal(selector.knockoffs_, fresh.knockoffs_)
-
-
-def test_the_answer_does_not_depend_on_the_number_of_jobs():
-    options = {"feature_model": "mixture", "feature_model_options": {"n_components": [1, 2]}}
-    options["importance_options"] = {"n_fits": 2}
-    one, two = (quick(**options, n_jobs=jobs).fit(X, Y) for jobs in (1, 2))
-    np.testing.assert_array_equal(one.W_, two.W_)
-    np.testing.assert_array_equal(one.knockoffs_, two.knockoffs_)
-
-
-def test_the_global_state_is_neither_read_nor_written():
-    answers = []
-    for seed in (1, 2):
-        np.random.seed(seed)  # noqa: NPY002
-        before = np.random.get_state()[1].copy()  # noqa: NPY002
-        answers.append(quick(estimator=SGDClassifier(loss="log_loss")).fit(X, Y > 0).W_)
-        np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
-    np.testing.assert_array_equal(*answers)
 
 
 # ---- strings and objects --------------------------------------------------------------------------------------------
@@ -278,11 +246,6 @@ def test_knockoffs_that_are_brought_along_leave_no_say_to_a_feature_model(asked,
     refuses(message, quick(knockoffs=np.random.default_rng(0).permuted(X, axis=0), **asked).fit, X, Y)
 
 
-def test_any_estimator_can_be_the_model_of_y():
-    selector = quick(estimator=LogisticRegression(C=1.0)).fit(X, np.where(Y > 0, "high", "low"))
-    assert set(NON_NULLS) <= set(selector.get_support(indices=True))
-
-
 def test_a_model_of_ones_own_may_return_nothing_from_fit_and_a_classifier_names_its_classes():
     class Plain:
         def fit(self, XX, y):
@@ -319,12 +282,6 @@ def test_a_model_of_ones_own_may_return_nothing_from_fit_and_a_classifier_names_
 )
 def test_a_score_of_ones_own_that_returns_no_scores_is_told_what_to_return(returned, message):
     refuses(message, quick(importance=lambda *given, **options: returned).fit, X, Y)
-
-
-@pytest.mark.parametrize("labels", [["no", "yes"], [False, True], [0, 1], [-1.0, 1.0]])
-def test_two_classes_in_any_form(labels):
-    selector = quick().fit(X, np.array(labels)[(Y > 0).astype(int)])
-    np.testing.assert_array_equal(selector.W_, quick().fit(X, Y > 0).W_)
 
 
 def test_more_than_two_classes_are_not_numbers():
@@ -401,20 +358,8 @@ def test_an_empty_selection_is_an_answer_that_says_why():
     ("n", "said"), [(1, "1 of 3 features is selected by its p-value;"), (2, "2 of 3 features are selected by their p-")]
 )
 def test_one_feature_is_selected_by_its_p_value_and_two_by_theirs(n, said):
-    p_values = np.array([0.001, 0.002, 0.5])
-    selection = Selection(
-        feature_names=("a", "b", "c"),
-        selected=np.arange(3) < n,
-        q_values=p_values,
-        fdr=0.1,
-        method="conditional_test",
-        pair=Pair(np.eye(3), -np.eye(3), np.arange(3)),
-        feature_model=None,
-        notes={},
-        W=np.full(3, np.nan),
-        p_values=p_values,
-    )
-    assert selection.explain().startswith(said)
+    tested = quick(0.1, method="conditional_test", resolution="columns").fit(X[:60, :3], Y[:60]).selection_
+    assert replace(tested, selected=np.arange(3) < n).explain().startswith(said)
 
 
 def test_it_names_the_tests_where_few_features_stand_out():
@@ -607,8 +552,6 @@ def test_few_columns_are_tested_and_it_is_said():
     asked = quick(0.1, method="conditional_test").fit(X[:, :8], y)
     np.testing.assert_array_equal(asked.p_values_, selector.p_values_)
     assert "method" not in asked.selection_.notes
-    both = quick(0.1, method="auto", n_jobs=2).fit(X[:, :8], y)
-    np.testing.assert_array_equal(both.p_values_, asked.p_values_)
 
 
 def method_of(X, y, **options):

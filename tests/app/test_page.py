@@ -48,7 +48,7 @@ def tab(tmp_path, monkeypatch):
     """The page with its token; its folder is a folder of the test."""
     monkeypatch.setenv(page.TOKEN, "secret")
     monkeypatch.setenv(page.FOLDER, str(tmp_path))
-    at = AppTest.from_file(app.__file__, default_timeout=300)
+    at = AppTest.from_file(app.__file__, default_timeout=1200)
     at.query_params["token"] = "secret"
     yield at.run()
     st.cache_resource.clear()  # the desk is closed
@@ -67,7 +67,7 @@ def press(at, label):
     return at
 
 
-def until_done(at, seconds=300):
+def until_done(at, seconds=1200):
     end = time.monotonic() + seconds
     while page.Run.open:
         assert time.monotonic() < end

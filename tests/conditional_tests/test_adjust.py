@@ -1,8 +1,7 @@
 import numpy as np
-import pytest
+from tests.refusals import refuses
 
 from knockoffs.conditional_tests.adjust import adjust_p_values
-from knockoffs.errors import InputError
 
 
 def step_up(p, q):
@@ -22,7 +21,5 @@ def test_adjusted_p_values_are_the_levels_of_the_step_up_procedures(rng):
 
 
 def test_errors():
-    with pytest.raises(InputError, match="between 0 and 1"):
-        adjust_p_values([0.5, 1.2])
-    with pytest.raises(InputError, match="adjustment='bonferroni'"):
-        adjust_p_values([0.5], "bonferroni")
+    refuses("between 0 and 1", adjust_p_values, [0.5, 1.2])
+    refuses("adjustment='bonferroni'", adjust_p_values, [0.5], "bonferroni")

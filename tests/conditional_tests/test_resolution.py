@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from tests.refusals import refuses
 
 from knockoffs import KnockoffSelector
 from knockoffs.conditional_tests.column_tree import column_tree
 from knockoffs.conditional_tests.resolution import Discovery
-from knockoffs.errors import InputError
 
 
 @pytest.fixture
@@ -44,15 +44,7 @@ def test_one_column(rng):
 
 
 def test_a_resolution_that_is_none_is_refused(near_copies):
-    with pytest.raises(InputError, match="Did you mean 'columns'"):
-        KnockoffSelector(resolution="column").fit(*near_copies)
-
-
-def test_knockoffs_select_single_features(rng):
-    X = rng.standard_normal((200, 50))
-    selector = KnockoffSelector(random_state=0, feature_model="gaussian", verdict=False)
-    selection = selector.fit(X, X[:, 0] + rng.standard_normal(200)).selection_
-    assert selection.method == "knockoffs" and selection.discoveries is None and "resolution" not in selection.notes
+    refuses("Did you mean 'columns'", KnockoffSelector(resolution="column").fit, *near_copies)
 
 
 def test_a_model_that_cannot_draw_groups_tests_single_features(rng):
@@ -75,8 +67,7 @@ def test_frames_list_features_and_discoveries(near_copies, groups):
     assert set(found["discovery"]) == {"x2", pair}
     assert set(features["discovery"].head(2 if groups else 3)) == {"x2", pair}
     assert features["q_value"].is_sorted()
-    with pytest.raises(InputError, match="Did you mean 'features'"):
-        selector.to_frame("feature")
+    refuses("Did you mean 'features'", selector.to_frame, "feature")
 
 
 def test_the_answer_in_words_is_short_and_speaks_of_one_error_rate(near_copies):

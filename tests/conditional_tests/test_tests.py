@@ -80,7 +80,7 @@ def test_the_stronger_of_two_features_with_the_smallest_p_value_has_the_larger_s
     assert abs(tested.scores[2]) < 4
 
 
-def test_the_answer_does_not_depend_on_the_jobs_nor_on_the_names_of_classes(rng):
+def test_the_answer_does_not_depend_on_the_jobs_nor_on_the_names_of_classes(rng, jobs_are_threads):
     X = rng.normal(size=(60, 3))
     y = np.where(X[:, 0] > 0, "yes", "no")
     model = GaussianConditional(np.eye(3))

@@ -133,7 +133,7 @@ def test_a_split_finds_two_components(kind, rng):
     assert max(right.mean(), 1 - right.mean()) > 0.9
 
 
-@pytest.mark.parametrize("d", [5, 20, 40])
+@pytest.mark.parametrize("d", [5, 40])
 def test_five_components_are_five(d):
     for seed in range(2):
         rng = np.random.default_rng(seed)

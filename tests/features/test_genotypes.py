@@ -189,23 +189,6 @@ def test_a_table_of_genotypes_on_the_command_line(tmp_path, capsys):
     assert len(read_selection(tmp_path / "selection.json").data["files"]) == 4
 
 
-def test_several_knockoffs_of_snps_where_the_chain_is_kept(tmp_path):
-    from knockoffs import KnockoffSelector
-
-    rng = np.random.default_rng(6)
-    model = GenotypeModel(mosaic(rng, 12))
-    write_fastphase(tmp_path / "sites", model.mosaic)
-    X = model.sample(300, rng).astype(float)
-    y = X[:, [1, 5, 9]].sum(axis=1) + 0.5 * rng.standard_normal(300)
-    options = {"prefix": str(tmp_path / "sites"), "hidden_knockoff": "posterior"}
-    selector = KnockoffSelector(
-        0.1, feature_model="fastphase", feature_model_options=options, n_knockoffs=5, verdict=False, random_state=0
-    ).fit(X, y)
-    assert selector.get_support()[[1, 5, 9]].all() and selector.get_support().sum() <= 5
-    with pytest.raises(InputError, match="node 'A' moves by JumpChain"):
-        selector.set_params(feature_model_options={"prefix": options["prefix"]}).fit(X, y)
-
-
 def test_files_of_the_other_allele_are_told(tmp_path):
     """Frequencies of 40 SNPs in 500 people have standard errors of 0.02; those of the other allele are 1 minus them."""
     rng = np.random.default_rng(5)

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from sklearn.linear_model import LassoCV
-from tests.guarantees.runs import FDR, holds
+from tests.guarantees.runs import FDR, correlation_scores, holds
 
 from knockoffs.features.family import Prepared
 from knockoffs.features.hmm import GaussianEmissions, HiddenMarkov
 from knockoffs.features.hmm.mosaic import GenotypeModel, Mosaic
-from knockoffs.filter import false_discovery_proportion, knockoff_filter, power
+from knockoffs.filter import difference, false_discovery_proportion, knockoff_filter, power
 from knockoffs.sampling.sampler import sample_knockoffs
 
 N = 60  # runs; with sd about 0.15 the standard error is 0.02, so a true FDR of 0.35 is seen
@@ -53,11 +53,7 @@ def lasso_W(X, X_tilde, y, rng):
 
 def marginal_W(X, X_tilde, y, rng):
     """Difference of absolute correlations with y: a score that every null site near a signal scores well in."""
-    correlations = []
-    for columns in (X, X_tilde):
-        scale = columns.std(axis=0)
-        correlations.append(np.abs((columns - columns.mean(axis=0)).T @ y) / np.where(scale > 0, scale, 1.0))
-    return correlations[0] - correlations[1]
+    return difference(*correlation_scores(X, X_tilde, y))
 
 
 def shuffled(model, X, rng):

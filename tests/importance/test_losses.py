@@ -49,12 +49,6 @@ def test_poisson_deviance():
     refuses("is for counts, and y holds -2", LOSSES["poisson_deviance"], np.array([1, -2]), np.ones(2))
 
 
-def test_default_by_task(table):
-    X, y = table
-    assert resolve_loss(None, LogisticRegression().fit(X, y)).name == "accuracy"
-    assert resolve_loss(None, LinearRegression().fit(X, X[:, 0])).name == "squared_error"
-
-
 def test_any_function_is_a_loss(table):
     X, y = table
     model = LinearRegression().fit(X, X[:, 0])

@@ -62,11 +62,6 @@ def test_normality_is_the_correlation_with_the_scores(digits, rng):
     assert scores_of._ranked(values > 1) is None
 
 
-def test_a_pair_of_normal_columns_is_left_as_it_is(rng):
-    normal = Pair(rng.standard_normal((300, 3)), rng.standard_normal((300, 3)), np.arange(3))
-    assert normal_scores(normal) is normal
-
-
 def test_numbers_whose_squares_overflow(rng):
     huge = Pair(
         1e300 * np.exp(rng.standard_normal((50, 1))), 1e300 * np.exp(rng.standard_normal((50, 1))), np.arange(1)

@@ -140,7 +140,7 @@ def test_workers_end_with_their_parent(how):
         workers = children(parent.pid)
         parent.send_signal(how)
     assert started == ["at work\n"] * 2
-    until = time.monotonic() + 120
+    until = time.monotonic() + 1200
     while any(map(runs, workers)) and time.monotonic() < until:
         time.sleep(0.1)
     assert len(workers) >= 2 and not any(map(runs, workers))

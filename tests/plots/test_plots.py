@@ -15,10 +15,10 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
+from tests.refusals import refuses
 
 from knockoffs import KnockoffSelector  # noqa: E402
 from knockoffs.conditional_tests.resolution import Discovery  # noqa: E402
-from knockoffs.errors import InputError  # noqa: E402
 from knockoffs.plots.tree import plot_tree  # noqa: E402
 
 NAMES = ("$\\frac{$", "_hidden", "a\nb", "<b>", "n" * 10_000, "100 %", "\u202eturn", "{x}")
@@ -125,30 +125,25 @@ def test_paths_meet_W_at_one_whatever_the_seed_was(numbers, drawn, selector):
 def test_paths_of_named_features(selector):
     ax = selector.plot_paths(["x1", "x2"], lams=[0.0, 1.0, 2.0])
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["x1", "x2", "58 others"]
-    with pytest.raises(InputError, match="nothing|not known"):
-        selector.plot_paths(["nothing"])
+    refuses("nothing|not known", selector.plot_paths, ["nothing"])
 
 
 def test_margins_are_shares_of_rows(mixed):
     ax = mixed.plot_knockoffs("label $", ax=Figure().subplots())
     heights = np.array([bar.get_height() for bar in ax.patches])
     assert np.allclose(heights[:3].sum(), 1) and np.allclose(heights[3:].sum(), 1)
-    with pytest.raises(InputError, match="column='labels'"):
-        mixed.plot_knockoffs("labels")
+    refuses("column='labels'", mixed.plot_knockoffs, "labels")
 
 
 def test_what_is_not_there_is_said(selector, numbers):
     X, y = numbers
-    with pytest.raises(InputError, match="n_draws"):
-        selector.plot_stability()
+    refuses("n_draws", selector.plot_stability)
     unchecked = KnockoffSelector(**COMMON, verdict=False, random_state=0).fit(X, y)
-    with pytest.raises(InputError, match="verdict=True"):
-        unchecked.plot_verdict()
+    refuses("verdict=True", unchecked.plot_verdict)
     options = {"feature_model": "gaussian", "estimator": "lasso", "method": "conditional_test", "verdict": False}
     tested = KnockoffSelector(**options).fit(X[:, :4], y)
     for draw in (tested.plot_paths, tested.plot_stability):
-        with pytest.raises(InputError, match="without knockoffs"):
-            draw()
+        refuses("without knockoffs", draw)
     ax = tested.plot()
     assert ax.get_xlabel() == "test statistic, standard deviations"
     assert sum(text.get_text().startswith("p = ") for text in ax.texts) >= 4
@@ -157,8 +152,7 @@ def test_what_is_not_there_is_said(selector, numbers):
 
 def test_without_matplotlib_the_remedy_is_named(selector, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(InputError, match=r"pip install 'knockoffs\[plots\]'"):
-        selector.plot()
+    refuses(r"pip install 'knockoffs\[plots\]'", selector.plot)
 
 
 @pytest.fixture(scope="module")
@@ -179,8 +173,7 @@ def test_effects_have_the_direction_and_the_size_of_the_truth(found):
     assert rises[:5] == ["Mean", "of", "y", "rises", "by"] and falls[3:5] == ["falls", "by"]
     assert 5 < float(rises[5]) < 8.5 and rises[6:] == ["along", "c0"]
     assert up.get_xlabel() == "c0" and up.get_ylabel() == "mean of y"
-    with pytest.raises(InputError, match="feature='c9'"):
-        found.plot_effect("c9")
+    refuses("feature='c9'", found.plot_effect, "c9")
 
 
 def test_effects_of_labels_and_of_classes(rng):
@@ -221,12 +214,10 @@ def test_the_tree_has_a_thick_line_for_each_discovery(found, selector):
     ]
     (thick,) = [line for line in joints if line.get_linewidth() == 3]  # the one joint within the group
     assert set(thick.get_ydata()) == {names.index("c1"), names.index("c2")} and len(joints) == 7
-    with pytest.raises(InputError, match="no tree of groups"):
-        selector.plot_tree()
+    refuses("no tree of groups", selector.plot_tree)
     far = names[0], names[-1]
     other = replace(found.selection_, discoveries=(Discovery(far, 0.01, 0.01, 3.0),))
-    with pytest.raises(InputError, match="of another tree"):
-        plot_tree(other, found.table_)
+    refuses("of another tree", plot_tree, other, found.table_)
 
 
 def test_every_figure_has_a_title(selector, drawn, found):

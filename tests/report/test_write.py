@@ -1,4 +1,5 @@
 import pytest
+from tests.refusals import refuses
 
 from knockoffs.errors import InputError
 from knockoffs.report.facts import Facts
@@ -21,9 +22,6 @@ def test_an_earlier_report_is_replaced_and_another_file_is_not(selection, tmp_pa
 
 
 def test_bad_places_are_refused(tmp_path):
-    with pytest.raises(InputError, match="ends in .html"):
-        check_report_place(tmp_path / "report.pdf")
-    with pytest.raises(InputError, match="no such folder"):
-        check_report_place(tmp_path / "nowhere" / "report.html")
-    with pytest.raises(InputError, match="what is read"):
-        check_report_place(tmp_path / "t.html", (tmp_path / "t.html",))
+    refuses("ends in .html", check_report_place, tmp_path / "report.pdf")
+    refuses("no such folder", check_report_place, tmp_path / "nowhere" / "report.html")
+    refuses("what is read", check_report_place, tmp_path / "t.html", (tmp_path / "t.html",))

@@ -6,12 +6,10 @@ import warnings
 import numpy as np
 import pytest
 
-from knockoffs.defaults import choose
 from knockoffs.errors import InputError
 from knockoffs.importance import SCORES
 from knockoffs.response import ESTIMATORS, make_estimator
 from knockoffs.sampling.pair import Pair
-from knockoffs.table.target import Target
 
 TASKS = {"regression": "number", "classification": "binary"}
 CAN = {"coefficients": "coef_", "gradient": "coef_"}  # what a fitted linear model has; others have the method
@@ -60,18 +58,3 @@ def test_it_offers_what_its_line_says(name, task):
         assert hasattr(model, "gradient" if offer == "gradient" and hasattr(model, "gradient") else CAN[offer])
     needs = SCORES[line.score].needs
     assert needs is None or needs in line.offers
-
-
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_its_own_score_finds_what_matters(name, task):
-    """Two features of four decide y: their W lies above the others'. One draw, seed fixed."""
-    if made(name, task) is None:
-        return
-    pair, y = data(task)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        statistic = choose(Target(y, kind=TASKS[task]), estimator=name).statistic
-        found = statistic(pair, Target(y, kind=TASKS[task]), rng=np.random.default_rng(0)).scores
-    W = found.Z - found.Z_tilde
-    assert W[:2].min() > W[2:].max()

@@ -5,17 +5,6 @@ from knockoffs.errors import InputError
 from knockoffs.response.trees import make_boosting, make_forest
 
 
-@pytest.mark.parametrize("make", [make_forest, make_boosting])
-@pytest.mark.parametrize("task", ["classification", "regression"])
-def test_defaults_fit_their_task(make, task):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 4))
-    y = (X[:, 0] > 0) if task == "classification" else X[:, 0]
-    options = {"n_estimators": 10} if make is make_forest else {"max_iter": 10}
-    model = make(task, random_state=np.random.default_rng(1), n_jobs=1, **options).fit(X, y)
-    assert hasattr(model, "classes_") == (task == "classification")
-
-
 def test_counts_are_boosted_by_their_deviance():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))

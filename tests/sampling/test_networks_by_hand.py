@@ -27,9 +27,7 @@ def never(X, rng):
     raise AssertionError("an enumeration draws nothing")
 
 
-# 1. A tree of labels and numbers: K -> D, K -> G (two numbers), K -> M -> V. M moves as an exchangeable copy.
-
-# 2. A hidden chain with two leaves a state.
+# 1. A hidden chain with two leaves a state.
 
 START, STEP = np.array([0.4, 0.6]), np.array([[0.8, 0.2], [0.3, 0.7]])
 FIRST, SECOND = np.array([[0.9, 0.1], [0.3, 0.7]]), np.array([[0.2, 0.8], [0.6, 0.4]])
@@ -76,7 +74,7 @@ def test_a_copy_of_a_hidden_chain_is_for_one_leaf_a_state():
     assert worst_swap(X, law, np.arange(6)) > 1e-3
 
 
-# 3. A hidden chain some of whose leaves are missing in some rows.
+# 2. A hidden chain some of whose leaves are missing in some rows.
 
 
 def law_with_missing(p_missing, hidden_knockoff):

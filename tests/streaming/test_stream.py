@@ -308,14 +308,6 @@ def test_scores_that_are_read_off_a_model_are_of_the_sample(table):
     assert "on the sample alone" in found.selection_.notes["statistic"]
 
 
-def test_few_features_are_tested_on_the_sample(tmp_path):
-    frame = numbers().select("x0", "x1", "x2", "y")
-    frame.write_parquet(tmp_path / "a.parquet")
-    found = fit(tmp_path / "a.parquet", options={"fdr": 0.1, "estimator": None})
-    assert found.selection_.method == "conditional_test" and found.p_values_.max() < 0.05
-    assert "300 of 900 rows, drawn at random, are used" in found.selection_.notes["stream"]
-
-
 def test_batches_keep_to_knockoffs_where_a_table_in_memory_is_tested(table):
     """12 columns at 0.2 are fewer than 4 / fdr: in memory they are tested, in batches only if it was asked for."""
     frame = pl.read_parquet(table)

@@ -120,13 +120,6 @@ def test_a_column_of_polars_goes_back_as_it_came(name):
     assert back.equals(frame, null_equal=True)
 
 
-def test_a_whole_table_of_all_columns_goes_back():
-    frame = pd.DataFrame({name: column.array for name, column in PANDAS.items()})
-    assert_frame_equal(read_table(frame).decode(read_table(frame).X), frame)
-    polars = pl.DataFrame(POLARS)
-    assert read_table(polars).decode(read_table(polars).X).equals(polars)
-
-
 def test_arrow_tables_go_back():
     frame = pl.DataFrame({k: v for k, v in POLARS.items() if k not in ("enum", "categorical", "time")})
     table = frame.to_arrow()

@@ -13,19 +13,6 @@ from knockoffs.table.table import names_of, read_table, without_columns
 from knockoffs.table.target import as_target, check_weights
 
 VALUES = np.array([[1.5, -2.0, 3.0], [0.0, 4.0, 5.5], [7.0, 8.0, 9.0]])
-MIXED = {
-    "size": [1.5, 2.5, 0.5],
-    "count": [3, 1, 2],
-    "colour": ["red", "blue", "red"],
-    "sick": [True, False, True],
-}
-
-
-def mixed_frames():
-    frame = pd.DataFrame(MIXED, index=["a", "b", "c"])
-    frame["grade"] = pd.Categorical(["low", "high", "low"], categories=["low", "mid", "high"])
-    table = pl.DataFrame(MIXED).with_columns(grade=pl.Series(["low", "high", "low"], dtype=pl.Categorical))
-    return [frame, table]
 
 
 @pytest.mark.parametrize("make", [np.array, np.asfortranarray, list, pd.DataFrame, pl.DataFrame, pl.from_numpy])
@@ -40,19 +27,6 @@ def test_names_come_from_the_frame_or_are_numbered():
     assert read_table(pd.DataFrame(VALUES, columns=list("abc"))).names == ("a", "b", "c")
     assert read_table(pl.DataFrame(VALUES, schema=["a", "b", "c"])).names == ("a", "b", "c")
     assert read_table(pd.DataFrame(VALUES, columns=[7, 8, 9])).names == ("7", "8", "9")
-
-
-@pytest.mark.parametrize("frame", mixed_frames(), ids=["pandas", "polars"])
-def test_labels_become_codes_and_come_back(frame):
-    table = read_table(frame)
-    np.testing.assert_array_equal(table.X[:, 2], [1, 0, 1])  # blue, red
-    np.testing.assert_array_equal(table.X[:, 3], [1, 0, 1])  # False, True
-    assert table.columns[2].levels == ("blue", "red")
-    assert [column.dtype for column in table.columns] == ["number", "integer", "string", "boolean", "category"]
-    back = table.decode(table.X)
-    assert type(back) is type(frame)
-    assert back.equals(frame)
-    assert list(back.dtypes) == list(frame.dtypes)
 
 
 def test_integers_become_floats_only_when_they_must():

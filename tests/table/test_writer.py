@@ -1,6 +1,7 @@
 """Files are written whole or not at all, together, and never over what is not ours."""
 
 import errno
+import inspect
 import os
 import signal
 import stat
@@ -92,11 +93,11 @@ def test_an_error_at_any_rename_leaves_two_files_of_one_run(tmp_path, monkeypatc
     assert left == ({"a.json": b"old", "b.csv": b"old"} if step < 3 else {"a.json": b"new"})
 
 
-CODE = """
+CODE = f"""
 import os, sys
 from pathlib import Path
-sys.path.insert(0, sys.argv[3])
-from tests.table.test_writer import write_two
+from knockoffs.table.writer import atomic_files
+{inspect.getsource(write_two)}
 rename, left = os.replace, [int(sys.argv[2])]
 def dies(*names):
     left[0] -= 1
@@ -115,8 +116,7 @@ def test_a_kill_at_any_rename_leaves_files_of_one_run_and_the_next_clears_up(tmp
         folder.mkdir()
         if old:
             write_two(folder, b"old")
-        root = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-        ended = subprocess.run([sys.executable, "-c", CODE, folder, str(step), root], env=os.environ, cwd=root)
+        ended = subprocess.run([sys.executable, "-c", CODE, folder, str(step)])
         words = {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.startswith(".")}
         assert len(set(words.values())) <= 1
         assert not old or "a.json" in words

@@ -57,13 +57,18 @@ def p_values_under_the_right_law(kind, rng, shuffle=None, n=120, n_tables=60, pl
 
 @pytest.mark.parametrize("kind", ["number", "classes", "ordinal"])
 def test_p_values_are_uniform_under_the_right_law(kind, rng):
-    """Five standard errors over 60 tables: false in 1 of 10^6."""
-    assert np.abs(p_values_under_the_right_law(kind, rng)).max() < 5
+    """Five standard errors over 60 tables: false in 1 of 10^6; means that are off by 0.19 are seen half the time.
+
+    Of classes, whose models are slow, over 30 tables: 0.26.
+    """
+    n_tables = 30 if kind == "classes" else 60
+    assert np.abs(p_values_under_the_right_law(kind, rng, n_tables=n_tables)).max() < 5
 
 
 @pytest.mark.parametrize("kind", ["number", "binary"])
 @pytest.mark.parametrize("shuffle", [shifted(120), by_sets(np.arange(120) // 3)], ids=["order", "sets"])
 def test_p_values_are_uniform_if_independent_rows_keep_their_order_or_sets(kind, shuffle, rng):
+    """Five standard errors over 30 tables: false in 1 of 10^6; means that are off by 0.26 are seen half the time."""
     assert np.abs(p_values_under_the_right_law(kind, rng, shuffle, n_tables=30)).max() < 5
 
 

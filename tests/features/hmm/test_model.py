@@ -15,7 +15,7 @@ from knockoffs.sampling.sampler import sample_knockoffs
 
 
 def test_the_posterior_sampler_with_gaussian_emissions():
-    """As above, with numbers and one of them missing."""
+    """Shares of the eight paths, one cell missing; 200,000 draws, 5 standard errors: false alarm 5e-6, shows 0.006."""
     rng = np.random.default_rng(3)
     emissions = GaussianEmissions(rng.normal(size=(3, 2)), rng.uniform(0.5, 2, size=(3, 2)))
     model = HiddenMarkov(random_rows(rng, False, 2), random_rows(rng, False, 2, 2, 2), emissions)
@@ -109,7 +109,7 @@ def test_each_round_of_the_fit_gains(shared, emissions, monkeypatch):
     assert len(gains) > 3 and gains.min() > -1e-8
 
 
-def test_fit_is_the_same_whatever_n_jobs():
+def test_fit_is_the_same_whatever_n_jobs(jobs_are_threads):
     _, X, _ = simulate(np.random.default_rng(10), 60, 4, 2, 2)
     fits = [
         fit_hidden_markov(X, rng=np.random.default_rng(0), n_states=(1, 2), n_starts=2, n_jobs=n_jobs, max_iter=5)

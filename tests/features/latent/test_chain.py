@@ -81,13 +81,6 @@ def test_draws_do_not_depend_on_threads():
     np.testing.assert_array_equal(one, four)
 
 
-def test_completed_coordinates_stay_in_their_cells(rng):
-    model = mixed_model()
-    X = model.sample(2000, rng)
-    K, L = model.draw_hidden(X, rng)
-    np.testing.assert_allclose(model.write(L), X)
-
-
 @pytest.mark.parametrize(
     "a, b",
     [(-np.inf, np.inf), (0.0, np.inf), (-np.inf, -3.0), (2.0, 2.1), (-1.0, -0.9), (0.5, 3.0), (-8.0, 0.2)]

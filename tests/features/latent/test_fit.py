@@ -31,26 +31,12 @@ def test_gaussian_columns_give_the_gaussian_family(rng):
     np.testing.assert_allclose(law.D * np.outer(scale, scale), plain.laws[0].D, rtol=1e-6, atol=1e-8)
 
 
-def test_log_normal_columns_take_normal_scores(rng):
-    model = fit_latent(np.exp(gaussian(rng, 800, 6)), rng=rng)
-    assert model.n_classes == 1 and all(isinstance(margin, Curve) for margin in model.margins)
-
-
-def test_far_components_are_found_in_their_own_units(rng):
-    K = rng.integers(3, size=900)
-    X = np.array([[-6.0] * 4, [0, 6, 0, 6], [6, -6, 6, 0]])[K] + gaussian(rng, 900, 4)
-    model = fit_latent(X, rng=rng)
-    assert model.n_classes == 3 and isinstance(model.margins[0], Affine)
-    assert "in their own units" in model.say() and "3 classes" in model.say()
-
-
 def test_more_classes_than_are_looked_for_at_first_are_found(rng):
     centres = 12 * rng.standard_normal((14, 6))
     X = centres[rng.integers(14, size=1400)] + rng.standard_normal((1400, 6))
     model = fit_latent(X, rng=np.random.default_rng(0))
     assert model.n_classes == 14
     assert min(model.criterion, key=model.criterion.__getitem__) == 14
-    assert fit_latent(X, rng=np.random.default_rng(0), n_classes=range(1, 11)).n_classes <= 10
 
 
 @pytest.mark.parametrize("kind", ["binary", "count", "missing", "mixed"])

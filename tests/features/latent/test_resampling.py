@@ -138,9 +138,9 @@ def test_columns_that_determine_their_coordinates_need_no_states():
 
 
 def test_a_column_beside_coarse_ones_has_the_power_of_its_exact_law(monkeypatch):
-    """Three halves of what resembles a number with correlation 0.95; y is that number with noise. 50 tables.
+    """Three halves of what resembles a number with correlation 0.95; y is that number with noise. 30 tables.
 
-    The exact law, by a long chain, rejects at 0.05 in 45 tables, ours in 42; with L kept, in 9.
+    Of 50 tables the exact law, by a long chain, rejected at 0.05 in 45, ours in 42; with L kept, in 9.
     """
     S = np.full((4, 4), 0.95**2)
     S[0, 1:] = S[1:, 0] = 0.95
@@ -153,7 +153,7 @@ def test_a_column_beside_coarse_ones_has_the_power_of_its_exact_law(monkeypatch)
 
     def rejections(model):
         found = 0
-        for seed in range(50):
+        for seed in range(30):
             rng = np.random.default_rng([seed, 11])
             X = law.sample(150, rng)
             y = 0.45 * X[:, 0] + rng.standard_normal(150)
@@ -165,7 +165,7 @@ def test_a_column_beside_coarse_ones_has_the_power_of_its_exact_law(monkeypatch)
     ours, exact = rejections(law), rejections(Exact())
     monkeypatch.setattr(module.LatentResampler, "states", lambda self, columns, own: (np.arange(0), []))
     kept = rejections(law)
-    assert exact > 25 and ours >= 0.85 * exact and kept < 0.5 * exact
+    assert exact > 15 and ours >= 0.85 * exact and kept < 0.5 * exact
 
 
 def test_single_columns_through_the_tests_of_all_features():

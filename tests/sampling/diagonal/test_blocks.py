@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.linalg import block_diag, toeplitz
+from tests.sampling.test_diagonal import random_covariance
 
 from knockoffs.sampling.diagonal import DIAGONALS, shape_of, solve_diagonal, whiten
 from knockoffs.sampling.diagonal.newton import (
@@ -23,12 +24,6 @@ BLOCK_GAP = 1e-4  # of follow_path
 
 every_objective = pytest.mark.parametrize("objective", [ENTROPY, RECONSTRUCTABILITY, barrier(0.03)])
 FEATURE_OF = np.array([2, 0, 1, 2, 1, 2, 3])  # sizes 1, 2, 3, 1
-
-
-def random_covariance(d, condition, rng):
-    Q = np.linalg.qr(rng.standard_normal((d, d)))[0]
-    Sigma = (Q * np.logspace(0, -np.log10(condition), d)) @ Q.T
-    return (Sigma + Sigma.T) / 2
 
 
 def whitened(Sigma, feature_of):

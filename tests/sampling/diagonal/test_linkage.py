@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import block_diag, toeplitz
 from tests.refusals import refuses
+from tests.sampling.test_diagonal import smallest_relative
 
 from knockoffs.sampling.diagonal import DIAGONALS, solve_diagonal
 from knockoffs.sampling.diagonal.linkage import linked_blocks, solve_diagonal_blocks
@@ -15,11 +16,6 @@ def shuffled_blocks():
     Sigma = block_diag(*[toeplitz(rho ** np.arange(8)) for rho in (0.3, 0.8, -0.6)])
     order = np.random.default_rng(0).permutation(24)
     return Sigma[np.ix_(order, order)], order // 8
-
-
-def smallest_relative(A, Sigma):
-    L = np.linalg.cholesky(Sigma)
-    return np.linalg.eigvalsh(np.linalg.solve(L, np.linalg.solve(L, A).T))[0]
 
 
 @pytest.mark.parametrize("method", DIAGONALS)
