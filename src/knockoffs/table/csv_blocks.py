@@ -1,7 +1,7 @@
 """Records of a csv or tsv file as frames of text, a block at a time; a file that is no table is refused with its line.
 
-Polars splits the cells. What it lets pass is checked before: every record has the width of the header, quotes are
-closed, the bytes are UTF-8.
+Polars splits the cells where there are no quotes and the separators add up; Python's reader takes all other blocks,
+and names the line that is no record.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -19,7 +20,6 @@ from typing import IO
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, name_some, warn
 
@@ -144,66 +144,42 @@ def _parsed(layout: CsvLayout, block: bytes, line: int, names: Sequence[str] | N
     _check_text(layout.path, block, line)
     width, separator = len(layout.names), layout.separator.encode()
     ends = block.count(b"\n") + (not block.endswith(b"\n"))
-    if b'"' in block or width == 1 or block.count(separator) != (width - 1) * ends:
-        block = _checked(layout, block, line)
-    wanted = list(range(width)) if names is None else sorted(layout.names.index(name) for name in names)
-    columns = [layout.names[j] for j in wanted]
-    if not block:
-        return pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
-    try:
-        frame = pl.read_csv(block, has_header=False, separator=layout.separator, infer_schema=False, columns=wanted)
-    except pl.exceptions.PolarsError as error:
-        _checked(layout, block, line)  # which names the line
-        raise InputError(f"{layout.path}: cannot be read as csv: {str(error).splitlines()[0]}.") from None
-    frame.columns = columns
+    frame = None
+    if b'"' not in block and width > 1 and block.count(separator) == (width - 1) * ends:
+        with suppress(pl.exceptions.PolarsError):  # of a record that is too long, beside one that is too short
+            frame = pl.read_csv(block, has_header=False, separator=layout.separator, infer_schema=False)
+            frame.columns = list(layout.names)
+    if frame is None:
+        frame = pl.DataFrame(_records(layout, block, line), dict.fromkeys(layout.names, pl.String), orient="row")
     if b"'" in block:
         frame = frame.with_columns(pl.all().str.replace("(?s)" + GUARDED, "$1"))
     return frame if names is None else frame.select(names)
 
 
-def _checked(layout: CsvLayout, block: bytes, line: int) -> bytes:
-    """Block without blank lines, each record of which has the width of the header and closes its quotes."""
-    path, width = layout.path, len(layout.names)
-    content = np.frombuffer(block if block.endswith(b"\n") else block + b"\n", dtype=np.uint8)
-    quotes, newlines = np.flatnonzero(content == ord('"')), np.flatnonzero(content == ord("\n"))
-    bad = _open_quote(content, quotes, ord(layout.separator))
-    if bad is not None:
+def _records(layout: CsvLayout, block: bytes, line: int) -> list[list[str]]:
+    """Records of a block without blank lines; one that does not have the width of the header is refused."""
+    found, width, start = [], len(layout.names), 0
+    reader = csv.reader(io.StringIO(block.decode(), newline="\n"), delimiter=layout.separator, strict=True)
+    try:
+        for record in reader:
+            start = reader.line_num
+            if len(record) == width:
+                found.append(record)
+            elif len(record) > 1 or (record and record[0].strip()):
+                break
+        else:
+            return found
+    except csv.Error as error:
         raise InputError(
-            f"{path}: line {line + 1 + np.searchsorted(newlines, bad)} cannot be read as csv: a quote that opens a "
-            'cell must close it, and a quote inside one is written twice, "".'
-        )
-    outside = np.searchsorted(quotes, newlines) % 2 == 0
-    ends = newlines[outside]
-    marks = np.flatnonzero(content == ord(layout.separator))
-    marks = marks[np.searchsorted(quotes, marks) % 2 == 0]
-    widths = np.diff(np.searchsorted(marks, ends), prepend=0) + 1
-    starts = np.append(0, ends[:-1] + 1)
-    blank = (ends == starts) | ((ends == starts + 1) & (content[starts] == ord("\r")))
-    for i in np.flatnonzero((widths == 1) & ~blank) if width > 1 else ():
-        blank[i] = not block[starts[i] : ends[i]].strip()
-    wrong = np.flatnonzero((widths != width) & ~blank)
-    if wrong.size:
-        remedy = "Mend the line; a cell that holds the separator needs quotes."
-        if width == 1:
-            remedy = "Delete what stands before the header, if the first line is a title or a comment."
-        raise InputError(
-            f"{path}: line {line + 1 + np.searchsorted(newlines, ends[wrong[0]])} has {widths[wrong[0]]} values and "
-            f"the header has {width} names. {remedy}"
-        )
-    if not blank.any():
-        return block
-    return b"".join(block[a : b + 1] for a, b, gone in zip(starts, ends, blank, strict=True) if not gone)
-
-
-def _open_quote(content: NDArray[np.uint8], quotes: NDArray[np.intp], separator: int) -> int | None:
-    """Place of the first quote that neither opens a cell, closes it, nor is written twice; None if all do."""
-    before, after = (separator, ord("\n"), ord('"')), (separator, ord("\n"), ord("\r"), ord('"'))
-    opening, closing = quotes[0::2], quotes[1::2]
-    odd = [
-        *opening[(opening > 0) & ~np.isin(content[opening - 1], before)],
-        *closing[~np.isin(content[closing + 1], after)],
-    ]
-    return int(min(odd)) if odd else int(opening[-1]) if len(opening) > len(closing) else None
+            f"{layout.path}: line {line + start + 1} cannot be read as csv ({error}): a quote that opens a cell must "
+            'close it, and a quote inside of it is written twice, "".'
+        ) from None
+    remedy = "Mend the line; a cell that holds the separator needs quotes."
+    if width == 1:
+        remedy = "Delete what stands before the header, if the first line is a title or a comment."
+    raise InputError(
+        f"{layout.path}: line {line + start} has {len(record)} values and the header has {width} names. {remedy}"
+    )
 
 
 def _last_end(text: bytes) -> int:
