@@ -20,6 +20,7 @@ from pathlib import Path
 from secrets import compare_digest
 
 import pandas as pd
+import polars as pl
 import streamlit as st
 
 from knockoffs.cli.page import FOLDER, TOKEN, Run
@@ -31,9 +32,9 @@ from knockoffs.report.provenance import command_words, shell_word
 from knockoffs.report.summary import recorded_screen
 from knockoffs.simulate.examples import EXAMPLES
 from knockoffs.table.columns import KINDS, Column
-from knockoffs.table.files import column_names, drop_columns, read_table_file, write_table_file
+from knockoffs.table.files import read_table_file, write_table_file
 from knockoffs.table.table import read_table
-from knockoffs.table.types import Frame, Label
+from knockoffs.table.types import Label
 from knockoffs.table.writer import atomic_file
 
 ENDINGS = ("csv", "tsv", "gz", "parquet")
@@ -244,9 +245,9 @@ def read_upload(path: Path, source: str, target: str | None) -> Upload:
     return Upload(source, path, list(found), len(frame), pd.DataFrame(rows), list(dict.fromkeys(said)), target)
 
 
-def recognise(frame: Frame) -> dict[str, Column | str]:
+def recognise(frame: pl.DataFrame) -> dict[str, Column | str]:
     """Columns by name, as they were recognised; for a column that cannot be used, what is wrong with it."""
-    names = [str(name) for name in column_names(frame)]
+    names = frame.columns
     with suppress(InputError):
         return dict(zip(names, read_table(frame, argument="the table").columns, strict=True))
     wrong: dict[str, str] = {}
@@ -254,12 +255,12 @@ def recognise(frame: Frame) -> dict[str, Column | str]:
         warnings.simplefilter("ignore")  # of a column alone some rows have no value
         for name in names:
             try:
-                read_table(drop_columns(frame, [other for other in names if other != name]), argument="the table")
+                read_table(frame.select(name), argument="the table")
             except InputError as error:
                 wrong[name] = str(error)
     if len(wrong) == len(names):
         raise InputError(wrong[names[0]])
-    read = read_table(drop_columns(frame, list(wrong)), argument="the table")
+    read = read_table(frame.drop(wrong), argument="the table")
     columns = iter(read.columns)
     return {name: wrong[name] if name in wrong else next(columns) for name in names}
 

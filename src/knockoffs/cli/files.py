@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from knockoffs.cli.checks import bad_call, check_columns, columns_named
@@ -15,14 +16,13 @@ from knockoffs.features.source import KnockoffSource, is_network_file, read_feat
 from knockoffs.options import Options
 from knockoffs.progress import stage
 from knockoffs.record import SelectionRecord, check_selection_place, write_selection
-from knockoffs.table.files import column_names, drop_columns, file_hash, read_table_file, take_column
+from knockoffs.table.files import file_hash, read_table_file, take_column
 from knockoffs.table.table import Table
-from knockoffs.table.types import Frame
 from knockoffs.table.writer import is_same_file
 
 
-def read(table: Path, *named: str | None) -> Frame:
-    """Frame of a file; columns that are ``named`` are read even if they look unusable."""
+def read(table: Path, *named: str | None) -> pl.DataFrame:
+    """pl.DataFrame of a file; columns that are ``named`` are read even if they look unusable."""
     say(f"reading {table}")
     stage("reading the table")
     with spoken_warnings():
@@ -30,14 +30,14 @@ def read(table: Path, *named: str | None) -> Frame:
         return read_table_file(table, asked=parts)
 
 
-def read_features_of(table: Path, options: Options) -> tuple[Frame, Frame]:
-    """Frame of a file, and the same without the dropped columns."""
+def read_features_of(table: Path, options: Options) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """pl.DataFrame of a file, and the same without the dropped columns."""
     frame = read(table, *options.drop)
     dropped = columns_named(frame, options.drop, "--drop")
-    return frame, drop_columns(frame, dropped) if dropped else frame
+    return frame, frame.drop(dropped)
 
 
-def check_features(source: KnockoffSource, X: Frame, options: Options, argument: str, **more: Any) -> Table:
+def check_features(source: KnockoffSource, X: pl.DataFrame, options: Options, argument: str, **more: Any) -> Table:
     """Features of a table, checked for a source of knockoffs; warnings are printed."""
     refuse_fixed(source)
     how: dict[str, Any] = {"kinds": options.kinds, "groups": groups_of(options), "dependent": options.dependent}
@@ -46,8 +46,8 @@ def check_features(source: KnockoffSource, X: Frame, options: Options, argument:
 
 
 def take_apart(
-    frame: Frame, options: Options
-) -> tuple[Frame, NDArray | tuple[NDArray, ...], NDArray[np.float64] | None]:
+    frame: pl.DataFrame, options: Options
+) -> tuple[pl.DataFrame, NDArray | tuple[NDArray, ...], NDArray[np.float64] | None]:
     """Features, target (of a survival time a tuple) and weights (or None) of a frame."""
     target, weights = options.target_columns, options.weights
     check_columns(frame, target, "--target" if options.target else "--time, --event or --entry")
@@ -55,14 +55,14 @@ def take_apart(
     parts = tuple(take_column(frame, name) for name in target)
     y = parts[0] if options.target else parts
     if weights is None:
-        return drop_columns(frame, list({*target, *dropped})), y, None
+        return frame.drop({*target, *dropped}), y, None
     check_columns(frame, [weights], "--weights")
     if weights in target:
         raise bad_call(f"--weights {weights!r} is the target: name another column, or leave out the weights.")
-    return drop_columns(frame, list({*target, weights, *dropped})), y, weights_of(frame, weights)
+    return frame.drop({*target, weights, *dropped}), y, weights_of(frame, weights)
 
 
-def covariates_of(frame: Frame, options: Options) -> list[str]:
+def covariates_of(frame: pl.DataFrame, options: Options) -> list[str]:
     """Columns that are covariates: features that are left, not the target nor the weights."""
     found = columns_named(frame, options.covariates, "--covariates")
     for name in found:
@@ -71,7 +71,7 @@ def covariates_of(frame: Frame, options: Options) -> list[str]:
     return found
 
 
-def weights_of(frame: Frame, name: str) -> NDArray[np.float64]:
+def weights_of(frame: pl.DataFrame, name: str) -> NDArray[np.float64]:
     """Column of weights as numbers that are not negative."""
     try:
         weights = np.asarray(take_column(frame, name), dtype=float)
@@ -87,11 +87,10 @@ def weights_of(frame: Frame, name: str) -> NDArray[np.float64]:
     return weights
 
 
-def read_knockoffs(path: Path, X: Frame, frame: Frame) -> Frame:
+def read_knockoffs(path: Path, X: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
     """Knockoffs of a file, without the table's other columns (the target, for instance)."""
     knockoffs = read(path)
-    others = (set(column_names(frame)) - set(column_names(X))) & set(column_names(knockoffs))
-    return drop_columns(knockoffs, others) if others else knockoffs
+    return knockoffs.drop(set(frame.columns) - set(X.columns), strict=False)
 
 
 def groups_of(options: Options) -> str | list[tuple[str, str]] | None:

@@ -16,9 +16,9 @@ from knockoffs.options import Options, importance_options
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from polars import DataFrame
 
     from knockoffs.record import DataFile, SelectionRecord
-    from knockoffs.table.types import Frame
 
 
 @command("ghost")
@@ -52,7 +52,7 @@ def run_ghost(z: Path, options: Options) -> SelectionRecord:
     from knockoffs.seeds import as_generator
     from knockoffs.streaming.ghost import select_ghost
     from knockoffs.table.auto_groups import auto_groups
-    from knockoffs.table.files import column_names, file_hash
+    from knockoffs.table.files import file_hash
     from knockoffs.table.groups import as_groups
     from knockoffs.table.table import Table
 
@@ -89,18 +89,18 @@ def run_ghost(z: Path, options: Options) -> SelectionRecord:
         "file": z.name,
         "sha256": file_hash(z),
         "n_rows": len(names),
-        "n_columns": len(column_names(frame)),
+        "n_columns": len(frame.columns),
         "files": other_files(options),
     }
     parameters = {"target": options.scores, "drop": [], **options.recorded("ghost")}
     return record_selection(selection, Table(np.empty((0, 0)), ()), parameters, data, said)
 
 
-def _scores(frame: Frame, options: Options) -> tuple[list[str], NDArray]:
+def _scores(frame: DataFrame, options: Options) -> tuple[list[str], NDArray]:
     """Names of the features, and their z-scores."""
     import numpy as np
 
-    from knockoffs.table.files import column_names, take_column
+    from knockoffs.table.files import take_column
 
     column, named = options.scores, options.names
     check_columns(frame, [column], "--scores")
@@ -110,7 +110,7 @@ def _scores(frame: Frame, options: Options) -> tuple[list[str], NDArray]:
     except (TypeError, ValueError):
         raise InputError(f"column {column!r} holds labels, not z-scores: name another with --scores.") from None
     if named is None:
-        texts = [name for name in column_names(frame) if name != column]
+        texts = [name for name in frame.columns if name != column]
         named = next((name for name in texts if take_column(frame, name).dtype.kind in "OUS"), None)
     else:
         check_columns(frame, [named], "--names")
@@ -131,7 +131,7 @@ def read_correlation(path: Path, names: Sequence[str]) -> NDArray:
     import numpy as np
 
     from knockoffs.cli.files import read
-    from knockoffs.table.files import column_names, take_column
+    from knockoffs.table.files import take_column
 
     if not path.is_file():
         raise InputError(f"--correlation {str(path)!r}: there is no such file.")
@@ -141,7 +141,7 @@ def read_correlation(path: Path, names: Sequence[str]) -> NDArray:
         except (OSError, ValueError, EOFError) as error:
             raise InputError(f"{path}: cannot be read as .npy: {error}.") from error
     frame = read(path)
-    columns = [str(name) for name in column_names(frame)]
+    columns = frame.columns
     numbers = [name for name in columns if take_column(frame, name).dtype.kind in "iuf"]
     missing = [name for name in names if name not in set(numbers)]
     if len(missing) == len(names) and len(numbers) == len(names):  # a header of numbers, or of other names

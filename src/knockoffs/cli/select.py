@@ -71,7 +71,7 @@ def run_selection(table: Path, options: Options, out: Path | None = None) -> Sel
     """Record of a selection from a file; the report is written if it was asked for."""
     from knockoffs.cli.files import covariates_of, groups_of, other_files, read, read_knockoffs, take_apart
     from knockoffs.selector import KnockoffSelector
-    from knockoffs.table.files import column_names, file_hash, take_column
+    from knockoffs.table.files import file_hash, take_column
 
     if table.suffix.lower() == ".bed":
         from knockoffs.cli.genotypes import run_genotypes
@@ -91,13 +91,13 @@ def run_selection(table: Path, options: Options, out: Path | None = None) -> Sel
     if options.knockoffs is not None:
         arguments["knockoffs"] = read_knockoffs(Path(options.knockoffs), X, frame)
     selector = KnockoffSelector(**arguments)
-    n_features = len(column_names(X)) - len(arguments["covariates"])
+    n_features = len(X.columns) - len(arguments["covariates"])
     n_rows = len(take_column(frame, options.target_columns[0]))
     say(f"selecting from {n_features} features of {n_rows} rows for {', '.join(map(repr, options.target_columns))}")
     with spoken_warnings() as said:
         selector.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
     about: DataFile = {"file": table.name, "sha256": file_hash(table), "n_rows": n_rows}
-    about["n_columns"] = len(column_names(frame))
+    about["n_columns"] = len(frame.columns)
     if files:
         about["files"] = files
     return record_fitted(selector, options, about, said, out)

@@ -157,7 +157,7 @@ def _parsed(layout: CsvLayout, block: bytes, line: int, names: Sequence[str] | N
 
 
 def _records(layout: CsvLayout, block: bytes, line: int) -> list[list[str]]:
-    """Records of a block without blank lines; one that does not have the width of the header is refused."""
+    """Return the records of a block, without blank lines; one that does not have the width of the header is refused."""
     found, width, start = [], len(layout.names), 0
     reader = csv.reader(io.StringIO(block.decode(), newline="\n"), delimiter=layout.separator, strict=True)
     try:

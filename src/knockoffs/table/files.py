@@ -173,35 +173,19 @@ def parquet_shape(path: Path) -> tuple[int, int]:
         return int(scan.select(pl.len()).collect().item()), len(scan.collect_schema())
 
 
-# ---- taking frames apart -----------------------------------------------------------------------------------------
+# ---- taking frames apart ----------------------------------------------------------------------------------------
 
 
-def column_names(frame: Frame) -> list[str]:
-    """Names of the columns of a frame of any library."""
-    return list(open_frame(frame).columns)
-
-
-def drop_columns(frame: Frame, names: Collection[str]) -> Frame:
-    """Frame without some of its columns."""
-    import narwhals as nw
-
-    return nw.to_native(nw.from_native(frame, eager_only=True).drop(list(names)))
-
-
-def take_column(frame: Frame, name: str) -> NDArray:
+def take_column(frame: pl.DataFrame, name: str) -> NDArray:
     """Values of one column of numbers or labels; a label is there once, however many rows have it."""
-    import narwhals as nw
-
-    column = nw.from_native(frame, eager_only=True)[name]
+    column = frame[name]
     dtype = column.dtype
-    if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.String, nw.Categorical, nw.Enum, nw.Object)):
+    if not (dtype.is_numeric() or dtype in (pl.Boolean, pl.String, pl.Categorical, pl.Enum, pl.Object)):
         raise InputError(
             f"column {name!r} holds {dtype}, which is neither numbers nor labels: turn it into one of them "
             "(for dates, for instance days since a date), or name another column."
         )
-    if dtype.is_decimal():
-        column = column.cast(nw.Float64)
-    values = column.to_numpy()
+    values = column.cast(pl.Float64).to_numpy() if dtype.is_decimal() else column.to_numpy()
     if values.dtype != object:
         return values
     same: dict[object, object] = {}
