@@ -351,8 +351,8 @@ def test_errors(table, change, message):
 
 
 def test_sums_that_do_not_fit_are_refused_before(table, monkeypatch):
-    monkeypatch.setattr("knockoffs.streaming.statistic.available_memory", lambda: 10_000.0)
-    refuses("sums of products of 24 columns and knockoffs need about", fit, table)
+    monkeypatch.setattr("knockoffs.table.memory.available_memory", lambda: 10_000.0)
+    refuses("a lasso of 24 columns and knockoffs needs", fit, table)
 
 
 def test_errors_of_files(tmp_path):

@@ -149,7 +149,7 @@ def _write_report(selector: KnockoffSelector, record: SelectionRecord, options: 
 def why_streamed(table: Path, options: Options) -> str | None:
     """Why a table is read in batches; None if it is not."""
     from knockoffs.table.files import parquet_shape
-    from knockoffs.table.memory import must_stream, must_stream_text
+    from knockoffs.table.memory import OF_TEXT, must_stream, needed_memory
 
     asked = options.stream
     if options.keep_knockoffs is not None:
@@ -165,8 +165,8 @@ def why_streamed(table: Path, options: Options) -> str | None:
     if asked == "never" or not table.is_file() or options.knockoffs is not None:
         return None
     if table.suffix.lower() != ".parquet":
-        return must_stream_text(table)
-    return must_stream(*parquet_shape(table))
+        return must_stream(float(OF_TEXT) * table.stat().st_size)  # decided before it is read
+    return must_stream(needed_memory(*parquet_shape(table)))
 
 
 def run_streamed(table: Path, options: Options, out: Path | None) -> SelectionRecord:

@@ -78,7 +78,7 @@ def auto_groups(
             f"until a group keeps {room:.0%} of its variance given all other columns, or the average is under {FLOOR}"
         )
     else:
-        branches = cut_neighbours(tree, d, 1 - cut) if ordered else _cut_branches(tree, d, 1 - cut)
+        branches = cut_tree(tree, d, 1 - cut)
         rule = f"average |correlation| above {cut:g}"
     labels = np.empty(d, dtype=int)
     for g, columns in enumerate(branches):
@@ -151,11 +151,18 @@ def _finest_branches(tree: NDArray, d: int, left: Callable[[NDArray[np.intp]], f
     return parts[-1]
 
 
-def _cut_branches(tree: NDArray, d: int, height: float) -> list[list[int]]:
-    from scipy.cluster.hierarchy import fcluster
+def cut_tree(tree: NDArray, d: int, height: float) -> list[list[int]]:
+    """Columns of the branches that are left when the tree has grown to the first join above a height.
 
-    labels = fcluster(tree, height, criterion="distance")
-    return [np.flatnonzero(labels == label).tolist() for label in np.unique(labels)]
+    >>> cut_tree(np.array([[0, 1, 0.1], [3, 2, 0.75]]), 3, 0.5)
+    [[0, 1], [2]]
+    """
+    members = {j: [j] for j in range(d)}
+    for node, (left, right, distance) in enumerate(tree[:, :3], start=d):
+        if distance > height:
+            break
+        members[node] = members.pop(int(left)) + members.pop(int(right))
+    return sorted(members.values())
 
 
 # ---- groups of neighbouring columns ----------------------------------------------------------------------------------
@@ -215,17 +222,3 @@ def neighbour_tree(R: NDArray) -> NDArray:
             right_of[node], left_of[after] = after, node
             heapq.heappush(heap, (distance(begin[node], end[node], end[after]), node, after))
     return np.array(tree).reshape(-1, 3)
-
-
-def cut_neighbours(tree: NDArray, d: int, height: float) -> list[list[int]]:
-    """Columns of the branches that are left when the tree has grown to the first join above a height.
-
-    >>> cut_neighbours(np.array([[0, 1, 0.1], [3, 2, 0.75]]), 3, 0.5)
-    [[0, 1], [2]]
-    """
-    members = {j: [j] for j in range(d)}
-    for node, (left, right, distance) in enumerate(tree, start=d):
-        if distance > height:
-            break
-        members[node] = members.pop(int(left)) + members.pop(int(right))
-    return sorted(members.values())

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from knockoffs.errors import name_some, warn
 from knockoffs.table.cells import LARGEST, SMALLEST, Problem, is_missing, is_number, stray
-from knockoffs.table.columns import SCALE, Column, few_digits
+from knockoffs.table.columns import SCALE, Column, ends, few_digits
 from knockoffs.table.frames import Raw, keep_columns, open_frame
 
 if TYPE_CHECKING:
@@ -35,18 +35,20 @@ INDEX_NAMES = ("index", "level_0", "row", "rowname", "rownames", "row.names")
 def suspicious_columns(raw: Raw, columns: Sequence[Column], overruled: Collection[str]) -> list[Problem]:
     """Columns that cannot be features, those that were read; ``overruled`` are names whose kind a user gave."""
     unread = {problem.name for problem in raw.problems}
-    infinite, extreme = _infinite(raw.X), _extreme(raw.X)
+    low, high = ends(raw.X)
+    with np.errstate(over="ignore", invalid="ignore"):
+        span = high - low
+    extreme = (np.fmax(-low, high) > LARGEST) | ((span > 0) & (span < SMALLEST))  # of which computing makes 0 or inf
     found = []
     for j, column in enumerate(columns):
         if column.name in unread:
             continue
         values = raw.X[:, j]
-        problem = _infinity(column, values) if infinite[j] else _too_few(column, len(values))
-        if problem is None and extreme[j]:
-            problem = _too_large_or_small(column, values)
+        problem = _extreme(column, values) if extreme[j] else _too_few(column, len(values))
         if problem is None and column.levels is not None and column.kind == "nominal":
             problem = _no_category(column, values, column.name in overruled)
-        if problem is None and raw.named and _is_index_name(column.name) and counts_rows(values, 2):
+        called_index = raw.named and column.name.strip().lower() in INDEX_NAMES
+        if problem is None and called_index and counts_rows(values, 2):
             problem = Problem(
                 column.name,
                 f"counts the rows, {values[0]:g} to {values[-1]:g}: it is the index that was written with the table",
@@ -57,36 +59,15 @@ def suspicious_columns(raw: Raw, columns: Sequence[Column], overruled: Collectio
     return found
 
 
-def _infinite(X: NDArray) -> NDArray[np.bool_]:
-    with np.errstate(over="ignore", invalid="ignore"):
-        suspects = np.flatnonzero(~np.isfinite(X.sum(axis=0)))
-    found = np.zeros(X.shape[1], dtype=bool)
-    for j in suspects:
-        found[j] = np.isinf(X[:, j]).any()
-    return found
-
-
-def _extreme(X: NDArray) -> NDArray[np.bool_]:
-    """Columns with numbers so large, or differences so small, that computing with them overflows or underflows."""
-    if not len(X):
-        return np.zeros(X.shape[1], dtype=bool)
-    high, low = np.fmax.reduce(X, axis=0), np.fmin.reduce(X, axis=0)
-    with np.errstate(over="ignore", invalid="ignore"):
-        span = high - low
-    return (np.fmax(-low, high) > LARGEST) | ((span > 0) & (span < SMALLEST))
-
-
-def _too_large_or_small(column: Column, values: NDArray) -> Problem:
+def _extreme(column: Column, values: NDArray) -> Problem:
+    rows = np.flatnonzero(np.isinf(values))
+    if rows.size:
+        many = f"{len(rows)} cells, the first in row {rows[0]}" if len(rows) > 1 else f"row {rows[0]}"
+        return Problem(column.name, f"holds infinity in {many}", "make these cells missing, or finite numbers")
     largest = np.nanmax(np.abs(values))
     if largest > LARGEST:
         return Problem(column.name, f"holds numbers as large as {largest:.3g}", "divide it by a power of ten")
     return Problem(column.name, f"varies by less than {SMALLEST:g}", "multiply it by a power of ten")
-
-
-def _infinity(column: Column, values: NDArray) -> Problem:
-    rows = np.flatnonzero(np.isinf(values))
-    many = f"{len(rows)} cells, the first in row {rows[0]}" if len(rows) > 1 else f"row {rows[0]}"
-    return Problem(column.name, f"holds infinity in {many}", "make these cells missing, or finite numbers")
 
 
 def _too_few(column: Column, n: int) -> Problem | None:
@@ -159,10 +140,6 @@ def warn_of_words(raw: Raw, argument: str) -> None:
         )
 
 
-def _is_index_name(name: str) -> bool:
-    return name.strip().lower() in INDEX_NAMES
-
-
 def warn_of_indexes(raw: Raw, argument: str) -> None:
     """Warn of columns that count the rows, or are called an identifier and never repeat.
 
@@ -204,10 +181,8 @@ def _says_id(name: str) -> bool:
 
 def warn_of_stand_ins(raw: Raw, argument: str) -> None:
     """Warn of a -999 or the like that repeats and lies further from all other numbers than these from one another."""
-    if not len(raw.X):
-        return
     found = []
-    for end in (np.fmin.reduce(raw.X, axis=0), np.fmax.reduce(raw.X, axis=0)):
+    for end in ends(raw.X):
         for j in np.flatnonzero(np.isin(end, STAND_INS)):
             if raw.columns[j].levels is None and (count := _stands_apart(raw.X[:, j], end[j])):
                 found.append(f"{end[j]:g} in {count} cells of column {raw.columns[j].name!r}")
@@ -237,9 +212,6 @@ def _stands_apart(values: NDArray, end: float) -> int:
 
 def warn_of_rows(X: NDArray, argument: str) -> None:
     """Warn of rows in which every cell is missing: their features are drawn from P^X alone."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if not np.isnan(X.sum(axis=0)).all():  # one pass and no memory where a column is complete
-            return
     rows = np.flatnonzero(np.isnan(X).all(axis=1))
     if rows.size:
         warn(

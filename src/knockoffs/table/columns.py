@@ -225,7 +225,7 @@ def recognise_kinds(
     X: NDArray[np.float64], columns: Sequence[Column], ordered: Sequence[bool] | None = None
 ) -> tuple[Column, ...]:
     """Columns of X, shape (n, n_columns), with their kinds and missing cells."""
-    plain, n_missing, origin = _plainly_continuous(X), _count_missing(X), origins(X)
+    plain, n_missing, origin = _plainly_continuous(X), np.isnan(X).sum(axis=0), origins(X)
     result = []
     for j, column in enumerate(columns):
         if plain[j] and column.levels is None and column.dtype in ("number", "date", "time"):
@@ -237,6 +237,11 @@ def recognise_kinds(
     return tuple(result)
 
 
+def ends(X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Smallest and largest value of each column, NaN where it has none."""
+    return np.fmin.reduce(X, axis=0, initial=np.nan), np.fmax.reduce(X, axis=0, initial=np.nan)
+
+
 def origins(X: NDArray[np.float64], far: float = 1e5) -> NDArray[np.float64]:
     """Middle of each column of X that lies ``far`` times its range or more from zero; 0 for the others.
 
@@ -245,9 +250,7 @@ def origins(X: NDArray[np.float64], far: float = 1e5) -> NDArray[np.float64]:
     >>> origins(np.array([[1.0, 1e12], [2.0, 1e12 + 4]])).tolist()
     [0.0, 1000000000002.0]
     """
-    if not len(X):
-        return np.zeros(X.shape[1])
-    low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+    low, high = ends(X)
     with np.errstate(over="ignore", invalid="ignore"):
         half = high / 2 - low / 2
         return np.where((half > 0) & (np.fmin(np.abs(low), np.abs(high)) >= 2 * far * half), low + half, 0.0)
@@ -281,15 +284,6 @@ def _plainly_continuous(X: NDArray) -> NDArray[np.bool_]:
     return decimals & ((n_distinct > MOST_STEPS) | all_differ)
 
 
-def _count_missing(X: NDArray) -> NDArray[np.intp]:
-    with np.errstate(over="ignore", invalid="ignore"):
-        suspects = np.flatnonzero(np.isnan(X.sum(axis=0)))  # one pass and no memory where nothing is missing
-    n_missing = np.zeros(X.shape[1], dtype=np.intp)
-    for j in suspects:
-        n_missing[j] = np.isnan(X[:, j]).sum()
-    return n_missing
-
-
 def own_values(column: Column, values: NDArray) -> NDArray:
     """Values of one column in its own type: labels for codes, integers where all are whole, days for dates.
 
@@ -312,10 +306,19 @@ def own_values(column: Column, values: NDArray) -> NDArray:
     levels[:-1] = column.levels
     if missing.any():
         return levels[np.where(missing, len(column.levels), codes)]
-    dtype = {"boolean": bool, "integer": np.int64, **dict.fromkeys(("number", *MOMENTS), float)}.get(
-        column.dtype, object
-    )
-    return levels[:-1].astype(dtype)[codes]
+    dtypes = {"boolean": bool, "integer": np.int64, **dict.fromkeys(("number", *MOMENTS), float)}
+    return levels[:-1].astype(dtypes.get(column.dtype, object))[codes]
+
+
+def recode(values: NDArray[np.float64], levels: Sequence[Label], known: Sequence[Label]) -> NDArray[np.float64]:
+    """Codes of labels as those of known labels with the same text; NaN where there is no such label, or no value.
+
+    >>> recode(np.array([0.0, 1.0, np.nan]), ("b", "c"), ("a", "b")).tolist()
+    [1.0, nan, nan]
+    """
+    place = {str(level): float(k) for k, level in enumerate(known)}
+    codes = np.array([*(place.get(str(level), np.nan) for level in levels), np.nan])
+    return codes[np.where(np.isnan(values), len(levels), values).astype(np.intp)]
 
 
 # ---- for a model of y --------------------------------------------------------------------------------------------

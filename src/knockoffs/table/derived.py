@@ -231,12 +231,8 @@ def refuse_copy_of_target(values: NDArray, table: Table, observed: NDArray[np.bo
     y = values.astype(float)
     rows = np.arange(len(y)) if observed is None else np.flatnonzero(observed)
     candidates = np.arange(table.X.shape[1])
-    block = 1
-    while candidates.size:  # a few rows rule out almost every column
+    for block in (FIRST_ROWS, len(y)):  # a few rows rule out almost every column
         candidates = candidates[(table.X[np.ix_(rows[:block], candidates)] == y[:block, None]).all(axis=0)]
-        if block >= len(y):
-            break
-        block = min(block * 8, len(y))
     if candidates.size:
         raise InputError(
             f"column {table.names[candidates[0]]!r} of X equals y in every row: the target is among the "

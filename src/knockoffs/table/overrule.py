@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.errors import InputError, did_you_mean, name_some, unknown_option
-from knockoffs.table.columns import KINDS, SCALE, Column, in_order
+from knockoffs.table.columns import KINDS, SCALE, Column, in_order, recode
 from knockoffs.table.moments import MOMENTS
 from knockoffs.table.types import Label
 
@@ -88,10 +88,8 @@ def _with_kind(values: NDArray, column: Column, kind: str, order: list[Label] | 
     if order is not None and column.levels is not None:
         present = set(column.levels)
         levels = tuple(level for level in order if level in present)
-        place = {level: k for k, level in enumerate(levels)}
-        codes = np.array([place[level] for level in column.levels], dtype=float)
         why = f"as kinds says, in the order {in_order(levels)}"
-        return _recode(values, codes), replace(column, levels=levels, kind=kind, why=why)
+        return recode(values, column.levels, levels), replace(column, levels=levels, kind=kind, why=why)
     if kind == "ordinal" and column.levels is not None:
         why = f"as kinds says, in the order {in_order(column.levels)}; list the labels for another one"
     if kind == "nominal" and column.levels is None:
@@ -101,9 +99,3 @@ def _with_kind(values: NDArray, column: Column, kind: str, order: list[Label] | 
         levels = tuple((present.astype(np.int64) if whole else present).tolist())
         return np.where(np.isnan(values), np.nan, codes), replace(column, levels=levels, kind=kind, why=why)
     return values, replace(column, kind=kind, why=why)
-
-
-def _recode(values: NDArray, codes: NDArray) -> NDArray:
-    """Codes of the old levels as codes of the new ones, NaN kept."""
-    missing = np.isnan(values)
-    return np.where(missing, np.nan, codes[np.where(missing, 0, values).astype(np.intp)])
