@@ -318,20 +318,18 @@ def more_options() -> dict[str, object]:
 
 @st.fragment(run_every=POLL)
 def show_progress(desk: Desk) -> None:
-    """Show the stages of the run, and its answer when it has ended."""
+    """Show what the run is doing, and its answer when it has ended."""
     run = desk.run
     if run is None:
         return
     if not run.running:
         finish(desk, run)
         st.rerun()
-    stages = run.stages()
+    stage, done, total = run.stage()
     with st.status(f"Running, {time.time() - run.started:.0f} s", state="running", expanded=True):
-        for stage in stages:
-            st.text(f"{'…' if stage is stages[-1] else '✓'} {stage['name']}, {stage['seconds']:.1f} s")
-        if stages and stages[-1]["total"]:
-            done, total = stages[-1]["done"] or 0, stages[-1]["total"]
-            st.progress(min(done / total, 1.0), text=f"{done} of {total}")
+        st.text(stage)
+        if total:
+            st.progress(min((done or 0) / total, 1.0), text=f"{done or 0} of {total}")
     if st.button("Cancel"):
         run.cancel()
         finish(desk, run)

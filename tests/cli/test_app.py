@@ -533,15 +533,15 @@ def test_weights_come_from_a_column(targets, tmp_path, capsys):
     assert (with_weights.W != without.W).any()
     run("rerun", tmp_path / "a" / "selection.json", targets)
     select_target(targets, tmp_path / "c", "number", "--weights", "two", status=1)
-    assert "--weights 'two' holds labels, not numbers" in capsys.readouterr().err
+    assert "sample_weight holds what is no number" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("weight", "said"), [("", "row 3 has no weight"), (-2, "row 3 has a weight of -2")])
-def test_a_bad_weight_is_named_by_its_option_and_its_column(tmp_path, capsys, weight, said):
+@pytest.mark.parametrize(("weight", "said"), [("", "nan"), (-2, "-2.0")])
+def test_a_bad_weight_is_named_with_its_row(tmp_path, capsys, weight, said):
     rows = [f"{k % 5},{k % 7},{k % 3},{weight if k == 3 else 1}" for k in range(40)]
     (tmp_path / "t.csv").write_text("\n".join(["a,b,y,how often", *rows]))
     run("select", tmp_path / "t.csv", "--target", "y", "--weights", "how often", "--out", tmp_path / "o", status=1)
-    assert f"--weights 'how often': {said} (1 of 40 rows are bad)." in capsys.readouterr().err
+    assert f"sample_weight is {said} in row 3: weights are finite and not negative" in capsys.readouterr().err
 
 
 UNFIT = [

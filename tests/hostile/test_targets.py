@@ -44,7 +44,10 @@ TARGETS = {
     "too short": (Y[:-1], "they must have one row for each"),
     "a label a row": ([f"l{i}" for i in range(N)], "too many for classes"),
     "a column of X": (X[:, 0], "the target is among the features"),
-    "lists of different lengths": ([[1], [1, 2]] * 30, "y holds lists of different lengths"),
+    "lists of different lengths": (
+        [[1], [1, 2]] * 30,
+        "y has rows of different lengths: row 0 has 1 values, row 1 has 2",
+    ),
     "objects": ([object() for _ in range(N)], "y holds <object.*in row 0"),
     "a generator": ((v for v in Y), "y should be a 1d array"),
     "no values": ([], "y has 0 values and X has 60 rows"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
@@ -47,7 +46,7 @@ def check_features(source: KnockoffSource, X: pl.DataFrame, options: Options, ar
 
 def take_apart(
     frame: pl.DataFrame, options: Options
-) -> tuple[pl.DataFrame, NDArray | tuple[NDArray, ...], NDArray[np.float64] | None]:
+) -> tuple[pl.DataFrame, NDArray | tuple[NDArray, ...], NDArray | None]:
     """Features, target (of a survival time a tuple) and weights (or None) of a frame."""
     target, weights = options.target_columns, options.weights
     check_columns(frame, target, "--target" if options.target else "--time, --event or --entry")
@@ -59,7 +58,7 @@ def take_apart(
     check_columns(frame, [weights], "--weights")
     if weights in target:
         raise bad_call(f"--weights {weights!r} is the target: name another column, or leave out the weights.")
-    return frame.drop({*target, weights, *dropped}), y, weights_of(frame, weights)
+    return frame.drop({*target, weights, *dropped}), y, take_column(frame, weights)
 
 
 def covariates_of(frame: pl.DataFrame, options: Options) -> list[str]:
@@ -69,22 +68,6 @@ def covariates_of(frame: pl.DataFrame, options: Options) -> list[str]:
         if name in (*options.target_columns, options.weights, *columns_named(frame, options.drop, "--drop")):
             raise bad_call(f"--covariates {name!r} is the target, the weights or dropped: name it once.")
     return found
-
-
-def weights_of(frame: pl.DataFrame, name: str) -> NDArray[np.float64]:
-    """Column of weights as numbers that are not negative."""
-    try:
-        weights = np.asarray(take_column(frame, name), dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(f"--weights {name!r} holds labels, not numbers: weights are numbers, not negative.") from None
-    bad = np.flatnonzero(~(weights >= 0))
-    if bad.size:
-        what = "has no weight" if np.isnan(weights[bad[0]]) else f"has a weight of {weights[bad[0]]:g}"
-        raise InputError(
-            f"--weights {name!r}: row {bad[0]} {what} ({bad.size} of {len(weights)} rows are bad). Weights are "
-            "numbers, not negative, and 0 for a row that does not count."
-        )
-    return weights
 
 
 def read_knockoffs(path: Path, X: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:

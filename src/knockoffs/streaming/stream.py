@@ -24,7 +24,7 @@ from knockoffs.table.files import write_table_file
 from knockoffs.table.frames import refuse_dask
 from knockoffs.table.stream import Rows, open_rows
 from knockoffs.table.table import MIN_ROWS, Table
-from knockoffs.table.target import Target, as_target, extend_target
+from knockoffs.table.target import Target, as_target, check_weights, extend_target
 
 
 def fit_streamed(
@@ -74,7 +74,7 @@ def fit_streamed(
         _refuse_in_batches(selector)
         rows = open_table(path, [target, *([weights] if weights else []), *(selector.drop or [])])
         features = feature_names(rows, target, weights, selector.drop, selector.covariates or ())
-        values, row_weights = target_and_weights(rows, target, weights)
+        values, row_weights = rows.column(target), check_weights(rows.column(weights) if weights else None, len(rows))
         size = default_sample(len(rows), len(features)) if sample_rows is None else min(int(sample_rows), len(rows))
         if size < MIN_ROWS:
             raise InputError(f"sample_rows={sample_rows}: P^X needs {MIN_ROWS} rows or more.")
@@ -170,16 +170,6 @@ def feature_names(
     if not kept:
         raise InputError(f"{rows.label}: no columns are left.")
     return kept
-
-
-def target_and_weights(rows: Rows, target: str, weights: str | None) -> tuple[NDArray, NDArray | None]:
-    """Target and weights of all rows, as they came."""
-    if weights is None:
-        return rows.column(target), None
-    try:
-        return rows.column(target), np.asarray(rows.column(weights), dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(f"weights {weights!r} holds labels, not numbers: weights are not negative.") from None
 
 
 def target_of_rows(

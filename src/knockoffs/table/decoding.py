@@ -136,10 +136,9 @@ def _whole(values: NDArray) -> bool:
 
 
 def decode_array(native: object, columns: Sequence[Column], X: NDArray) -> NDArray:
-    """X, shape (n, n_columns), as an array of the dtype of ``native``, or of objects; masked where that was."""
-    masked = isinstance(native, np.ma.MaskedArray)
+    """X, shape (n, n_columns), as an array of the dtype of ``native``, or of objects."""
     if all(column.dtype == "number" and column.levels is None and not column.text for column in columns):
-        return np.ma.masked_invalid(X) if masked else X
+        return X
     cells = np.asarray(native) if native is not None else None
     values = [
         _array_values(column, X[:, j], None if cells is None else cells[:, j]) for j, column in enumerate(columns)
@@ -150,7 +149,7 @@ def decode_array(native: object, columns: Sequence[Column], X: NDArray) -> NDArr
     stacked = np.stack([value.astype(dtype) for value in values], axis=1)
     if dtype.kind == "O" and np.isnan(X).any():
         stacked[np.isnan(X)] = None
-    return np.ma.array(stacked, mask=np.isnan(X)) if masked else stacked
+    return stacked
 
 
 def _array_values(column: Column, values: NDArray, old: NDArray | None) -> NDArray:

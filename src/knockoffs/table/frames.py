@@ -151,24 +151,20 @@ def _read_array(X: object, argument: str, named: tuple[str, ...] | None = None) 
             f"{argument} is complex. Complex data not supported: pass real and imaginary parts as columns."
         )
     names = list(named or (f"x{j}" for j in range(values.shape[1])))
-    mask = np.ma.getmaskarray(X) if isinstance(X, np.ma.MaskedArray) else None  # what a mask covers is missing
     if values.dtype.kind in "iuf":
         dtype = "number" if values.dtype.kind == "f" else "integer"
-        floats = as_floats(values) if mask is None else np.where(mask, np.nan, values.astype(float))
         found = [merged(n, v) for n, v in zip(names, values.T, strict=True)] if values.dtype.kind in "iu" else []
         problems = [problem for problem in found if problem is not None]
-        return Raw(floats, [Column(name, dtype) for name in names], False, [False] * len(names), problems)
-    if mask is not None:
-        dates = values.dtype.kind in "mM"
-        values = values.copy() if dates else values.astype(object)
-        values[mask] = np.array("NaT", dtype=values.dtype) if dates else None
+        return Raw(as_floats(values), [Column(name, dtype) for name in names], False, [False] * len(names), problems)
     return _assemble(names, (read_values(n, v) for n, v in zip(names, values.T, strict=True)), len(values), False)
 
 
 def as_array(X: object, argument: str) -> NDArray:
-    """Array of what is no frame, without its mask; numbers among text stay numbers."""
+    """Array of what is no frame; numbers among text stay numbers, and what a mask covers is None."""
+    if isinstance(X, np.ma.MaskedArray):
+        return np.ma.filled(X.astype(object), None) if np.ma.is_masked(X) else X.data
     if isinstance(X, np.ndarray):
-        return np.ma.getdata(X)
+        return X
     try:
         values = np.asarray(X)
         # numpy turns [[1, "a"]] into strings and would hide which column was text
@@ -192,7 +188,7 @@ def keep_columns(X: Any, kept: NDArray[np.bool_]) -> Any:
         import narwhals as nw
 
         return nw.to_native(nw.from_native(X, eager_only=True)[:, np.flatnonzero(kept).tolist()])
-    return X[:, kept] if isinstance(X, np.ma.MaskedArray) else as_array(X, "X")[:, kept]
+    return as_array(X, "X")[:, kept]
 
 
 def array_of(frame: nw.DataFrame) -> NDArray:

@@ -27,7 +27,7 @@ from knockoffs.table.column_checks import (
     warn_of_words,
     without_index,
 )
-from knockoffs.table.columns import Column, Design, design, recognise_kinds
+from knockoffs.table.columns import Column, Design, design, overrule, recognise_kinds
 from knockoffs.table.decoding import decimals_of, decode_array, decode_frame
 from knockoffs.table.frames import (
     SomeColumns,
@@ -41,7 +41,6 @@ from knockoffs.table.frames import (
 )
 from knockoffs.table.groups import Groups, as_groups, cuts, number_groups, prune
 from knockoffs.table.moments import MOMENTS, to_units, unit_of
-from knockoffs.table.overrule import overrule
 from knockoffs.table.types import Kinds
 
 __all__ = [

@@ -15,7 +15,7 @@ from knockoffs.table.cells import LARGEST, SMALLEST, ReadColumn, is_missing, rea
 from knockoffs.table.column_checks import warn_of_target
 from knockoffs.table.columns import Column, origins, own_values
 from knockoffs.table.derived import refuse_copy_of_target, warn_of_leaks, warn_of_target_in_other_words
-from knockoffs.table.frames import is_frame, is_pandas, is_sparse, open_frame
+from knockoffs.table.frames import as_array, is_frame, is_pandas, is_sparse, open_frame
 from knockoffs.table.moments import MOMENTS
 from knockoffs.table.table import Table
 from knockoffs.table.target_kind import (
@@ -315,18 +315,8 @@ def _read(y: Any) -> ReadColumn:
 
 
 def _one_column(y: object) -> NDArray:
-    """Array of one value a row; what a mask covers is None."""
-    if isinstance(y, np.ma.MaskedArray) and np.ma.getmaskarray(y).any():
-        mask, y = np.ma.getmaskarray(y), np.ma.getdata(y).astype(object)
-        y[mask] = None
-    try:
-        values = np.asarray(y)
-    except ValueError:
-        raise InputError(
-            "y holds lists of different lengths: y should be a 1d array, one value for each row."
-        ) from None
-    if values.dtype.kind in "US" and not isinstance(y, np.ndarray):
-        values = np.asarray(y, dtype=object)  # numpy would turn [1, "a"] into strings
+    """Array of one value a row."""
+    values = as_array(y, "y")
     if values.ndim == 2 and values.shape[1] == 1:
         _warn_of_column(len(values))
         values = values[:, 0]
