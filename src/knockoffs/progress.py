@@ -98,12 +98,8 @@ def announced(asked: bool) -> Iterator[None]:
         def on_end(self, event: object) -> None:
             pass
 
-    listener = Compiling()
-    event.register("numba:compile", listener)
-    try:
+    with event.install_listener("numba:compile", Compiling()):
         yield
-    finally:
-        event.unregister("numba:compile", listener)
 
 
 def announce() -> None:

@@ -16,7 +16,7 @@ from tests.cli.running import SOURCE, run, run_apart
 import knockoffs
 from knockoffs.cli import app as cli
 from knockoffs.record.reading import read_selection
-from knockoffs.table.files import read_table_file, take_column
+from knockoffs.table.files import read_table_file
 
 NAMES = [*(f"gene {j}" for j in range(12)), "[bold]x[/bold]", "two\nlines", "=SUM(A1)"]
 
@@ -266,9 +266,9 @@ def test_sample_writes_knockoffs_in_the_format_that_came_in(tmp_path, ending):
     run("sample", table, "--feature-model", "gaussian", "--drop", "y", "--out", out)
     frame, before = read_table_file(out), read_table_file(table)
     assert list(frame.columns) == NAMES
-    assert len(frame.columns) == 15 and len(take_column(frame, "gene 0")) == 200
+    assert len(frame.columns) == 15 and len(frame["gene 0"]) == 200
     # the features are independent, so their knockoffs can be: 5 standard errors over 200 rows are 0.35, a copy has 1
-    assert abs(np.corrcoef(take_column(frame, "gene 0"), take_column(before, "gene 0"))[0, 1]) < 0.6
+    assert abs(np.corrcoef(frame["gene 0"](before, "gene 0"))[0, 1]) < 0.6
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
@@ -283,7 +283,7 @@ def test_knockoffs_of_a_table_with_gaps_come_with_the_table_they_are_of(tmp_path
     assert "Use the knockoffs with this table" in capsys.readouterr().err
     made, filled = read_table_file(out), read_table_file(completed)
     for name in whole:
-        seen, drawn = take_column(filled, name), take_column(made, name)
+        seen, drawn = filled[name](made, name)
         np.testing.assert_array_equal(seen[~gaps[name]], whole[name][~gaps[name]])
         assert not np.isnan(seen).any() and not np.isnan(drawn).any()
     run("sample", table, "--out", tmp_path / f"other{ending}")

@@ -399,7 +399,7 @@ def test_classes_that_each_file_numbers_for_itself(tmp_path):
         labels = pd.Categorical([f"{letter}{i % 100}" for i in range(200)])
         pd.DataFrame({"x": np.arange(200.0), "y": labels}).to_parquet(tmp_path / f"{k}.parquet")
     column = open_rows(tmp_path).column("y")
-    assert column.tolist() == [f"{letter}{i % 100}" for letter in "ab" for i in range(200)]
+    assert column.to_list() == [f"{letter}{i % 100}" for letter in "ab" for i in range(200)]
 
 
 def test_one_name_twice_in_a_file(tmp_path):

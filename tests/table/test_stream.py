@@ -51,7 +51,7 @@ def check_batches(rows, whole):
         assert [len(frame) for frame in frames] == np.diff(starts).tolist()
         assert pl.concat(frames).equals(whole)
     for column in (name for name in whole.columns if whole[name].dtype != pl.Date):
-        missing = [value is None or value != value for value in rows.column(column).tolist()]
+        missing = [value is None or value != value for value in rows.column(column).to_list()]
         assert missing == whole[column].is_null().to_list()
     for some in ([0], [1, 4], [0, 2, 3, 5]):
         assert rows.take(["g", "a"], np.array(some)).equals(whole[["g", "a"]][some])
@@ -105,7 +105,7 @@ def test_warnings_and_refusals_are_those_of_the_whole_file(tmp_path):
         rows = open_rows(path)
     messages = [str(warning.message) for warning in said]
     assert "semicolons" in messages[0] and "decimal commas in 'x'" in messages[1]
-    assert rows.column("x").tolist() == [1.5, 2.5, 3.0]
+    assert rows.column("x").to_list() == [1.5, 2.5, 3.0]
     path = write(tmp_path / "u.csv", [("0", "2"), ("1", "3"), ("2", "9")], ",y")
     with pytest.warns(KnockoffWarning, match="numbers the rows"):
         assert open_rows(path).names == ("y",)

@@ -84,13 +84,6 @@ def split_names(known: list[str], names: tuple[str, ...] | list[str]) -> list[st
     return found
 
 
-def columns_named(frame: DataFrame, names: tuple[str, ...] | list[str], flag: str) -> list[str]:
-    """Columns of the table that were named, separated by commas or not."""
-    found = split_names(frame.columns, names)
-    check_columns(frame, found, flag)
-    return found
-
-
 def parse_pairs(flag: str, pairs: list[str] | None) -> dict[str, Json] | None:
     """Options from NAME=VALUE pairs; a value that is a number, true, false or a list in JSON is read as such.
 

@@ -8,20 +8,20 @@ from typing import Any
 import polars as pl
 from numpy.typing import NDArray
 
-from knockoffs.cli.checks import bad_call, check_columns, columns_named
+from knockoffs.cli.checks import bad_call, check_columns, split_names
 from knockoffs.cli.output import say, show, spoken_warnings
 from knockoffs.errors import InputError
 from knockoffs.features.source import KnockoffSource, is_network_file, read_features, refuse_fixed
 from knockoffs.options import Options
 from knockoffs.progress import stage
 from knockoffs.record import SelectionRecord, check_selection_place, write_selection
-from knockoffs.table.files import file_hash, read_table_file, take_column
+from knockoffs.table.files import file_hash, read_table_file
 from knockoffs.table.table import Table
 from knockoffs.table.writer import is_same_file
 
 
 def read(table: Path, *named: str | None) -> pl.DataFrame:
-    """pl.DataFrame of a file; columns that are ``named`` are read even if they look unusable."""
+    """Frame of a file; columns that are ``named`` are read even if they look unusable."""
     say(f"reading {table}")
     stage("reading the table")
     with spoken_warnings():
@@ -30,9 +30,10 @@ def read(table: Path, *named: str | None) -> pl.DataFrame:
 
 
 def read_features_of(table: Path, options: Options) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """pl.DataFrame of a file, and the same without the dropped columns."""
+    """Frame of a file, and the same without the dropped columns."""
     frame = read(table, *options.drop)
-    dropped = columns_named(frame, options.drop, "--drop")
+    dropped = split_names(frame.columns, options.drop)
+    check_columns(frame, dropped, "--drop")
     return frame, frame.drop(dropped)
 
 
@@ -46,28 +47,22 @@ def check_features(source: KnockoffSource, X: pl.DataFrame, options: Options, ar
 
 def take_apart(
     frame: pl.DataFrame, options: Options
-) -> tuple[pl.DataFrame, NDArray | tuple[NDArray, ...], NDArray | None]:
+) -> tuple[pl.DataFrame, pl.Series | tuple[pl.Series, ...], NDArray | None]:
     """Features, target (of a survival time a tuple) and weights (or None) of a frame."""
     target, weights = options.target_columns, options.weights
+    dropped, covariates = (split_names(frame.columns, names) for names in (options.drop, options.covariates))
     check_columns(frame, target, "--target" if options.target else "--time, --event or --entry")
-    dropped = columns_named(frame, options.drop, "--drop")
-    parts = tuple(take_column(frame, name) for name in target)
-    y = parts[0] if options.target else parts
-    if weights is None:
-        return frame.drop({*target, *dropped}), y, None
-    check_columns(frame, [weights], "--weights")
+    check_columns(frame, dropped, "--drop")
+    check_columns(frame, covariates, "--covariates")
+    check_columns(frame, [weights] if weights else [], "--weights")
     if weights in target:
         raise bad_call(f"--weights {weights!r} is the target: name another column, or leave out the weights.")
-    return frame.drop({*target, weights, *dropped}), y, take_column(frame, weights)
-
-
-def covariates_of(frame: pl.DataFrame, options: Options) -> list[str]:
-    """Columns that are covariates: features that are left, not the target nor the weights."""
-    found = columns_named(frame, options.covariates, "--covariates")
-    for name in found:
-        if name in (*options.target_columns, options.weights, *columns_named(frame, options.drop, "--drop")):
+    for name in covariates:
+        if name in (*target, weights, *dropped):
             raise bad_call(f"--covariates {name!r} is the target, the weights or dropped: name it once.")
-    return found
+    parts = tuple(frame[name] for name in target)
+    X = frame.drop({*target, *dropped, *([weights] if weights else [])})
+    return X, parts[0] if options.target else parts, frame[weights].to_numpy() if weights else None
 
 
 def read_knockoffs(path: Path, X: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:

@@ -35,7 +35,6 @@ from knockoffs.streaming.statistic import LassoSum, ModelSum, ScoreSum, settle_s
 from knockoffs.table.coding import Coded, code_like
 from knockoffs.table.columns import Column, design
 from knockoffs.table.files import write_table_file
-from knockoffs.table.moments import MOMENTS, UNITS, broken
 from knockoffs.table.stream import Rows
 from knockoffs.table.table import Table
 from knockoffs.table.target import Target
@@ -234,7 +233,6 @@ class RestOfTable:
         """Write the knockoffs of all rows, one parquet file a batch, in the order of their names."""
         if self.folder is None:
             return
-        like = a_few_rows(self.table)
         work = partial(self._reader.knockoffs, stream=batches)
         for number, X_tilde in enumerate(self._results(work, range(self.n_batches), n_jobs)):
             start, stop = self.starts[number : number + 2]
@@ -243,7 +241,7 @@ class RestOfTable:
             whole[own] = pair.X_tilde[first:last]
             if X_tilde is not None:
                 whole[np.setdiff1d(np.arange(len(whole)), own, assume_unique=True)] = X_tilde
-            write_table_file(like.decode(whole), knockoff_file(self.folder, int(start)))
+            write_table_file(self.table.decode(whole), knockoff_file(self.folder, int(start)))
 
     # ---- batches
 
@@ -267,16 +265,6 @@ class RestOfTable:
         sampled = self.sampled[first:last]
         others = np.setdiff1d(np.arange(start, stop), sampled, assume_unique=True)
         return Batch(number, int(start), frame, sampled - start, self.target.at(others))
-
-
-def a_few_rows(table: Table) -> Table:
-    """Few rows of a table, which have its format: its first, and those that show the units of dates and durations."""
-    some = set(range(min(len(table), 5)))
-    for j, column in enumerate(table.columns):
-        if column.dtype in MOMENTS and column.levels is None:
-            some |= {int(np.argmax(broken(table.X[:, j], unit))) for unit in UNITS}  # row 0 where none is
-    rows = np.array(sorted(some))
-    return replace(table, X=table.X[rows], native=table.native[: len(rows)])
 
 
 def folder_for_knockoffs(folder: str | Path | None) -> Path | None:

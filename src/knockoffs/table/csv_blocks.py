@@ -123,9 +123,9 @@ def _parsed(layout: CsvLayout, block: str, line: int) -> pl.DataFrame:
     if '"' not in block and width > 1 and block.count(layout.separator) == (width - 1) * ends:
         with suppress(pl.exceptions.PolarsError):  # of a record that is too long, beside one that is too short
             frame = pl.read_csv(block.encode(), has_header=False, separator=layout.separator, infer_schema=False)
-            frame.columns = list(layout.names)
-    if frame is None:
+    if frame is None or frame.width != width:
         frame = pl.DataFrame(_records(layout, block, line), dict.fromkeys(layout.names, pl.String), orient="row")
+    frame.columns = list(layout.names)
     return frame.with_columns(pl.all().str.replace("(?s)" + GUARDED, "$1")) if "'" in block else frame
 
 

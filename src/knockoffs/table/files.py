@@ -173,27 +173,6 @@ def parquet_shape(path: Path) -> tuple[int, int]:
         return int(scan.select(pl.len()).collect().item()), len(scan.collect_schema())
 
 
-# ---- taking frames apart ----------------------------------------------------------------------------------------
-
-
-def take_column(frame: pl.DataFrame, name: str) -> NDArray:
-    """Values of one column of numbers or labels; a label is there once, however many rows have it."""
-    column = frame[name]
-    dtype = column.dtype
-    if not (dtype.is_numeric() or dtype in (pl.Boolean, pl.String, pl.Categorical, pl.Enum, pl.Object)):
-        raise InputError(
-            f"column {name!r} holds {dtype}, which is neither numbers nor labels: turn it into one of them "
-            "(for dates, for instance days since a date), or name another column."
-        )
-    values = column.cast(pl.Float64).to_numpy() if dtype.is_decimal() else column.to_numpy()
-    if values.dtype != object:
-        return values
-    same: dict[object, object] = {}
-    shared = np.empty(len(values), dtype=object)
-    shared[:] = [None if is_missing(value) else same.setdefault(value, value) for value in values.tolist()]
-    return shared
-
-
 # ---- writing -----------------------------------------------------------------------------------------------------
 
 

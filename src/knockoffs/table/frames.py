@@ -161,10 +161,12 @@ def _read_array(X: object, argument: str, named: tuple[str, ...] | None = None) 
 
 def as_array(X: object, argument: str) -> NDArray:
     """Array of what is no frame; numbers among text stay numbers, and what a mask covers is None."""
-    if isinstance(X, np.ma.MaskedArray):
-        return np.ma.filled(X.astype(object), None) if np.ma.is_masked(X) else X.data
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        cells = X.data.astype(object)
+        cells[np.ma.getmaskarray(X)] = None
+        return cells
     if isinstance(X, np.ndarray):
-        return X
+        return np.ma.getdata(X)
     try:
         values = np.asarray(X)
         # numpy turns [[1, "a"]] into strings and would hide which column was text
